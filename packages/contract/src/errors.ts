@@ -1,0 +1,74 @@
+/**
+ * Every error a caller can see, with the HTTP status that transports send for it.
+ * Codes are public: add, never rename or reuse.
+ */
+export const ERROR_STATUS = {
+  invalid_request: 400,
+  invalid_sandbox_config: 400,
+  invalid_volume_path: 400,
+  invalid_cursor: 400,
+  invalid_image: 400,
+  invalid_api_key: 401,
+  forbidden: 403,
+  not_found: 404,
+  sandbox_not_found: 404,
+  volume_not_found: 404,
+  volume_file_not_found: 404,
+  event_not_found: 404,
+  org_not_found: 404,
+  image_not_found: 404,
+  process_not_found: 404,
+  method_not_allowed: 405,
+  name_already_exists: 409,
+  invalid_state_transition: 409,
+  image_in_use: 409,
+  volume_in_use: 409,
+  idempotency_conflict: 409,
+  sandbox_not_running: 409,
+  payload_too_large: 413,
+  isolation_unavailable: 422,
+  quota_exceeded: 429,
+  rate_limited: 429,
+  internal: 500,
+  image_pull_failed: 502,
+  orchestrator_unreachable: 502,
+  unavailable: 503,
+  insufficient_capacity: 503,
+  disk_full: 507,
+  exec_timeout: 504,
+  start_failed: 500,
+} as const satisfies Record<string, number>;
+
+export type ErrorCode = keyof typeof ERROR_STATUS;
+
+export type ErrorDetails = Readonly<Record<string, unknown>>;
+
+/** What callers see on every failure: a code from the table, a sentence saying what to do, details. */
+export interface ErrorEnvelope {
+  readonly error: {
+    readonly code: ErrorCode;
+    readonly message: string;
+    readonly details: ErrorDetails | null;
+  };
+}
+
+/** A failure that a caller can act on. Anything else that is thrown is a bug and becomes `internal`. */
+export class PlatformError extends Error {
+  readonly code: ErrorCode;
+  readonly details: ErrorDetails | null;
+
+  constructor(code: ErrorCode, message: string, options: { details?: ErrorDetails; cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'PlatformError';
+    this.code = code;
+    this.details = options.details ?? null;
+  }
+
+  static is(error: unknown, code?: ErrorCode): error is PlatformError {
+    return error instanceof PlatformError && (code === undefined || error.code === code);
+  }
+}
+
+export function isErrorCode(value: unknown): value is ErrorCode {
+  return typeof value === 'string' && Object.hasOwn(ERROR_STATUS, value);
+}

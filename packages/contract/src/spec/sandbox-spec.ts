@@ -1,0 +1,103 @@
+import { Type, type Static } from 'typebox';
+import { Mount, Patch } from './mounts.ts';
+import { Network } from './network.ts';
+import { Labels, strictObject } from './strict.ts';
+
+export const RLIMIT_RESOURCES = [
+  'cpu',
+  'fsize',
+  'data',
+  'stack',
+  'core',
+  'rss',
+  'nproc',
+  'nofile',
+  'memlock',
+  'as',
+  'locks',
+  'sigpending',
+  'msgqueue',
+  'nice',
+  'rtprio',
+  'rttime',
+] as const;
+
+export const Rlimit = strictObject({
+  resource: Type.Enum([...RLIMIT_RESOURCES]),
+  soft: Type.Integer({ minimum: 0 }),
+  hard: Type.Integer({ minimum: 0 }),
+});
+export type Rlimit = Static<typeof Rlimit>;
+
+export const EnvVar = strictObject({
+  key: Type.String({ pattern: '^[^=\\u0000]+$', maxLength: 4096 }),
+  value: Type.String({ pattern: '^[^\\u0000]*$', maxLength: 131_072 }),
+});
+
+/** Limits, not reservations. */
+export const Resources = strictObject({
+  vcpus: Type.Integer({ minimum: 1, maximum: 255, default: 1 }),
+  memory_mib: Type.Integer({ minimum: 16, maximum: 4_194_304, default: 512 }),
+  disk_size_mib: Type.Optional(Type.Union([Type.Integer({ minimum: 16, maximum: 16_777_216 }), Type.Null()])),
+});
+
+const OptionalText = Type.Optional(
+  Type.Union([Type.String({ maxLength: 4096, pattern: '^[^\\u0000]*$' }), Type.Null()]),
+);
+const OptionalWords = Type.Optional(
+  Type.Union([
+    Type.Array(Type.String({ maxLength: 131_072, pattern: '^[^\\u0000]*$' }), { maxItems: 1024 }),
+    Type.Null(),
+  ]),
+);
+
+export const Runtime = strictObject({
+  workdir: OptionalText,
+  shell: OptionalText,
+  user: OptionalText,
+  hostname: Type.Optional(
+    Type.Union([Type.String({ pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]{0,62})$' }), Type.Null()]),
+  ),
+  entrypoint: OptionalWords,
+  cmd: OptionalWords,
+  log_level: Type.Optional(Type.Union([Type.Enum(['error', 'warn', 'info', 'debug', 'trace']), Type.Null()])),
+  scripts: Type.Optional(
+    Type.Record(
+      Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$' }),
+      Type.String({ maxLength: 1_048_576 }),
+    ),
+  ),
+});
+
+export const Init = strictObject({
+  cmd: Type.String({ minLength: 1, maxLength: 4096 }),
+  args: Type.Optional(Type.Array(Type.String())),
+  env: Type.Optional(Type.Array(Type.Tuple([Type.String(), Type.String()]))),
+});
+
+export const Lifecycle = strictObject({
+  ephemeral: Type.Boolean({ default: false }),
+  idle_timeout_secs: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()])),
+  max_duration_secs: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()])),
+});
+
+/** What a sandbox is made of, in the shape callers send. Defaults are filled in by `completeSpec`. */
+export const SandboxSpec = strictObject({
+  image: strictObject({
+    type: Type.Literal('oci'),
+    reference: Type.String({ minLength: 1, maxLength: 512 }),
+  }),
+  resources: Type.Optional(Type.Partial(Resources, { additionalProperties: false })),
+  runtime: Type.Optional(Runtime),
+  env: Type.Optional(Type.Array(EnvVar, { maxItems: 4096 })),
+  labels: Type.Optional(Labels),
+  rlimits: Type.Optional(Type.Array(Rlimit, { maxItems: 16 })),
+  mounts: Type.Optional(Type.Array(Mount, { maxItems: 64 })),
+  patches: Type.Optional(Type.Array(Patch, { maxItems: 256 })),
+  network: Type.Optional(Network),
+  init: Type.Optional(Type.Union([Init, Type.Null()])),
+  pull_policy: Type.Optional(Type.Enum(['if_missing', 'always', 'never'])),
+  security_profile: Type.Optional(Type.Enum(['default', 'restricted'])),
+  lifecycle: Type.Optional(Type.Partial(Lifecycle, { additionalProperties: false })),
+});
+export type SandboxSpec = Static<typeof SandboxSpec>;

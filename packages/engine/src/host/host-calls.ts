@@ -1,0 +1,79 @@
+/**
+ * The kernel calls that Node cannot make, carried out by the resident helper `svc-host` (packages/host).
+ * Every call is one request and one answer; a failed call throws `HostCallError` with the errno name and leaves nothing half done.
+ */
+export interface HostCalls {
+  /**
+   * Makes a user namespace (root = `idBase`, 65,536 ids) and a network namespace owned by it, pinned at the two paths
+   * (made as empty files). lo is up. With `link` also a veth pair: `hostInterface` on the host side, `eth0` inside with
+   * `address`/32, default route via `gateway`, IPv6 off on both ends, host side up with a route to `address`.
+   */
+  createNamespaces(request: {
+    readonly userPath: string;
+    readonly networkPath: string;
+    readonly idBase: number;
+    readonly link: {
+      readonly hostInterface: string;
+      readonly address: string;
+      readonly gateway: string;
+      readonly mtu: number;
+    } | null;
+  }): Promise<void>;
+  /** Unpins and deletes both files; succeeds when they are gone. The veth pair goes with the namespace. */
+  removeNamespaces(userPath: string, networkPath: string): Promise<void>;
+  /** Deletes a network interface of the host; succeeds when there is none. */
+  deleteLink(name: string): Promise<void>;
+
+  /**
+   * Mounts an overlay at `target`: `layers` (lowest first) under `upper`/`work`, all seen through the id mapping of the user namespace
+   * at `userPath`. Mount options show no host path. nodev, nosuid. `upper` and `work` are folders of one file system.
+   */
+  mountOverlay(request: {
+    readonly target: string;
+    readonly layers: readonly string[];
+    readonly upper: string;
+    readonly work: string;
+    readonly userPath: string;
+    readonly idBase: number;
+  }): Promise<void>;
+  /** Mounts a file-system image on a free loop device that goes away with the mount. nodev, nosuid always. */
+  mountImage(request: {
+    readonly image: string;
+    readonly target: string;
+    readonly fstype: string;
+    readonly readonly: boolean;
+  }): Promise<void>;
+  /**
+   * Binds `root`/`path` at `target`. `path` is resolved inside `root` (openat2 RESOLVE_IN_ROOT, no magic links), so a symlink planted
+   * by a guest cannot lead outside. With `idmap` the files appear through the namespace at `userPath`; with `owner` the one host owner
+   * of the folder appears as that guest uid and gid.
+   */
+  bind(request: {
+    readonly root: string;
+    readonly path: string;
+    readonly target: string;
+    readonly readonly: boolean;
+    readonly idmap: {
+      readonly userPath: string;
+      readonly idBase: number;
+      readonly owner: { readonly uid: number; readonly gid: number } | null;
+    } | null;
+  }): Promise<{ readonly kind: 'file' | 'directory' }>;
+  /** Detaches whatever is mounted at `target`, all of it; succeeds when nothing is. */
+  unmount(target: string): Promise<void>;
+  /** Copies a sparse file, holes kept. */
+  copySparse(from: string, to: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export class HostCallError extends Error {
+  readonly errno: string;
+  readonly call: string;
+
+  constructor(call: string, errno: string, message: string) {
+    super(`${call}: ${message} (${errno})`);
+    this.name = 'HostCallError';
+    this.call = call;
+    this.errno = errno;
+  }
+}

@@ -1,0 +1,85 @@
+/** What an image says about how to run it, as the OCI image specification defines it. */
+export interface ImageConfig {
+  readonly entrypoint: readonly string[];
+  readonly cmd: readonly string[];
+  /** `KEY=VALUE` */
+  readonly env: readonly string[];
+  readonly workdir: string | null;
+  readonly user: string | null;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly stopSignal: string | null;
+}
+
+export interface Image {
+  /** `sha256:…` of the image's configuration: names its content. */
+  readonly id: string;
+  /** `sha256:…` of the manifest as the registry serves it; null for imports that have none. */
+  readonly digest: string | null;
+  /** Every name that leads here. */
+  readonly references: readonly string[];
+  /** Absolute folders, lowest first. Shared by all sandboxes; never written. */
+  readonly layers: readonly string[];
+  readonly config: ImageConfig;
+  readonly architecture: string;
+  readonly sizeBytes: number;
+  readonly createdAt: string;
+}
+
+export interface RegistryAuth {
+  readonly username: string;
+  readonly password: string;
+}
+
+export type ImageProgress =
+  | { readonly step: 'resolving'; readonly reference: string }
+  | {
+      readonly step: 'downloading';
+      readonly layer: string;
+      readonly doneBytes: number;
+      readonly totalBytes: number | null;
+    }
+  | { readonly step: 'unpacking'; readonly layer: string }
+  | { readonly step: 'building'; readonly message: string }
+  | { readonly step: 'done'; readonly id: string };
+
+export type PullPolicy = 'if_missing' | 'always' | 'never';
+
+export interface ResolveOptions {
+  readonly pullPolicy: PullPolicy;
+  /** Null pulls anonymously. */
+  readonly auth: RegistryAuth | null;
+  readonly onProgress: (progress: ImageProgress) => void;
+  readonly signal: AbortSignal;
+}
+
+export type ImportSource =
+  | { readonly type: 'folder'; readonly path: string }
+  | { readonly type: 'tar'; readonly path: string }
+  | { readonly type: 'oci_layout'; readonly path: string }
+  | { readonly type: 'docker_archive'; readonly path: string };
+
+/**
+ * Holds images, each layer unpacked once.
+ * - `resolve` pulls when the policy says so; concurrent calls for one reference pull once. A reference with `@sha256:…` is that content or an error.
+ * - Every layer's bytes match their digest and diff id, or nothing of the image is kept.
+ * - A pull or import that fails or is killed leaves no image and no reference; leftovers go at the next `recover`.
+ * - `remove` of a reference removes the image with its last reference, unless a sandbox uses it (`image_in_use`).
+ * - `prune` removes images without use, and layers without an image; it returns what it freed.
+ * - Hostile content cannot write outside its layer folder, and what is unpacked has no device nodes.
+ */
+export interface Images {
+  recover(): Promise<void>;
+  resolve(reference: string, options: ResolveOptions): Promise<Image>;
+  import(
+    source: ImportSource,
+    reference: string,
+    options: Omit<ResolveOptions, 'pullPolicy' | 'auth'>,
+  ): Promise<Image>;
+  get(referenceOrId: string): Promise<Image | undefined>;
+  list(): Promise<readonly Image[]>;
+  remove(referenceOrId: string): Promise<void>;
+  prune(): Promise<{ readonly images: readonly string[]; readonly freedBytes: number }>;
+}
+
+/** Tells which images may not go. */
+export type IsImageInUse = (imageId: string) => boolean;

@@ -1,0 +1,27 @@
+import type { Slot } from '../network/network.ts';
+
+export interface DiskUsage {
+  readonly usedBytes: number;
+  readonly totalBytes: number;
+}
+
+/**
+ * The root file system of a sandbox: the image's layers, read-only and shared, under a writable disk of its own.
+ * A handle is made by the engine and safe as a file name.
+ * - `createDisk` makes an empty disk of exactly that capacity; a full disk is ENOSPC inside and leaves the host unharmed.
+ * - `mount` shows the layers under the disk, owned as the slot's user namespace sees them, and returns the path.
+ *   What was written is there again after `unmount` and `mount`, also with another slot.
+ * - `unmount` and `removeDisk` succeed when there is nothing (left) to do, so cleanup can be repeated.
+ * - `recover` runs once at start-up: mounts and disks of handles not in `keep` are removed.
+ */
+export interface Rootfs {
+  recover(keep: readonly string[]): Promise<void>;
+  createDisk(handle: string, sizeMib: number, signal: AbortSignal): Promise<void>;
+  /** `layers`: absolute folders, lowest first. */
+  mount(handle: string, layers: readonly string[], slot: Slot, signal: AbortSignal): Promise<string>;
+  unmount(handle: string): Promise<void>;
+  removeDisk(handle: string): Promise<void>;
+  /** Undefined while not mounted. */
+  usage(handle: string): DiskUsage | undefined;
+  close(): Promise<void>;
+}

@@ -1,0 +1,69 @@
+import type { Rlimit } from '@svc/contract';
+import type { Slot } from '../network/network.ts';
+
+export type Isolation = 'container' | 'gvisor' | 'microvm';
+export type SecurityProfile = 'default' | 'restricted';
+
+export interface RuntimeMount {
+  /** A path that only the engine can change; absent for tmpfs. */
+  readonly source: string | null;
+  readonly destination: string;
+  readonly sizeMib: number | null;
+  readonly readonly: boolean;
+  readonly noexec: boolean;
+  readonly nosuid: boolean;
+  readonly nodev: boolean;
+}
+
+export interface RuntimeSpec {
+  /** Made by the engine, unique on this host, safe as a file and cgroup name. */
+  readonly handle: string;
+  /** A folder for the runtime's own files about this sandbox; removed with it. */
+  readonly bundle: string;
+  readonly rootfs: string;
+  readonly hostname: string;
+  /** Shown read-only at /.svc: the program `init`, the socket `engine.sock`, `scripts/`. */
+  readonly guestFolder: string;
+  readonly initToken: string;
+  readonly profile: SecurityProfile;
+  readonly slot: Slot;
+  readonly vcpus: number;
+  readonly memoryMib: number;
+  readonly maxProcesses: number;
+  readonly rlimits: readonly Rlimit[];
+  readonly mounts: readonly RuntimeMount[];
+  /** Files shown over /proc/meminfo and /proc/cpuinfo by runtimes that share the host's kernel. */
+  readonly procFiles: { readonly meminfo: string; readonly cpuinfo: string };
+}
+
+export interface RuntimeProbe {
+  readonly usable: boolean;
+  /** What is missing and how to get it, or which version runs. */
+  readonly reason: string;
+  readonly version: string | null;
+  /** When that build was released, if it says so. */
+  readonly released: Date | null;
+}
+
+/**
+ * Isolates processes on this host. Implemented by runc, crun and runsc.
+ * - `start` returns when PID 1 (`/.svc/init`) has been started; it fails with `start_failed` and a reason that names the cause.
+ *   A start that fails leaves nothing that `remove` does not remove.
+ * - `isAlive` is true from a successful `start` until PID 1 ends, also in another process of the engine later.
+ * - `kill` ends every process of the sandbox at once; it succeeds when none is left.
+ * - `remove` kills, then forgets the sandbox and its cgroups; it succeeds when the sandbox is already gone, so cleanup can be repeated.
+ * - A sandbox survives the death of this process; `list` finds it again.
+ * - Calls for one sandbox never overlap; calls for different sandboxes may.
+ */
+export interface Runtime {
+  readonly name: string;
+  readonly isolation: Isolation;
+  /** Starts something small for real; never trusts a version number or a device file alone. */
+  probe(signal: AbortSignal): Promise<RuntimeProbe>;
+  start(spec: RuntimeSpec, signal: AbortSignal): Promise<void>;
+  isAlive(handle: string): Promise<boolean>;
+  kill(handle: string): Promise<void>;
+  remove(handle: string): Promise<void>;
+  /** Handles of all sandboxes that this runtime knows under its state folder, alive or dead. */
+  list(): Promise<readonly string[]>;
+}

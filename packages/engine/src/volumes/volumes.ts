@@ -1,0 +1,63 @@
+export interface Volume {
+  /** Chosen by the caller; never used as a file name. */
+  readonly id: string;
+  readonly capacityMib: number;
+  readonly createdAt: string;
+}
+
+export interface VolumeUsage {
+  readonly usedBytes: number;
+  readonly capacityBytes: number;
+}
+
+export interface VolumeEntry {
+  /** Relative to the volume, no leading slash. */
+  readonly path: string;
+  readonly kind: 'file' | 'directory' | 'symlink' | 'other';
+  readonly size: number;
+  /** Permission bits. */
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  readonly modifiedAt: string | null;
+  readonly accessedAt: string | null;
+}
+
+/**
+ * Persistent folders with an enforced capacity, which sandboxes mount and callers edit directly.
+ * - `create` with an id that exists and the same capacity returns it; with another capacity it is `name_already_exists`.
+ * - A write beyond the capacity is ENOSPC for the guest and `disk_full` for the caller; the host is unharmed.
+ * - `attach` returns a path to mount for the holder and keeps the volume from being removed until `detach`; both can be repeated.
+ * - `remove` of an attached volume is `volume_in_use`; of a missing one it succeeds.
+ * - Data survives the death of this process and of the host.
+ */
+export interface Volumes {
+  recover(holders: ReadonlyMap<string, readonly string[]>): Promise<void>;
+  create(id: string, capacityMib: number, signal: AbortSignal): Promise<Volume>;
+  /** Growing works at any time; shrinking below what is used is `invalid_request`. */
+  resize(id: string, capacityMib: number, signal: AbortSignal): Promise<Volume>;
+  get(id: string): Promise<Volume | undefined>;
+  list(): Promise<readonly Volume[]>;
+  usage(id: string): Promise<VolumeUsage>;
+  remove(id: string): Promise<void>;
+  attach(id: string, holder: string, signal: AbortSignal): Promise<string>;
+  detach(id: string, holder: string): Promise<void>;
+  files(id: string): VolumeFiles;
+  close(): Promise<void>;
+}
+
+/**
+ * Files of one volume. Paths are relative to the volume, UTF-8; absolute paths, `..`, NUL, empty parts and over-long names are
+ * `invalid_volume_path`; a missing file is `volume_file_not_found`. A symlink never leads outside, whatever a sandbox does meanwhile.
+ * - `write` is atomic: readers see the old or the new file, whole; an interrupted write leaves the old one.
+ */
+export interface VolumeFiles {
+  read(path: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>>;
+  write(path: string, content: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void>;
+  list(path: string, signal: AbortSignal): Promise<readonly VolumeEntry[]>;
+  stat(path: string, signal: AbortSignal): Promise<VolumeEntry>;
+  mkdir(path: string, signal: AbortSignal): Promise<void>;
+  copy(from: string, to: string, signal: AbortSignal): Promise<void>;
+  rename(from: string, to: string, signal: AbortSignal): Promise<void>;
+  remove(path: string, options: { readonly recursive: boolean }, signal: AbortSignal): Promise<void>;
+}
