@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PlatformError } from '../errors.ts';
+import { checkSpec } from './check-spec.ts';
+
+const image = { type: 'oci', reference: 'python' };
+
+function refusal(spec: unknown): string {
+  try {
+    checkSpec(spec);
+  } catch (error) {
+    assert.ok(PlatformError.is(error, 'invalid_sandbox_config'), String(error));
+    return error.message;
+  }
+  return assert.fail('the spec was accepted');
+}
+
+test('a spec with only an image is enough', () => {
+  assert.deepEqual(checkSpec({ image }), { image });
+});
+
+test('the body that the reference client always sends is accepted', () => {
+  const body = {
+    image,
+    resources: { vcpus: 1, memory_mib: 512 },
+    runtime: {
+      workdir: null,
+      shell: null,
+      scripts: {},
+      entrypoint: null,
+      cmd: null,
+      user: null,
+      log_level: null,
+    },
+    env: [],
+    labels: {},
+    rlimits: [],
+    mounts: [],
+    patches: [],
+    network: { enabled: true, strict: false },
+    init: null,
+    pull_policy: 'if_missing',
+    security_profile: 'default',
+    lifecycle: { ephemeral: false, max_duration_secs: null, idle_timeout_secs: null },
+  };
+  assert.deepEqual(checkSpec(body), body);
+});
+
+const refused: readonly (readonly [title: string, spec: unknown, field: string])[] = [
+  ['an unknown field', { image, bogus: 1 }, 'bogus'],
+  ['an unknown nested field', { image, resources: { cpus: 1 } }, 'resources.cpus'],
+  ['a missing image', {}, 'image'],
+  ['a fraction of a CPU', { image, resources: { vcpus: 0.5 } }, 'resources.vcpus'],
+  ['no memory', { image, resources: { memory_mib: 0 } }, 'resources.memory_mib'],
+  ['a reserved label', { image, labels: { 'sandbox.x': 'y' } }, 'labels.sandbox.x'],
+  [
+    'a soft limit above the hard one',
+    { image, rlimits: [{ resource: 'nofile', soft: 2, hard: 1 }] },
+    'rlimits[0].soft',
+  ],
+  [
+    'a variable given twice',
+    {
+      image,
+      env: [
+        { key: 'A', value: '' },
+        { key: 'A', value: '1' },
+      ],
+    },
+    'env[1].key',
+  ],
+  ['a mount that climbs', { image, mounts: [{ type: 'tmpfs', guest: '/a/../b' }] }, 'mounts[0].guest'],
+  ['a mount over the root', { image, mounts: [{ type: 'tmpfs', guest: '//' }] }, 'mounts[0].guest'],
+  [
+    'a mount over our own folder',
+    { image, mounts: [{ type: 'tmpfs', guest: '/.svc/x' }] },
+    'mounts[0].guest',
+  ],
+  ['a mount without its source', { image, mounts: [{ type: 'bind', guest: '/a' }] }, 'mounts[0]'],
+  [
+    'half an owner',
+    { image, mounts: [{ type: 'tmpfs', guest: '/a', options: { override_uid: 1 } }] },
+    'mounts[0].options',
+  ],
+  ['a NUL in a variable', { image, env: [{ key: 'A', value: 'a\0b' }] }, 'env[0].value'],
+  ['null', null, 'spec'],
+];
+
+for (const [title, spec, field] of refused) {
+  test(`${title} is refused by name`, () => {
+    assert.ok(refusal(spec).startsWith(field), refusal(spec));
+  });
+}

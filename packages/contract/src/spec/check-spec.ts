@@ -1,0 +1,112 @@
+import { Compile } from 'typebox/compile';
+import { PlatformError } from '../errors.ts';
+import type { Mount } from './mounts.ts';
+import { SandboxSpec } from './sandbox-spec.ts';
+import { RESERVED_LABEL_PREFIXES } from './strict.ts';
+
+export const DEFAULT_VCPUS = 1;
+export const DEFAULT_MEMORY_MIB = 512;
+export const DEFAULT_DISK_MIB = 4096;
+
+const validator = Compile(SandboxSpec);
+
+/** Checks a spec from outside. @throws PlatformError `invalid_sandbox_config` that names the field and what it takes. */
+export function checkSpec(value: unknown): SandboxSpec {
+  if (!validator.Check(value)) {
+    const [field, reason] = firstProblem(value);
+    throw invalid(field, reason);
+  }
+  checkLabels(value.labels ?? {});
+  checkEnv(value.env ?? []);
+  for (const [index, limit] of (value.rlimits ?? []).entries()) {
+    if (limit.soft > limit.hard) throw invalid(`rlimits[${index}].soft`, 'must not be above hard');
+  }
+  checkMounts(value.mounts ?? []);
+  return value;
+}
+
+function invalid(field: string, reason: string): PlatformError {
+  return new PlatformError('invalid_sandbox_config', `${field}: ${reason}`, { details: { field, reason } });
+}
+
+/** The deepest problem says most: a failed union reports the union and every branch. */
+function firstProblem(value: unknown): [field: string, reason: string] {
+  const errors = [...validator.Errors(value)];
+  const unknown = errors.find((error) => error.keyword === 'additionalProperties');
+  if (unknown !== undefined) {
+    const names = unknown.params.additionalProperties.join(', ');
+    return [join(toField(unknown.instancePath), names), 'is not a known field'];
+  }
+  const missing = errors.find((error) => error.keyword === 'required');
+  if (missing !== undefined) {
+    return [join(toField(missing.instancePath), missing.params.requiredProperties.join(', ')), 'is required'];
+  }
+  const deepest = errors.toSorted((a, b) => b.instancePath.length - a.instancePath.length)[0];
+  return deepest === undefined
+    ? ['spec', 'is not valid']
+    : [toField(deepest.instancePath) || 'spec', deepest.message];
+}
+
+function toField(pointer: string): string {
+  return pointer
+    .split('/')
+    .slice(1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+    .reduce((path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : join(path, part)), '');
+}
+
+function join(path: string, name: string): string {
+  return path === '' ? name : `${path}.${name}`;
+}
+
+function checkLabels(labels: Readonly<Record<string, string>>): void {
+  for (const key of Object.keys(labels)) {
+    const prefix = RESERVED_LABEL_PREFIXES.find((reserved) => key.startsWith(reserved));
+    if (prefix !== undefined)
+      throw invalid(`labels.${key}`, `the prefix ${prefix} is reserved; choose another key`);
+  }
+}
+
+function checkEnv(env: readonly { readonly key: string }[]): void {
+  const seen = new Set<string>();
+  for (const [index, { key }] of env.entries()) {
+    if (seen.has(key)) throw invalid(`env[${index}].key`, `${key} is given twice; keep one`);
+    seen.add(key);
+  }
+}
+
+function checkMounts(mounts: readonly Mount[]): void {
+  const seen = new Set<string>();
+  for (const [index, mount] of mounts.entries()) {
+    const field = `mounts[${index}]`;
+    const guest = normalizeGuestPath(mount.guest);
+    if (guest === undefined)
+      throw invalid(`${field}.guest`, 'must be an absolute path without . or .. parts');
+    if (guest === '/' || isOurs(guest)) throw invalid(`${field}.guest`, `${guest} cannot be mounted over`);
+    if (seen.has(guest)) throw invalid(`${field}.guest`, `${guest} is mounted twice; keep one`);
+    seen.add(guest);
+    const { override_uid: uid, override_gid: gid } = mount.options ?? {};
+    if (((uid ?? null) === null) !== ((gid ?? null) === null)) {
+      throw invalid(`${field}.options`, 'override_uid and override_gid must be set together');
+    }
+    if (
+      'host_permissions' in mount &&
+      mount.host_permissions === 'mirror' &&
+      mount.stat_virtualization === 'off'
+    ) {
+      throw invalid(`${field}.host_permissions`, 'mirror needs stat_virtualization strict or relaxed');
+    }
+  }
+}
+
+/** Undefined when the path is not absolute or could climb. */
+export function normalizeGuestPath(path: string): string | undefined {
+  if (!path.startsWith('/')) return undefined;
+  const parts = path.split('/').filter((part) => part !== '');
+  if (parts.some((part) => part === '.' || part === '..')) return undefined;
+  return `/${parts.join('/')}`;
+}
+
+function isOurs(guest: string): boolean {
+  return ['/proc', '/sys', '/dev', '/.svc'].some((path) => guest === path || guest.startsWith(`${path}/`));
+}

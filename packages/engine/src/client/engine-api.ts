@@ -1,0 +1,149 @@
+import type { SandboxSpec } from '@svc/contract';
+import type { ImageConfig, ImageProgress, PullPolicy, RegistryAuth } from '../images/images.ts';
+import type { Isolation, RuntimeProbe } from '../runtime/runtime.ts';
+
+/** Every state of a sandbox on this host. `NEXT_STATES` in sandboxes/states.ts holds the legal moves. */
+export type SandboxState = 'created' | 'starting' | 'running' | 'stopping' | 'stopped' | 'failed';
+
+/** Why a run ended. */
+export type EndReason =
+  | 'stopped'
+  | 'exited'
+  | 'oom'
+  | 'crashed'
+  | 'start_failed'
+  | 'idle_timeout'
+  | 'max_duration'
+  | 'host_restart';
+
+export interface SandboxView {
+  /** Chosen by the caller, or made by the engine. */
+  readonly id: string;
+  readonly state: SandboxState;
+  readonly isolation: Isolation;
+  readonly runtime: string;
+  readonly image: { readonly reference: string; readonly id: string };
+  readonly spec: SandboxSpec;
+  readonly createdAt: string;
+  /** Latest run. */
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  /** How the latest run ended; null while it is open. */
+  readonly end: {
+    readonly reason: EndReason;
+    readonly message: string;
+    readonly exitCode: number | null;
+  } | null;
+  readonly address: string | null;
+  readonly timings: Readonly<Record<string, number>> | null;
+}
+
+export interface CreateSandbox {
+  /** 1–128 characters; a random one is made when absent. Creating twice with one id is `name_already_exists`. */
+  readonly id?: string;
+  readonly spec: SandboxSpec;
+  /** Absent: the strongest class this host has. */
+  readonly isolation?: Isolation;
+  readonly registryAuth?: RegistryAuth | null;
+  /** Start it and answer when it runs. */
+  readonly start?: boolean;
+  /** Volume ids by the names that `named` mounts use; a name without an entry is taken as the id. */
+  readonly volumes?: Readonly<Record<string, string>>;
+  /** Volume that relative `host` paths of binds, disk images and copied files resolve in. */
+  readonly hostVolume?: string;
+}
+
+export interface SandboxMetrics {
+  readonly id: string;
+  readonly sampledAt: string;
+  readonly cpuPercent: number;
+  readonly cpuSeconds: number;
+  readonly memoryBytes: number;
+  readonly memoryLimitBytes: number;
+  readonly diskUsedBytes: number;
+  readonly diskTotalBytes: number;
+  readonly networkReceivedBytes: number;
+  readonly networkSentBytes: number;
+  readonly processes: number;
+}
+
+export type LogSource = 'stdout' | 'stderr' | 'output' | 'system';
+
+export interface LogEntry {
+  readonly time: string;
+  readonly source: LogSource;
+  readonly text: string;
+  /** Which process wrote it; null for system entries. */
+  readonly process: string | null;
+  /** Opaque; hand it back to continue after this entry. */
+  readonly cursor: string;
+}
+
+export interface ReadLogs {
+  readonly sources?: readonly LogSource[];
+  readonly cursor?: string;
+  readonly tail?: number;
+  readonly follow?: boolean;
+}
+
+/** Something that happened to a sandbox. `sequence` grows by one and continues over restarts. */
+export interface EngineEvent {
+  readonly sequence: number;
+  readonly time: string;
+  readonly type:
+    | 'created'
+    | 'starting'
+    | 'running'
+    | 'stopping'
+    | 'stopped'
+    | 'failed'
+    | 'removed'
+    | 'oom'
+    | 'engine_started';
+  readonly sandboxId: string | null;
+  readonly reason: string | null;
+}
+
+export interface ImageView {
+  readonly id: string;
+  readonly digest: string | null;
+  readonly references: readonly string[];
+  readonly config: ImageConfig;
+  readonly architecture: string;
+  readonly sizeBytes: number;
+  readonly createdAt: string;
+  readonly layers: number;
+}
+
+export interface PullImage {
+  readonly reference: string;
+  readonly policy?: PullPolicy;
+  readonly auth?: RegistryAuth | null;
+}
+
+export interface ImportImage {
+  /** Absolute path on the engine's host. */
+  readonly path: string;
+  readonly reference: string;
+}
+
+export interface BuildDemoImages {
+  readonly names?: readonly string[];
+  readonly force?: boolean;
+}
+
+/** A line of a streamed answer: progress until one `result` or `error` ends it. */
+export type StreamLine<Result> =
+  | { readonly progress: ImageProgress }
+  | { readonly result: Result }
+  | { readonly error: { readonly code: string; readonly message: string; readonly details: unknown } };
+
+export interface Capabilities {
+  readonly version: string;
+  readonly startedAt: string;
+  readonly bootId: string;
+  readonly defaultIsolation: Isolation | null;
+  readonly runtimes: readonly (RuntimeProbe & { readonly name: string; readonly isolation: Isolation })[];
+  readonly cgroup: 'v1' | 'v2';
+  readonly sandboxes: number;
+}

@@ -1,0 +1,220 @@
+import type { Duplex } from 'node:stream';
+import type { ImageProgress } from '../images/images.ts';
+import type { VolumeEntry, Volume, VolumeUsage } from '../volumes/volumes.ts';
+import type {
+  BuildDemoImages,
+  Capabilities,
+  CreateSandbox,
+  EngineEvent,
+  ImageView,
+  ImportImage,
+  LogEntry,
+  PullImage,
+  ReadLogs,
+  SandboxMetrics,
+  SandboxView,
+  StreamLine,
+} from './engine-api.ts';
+import { EngineConnection } from './engine-connection.ts';
+
+type OnProgress = (progress: ImageProgress) => void;
+
+/**
+ * Everything the engine does, for a caller in another process. Calls fail with the engine's own `PlatformError`;
+ * when the engine cannot be reached, with `orchestrator_unreachable`.
+ */
+export class EngineClient {
+  readonly #connection: EngineConnection;
+
+  constructor(options: { readonly socketPath: string }) {
+    this.#connection = new EngineConnection(options.socketPath);
+  }
+
+  capabilities(signal?: AbortSignal): Promise<Capabilities> {
+    return this.#connection.json('GET', '/capabilities', undefined, signal);
+  }
+
+  /** Pulls the image when it is missing, with progress; answers when the sandbox exists (or runs, with `start`). */
+  createSandbox(
+    request: CreateSandbox,
+    onProgress: OnProgress = ignore,
+    signal?: AbortSignal,
+  ): Promise<SandboxView> {
+    return this.#withProgress('/sandboxes', request, onProgress, signal);
+  }
+
+  startSandbox(id: string, signal?: AbortSignal): Promise<SandboxView> {
+    return this.#connection.json('POST', `/sandboxes/${segment(id)}/start`, {}, signal);
+  }
+
+  /** Asks the processes to end, and kills them after `graceMs` (default 10 s). Stopping a stopped sandbox succeeds. */
+  stopSandbox(
+    id: string,
+    options: { readonly graceMs?: number } = {},
+    signal?: AbortSignal,
+  ): Promise<SandboxView> {
+    return this.#connection.json('POST', `/sandboxes/${segment(id)}/stop`, options, signal);
+  }
+
+  /** Legal in any state; removing a missing sandbox succeeds. */
+  async removeSandbox(id: string, signal?: AbortSignal): Promise<void> {
+    await this.#connection.json('DELETE', `/sandboxes/${segment(id)}`, undefined, signal);
+  }
+
+  getSandbox(id: string, signal?: AbortSignal): Promise<SandboxView> {
+    return this.#connection.json('GET', `/sandboxes/${segment(id)}`, undefined, signal);
+  }
+
+  listSandboxes(signal?: AbortSignal): Promise<readonly SandboxView[]> {
+    return this.#connection.json('GET', '/sandboxes', undefined, signal);
+  }
+
+  /** The command channel of a running sandbox: bytes as contract/channel.md defines them, handshake included. */
+  openChannel(id: string, signal?: AbortSignal): Promise<Duplex> {
+    return this.#connection.upgrade(`/sandboxes/${segment(id)}/channel`, signal);
+  }
+
+  metrics(signal?: AbortSignal): Promise<readonly SandboxMetrics[]> {
+    return this.#connection.json('GET', '/metrics', undefined, signal);
+  }
+
+  logs(id: string, options: ReadLogs = {}, signal?: AbortSignal): AsyncIterable<LogEntry> {
+    return this.#connection.lines(`/sandboxes/${segment(id)}/logs?${query(options)}`, signal);
+  }
+
+  /** Events after `after` (0: all that are kept; absent: none of the past), then new ones as they happen, for ever. */
+  events(options: { readonly after?: number } = {}, signal?: AbortSignal): AsyncIterable<EngineEvent> {
+    return this.#connection.lines(`/events?${query(options)}`, signal);
+  }
+
+  pullImage(request: PullImage, onProgress: OnProgress = ignore, signal?: AbortSignal): Promise<ImageView> {
+    return this.#withProgress('/images/pull', request, onProgress, signal);
+  }
+
+  importImage(
+    request: ImportImage,
+    onProgress: OnProgress = ignore,
+    signal?: AbortSignal,
+  ): Promise<ImageView> {
+    return this.#withProgress('/images/import', request, onProgress, signal);
+  }
+
+  buildDemoImages(
+    request: BuildDemoImages,
+    onProgress: OnProgress = ignore,
+    signal?: AbortSignal,
+  ): Promise<readonly ImageView[]> {
+    return this.#withProgress('/images/build-demo', request, onProgress, signal);
+  }
+
+  listImages(signal?: AbortSignal): Promise<readonly ImageView[]> {
+    return this.#connection.json('GET', '/images', undefined, signal);
+  }
+
+  getImage(reference: string, signal?: AbortSignal): Promise<ImageView> {
+    return this.#connection.json('GET', `/images/${segment(reference)}`, undefined, signal);
+  }
+
+  async removeImage(reference: string, signal?: AbortSignal): Promise<void> {
+    await this.#connection.json('DELETE', `/images/${segment(reference)}`, undefined, signal);
+  }
+
+  pruneImages(
+    signal?: AbortSignal,
+  ): Promise<{ readonly images: readonly string[]; readonly freedBytes: number }> {
+    return this.#connection.json('POST', '/images/prune', {}, signal);
+  }
+
+  createVolume(id: string, capacityMib: number, signal?: AbortSignal): Promise<Volume> {
+    return this.#connection.json('POST', '/volumes', { id, capacityMib }, signal);
+  }
+
+  resizeVolume(id: string, capacityMib: number, signal?: AbortSignal): Promise<Volume> {
+    return this.#connection.json('PATCH', `/volumes/${segment(id)}`, { capacityMib }, signal);
+  }
+
+  listVolumes(signal?: AbortSignal): Promise<readonly Volume[]> {
+    return this.#connection.json('GET', '/volumes', undefined, signal);
+  }
+
+  volumeUsage(id: string, signal?: AbortSignal): Promise<VolumeUsage> {
+    return this.#connection.json('GET', `/volumes/${segment(id)}/usage`, undefined, signal);
+  }
+
+  async removeVolume(id: string, signal?: AbortSignal): Promise<void> {
+    await this.#connection.json('DELETE', `/volumes/${segment(id)}`, undefined, signal);
+  }
+
+  readVolumeFile(id: string, path: string, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
+    return this.#connection.download(`/volumes/${segment(id)}/content?${query({ path })}`, signal);
+  }
+
+  async writeVolumeFile(
+    id: string,
+    path: string,
+    content: AsyncIterable<Uint8Array>,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    await this.#connection.upload(`/volumes/${segment(id)}/content?${query({ path })}`, content, signal);
+  }
+
+  listVolumeFiles(id: string, path: string, signal?: AbortSignal): Promise<readonly VolumeEntry[]> {
+    return this.#connection.json('GET', `/volumes/${segment(id)}/list?${query({ path })}`, undefined, signal);
+  }
+
+  statVolumeFile(id: string, path: string, signal?: AbortSignal): Promise<VolumeEntry> {
+    return this.#connection.json('GET', `/volumes/${segment(id)}/stat?${query({ path })}`, undefined, signal);
+  }
+
+  async makeVolumeFolder(id: string, path: string, signal?: AbortSignal): Promise<void> {
+    await this.#connection.json('POST', `/volumes/${segment(id)}/mkdir`, { path }, signal);
+  }
+
+  async copyVolumeFile(id: string, from: string, to: string, signal?: AbortSignal): Promise<void> {
+    await this.#connection.json('POST', `/volumes/${segment(id)}/copy`, { from, to }, signal);
+  }
+
+  async renameVolumeFile(id: string, from: string, to: string, signal?: AbortSignal): Promise<void> {
+    await this.#connection.json('POST', `/volumes/${segment(id)}/rename`, { from, to }, signal);
+  }
+
+  async removeVolumeFile(
+    id: string,
+    path: string,
+    options: { readonly recursive: boolean },
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const target = `/volumes/${segment(id)}/content?${query({ path, ...options })}`;
+    await this.#connection.json('DELETE', target, undefined, signal);
+  }
+
+  async #withProgress<Result>(
+    path: string,
+    body: object,
+    onProgress: OnProgress,
+    signal?: AbortSignal,
+  ): Promise<Result> {
+    for await (const line of this.#connection.postLines<StreamLine<Result>>(path, body, signal)) {
+      if ('progress' in line) onProgress(line.progress);
+      else if ('error' in line) throw this.#connection.asError(line.error);
+      else return line.result;
+    }
+    throw this.#connection.cutOff();
+  }
+}
+
+function ignore(): void {
+  // The caller does not want progress.
+}
+
+function segment(text: string): string {
+  return encodeURIComponent(text);
+}
+
+function query(values: object): string {
+  const search = new URLSearchParams();
+  for (const [key, value] of Object.entries(values)) {
+    if (value !== undefined) search.set(key, Array.isArray(value) ? value.join(',') : String(value));
+  }
+  return search.toString();
+}

@@ -1,0 +1,187 @@
+import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http';
+import { createInterface } from 'node:readline';
+import { Readable, type Duplex } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { isErrorCode, PlatformError } from '@svc/contract';
+
+/** HTTP over the engine's unix socket, with its errors turned back into `PlatformError`. */
+export class EngineConnection {
+  readonly #socketPath: string;
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 256 });
+
+  constructor(socketPath: string) {
+    this.#socketPath = socketPath;
+  }
+
+  async json<Result>(
+    method: string,
+    path: string,
+    body: object | undefined,
+    signal?: AbortSignal,
+  ): Promise<Result> {
+    const response = await this.#send(method, path, body, signal);
+    const text = await readText(response);
+    this.#check(response, text);
+    // The engine is trusted and of the same version; its answers are what engine-api.ts says.
+    return JSON.parse(text) as Result;
+  }
+
+  async *lines<Line>(path: string, signal?: AbortSignal): AsyncGenerator<Line> {
+    yield* this.#readLines<Line>(await this.#send('GET', path, undefined, signal));
+  }
+
+  async *postLines<Line>(path: string, body: object, signal?: AbortSignal): AsyncGenerator<Line> {
+    yield* this.#readLines<Line>(await this.#send('POST', path, body, signal));
+  }
+
+  async download(path: string, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
+    const response = await this.#send('GET', path, undefined, signal);
+    if (response.statusCode !== 200) this.#check(response, await readText(response));
+    return this.#wholeBody(response);
+  }
+
+  async upload(path: string, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> {
+    const outgoing = this.#request('PUT', path, { 'content-type': 'application/octet-stream' }, signal);
+    const answered = this.#answer(outgoing);
+    // The engine may refuse before it has read everything: its answer is then the error to report, not the broken pipe.
+    const [sent, received] = await Promise.allSettled([pipeline(Readable.from(content), outgoing), answered]);
+    if (received.status === 'rejected') throw received.reason;
+    const text = await readText(received.value);
+    this.#check(received.value, text);
+    if (sent.status === 'rejected') throw sent.reason;
+  }
+
+  upgrade(path: string, signal?: AbortSignal): Promise<Duplex> {
+    const outgoing = this.#request('GET', path, { connection: 'Upgrade', upgrade: 'svc-channel' }, signal);
+    return new Promise((resolve, reject) => {
+      outgoing.once('upgrade', (_response, socket, head) => {
+        if (head.length > 0) socket.unshift(head);
+        resolve(socket);
+      });
+      outgoing.once('response', (response) => {
+        readText(response)
+          .then((text) => {
+            this.#check(response, text);
+            reject(this.cutOff());
+          })
+          .catch(reject);
+      });
+      outgoing.once('error', (error) => reject(unreachable(error)));
+      outgoing.end();
+    });
+  }
+
+  asError(error: {
+    readonly code: string;
+    readonly message: string;
+    readonly details: unknown;
+  }): PlatformError {
+    const code = isErrorCode(error.code) ? error.code : 'internal';
+    const details = typeof error.details === 'object' && error.details !== null ? { ...error.details } : {};
+    return new PlatformError(code, error.message, { details });
+  }
+
+  cutOff(): PlatformError {
+    return new PlatformError(
+      'orchestrator_unreachable',
+      'the engine ended the connection before it answered',
+    );
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  async *#readLines<Line>(response: IncomingMessage): AsyncGenerator<Line> {
+    if (response.statusCode !== 200) this.#check(response, await readText(response));
+    try {
+      for await (const line of createInterface({ input: response, crlfDelay: Infinity })) {
+        if (line !== '') yield JSON.parse(line) as Line;
+      }
+      if (!response.complete) throw this.cutOff();
+    } finally {
+      response.destroy();
+    }
+  }
+
+  async *#wholeBody(response: IncomingMessage): AsyncGenerator<Uint8Array> {
+    for await (const chunk of response) yield chunk as Uint8Array;
+    if (!response.complete) throw this.cutOff();
+  }
+
+  #send(
+    method: string,
+    path: string,
+    body: object | undefined,
+    signal?: AbortSignal,
+  ): Promise<IncomingMessage> {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    const headers =
+      text === undefined
+        ? {}
+        : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
+    const outgoing = this.#request(method, path, headers, signal);
+    const answered = this.#answer(outgoing);
+    outgoing.end(text);
+    return answered;
+  }
+
+  #request(
+    method: string,
+    path: string,
+    headers: Record<string, string | number>,
+    signal?: AbortSignal,
+  ): ClientRequest {
+    const options = { socketPath: this.#socketPath, method, path, headers, agent: this.#agent };
+    return request(signal === undefined ? options : { ...options, signal });
+  }
+
+  #answer(outgoing: ClientRequest): Promise<IncomingMessage> {
+    return new Promise((resolve, reject) => {
+      outgoing.once('response', resolve);
+      outgoing.once('error', (error) => reject(unreachable(error)));
+    });
+  }
+
+  #check(response: IncomingMessage, text: string): void {
+    if (response.statusCode !== undefined && response.statusCode < 300) return;
+    const parsed: unknown = safeParse(text);
+    if (isEnvelope(parsed)) throw this.asError(parsed.error);
+    throw new PlatformError('internal', `the engine answered ${response.statusCode} without a reason`);
+  }
+}
+
+async function readText(response: IncomingMessage): Promise<string> {
+  response.setEncoding('utf8');
+  let text = '';
+  for await (const chunk of response) text += String(chunk);
+  return text;
+}
+
+function unreachable(error: NodeJS.ErrnoException): Error {
+  if (error.name === 'AbortError') return error;
+  const hint = 'the engine cannot be reached; start it with `svc engine start`';
+  return new PlatformError('orchestrator_unreachable', hint, {
+    details: { errno: error.code ?? error.message },
+    cause: error,
+  });
+}
+
+function safeParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Not JSON: the caller reports the status instead.
+    return undefined;
+  }
+}
+
+function isEnvelope(value: unknown): value is { error: { code: string; message: string; details: unknown } } {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'error' in value &&
+    typeof value.error === 'object' &&
+    value.error !== null
+  );
+}

@@ -1,0 +1,21 @@
+export { EngineClient } from './engine-client.ts';
+export type {
+  BuildDemoImages,
+  Capabilities,
+  CreateSandbox,
+  EndReason,
+  EngineEvent,
+  ImageView,
+  ImportImage,
+  LogEntry,
+  LogSource,
+  PullImage,
+  ReadLogs,
+  SandboxMetrics,
+  SandboxState,
+  SandboxView,
+} from './engine-api.ts';
+export type { ImageProgress, RegistryAuth } from '../images/images.ts';
+export type { Isolation } from '../runtime/runtime.ts';
+export type { Volume, VolumeEntry, VolumeUsage } from '../volumes/volumes.ts';
+export { socketTransport as duplexTransport } from '../volumes/socket-transport.ts';

@@ -1,0 +1,146 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { DEFAULT_DISK_MIB } from '@svc/contract';
+import type { Logger } from 'pino';
+import { Cgroups } from '../cgroup/cgroups.ts';
+import { EventLog } from '../events/event-log.ts';
+import { GuestFolders } from '../guest/guest-folders.ts';
+import { SvcHostCalls } from '../host/svc-host-calls.ts';
+import { IMAGE_ALIASES } from './image-aliases.ts';
+import { ImageStore } from '../images/image-store.ts';
+import type { IsImageInUse } from '../images/images.ts';
+import { LinuxNetwork } from '../network/linux-network.ts';
+import { OverlayRootfs } from '../rootfs/overlay-rootfs.ts';
+import { crun } from '../runtime/crun.ts';
+import { renderCpuinfo, renderCpuOnline, renderMeminfo } from '../runtime/proc-files.ts';
+import { runc } from '../runtime/runc.ts';
+import { runsc } from '../runtime/runsc.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { Kit } from '../sandboxes/kit.ts';
+import { RecordFiles } from '../sandboxes/record-files.ts';
+import { openConfinedFolder } from '../volumes/confined-folder.ts';
+import { DiskVolumes } from '../volumes/disk-volumes.ts';
+import type { EngineConfig } from './config.ts';
+import { chooseRuntimes, type ProbedRuntime } from './choose-runtimes.ts';
+
+/** First of the host ids that sandboxes are mapped to: far above users, system accounts and container tools. */
+const FIRST_HOST_ID = 0x1000_0000;
+/** Used by probes only; its range lies below the first slot's. */
+const PROBE_HOST_ID = FIRST_HOST_ID - 2 * 65_536;
+
+/** The kit, with what only the daemon itself asks for. */
+export interface HostKit extends Kit {
+  readonly probes: readonly ProbedRuntime[];
+  readonly cgroups: Cgroups;
+}
+
+/** Constructs every adapter of this host. Only this file does. */
+export async function buildKit(
+  config: EngineConfig,
+  logger: Logger,
+  isImageInUse: IsImageInUse,
+): Promise<HostKit> {
+  const { dataFolder, runFolder, instance } = config;
+  const hostCalls = new SvcHostCalls({ binary: config.hostProgram });
+  const cgroups = new Cgroups();
+  const guestFolders = new GuestFolders(runFolder);
+  await guestFolders.prepare(config.initProgram);
+  const probed = await chooseRuntimes(makeRuntimes(config, hostCalls, cgroups), config.isolation, logger);
+  const volumes = new DiskVolumes({
+    folder: join(dataFolder, 'volumes'),
+    hostCalls,
+    initProgram: config.initProgram,
+    logger,
+  });
+  return {
+    bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
+    logger,
+    records: new RecordFiles(join(dataFolder, 'sandboxes')),
+    events: new EventLog(),
+    images: new ImageStore({
+      folder: join(dataFolder, 'images'),
+      isInUse: isImageInUse,
+      aliases: IMAGE_ALIASES,
+      registries: {
+        insecure: config.insecureRegistries,
+        allowHostLocal: config.insecureRegistries.length > 0,
+      },
+    }),
+    rootfs: new OverlayRootfs({
+      folder: join(dataFolder, 'rootfs'),
+      hostCalls,
+      defaultSizeMib: DEFAULT_DISK_MIB,
+    }),
+    network: new LinuxNetwork({
+      runFolder: join(runFolder, 'network'),
+      hostCalls,
+      addressPool: config.addressPool,
+      instance,
+      firstHostId: FIRST_HOST_ID,
+      prepared: { public: config.preparedSlots, loopback: Math.min(1, config.preparedSlots) },
+      logger,
+      ...(config.nameservers.length === 0 ? {} : { resolvers: config.nameservers.map(readNameserver) }),
+    }),
+    volumes,
+    guestFolders,
+    ...probed,
+    cgroups,
+    mounts: {
+      hostCalls,
+      volumes,
+      bindRoots: config.bindRoots,
+      stagingFolder: join(runFolder, 'staging'),
+      openFolder: (folder, signal) => openConfinedFolder(config.initProgram, folder, signal),
+    },
+    procContent: procContent(),
+    limits: {
+      maxProcesses: config.maxProcesses,
+      startTimeoutMs: 60_000,
+      stopGraceMs: 10_000,
+      reconnectMs: 10_000,
+    },
+  };
+}
+
+function makeImages(config: EngineConfig, isInUse: IsImageInUse): ImageStore {
+  const { insecureRegistries: insecure, proxy } = config;
+  return new ImageStore({
+    folder: join(config.dataFolder, 'images'),
+    isInUse,
+    aliases: IMAGE_ALIASES,
+    registries: { insecure, allowHostLocal: insecure.length > 0, proxy },
+  });
+}
+
+/** In order of preference within a class. */
+function makeRuntimes(config: EngineConfig, hostCalls: SvcHostCalls, cgroups: Cgroups): Runtime[] {
+  const probe = {
+    hostCalls,
+    initProgram: config.initProgram,
+    folder: join(config.runFolder, 'probe'),
+    idBase: PROBE_HOST_ID,
+  };
+  mkdirSync(probe.folder, { recursive: true, mode: 0o711 });
+  const options = (name: string) => ({ folder: join(config.runFolder, name), cgroups, probe });
+  return [
+    runsc({ ...options('runsc'), program: config.runtimePaths.runsc }),
+    runc({ ...options('runc'), program: config.runtimePaths.runc }),
+    crun({ ...options('crun'), program: config.runtimePaths.crun }),
+  ];
+}
+
+function procContent(): Kit['procContent'] {
+  const hostCpuinfo = readFileSync('/proc/cpuinfo', 'utf8');
+  const cpus = availableParallelism();
+  return ({ vcpus, memoryMib }) => ({
+    meminfo: renderMeminfo(memoryMib * 1024 * 1024, 0),
+    cpuinfo: renderCpuinfo(hostCpuinfo, vcpus),
+    cpuOnline: renderCpuOnline(cpus, vcpus),
+  });
+}
+
+function readNameserver(text: string): { address: string; port: number } {
+  const match = /^(?<address>.+?)(?:#(?<port>\d+))?$/.exec(text);
+  return { address: match?.groups?.['address'] ?? text, port: Number(match?.groups?.['port'] ?? 53) };
+}

@@ -1,0 +1,51 @@
+import type { Logger } from 'pino';
+import type { Isolation, Runtime, RuntimeProbe } from '../runtime/runtime.ts';
+
+/** Strongest first. */
+const CLASSES: readonly Isolation[] = ['microvm', 'gvisor', 'container'];
+const PROBE_TIMEOUT_MS = 15_000;
+
+export interface ProbedRuntime extends RuntimeProbe {
+  readonly name: string;
+  readonly isolation: Isolation;
+}
+
+export interface ProbedRuntimes {
+  /** Usable, in order of preference. */
+  readonly runtimes: readonly Runtime[];
+  readonly defaultIsolation: Isolation | null;
+  readonly missing: ReadonlyMap<Isolation, string>;
+  readonly probes: readonly ProbedRuntime[];
+}
+
+/** Starts something small with each runtime and keeps those that work; `auto` is the strongest class among them. */
+export async function chooseRuntimes(
+  candidates: readonly Runtime[],
+  wanted: Isolation | 'auto',
+  logger: Logger,
+): Promise<ProbedRuntimes> {
+  const probes = await Promise.all(candidates.map(probe));
+  for (const { name, usable, reason } of probes) logger.info({ runtime: name, usable, reason }, 'probed');
+  const runtimes = candidates.filter((_, index) => probes[index]?.usable === true);
+  const isOffered = (isolation: Isolation) => runtimes.some((runtime) => runtime.isolation === isolation);
+  const missing = new Map(
+    CLASSES.filter((name) => !isOffered(name)).map((name) => [name, whyMissing(name, probes)]),
+  );
+  const strongest = CLASSES.find(isOffered) ?? null;
+  return { runtimes, defaultIsolation: wanted === 'auto' ? strongest : wanted, missing, probes };
+}
+
+async function probe(runtime: Runtime): Promise<ProbedRuntime> {
+  const { name, isolation } = runtime;
+  try {
+    return { name, isolation, ...(await runtime.probe(AbortSignal.timeout(PROBE_TIMEOUT_MS))) };
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return { name, isolation, usable: false, reason, version: null, released: null };
+  }
+}
+
+function whyMissing(isolation: Isolation, probes: readonly ProbedRuntime[]): string {
+  const reasons = probes.filter((candidate) => candidate.isolation === isolation).map(({ reason }) => reason);
+  return reasons.length === 0 ? 'no runtime of this class is installed' : reasons.join('; ');
+}

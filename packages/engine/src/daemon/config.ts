@@ -1,0 +1,148 @@
+import { createHash } from 'node:crypto';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { PlatformError } from '@svc/contract';
+import type { Isolation } from '../runtime/runtime.ts';
+import type { WarmTarget } from '../sandboxes/warm-pool.ts';
+
+const PACKAGES = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
+
+export interface EngineConfig {
+  /** Everything that must survive a restart of the host. */
+  readonly dataFolder: string;
+  /** A tmpfs of the engine's own: sockets and namespaces of this boot. */
+  readonly runFolder: string;
+  readonly socketPath: string;
+  /** Who may connect besides root; null for nobody. */
+  readonly socketOwner: { readonly uid: number; readonly gid: number } | null;
+  /** Distinguishes engines on one host: names of nft tables and the like. */
+  readonly instance: string;
+  readonly logLevel: string;
+  readonly addressPool: string;
+  readonly isolation: Isolation | 'auto';
+  readonly runtimePaths: { readonly runc: string; readonly runsc: string; readonly crun: string };
+  readonly warm: readonly WarmTarget[];
+  readonly preparedSlots: number;
+  readonly preparedDisks: number;
+  readonly bindRoots: readonly string[];
+  readonly insecureRegistries: readonly string[];
+  readonly nameservers: readonly string[];
+  readonly maxProcesses: number;
+  /** PATH of this process. */
+  readonly path: string;
+  /** HTTP_PROXY and the like, for tools that download. */
+  readonly proxy: Readonly<Record<string, string>>;
+  readonly initProgram: string;
+  readonly hostProgram: string;
+}
+
+const OPTIONS = {
+  path: { type: 'string' },
+  'address-pool': { type: 'string' },
+  isolation: { type: 'string' },
+  'log-level': { type: 'string' },
+  warm: { type: 'string', multiple: true },
+  'bind-root': { type: 'string', multiple: true },
+  'insecure-registry': { type: 'string', multiple: true },
+  nameserver: { type: 'string', multiple: true },
+  'prepared-slots': { type: 'string' },
+  'prepared-disks': { type: 'string' },
+  'max-processes': { type: 'string' },
+  socket: { type: 'string' },
+  'socket-owner': { type: 'string' },
+} as const;
+
+/** Reads the command line and the environment once; reports every bad value together. */
+export function readConfig(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): EngineConfig {
+  const problems: string[] = [];
+  const { values } = parseArgs({ args: [...args], options: OPTIONS, strict: true });
+  const dataFolder = resolve(values.path ?? env['SVC_HOME'] ?? '/var/lib/svc');
+  const instance = createHash('sha256').update(dataFolder).digest('hex').slice(0, 8);
+  const whole = (name: keyof typeof OPTIONS, text: string | undefined, fallback: number) => {
+    const number = text === undefined ? fallback : Number(text);
+    if (!Number.isInteger(number) || number < 0)
+      problems.push(`--${name} must be a whole number, not ${text}`);
+    return number;
+  };
+  const config: EngineConfig = {
+    dataFolder,
+    runFolder: join('/run/svc', instance),
+    socketPath: values.socket ?? join(dataFolder, 'engine.sock'),
+    socketOwner: readOwner(values['socket-owner'], problems),
+    instance,
+    logLevel: oneOf('log-level', values['log-level'] ?? 'info', LOG_LEVELS, problems),
+    addressPool: values['address-pool'] ?? poolOf(instance),
+    isolation: oneOf('isolation', values.isolation ?? 'auto', ISOLATIONS, problems),
+    runtimePaths: {
+      runc: env['SVC_RUNC'] ?? 'runc',
+      runsc: env['SVC_RUNSC'] ?? '/opt/svc/bin/runsc',
+      crun: env['SVC_CRUN'] ?? 'crun',
+    },
+    warm: (values.warm ?? []).map((text) => readWarm(text, problems)),
+    preparedSlots: whole('prepared-slots', values['prepared-slots'], 4),
+    preparedDisks: whole('prepared-disks', values['prepared-disks'], 4),
+    bindRoots: (values['bind-root'] ?? []).map((root) => absolute(root, problems)),
+    insecureRegistries: values['insecure-registry'] ?? [],
+    nameservers: values.nameserver ?? [],
+    maxProcesses: whole('max-processes', values['max-processes'], 1024),
+    path: env['PATH'] ?? '',
+    proxy: readProxy(env),
+    initProgram: env['SVC_INIT'] ?? join(PACKAGES, 'init/build/svc-init'),
+    hostProgram: env['SVC_HOST'] ?? join(PACKAGES, 'host/build/svc-host'),
+  };
+  if (problems.length > 0) throw new PlatformError('invalid_request', problems.join('; '));
+  return Object.freeze(config);
+}
+
+function readProxy(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'http_proxy', 'https_proxy', 'no_proxy'];
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const value = env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+const ISOLATIONS = ['auto', 'container', 'gvisor', 'microvm'] as const;
+
+function oneOf<T extends string>(name: string, value: string, allowed: readonly T[], problems: string[]): T {
+  const found = allowed.find((candidate) => candidate === value);
+  if (found === undefined) problems.push(`--${name} must be one of ${allowed.join(', ')}, not ${value}`);
+  return found ?? (allowed[0] as T);
+}
+
+/** `UID:GID` */
+function readOwner(text: string | undefined, problems: string[]): EngineConfig['socketOwner'] {
+  if (text === undefined) return null;
+  const match = /^(?<uid>\d+):(?<gid>\d+)$/.exec(text);
+  if (match?.groups === undefined) problems.push(`--socket-owner must be UID:GID, not ${text}`);
+  return { uid: Number(match?.groups?.['uid'] ?? 0), gid: Number(match?.groups?.['gid'] ?? 0) };
+}
+
+function absolute(path: string, problems: string[]): string {
+  if (!isAbsolute(path)) problems.push(`--bind-root must be an absolute path, not ${path}`);
+  return resolve(path);
+}
+
+/** `IMAGE=COUNT` or `IMAGE=COUNT@CLASS` */
+function readWarm(text: string, problems: string[]): WarmTarget {
+  const match = /^(?<reference>[^=]+)=(?<count>\d+)(?:@(?<isolation>container|gvisor|microvm))?$/.exec(text);
+  if (match?.groups === undefined) {
+    problems.push(`--warm must be IMAGE=COUNT or IMAGE=COUNT@CLASS, not ${text}`);
+    return { reference: '', count: 0 };
+  }
+  const { reference = '', count = '0', isolation } = match.groups;
+  // The pattern admits no other class.
+  return { reference, count: Number(count), isolation: isolation as Isolation | undefined };
+}
+
+/** A /16 of the private range that semantics.md §8 names, chosen by the instance so that engines on one host differ. */
+function poolOf(instance: string): string {
+  return `172.${16 + (Number.parseInt(instance.slice(0, 2), 16) % 16)}.0.0/16`;
+}

@@ -1,0 +1,42 @@
+import { realpath, stat } from 'node:fs/promises';
+import { delimiter, dirname, join } from 'node:path';
+import { PlatformError } from '@svc/contract';
+import { allDemoImages, buildDemoImages } from '../images/build-demo.ts';
+import type { Images } from '../images/images.ts';
+import type { EngineConfig } from './config.ts';
+import type { BuildDemo } from './image-routes.ts';
+
+/** `svc/node` holds the very Node that runs this engine, and the npm that is on its PATH. */
+export function demoBuilder(config: EngineConfig, images: Images): BuildDemo {
+  return async ({ names, force }, onProgress, signal) =>
+    await buildDemoImages(images, {
+      names: allDemoImages().filter((name) => names === undefined || toNames(names).includes(name)),
+      force,
+      workFolder: join(config.dataFolder, 'images', 'demo'),
+      nodeBinary: process.execPath,
+      npmFolder: await findNpm(config.path),
+      environment: config.proxy,
+      onProgress,
+      signal,
+    });
+}
+
+/** `python` and `svc/python` both name the image. */
+function toNames(names: readonly string[]): string[] {
+  return names.map((given) => {
+    const name = given.startsWith('svc/') ? given : `svc/${given}`;
+    if (allDemoImages().some((known) => known === name)) return name;
+    const known = allDemoImages().join(', ');
+    throw new PlatformError('invalid_request', `names: ${given} is not a demo image; there are ${known}`);
+  });
+}
+
+async function findNpm(path: string): Promise<string | null> {
+  for (const folder of path.split(delimiter)) {
+    const program = await realpath(join(folder, 'npm')).catch(() => undefined);
+    if (program === undefined) continue;
+    const home = dirname(dirname(program));
+    if (await stat(join(home, 'bin', 'npm-cli.js')).catch(() => undefined)) return home;
+  }
+  return null;
+}

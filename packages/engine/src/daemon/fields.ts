@@ -1,0 +1,35 @@
+import { PlatformError } from '@svc/contract';
+
+interface FieldTypes {
+  readonly string: string;
+  readonly number: number;
+  readonly boolean: boolean;
+  readonly object: object;
+}
+
+/** The fields of a JSON object. @throws PlatformError `invalid_request` */
+export function fields(body: unknown): Readonly<Record<string, unknown>> {
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...body };
+  throw new PlatformError('invalid_request', 'the body must be a JSON object');
+}
+
+export function optional<T extends keyof FieldTypes>(
+  given: Readonly<Record<string, unknown>>,
+  name: string,
+  type: T,
+): FieldTypes[T] | undefined {
+  const value = given[name];
+  if (value === undefined || value === null) return undefined;
+  if (typeof value === type) return value as FieldTypes[T];
+  throw new PlatformError('invalid_request', `${name}: must be a ${type}`, { details: { field: name } });
+}
+
+export function required<T extends keyof FieldTypes>(
+  given: Readonly<Record<string, unknown>>,
+  name: string,
+  type: T,
+): FieldTypes[T] {
+  const value = optional(given, name, type);
+  if (value !== undefined) return value;
+  throw new PlatformError('invalid_request', `${name}: is required`, { details: { field: name } });
+}

@@ -1,0 +1,151 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { ERROR_STATUS, PlatformError, type ErrorEnvelope } from '@svc/contract';
+import type { Logger } from 'pino';
+
+/** One request, opened up. */
+export interface Call {
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: URLSearchParams;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Aborts when the caller goes away. */
+  readonly signal: AbortSignal;
+  /** The body as JSON. @throws PlatformError `invalid_request` */
+  json(): Promise<unknown>;
+}
+
+/** Returns what is sent as JSON; undefined when it has sent its answer itself. */
+export type Handler = (call: Call) => Promise<unknown>;
+export type Routes = Readonly<Record<string, Handler>>;
+export type UpgradeHandler = (path: string, socket: Duplex, head: Buffer) => Promise<void>;
+
+const MAX_BODY_BYTES = 96 * 1024 * 1024;
+
+/** The engine's HTTP over its unix socket. `routes`: `METHOD /path/:param` → handler. */
+export function createHttpServer(routes: Routes, upgrade: UpgradeHandler, logger: Logger): Server {
+  const table = Object.entries(routes).map(([route, handler]) => ({ ...parseRoute(route), handler }));
+  const server = createServer({ requestTimeout: 0, keepAliveTimeout: 65_000 }, (request, response) => {
+    answer(table, request, response, logger).catch((error: unknown) =>
+      logger.error({ error }, 'an answer failed'),
+    );
+  });
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    socket.on('error', () => socket.destroy());
+    upgrade(request.url ?? '', socket, head).catch((error: unknown) => refuseUpgrade(socket, error, logger));
+  });
+  return server;
+}
+
+interface Route {
+  readonly method: string;
+  readonly parts: readonly string[];
+  readonly handler: Handler;
+}
+
+function parseRoute(route: string): Omit<Route, 'handler'> {
+  const [method = '', path = ''] = route.split(' ');
+  return { method, parts: path.split('/').slice(1) };
+}
+
+async function answer(
+  table: readonly Route[],
+  request: IncomingMessage,
+  response: ServerResponse,
+  logger: Logger,
+): Promise<void> {
+  const gone = new AbortController();
+  response.once('close', () => {
+    if (!response.writableFinished) gone.abort(new Error('the caller went away'));
+  });
+  try {
+    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://engine');
+    const { handler, params } = findRoute(table, request.method ?? '', pathname);
+    const json = () => readJson(request);
+    const result = await handler({
+      params,
+      query: searchParams,
+      request,
+      response,
+      signal: gone.signal,
+      json,
+    });
+    if (result !== undefined) sendJson(response, 200, result);
+  } catch (error) {
+    if (gone.signal.aborted) return;
+    const { status, envelope } = describeError(error, logger);
+    if (response.headersSent) response.destroy();
+    else sendJson(response, status, envelope);
+  }
+}
+
+function findRoute(
+  table: readonly Route[],
+  method: string,
+  pathname: string,
+): { handler: Handler; params: Record<string, string> } {
+  const parts = pathname.split('/').slice(1);
+  for (const route of table) {
+    if (route.method !== method || route.parts.length !== parts.length) continue;
+    const params = matchParts(route.parts, parts);
+    if (params !== undefined) return { handler: route.handler, params };
+  }
+  throw new PlatformError('not_found', `the engine has no ${method} ${pathname}`);
+}
+
+function matchParts(
+  pattern: readonly string[],
+  parts: readonly string[],
+): Record<string, string> | undefined {
+  const params: Record<string, string> = {};
+  for (const [index, part] of pattern.entries()) {
+    const given = parts[index] ?? '';
+    if (part.startsWith(':')) params[part.slice(1)] = decodeURIComponent(given);
+    else if (part !== given) return undefined;
+  }
+  return params;
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) {
+      throw new PlatformError('payload_too_large', `the body is larger than ${MAX_BODY_BYTES} bytes`);
+    }
+    chunks.push(chunk);
+  }
+  try {
+    return size === 0 ? {} : JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch (error) {
+    throw new PlatformError('invalid_request', 'the body is not JSON', { cause: error });
+  }
+}
+
+/** A bug is logged with its stack and shown as `internal`: callers never see a stack or a host path. */
+export function describeError(error: unknown, logger: Logger): { status: number; envelope: ErrorEnvelope } {
+  if (PlatformError.is(error)) {
+    const { code, message, details } = error;
+    return { status: ERROR_STATUS[code], envelope: { error: { code, message, details } } };
+  }
+  logger.error({ error }, 'unexpected failure');
+  const message = 'the engine failed unexpectedly; its log says why';
+  return { status: 500, envelope: { error: { code: 'internal', message, details: null } } };
+}
+
+function sendJson(response: ServerResponse, status: number, body: unknown): void {
+  const text = JSON.stringify(body);
+  response.writeHead(status, {
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(text),
+  });
+  response.end(text);
+}
+
+function refuseUpgrade(socket: Duplex, error: unknown, logger: Logger): void {
+  const { status, envelope } = describeError(error, logger);
+  const body = JSON.stringify(envelope);
+  const head = `HTTP/1.1 ${status} Refused\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
+  socket.end(`${head}\r\nconnection: close\r\n\r\n${body}`);
+}

@@ -1,0 +1,83 @@
+import { PlatformError } from '@svc/contract';
+import type { ImageView } from '../client/engine-api.ts';
+import { detectImportSource } from '../images/detect-import-source.ts';
+import type { Image, ImageProgress, PullPolicy, RegistryAuth } from '../images/images.ts';
+import { fields, optional, required } from './fields.ts';
+import type { Routes } from './http-server.ts';
+import type { Daemon } from './routes.ts';
+import { sendProgress } from './streams.ts';
+
+export type BuildDemo = (
+  request: { readonly names: readonly string[] | undefined; readonly force: boolean },
+  onProgress: (progress: ImageProgress) => void,
+  signal: AbortSignal,
+) => Promise<readonly Image[]>;
+
+export function imageRoutes({ kit, buildDemo, logger }: Daemon): Routes {
+  const { images } = kit;
+  return {
+    'GET /images': async () => (await images.list()).map(toView),
+    'GET /images/:reference': async (call) => toView(await find(call.params['reference'] ?? '')),
+    'DELETE /images/:reference': async (call) => {
+      await images.remove(call.params['reference'] ?? '');
+      return {};
+    },
+    'POST /images/prune': () => images.prune(),
+    'POST /images/pull': async (call) => {
+      const given = fields(await call.json());
+      const reference = required(given, 'reference', 'string');
+      const options = {
+        pullPolicy: readPolicy(optional(given, 'policy', 'string')),
+        auth: readAuth(given['auth']),
+      };
+      return await sendProgress(call, logger, async (onProgress) =>
+        toView(await images.resolve(reference, { ...options, onProgress, signal: call.signal })),
+      );
+    },
+    'POST /images/import': async (call) => {
+      const given = fields(await call.json());
+      const source = await detectImportSource(required(given, 'path', 'string'), call.signal);
+      const reference = required(given, 'reference', 'string');
+      return await sendProgress(call, logger, async (onProgress) =>
+        toView(await images.import(source, reference, { onProgress, signal: call.signal })),
+      );
+    },
+    'POST /images/build-demo': async (call) => {
+      const given = fields(await call.json());
+      const names = readNames(given['names']);
+      const force = optional(given, 'force', 'boolean') ?? false;
+      return await sendProgress(call, logger, async (onProgress) =>
+        (await buildDemo({ names, force }, onProgress, call.signal)).map(toView),
+      );
+    },
+  };
+
+  async function find(reference: string): Promise<Image> {
+    const image = await images.get(reference);
+    if (image !== undefined) return image;
+    const message = `there is no image ${reference} here; \`svc image pull ${reference}\` gets it`;
+    throw new PlatformError('image_not_found', message, { details: { reference } });
+  }
+}
+
+function toView(image: Image): ImageView {
+  return { ...image, layers: image.layers.length };
+}
+
+function readPolicy(text: string | undefined): PullPolicy {
+  if (text === undefined) return 'always';
+  if (text === 'if_missing' || text === 'always' || text === 'never') return text;
+  throw new PlatformError('invalid_request', 'policy: must be if_missing, always or never');
+}
+
+function readAuth(value: unknown): RegistryAuth | null {
+  if (value === undefined || value === null) return null;
+  const given = fields(value);
+  return { username: required(given, 'username', 'string'), password: required(given, 'password', 'string') };
+}
+
+function readNames(value: unknown): readonly string[] | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (Array.isArray(value) && value.every((name) => typeof name === 'string')) return value;
+  throw new PlatformError('invalid_request', 'names: must be a list of image names');
+}

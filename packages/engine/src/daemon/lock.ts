@@ -1,0 +1,20 @@
+import { createServer, type Server } from 'node:net';
+import { PlatformError } from '@svc/contract';
+
+/**
+ * Makes this the only engine on its data folder. The lock is an abstract unix socket: the kernel frees it when the
+ * process dies, however it dies.
+ */
+export async function lockDataFolder(instance: string, dataFolder: string): Promise<Server> {
+  const server = createServer((socket) => socket.destroy());
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject);
+  server.listen(`\0svc-engine-${instance}`, resolve);
+  try {
+    await promise;
+  } catch (error) {
+    const message = `an engine is already running on ${dataFolder}; \`svc engine status\` shows it`;
+    throw new PlatformError('invalid_state_transition', message, { cause: error });
+  }
+  return server.unref();
+}

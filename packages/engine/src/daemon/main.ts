@@ -1,0 +1,115 @@
+import { chmod, chown, mkdir, rm } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import { dirname } from 'node:path';
+import { env, argv, pid } from 'node:process';
+import { pino, type Logger } from 'pino';
+import { Sampler } from '../metrics/sampler.ts';
+import { Sandboxes } from '../sandboxes/sandboxes.ts';
+import { buildKit } from './build-kit.ts';
+import { readConfig, type EngineConfig } from './config.ts';
+import { demoBuilder } from './demo-images.ts';
+import { createHttpServer } from './http-server.ts';
+import { lockDataFolder } from './lock.ts';
+import { createRelay } from './relay.ts';
+import { createRoutes } from './routes.ts';
+import { prepareRunFolder } from './run-folder.ts';
+
+const VERSION = '0.1.0';
+const TICK_MS = 1000;
+
+/** Runs the engine until a signal ends it. Sandboxes keep running; the next engine takes them up again. */
+async function main(): Promise<void> {
+  const config = readConfig(argv.slice(2), env);
+  const logger = pino(
+    { level: config.logLevel, base: { pid }, serializers: { error: pino.stdSerializers.err } },
+    pino.destination({ fd: 2, sync: true }),
+  );
+  try {
+    await serve(config, logger);
+  } catch (error) {
+    logger.fatal({ error: error instanceof Error ? error.message : error }, 'the engine cannot start');
+    process.exitCode = 1;
+    setTimeout(() => process.exit(1), 200).unref();
+  }
+}
+
+async function serve(config: EngineConfig, logger: Logger): Promise<void> {
+  const startedAt = new Date().toISOString();
+  // SAFETY: root inside a sandbox passes through these folders to its own root file system; it can list neither.
+  await mkdir(config.dataFolder, { recursive: true, mode: 0o711 });
+  await lockDataFolder(config.instance, config.dataFolder);
+  await prepareRunFolder(config.runFolder);
+  const kit = await buildKit(config, logger, (imageId) => running.isImageInUse(imageId));
+  const running: Sandboxes = new Sandboxes(kit, { warm: config.warm });
+  const sampler = new Sampler(kit);
+  await kit.images.recover();
+  await running.recover();
+  const capabilities = () => ({
+    version: VERSION,
+    startedAt,
+    bootId: kit.bootId,
+    defaultIsolation: kit.defaultIsolation,
+    runtimes: kit.probes,
+    cgroup: kit.cgroups.layout.version === 1 ? ('v1' as const) : ('v2' as const),
+    sandboxes: running.list().length,
+  });
+  const routes = createRoutes({
+    kit,
+    sandboxes: running,
+    sampler,
+    capabilities,
+    logger,
+    buildDemo: demoBuilder(config, kit.images),
+  });
+  const server = createHttpServer(routes, createRelay(running), logger);
+  await listen(server, config);
+  kit.events.add('engine_started', null);
+  const tick = setInterval(() => {
+    sampler.sample(running.list());
+    running.enforceDeadlines();
+  }, TICK_MS);
+  logger.info(
+    { socket: config.socketPath, isolation: kit.defaultIsolation, sandboxes: running.list().length },
+    'ready',
+  );
+  onSignal(async () => {
+    clearInterval(tick);
+    server.close();
+    server.closeAllConnections();
+    await running.close();
+    await kit.network.close();
+    await kit.rootfs.close();
+    await kit.volumes.close();
+    await kit.mounts.hostCalls.close();
+    logger.info('stopped; sandboxes keep running');
+  });
+}
+
+async function listen(server: Server, config: EngineConfig): Promise<void> {
+  const { socketPath, socketOwner } = config;
+  await mkdir(dirname(socketPath), { recursive: true });
+  await rm(socketPath, { force: true });
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject);
+  server.listen(socketPath, resolve);
+  await promise;
+  // SAFETY: whoever may connect here commands root's engine: root, and the one user that the operator named.
+  await chmod(socketPath, 0o600);
+  if (socketOwner !== null) await chown(socketPath, socketOwner.uid, socketOwner.gid);
+}
+
+function onSignal(stop: () => Promise<void>): void {
+  let isStopping = false;
+  const handle = () => {
+    if (isStopping) return;
+    isStopping = true;
+    stop().then(
+      () => process.exit(0),
+      () => process.exit(1),
+    );
+  };
+  process.on('SIGTERM', handle);
+  process.on('SIGINT', handle);
+}
+
+await main();

@@ -1,0 +1,38 @@
+import type { Duplex } from 'node:stream';
+import type { Sandboxes } from '../sandboxes/sandboxes.ts';
+import type { UpgradeHandler } from './http-server.ts';
+
+const ACCEPTED = 'HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: svc-channel\r\n\r\n';
+
+/**
+ * Joins a caller to a connection of svc-init, byte for byte. Each side is read only as fast as the other takes it; when
+ * the caller leaves, svc-init is told to end what it started.
+ */
+export function createRelay(sandboxes: Sandboxes): UpgradeHandler {
+  return async (path, socket, head) => {
+    const id = /^\/sandboxes\/(?<id>[^/]+)\/channel$/.exec(path)?.groups?.['id'] ?? '';
+    const { session, leave } = await sandboxes.get(decodeURIComponent(id)).openSession();
+    const guest = session.socket;
+    if (socket.destroyed) return leave();
+    socket.write(ACCEPTED);
+    if (head.length > 0) guest.write(head);
+    onceOver(socket, leave);
+    onceOver(guest, () => socket.end());
+    socket.pipe(guest);
+    guest.pipe(socket);
+    return undefined;
+  };
+}
+
+/** A caller that ends its half has left too: nothing of ours sends a half close. */
+function onceOver(stream: Duplex, act: () => void): void {
+  let isOver = false;
+  const finish = () => {
+    if (isOver) return;
+    isOver = true;
+    act();
+  };
+  stream.once('end', finish);
+  stream.once('close', finish);
+  stream.once('error', finish);
+}

@@ -1,0 +1,105 @@
+import { PlatformError } from '@svc/contract';
+import type { Logger } from 'pino';
+import type { Capabilities, CreateSandbox, LogSource, ReadLogs } from '../client/engine-api.ts';
+import type { Kit } from '../sandboxes/kit.ts';
+import type { Sandboxes } from '../sandboxes/sandboxes.ts';
+import type { Sampler } from '../metrics/sampler.ts';
+import { fields, optional, required } from './fields.ts';
+import type { Call, Routes } from './http-server.ts';
+import { imageRoutes, type BuildDemo } from './image-routes.ts';
+import { sendLines, sendProgress } from './streams.ts';
+import { volumeRoutes } from './volume-routes.ts';
+
+export interface Daemon {
+  readonly kit: Kit;
+  readonly sandboxes: Sandboxes;
+  readonly sampler: Sampler;
+  readonly capabilities: () => Capabilities;
+  readonly buildDemo: BuildDemo;
+  readonly logger: Logger;
+}
+
+/** The one list of what the engine does. */
+export function createRoutes(daemon: Daemon): Routes {
+  return { ...sandboxRoutes(daemon), ...imageRoutes(daemon), ...volumeRoutes(daemon) };
+}
+
+function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon): Routes {
+  const id = (call: Call) => call.params['id'] ?? '';
+  return {
+    'GET /capabilities': async () => await Promise.resolve(capabilities()),
+    'GET /metrics': async () => await Promise.resolve(sampler.read(sandboxes.list())),
+    'GET /events': (call) => stream(call, kit.events.read(readAfter(call.query), call.signal)),
+    'GET /sandboxes': async () => await Promise.resolve(sandboxes.list().map((sandbox) => sandbox.view())),
+    'POST /sandboxes': async (call) => {
+      const request = readCreate(await call.json());
+      // A caller that goes away while the image is pulled gives up; once the sandbox is being made, it is made or undone whole.
+      return await sendProgress(call, logger, (onProgress) =>
+        sandboxes.create(request, onProgress, call.signal),
+      );
+    },
+    'GET /sandboxes/:id': async (call) => await Promise.resolve(sandboxes.get(id(call)).view()),
+    'DELETE /sandboxes/:id': async (call) => {
+      await sandboxes.remove(id(call));
+      return {};
+    },
+    'POST /sandboxes/:id/start': (call) => sandboxes.start(id(call)),
+    'POST /sandboxes/:id/stop': async (call) => {
+      const graceMs = optional(fields(await call.json()), 'graceMs', 'number');
+      return await sandboxes.stop(id(call), graceMs);
+    },
+    'GET /sandboxes/:id/logs': (call) =>
+      stream(call, sandboxes.get(id(call)).logs(readLogs(call.query), call.signal)),
+  };
+}
+
+async function stream(call: Call, items: AsyncIterable<unknown>): Promise<undefined> {
+  await sendLines(call.response, items);
+  return undefined;
+}
+
+const CREATE_FIELDS = new Set(['id', 'spec', 'isolation', 'registryAuth', 'start', 'volumes', 'hostVolume']);
+
+function readCreate(body: unknown): CreateSandbox {
+  const given = fields(body);
+  const unknown = Object.keys(given).find((name) => !CREATE_FIELDS.has(name));
+  if (unknown !== undefined) throw new PlatformError('invalid_request', `${unknown}: is not a known field`);
+  required(given, 'spec', 'object');
+  for (const [name, type] of [
+    ['id', 'string'],
+    ['isolation', 'string'],
+    ['start', 'boolean'],
+    ['hostVolume', 'string'],
+    ['volumes', 'object'],
+  ] as const) {
+    optional(given, name, type);
+  }
+  // `spec` is checked whole by `checkSpec`, `isolation` by `chooseRuntime`; the rest was checked above.
+  return given as unknown as CreateSandbox;
+}
+
+function readAfter(query: URLSearchParams): number | undefined {
+  const text = query.get('after');
+  if (text === null) return undefined;
+  const after = Number(text);
+  if (Number.isSafeInteger(after) && after >= 0) return after;
+  throw new PlatformError('invalid_request', 'after: must be the sequence of an earlier event');
+}
+
+const LOG_SOURCES: readonly LogSource[] = ['stdout', 'stderr', 'output', 'system'];
+
+function readLogs(query: URLSearchParams): ReadLogs {
+  const sources = query.get('sources')?.split(',') ?? [];
+  const unknown = sources.find((source) => !LOG_SOURCES.some((known) => known === source));
+  if (unknown !== undefined) {
+    throw new PlatformError('invalid_request', `sources: ${unknown} is not one of ${LOG_SOURCES.join(', ')}`);
+  }
+  const cursor = query.get('cursor');
+  const tail = query.get('tail');
+  return {
+    follow: query.get('follow') === 'true',
+    ...(sources.length > 0 ? { sources: LOG_SOURCES.filter((source) => sources.includes(source)) } : {}),
+    ...(cursor === null ? {} : { cursor }),
+    ...(tail === null ? {} : { tail: Number(tail) }),
+  };
+}

@@ -1,0 +1,58 @@
+import { once } from 'node:events';
+import type { ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import type { ImageProgress } from '../images/images.ts';
+import { describeError, type Call } from './http-server.ts';
+
+/** Sends each item as a line of JSON, as fast as the caller reads. */
+export async function sendLines(response: ServerResponse, items: AsyncIterable<unknown>): Promise<void> {
+  response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+  response.flushHeaders();
+  for await (const item of items) await writeLine(response, item);
+  response.end();
+}
+
+/**
+ * Does long work while its progress goes out line by line; the last line is the result or the error. Only an error
+ * that comes before any progress keeps its HTTP status, so callers need one way to read it.
+ */
+export async function sendProgress(
+  call: Call,
+  logger: Logger,
+  work: (onProgress: (progress: ImageProgress) => void) => Promise<unknown>,
+): Promise<undefined> {
+  const { response } = call;
+  const begin = () => {
+    if (!response.headersSent) response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+  };
+  const onProgress = (progress: ImageProgress) => {
+    begin();
+    response.write(`${JSON.stringify({ progress })}\n`);
+  };
+  try {
+    const result = await work(onProgress);
+    begin();
+    response.end(`${JSON.stringify({ result })}\n`);
+  } catch (error) {
+    if (!response.headersSent) throw error;
+    response.end(`${JSON.stringify(describeError(error, logger).envelope)}\n`);
+  }
+  return undefined;
+}
+
+export async function sendBytes(response: ServerResponse, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  response.writeHead(200, { 'content-type': 'application/octet-stream' });
+  for await (const chunk of chunks) {
+    if (!response.write(chunk)) await drained(response);
+  }
+  response.end();
+}
+
+async function writeLine(response: ServerResponse, item: unknown): Promise<void> {
+  if (!response.write(`${JSON.stringify(item)}\n`)) await drained(response);
+}
+
+async function drained(response: ServerResponse): Promise<void> {
+  if (response.destroyed) throw new Error('the caller went away');
+  await Promise.race([once(response, 'drain'), once(response, 'close')]);
+}

@@ -1,0 +1,84 @@
+import { PlatformError } from '@svc/contract';
+import { fields, required } from './fields.ts';
+import type { Call, Routes } from './http-server.ts';
+import type { Daemon } from './routes.ts';
+import { sendBytes } from './streams.ts';
+
+const VOLUME_ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
+
+export function volumeRoutes({ kit }: Daemon): Routes {
+  const { volumes } = kit;
+  const id = (call: Call) => call.params['id'] ?? '';
+  const path = (call: Call) => call.query.get('path') ?? '';
+  const done = {};
+  return {
+    'GET /volumes': () => volumes.list(),
+    'POST /volumes': async (call) => {
+      const given = fields(await call.json());
+      return await volumes.create(readId(required(given, 'id', 'string')), readCapacity(given), call.signal);
+    },
+    'PATCH /volumes/:id': async (call) => {
+      return await volumes.resize(id(call), readCapacity(fields(await call.json())), call.signal);
+    },
+    'DELETE /volumes/:id': async (call) => {
+      await volumes.remove(id(call));
+      return done;
+    },
+    'GET /volumes/:id/usage': (call) => volumes.usage(id(call)),
+    'GET /volumes/:id/list': (call) => volumes.files(id(call)).list(path(call), call.signal),
+    'GET /volumes/:id/stat': (call) => volumes.files(id(call)).stat(path(call), call.signal),
+    'GET /volumes/:id/content': async (call) => {
+      await sendBytes(call.response, await volumes.files(id(call)).read(path(call), call.signal));
+      return undefined;
+    },
+    'PUT /volumes/:id/content': async (call) => {
+      await volumes.files(id(call)).write(path(call), wholeBody(call), call.signal);
+      return done;
+    },
+    'DELETE /volumes/:id/content': async (call) => {
+      const recursive = call.query.get('recursive') === 'true';
+      await volumes.files(id(call)).remove(path(call), { recursive }, call.signal);
+      return done;
+    },
+    'POST /volumes/:id/mkdir': async (call) => {
+      await volumes.files(id(call)).mkdir(required(fields(await call.json()), 'path', 'string'), call.signal);
+      return done;
+    },
+    'POST /volumes/:id/copy': async (call) => {
+      const { from, to } = readPair(await call.json());
+      await volumes.files(id(call)).copy(from, to, call.signal);
+      return done;
+    },
+    'POST /volumes/:id/rename': async (call) => {
+      const { from, to } = readPair(await call.json());
+      await volumes.files(id(call)).rename(from, to, call.signal);
+      return done;
+    },
+  };
+}
+
+/** The body of an upload; one that was cut off is an error, so that it never replaces the old file. */
+async function* wholeBody(call: Call): AsyncGenerator<Uint8Array> {
+  for await (const chunk of call.request as AsyncIterable<Uint8Array>) yield chunk;
+  if (!call.request.complete) throw new PlatformError('invalid_request', 'the upload ended too early');
+}
+
+function readId(id: string): string {
+  if (VOLUME_ID.test(id)) return id;
+  throw new PlatformError('invalid_request', 'id: must be 1–128 letters, digits, . _ : / or -', {
+    details: { field: 'id' },
+  });
+}
+
+function readCapacity(given: Readonly<Record<string, unknown>>): number {
+  const capacityMib = required(given, 'capacityMib', 'number');
+  if (Number.isInteger(capacityMib) && capacityMib >= 1) return capacityMib;
+  throw new PlatformError('invalid_request', 'capacityMib: must be a whole number of at least 1', {
+    details: { field: 'capacityMib' },
+  });
+}
+
+function readPair(body: unknown): { from: string; to: string } {
+  const given = fields(body);
+  return { from: required(given, 'from', 'string'), to: required(given, 'to', 'string') };
+}

@@ -1,0 +1,120 @@
+import type { Socket } from 'node:net';
+import {
+  decodeMessage,
+  encodeMessage,
+  FrameSplitter,
+  PlatformError,
+  type Message,
+  type Payload,
+} from '@svc/contract';
+import {
+  readHello,
+  readOutput,
+  readProcessState,
+  readStatus,
+  type GuestStatus,
+  type Hello,
+  type ProcessOutput,
+  type ProcessState,
+} from './guest-messages.ts';
+
+interface ControlListener {
+  hello(hello: Hello): void;
+  status(status: GuestStatus): void;
+  output(output: ProcessOutput): void;
+  exited(state: ProcessState): void;
+  wasOutOfMemory(): Promise<boolean>;
+  closed(): void;
+}
+
+/** The one control connection of a sandbox: requests with answers, and notifications both ways. */
+export class ControlConnection {
+  readonly #socket: Socket;
+  readonly #listener: ControlListener;
+  readonly #splitter = new FrameSplitter();
+  readonly #pending = new Map<number, (outcome: Message | Error) => void>();
+  #nextId = 1;
+
+  constructor(socket: Socket, listener: ControlListener) {
+    this.#socket = socket;
+    this.#listener = listener;
+    socket.on('data', (chunk: Buffer) => this.#receive(chunk));
+    socket.once('close', () => {
+      for (const settle of this.#pending.values()) settle(cutOff());
+      this.#pending.clear();
+      listener.closed();
+    });
+    socket.resume();
+  }
+
+  /** Answered with the message that ends the request; `core.error` and `*.failed` are answers too. */
+  async request(type: string, payload: Payload, signal: AbortSignal): Promise<Message> {
+    signal.throwIfAborted();
+    const id = this.#nextId;
+    this.#nextId = (this.#nextId % 0x7fff_ffff) + 1;
+    const { promise, resolve, reject } = Promise.withResolvers<Message>();
+    const abort = () => reject(signal.reason);
+    this.#pending.set(id, (outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome)));
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      this.#socket.write(encodeMessage(id, type, payload));
+      return await promise;
+    } finally {
+      signal.removeEventListener('abort', abort);
+      this.#pending.delete(id);
+    }
+  }
+
+  notify(type: string, payload: Payload): void {
+    if (!this.#socket.destroyed) this.#socket.write(encodeMessage(0, type, payload));
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #receive(chunk: Buffer): void {
+    try {
+      for (const frame of this.#splitter.push(chunk)) this.#handle(decodeMessage(frame));
+    } catch {
+      // Whatever sent this is not svc-init as we know it; the real one dials again.
+      this.#socket.destroy();
+    }
+  }
+
+  #handle(message: Message): void {
+    switch (message.type) {
+      case 'svc.hello':
+        return this.#listener.hello(readHello(message.payload));
+      case 'svc.status':
+        return this.#listener.status(readStatus(message.payload));
+      case 'svc.process.output': {
+        const output = readOutput(message.payload);
+        if (output !== undefined) this.#listener.output(output);
+        return undefined;
+      }
+      case 'svc.process.exited':
+        return this.#listener.exited(readProcessState(message.payload));
+      case 'svc.killed':
+        this.#answerKilled(message.id);
+        return undefined;
+      default:
+        this.#pending.get(message.id)?.(message);
+        return undefined;
+    }
+  }
+
+  #answerKilled(id: number): void {
+    this.#listener.wasOutOfMemory().then(
+      (oom) => {
+        if (!this.#socket.destroyed) this.#socket.write(encodeMessage(id, 'svc.killed.answer', { oom }));
+      },
+      // Without an answer svc-init reports a plain signal, which is all that is known.
+      () => {},
+    );
+  }
+}
+
+function cutOff(): PlatformError {
+  return new PlatformError('unavailable', 'the sandbox closed its connection to the engine');
+}

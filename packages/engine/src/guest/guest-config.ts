@@ -1,0 +1,68 @@
+import type { SandboxSpec } from '@svc/contract';
+import type { ImageConfig } from '../images/images.ts';
+import type { SlotLink } from '../network/network.ts';
+
+export interface GuestFile {
+  readonly path: string;
+  readonly data: Uint8Array;
+  readonly mode: number;
+}
+
+/** Payload of `svc.configure`: what every process of the sandbox starts from. */
+export interface GuestConfig {
+  readonly env: readonly string[];
+  readonly user: string | null;
+  readonly workdir: string | null;
+  readonly shell: string | null;
+  readonly rlimits: readonly { readonly resource: string; readonly soft: number; readonly hard: number }[];
+  readonly files: readonly GuestFile[];
+  readonly path_prefix: string;
+}
+
+export const SCRIPTS_FOLDER = '/.svc/scripts';
+
+/** The image says how to run; the caller's spec wins over it. */
+export function guestConfig(
+  spec: SandboxSpec,
+  image: ImageConfig,
+  host: { readonly hostname: string; readonly link: SlotLink | null },
+): GuestConfig {
+  return {
+    env: mergeEnv(image.env, spec.env ?? []),
+    user: spec.runtime?.user ?? image.user,
+    workdir: spec.runtime?.workdir ?? image.workdir,
+    shell: spec.runtime?.shell ?? null,
+    rlimits: spec.rlimits ?? [],
+    files: networkFiles(host.hostname, host.link),
+    path_prefix: SCRIPTS_FOLDER,
+  };
+}
+
+function mergeEnv(
+  image: readonly string[],
+  own: readonly { readonly key: string; readonly value: string }[],
+): string[] {
+  const merged = new Map<string, string>();
+  for (const entry of image) {
+    const [key = '', ...rest] = entry.split('=');
+    merged.set(key, rest.join('='));
+  }
+  for (const { key, value } of own) merged.set(key, value);
+  return [...merged].map(([key, value]) => `${key}=${value}`);
+}
+
+function networkFiles(hostname: string, link: SlotLink | null): GuestFile[] {
+  const hosts = ['127.0.0.1\tlocalhost', '::1\tlocalhost ip6-localhost ip6-loopback'];
+  hosts.push(`${link?.address ?? '127.0.1.1'}\t${hostname}`);
+  if (link !== null) hosts.push(`${link.gateway}\thost.svc.internal`);
+  const resolver = link === null ? '' : `nameserver ${link.nameserver}\noptions timeout:2 attempts:2\n`;
+  return [
+    file('/etc/hosts', `${hosts.join('\n')}\n`),
+    file('/etc/hostname', `${hostname}\n`),
+    file('/etc/resolv.conf', resolver),
+  ];
+}
+
+function file(path: string, text: string): GuestFile {
+  return { path, data: Buffer.from(text), mode: 0o644 };
+}

@@ -1,0 +1,90 @@
+import { chmod, copyFile, link, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+export interface GuestFolder {
+  /** Shown read-only at /.svc in the sandbox. */
+  readonly path: string;
+  readonly meminfo: string;
+  readonly cpuinfo: string;
+  readonly cpuOnline: string;
+}
+
+/** What a sandbox is shown instead of the host's figures. */
+export interface ProcContent {
+  readonly meminfo: string;
+  readonly cpuinfo: string;
+  readonly cpuOnline: string;
+}
+
+/**
+ * The files that a sandbox shares with its engine, on a tmpfs of the engine's own: the program svc-init, the socket,
+ * scripts, and what is shown over /proc/meminfo and /proc/cpuinfo. svc-init is one inode for all, by hard link.
+ */
+export class GuestFolders {
+  readonly #folder: string;
+
+  constructor(runFolder: string) {
+    this.#folder = join(runFolder, 'guests');
+  }
+
+  /** Copies svc-init beside the folders; sandboxes that run keep the program they were started with. */
+  async prepare(initProgram: string): Promise<void> {
+    // Root inside the sandbox is another user here: the way to the folder is open, the folders' content is not secret.
+    await mkdir(this.#folder, { recursive: true, mode: 0o711 });
+    const temporary = join(this.#folder, 'svc-init.new');
+    await copyFile(initProgram, temporary);
+    await chmod(temporary, 0o555);
+    await rename(temporary, this.#initProgram());
+  }
+
+  async create(
+    handle: string,
+    content: ProcContent & { readonly scripts: Readonly<Record<string, string>> },
+  ): Promise<GuestFolder> {
+    const folder = this.of(handle);
+    await rm(join(this.#folder, handle), { recursive: true, force: true });
+    await mkdir(folder.path, { recursive: true, mode: 0o755 });
+    await Promise.all([
+      link(this.#initProgram(), join(folder.path, 'init')),
+      writeFile(folder.meminfo, content.meminfo, { mode: 0o444 }),
+      writeFile(folder.cpuinfo, content.cpuinfo, { mode: 0o444 }),
+      writeFile(folder.cpuOnline, content.cpuOnline, { mode: 0o444 }),
+      this.writeScripts(handle, content.scripts),
+    ]);
+    return folder;
+  }
+
+  /** SAFETY: script names match /^[A-Za-z0-9_][A-Za-z0-9._-]*$/ (schema), so they stay inside the folder. */
+  async writeScripts(handle: string, scripts: Readonly<Record<string, string>>): Promise<void> {
+    const folder = join(this.of(handle).path, 'scripts');
+    await mkdir(folder, { mode: 0o755, recursive: true });
+    await Promise.all(
+      Object.entries(scripts).map(([name, body]) => writeFile(join(folder, name), body, { mode: 0o555 })),
+    );
+  }
+
+  of(handle: string): GuestFolder {
+    const base = join(this.#folder, handle);
+    return {
+      path: join(base, 'guest'),
+      meminfo: join(base, 'meminfo'),
+      cpuinfo: join(base, 'cpuinfo'),
+      cpuOnline: join(base, 'cpu-online'),
+    };
+  }
+
+  async exists(handle: string): Promise<boolean> {
+    return await stat(this.of(handle).path).then(
+      () => true,
+      () => false,
+    );
+  }
+
+  async remove(handle: string): Promise<void> {
+    await rm(join(this.#folder, handle), { recursive: true, force: true });
+  }
+
+  #initProgram(): string {
+    return join(this.#folder, 'svc-init');
+  }
+}

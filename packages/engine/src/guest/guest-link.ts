@@ -1,0 +1,171 @@
+import { timingSafeEqual } from 'node:crypto';
+import { chmod, rm } from 'node:fs/promises';
+import { createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { PlatformError, type Message, type Payload } from '@svc/contract';
+import { ControlConnection } from './control-connection.ts';
+import type { GuestStatus, Hello, ProcessOutput, ProcessState } from './guest-messages.ts';
+import { readPreamble } from './preamble.ts';
+
+/** What a sandbox tells its engine. */
+export interface GuestListener {
+  /** svc-init is connected, for the first time or again. */
+  connected(hello: Hello): void;
+  disconnected(): void;
+  status(status: GuestStatus): void;
+  output(output: ProcessOutput): void;
+  exited(state: ProcessState): void;
+  /** A process died of SIGKILL: did the kernel kill it for memory? */
+  wasOutOfMemory(): Promise<boolean>;
+}
+
+/** A connection to svc-init for one client; its first bytes are the handshake that the client expects. */
+export interface GuestSession {
+  readonly connection: number;
+  readonly socket: Socket;
+}
+
+/** Session connections kept dialled, so that a client need not wait for one. */
+const SPARE_SESSIONS = 2;
+/** A guest may open connections of its own to our socket: few are enough, and unknown tokens are dropped. */
+const MAX_CONNECTIONS = 1024;
+
+/**
+ * The engine's end of the connections that svc-init dials (packages/init/PROTOCOL.md). Listens on `engine.sock` in the
+ * folder that the sandbox sees read-only. Everything that arrives is untrusted.
+ */
+export class GuestLink {
+  readonly #server: Server;
+  readonly #token: Buffer;
+  readonly #listener: GuestListener;
+  readonly #sockets = new Set<Socket>();
+  readonly #spares: GuestSession[] = [];
+  readonly #waiting: ((session: GuestSession) => void)[] = [];
+  #control: ControlConnection | undefined;
+
+  private constructor(token: string, listener: GuestListener) {
+    this.#token = Buffer.from(token, 'hex');
+    this.#listener = listener;
+    this.#server = createServer({ pauseOnConnect: true }, (socket) => this.#accept(socket));
+    this.#server.maxConnections = MAX_CONNECTIONS;
+  }
+
+  static async listen(folder: string, token: string, listener: GuestListener): Promise<GuestLink> {
+    const link = new GuestLink(token, listener);
+    const path = join(folder, 'engine.sock');
+    await rm(path, { force: true });
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    link.#server.once('error', reject);
+    link.#server.listen(path, resolve);
+    await promise;
+    link.#server.off('error', reject);
+    // A listening socket that fails later only stops accepting; the connections that exist go on.
+    link.#server.on('error', () => {});
+    // Root inside the sandbox is not root here, so the socket is open to all; the token decides who is heard.
+    await chmod(path, 0o666);
+    return link;
+  }
+
+  get isConnected(): boolean {
+    return this.#control !== undefined;
+  }
+
+  request(type: string, payload: Payload, signal: AbortSignal): Promise<Message> {
+    if (this.#control === undefined) throw notConnected();
+    return this.#control.request(type, payload, signal);
+  }
+
+  notify(type: string, payload: Payload): void {
+    this.#control?.notify(type, payload);
+  }
+
+  /** A connection for one client. The caller owns it and ends it with `drop`. */
+  async takeSession(signal: AbortSignal): Promise<GuestSession> {
+    if (this.#control === undefined) throw notConnected();
+    this.notify('svc.dial', { count: 1 });
+    for (;;) {
+      const spare = this.#spares.shift();
+      if (spare === undefined) break;
+      if (!spare.socket.destroyed) return spare;
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<GuestSession>();
+    const abort = () => reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    this.#waiting.push(resolve);
+    try {
+      return await promise;
+    } finally {
+      signal.removeEventListener('abort', abort);
+      const index = this.#waiting.indexOf(resolve);
+      if (index >= 0) this.#waiting.splice(index, 1);
+    }
+  }
+
+  /** The client has left: svc-init kills what it started. */
+  drop(session: GuestSession): void {
+    this.notify('svc.drop', { connection: session.connection });
+    session.socket.destroy();
+  }
+
+  async close(): Promise<void> {
+    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const socket of this.#sockets) socket.destroy();
+    this.#spares.length = 0;
+    await closed;
+  }
+
+  #accept(socket: Socket): void {
+    this.#sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.once('close', () => this.#sockets.delete(socket));
+    readPreamble(socket).then(
+      ({ kind, connection, token }) => {
+        if (!timingSafeEqual(token, this.#token)) socket.destroy();
+        else if (kind === 'control') this.#useControl(socket);
+        else this.#offer({ connection, socket });
+      },
+      () => socket.destroy(),
+    );
+  }
+
+  #useControl(socket: Socket): void {
+    this.#control?.close();
+    const control = new ControlConnection(socket, {
+      hello: (hello) => {
+        control.notify('svc.dial', { count: SPARE_SESSIONS });
+        this.#listener.connected(hello);
+      },
+      status: (status) => this.#listener.status(status),
+      output: (output) => this.#listener.output(output),
+      exited: (state) => this.#listener.exited(state),
+      wasOutOfMemory: () => this.#listener.wasOutOfMemory(),
+      closed: () => {
+        if (this.#control !== control) return;
+        this.#control = undefined;
+        this.#forgetSpares();
+        this.#listener.disconnected();
+      },
+    });
+    this.#forgetSpares();
+    this.#control = control;
+  }
+
+  #offer(session: GuestSession): void {
+    const waiter = this.#waiting.shift();
+    if (waiter !== undefined) waiter(session);
+    else if (this.#spares.length < SPARE_SESSIONS * 2) this.#spares.push(session);
+    else session.socket.destroy();
+  }
+
+  /** Spares of a connection that ended belong to an svc-init that will dial new ones. */
+  #forgetSpares(): void {
+    for (const spare of this.#spares.splice(0)) spare.socket.destroy();
+  }
+}
+
+function notConnected(): PlatformError {
+  return new PlatformError(
+    'unavailable',
+    'the sandbox is not connected to its engine yet; try again in a moment',
+  );
+}

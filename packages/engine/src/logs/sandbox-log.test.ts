@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict';
+import { appendFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import fc from 'fast-check';
+import type { LogEntry, ReadLogs } from '../client/engine-api.ts';
+import { decodeCursor } from './log-cursor.ts';
+import { completeLength } from './log-line.ts';
+import { SandboxLog } from './sandbox-log.ts';
+
+function folder(t: TestContext): string {
+  const path = mkdtempSync(join(tmpdir(), 'svc-log-'));
+  t.after(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+async function texts(log: SandboxLog, options: ReadLogs = {}): Promise<string[]> {
+  return (await entries(log, options)).map((entry) => entry.text);
+}
+
+async function entries(log: SandboxLog, options: ReadLogs = {}): Promise<LogEntry[]> {
+  return await Array.fromAsync(log.read(options, AbortSignal.timeout(10_000)));
+}
+
+test('output and system entries come back in order, each source only on request', async (t) => {
+  const log = await SandboxLog.open(folder(t));
+  log.system('started');
+  log.output('main', 'stdout', Buffer.from('one\n'), 4);
+  log.output('main', 'stderr', Buffer.from('two\n'), 4);
+  assert.deepEqual(await texts(log), ['one\n', 'two\n']);
+  assert.deepEqual(await texts(log, { sources: ['system'] }), ['started']);
+  assert.deepEqual(await texts(log, { tail: 1 }), ['two\n']);
+});
+
+test('a cursor continues exactly behind its entry, also after the log was opened again', async (t) => {
+  const path = folder(t);
+  const log = await SandboxLog.open(path);
+  for (let i = 1; i <= 5; i++) log.output('main', 'stdout', Buffer.from(`${i}`), i);
+  const cursor = (await entries(log))[2]?.cursor ?? '';
+  log.close();
+  const again = await SandboxLog.open(path);
+  again.output('main', 'stdout', Buffer.from('6'), 6);
+  assert.deepEqual(await texts(again, { cursor }), ['4', '5', '6']);
+});
+
+test('rotation keeps three files and a reader who fell behind is told', async (t) => {
+  const path = folder(t);
+  const log = await SandboxLog.open(path, { maxFileBytes: 1000 });
+  log.output('main', 'stdout', Buffer.from('first'), 5);
+  const cursor = (await entries(log))[0]?.cursor ?? '';
+  for (let i = 0; i < 100; i++) log.output('main', 'stdout', Buffer.from(`line ${i}`), i);
+  assert.equal(readdirSync(path).length, 3);
+  const [mark] = await entries(log, { cursor, sources: ['stdout', 'system'] });
+  assert.equal(mark?.text, 'older output was dropped by rotation');
+  assert.equal((await texts(log)).at(-1), 'line 99');
+});
+
+test('following yields what comes later and ends when the log is closed', async (t) => {
+  const log = await SandboxLog.open(folder(t));
+  const seen: string[] = [];
+  const reading = (async () => {
+    for await (const entry of log.read({ follow: true }, AbortSignal.timeout(10_000))) {
+      seen.push(entry.text);
+      if (entry.text === 'b') log.close();
+    }
+  })();
+  log.output('main', 'stdout', Buffer.from('a'), 1);
+  setImmediate(() => log.output('main', 'stdout', Buffer.from('b'), 2));
+  await reading;
+  assert.deepEqual(seen, ['a', 'b']);
+});
+
+test('a line that a crash cut off is removed, and the offsets before it are known', async (t) => {
+  const path = folder(t);
+  const log = await SandboxLog.open(path);
+  log.output('main', 'stdout', Buffer.from('whole'), 5);
+  log.output('main', 'stderr', Buffer.from('err'), 3);
+  log.close();
+  appendFileSync(join(path, 'log-1.jsonl'), '{"t":"2026');
+  const again = await SandboxLog.open(path);
+  assert.deepEqual(await again.offsetsOf('main'), { stdout: 5, stderr: 3 });
+  again.output('main', 'stdout', Buffer.from('!'), 6);
+  assert.deepEqual(await texts(again), ['whole', 'err', '!']);
+});
+
+test('bytes that are not text do not break the log', async (t) => {
+  const log = await SandboxLog.open(folder(t));
+  log.output('main', 'stdout', Buffer.from([0xff, 0x00, 0x41]), 3);
+  assert.deepEqual(await texts(log), ['\ufffd\0A']);
+});
+
+test('text cut at any byte is held back to a character border and never more than three bytes', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), fc.nat(), (text, cut) => {
+      const bytes = Buffer.from(text);
+      const part = bytes.subarray(0, cut % (bytes.length + 1));
+      const complete = completeLength(part);
+      assert.ok(part.length - complete <= 3);
+      assert.equal(Buffer.from(part.subarray(0, complete).toString()).compare(part.subarray(0, complete)), 0);
+    }),
+  );
+});
+
+test('a cursor from elsewhere is refused by name', () => {
+  for (const cursor of ['12', 'abc', 'AQ==', ''])
+    assert.throws(() => decodeCursor(cursor), { code: 'invalid_cursor' });
+  assert.equal(decodeCursor('AA=='), undefined);
+});

@@ -1,0 +1,83 @@
+import { writeFileSync } from 'node:fs';
+import type { SandboxMetrics } from '../client/engine-api.ts';
+import { renderMeminfo } from '../runtime/proc-files.ts';
+import type { Kit } from '../sandboxes/kit.ts';
+import type { Sandbox } from '../sandboxes/sandbox.ts';
+import { limitsOf } from '../sandboxes/start-run.ts';
+
+const MIB = 1024 * 1024;
+
+/**
+ * What each running sandbox uses, sampled once a second. Reads few small kernel files per sandbox and starts nothing,
+ * so that it stays cheap with hundreds of them.
+ */
+export class Sampler {
+  readonly #kit: Pick<Kit, 'cgroups' | 'rootfs' | 'network' | 'guestFolders'>;
+  readonly #latest = new Map<string, { readonly at: number; readonly metrics: SandboxMetrics }>();
+
+  constructor(kit: Pick<Kit, 'cgroups' | 'rootfs' | 'network' | 'guestFolders'>) {
+    this.#kit = kit;
+  }
+
+  sample(sandboxes: readonly Sandbox[]): void {
+    const running = sandboxes.filter(({ record }) => record.state === 'running');
+    const alive = new Set(running.map(({ record }) => record.handle));
+    for (const handle of this.#latest.keys()) if (!alive.has(handle)) this.#latest.delete(handle);
+    for (const sandbox of running) this.#sampleOne(sandbox);
+  }
+
+  /** Of the sandboxes that run; one that was not sampled yet is sampled now. */
+  read(sandboxes: readonly Sandbox[]): SandboxMetrics[] {
+    return sandboxes
+      .filter(({ record }) => record.state === 'running')
+      .flatMap((sandbox) => {
+        const { handle, id } = sandbox.record;
+        if (!this.#latest.has(handle)) this.#sampleOne(sandbox);
+        const latest = this.#latest.get(handle);
+        return latest === undefined ? [] : [{ ...latest.metrics, id: id ?? '' }];
+      });
+  }
+
+  #sampleOne(sandbox: Sandbox): void {
+    const { handle, id, spec } = sandbox.record;
+    const slot = sandbox.run?.slot;
+    const usage = this.#kit.cgroups.usage(handle);
+    if (slot === undefined || usage === undefined) return;
+    const at = performance.now();
+    const before = this.#latest.get(handle);
+    const cpuSeconds = usage.cpuMicroseconds / 1e6;
+    const elapsedSeconds = before === undefined ? 0 : (at - before.at) / 1000;
+    const usedSeconds = before === undefined ? 0 : cpuSeconds - before.metrics.cpuSeconds;
+    const memoryLimitBytes = limitsOf(spec).memoryMib * MIB;
+    const disk = this.#kit.rootfs.usage(handle);
+    const traffic = this.#kit.network.traffic(slot);
+    const metrics: SandboxMetrics = {
+      id: id ?? '',
+      sampledAt: new Date().toISOString(),
+      cpuPercent:
+        elapsedSeconds > 0 ? Math.max(0, Math.round((usedSeconds / elapsedSeconds) * 10_000) / 100) : 0,
+      cpuSeconds,
+      memoryBytes: usage.memoryBytes,
+      memoryLimitBytes,
+      diskUsedBytes: disk?.usedBytes ?? 0,
+      diskTotalBytes: disk?.totalBytes ?? 0,
+      networkReceivedBytes: traffic.receivedBytes,
+      networkSentBytes: traffic.sentBytes,
+      processes: usage.processes,
+    };
+    if (before?.metrics.memoryBytes !== usage.memoryBytes)
+      this.#showMemory(handle, memoryLimitBytes, usage.memoryBytes);
+    this.#latest.set(handle, { at, metrics });
+  }
+
+  /** Written in place: the sandbox has this very file mounted over /proc/meminfo. */
+  #showMemory(handle: string, limitBytes: number, usedBytes: number): void {
+    try {
+      writeFileSync(this.#kit.guestFolders.of(handle).meminfo, renderMeminfo(limitBytes, usedBytes), {
+        flag: 'r+',
+      });
+    } catch {
+      // The sandbox is just being removed.
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import { PlatformError, type SandboxSpec } from '@svc/contract';
+
+/** Refuses what this host could not enforce, instead of ignoring it. */
+export function checkSupported(spec: SandboxSpec): void {
+  const { network } = spec;
+  if ((network?.policy?.rules ?? []).length > 0 && !isDefaultPolicy(network?.policy)) {
+    throw unsupported(
+      'network.policy.rules',
+      'only the default policy (DNS and public addresses) and deny-all can be enforced',
+    );
+  }
+  if (network?.policy?.default_egress === 'allow') {
+    throw unsupported(
+      'network.policy.default_egress',
+      'private and host addresses cannot be opened; use deny',
+    );
+  }
+  if ((network?.secrets?.entries ?? []).length > 0) {
+    throw unsupported('network.secrets', 'secrets need the intercepting proxy, which this host does not run');
+  }
+  if (spec.init !== undefined && spec.init !== null) {
+    throw unsupported('init', 'an init system of the image needs a kernel of its own (isolation microvm)');
+  }
+}
+
+function unsupported(field: string, reason: string): PlatformError {
+  return new PlatformError('invalid_sandbox_config', `${field}: ${reason}`, { details: { field, reason } });
+}
+
+type Policy = NonNullable<NonNullable<SandboxSpec['network']>['policy']>;
+
+/** What clients send when a network option was touched but nothing changed: DNS to the gateway, and public addresses. */
+function isDefaultPolicy(policy: Policy | null | undefined): boolean {
+  const rules = policy?.rules ?? [];
+  const [dns, open, ...more] = rules;
+  if (more.length > 0 || policy?.default_egress === 'allow') return false;
+  return (
+    isGroup(dns, 'host') &&
+    (dns?.ports ?? []).every((port) => port.start === 53 && port.end === 53) &&
+    isGroup(open, 'public')
+  );
+}
+
+function isGroup(rule: NonNullable<Policy['rules']>[number] | undefined, group: string): boolean {
+  const destination = rule?.destination;
+  return (
+    rule?.action === 'allow' &&
+    rule.direction === 'egress' &&
+    typeof destination === 'object' &&
+    'group' in destination &&
+    destination.group === group
+  );
+}

@@ -1,0 +1,40 @@
+import type { Logger } from 'pino';
+import type { Cgroups } from '../cgroup/cgroups.ts';
+import type { EventLog } from '../events/event-log.ts';
+import type { GuestFolders, ProcContent } from '../guest/guest-folders.ts';
+import type { Images } from '../images/images.ts';
+import type { Network } from '../network/network.ts';
+import type { Rootfs } from '../rootfs/rootfs.ts';
+import type { Isolation, Runtime } from '../runtime/runtime.ts';
+import type { Volumes } from '../volumes/volumes.ts';
+import type { HostFiles } from './copy-from-host.ts';
+import type { RecordFiles } from './record-files.ts';
+
+/** Everything that running a sandbox needs from this host. Built once, by the composition root. */
+export interface Kit {
+  readonly bootId: string;
+  readonly logger: Logger;
+  readonly records: RecordFiles;
+  readonly events: EventLog;
+  readonly images: Images;
+  readonly rootfs: Rootfs;
+  readonly network: Network;
+  readonly volumes: Volumes;
+  readonly guestFolders: GuestFolders;
+  readonly runtimes: readonly Runtime[];
+  /** The class for sandboxes that ask for none; null when this host can run none. */
+  readonly defaultIsolation: Isolation | null;
+  /** Why a class is missing, for the error that says so. */
+  readonly missing: ReadonlyMap<Isolation, string>;
+  readonly cgroups: Pick<Cgroups, 'usage' | 'oomKills'>;
+  readonly mounts: HostFiles;
+  readonly procContent: (limits: { readonly vcpus: number; readonly memoryMib: number }) => ProcContent;
+  readonly limits: EngineLimits;
+}
+
+export interface EngineLimits {
+  readonly maxProcesses: number;
+  readonly startTimeoutMs: number;
+  readonly stopGraceMs: number;
+  readonly reconnectMs: number;
+}

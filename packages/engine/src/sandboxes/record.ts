@@ -1,0 +1,46 @@
+import { randomBytes } from 'node:crypto';
+import type { SandboxSpec } from '@svc/contract';
+import type { EndReason, SandboxState } from '../client/engine-api.ts';
+import type { ImageConfig } from '../images/images.ts';
+import type { Slot } from '../network/network.ts';
+import type { Isolation } from '../runtime/runtime.ts';
+
+/** What the engine must know about a sandbox after it was killed. One JSON file each. */
+export interface SandboxRecord {
+  /** Names everything of this sandbox on the host: folder, cgroup, runtime id. Made here, never by a caller. */
+  readonly handle: string;
+  /** The caller's name for it; null while it waits in the warm pool. */
+  readonly id: string | null;
+  /** False until create has answered: a half-made sandbox is removed after a crash. */
+  readonly complete: boolean;
+  readonly spec: SandboxSpec;
+  readonly isolation: Isolation;
+  readonly runtime: string;
+  readonly image: { readonly reference: string; readonly id: string; readonly config: ImageConfig };
+  readonly volumes: Readonly<Record<string, string>>;
+  readonly hostVolume: string | null;
+  readonly createdAt: string;
+  readonly patched: boolean;
+  readonly state: SandboxState;
+  readonly run: RunRecord | null;
+}
+
+/** One run: from start to end. */
+export interface RunRecord {
+  readonly bootId: string;
+  readonly token: string;
+  readonly slot: Slot | null;
+  readonly startedAt: string;
+  readonly endedAt: string | null;
+  readonly end: {
+    readonly reason: EndReason;
+    readonly message: string;
+    readonly exitCode: number | null;
+  } | null;
+  /** Bytes of the main process that are safely in the log. */
+  readonly timings: Readonly<Record<string, number>>;
+}
+
+export function newHandle(): string {
+  return randomBytes(8).toString('hex');
+}

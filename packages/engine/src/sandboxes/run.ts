@@ -1,0 +1,139 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { GuestLink, type GuestListener } from '../guest/guest-link.ts';
+import type { GuestStatus, Hello, ProcessOutput, ProcessState } from '../guest/guest-messages.ts';
+import type { SandboxLog } from '../logs/sandbox-log.ts';
+import type { Slot } from '../network/network.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { Kit } from './kit.ts';
+import { MainProcess } from './main-process.ts';
+
+/** How a run ended by itself. */
+export type RunEnd =
+  | { readonly by: 'death'; readonly outOfMemory: boolean }
+  | { readonly by: 'main'; readonly state: ProcessState };
+
+interface RunParts {
+  readonly kit: Kit;
+  readonly handle: string;
+  readonly token: string;
+  readonly slot: Slot;
+  readonly runtime: Runtime;
+  readonly log: SandboxLog;
+  readonly onOutOfMemory: () => void;
+}
+
+const DEATH_CHECK_MS = 20;
+
+/** The living side of a run: the connection to svc-init, what it reports, and whether it is still there. */
+export class Run implements GuestListener {
+  readonly slot: Slot;
+  readonly main: MainProcess;
+  readonly ended = Promise.withResolvers<RunEnd>();
+  readonly #parts: RunParts;
+  readonly #hello = Promise.withResolvers<Hello>();
+  #link: GuestLink | undefined;
+  #lastActivityMs = performance.now();
+  #activeProcesses = 0;
+  #oomKills = 0;
+  #closed = false;
+
+  private constructor(parts: RunParts) {
+    this.#parts = parts;
+    this.slot = parts.slot;
+    this.main = new MainProcess(`main-${parts.token.slice(0, 8)}`, parts.log, {
+      notify: (type, payload) => this.#link?.notify(type, payload),
+      request: (type, payload, signal) => this.link.request(type, payload, signal),
+    });
+    // Nobody may be waiting for the first hello when a start is abandoned.
+    this.#hello.promise.catch(() => {});
+  }
+
+  /** Listens for svc-init; it may be there already (after a restart of the engine) or come soon. */
+  static async listen(parts: RunParts): Promise<Run> {
+    const run = new Run(parts);
+    run.#link = await GuestLink.listen(parts.kit.guestFolders.of(parts.handle).path, parts.token, run);
+    return run;
+  }
+
+  get link(): GuestLink {
+    if (this.#link === undefined) throw new Error('the run is not listening');
+    return this.#link;
+  }
+
+  /** Resolves when svc-init has connected; rejects when it never will. */
+  async firstHello(signal: AbortSignal): Promise<Hello> {
+    const aborted = Promise.withResolvers<never>();
+    const abort = () => aborted.reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    try {
+      signal.throwIfAborted();
+      return await Promise.race([this.#hello.promise, aborted.promise]);
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  /** Milliseconds without activity; 0 while a process runs for a client. */
+  idleMs(): number {
+    return this.#activeProcesses > 0 || this.main.isRunning ? 0 : performance.now() - this.#lastActivityMs;
+  }
+
+  touch(): void {
+    this.#lastActivityMs = performance.now();
+  }
+
+  connected(hello: Hello): void {
+    this.touch();
+    this.#hello.resolve(hello);
+    const main = hello.processes.find((process) => process.key === this.main.key);
+    if (main !== undefined) this.main.resume(main, (state) => this.exited(state));
+  }
+
+  disconnected(): void {
+    this.#activeProcesses = 0;
+    if (!this.#closed)
+      this.#watchDeath().catch((error: unknown) => this.#parts.kit.logger.error({ error }, 'watch'));
+  }
+
+  status(status: GuestStatus): void {
+    this.#activeProcesses = status.activeProcesses;
+    this.touch();
+  }
+
+  output(output: ProcessOutput): void {
+    if (output.key === this.main.key) this.main.receive(output);
+  }
+
+  exited(state: ProcessState): void {
+    if (state.key === this.main.key) this.ended.resolve({ by: 'main', state });
+  }
+
+  /** True when the kernel has killed for memory since the last question. */
+  async wasOutOfMemory(): Promise<boolean> {
+    const kills = this.#parts.kit.cgroups.oomKills(this.#parts.handle);
+    const isNew = kills > this.#oomKills;
+    this.#oomKills = Math.max(kills, this.#oomKills);
+    if (isNew) this.#parts.onOutOfMemory();
+    return await Promise.resolve(isNew);
+  }
+
+  /** After this nothing that happens to the sandbox is reported. Can be repeated. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#link?.close();
+  }
+
+  /** svc-init reconnects by itself while it lives: a connection that stays away means that it is dead or beyond help. */
+  async #watchDeath(): Promise<void> {
+    const { kit, handle, runtime } = this.#parts;
+    const deadline = performance.now() + kit.limits.reconnectMs;
+    while (!this.#closed && this.#link?.isConnected === false) {
+      if (!(await runtime.isAlive(handle)) || performance.now() > deadline) {
+        const outOfMemory = await this.wasOutOfMemory();
+        this.ended.resolve({ by: 'death', outOfMemory: outOfMemory || this.#oomKills > 0 });
+        return;
+      }
+      await delay(DEATH_CHECK_MS);
+    }
+  }
+}

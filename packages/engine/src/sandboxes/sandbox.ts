@@ -1,0 +1,317 @@
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { PlatformError } from '@svc/contract';
+import type { EndReason, LogEntry, ReadLogs, SandboxState, SandboxView } from '../client/engine-api.ts';
+import type { GuestSession } from '../guest/guest-link.ts';
+import { SandboxLog } from '../logs/sandbox-log.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { applyPatches } from './apply-patches.ts';
+import { commandOf } from './command.ts';
+import { describeEnd, type RunOutcome } from './describe-end.ts';
+import type { Kit } from './kit.ts';
+import type { RunRecord, SandboxRecord } from './record.ts';
+import { Run } from './run.ts';
+import { configure, releaseRun, startRun } from './start-run.ts';
+import { assertMove } from './states.ts';
+import { toView } from './view.ts';
+import { Turns } from './turns.ts';
+
+const SESSION_TIMEOUT_MS = 10_000;
+const ADOPT_TIMEOUT_MS = 15_000;
+const GONE_CHECK_MS = 5;
+
+/** One sandbox of this host: its record, its one-at-a-time changes, and its run while it lives. */
+export class Sandbox {
+  readonly #kit: Kit;
+  readonly #runtime: Runtime;
+  readonly #turns = new Turns();
+  readonly #onEnded: (sandbox: Sandbox) => void;
+  #record: SandboxRecord;
+  #run: Run | undefined;
+  #log: SandboxLog | undefined;
+
+  /** `onEnded`: a run has ended, by itself or on request. */
+  constructor(kit: Kit, record: SandboxRecord, runtime: Runtime, onEnded: (sandbox: Sandbox) => void) {
+    this.#kit = kit;
+    this.#record = record;
+    this.#runtime = runtime;
+    this.#onEnded = onEnded;
+  }
+
+  get record(): SandboxRecord {
+    return this.#record;
+  }
+
+  /** Undefined while it does not run. */
+  get run(): Run | undefined {
+    return this.#run;
+  }
+
+  view(): SandboxView {
+    return toView(this.#record);
+  }
+
+  async start(): Promise<SandboxView> {
+    const { promise, resolve, reject } = Promise.withResolvers<SandboxView>();
+    // The answer comes as soon as it runs; the turn ends when the runtime's program is done too.
+    this.#turns
+      .take(async () => {
+        if (this.#record.state === 'running') return resolve(this.view());
+        const { settled } = await this.#startNow();
+        resolve(this.view());
+        await settled.catch((error: unknown) =>
+          this.#kit.logger.error({ error }, 'the runtime failed after the start'),
+        );
+        return undefined;
+      })
+      .catch(reject);
+    return await promise;
+  }
+
+  async stop(options: { readonly graceMs?: number; readonly reason?: EndReason } = {}): Promise<SandboxView> {
+    return await this.#turns.take(async () => {
+      const { state } = this.#record;
+      if (state === 'running' || state === 'stopping') {
+        await this.#stopNow({ by: 'request', reason: options.reason ?? 'stopped' }, options.graceMs);
+      }
+      return this.view();
+    });
+  }
+
+  /** Legal in any state, and again after it is gone. */
+  async remove(): Promise<void> {
+    await this.#turns.take(async () => {
+      await this.#run?.close();
+      this.#run = undefined;
+      await releaseRun(this.#kit, this.#record, this.#runtime);
+      await this.#kit.rootfs.removeDisk(this.#record.handle);
+      this.#log?.close();
+      await this.#kit.records.remove(this.#record.handle);
+    });
+  }
+
+  /** Gives a sandbox that waited in the pool to a caller. */
+  async handOut(identity: Pick<SandboxRecord, 'id' | 'spec'>, signal: AbortSignal): Promise<SandboxView> {
+    return await this.#turns.take(async () => {
+      const run = this.#run;
+      if (run === undefined || this.#record.state !== 'running') throw new Error('it does not run any more');
+      const startedAt = new Date().toISOString();
+      const record = { ...this.#record, ...identity, createdAt: startedAt, complete: true };
+      await this.#save({ ...record, run: record.run === null ? null : { ...record.run, startedAt } });
+      await configure(run, this.#record, signal);
+      await this.#kit.guestFolders.writeScripts(this.#record.handle, identity.spec.runtime?.scripts ?? {});
+      await this.#afterStart(run, signal);
+      run.touch();
+      return this.view();
+    });
+  }
+
+  /** A connection to svc-init for one client; ended with `leave`. */
+  async openSession(): Promise<{ readonly session: GuestSession; readonly leave: () => void }> {
+    const run = this.#run;
+    if (run === undefined || this.#record.state !== 'running') {
+      const { state } = this.#record;
+      const message = `Sandbox ${this.#record.id ?? ''} is ${state}; start it first`;
+      throw new PlatformError('sandbox_not_running', message, { details: { state } });
+    }
+    const session = await run.link.takeSession(AbortSignal.timeout(SESSION_TIMEOUT_MS));
+    return { session, leave: () => run.link.drop(session) };
+  }
+
+  async *logs(options: ReadLogs, signal: AbortSignal): AsyncGenerator<LogEntry> {
+    yield* (await this.#openLog()).read(options, signal);
+  }
+
+  /**
+   * Brings record and reality to agreement after the engine was restarted. Repeating it changes nothing.
+   * @returns false when the sandbox was half made and must be removed.
+   */
+  async recover(): Promise<boolean> {
+    return await this.#turns.take(async () => {
+      const { state, complete, run } = this.#record;
+      if (!complete) return false;
+      if (state === 'running' && run !== null && (await this.#adopt(run))) return true;
+      if (state === 'running' || state === 'starting' || state === 'stopping')
+        await this.#endAfterRestart(state, run);
+      return true;
+    });
+  }
+
+  async #startNow(): Promise<{ settled: Promise<void> }> {
+    const kit = this.#kit;
+    await this.#move('starting', { run: null });
+    const log = await this.#openLog();
+    const signal = AbortSignal.timeout(kit.limits.startTimeoutMs);
+    let run: Run | undefined;
+    try {
+      const request = {
+        record: this.#record,
+        runtime: this.#runtime,
+        log,
+        onOutOfMemory: () => this.#reportOom(),
+      };
+      const started = await startRun(kit, request, signal);
+      run = started.run;
+      await this.#afterStart(run, signal);
+      await this.#beginRun(run, started);
+      this.#watch(run);
+      return { settled: started.settled };
+    } catch (error) {
+      await this.#failStart(run, error);
+      throw error;
+    }
+  }
+
+  async #beginRun(
+    run: Run,
+    started: { token: string; timings: Readonly<Record<string, number>> },
+  ): Promise<void> {
+    this.#run = run;
+    const { bootId } = this.#kit;
+    const startedAt = new Date().toISOString();
+    const record = { bootId, token: started.token, slot: run.slot, startedAt, endedAt: null, end: null };
+    await this.#move('running', { run: { ...record, timings: started.timings } });
+  }
+
+  /** What must have happened before a caller may use the sandbox. */
+  async #afterStart(run: Run, signal: AbortSignal): Promise<void> {
+    if (!this.#record.patched && (this.#record.spec.patches ?? []).length > 0) {
+      await applyPatches(this.#kit.mounts, this.#record, run.link, signal);
+      await this.#save({ ...this.#record, patched: true });
+    }
+    const command = commandOf(this.#record);
+    if (command !== undefined && !run.main.isRunning) await run.main.start(command, signal);
+  }
+
+  async #failStart(run: Run | undefined, error: unknown): Promise<void> {
+    const message = error instanceof Error ? error.message : String(error);
+    if (run !== undefined) await this.#release(run);
+    const now = new Date().toISOString();
+    const previous = this.#record.run;
+    const end = { reason: 'start_failed', message, exitCode: null } as const;
+    const { bootId } = this.#kit;
+    const base = previous ?? { bootId, token: '', startedAt: now, timings: {} };
+    await this.#move('failed', { run: { ...base, slot: null, endedAt: now, end } }, message);
+  }
+
+  async #stopNow(outcome: RunOutcome, graceMs = this.#kit.limits.stopGraceMs): Promise<void> {
+    const run = this.#run;
+    if (this.#record.state === 'running') await this.#move('stopping', {});
+    if (run !== undefined) {
+      if (run.link.isConnected && graceMs > 0) await this.#shutDown(run, graceMs);
+      await this.#release(run);
+    } else {
+      await releaseRun(this.#kit, this.#record, this.#runtime);
+    }
+    await this.#finish(outcome);
+  }
+
+  /** Asks svc-init to end everything; returns when it has, or when the grace is over. */
+  async #shutDown(run: Run, graceMs: number): Promise<void> {
+    run.link.notify('svc.shutdown', { grace_ms: graceMs });
+    const deadline = performance.now() + graceMs + 1000;
+    while (performance.now() < deadline) {
+      if (!run.link.isConnected && !(await this.#runtime.isAlive(this.#record.handle))) return;
+      await delay(GONE_CHECK_MS);
+    }
+  }
+
+  async #release(run: Run): Promise<void> {
+    await run.close();
+    run.main.finish();
+    this.#run = undefined;
+    await releaseRun(this.#kit, this.#record, this.#runtime, run.slot);
+  }
+
+  async #finish(outcome: RunOutcome): Promise<void> {
+    const end = describeEnd(outcome, this.#record);
+    const run = this.#record.run;
+    const endedAt = new Date().toISOString();
+    const ended = run === null ? null : { ...run, slot: null, endedAt, end };
+    await this.#move(isClean(end.reason, end.exitCode) ? 'stopped' : 'failed', { run: ended }, end.message);
+    this.#onEnded(this);
+  }
+
+  /** Ends the sandbox when its run ends by itself. */
+  #watch(run: Run): void {
+    run.ended.promise
+      .then((end) =>
+        this.#turns.take(async () => {
+          if (this.#run !== run || this.#record.state !== 'running') return;
+          await this.#stopNow(end, end.by === 'death' ? 0 : this.#kit.limits.stopGraceMs);
+        }),
+      )
+      .catch((error: unknown) =>
+        this.#kit.logger.error({ error, handle: this.#record.handle }, 'could not end the run'),
+      );
+  }
+
+  #reportOom(): void {
+    const limit = this.#record.spec.resources?.memory_mib ?? 0;
+    this.#log?.system(`out of memory: the kernel ended a process${limit > 0 ? ` (limit ${limit} MiB)` : ''}`);
+    this.#kit.events.add('oom', this.#record.id);
+  }
+
+  async #adopt(record: RunRecord): Promise<boolean> {
+    const { handle } = this.#record;
+    if (record.bootId !== this.#kit.bootId || record.slot === null) return false;
+    if (!(await this.#runtime.isAlive(handle)) || !(await this.#kit.guestFolders.exists(handle)))
+      return false;
+    const log = await this.#openLog();
+    const parts = {
+      kit: this.#kit,
+      handle,
+      token: record.token,
+      slot: record.slot,
+      runtime: this.#runtime,
+      log,
+    };
+    const run = await Run.listen({ ...parts, onOutOfMemory: () => this.#reportOom() });
+    try {
+      await run.firstHello(AbortSignal.timeout(ADOPT_TIMEOUT_MS));
+    } catch (error) {
+      this.#kit.logger.warn({ error, handle }, 'a sandbox did not come back after the restart');
+      await run.close();
+      return false;
+    }
+    this.#run = run;
+    this.#watch(run);
+    return true;
+  }
+
+  async #endAfterRestart(state: SandboxState, run: RunRecord | null): Promise<void> {
+    await releaseRun(this.#kit, this.#record, this.#runtime);
+    const rebooted = run !== null && run.bootId !== this.#kit.bootId;
+    if (state === 'stopping' && !rebooted) return this.#finish({ by: 'request', reason: 'stopped' });
+    if (state === 'starting')
+      return this.#failStart(
+        undefined,
+        new Error('the engine was restarted during the start; start it again'),
+      );
+    return this.#finish(
+      rebooted ? { by: 'request', reason: 'host_restart' } : { by: 'death', outOfMemory: false },
+    );
+  }
+
+  async #move(to: SandboxState, change: Partial<SandboxRecord>, reason: string | null = null): Promise<void> {
+    assertMove(this.#record.id ?? this.#record.handle, this.#record.state, to);
+    await this.#save({ ...this.#record, ...change, state: to });
+    (await this.#openLog()).system(reason === null ? to : `${to}: ${reason}`);
+    if (this.#record.id !== null) this.#kit.events.add(to, this.#record.id, reason);
+  }
+
+  async #save(record: SandboxRecord): Promise<void> {
+    await this.#kit.records.write(record, { durable: false });
+    this.#record = record;
+  }
+
+  async #openLog(): Promise<SandboxLog> {
+    this.#log ??= await SandboxLog.open(join(this.#kit.records.folderOf(this.#record.handle), 'logs'));
+    return this.#log;
+  }
+}
+
+function isClean(reason: EndReason, exitCode: number | null): boolean {
+  if (reason === 'exited') return exitCode === 0;
+  return reason === 'stopped' || reason === 'idle_timeout' || reason === 'max_duration';
+}

@@ -1,0 +1,291 @@
+import { randomUUID } from 'node:crypto';
+import { checkSpec, DEFAULT_DISK_MIB, PlatformError, type SandboxSpec } from '@svc/contract';
+import type { CreateSandbox, SandboxView } from '../client/engine-api.ts';
+import type { Image, ImageProgress } from '../images/images.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { checkSupported } from './check-supported.ts';
+import { chooseRuntime } from './choose-runtime.ts';
+import type { Kit } from './kit.ts';
+import { volumesOf } from './prepare-mounts.ts';
+import { newHandle, type SandboxRecord } from './record.ts';
+import { Sandbox } from './sandbox.ts';
+import { WarmPool, type WarmTarget } from './warm-pool.ts';
+
+const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
+
+interface SandboxesOptions {
+  /** Sandboxes kept started per image reference. */
+  readonly warm: readonly WarmTarget[];
+}
+
+/** All sandboxes of this host. */
+export class Sandboxes {
+  readonly #kit: Kit;
+  readonly #byId = new Map<string, Sandbox>();
+  readonly #removing = new Set<string>();
+  readonly #pool: WarmPool;
+  readonly #background = new Set<Promise<unknown>>();
+
+  constructor(kit: Kit, options: SandboxesOptions) {
+    this.#kit = kit;
+    this.#pool = new WarmPool(kit, options.warm, (reference, isolation) =>
+      this.#makeWarm(reference, isolation),
+    );
+  }
+
+  /** After a restart: adopts what runs, ends what cannot go on, removes what was half made. Repeating it changes nothing. */
+  async recover(): Promise<void> {
+    const kit = this.#kit;
+    const broken: string[] = [];
+    const records = await kit.records.readAll((handle, error) => {
+      kit.logger.warn({ handle, error }, 'a sandbox without a readable record is removed');
+      broken.push(handle);
+    });
+    const known = new Set(records.map((record) => record.handle));
+    await this.#removeStrangers(known);
+    await kit.network.recover(records.flatMap((record) => record.run?.slot?.key ?? []));
+    await kit.rootfs.recover([...known]);
+    await kit.volumes.recover(holdersOf(records));
+    for (const handle of broken) await kit.records.remove(handle);
+    await Promise.all(records.map((record) => this.#recoverOne(record)));
+    this.#pool.start();
+  }
+
+  async create(
+    request: CreateSandbox,
+    onProgress: (progress: ImageProgress) => void,
+    signal: AbortSignal,
+  ): Promise<SandboxView> {
+    const id = request.id ?? randomUUID();
+    if (!SANDBOX_ID.test(id)) throw invalidId(id);
+    const spec = checkSpec(request.spec);
+    checkSupported(spec);
+    const runtime = chooseRuntime(this.#kit, request.isolation);
+    this.#claim(id);
+    try {
+      const options = {
+        pullPolicy: spec.pull_policy ?? 'if_missing',
+        auth: request.registryAuth ?? null,
+        onProgress,
+        signal,
+      };
+      const image = await this.#kit.images.resolve(spec.image.reference, options);
+      const warm = request.start === true ? this.#pool.take(spec, image, runtime) : undefined;
+      if (warm !== undefined) return await this.#handOut(warm, id, spec, signal);
+      return await this.#createCold(id, request, image, runtime, signal);
+    } catch (error) {
+      this.#byId.delete(id);
+      throw error;
+    }
+  }
+
+  async start(id: string): Promise<SandboxView> {
+    return await this.get(id).start();
+  }
+
+  async stop(id: string, graceMs?: number): Promise<SandboxView> {
+    return await this.get(id).stop(graceMs === undefined ? {} : { graceMs });
+  }
+
+  /** Succeeds when there is no such sandbox. */
+  async remove(id: string): Promise<void> {
+    const sandbox = this.#byId.get(id);
+    if (sandbox === undefined || sandbox === PENDING) return;
+    this.#removing.add(sandbox.record.handle);
+    try {
+      await sandbox.remove();
+    } finally {
+      this.#removing.delete(sandbox.record.handle);
+    }
+    if (this.#byId.get(id) !== sandbox) return;
+    this.#byId.delete(id);
+    this.#kit.events.add('removed', id);
+  }
+
+  get(id: string): Sandbox {
+    const sandbox = this.#byId.get(id);
+    if (sandbox !== undefined && sandbox !== PENDING) return sandbox;
+    throw new PlatformError('sandbox_not_found', `there is no sandbox ${id}; \`svc ps\` lists them`, {
+      details: { sandboxId: id },
+    });
+  }
+
+  list(): readonly Sandbox[] {
+    return [...this.#byId.values()].filter((sandbox) => sandbox !== PENDING);
+  }
+
+  isImageInUse(imageId: string): boolean {
+    return this.list().some((sandbox) => sandbox.record.image.id === imageId) || this.#pool.uses(imageId);
+  }
+
+  /** Ends sandboxes that are idle or have run long enough. Called about once a second. */
+  enforceDeadlines(now = Date.now()): void {
+    for (const sandbox of this.list()) {
+      const reason = overdue(sandbox, now);
+      if (reason === undefined || this.#removing.has(sandbox.record.handle)) continue;
+      this.#inBackground(sandbox.stop(reason === 'max_duration' ? { graceMs: 0, reason } : { reason }));
+    }
+  }
+
+  /** Waits for what is under way; sandboxes keep running. */
+  async close(): Promise<void> {
+    await this.#pool.close();
+    await Promise.allSettled(this.#background);
+  }
+
+  async #createCold(
+    id: string,
+    request: CreateSandbox,
+    image: Image,
+    runtime: Runtime,
+    signal: AbortSignal,
+  ): Promise<SandboxView> {
+    const sandbox = await this.#make({ ...request, id }, image, runtime, signal);
+    this.#byId.set(id, sandbox);
+    this.#kit.events.add('created', id);
+    try {
+      return request.start === true ? await sandbox.start() : sandbox.view();
+    } catch (error) {
+      // The caller gets an error and no sandbox: nothing of it stays.
+      await this.remove(id);
+      throw error;
+    }
+  }
+
+  async #make(
+    request: Omit<CreateSandbox, 'id'> & { readonly id: string | null },
+    image: Image,
+    runtime: Runtime,
+    signal: AbortSignal,
+  ): Promise<Sandbox> {
+    const kit = this.#kit;
+    const { spec, id } = request;
+    const record: SandboxRecord = {
+      handle: newHandle(),
+      id,
+      complete: id !== null,
+      spec,
+      isolation: runtime.isolation,
+      runtime: runtime.name,
+      image: { reference: spec.image.reference, id: image.id, config: image.config },
+      volumes: request.volumes ?? {},
+      hostVolume: request.hostVolume ?? null,
+      createdAt: new Date().toISOString(),
+      patched: false,
+      state: 'created',
+      run: null,
+    };
+    await using undo = new AsyncDisposableStack();
+    undo.defer(() => kit.records.remove(record.handle));
+    undo.defer(() => kit.rootfs.removeDisk(record.handle));
+    await kit.rootfs.createDisk(record.handle, spec.resources?.disk_size_mib ?? DEFAULT_DISK_MIB, signal);
+    // Written last: a crash before this leaves a disk without a record, which recovery removes.
+    await kit.records.write(record, { durable: id !== null });
+    undo.move();
+    return new Sandbox(kit, record, runtime, (ended) => this.#afterEnd(ended));
+  }
+
+  async #makeWarm(reference: string, isolation: WarmTarget['isolation']): Promise<Sandbox> {
+    const spec: SandboxSpec = { image: { type: 'oci', reference } };
+    const signal = AbortSignal.timeout(this.#kit.limits.startTimeoutMs);
+    const options = { pullPolicy: 'never', auth: null, onProgress: () => {}, signal } as const;
+    const image = await this.#kit.images.resolve(reference, options);
+    const sandbox = await this.#make({ id: null, spec }, image, chooseRuntime(this.#kit, isolation), signal);
+    try {
+      await sandbox.start();
+    } catch (error) {
+      await sandbox.remove();
+      throw error;
+    }
+    return sandbox;
+  }
+
+  async #handOut(sandbox: Sandbox, id: string, spec: SandboxSpec, signal: AbortSignal): Promise<SandboxView> {
+    this.#byId.set(id, sandbox);
+    try {
+      const view = await sandbox.handOut({ id, spec }, signal);
+      this.#kit.events.add('created', id);
+      this.#kit.events.add('running', id);
+      return view;
+    } catch (error) {
+      await sandbox.remove();
+      throw error;
+    }
+  }
+
+  #claim(id: string): void {
+    if (this.#byId.has(id)) {
+      throw new PlatformError(
+        'name_already_exists',
+        `a sandbox ${id} exists already; remove it or choose another id`,
+        {
+          details: { sandboxId: id },
+        },
+      );
+    }
+    this.#byId.set(id, PENDING);
+  }
+
+  #afterEnd(sandbox: Sandbox): void {
+    const { id, spec } = sandbox.record;
+    if (id === null) this.#pool.forget(sandbox);
+    if (id === null) this.#inBackground(sandbox.remove());
+    else if (spec.lifecycle?.ephemeral === true) this.#inBackground(this.remove(id));
+  }
+
+  async #recoverOne(record: SandboxRecord): Promise<void> {
+    const kit = this.#kit;
+    const runtime = kit.runtimes.find((candidate) => candidate.name === record.runtime);
+    if (runtime === undefined) {
+      kit.logger.error(
+        { runtime: record.runtime, id: record.id },
+        'the runtime of a sandbox is not available any more',
+      );
+      return;
+    }
+    const sandbox = new Sandbox(kit, record, runtime, (ended) => this.#afterEnd(ended));
+    if (record.id === null || !(await sandbox.recover())) return await sandbox.remove();
+    this.#byId.set(record.id, sandbox);
+    const isOver = sandbox.record.state === 'stopped' || sandbox.record.state === 'failed';
+    if (isOver && record.spec.lifecycle?.ephemeral === true) await this.remove(record.id);
+  }
+
+  /** Sandboxes that a runtime knows and no record does: their create was cut off. */
+  async #removeStrangers(known: ReadonlySet<string>): Promise<void> {
+    for (const runtime of this.#kit.runtimes) {
+      for (const handle of await runtime.list()) if (!known.has(handle)) await runtime.remove(handle);
+    }
+  }
+
+  #inBackground(work: Promise<unknown>): void {
+    const tracked = work
+      .catch((error: unknown) => this.#kit.logger.error({ error }, 'background work failed'))
+      .finally(() => this.#background.delete(tracked));
+    this.#background.add(tracked);
+  }
+}
+
+/** Holds the place of a sandbox that is being made, so that two creates with one id cannot both succeed. */
+const PENDING = Object.create(null) as Sandbox;
+
+function overdue(sandbox: Sandbox, now: number): 'max_duration' | 'idle_timeout' | undefined {
+  const { record, run } = sandbox;
+  if (record.state !== 'running' || run === undefined || record.run === null) return undefined;
+  const { max_duration_secs: max, idle_timeout_secs: idle } = record.spec.lifecycle ?? {};
+  if (typeof max === 'number' && now - Date.parse(record.run.startedAt) >= max * 1000) return 'max_duration';
+  return typeof idle === 'number' && run.idleMs() >= idle * 1000 ? 'idle_timeout' : undefined;
+}
+
+function holdersOf(records: readonly SandboxRecord[]): Map<string, string[]> {
+  const holders = new Map<string, string[]>();
+  for (const record of records.filter(({ state }) => state === 'running')) {
+    for (const volume of volumesOf(record))
+      holders.set(volume, [...(holders.get(volume) ?? []), record.handle]);
+  }
+  return holders;
+}
+
+function invalidId(id: string): PlatformError {
+  const message = `id: ${JSON.stringify(id.slice(0, 64))} is not 1–128 letters, digits, . _ : / or -`;
+  return new PlatformError('invalid_request', message, { details: { field: 'id' } });
+}

@@ -1,0 +1,22 @@
+/** Measures the steps of a start, so that a slow one can be named. Milliseconds, three decimals. */
+export class StepTimer {
+  readonly #steps: Record<string, number> = {};
+  readonly #begun = performance.now();
+
+  async time<T>(step: string, work: () => Promise<T>): Promise<T> {
+    const begun = performance.now();
+    try {
+      return await work();
+    } finally {
+      this.#steps[step] = round(performance.now() - begun);
+    }
+  }
+
+  result(): Record<string, number> {
+    return { ...this.#steps, total: round(performance.now() - this.#begun) };
+  }
+}
+
+function round(milliseconds: number): number {
+  return Math.round(milliseconds * 1000) / 1000;
+}

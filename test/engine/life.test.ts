@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { CLASSES, specOf, startSandbox } from './sandbox-fixture.ts';
+import { TestEngine } from './start-engine.ts';
+import { waitUntil } from './wait-until.ts';
+
+let engine: TestEngine;
+before(async () => {
+  engine = await TestEngine.start();
+});
+after(async () => {
+  await engine.destroy();
+});
+
+for (const isolation of CLASSES) {
+  describe(`on class ${isolation}`, { concurrency: false }, () => {
+    test('a sandbox is created, started, stopped, started again with its files, and removed', async () => {
+      const created = await engine.client.createSandbox({ isolation, spec: specOf() });
+      assert.equal(created.state, 'created');
+      assert.equal((await engine.client.startSandbox(created.id)).state, 'running');
+      const sandbox = await startSandbox(engine, isolation);
+      assert.deepEqual(await sandbox.sh('echo kept > /root/file; echo out; echo err >&2; exit 7'), {
+        code: 7,
+        reason: 'exit',
+        stdout: 'out\n',
+        stderr: 'err\n',
+      });
+      const stopped = await engine.client.stopSandbox(sandbox.id, { graceMs: 2000 });
+      assert.equal(stopped.state, 'stopped');
+      assert.equal(stopped.end?.reason, 'stopped');
+      assert.equal((await engine.client.startSandbox(sandbox.id)).state, 'running');
+      assert.equal((await sandbox.sh('cat /root/file')).stdout, 'kept\n');
+      await sandbox.remove();
+      await engine.client.removeSandbox(created.id);
+      await assert.rejects(engine.client.getSandbox(sandbox.id), { code: 'sandbox_not_found' });
+    });
+
+    test('starting a running sandbox and stopping a stopped one change nothing', async () => {
+      const sandbox = await startSandbox(engine, isolation);
+      const again = await engine.client.startSandbox(sandbox.id);
+      assert.equal(again.startedAt, sandbox.view.startedAt);
+      await engine.client.stopSandbox(sandbox.id);
+      const stopped = await engine.client.stopSandbox(sandbox.id);
+      assert.equal(stopped.state, 'stopped');
+      await sandbox.remove();
+      await sandbox.remove();
+    });
+
+    test('a stop ends what ignores SIGTERM after the grace', async () => {
+      const sandbox = await startSandbox(engine, isolation, {
+        runtime: { cmd: ['/bin/sh', '-c', 'trap "" TERM; while :; do sleep 1; done'] },
+      });
+      const stopped = await engine.client.stopSandbox(sandbox.id, { graceMs: 300 });
+      assert.equal(stopped.state, 'stopped');
+      await sandbox.remove();
+    });
+
+    test('the main command runs from the start, is logged, and its end ends the run with its code', async () => {
+      const sandbox = await startSandbox(engine, isolation, {
+        runtime: { cmd: ['/bin/sh', '-c', 'echo from main; echo trouble >&2; sleep 0.2; exit 3'] },
+      });
+      await waitUntil(async () => (await engine.client.getSandbox(sandbox.id)).state === 'failed');
+      const ended = await engine.client.getSandbox(sandbox.id);
+      assert.equal(ended.end?.reason, 'exited');
+      assert.equal(ended.end.exitCode, 3);
+      const entries = await Array.fromAsync(engine.client.logs(sandbox.id));
+      assert.deepEqual(entries.map(({ source, text }) => `${source}: ${text}`).toSorted(), [
+        'stderr: trouble\n',
+        'stdout: from main\n',
+      ]);
+      await sandbox.remove();
+    });
+
+    test('an ephemeral sandbox is gone when its run ends', async () => {
+      const sandbox = await startSandbox(engine, isolation, { lifecycle: { ephemeral: true } });
+      await engine.client.stopSandbox(sandbox.id, { graceMs: 0 });
+      await waitUntil(async () => !(await engine.client.listSandboxes()).some(({ id }) => id === sandbox.id));
+    });
+
+    test('idle_timeout ends a sandbox that nobody uses, and not one that runs something', async () => {
+      const idle = await startSandbox(engine, isolation, { lifecycle: { idle_timeout_secs: 1 } });
+      const busy = await startSandbox(engine, isolation, { lifecycle: { idle_timeout_secs: 1 } });
+      const working = busy.sh('sleep 4; echo done');
+      await waitUntil(async () => (await engine.client.getSandbox(idle.id)).state === 'stopped');
+      assert.equal((await engine.client.getSandbox(idle.id)).end?.reason, 'idle_timeout');
+      assert.equal((await working).stdout, 'done\n');
+      await idle.remove();
+      await busy.remove();
+    });
+
+    test('max_duration ends a sandbox whatever it does', async () => {
+      const sandbox = await startSandbox(engine, isolation, { lifecycle: { max_duration_secs: 1 } });
+      const cutOff = assert.rejects(sandbox.sh('sleep 60'));
+      await waitUntil(async () => (await engine.client.getSandbox(sandbox.id)).state === 'stopped');
+      assert.equal((await engine.client.getSandbox(sandbox.id)).end?.reason, 'max_duration');
+      await cutOff;
+      await sandbox.remove();
+    });
+
+    test('a command that does not exist fails the start with its name, and leaves nothing', async () => {
+      const before = (await engine.client.listSandboxes()).length;
+      const spec = specOf({ runtime: { cmd: ['/no/such/program'] } });
+      await assert.rejects(engine.client.createSandbox({ isolation, spec, start: true }), (error: Error) => {
+        assert.match(error.message, /no\/such\/program/);
+        return true;
+      });
+      assert.equal((await engine.client.listSandboxes()).length, before);
+    });
+  });
+}
+
+test('two creates with one id: one succeeds, the other is told', async () => {
+  const create = () =>
+    engine.client.createSandbox({ id: 'twice', isolation: 'container', spec: specOf(), start: true });
+  const outcomes = await Promise.allSettled([create(), create(), create()]);
+  assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1);
+  for (const outcome of outcomes) {
+    if (outcome.status === 'rejected') assert.equal(outcome.reason.code, 'name_already_exists');
+  }
+  await engine.client.removeSandbox('twice');
+});
+
+test('events tell the life of a sandbox in order', async () => {
+  const seen: string[] = [];
+  const stop = new AbortController();
+  const reading = (async () => {
+    for await (const event of engine.client.events({ after: 0 }, stop.signal)) {
+      if (event.sandboxId === 'told') seen.push(event.type);
+      if (event.type === 'removed' && event.sandboxId === 'told') break;
+    }
+  })();
+  await engine.client.createSandbox({ id: 'told', isolation: 'container', spec: specOf(), start: true });
+  await engine.client.stopSandbox('told', { graceMs: 0 });
+  await engine.client.removeSandbox('told');
+  await reading;
+  stop.abort();
+  assert.deepEqual(seen, ['created', 'starting', 'running', 'stopping', 'stopped', 'removed']);
+});
+
+test('a class that the host lacks is refused with the reason', async () => {
+  await assert.rejects(engine.client.createSandbox({ isolation: 'microvm', spec: specOf() }), {
+    code: 'isolation_unavailable',
+  });
+});
+
+test('after everything was removed nothing is left on the host but what is prepared', async () => {
+  for (const sandbox of await engine.client.listSandboxes()) await engine.client.removeSandbox(sandbox.id);
+  await engine.stop();
+  assert.deepEqual(await engine.leftovers(), []);
+  await engine.launch();
+});

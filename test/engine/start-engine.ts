@@ -1,0 +1,148 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { createWriteStream, readFileSync } from 'node:fs';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { EngineClient } from '@svc/engine/client';
+import { writeBusyboxRootfs } from '../../packages/engine/src/images/test-images.ts';
+import { waitUntil } from './wait-until.ts';
+
+const DAEMON = fileURLToPath(new URL('../../packages/engine/src/daemon/main.ts', import.meta.url));
+const START_TIMEOUT_MS = 60_000;
+
+export const BUSYBOX = 'svc/busybox';
+
+/** A real engine on a data folder of its own, with a small image in it. */
+export class TestEngine {
+  readonly folder: string;
+  readonly client: EngineClient;
+  readonly #args: readonly string[];
+  #child: ChildProcess | undefined;
+
+  private constructor(folder: string, args: readonly string[]) {
+    this.folder = folder;
+    this.#args = args;
+    this.client = new EngineClient({ socketPath: join(folder, 'engine.sock') });
+  }
+
+  static async start(options: { readonly args?: readonly string[] } = {}): Promise<TestEngine> {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-engine-'));
+    await chmod(folder, 0o711);
+    // A pool of its own for each: tests run side by side.
+    const pool = `10.${randomInt(64, 192)}.${randomInt(0, 64) * 4}.0/22`;
+    const engine = new TestEngine(folder, ['--address-pool', pool, ...(options.args ?? [])]);
+    try {
+      await engine.launch();
+      await engine.importBusybox();
+      return engine;
+    } catch (error) {
+      await engine.destroy();
+      throw error;
+    }
+  }
+
+  get logFile(): string {
+    return join(this.folder, 'engine.log');
+  }
+
+  get pid(): number {
+    // The engine is the child of its subreaper.
+    const children = readFileSync(`/proc/${this.#child?.pid}/task/${this.#child?.pid}/children`, 'utf8');
+    return Number(children.trim().split(' ')[0]);
+  }
+
+  async launch(): Promise<void> {
+    const args = ['-s', '--', process.execPath, DAEMON, '--path', this.folder, ...this.#args];
+    const child = spawn('tini', args, { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+    child.stderr.pipe(createWriteStream(this.logFile, { flags: 'a' }));
+    this.#child = child;
+    await waitUntil(
+      async () => {
+        if (child.exitCode !== null) throw new Error(`the engine ended: ${this.#lastLog()}`);
+        return await this.client.capabilities().then(
+          () => true,
+          () => false,
+        );
+      },
+      { timeoutMs: START_TIMEOUT_MS, what: 'the engine answers' },
+    );
+  }
+
+  async importBusybox(): Promise<void> {
+    const rootfs = await mkdtemp(join(tmpdir(), 'svc-busybox-'));
+    try {
+      await writeBusyboxRootfs(rootfs);
+      await this.client.importImage({ path: rootfs, reference: BUSYBOX });
+    } finally {
+      await rm(rootfs, { recursive: true, force: true });
+    }
+  }
+
+  /** As the kernel would end it: no warning, no clean-up. */
+  async kill(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    process.kill(this.pid, 'SIGKILL');
+    await ended;
+  }
+
+  async stop(): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    process.kill(this.pid, 'SIGTERM');
+    await ended;
+  }
+
+  async restart(): Promise<void> {
+    await this.kill();
+    await this.launch();
+  }
+
+  /** Removes every sandbox and volume, ends the engine, and takes its folders away. */
+  async destroy(): Promise<void> {
+    try {
+      if (this.#child?.exitCode !== null || this.#child.signalCode !== null) await this.launch();
+      for (const sandbox of await this.client.listSandboxes()) await this.client.removeSandbox(sandbox.id);
+      for (const volume of await this.client.listVolumes()) await this.client.removeVolume(volume.id);
+    } finally {
+      await this.stop();
+      await this.#removeFolders();
+    }
+  }
+
+  /** What this engine has left on the host: mounts and interfaces. */
+  async leftovers(): Promise<string[]> {
+    const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
+      .split('\n')
+      .map((line) => line.split(' ')[4] ?? '')
+      .filter((path) => path.startsWith(`${this.folder}/`) || path.startsWith(`${this.runFolder}/`));
+    const { stdout } = await promisify(execFile)('ip', ['-o', 'link']);
+    const links = stdout.split('\n').filter((line) => line.includes(`v${this.instance}-`));
+    return [...mounts, ...links];
+  }
+
+  get instance(): string {
+    return createHash('sha256').update(this.folder).digest('hex').slice(0, 8);
+  }
+
+  get runFolder(): string {
+    return join('/run/svc', this.instance);
+  }
+
+  async #removeFolders(): Promise<void> {
+    await promisify(execFile)('umount', ['-R', '-l', this.runFolder]).catch(() => undefined);
+    await rm(this.runFolder, { recursive: true, force: true });
+    await rm(this.folder, { recursive: true, force: true });
+  }
+
+  #lastLog(): string {
+    return readFileSync(this.logFile, 'utf8').split('\n').slice(-5).join('\n');
+  }
+}
