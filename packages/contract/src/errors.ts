@@ -35,6 +35,7 @@ export const ERROR_STATUS = {
   unavailable: 503,
   insufficient_capacity: 503,
   disk_full: 507,
+  exec_failed: 422,
   exec_timeout: 504,
   start_failed: 500,
 } as const satisfies Record<string, number>;

@@ -1,17 +1,40 @@
+export type { ByteStream } from './channel/byte-queue.ts';
+export { ChannelClient } from './channel/channel-client.ts';
+export type { CallOptions } from './channel/channel-client.ts';
+export { ChannelError, ExecFailed, FileFailed } from './channel/channel-error.ts';
+export type { ChannelErrorKind, ExecFailureKind } from './channel/channel-error.ts';
+export type { ChannelFiles } from './channel/channel-files.ts';
+export type { ChannelProcess, ExecRequest, ProcessExit } from './channel/channel-process.ts';
+export type { AgentInfo } from './channel/connection.ts';
+export type { FileAttributes, FileEntry, OpenFlags } from './channel/file-entry.ts';
+export type { RunOptions, RunResult } from './channel/run-process.ts';
+export type { TcpStream } from './channel/tcp-stream.ts';
+export type { ByteTransport } from './channel/transport.ts';
 export { ERROR_STATUS, isErrorCode, PlatformError } from './errors.ts';
 export type { ErrorCode, ErrorDetails, ErrorEnvelope } from './errors.ts';
-export {
-  decodeMessage,
-  encodeMessage,
-  FRAME_HEAD_BYTES,
-  FrameError,
-  FrameSplitter,
-  GENERATION,
-  MAX_FRAME_BYTES,
-} from './frames/frame.ts';
+export { FRAME_HEAD_BYTES, GENERATION } from './frames/envelope.ts';
+export { FrameError } from './frames/frame-error.ts';
+export { FrameSplitter } from './frames/frame-splitter.ts';
+export { decodeMessage, encodeMessage, MAX_FRAME_BYTES, readFrameHead } from './frames/frame.ts';
 export type { Message, Payload } from './frames/frame.ts';
 export { flagsOf, isTerminal } from './frames/message-types.ts';
 export { Mount, MountOptions, Patch } from './spec/mounts.ts';
 export { Network, NetworkPolicy } from './spec/network.ts';
 export { Rlimit, RLIMIT_RESOURCES, SandboxSpec } from './spec/sandbox-spec.ts';
 export { RESERVED_LABEL_PREFIXES } from './spec/strict.ts';
+export {
+  checkSpec,
+  DEFAULT_DISK_MIB,
+  DEFAULT_MEMORY_MIB,
+  DEFAULT_VCPUS,
+  normalizeGuestPath,
+} from './spec/check-spec.ts';
+export { nameProblem } from './operations/check-name.ts';
+export { checkInput } from './operations/check-input.ts';
+export { LANGUAGES } from './operations/code.ts';
+export type { Access, Operation } from './operations/operation.ts';
+export { isOperationName, OPERATIONS } from './operations/operations.ts';
+export type { OperationInput, OperationName, OperationOutput } from './operations/operations.ts';
+export { MAX_TIMEOUT_SECONDS, timeoutMsOf } from './operations/run-limits.ts';
+export { ALL_NAMESPACES, DEFAULT_NAMESPACE } from './operations/sandbox-reference.ts';
+export type { SandboxConfig } from './operations/sandboxes.ts';

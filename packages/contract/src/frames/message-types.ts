@@ -3,32 +3,32 @@ const SESSION_START = 2;
 const SHUTDOWN = 4;
 
 /** Flags of each type that has any; all others have none. */
-const FLAGS: Readonly<Record<string, number>> = {
-  'core.pong': TERMINAL,
-  'core.touched': TERMINAL,
-  'core.error': TERMINAL,
-  'core.exec.exited': TERMINAL,
-  'core.exec.failed': TERMINAL,
-  'core.fs.response': TERMINAL,
-  'core.tcp.closed': TERMINAL,
-  'core.tcp.failed': TERMINAL,
-  'core.exec.request': SESSION_START,
-  'core.fs.request': SESSION_START,
-  'core.tcp.connect': SESSION_START,
-  'core.shutdown': SHUTDOWN,
-  'svc.configured': TERMINAL,
-  'svc.killed.answer': TERMINAL,
-  'svc.process.started': TERMINAL,
-  'svc.process.failed': TERMINAL,
-  'svc.process.attached': TERMINAL,
-  'svc.process.forgotten': TERMINAL,
-  'svc.process.stdin.done': TERMINAL,
-  'svc.process.signalled': TERMINAL,
-  'svc.process.resized': TERMINAL,
-};
+const FLAGS: ReadonlyMap<string, number> = new Map([
+  ['core.pong', TERMINAL],
+  ['core.touched', TERMINAL],
+  ['core.error', TERMINAL],
+  ['core.exec.exited', TERMINAL],
+  ['core.exec.failed', TERMINAL],
+  ['core.fs.response', TERMINAL],
+  ['core.tcp.closed', TERMINAL],
+  ['core.tcp.failed', TERMINAL],
+  ['core.exec.request', SESSION_START],
+  ['core.fs.request', SESSION_START],
+  ['core.tcp.connect', SESSION_START],
+  ['core.shutdown', SHUTDOWN],
+  ['svc.configured', TERMINAL],
+  ['svc.killed.answer', TERMINAL],
+  ['svc.process.started', TERMINAL],
+  ['svc.process.failed', TERMINAL],
+  ['svc.process.attached', TERMINAL],
+  ['svc.process.forgotten', TERMINAL],
+  ['svc.process.stdin.done', TERMINAL],
+  ['svc.process.signalled', TERMINAL],
+  ['svc.process.resized', TERMINAL],
+]);
 
 export function flagsOf(type: string): number {
-  return FLAGS[type] ?? 0;
+  return FLAGS.get(type) ?? 0;
 }
 
 /** The last frame of its id. */

@@ -1,12 +1,15 @@
 /**
  * The kernel calls that Node cannot make, carried out by the resident helper `svc-host` (packages/host).
  * Every call is one request and one answer; a failed call throws `HostCallError` with the errno name and leaves nothing half done.
+ * Two exceptions: `ECHILD` (the helper was killed) and `ETIMEDOUT`, after which the caller cleans up with `removeNamespaces` or `unmount`.
+ * Paths are absolute and plain: no empty, `.` or `..` part.
  */
 export interface HostCalls {
   /**
    * Makes a user namespace (root = `idBase`, 65,536 ids) and a network namespace owned by it, pinned at the two paths
    * (made as empty files). lo is up. With `link` also a veth pair: `hostInterface` on the host side, `eth0` inside with
-   * `address`/32, default route via `gateway`, IPv6 off on both ends, host side up with a route to `address`.
+   * `address`/32, default route via `gateway`, IPv6 off on both ends, host side up with `gateway`/32 and a route to `address`.
+   * `idBase` is at least 65,536.
    */
   createNamespaces(request: {
     readonly userPath: string;
@@ -26,7 +29,8 @@ export interface HostCalls {
 
   /**
    * Mounts an overlay at `target`: `layers` (lowest first) under `upper`/`work`, all seen through the id mapping of the user namespace
-   * at `userPath`. Mount options show no host path. nodev, nosuid. `upper` and `work` are folders of one file system.
+   * at `userPath`. Mount options show no host path. nodev, nosuid. `upper` and `work` are folders side by side; the mount that holds
+   * them may be unmounted afterwards, the overlay keeps it alive.
    */
   mountOverlay(request: {
     readonly target: string;
@@ -36,17 +40,26 @@ export interface HostCalls {
     readonly userPath: string;
     readonly idBase: number;
   }): Promise<void>;
-  /** Mounts a file-system image on a free loop device that goes away with the mount. nodev, nosuid always. */
+  /**
+   * Mounts a file-system image (ext4, erofs, squashfs) on a free loop device that goes away with the mount. nodev, nosuid always.
+   * `EBUSY` while an earlier mount of the image is alive anywhere, unless both are read-only: two would destroy it. `EUCLEAN` when
+   * a writable ext4 image has to be checked with e2fsck first; nobody uses it then.
+   */
   mountImage(request: {
     readonly image: string;
     readonly target: string;
     readonly fstype: string;
     readonly readonly: boolean;
+    /**
+     * A flush inside (fsync) is not passed on to the host's disk: much faster, and nothing is lost while the host stays up. After
+     * a crash of the host the image may lack what was written in the last half minute.
+     */
+    readonly isVolatile?: boolean;
   }): Promise<void>;
   /**
-   * Binds `root`/`path` at `target`. `path` is resolved inside `root` (openat2 RESOLVE_IN_ROOT, no magic links), so a symlink planted
+   * Binds `root`/`path`, a file or a folder, at `target`, which is made when it is missing. nodev, nosuid. `path` is resolved inside `root` (openat2 RESOLVE_IN_ROOT, no magic links), so a symlink planted
    * by a guest cannot lead outside. With `idmap` the files appear through the namespace at `userPath`; with `owner` the one host owner
-   * of the folder appears as that guest uid and gid.
+   * of the folder appears as that guest uid and gid, and all others as nobody.
    */
   bind(request: {
     readonly root: string;
@@ -61,7 +74,7 @@ export interface HostCalls {
   }): Promise<{ readonly kind: 'file' | 'directory' }>;
   /** Detaches whatever is mounted at `target`, all of it; succeeds when nothing is. */
   unmount(target: string): Promise<void>;
-  /** Copies a sparse file, holes kept. */
+  /** Copies a sparse file to a new one, holes kept; `EEXIST` when there is one already. */
   copySparse(from: string, to: string): Promise<void>;
   close(): Promise<void>;
 }

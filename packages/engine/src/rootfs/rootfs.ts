@@ -8,11 +8,15 @@ export interface DiskUsage {
 /**
  * The root file system of a sandbox: the image's layers, read-only and shared, under a writable disk of its own.
  * A handle is made by the engine and safe as a file name.
- * - `createDisk` makes an empty disk of exactly that capacity; a full disk is ENOSPC inside and leaves the host unharmed.
+ * - `createDisk` makes an empty disk that takes `sizeMib` of files and hardly more; a full disk is ENOSPC inside and leaves the host unharmed.
  * - `mount` shows the layers under the disk, owned as the slot's user namespace sees them, and returns the path.
- *   What was written is there again after `unmount` and `mount`, also with another slot.
+ *   What was written is there again after `unmount` and `mount`, also with another slot. A crash of the host may cost what was
+ *   written in the half minute before it, fsync or not: what must outlive that belongs in a volume.
  * - `unmount` and `removeDisk` succeed when there is nothing (left) to do, so cleanup can be repeated.
- * - `recover` runs once at start-up: mounts and disks of handles not in `keep` are removed.
+ * - `recover` runs once at start-up, before anything else: mounts and disks of handles not in `keep` are removed, those in `keep`
+ *   stay as they are, mounted or not.
+ * - `mount` waits for a disk that its last run has not let go of; after ten seconds it is `unavailable`.
+ * - Calls for one handle never overlap; calls for different handles may.
  */
 export interface Rootfs {
   recover(keep: readonly string[]): Promise<void>;

@@ -18,11 +18,13 @@ export interface RuntimeMount {
 export interface RuntimeSpec {
   /** Made by the engine, unique on this host, safe as a file and cgroup name. */
   readonly handle: string;
-  /** A folder for the runtime's own files about this sandbox; removed with it. */
-  readonly bundle: string;
+  /** Root file system, owned as the slot's user namespace sees it. Every folder above it must let others pass (mode o+x). */
   readonly rootfs: string;
   readonly hostname: string;
-  /** Shown read-only at /.svc: the program `init`, the socket `engine.sock`, `scripts/`. */
+  /**
+   * Shown read-only at /.svc: the program `init`, the socket `engine.sock` (mode 0666), `scripts/`. The guest sees the path of this folder
+   * and of `procFiles` within their file system (mountinfo), so both belong on a small file system of their own.
+   */
   readonly guestFolder: string;
   readonly initToken: string;
   readonly profile: SecurityProfile;
@@ -32,8 +34,16 @@ export interface RuntimeSpec {
   readonly maxProcesses: number;
   readonly rlimits: readonly Rlimit[];
   readonly mounts: readonly RuntimeMount[];
-  /** Files shown over /proc/meminfo and /proc/cpuinfo by runtimes that share the host's kernel. */
-  readonly procFiles: { readonly meminfo: string; readonly cpuinfo: string };
+  /**
+   * Files shown over /proc/meminfo, /proc/cpuinfo and /sys/devices/system/cpu/online by runtimes that share the host's kernel.
+   * Written in place: a file that is replaced is no longer the one that is shown.
+   */
+  readonly procFiles: { readonly meminfo: string; readonly cpuinfo: string; readonly cpuOnline: string };
+}
+
+export interface Started {
+  /** As granted: limits beyond what this engine may give are lowered. */
+  readonly rlimits: readonly Rlimit[];
 }
 
 export interface RuntimeProbe {
@@ -58,9 +68,9 @@ export interface RuntimeProbe {
 export interface Runtime {
   readonly name: string;
   readonly isolation: Isolation;
-  /** Starts something small for real; never trusts a version number or a device file alone. */
+  /** Starts something small for real; never trusts a version number or a device file alone. One at a time per runtime. */
   probe(signal: AbortSignal): Promise<RuntimeProbe>;
-  start(spec: RuntimeSpec, signal: AbortSignal): Promise<void>;
+  start(spec: RuntimeSpec, signal: AbortSignal): Promise<Started>;
   isAlive(handle: string): Promise<boolean>;
   kill(handle: string): Promise<void>;
   remove(handle: string): Promise<void>;

@@ -1,0 +1,88 @@
+/**
+ * - `closed`: the connection ended; what was under way is unknown.
+ * - `timeout`: the peer did not answer in time.
+ * - `protocol`: the peer broke the protocol.
+ * - `refused`: the peer answered that it will not.
+ * - `unsupported`: the peer speaks a generation that lacks this.
+ */
+export type ChannelErrorKind = 'closed' | 'timeout' | 'protocol' | 'refused' | 'unsupported';
+
+/** A call over the channel that failed for a reason of the channel. */
+export class ChannelError extends Error {
+  readonly kind: ChannelErrorKind;
+
+  constructor(kind: ChannelErrorKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'ChannelError';
+    this.kind = kind;
+  }
+}
+
+const EXEC_FAILURE_KINDS = [
+  'not_found',
+  'permission_denied',
+  'not_executable',
+  'bad_cwd',
+  'bad_args',
+  'resource_limit',
+  'user_setup_failed',
+  'out_of_memory',
+  'pty_setup_failed',
+  'other',
+] as const;
+
+export type ExecFailureKind = (typeof EXEC_FAILURE_KINDS)[number];
+
+/** A process that could not be started. */
+export class ExecFailed extends Error {
+  readonly kind: ExecFailureKind;
+  readonly errnoName: string | null;
+  readonly stage: string | null;
+
+  constructor(kind: string, message: string, errnoName: string | null, stage: string | null) {
+    super(message);
+    this.name = 'ExecFailed';
+    this.kind = EXEC_FAILURE_KINDS.find((known) => known === kind) ?? 'other';
+    this.errnoName = errnoName;
+    this.stage = stage;
+  }
+}
+
+/** A file operation that the sandbox answered with an error. */
+export class FileFailed extends Error {
+  /** `ENOENT` and the like, when the answer says it. */
+  readonly errnoName: string | null;
+
+  constructor(message: string, errnoName: string | null) {
+    super(message);
+    this.name = 'FileFailed';
+    this.errnoName = errnoName ?? errnoNameIn(message);
+  }
+}
+
+/** The protocol has free text only, so agents other than ours are understood by the words of their C library. */
+function errnoNameIn(message: string): string | null {
+  const text = message.toLowerCase();
+  return ERRNO_WORDS.find(([words]) => text.includes(words))?.[1] ?? null;
+}
+
+const ERRNO_WORDS = [
+  ['no such file or directory', 'ENOENT'],
+  ['not a directory', 'ENOTDIR'],
+  ['is a directory', 'EISDIR'],
+  ['file exists', 'EEXIST'],
+  ['directory not empty', 'ENOTEMPTY'],
+  ['permission denied', 'EACCES'],
+  ['operation not permitted', 'EPERM'],
+  ['no space left on device', 'ENOSPC'],
+  ['disk quota exceeded', 'EDQUOT'],
+  ['too many levels of symbolic links', 'ELOOP'],
+  ['too many symbolic links', 'ELOOP'],
+  ['file name too long', 'ENAMETOOLONG'],
+  ['cross-device link', 'EXDEV'],
+  ['read-only file system', 'EROFS'],
+  ['too many open files', 'EMFILE'],
+  ['bad file descriptor', 'EBADF'],
+  ['file too large', 'EFBIG'],
+  ['invalid argument', 'EINVAL'],
+] as const;

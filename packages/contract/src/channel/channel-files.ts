@@ -1,0 +1,277 @@
+import type { Payload } from '../frames/frame.ts';
+import { abortable } from './abort.ts';
+import { FileFailed } from './channel-error.ts';
+import type { Connection } from './connection.ts';
+import { encodeAttributes, encodeOpenFlags, readEntry } from './file-entry.ts';
+import type { FileAttributes, FileEntry, OpenFlags } from './file-entry.ts';
+import { readContent, requestFile, writeContent } from './file-transfer.ts';
+import { own, readArray, readRecord, readText, readUint } from './payload-fields.ts';
+
+/** Asked for at a time when a file is streamed: the sandbox never sends more than the reader has room for. */
+const READ_WINDOW_BYTES = 2 * 1024 * 1024;
+const DEFAULT_FILE_LIMIT_BYTES = 64 * 1024 * 1024;
+/** Directory entries per answer. */
+const DIRECTORY_PAGE = 1024;
+const MISSING = new Set(['ENOENT', 'ENOTDIR']);
+
+/**
+ * Files of a sandbox. Every call may fail with FileFailed (the sandbox's answer) or ChannelError (no usable answer), and
+ * rejects at once when its signal aborts. Content is asked for in windows, so a slow reader of a file delays no other call.
+ */
+export class ChannelFiles {
+  readonly #connection: Connection;
+  readonly #requireSupport: () => void;
+
+  constructor(connection: Connection, requireSupport: () => void) {
+    this.#connection = connection;
+    this.#requireSupport = requireSupport;
+  }
+
+  async realPath(path: string, signal?: AbortSignal): Promise<string> {
+    return readText(await this.#ask('RealPath', { path }, signal), 'Path');
+  }
+
+  async stat(
+    path: string,
+    options: { followSymlink?: boolean } = {},
+    signal?: AbortSignal,
+  ): Promise<FileEntry> {
+    const answer = await this.#ask('Stat', { path, follow_symlink: options.followSymlink ?? true }, signal);
+    return readEntry(own(answer, 'Stat'));
+  }
+
+  /** False when there is nothing at the path; any other trouble is thrown. */
+  async exists(path: string, signal?: AbortSignal): Promise<boolean> {
+    try {
+      await this.stat(path, {}, signal);
+      return true;
+    } catch (error) {
+      if (error instanceof FileFailed && error.errnoName !== null && MISSING.has(error.errnoName))
+        return false;
+      throw error;
+    }
+  }
+
+  async setStat(
+    path: string,
+    attributes: FileAttributes,
+    options: { followSymlink?: boolean } = {},
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const attrs = encodeAttributes(attributes);
+    await this.#ask('SetStat', { path, follow_symlink: options.followSymlink ?? true, attrs }, signal);
+  }
+
+  /** All children in one answer, with full paths. For directories of any size use `readDirectory`. */
+  async list(path: string, signal?: AbortSignal): Promise<readonly FileEntry[]> {
+    return readList(await this.#ask('List', { path }, signal));
+  }
+
+  async readLink(path: string, signal?: AbortSignal): Promise<string> {
+    return readText(await this.#ask('ReadLink', { path }, signal), 'Path');
+  }
+
+  async symlink(target: string, linkPath: string, signal?: AbortSignal): Promise<void> {
+    await this.#ask('Symlink', { target, link_path: linkPath }, signal);
+  }
+
+  /** Parents are made too; a directory that exists is fine. */
+  async mkdir(path: string, options: { mode?: number } = {}, signal?: AbortSignal): Promise<void> {
+    await this.#ask('Mkdir', { path, mode: options.mode ?? null }, signal);
+  }
+
+  /** Anything but a directory. */
+  async remove(path: string, signal?: AbortSignal): Promise<void> {
+    await this.#ask('Remove', { path }, signal);
+  }
+
+  async removeDir(path: string, options: { recursive?: boolean } = {}, signal?: AbortSignal): Promise<void> {
+    await this.#ask('RemoveDir', { path, recursive: options.recursive ?? false }, signal);
+  }
+
+  /** A single file. */
+  async copy(src: string, dst: string, signal?: AbortSignal): Promise<void> {
+    await this.#ask('Copy', { src, dst }, signal);
+  }
+
+  async rename(src: string, dst: string, signal?: AbortSignal): Promise<void> {
+    await this.#ask('Rename', { src, dst }, signal);
+  }
+
+  async open(path: string, flags: OpenFlags, signal?: AbortSignal): Promise<number> {
+    return await this.#openHandle('OpenFile', { path, options: encodeOpenFlags(flags) }, signal);
+  }
+
+  async openDir(path: string, signal?: AbortSignal): Promise<number> {
+    return await this.#openHandle('OpenDir', { path }, signal);
+  }
+
+  async closeHandle(handle: number, signal?: AbortSignal): Promise<void> {
+    await this.#ask('CloseHandle', { handle }, signal);
+  }
+
+  /** Fewer bytes than asked for only at the end of the file. */
+  async read(
+    handle: number,
+    offset: number,
+    lengthBytes: number,
+    signal?: AbortSignal,
+  ): Promise<readonly Uint8Array[]> {
+    this.#requireSupport();
+    const request = { operation: 'Read', fields: { handle, offset, len: lengthBytes } };
+    return await readContent(this.#connection, request, lengthBytes, signal);
+  }
+
+  async write(
+    handle: number,
+    offset: number,
+    content: AsyncIterable<Uint8Array>,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    this.#requireSupport();
+    const request = { operation: 'Write', fields: { handle, offset, len: null } };
+    await writeContent(this.#connection, request, content, signal);
+  }
+
+  /** The next children, none at the end. */
+  async readDir(handle: number, limit: number, signal?: AbortSignal): Promise<readonly FileEntry[]> {
+    return readList(await this.#ask('ReadDir', { handle, limit }, signal));
+  }
+
+  async fstat(handle: number, signal?: AbortSignal): Promise<FileEntry> {
+    return readEntry(own(await this.#ask('FStat', { handle }, signal), 'Stat'));
+  }
+
+  async fsetstat(handle: number, attributes: FileAttributes, signal?: AbortSignal): Promise<void> {
+    await this.#ask('FSetStat', { handle, attrs: encodeAttributes(attributes) }, signal);
+  }
+
+  /** All children, however many, in no order. */
+  async *readDirectory(path: string, signal?: AbortSignal): AsyncGenerator<FileEntry, void> {
+    const handle = await this.openDir(path, signal);
+    try {
+      for (;;) {
+        const page = await this.readDir(handle, DIRECTORY_PAGE, signal);
+        if (page.length === 0) return;
+        yield* page;
+      }
+    } finally {
+      this.release(handle);
+    }
+  }
+
+  /** Whole content; a file beyond the limit (64 MiB unless given) is refused. */
+  async readFile(
+    path: string,
+    options: { maxBytes?: number } = {},
+    signal?: AbortSignal,
+  ): Promise<Uint8Array> {
+    const maxBytes = options.maxBytes ?? DEFAULT_FILE_LIMIT_BYTES;
+    const chunks: Uint8Array[] = [];
+    let length = 0;
+    for await (const chunk of this.readStream(path, signal)) {
+      length += chunk.length;
+      if (length > maxBytes)
+        throw new FileFailed(`${path} has more than ${maxBytes} bytes; stream it`, 'EFBIG');
+      chunks.push(chunk);
+    }
+    return join(chunks, length);
+  }
+
+  async *readStream(path: string, signal?: AbortSignal): AsyncGenerator<Uint8Array, void> {
+    const handle = await this.open(path, { read: true }, signal);
+    try {
+      yield* this.readHandle(handle, signal);
+    } finally {
+      this.release(handle);
+    }
+  }
+
+  /** The whole content behind a handle, which stays open. */
+  async *readHandle(handle: number, signal?: AbortSignal): AsyncGenerator<Uint8Array, void> {
+    let offset = 0;
+    let ahead = this.read(handle, 0, READ_WINDOW_BYTES, signal);
+    try {
+      for (;;) {
+        const chunks: readonly Uint8Array[] = await ahead;
+        const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+        offset += length;
+        const isLast = length < READ_WINDOW_BYTES;
+        if (!isLast) ahead = this.read(handle, offset, READ_WINDOW_BYTES, signal);
+        yield* chunks;
+        if (isLast) return;
+      }
+    } finally {
+      // A window that was asked for and is not wanted any more must not become an unhandled rejection.
+      ahead.catch(() => undefined);
+    }
+  }
+
+  /** Makes or replaces the content; a reader may see it half written. */
+  async writeFile(
+    path: string,
+    content: Uint8Array | AsyncIterable<Uint8Array>,
+    options: { mode?: number } = {},
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const flags = { write: true, create: true, truncate: true };
+    const handle = await this.open(
+      path,
+      options.mode === undefined ? flags : { ...flags, mode: options.mode },
+      signal,
+    );
+    try {
+      await this.write(handle, 0, content instanceof Uint8Array ? once(content) : content, signal);
+    } catch (error) {
+      this.release(handle);
+      throw error;
+    }
+    await this.closeHandle(handle, signal);
+  }
+
+  /** Lets go of a handle without waiting for the answer; the end of the connection frees it too. */
+  release(handle: number): void {
+    this.closeHandle(handle).catch(() => undefined);
+  }
+
+  /** When the caller gives up while the handle is on its way, it is let go of on arrival. */
+  async #openHandle(operation: string, fields: Payload, signal: AbortSignal | undefined): Promise<number> {
+    signal?.throwIfAborted();
+    const opening = this.#ask(operation, fields, undefined).then((answer) => readUint(answer, 'Handle'));
+    try {
+      return await abortable(opening, signal);
+    } catch (error) {
+      opening.then(
+        (handle) => this.release(handle),
+        () => undefined,
+      );
+      throw error;
+    }
+  }
+
+  async #ask(operation: string, fields: Payload, signal: AbortSignal | undefined): Promise<Payload> {
+    this.#requireSupport();
+    const data = await requestFile(this.#connection, { operation, fields }, signal);
+    return data === null ? {} : readRecord(data, 'data');
+  }
+}
+
+function readList(answer: Payload): readonly FileEntry[] {
+  return readArray(own(answer, 'List'), 'list of files').map(readEntry);
+}
+
+function join(chunks: readonly Uint8Array[], length: number): Uint8Array {
+  const only = chunks[0];
+  if (chunks.length === 1 && only !== undefined) return only;
+  const joined = new Uint8Array(length);
+  let position = 0;
+  for (const chunk of chunks) {
+    joined.set(chunk, position);
+    position += chunk.length;
+  }
+  return joined;
+}
+
+async function* once(data: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield data;
+}

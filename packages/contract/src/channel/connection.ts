@@ -1,0 +1,201 @@
+import { FrameError } from '../frames/frame-error.ts';
+import { FrameSplitter } from '../frames/frame-splitter.ts';
+import { decodeMessage, encodeMessage, readFrameHead } from '../frames/frame.ts';
+import type { Message, Payload } from '../frames/frame.ts';
+import { isTerminal } from '../frames/message-types.ts';
+import { GENERATION } from '../frames/envelope.ts';
+import { onAbort } from './abort.ts';
+import { ChannelError } from './channel-error.ts';
+import { IdRange, RANGE_BYTES } from './id-range.ts';
+import { readOptionalMessage, readUint } from './payload-fields.ts';
+import type { ByteTransport } from './transport.ts';
+
+/** One conversation on a connection: all frames of one id. */
+export interface Session {
+  /** A returned promise holds back everything behind this message until it settles. */
+  receive(message: Message): Promise<void> | undefined;
+  /** No more messages will come. Also called after the last one, and perhaps more than once. */
+  lost(error: ChannelError): void;
+}
+
+/** What the agent says about itself when a connection opens. */
+export interface AgentInfo {
+  /** The generation both sides speak. */
+  readonly generation: number;
+  readonly version: string | null;
+  readonly bootTimeNs: number;
+  readonly initTimeNs: number;
+  readonly readyTimeNs: number;
+}
+
+/**
+ * Reads the frames of one transport and hands each to the session of its id.
+ * The peer is not trusted: frames for unknown ids are dropped unopened, anything that is no frame ends the connection.
+ */
+export class Connection {
+  readonly #transport: ByteTransport;
+  readonly #splitter = new FrameSplitter();
+  readonly #sessions = new Map<number, Session>();
+  readonly #ready = Promise.withResolvers<AgentInfo>();
+  readonly #closed = Promise.withResolvers<ChannelError>();
+  readonly #rangeBytes = new Uint8Array(RANGE_BYTES);
+  #rangeFilled = 0;
+  #range: IdRange | undefined;
+  #failure: ChannelError | undefined;
+  #isReady = false;
+
+  constructor(transport: ByteTransport) {
+    this.#transport = transport;
+    // Whoever waits for neither must not be told of an unhandled rejection.
+    this.#ready.promise.catch(() => undefined);
+    void this.#read();
+  }
+
+  /** Waits for the hello of the agent, for at most `timeoutMs`. */
+  async handshake(timeoutMs: number, signal: AbortSignal | undefined): Promise<AgentInfo> {
+    const timer = setTimeout(() => {
+      this.#fail(new ChannelError('timeout', `The sandbox did not answer within ${timeoutMs} ms`));
+    }, timeoutMs);
+    const stop = onAbort(signal, (reason) => {
+      this.#ready.reject(reason);
+      this.#fail(new ChannelError('closed', 'Connecting was aborted', { cause: reason }));
+    });
+    try {
+      return await this.#ready.promise;
+    } finally {
+      clearTimeout(timer);
+      stop();
+    }
+  }
+
+  /** Resolves, with the reason, when the connection has ended. */
+  get closed(): Promise<ChannelError> {
+    return this.#closed.promise;
+  }
+
+  /** Opens a session under a fresh id. The session hears of everything from here on, also when sending fails. */
+  start(session: Session): number {
+    if (this.#failure) throw this.#failure;
+    if (this.#range === undefined) throw new ChannelError('closed', 'The channel is not open yet');
+    const id = this.#range.take((candidate) => this.#sessions.has(candidate));
+    this.#sessions.set(id, session);
+    return id;
+  }
+
+  /** Resolves when the transport can take more. */
+  async send(id: number, type: string, payload: Payload): Promise<void> {
+    if (this.#failure) throw this.#failure;
+    try {
+      await this.#transport.write(encodeMessage(id, type, payload));
+    } catch (error) {
+      if (error instanceof RangeError) throw error;
+      this.#fail(new ChannelError('closed', 'The connection to the sandbox broke', { cause: error }));
+      throw this.#failure ?? error;
+    }
+  }
+
+  /** For frames that nobody waits for: a failure ends the connection, which every session hears of. */
+  post(id: number, type: string, payload: Payload): void {
+    this.send(id, type, payload).catch(() => undefined);
+  }
+
+  /** The caller has lost interest: the id stays taken until the agent is done with it. */
+  abandon(id: number): void {
+    if (this.#sessions.has(id)) this.#sessions.set(id, ABANDONED);
+  }
+
+  /** Frees the id of a session that the agent owes no last message. */
+  forget(id: number): void {
+    this.#sessions.delete(id);
+  }
+
+  close(): void {
+    this.#fail(new ChannelError('closed', 'The channel was closed'));
+  }
+
+  async #read(): Promise<void> {
+    try {
+      for await (const chunk of this.#transport.readable) {
+        const rest = this.#range === undefined ? this.#takeRange(chunk) : chunk;
+        for (const frame of this.#splitter.push(rest)) {
+          const hold = this.#route(frame);
+          if (hold !== undefined) await hold;
+          if (this.#failure) return;
+        }
+      }
+      this.#fail(new ChannelError('closed', 'The sandbox closed the channel'));
+    } catch (error) {
+      this.#fail(asChannelError(error));
+    }
+  }
+
+  /** The first bytes of a connection say which ids are ours; returns what follows them. */
+  #takeRange(chunk: Uint8Array): Uint8Array {
+    const taken = chunk.subarray(0, RANGE_BYTES - this.#rangeFilled);
+    this.#rangeBytes.set(taken, this.#rangeFilled);
+    this.#rangeFilled += taken.length;
+    if (this.#rangeFilled === RANGE_BYTES) this.#range = IdRange.read(this.#rangeBytes);
+    return chunk.subarray(taken.length);
+  }
+
+  #route(frame: Uint8Array): Promise<void> | undefined {
+    if (!this.#isReady) {
+      this.#ready.resolve(readReady(decodeMessage(frame)));
+      this.#isReady = true;
+      return undefined;
+    }
+    const { id, flags } = readFrameHead(frame);
+    const session = this.#sessions.get(id);
+    if (session === undefined) return undefined;
+    if (!isTerminal(flags)) return this.#deliver(id, session, frame);
+    const hold = this.#deliver(id, session, frame);
+    this.#sessions.delete(id);
+    session.lost(new ChannelError('protocol', 'The sandbox ended the call without an answer'));
+    return hold;
+  }
+
+  #deliver(id: number, session: Session, frame: Uint8Array): Promise<void> | undefined {
+    try {
+      return session.receive(decodeMessage(frame));
+    } catch (error) {
+      // The frame is whole, only its inside is wrong: the other sessions are not concerned.
+      this.abandon(id);
+      session.lost(asChannelError(error));
+      return undefined;
+    }
+  }
+
+  #fail(error: ChannelError): void {
+    if (this.#failure) return;
+    this.#failure = error;
+    this.#transport.close();
+    this.#ready.reject(error);
+    this.#closed.resolve(error);
+    const sessions = [...this.#sessions.values()];
+    this.#sessions.clear();
+    for (const session of sessions) session.lost(error);
+  }
+}
+
+const ABANDONED: Session = { receive: () => undefined, lost: () => undefined };
+
+function readReady(message: Message): AgentInfo {
+  if (message.type !== 'core.ready' || message.id !== 0) {
+    throw new ChannelError('protocol', 'The sandbox did not begin with core.ready');
+  }
+  return {
+    generation: Math.min(GENERATION, message.generation),
+    version: readOptionalMessage(message.payload, 'agent_version'),
+    bootTimeNs: readUint(message.payload, 'boot_time_ns'),
+    initTimeNs: readUint(message.payload, 'init_time_ns'),
+    readyTimeNs: readUint(message.payload, 'ready_time_ns'),
+  };
+}
+
+function asChannelError(error: unknown): ChannelError {
+  if (error instanceof ChannelError) return error;
+  if (error instanceof FrameError) {
+    return new ChannelError('protocol', 'The sandbox sent bytes that are no frame', { cause: error });
+  }
+  return new ChannelError('closed', 'The connection to the sandbox broke', { cause: error });
+}

@@ -1,0 +1,28 @@
+import { abortable } from './abort.ts';
+
+/**
+ * Calls `use` with each chunk, one after the other. An abort is noticed also while the source is silent or
+ * the use is stuck; the source is then told to stop, but not waited for.
+ */
+export async function eachChunk(
+  source: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+  use: (chunk: Uint8Array) => Promise<void>,
+): Promise<void> {
+  const iterator = source[Symbol.asyncIterator]();
+  let isDone = false;
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const next = await abortable(iterator.next(), signal);
+      if (next.done === true) {
+        isDone = true;
+        return;
+      }
+      await abortable(use(next.value), signal);
+    }
+  } finally {
+    // A source that fails while it is being told to stop has nobody left to tell.
+    if (!isDone) void iterator.return?.().catch(() => undefined);
+  }
+}

@@ -1,0 +1,150 @@
+import { ByteCollector } from './byte-collector.ts';
+import type { ByteStream } from './byte-queue.ts';
+import { ChannelError } from './channel-error.ts';
+import type { ChannelProcess, ProcessExit } from './channel-process.ts';
+import { eachChunk } from './each-chunk.ts';
+
+const DEFAULT_OUTPUT_BYTES = 8 * 1024 * 1024;
+/** How long a killed process may take to be reported as gone. */
+const KILL_GRACE_MS = 5000;
+
+export interface RunOptions {
+  /** Written to stdin, which is closed after it. Without input stdin is closed at once. */
+  readonly input?: Uint8Array | AsyncIterable<Uint8Array>;
+  /** The process group is killed after this long. */
+  readonly timeoutMs?: number;
+  /** Of each stream; what comes beyond is read and thrown away. 8 MiB unless given. */
+  readonly maxOutputBytes?: number;
+  readonly signal?: AbortSignal;
+}
+
+export interface RunResult {
+  /** -1 when a signal or the timeout ended the process. */
+  readonly code: number;
+  readonly signal: number | null;
+  readonly reason: ProcessExit['reason'] | 'timeout';
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+  /** The streams of which only the beginning is here. */
+  readonly truncated: readonly ('stdout' | 'stderr')[];
+}
+
+/** Starts a process, feeds it, and collects what it says until it exits. */
+export async function runProcess(
+  start: (signal: AbortSignal) => Promise<ChannelProcess>,
+  options: RunOptions,
+): Promise<RunResult> {
+  const limit = options.maxOutputBytes ?? DEFAULT_OUTPUT_BYTES;
+  const output = { stdout: new ByteCollector(limit), stderr: new ByteCollector(limit) };
+  const deadline = new Deadline(options.timeoutMs);
+  const input = new Feed(options.input);
+  try {
+    const process = await start(
+      options.signal ? AbortSignal.any([options.signal, deadline.signal]) : deadline.signal,
+    );
+    deadline.watch(process);
+    input.start(process);
+    const [exit] = await Promise.all([
+      process.exited,
+      collect(process.stdout, output.stdout),
+      collect(process.stderr, output.stderr),
+    ]);
+    input.throwIfFailed();
+    return summarize(deadline.hasPassed ? { ...exit, reason: 'timeout' } : exit, output);
+  } catch (error) {
+    if (!deadline.wasIgnored) throw error;
+    return summarize({ code: -1, signal: null, reason: 'timeout' }, output);
+  } finally {
+    deadline.stop();
+    input.stop();
+  }
+}
+
+type Output = Readonly<Record<'stdout' | 'stderr', ByteCollector>>;
+
+function summarize(exit: Pick<RunResult, 'code' | 'signal' | 'reason'>, output: Output): RunResult {
+  const truncated = (['stdout', 'stderr'] as const).filter((name) => output[name].isTruncated);
+  return { ...exit, stdout: output.stdout.bytes(), stderr: output.stderr.bytes(), truncated };
+}
+
+async function collect(stream: ByteStream, into: ByteCollector): Promise<void> {
+  for await (const chunk of stream) into.add(chunk);
+}
+
+/** Kills the process when time is up, and gives up on it when that does not help. */
+class Deadline {
+  readonly #giveUp = new AbortController();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #process: ChannelProcess | undefined;
+  hasPassed = false;
+
+  constructor(timeoutMs: number | undefined) {
+    if (timeoutMs !== undefined) this.#timer = setTimeout(() => this.#pass(), timeoutMs);
+  }
+
+  get signal(): AbortSignal {
+    return this.#giveUp.signal;
+  }
+
+  /** The process was killed, and the sandbox never said that it is gone. */
+  get wasIgnored(): boolean {
+    return this.#process !== undefined && this.#giveUp.signal.aborted;
+  }
+
+  watch(process: ChannelProcess): void {
+    this.#process = process;
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #pass(): void {
+    this.hasPassed = true;
+    if (this.#process === undefined) {
+      this.#giveUp.abort(new ChannelError('timeout', 'The process did not start in time'));
+      return;
+    }
+    // A connection that broke is reported by whoever waits for the process.
+    this.#process.kill().catch(() => undefined);
+    const grace = new ChannelError('timeout', 'The process was killed but is not reported as gone');
+    this.#timer = setTimeout(() => this.#giveUp.abort(grace), KILL_GRACE_MS);
+  }
+}
+
+/** Writes the input beside everything else; a process may exit without reading it. */
+class Feed {
+  readonly #input: AsyncIterable<Uint8Array>;
+  readonly #stop = new AbortController();
+  #error: unknown;
+
+  constructor(input: RunOptions['input']) {
+    this.#input = input instanceof Uint8Array || input === undefined ? once(input) : input;
+  }
+
+  start(process: ChannelProcess): void {
+    this.#pump(process).catch((error: unknown) => {
+      // A process that stops reading, or a connection that ends, is no fault of the input.
+      if (error instanceof ChannelError || this.#stop.signal.aborted) return;
+      this.#error = error;
+      process.kill().catch(() => undefined);
+    });
+  }
+
+  stop(): void {
+    this.#stop.abort();
+  }
+
+  throwIfFailed(): void {
+    if (this.#error !== undefined) throw this.#error;
+  }
+
+  async #pump(process: ChannelProcess): Promise<void> {
+    await eachChunk(this.#input, this.#stop.signal, (chunk) => process.writeStdin(chunk));
+    await process.closeStdin();
+  }
+}
+
+async function* once(data: Uint8Array | undefined): AsyncGenerator<Uint8Array> {
+  if (data !== undefined) yield data;
+}

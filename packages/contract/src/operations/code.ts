@@ -1,0 +1,35 @@
+import { Type } from 'typebox';
+import { strictObject } from '../spec/strict.ts';
+import type { Operation } from './operation.ts';
+import { SandboxReference } from './sandbox-reference.ts';
+import { TimeoutSeconds, Truncated } from './run-limits.ts';
+
+/** The interpreters that keep their state, by every name callers use for them. Compare in lower case. */
+export const LANGUAGES = {
+  python: 'python',
+  node: 'node',
+  nodejs: 'node',
+  javascript: 'node',
+} as const;
+
+export const codeOperations = {
+  'sandbox.repl.run': {
+    summary: 'Run code in the persistent interpreter of a running sandbox',
+    access: 'namespace',
+    input: strictObject({
+      ...SandboxReference,
+      language: Type.String({ description: `One of ${Object.keys(LANGUAGES).join(', ')}` }),
+      code: Type.String(),
+      timeout: TimeoutSeconds,
+    }),
+    output: strictObject({
+      status: Type.Enum(['success', 'error', 'timeout']),
+      language: Type.String({ description: 'As it was sent' }),
+      output: Type.String({ description: 'stdout and the value of a last bare expression' }),
+      error: Type.String({ description: 'stderr and the traceback' }),
+      has_error: Type.Boolean(),
+      truncated: Truncated,
+    }),
+    errors: ['sandbox_not_found', 'sandbox_not_running', 'exec_failed', 'orchestrator_unreachable'],
+  },
+} as const satisfies Record<string, Operation>;

@@ -1,0 +1,156 @@
+import { readdirSync, writeFileSync } from 'node:fs';
+import { readdir, rmdir } from 'node:fs/promises';
+import { limitBytes, processIds, singleNumber, valueOf } from './cgroup-files.ts';
+import { readCgroupLayout, treeOf } from './cgroup-layout.ts';
+import type { CgroupLayout } from './cgroup-layout.ts';
+import { hasErrorCode } from './error-code.ts';
+import { readKernelFile } from './kernel-file.ts';
+import { killProcess } from './kill-process.ts';
+import { untilDone } from './until-done.ts';
+
+export interface CgroupUsage {
+  /** CPU time used since the cgroup was made. */
+  readonly cpuMicroseconds: number;
+  /** What would have to be given back: page cache that the kernel can drop at once is not counted. */
+  readonly memoryBytes: number;
+  /** Null when memory is not limited. */
+  readonly memoryLimitBytes: number | null;
+  /** Threads count. */
+  readonly processes: number;
+  readonly oomKills: number;
+}
+
+/** The parent of all our cgroups in each tree of the host. */
+export const CGROUP_PARENT = 'svc';
+
+/**
+ * The cgroups of our sandboxes, one per sandbox under `/svc`, named by its handle, on hosts with version 1, hybrid and version 2 trees.
+ * Runtimes make them; this reads, empties and removes them. Reading costs some 10 µs per file and no thread.
+ */
+export class Cgroups {
+  readonly layout: CgroupLayout;
+  readonly #cpu: string | undefined;
+  readonly #memory: string | undefined;
+  readonly #pids: string | undefined;
+  readonly #unified: string | undefined;
+  readonly #folders: readonly string[];
+
+  constructor(layout: CgroupLayout = readCgroupLayout()) {
+    this.layout = layout;
+    const folderOf = (controller: string) => folder(treeOf(layout, controller)?.mountpoint);
+    this.#cpu = folderOf(layout.version === 1 ? 'cpuacct' : 'cpu');
+    this.#memory = folderOf('memory');
+    this.#pids = folderOf('pids');
+    this.#unified = folder(layout.trees.find((tree) => tree.version === 2)?.mountpoint);
+    this.#folders = layout.trees.map((tree) => `${tree.mountpoint}/${CGROUP_PARENT}`);
+  }
+
+  /** Undefined when there is no such cgroup. Figures whose controller this host lacks are 0. */
+  usage(handle: string): CgroupUsage | undefined {
+    const memory = `${this.#memory}/${handle}`;
+    const isV1 = this.layout.version === 1;
+    const used = readKernelFile(`${memory}/${isV1 ? 'memory.usage_in_bytes' : 'memory.current'}`);
+    if (used === undefined) return undefined;
+    const droppable = valueOf(
+      readKernelFile(`${memory}/memory.stat`) ?? '',
+      isV1 ? 'total_inactive_file' : 'inactive_file',
+    );
+    const limit = readKernelFile(`${memory}/${isV1 ? 'memory.limit_in_bytes' : 'memory.max'}`) ?? '';
+    return {
+      cpuMicroseconds: this.#cpuMicroseconds(handle),
+      memoryBytes: Math.max(0, (singleNumber(used) ?? 0) - (droppable ?? 0)),
+      memoryLimitBytes: limitBytes(limit),
+      processes: singleNumber(readKernelFile(`${this.#pids}/${handle}/pids.current`) ?? '') ?? 0,
+      oomKills: this.oomKills(handle),
+    };
+  }
+
+  /** Processes that the kernel killed because the sandbox was out of memory; 0 when the cgroup is gone. */
+  oomKills(handle: string): number {
+    const file = this.layout.version === 1 ? 'memory.oom_control' : 'memory.events';
+    return valueOf(readKernelFile(`${this.#memory}/${handle}/${file}`) ?? '', 'oom_kill') ?? 0;
+  }
+
+  /** Host process ids of everything in the cgroup, zombies excluded. */
+  processIds(handle: string): readonly number[] {
+    const inTree = (path: string) => processIds(readKernelFile(`${path}/${handle}/cgroup.procs`) ?? '');
+    return [...new Set(this.#folders.flatMap(inTree))];
+  }
+
+  /** Ends every process of the cgroup; returns when none is left. Succeeds when there is no such cgroup. */
+  async kill(handle: string): Promise<void> {
+    await untilDone(`a process of ${handle}`, () => {
+      const pids = this.processIds(handle);
+      if (pids.length === 0) return true;
+      // The kernel kills the whole cgroup at once, forks in progress included; kernels before 5.14 have no such file.
+      if (this.#unified !== undefined) writeIfThere(`${this.#unified}/${handle}/cgroup.kill`, '1');
+      // SAFETY: read a moment ago from the cgroup of one sandbox, so each names a process of that sandbox.
+      for (const pid of pids) killProcess(pid);
+      return false;
+    });
+  }
+
+  /** Removes the cgroup from every tree. It must hold no process; succeeds when it is gone. */
+  async remove(handle: string): Promise<void> {
+    await Promise.all(this.#folders.map((path) => removeTree(`${path}/${handle}`)));
+  }
+
+  /** Names of all cgroups under our parent, in any tree. */
+  list(): readonly string[] {
+    return [...new Set(this.#folders.flatMap(childrenOf))];
+  }
+
+  /** Gives a running sandbox more memory; still no swap. */
+  raiseMemoryLimit(handle: string, bytes: number): void {
+    const files = this.layout.version === 1 ? ['memsw.limit_in_bytes', 'limit_in_bytes'] : ['max'];
+    for (const file of files) writeIfThere(`${this.#memory}/${handle}/memory.${file}`, String(bytes));
+  }
+
+  #cpuMicroseconds(handle: string): number {
+    if (this.layout.version === 2) {
+      return valueOf(readKernelFile(`${this.#cpu}/${handle}/cpu.stat`) ?? '', 'usage_usec') ?? 0;
+    }
+    return Math.round(
+      (singleNumber(readKernelFile(`${this.#cpu}/${handle}/cpuacct.usage`) ?? '') ?? 0) / 1000,
+    );
+  }
+}
+
+function folder(mountpoint: string | undefined): string | undefined {
+  return mountpoint === undefined ? undefined : `${mountpoint}/${CGROUP_PARENT}`;
+}
+
+function writeIfThere(file: string, text: string): void {
+  try {
+    writeFileSync(file, text, { flag: 'r+' });
+  } catch (error) {
+    if (!hasErrorCode(error, 'ENOENT')) throw error;
+  }
+}
+
+function childrenOf(path: string): string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name);
+  } catch (error) {
+    if (hasErrorCode(error, 'ENOENT')) return [];
+    throw error;
+  }
+}
+
+async function removeTree(path: string): Promise<void> {
+  await untilDone('a cgroup', async () => {
+    try {
+      await rmdir(path);
+      return true;
+    } catch (error) {
+      if (hasErrorCode(error, 'ENOENT')) return true;
+      // Busy: it has children, or its last process is still on its way out.
+      if (!hasErrorCode(error, 'EBUSY')) throw error;
+    }
+    const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
+    for (const entry of entries) if (entry.isDirectory()) await removeTree(`${path}/${entry.name}`);
+    return false;
+  });
+}

@@ -1,0 +1,31 @@
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { hasErrorCode } from './error-code.ts';
+
+const buffer = Buffer.allocUnsafeSlow(16 * 1024);
+
+/**
+ * The text of a small file of /proc or the cgroup file system; undefined when its process or cgroup is gone.
+ * Synchronous on purpose: the kernel answers from memory in some 10 µs, a round trip through Node's thread pool takes ten times that.
+ */
+export function readKernelFile(path: string): string | undefined {
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, 'r');
+  } catch (error) {
+    return goneOrThrow(error);
+  }
+  try {
+    const length = readSync(descriptor, buffer, 0, buffer.length, 0);
+    if (length < buffer.length) return buffer.toString('latin1', 0, length);
+    return readFileSync(path, 'latin1');
+  } catch (error) {
+    return goneOrThrow(error);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function goneOrThrow(error: unknown): undefined {
+  if (hasErrorCode(error, 'ENOENT', 'ENODEV', 'ESRCH')) return undefined;
+  throw error;
+}

@@ -1,0 +1,93 @@
+import type { DnsQuery } from './dns-query.ts';
+import { HEADER_BYTES, readRecords, skipName, type DnsRecord } from './dns-records.ts';
+import { isPublicAddress } from './public-addresses.ts';
+
+/**
+ * What a resolver's datagram turned out to be.
+ * - `foreign`: not the answer to this question; whoever waits goes on waiting.
+ * - `malformed`: claims to be the answer, but cannot be read.
+ * - `truncated`: the client is to ask again over TCP.
+ * - `notPublic`: names an address that a sandbox must not be led to (DNS rebinding).
+ */
+export type ReadAnswer =
+  | { readonly kind: 'answer'; readonly bytes: Buffer }
+  | { readonly kind: 'foreign' | 'malformed' | 'truncated' | 'notPublic' };
+
+const TYPE_A = 1;
+const TYPE_AAAA = 28;
+const TYPE_SVCB = 64;
+const TYPE_HTTPS = 65;
+/** Keys of the IPv4 and IPv6 hints of a service binding, and how long each address is. */
+const HINT_BYTES = new Map([
+  [4, 4],
+  [6, 16],
+]);
+const FLAG_RESPONSE = 0x8000;
+const FLAG_TRUNCATED = 0x0200;
+
+/** Reads the answer to `query`, which was sent under `upstreamId`. The bytes of an answer carry the client's id. */
+export function readAnswer(message: Buffer, query: DnsQuery, upstreamId: number): ReadAnswer {
+  if (!isAnswerTo(message, query, upstreamId)) return { kind: 'foreign' };
+  if ((message.readUInt16BE(2) & FLAG_TRUNCATED) !== 0) return { kind: 'truncated' };
+  const count = message.readUInt16BE(6) + message.readUInt16BE(8) + message.readUInt16BE(10);
+  const sections = readRecords(message, HEADER_BYTES + query.question.length, count);
+  if (sections === null) return { kind: 'malformed' };
+  for (const record of sections.records) {
+    const addresses = addressesIn(record);
+    if (addresses === null) return { kind: 'malformed' };
+    if (!addresses.every(isPublicAddress)) return { kind: 'notPublic' };
+  }
+  const bytes = Buffer.from(message.subarray(0, sections.end));
+  bytes.writeUInt16BE(query.id, 0);
+  return { kind: 'answer', bytes };
+}
+
+/** The random id and the repeated question, on a socket connected to the resolver: what a forger would have to guess. */
+function isAnswerTo(message: Buffer, query: DnsQuery, upstreamId: number): boolean {
+  const end = HEADER_BYTES + query.question.length;
+  if (message.length < end || message.readUInt16BE(0) !== upstreamId) return false;
+  if ((message.readUInt16BE(2) & FLAG_RESPONSE) === 0 || message.readUInt16BE(4) !== 1) return false;
+  const question = message.subarray(HEADER_BYTES, end);
+  const typeAt = question.length - 4;
+  if (!question.subarray(typeAt).equals(query.question.subarray(typeAt))) return false;
+  // Resolvers may change the case of letters in the name.
+  return lowerCaseName(question) === lowerCaseName(query.question);
+}
+
+function lowerCaseName(question: Buffer): string {
+  return question.toString('latin1', 0, question.length - 4).toLowerCase();
+}
+
+/** Every address a record offers to connect to; null when its data is malformed. */
+function addressesIn(record: DnsRecord): readonly Uint8Array[] | null {
+  switch (record.type) {
+    case TYPE_A:
+      return record.data.length === 4 ? [record.data] : null;
+    case TYPE_AAAA:
+      return record.data.length === 16 ? [record.data] : null;
+    case TYPE_SVCB:
+    case TYPE_HTTPS:
+      return addressHints(record.data);
+    default:
+      return [];
+  }
+}
+
+/** Address hints of a service binding (RFC 9460 §2.2): priority, target name, then key, length and value. */
+function addressHints(data: Buffer): readonly Uint8Array[] | null {
+  let offset = data.length < 2 ? null : skipName(data, 2);
+  const hints: Uint8Array[] = [];
+  while (offset !== null && offset < data.length) {
+    if (offset + 4 > data.length) return null;
+    const key = data.readUInt16BE(offset);
+    const end = offset + 4 + data.readUInt16BE(offset + 2);
+    if (end > data.length) return null;
+    // Cut into addresses; a piece that is too short is not public, like every address of a wrong length.
+    const size = HINT_BYTES.get(key);
+    if (size !== undefined) {
+      for (let at = offset + 4; at < end; at += size) hints.push(data.subarray(at, Math.min(at + size, end)));
+    }
+    offset = end;
+  }
+  return offset === null ? null : hints;
+}

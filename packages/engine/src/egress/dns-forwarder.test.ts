@@ -1,0 +1,157 @@
+import assert from 'node:assert/strict';
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import fc from 'fast-check';
+import { DnsForwarder, FORWARDER_LIMITS } from './dns-forwarder.ts';
+import { DnsFrames, frame } from './dns-frames.ts';
+import { listenForDns } from './dns-listeners.ts';
+import { addressRecord, encodeAnswer, encodeQuery, TYPE } from './dns-samples.ts';
+import { fixedResolvers, type Resolver } from './resolvers.ts';
+import { startSampleResolver } from './sample-resolver.ts';
+
+const NXDOMAIN = 3;
+const SERVFAIL = 2;
+const rcode = (message: Buffer | null) => (message?.readUInt16BE(2) ?? 0xf) & 0xf;
+const addressIn = (message: Buffer | null) => message?.subarray(-4).join('.');
+
+function forwarderTo(...resolvers: readonly Resolver[]): DnsForwarder {
+  return new DnsForwarder(fixedResolvers(resolvers), { ...FORWARDER_LIMITS, timeoutMs: 300 });
+}
+
+async function resolver(t: TestContext, answer: (query: Buffer, transport: string) => readonly Buffer[]) {
+  const started = await startSampleResolver('127.0.0.1', answer);
+  t.after(() => started[Symbol.asyncDispose]());
+  return started;
+}
+
+test('a question is answered over UDP and over TCP', async (t) => {
+  const upstream = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('203.0.113.9')])]);
+  const listeners = await listenForDns(forwarderTo(upstream), '127.0.0.1');
+  t.after(() => listeners[Symbol.asyncDispose]());
+
+  const udp = createSocket('udp4');
+  t.after(() => udp.close());
+  udp.send(encodeQuery('example.com', { id: 7 }), listeners.port, '127.0.0.1');
+  const [datagram] = (await once(udp, 'message')) as [Buffer];
+  assert.equal(datagram.readUInt16BE(0), 7);
+  assert.equal(addressIn(datagram), '203.0.113.9');
+
+  const tcp = connect(listeners.port, '127.0.0.1');
+  t.after(() => tcp.destroy());
+  // Two questions, cut where it hurts most.
+  const bytes = Buffer.concat([frame(encodeQuery('a.example.com')), frame(encodeQuery('b.example.com'))]);
+  tcp.write(bytes.subarray(0, 1));
+  tcp.write(bytes.subarray(1));
+  const frames = new DnsFrames(65_535);
+  const answers: Buffer[] = [];
+  for await (const chunk of tcp) {
+    answers.push(...(frames.push(chunk as Buffer) ?? []));
+    if (answers.length === 2) break;
+  }
+  assert.deepEqual(answers.map(addressIn), ['203.0.113.9', '203.0.113.9']);
+});
+
+test('names that lead to private addresses do not exist', async (t) => {
+  const upstream = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('169.254.169.254')])]);
+  const forwarder = forwarderTo(upstream);
+  for (const transport of ['udp', 'tcp'] as const) {
+    const answer = await forwarder.answer(encodeQuery('rebind.example'), '10.0.0.1', transport);
+    assert.equal(rcode(answer), NXDOMAIN);
+    assert.equal(answer?.readUInt16BE(6), 0, 'it holds no record');
+  }
+});
+
+test('the next resolver is asked when one is silent or absent, and not when one says that there is no such name', async (t) => {
+  const silent = await resolver(t, () => []);
+  const absent = await startSampleResolver('127.0.0.1', () => []);
+  await absent[Symbol.asyncDispose]();
+  const good = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('203.0.113.9')])]);
+  const negative = await resolver(t, (query) => [encodeAnswer(query, [], { flags: 0x8183 })]);
+  const ask = async (...resolvers: readonly Resolver[]) =>
+    forwarderTo(...resolvers).answer(encodeQuery('example.com'), '10.0.0.1', 'udp');
+
+  assert.equal(addressIn(await ask(silent, absent, good)), '203.0.113.9');
+  assert.equal(rcode(await ask(negative, good)), NXDOMAIN);
+  assert.equal(rcode(await ask(silent)), SERVFAIL);
+  assert.equal(rcode(await ask()), SERVFAIL);
+});
+
+test('a forged datagram is passed over and the real answer is taken', async (t) => {
+  const upstream = await resolver(t, (query) => {
+    const forged = encodeAnswer(query, [addressRecord('198.51.100.66')]);
+    forged.writeUInt16BE(query.readUInt16BE(0) ^ 1, 0);
+    const other = encodeAnswer(encodeQuery('other.example', { id: query.readUInt16BE(0) }), []);
+    return [forged, other, encodeAnswer(query, [addressRecord('203.0.113.9')])];
+  });
+  const answer = await forwarderTo(upstream).answer(encodeQuery('example.com'), '10.0.0.1', 'udp');
+  assert.equal(addressIn(answer), '203.0.113.9');
+});
+
+test('every exchange has its own id and port', async (t) => {
+  const upstream = await resolver(t, (query) => [encodeAnswer(query, [])]);
+  const forwarder = forwarderTo(upstream);
+  for (let n = 0; n < 20; n += 1) await forwarder.answer(encodeQuery('example.com'), '10.0.0.1', 'udp');
+  assert.ok(new Set(upstream.seen.map(({ id }) => id)).size > 15);
+  assert.ok(new Set(upstream.seen.map(({ port }) => port)).size > 15);
+});
+
+test('an answer that is longer than the client takes over UDP is truncated, and complete over TCP', async (t) => {
+  const text = { type: TYPE.txt, data: Buffer.alloc(200, 1) };
+  const upstream = await resolver(t, (query) => [encodeAnswer(query, [text, text, text])]);
+  const forwarder = forwarderTo(upstream);
+  const ask = (ednsBytes: number, transport: 'udp' | 'tcp') =>
+    forwarder.answer(encodeQuery('example.com', { type: TYPE.txt, ednsBytes }), '10.0.0.1', transport);
+  const isTruncated = (message: Buffer | null) => ((message?.readUInt16BE(2) ?? 0) & 0x0200) !== 0;
+  assert.ok(isTruncated(await ask(0, 'udp')));
+  assert.ok(!isTruncated(await ask(1232, 'udp')));
+  const complete = await ask(0, 'tcp');
+  assert.ok(!isTruncated(complete));
+  assert.equal(complete?.readUInt16BE(6), 3);
+});
+
+test('a client that asks too much at once is told so, and others are still served', async (t) => {
+  const upstream = await resolver(t, (query) =>
+    query.includes('quick') ? [encodeAnswer(query, [addressRecord('203.0.113.9')])] : [],
+  );
+  const forwarder = forwarderTo(upstream);
+  const held = Array.from({ length: FORWARDER_LIMITS.maxPendingPerClient }, () =>
+    forwarder.answer(encodeQuery('slow.example'), '10.0.0.1', 'udp'),
+  );
+  assert.equal(rcode(await forwarder.answer(encodeQuery('quick.example'), '10.0.0.1', 'udp')), SERVFAIL);
+  assert.ok(!upstream.seen.some(({ query }) => query.includes('quick')));
+  assert.equal(
+    addressIn(await forwarder.answer(encodeQuery('quick.example'), '10.0.0.2', 'udp')),
+    '203.0.113.9',
+  );
+  await Promise.all(held);
+  assert.equal(
+    addressIn(await forwarder.answer(encodeQuery('quick.example'), '10.0.0.1', 'udp')),
+    '203.0.113.9',
+  );
+});
+
+test('a listener that was sent garbage answers the next question', async (t) => {
+  const upstream = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('203.0.113.9')])]);
+  const listeners = await listenForDns(forwarderTo(upstream), '127.0.0.1');
+  t.after(() => listeners[Symbol.asyncDispose]());
+  const udp = createSocket('udp4');
+  t.after(() => udp.close());
+  await new Promise<void>((resolve) => udp.connect(listeners.port, '127.0.0.1', resolve));
+  for (const bytes of fc.sample(fc.uint8Array({ minLength: 1, maxLength: 5000, size: 'max' }), 500))
+    udp.send(bytes);
+  const tcp = connect(listeners.port, '127.0.0.1');
+  t.after(() => tcp.destroy());
+  tcp.on('error', () => undefined);
+  tcp.write(Buffer.alloc(8192, 0xff));
+  await once(tcp, 'close');
+
+  const answered = new Promise<Buffer>((resolve) => {
+    udp.on('message', (message: Buffer) => {
+      if (message.readUInt16BE(0) === 0xabcd && message.length > 12) resolve(message);
+    });
+  });
+  udp.send(encodeQuery('example.com', { id: 0xabcd }));
+  assert.equal(addressIn(await answered), '203.0.113.9');
+});

@@ -1,0 +1,123 @@
+import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { DnsForwarder } from './dns-forwarder.ts';
+import { DnsFrames, frame } from './dns-frames.ts';
+
+export interface DnsListeners extends AsyncDisposable {
+  /** The same for UDP and TCP. */
+  readonly port: number;
+}
+
+/** No question comes near this; a longer message is not worth reading. */
+const MAX_QUERY_BYTES = 4096;
+const MAX_CONNECTIONS = 256;
+const MAX_CONNECTIONS_PER_CLIENT = 16;
+const IDLE_TIMEOUT_MS = 10_000;
+/** A client that asks over TCP and does not read the answers loses its connection here. */
+const MAX_UNREAD_BYTES = 256 * 1024;
+const PORT_ATTEMPTS = 20;
+
+/** Listens on a free port of `address`, over UDP and TCP. */
+export async function listenForDns(
+  forwarder: DnsForwarder,
+  address: string,
+  onQuery: () => void = () => undefined,
+): Promise<DnsListeners> {
+  for (let attempt = 1; ; attempt += 1) {
+    const sockets = new Set<Socket>();
+    const server = serveTcp(forwarder, onQuery, sockets);
+    const datagrams = serveUdp(forwarder, onQuery);
+    try {
+      server.listen({ host: address, port: 0 });
+      await once(server, 'listening');
+      // `listen` on a host and port gives an AddressInfo.
+      const { port } = server.address() as AddressInfo;
+      datagrams.bind(port, address);
+      await once(datagrams, 'listening');
+      return { port, [Symbol.asyncDispose]: () => closeAll(server, datagrams, sockets) };
+    } catch (error) {
+      await closeAll(server, datagrams, sockets);
+      // A port that is free for TCP can be taken for UDP.
+      if (attempt === PORT_ATTEMPTS || !isAddressInUse(error)) throw error;
+    }
+  }
+}
+
+function serveUdp(forwarder: DnsForwarder, onQuery: () => void): DatagramSocket {
+  const socket = createSocket('udp4');
+  // An answer that could not be sent; without a listener it would end the process.
+  socket.on('error', () => undefined);
+  socket.on('message', (message, sender) => {
+    if (message.length > MAX_QUERY_BYTES) return;
+    onQuery();
+    void forwarder.answer(message, sender.address, 'udp').then((answer) => {
+      // A client that is gone by now is no concern of the others.
+      if (answer !== null && isOpen(socket))
+        socket.send(answer, sender.port, sender.address, () => undefined);
+    });
+  });
+  return socket;
+}
+
+function serveTcp(forwarder: DnsForwarder, onQuery: () => void, sockets: Set<Socket>): Server {
+  const server = createServer((socket) => {
+    const client = socket.remoteAddress ?? '';
+    const others = [...sockets].filter((other) => other.remoteAddress === client);
+    if (client === '' || others.length >= MAX_CONNECTIONS_PER_CLIENT) {
+      socket.destroy();
+      return;
+    }
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    serveConnection(socket, client, forwarder, onQuery);
+  });
+  server.maxConnections = MAX_CONNECTIONS;
+  return server;
+}
+
+function serveConnection(socket: Socket, client: string, forwarder: DnsForwarder, onQuery: () => void): void {
+  const frames = new DnsFrames(MAX_QUERY_BYTES);
+  socket.setTimeout(IDLE_TIMEOUT_MS, () => socket.destroy());
+  // Reset by the client; `close` follows.
+  socket.on('error', () => undefined);
+  socket.on('data', (chunk) => {
+    const messages = frames.push(chunk);
+    if (messages === null) socket.destroy();
+    for (const message of messages ?? []) {
+      onQuery();
+      void forwarder.answer(message, client, 'tcp').then((answer) => {
+        if (answer === null || !socket.writable) return;
+        socket.write(frame(answer));
+        if (socket.writableLength > MAX_UNREAD_BYTES) socket.destroy();
+      });
+    }
+  });
+}
+
+async function closeAll(
+  server: Server,
+  datagrams: DatagramSocket,
+  sockets: ReadonlySet<Socket>,
+): Promise<void> {
+  if (isOpen(datagrams)) datagrams.close();
+  for (const socket of sockets) socket.destroy();
+  if (!server.listening) return;
+  await new Promise<void>((resolve) => {
+    server.close(() => resolve());
+  });
+}
+
+function isOpen(socket: DatagramSocket): boolean {
+  try {
+    socket.address();
+    return true;
+  } catch {
+    // Not bound yet, or closed: the only way Node tells.
+    return false;
+  }
+}
+
+function isAddressInUse(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
+}

@@ -1,0 +1,68 @@
+/** Walks the parts of a DNS message (RFC 1035 §4). Never follows a compression pointer, so no message can make it loop. */
+
+export const HEADER_BYTES = 12;
+const MAX_NAME_BYTES = 255;
+
+export interface DnsRecord {
+  readonly type: number;
+  readonly class: number;
+  /** The whole record, owner name included. */
+  readonly bytes: Buffer;
+  readonly data: Buffer;
+}
+
+/** The records of one or more sections that follow each other; null when the message ends early. */
+export function readRecords(
+  message: Buffer,
+  start: number,
+  count: number,
+): { readonly records: readonly DnsRecord[]; readonly end: number } | null {
+  const records: DnsRecord[] = [];
+  let offset = start;
+  for (let index = 0; index < count; index += 1) {
+    const fixed = skipName(message, offset);
+    if (fixed === null || fixed + 10 > message.length) return null;
+    const end = fixed + 10 + message.readUInt16BE(fixed + 8);
+    if (end > message.length) return null;
+    records.push({
+      type: message.readUInt16BE(fixed),
+      class: message.readUInt16BE(fixed + 2),
+      bytes: message.subarray(offset, end),
+      data: message.subarray(fixed + 10, end),
+    });
+    offset = end;
+  }
+  return { records, end: offset };
+}
+
+/** The offset behind a name, which ends with an empty label or a pointer; null when it is malformed. */
+export function skipName(message: Buffer, start: number): number | null {
+  let offset = start;
+  while (offset - start <= MAX_NAME_BYTES) {
+    const length = message[offset];
+    if (length === undefined) return null;
+    if (length === 0) return offset + 1;
+    if (length >= 0xc0) return offset + 2 <= message.length ? offset + 2 : null;
+    if (length > 63) return null;
+    offset += length + 1;
+  }
+  return null;
+}
+
+/** A name without compression, in lower case with dots between labels; null when it is malformed or compressed. */
+export function readPlainName(
+  message: Buffer,
+  start: number,
+): { readonly name: string; readonly end: number } | null {
+  const end = skipName(message, start);
+  if (end === null || end - start > MAX_NAME_BYTES || message[end - 1] !== 0) return null;
+  const labels: string[] = [];
+  let offset = start;
+  for (;;) {
+    const length = message[offset] ?? 0;
+    if (length > 63) return null;
+    if (length === 0) return { name: labels.join('.').toLowerCase(), end };
+    labels.push(message.toString('latin1', offset + 1, offset + 1 + length));
+    offset += length + 1;
+  }
+}

@@ -1,0 +1,48 @@
+/**
+ * The egress process: it alone parses what sandboxes send to our resolver. It gives up all privileges before it opens
+ * a socket, and goes on answering while the engine is away, so that a restart of the engine costs sandboxes nothing.
+ */
+import { DnsForwarder } from './dns-forwarder.ts';
+import { listenForDns } from './dns-listeners.ts';
+import type { EgressConfig, EgressReport } from './egress-messages.ts';
+import { fixedResolvers, hostResolvers } from './resolvers.ts';
+
+const RESOLV_CONF = '/etc/resolv.conf';
+/** How long a process that nobody supervises or asks any more stays. */
+const ABANDONED_AFTER_MS = 10 * 60_000;
+
+process.on('uncaughtException', (error) => {
+  report({ kind: 'failed', reason: error.stack ?? error.message }, () => process.exit(1));
+});
+// The engine holds the other end; when it is gone there is nobody to write to.
+process.stderr.on('error', () => undefined);
+process.once('message', (config) => void serve(config as EgressConfig)); // Our own parent sent it.
+
+async function serve(config: EgressConfig): Promise<void> {
+  dropPrivileges(config.hostId);
+  const resolvers = config.resolvers === null ? hostResolvers(RESOLV_CONF) : fixedResolvers(config.resolvers);
+  const abandoned = setTimeout(() => {
+    if (process.connected) abandoned.refresh();
+    else process.exit(0);
+  }, ABANDONED_AFTER_MS);
+  const listeners = await listenForDns(new DnsForwarder(resolvers), config.listenAddress, () =>
+    abandoned.refresh(),
+  );
+  report({ kind: 'listening', port: listeners.port }, () => undefined);
+}
+
+/**
+ * SAFETY: the modules are loaded as root, since the program may live in a folder only root can read; nothing of a sandbox
+ * has been read yet. setuid away from 0 clears all capabilities of every thread, and the parent set no_new_privs.
+ */
+function dropPrivileges(hostId: number): void {
+  if (process.getuid?.() !== 0) return;
+  process.setgroups?.([]);
+  process.setgid?.(hostId);
+  process.setuid?.(hostId);
+}
+
+function report(message: EgressReport, whenSent: () => void): void {
+  if (process.connected) process.send?.(message, whenSent);
+  else whenSent();
+}

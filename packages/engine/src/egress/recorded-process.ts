@@ -1,0 +1,51 @@
+import { readFile, rm, writeFile } from 'node:fs/promises';
+
+interface Recorded {
+  readonly pid: number;
+  /** Ticks since boot at which the process started; tells it from another that was given the same pid. */
+  readonly startTime: string;
+}
+
+/** Remembers a child in a file, for a later process that has to end it. */
+export async function recordProcess(path: string, pid: number | undefined): Promise<void> {
+  const startTime = pid === undefined ? null : await readStartTime(pid);
+  if (pid === undefined || startTime === null) throw new Error('The process to record is already gone');
+  const record: Recorded = { pid, startTime };
+  await writeFile(path, JSON.stringify(record), { mode: 0o600 });
+}
+
+/** Ends the recorded process if it still is the one that was recorded, and forgets it. */
+export async function endRecordedProcess(path: string): Promise<void> {
+  const record = await readRecord(path);
+  if (record === null) return;
+  // SAFETY: pid and start time together name one process of this boot, and only the engine writes this file.
+  if ((await readStartTime(record.pid)) === record.startTime) process.kill(record.pid, 'SIGKILL');
+  await rm(path, { force: true });
+}
+
+async function readRecord(path: string): Promise<Recorded | null> {
+  try {
+    const value: unknown = JSON.parse(await readFile(path, 'utf8'));
+    return isRecorded(value) ? value : null;
+  } catch {
+    // Absent, or cut short by a crash: then nobody is known.
+    return null;
+  }
+}
+
+function isRecorded(value: unknown): value is Recorded {
+  if (typeof value !== 'object' || value === null || !('pid' in value) || !('startTime' in value))
+    return false;
+  return Number.isInteger(value.pid) && Number(value.pid) > 1 && typeof value.startTime === 'string';
+}
+
+async function readStartTime(pid: number): Promise<string | null> {
+  try {
+    const stat = await readFile(`/proc/${pid}/stat`, 'utf8');
+    // The name in parentheses may hold spaces; field 22 is the 20th behind it.
+    const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return state === 'Z' ? null : (fields[18] ?? null);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,50 @@
+import { readFileSync, unwatchFile, watchFile } from 'node:fs';
+import { isIP } from 'node:net';
+
+export interface Resolver {
+  readonly address: string;
+  readonly port: number;
+}
+
+/** Where queries go: a fixed list, or the resolvers of this host, read again when their file changes. */
+export interface Resolvers {
+  current(): readonly Resolver[];
+  close(): void;
+}
+
+const DNS_PORT = 53;
+const MAX_RESOLVERS = 3;
+const POLL_INTERVAL_MS = 2000;
+
+export function fixedResolvers(resolvers: readonly Resolver[]): Resolvers {
+  return { current: () => resolvers, close: () => undefined };
+}
+
+/** Watched by polling, because the file is replaced by renaming and is often a link into another folder. */
+export function hostResolvers(path: string): Resolvers {
+  let resolvers = readResolvers(path);
+  const reread = () => {
+    resolvers = readResolvers(path);
+  };
+  watchFile(path, { interval: POLL_INTERVAL_MS, persistent: false }, reread);
+  return { current: () => resolvers, close: () => unwatchFile(path, reread) };
+}
+
+/** As in resolv.conf(5): at most three, and this machine when none is named. */
+export function parseResolvConf(text: string): readonly Resolver[] {
+  const addresses = text
+    .split('\n')
+    .map((line) => /^\s*nameserver\s+(\S+)/.exec(line)?.[1] ?? '')
+    .filter((address) => isIP(address) !== 0);
+  const chosen = addresses.length === 0 ? ['127.0.0.1'] : addresses.slice(0, MAX_RESOLVERS);
+  return chosen.map((address) => ({ address, port: DNS_PORT }));
+}
+
+function readResolvers(path: string): readonly Resolver[] {
+  try {
+    return parseResolvConf(readFileSync(path, 'utf8'));
+  } catch {
+    // Absent or unreadable is the same as empty to every other resolver of the host.
+    return parseResolvConf('');
+  }
+}

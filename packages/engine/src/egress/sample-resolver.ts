@@ -1,0 +1,50 @@
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { DnsFrames, frame } from './dns-frames.ts';
+import type { Resolver } from './resolvers.ts';
+
+export interface SampleResolver extends Resolver, AsyncDisposable {
+  readonly seen: readonly { readonly id: number; readonly port: number; readonly query: Buffer }[];
+}
+
+/** A resolver for tests: sends back whatever messages `answer` makes of a question. */
+export async function startSampleResolver(
+  address: string,
+  answer: (query: Buffer, transport: 'udp' | 'tcp') => readonly Buffer[],
+  wantedPort = 0,
+): Promise<SampleResolver> {
+  const seen: { id: number; port: number; query: Buffer }[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    const frames = new DnsFrames(65_535);
+    socket.on('error', () => undefined);
+    socket.on('data', (chunk) => {
+      for (const query of frames.push(chunk) ?? [])
+        for (const message of answer(query, 'tcp')) socket.write(frame(message));
+    });
+  });
+  server.listen(wantedPort, address);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const datagrams = createSocket('udp4');
+  datagrams.on('message', (query, sender) => {
+    seen.push({ id: query.readUInt16BE(0), port: sender.port, query });
+    for (const message of answer(query, 'udp')) datagrams.send(message, sender.port, sender.address);
+  });
+  datagrams.bind(port, address);
+  await once(datagrams, 'listening');
+  return {
+    address,
+    port,
+    seen,
+    [Symbol.asyncDispose]: async () => {
+      datagrams.close();
+      for (const socket of sockets) socket.destroy();
+      await new Promise<void>((resolve) => {
+        server.close(() => resolve());
+      });
+    },
+  };
+}

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chown, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { HostCallError } from './host-calls.ts';
+import { makeTestHost } from './test-host.ts';
+import type { TestHost } from './test-host.ts';
+
+const ID_BASE = 1_200_000_000;
+
+/** `root` is what a guest controls, `outside` what it must not reach. */
+async function makeFolders(host: TestHost) {
+  const at = (name: string) => join(host.folder, name);
+  await mkdir(at('root/inner'), { recursive: true });
+  await mkdir(at('outside'));
+  await writeFile(at('outside/secret'), 'secret');
+  await writeFile(at('root/inner/file'), 'harmless');
+  return { root: at('root'), outside: at('outside'), target: at('target') };
+}
+
+test('a folder is bound as a folder, a file as a file, read-only when asked, at a target made for it', async () => {
+  await using host = await makeTestHost();
+  const { root, target } = await makeFolders(host);
+  const plain = { root, readonly: false, idmap: null };
+  assert.deepEqual(await host.calls.bind({ ...plain, path: 'inner', target }), { kind: 'directory' });
+  assert.deepEqual(await readdir(target), ['file']);
+  await writeFile(join(target, 'new'), 'through the bind');
+  assert.equal(await readFile(join(root, 'inner/new'), 'utf8'), 'through the bind');
+  await host.calls.unmount(target);
+
+  const file = `${target}-file`;
+  const readonly = { root, path: '/inner/file', target: file, readonly: true, idmap: null };
+  assert.deepEqual(await host.calls.bind(readonly), { kind: 'file' });
+  assert.equal(await readFile(file, 'utf8'), 'harmless');
+  await assert.rejects(writeFile(file, 'changed'), { code: 'EROFS' });
+  const table = await readFile('/proc/self/mountinfo', 'utf8');
+  assert.match(table.split('\n').find((line) => line.includes(` ${file} `)) ?? '', / ro,nosuid,nodev/);
+});
+
+test('symlinks in the root never lead outside: absolute, with dots, through /proc', async () => {
+  await using host = await makeTestHost();
+  const { root, outside, target } = await makeFolders(host);
+  const links = {
+    absolute: outside,
+    dots: '../outside',
+    manyDots: '../../../../../../../../../..' + outside,
+    magic: '/proc/self/root' + outside,
+    ofRoot: '/',
+  };
+  for (const [name, to] of Object.entries(links)) await symlink(to, join(root, name));
+  for (const path of [...Object.keys(links), '../outside', '/../outside', 'inner/../../outside', outside]) {
+    const outcome = await host.calls.bind({ root, path, target, readonly: true, idmap: null }).then(
+      () => 'bound',
+      (error: unknown) => (error instanceof HostCallError ? error.errno : String(error)),
+    );
+    if (path === 'ofRoot') {
+      assert.equal(outcome, 'bound', 'a symlink to / is the root itself');
+      assert.ok((await readdir(target)).includes('inner'));
+    } else {
+      assert.equal(outcome, 'ENOENT', path);
+    }
+    await host.calls.unmount(target);
+  }
+});
+
+test('a guest that swaps a folder for a symlink as fast as it can never gets the outside bound', async () => {
+  await using host = await makeTestHost();
+  const { root, outside, target } = await makeFolders(host);
+  await symlink(outside, join(root, 'link'));
+  const swap = `
+    const { renameSync } = require('node:fs');
+    process.stdout.write('swapping');
+    for (;;) { renameSync('inner', 'spare'); renameSync('link', 'inner'); renameSync('inner', 'link'); renameSync('spare', 'inner'); }`;
+  const guest = spawn(process.execPath, ['-e', swap], { cwd: root, stdio: ['ignore', 'pipe', 'inherit'] });
+  try {
+    await once(guest.stdout, 'data');
+    const outcomes = { bound: 0, refused: 0 };
+    const end = performance.now() + 1500;
+    while (performance.now() < end) {
+      try {
+        await host.calls.bind({ root, path: 'inner', target, readonly: true, idmap: null });
+        outcomes.bound++;
+        assert.deepEqual(await readdir(target), ['file']);
+        await host.calls.unmount(target);
+      } catch (error) {
+        if (!(error instanceof HostCallError)) throw error;
+        outcomes.refused++;
+      }
+    }
+    assert.ok(outcomes.bound > 0 && outcomes.refused > 0, `no race took place: ${JSON.stringify(outcomes)}`);
+  } finally {
+    guest.kill('SIGKILL');
+    await once(guest, 'exit');
+  }
+});
+
+test('with an id mapping the guest owns what guest ids own on disk; with an owner, what the host owner owns', async () => {
+  await using host = await makeTestHost();
+  const { root, target } = await makeFolders(host);
+  const [userPath, networkPath] = [join(host.folder, 'user'), join(host.folder, 'net')];
+  await host.calls.createNamespaces({ userPath, networkPath, idBase: ID_BASE, link: null });
+  const asGuest = (uid: number, script: string) =>
+    host.run(
+      'nsenter',
+      `--user=${userPath}`,
+      '-S',
+      String(uid),
+      '-G',
+      String(uid),
+      'sh',
+      '-c',
+      script,
+      'sh',
+      target,
+    );
+
+  await chown(join(root, 'inner'), 1000, 1000);
+  const mapped = { root, path: 'inner', target, readonly: false };
+  await host.calls.bind({ ...mapped, idmap: { userPath, idBase: ID_BASE, owner: null } });
+  assert.equal(await asGuest(0, 'stat -c "%u %g" "$1" "$1/file"'), '1000 1000\n0 0\n');
+  await asGuest(0, 'touch "$1/by-root"');
+  assert.equal((await stat(join(root, 'inner/by-root'))).uid, 0);
+  await host.calls.unmount(target);
+
+  await chown(join(root, 'inner'), 501, 20);
+  await chown(join(root, 'inner/file'), 501, 20);
+  await host.calls.bind({ ...mapped, idmap: { userPath, idBase: ID_BASE, owner: { uid: 7, gid: 8 } } });
+  assert.equal(await asGuest(0, 'stat -c "%u %g" "$1" "$1/file"'), '7 8\n7 8\n');
+  const asOwner = ['-S', '7', '-G', '8', 'touch', join(target, 'by-owner')];
+  await host.run('nsenter', `--user=${userPath}`, ...asOwner);
+  const made = await stat(join(root, 'inner/by-owner'));
+  assert.deepEqual([made.uid, made.gid], [501, 20]);
+  await host.calls.unmount(target);
+  await host.calls.removeNamespaces(userPath, networkPath);
+});
+
+test('sockets and missing paths are refused, a bind that fails leaves no mount', async () => {
+  await using host = await makeTestHost();
+  const { root, target } = await makeFolders(host);
+  const server = createServer().listen(join(root, 'socket'));
+  await once(server, 'listening');
+  const bind = (path: string) => host.calls.bind({ root, path, target, readonly: false, idmap: null });
+  await assert.rejects(bind('socket'), { errno: 'EINVAL' });
+  await assert.rejects(bind('missing'), { errno: 'ENOENT' });
+  server.close();
+  await once(server, 'close');
+  assert.deepEqual(await host.mounts(), []);
+});

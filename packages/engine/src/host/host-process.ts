@@ -1,0 +1,113 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { HostCallError } from './host-calls.ts';
+
+type Child = ChildProcessByStdio<Writable, Readable, null>;
+
+interface PendingCall {
+  readonly call: string;
+  readonly resolve: (answer: string) => void;
+  readonly reject: (error: HostCallError) => void;
+  readonly deadline: NodeJS.Timeout;
+  readonly isSlow: boolean;
+}
+
+/** How much longer a slow call may take. */
+const SLOW_FACTOR = 10;
+
+/**
+ * One svc-host process, started at the first call and again after it died. It answers calls one after the other, slow ones beside them.
+ * A call that was under way when the process died fails with `ECHILD`, one that took too long with `ETIMEDOUT`:
+ * in both cases it may or may not have been carried out.
+ */
+export class HostProcess {
+  readonly #binary: string;
+  readonly #timeoutMs: number;
+  readonly #pending = new Map<number, PendingCall>();
+  #child: Child | undefined;
+  #lastId = 0;
+  #isClosed = false;
+
+  constructor(binary: string, timeoutMs: number) {
+    this.#binary = binary;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Calls that a new one would have to wait for. */
+  get queueLength(): number {
+    return this.#pending.values().reduce((sum, { isSlow }) => sum + (isSlow ? 0 : 1), 0);
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  async call(call: string, fields: readonly string[], isSlow: boolean): Promise<string> {
+    if (this.#isClosed) throw new HostCallError(call, 'ESHUTDOWN', 'the host calls are closed');
+    const child = (this.#child ??= this.#start());
+    const id = ++this.#lastId;
+    const line = [String(id), call, ...fields.map(encodeURIComponent)].join('\t');
+    return new Promise((resolve, reject) => {
+      // A helper that does not answer is stuck in the kernel or broken: end it, the next call starts a fresh one.
+      const timeoutMs = isSlow ? this.#timeoutMs * SLOW_FACTOR : this.#timeoutMs;
+      const deadline = setTimeout(() => this.#end(child, 'ETIMEDOUT', 'no answer in time'), timeoutMs);
+      this.#pending.set(id, { call, resolve, reject, deadline, isSlow });
+      child.stdin.write(`${line}\n`);
+    });
+  }
+
+  /** Lets calls under way finish. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const child = this.#child;
+    if (child === undefined) return;
+    const closed = once(child, 'close');
+    child.stdin.end();
+    const deadline = setTimeout(() => child.kill('SIGKILL'), this.#timeoutMs * SLOW_FACTOR);
+    await closed;
+    clearTimeout(deadline);
+  }
+
+  #start(): Child {
+    // SAFETY: the path comes from our own configuration; an empty environment and its own process group keep the helper
+    // independent of how, and in which terminal, the engine was started.
+    const child = spawn(this.#binary, [], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: {},
+      cwd: '/',
+      detached: true,
+    });
+    child.once('error', () => this.#end(child, 'ENOENT', 'svc-host cannot be started; run `npm run build`'));
+    // Not `exit`: answers may still be in the pipe then.
+    child.once('close', () => this.#end(child, 'ECHILD', 'svc-host ended during the call'));
+    // A write to a helper that just died fails here; its `close` rejects the call.
+    child.stdin.on('error', () => undefined);
+    createInterface({ input: child.stdout }).on('line', (line) => this.#receive(line));
+    return child;
+  }
+
+  #receive(line: string): void {
+    const [id, outcome, first = '', ...rest] = line.split('\t');
+    const pending = this.#pending.get(Number(id));
+    if (pending === undefined) return;
+    this.#pending.delete(Number(id));
+    clearTimeout(pending.deadline);
+    if (outcome === 'ok') pending.resolve(first);
+    else pending.reject(new HostCallError(pending.call, first, rest.join(' ')));
+  }
+
+  #end(child: Child, errno: string, message: string): void {
+    if (this.#child !== child) return;
+    this.#child = undefined;
+    child.kill('SIGKILL');
+    const lost = [...this.#pending.values()];
+    this.#pending.clear();
+    for (const pending of lost) {
+      clearTimeout(pending.deadline);
+      pending.reject(new HostCallError(pending.call, errno, message));
+    }
+  }
+}

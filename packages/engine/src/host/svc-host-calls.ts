@@ -1,0 +1,106 @@
+import { fileURLToPath } from 'node:url';
+import { HostCallError } from './host-calls.ts';
+import type { HostCalls } from './host-calls.ts';
+import { HostProcess } from './host-process.ts';
+
+/** Where `npm run build` puts the helper. */
+export const BUILT_SVC_HOST = fileURLToPath(new URL('../../../host/build/svc-host', import.meta.url));
+
+/** Longer than any call takes on a loaded machine, apart from those in SLOW_CALLS. */
+const CALL_TIMEOUT_MS = 60_000;
+/** Unmounting writes a disk out. The helper takes other calls meanwhile. */
+const SLOW_CALLS: ReadonlySet<string> = new Set(['unmount']);
+
+export interface SvcHostOptions {
+  readonly binary?: string;
+  /** Helpers that work side by side. */
+  readonly processes?: number;
+  readonly callTimeoutMs?: number;
+}
+
+/** Host calls carried out by resident `svc-host` processes; each call goes to the one with the fewest waiting. */
+export class SvcHostCalls implements HostCalls {
+  readonly #processes: readonly HostProcess[];
+
+  constructor({
+    binary = BUILT_SVC_HOST,
+    processes = 2,
+    callTimeoutMs = CALL_TIMEOUT_MS,
+  }: SvcHostOptions = {}) {
+    this.#processes = Array.from({ length: processes }, () => new HostProcess(binary, callTimeoutMs));
+  }
+
+  /** The helpers that run now. */
+  get pids(): readonly number[] {
+    return this.#processes.flatMap(({ pid }) => (pid === undefined ? [] : [pid]));
+  }
+
+  async createNamespaces(request: Parameters<HostCalls['createNamespaces']>[0]): Promise<void> {
+    const { userPath, networkPath, idBase, link } = request;
+    const wiring = link === null ? [] : [link.hostInterface, link.address, link.gateway, String(link.mtu)];
+    await this.#call('createNamespaces', [userPath, networkPath, String(idBase), ...wiring]);
+  }
+
+  async removeNamespaces(userPath: string, networkPath: string): Promise<void> {
+    await this.#repeatable('removeNamespaces', [userPath, networkPath]);
+  }
+
+  async deleteLink(name: string): Promise<void> {
+    await this.#repeatable('deleteLink', [name]);
+  }
+
+  async mountOverlay(request: Parameters<HostCalls['mountOverlay']>[0]): Promise<void> {
+    const { target, layers, upper, work, userPath, idBase } = request;
+    await this.#call('mountOverlay', [target, upper, work, userPath, String(idBase), ...layers]);
+  }
+
+  async mountImage(request: Parameters<HostCalls['mountImage']>[0]): Promise<void> {
+    const { image, target, fstype, readonly, isVolatile = false } = request;
+    await this.#call('mountImage', [image, target, fstype, flag(readonly), flag(isVolatile)]);
+  }
+
+  async bind(request: Parameters<HostCalls['bind']>[0]): Promise<{ readonly kind: 'file' | 'directory' }> {
+    const { root, path, target, readonly, idmap } = request;
+    const fields = [root, path, target, flag(readonly)];
+    if (idmap !== null) fields.push(idmap.userPath, String(idmap.idBase));
+    if (idmap?.owner) fields.push(String(idmap.owner.uid), String(idmap.owner.gid));
+    return { kind: (await this.#call('bind', fields)) === 'directory' ? 'directory' : 'file' };
+  }
+
+  async unmount(target: string): Promise<void> {
+    await this.#repeatable('unmount', [target]);
+  }
+
+  async copySparse(from: string, to: string): Promise<void> {
+    await this.#call('copySparse', [from, to]);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#processes.map((process) => process.close()));
+  }
+
+  async #call(call: string, fields: readonly string[]): Promise<string> {
+    const idlest = this.#processes.reduce((best, process) =>
+      process.queueLength < best.queueLength ? process : best,
+    );
+    return idlest.call(call, fields, SLOW_CALLS.has(call));
+  }
+
+  /** For calls that succeed when there is nothing left to do: a helper that died half-way is no reason to fail. */
+  async #repeatable(call: string, fields: readonly string[]): Promise<void> {
+    // Each helper may have died without our knowing yet; after that they are fresh.
+    for (let spare = this.#processes.length; ; spare--) {
+      try {
+        await this.#call(call, fields);
+        return;
+      } catch (error) {
+        const isHelperDead = error instanceof HostCallError && error.errno === 'ECHILD';
+        if (!isHelperDead || spare === 0) throw error;
+      }
+    }
+  }
+}
+
+function flag(value: boolean): string {
+  return value ? '1' : '0';
+}

@@ -1,0 +1,84 @@
+import { execFile } from 'node:child_process';
+import { readFile, readdir, writeFile } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
+import { promisify } from 'node:util';
+import { PlatformError } from '@svc/contract';
+import type { AddressPool } from './address-pool.ts';
+
+const run = promisify(execFile);
+const IP_FORWARD = '/proc/sys/net/ipv4/ip_forward';
+const SYS_CLASS_NET = '/sys/class/net';
+const LARGEST_MTU = 1500;
+const COMMAND_TIMEOUT_MS = 10_000;
+
+/**
+ * Gives this host the address where sandboxes find their gateway and resolver, on lo: there it exists before the first
+ * sandbox and after the last one. Fails when somebody else has it; succeeds when we do already.
+ */
+export async function addGateway(gateway: string): Promise<void> {
+  if (hasGateway(gateway)) return;
+  await run('ip', ['address', 'add', `${gateway}/32`, 'dev', 'lo'], { timeout: COMMAND_TIMEOUT_MS });
+}
+
+export async function removeGateway(gateway: string): Promise<void> {
+  if (!hasGateway(gateway)) return;
+  await run('ip', ['address', 'delete', `${gateway}/32`, 'dev', 'lo'], { timeout: COMMAND_TIMEOUT_MS });
+}
+
+function hasGateway(gateway: string): boolean {
+  return networkInterfaces()['lo']?.some(({ address }) => address === gateway) ?? false;
+}
+
+/** Turns on forwarding of IPv4, without which nothing leaves a sandbox. Tells whether it had been off. */
+export async function enableForwarding(): Promise<boolean> {
+  if ((await readFile(IP_FORWARD, 'utf8')).trim() === '1') return false;
+  // SAFETY: from now on this host routes between all its interfaces unless its firewall forbids it; documented.
+  await writeFile(IP_FORWARD, '1');
+  return true;
+}
+
+/** Refuses a pool that this host already has routes into, because its sandboxes would hide real neighbours. */
+export async function refuseOverlap(pool: AddressPool, ownPrefix: string): Promise<void> {
+  for (const route of await readRoutes()) {
+    if (route.prefixLength === 0 || route.interface.startsWith(ownPrefix)) continue;
+    if (!pool.overlaps(route.base, route.prefixLength)) continue;
+    throw new PlatformError(
+      'unavailable',
+      `The address pool ${pool.cidr} overlaps with a route of this host to ${route.base}/${route.prefixLength} (${route.interface}); choose another pool`,
+      { details: { pool: pool.cidr, interface: route.interface } },
+    );
+  }
+}
+
+/** What fits through the interface that leads out, so that sandboxes need not find out packet by packet. */
+export async function uplinkMtu(): Promise<number> {
+  const uplink = (await readRoutes()).find((route) => route.prefixLength === 0);
+  if (uplink === undefined) return LARGEST_MTU;
+  const mtu = Number(await readFile(`${SYS_CLASS_NET}/${uplink.interface}/mtu`, 'utf8'));
+  return Math.min(LARGEST_MTU, mtu);
+}
+
+export async function interfacesWithPrefix(prefix: string): Promise<readonly string[]> {
+  return (await readdir(SYS_CLASS_NET)).filter((name) => name.startsWith(prefix));
+}
+
+export interface Route {
+  readonly interface: string;
+  readonly base: string;
+  readonly prefixLength: number;
+}
+
+/** The main table as the kernel prints it: interface, destination, gateway, flags, …, mask in the 8th column. */
+export async function readRoutes(): Promise<readonly Route[]> {
+  const [, ...lines] = (await readFile('/proc/net/route', 'utf8')).trim().split('\n');
+  return lines.map((line) => {
+    const columns = line.trim().split(/\s+/);
+    const bits = [...Buffer.from(columns[7] ?? '', 'hex')].map((byte) => byte.toString(2)).join('');
+    return {
+      interface: columns[0] ?? '',
+      // Little-endian, as the kernel holds it.
+      base: [...Buffer.from(columns[1] ?? '', 'hex')].toReversed().join('.'),
+      prefixLength: bits.replaceAll('0', '').length,
+    };
+  });
+}

@@ -1,0 +1,313 @@
+import { readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { randomInt } from 'node:crypto';
+import { join } from 'node:path';
+import { PlatformError } from '@svc/contract';
+import type { Logger } from 'pino';
+import { EgressProcess } from '../egress/egress-process.ts';
+import type { Resolver } from '../egress/resolvers.ts';
+import type { HostCalls } from '../host/host-calls.ts';
+import { parseAddressPool, type AddressPool } from './address-pool.ts';
+import { findFirewallObstacles } from './firewall-obstacles.ts';
+import {
+  addGateway,
+  enableForwarding,
+  interfacesWithPrefix,
+  refuseOverlap,
+  removeGateway,
+  uplinkMtu,
+} from './host-routing.ts';
+import { waitUntilLinkIsGone } from './link-removal.ts';
+import type { Network, Reach, Slot, Traffic } from './network.ts';
+import { loadRuleset, Nft } from './nft.ts';
+import { PreparedSlots } from './prepared-slots.ts';
+import {
+  addLink,
+  deleteLink,
+  deleteTable,
+  linkPrefix,
+  ruleset,
+  setResolverPort,
+  tableName,
+} from './ruleset.ts';
+import { SlotIndexes } from './slot-indexes.ts';
+import { SlotRecords, type SlotRecord } from './slot-records.ts';
+
+export interface LinuxNetworkOptions {
+  /** Holds the pins and records; must not outlive a reboot (tmpfs). */
+  readonly runFolder: string;
+  readonly hostCalls: HostCalls;
+  /** For example 172.30.0.0/16. Engines on one host need pools that do not overlap. */
+  readonly addressPool: string;
+  /** 4 to 8 hexadecimal digits that no other engine of this host has. */
+  readonly instance: string;
+  /** The first of the host ids that sandboxes are mapped to, 65,536 for each; the one before it runs the egress process. */
+  readonly firstHostId: number;
+  readonly prepared: Readonly<Record<Reach, number>>;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  /** Where DNS questions go; the resolvers of this host unless given. */
+  readonly resolvers?: readonly Resolver[];
+}
+
+const IDS_PER_SLOT = 65_536;
+/** The last host id, 2^32 - 1, means "none". */
+const HOST_IDS = 2 ** 32 - 1;
+const KEY_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
+const KEY_LENGTH = 12;
+/** 15 characters is the longest name of an interface: v, 8 of the instance, a dash, 5 of the key. */
+const LINK_NAME_LETTERS = 5;
+
+/** Slots from user and network namespaces, veth pairs and one nftables table. Needs root. */
+export class LinuxNetwork implements Network {
+  readonly #options: LinuxNetworkOptions;
+  readonly #pool: AddressPool;
+  readonly #records: SlotRecords;
+  readonly #indexes: SlotIndexes;
+  readonly #nft = new Nft();
+  /** Every slot that exists or is being made: prepared, in use or on its way out. */
+  readonly #slots = new Map<string, SlotRecord>();
+  readonly #removing = new Map<string, Promise<void>>();
+  #prepared: Readonly<Record<Reach, PreparedSlots>> | null = null;
+  #egress: EgressProcess | null = null;
+  #mtu = 0;
+
+  constructor(options: LinuxNetworkOptions) {
+    if (!/^[0-9a-f]{4,8}$/.test(options.instance))
+      throw new Error('An instance is 4 to 8 hexadecimal digits');
+    this.#options = options;
+    this.#pool = parseAddressPool(options.addressPool);
+    this.#records = new SlotRecords(options.runFolder);
+    const rangesOfIds = Math.floor((HOST_IDS - options.firstHostId) / IDS_PER_SLOT);
+    this.#indexes = new SlotIndexes(Math.min(this.#pool.size, rangesOfIds));
+  }
+
+  async recover(keep: readonly string[]): Promise<readonly Slot[]> {
+    const { instance } = this.#options;
+    await this.#stop();
+    await mkdir(this.#options.runFolder, { recursive: true, mode: 0o700 });
+    await refuseOverlap(this.#pool, linkPrefix(instance));
+    const kept = await this.#adopt(new Set(keep));
+    this.#mtu = await uplinkMtu();
+    await this.#warnOfObstacles();
+    await addGateway(this.#pool.gateway);
+    await this.#loadRuleset(kept);
+    await this.#removeStrangers(kept);
+    await this.#forward();
+    await this.#startEgress();
+    this.#prepared = { loopback: this.#prepare('loopback'), public: this.#prepare('public') };
+    return kept;
+  }
+
+  async acquire(reach: Reach, signal: AbortSignal): Promise<Slot> {
+    if (this.#prepared === null) throw notRunning();
+    return this.#prepared[reach].take(signal);
+  }
+
+  async release(key: string): Promise<void> {
+    const record = this.#slots.get(key);
+    if (record === undefined) return;
+    const removing =
+      this.#removing.get(key) ?? this.#remove(record).finally(() => this.#removing.delete(key));
+    this.#removing.set(key, removing);
+    await removing;
+  }
+
+  traffic(slot: Slot): Traffic {
+    if (slot.link === null) return { receivedBytes: 0, sentBytes: 0 };
+    // What the host's end sends is what the sandbox receives.
+    return {
+      receivedBytes: readCounter(slot.link.hostInterface, 'tx_bytes'),
+      sentBytes: readCounter(slot.link.hostInterface, 'rx_bytes'),
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#stop();
+    if (this.#slots.size === 0) {
+      await this.#nft.run(deleteTable(this.#options.instance));
+      await removeGateway(this.#pool.gateway);
+    }
+    await this.#nft.close();
+  }
+
+  async #stop(): Promise<void> {
+    const { loopback, public: wired } = this.#prepared ?? {};
+    this.#prepared = null;
+    await Promise.all([loopback?.close(notRunning()), wired?.close(notRunning())]);
+    await this.#egress?.close();
+    this.#egress = null;
+  }
+
+  /** Takes over the slots to keep from their records. */
+  async #adopt(keep: ReadonlySet<string>): Promise<readonly Slot[]> {
+    for (const { index } of this.#slots.values()) this.#indexes.release(index);
+    this.#slots.clear();
+    for (const key of await this.#records.keys()) {
+      const record = await this.#records.read(key);
+      if (record === null) continue;
+      this.#slots.set(key, record);
+      this.#indexes.reserve(record.index);
+    }
+    const kept = [...this.#slots.values()].map(({ slot }) => slot).filter(({ key }) => keep.has(key));
+    const pinned = await Promise.all(kept.map(({ key }) => this.#records.isPinned(key)));
+    return kept.filter((_, position) => pinned[position]);
+  }
+
+  async #loadRuleset(kept: readonly Slot[]): Promise<void> {
+    const links = kept.flatMap(({ link }) => (link === null ? [] : [link]));
+    await loadRuleset(ruleset({ instance: this.#options.instance, pool: this.#pool, links }));
+  }
+
+  async #removeStrangers(kept: readonly Slot[]): Promise<void> {
+    const keys = new Set(kept.map(({ key }) => key));
+    const names = new Set(kept.map(({ link }) => link?.hostInterface));
+    const { hostCalls, instance } = this.#options;
+    await Promise.all(
+      (await this.#records.keys())
+        .filter((key) => !keys.has(key))
+        .map(async (key) => {
+          if (this.#slots.has(key)) return this.release(key);
+          // Cut short before its record was complete.
+          await hostCalls.removeNamespaces(this.#records.userPath(key), this.#records.networkPath(key));
+          await this.#records.remove(key);
+        }),
+    );
+    const links = await interfacesWithPrefix(linkPrefix(instance));
+    await Promise.all(links.filter((name) => !names.has(name)).map((name) => hostCalls.deleteLink(name)));
+  }
+
+  async #forward(): Promise<void> {
+    if (!(await enableForwarding())) return;
+    this.#options.logger.warn({ setting: 'net.ipv4.ip_forward' }, 'Turned on IPv4 forwarding for this host');
+    const record = { changed: { 'net.ipv4.ip_forward': { from: '0', to: '1' } } };
+    await writeFile(join(this.#options.runFolder, 'host-changes.json'), JSON.stringify(record), {
+      mode: 0o600,
+    });
+  }
+
+  async #warnOfObstacles(): Promise<void> {
+    const chains = await findFirewallObstacles(tableName(this.#options.instance));
+    if (chains.length === 0) return;
+    const interfaces = `${linkPrefix(this.#options.instance)}*`;
+    this.#options.logger.warn(
+      { chains, interfaces },
+      'A firewall drops by default; let it accept these interfaces',
+    );
+  }
+
+  async #startEgress(): Promise<void> {
+    const { instance, runFolder, firstHostId, resolvers, logger } = this.#options;
+    const { gateway } = this.#pool;
+    const egress = new EgressProcess({
+      listenAddress: gateway,
+      hostId: firstHostId - 1,
+      resolvers: resolvers ?? null,
+      recordFile: join(runFolder, 'egress.json'),
+      logger,
+      onListening: (port) => this.#nft.run(setResolverPort(instance, gateway, port)),
+    });
+    this.#egress = egress;
+    await egress.start();
+  }
+
+  #prepare(reach: Reach): PreparedSlots {
+    const { prepared, logger } = this.#options;
+    return new PreparedSlots({
+      target: prepared[reach],
+      make: () => this.#make(reach),
+      remove: ({ key }) => this.release(key),
+      logger,
+    });
+  }
+
+  async #make(reach: Reach): Promise<Slot> {
+    const record = this.#plan(reach);
+    const { slot } = record;
+    this.#slots.set(slot.key, record);
+    try {
+      await this.#records.write(record);
+      // Side by side, because an interface without an element gets nothing through.
+      const steps = await Promise.allSettled([this.#createNamespaces(slot), this.#admit(slot)]);
+      for (const step of steps) if (step.status === 'rejected') throw step.reason;
+      return slot;
+    } catch (error) {
+      // The first error counts; what cannot be removed now is removed by the next `recover`.
+      await this.release(slot.key).catch((failure: unknown) => {
+        this.#options.logger.warn(
+          { error: failure, slot: slot.key },
+          'A network slot that failed could not be removed',
+        );
+      });
+      throw error;
+    }
+  }
+
+  #plan(reach: Reach): SlotRecord {
+    const index = this.#indexes.take();
+    if (index === null) {
+      throw new PlatformError(
+        'insufficient_capacity',
+        'All sandbox addresses are in use; remove a sandbox first',
+      );
+    }
+    const key = Array.from({ length: KEY_LENGTH }, () => KEY_LETTERS[randomInt(KEY_LETTERS.length)]).join('');
+    const { gateway } = this.#pool;
+    const link = {
+      // Fresh for every slot: the name of a removed veth lingers in the kernel for a while.
+      hostInterface: `${linkPrefix(this.#options.instance)}${key.slice(0, LINK_NAME_LETTERS)}`,
+      address: this.#pool.addressOf(index),
+      gateway,
+      nameserver: gateway,
+      mtu: this.#mtu,
+    };
+    const slot: Slot = {
+      key,
+      userNamespace: this.#records.userPath(key),
+      networkNamespace: this.#records.networkPath(key),
+      idBase: this.#options.firstHostId + index * IDS_PER_SLOT,
+      link: reach === 'public' ? link : null,
+    };
+    return { index, slot };
+  }
+
+  async #createNamespaces({ userNamespace, networkNamespace, idBase, link }: Slot): Promise<void> {
+    await this.#options.hostCalls.createNamespaces({
+      userPath: userNamespace,
+      networkPath: networkNamespace,
+      idBase,
+      link,
+    });
+  }
+
+  async #admit({ link }: Slot): Promise<void> {
+    if (link !== null) await this.#nft.run(addLink(this.#options.instance, link));
+  }
+
+  /** The index, and with it address and ids, is free again only when nothing of the slot is left. */
+  async #remove({ index, slot }: SlotRecord): Promise<void> {
+    const { hostCalls, instance } = this.#options;
+    const { userNamespace, networkNamespace, link } = slot;
+    const steps = await Promise.allSettled([
+      hostCalls.removeNamespaces(userNamespace, networkNamespace),
+      link === null ? null : this.#nft.run(deleteLink(instance, link)),
+    ]);
+    for (const step of steps) if (step.status === 'rejected') throw step.reason;
+    if (link !== null) await waitUntilLinkIsGone(link.hostInterface, hostCalls);
+    await this.#records.remove(slot.key);
+    this.#slots.delete(slot.key);
+    this.#indexes.release(index);
+  }
+}
+
+function readCounter(hostInterface: string, counter: 'rx_bytes' | 'tx_bytes'): number {
+  try {
+    return Number(readFileSync(`/sys/class/net/${hostInterface}/statistics/${counter}`, 'utf8'));
+  } catch {
+    // The interface went with its sandbox.
+    return 0;
+  }
+}
+
+function notRunning(): PlatformError {
+  return new PlatformError('unavailable', 'The network of this engine is not running; try again when it is');
+}

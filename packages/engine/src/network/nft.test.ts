@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { test, type TestContext } from 'node:test';
+import { loadRuleset, Nft } from './nft.ts';
+import { command } from './testing/command.ts';
+
+async function tableWithSet(t: TestContext): Promise<string> {
+  const table = `svc_nft${randomBytes(4).toString('hex')}`;
+  await loadRuleset(`add table inet ${table}\nadd set inet ${table} numbers { type inet_service; }\n`);
+  t.after(() => command('nft', 'delete', 'table', 'inet', table));
+  return table;
+}
+
+const numbersIn = async (table: string) =>
+  [...(await command('nft', 'list', 'set', 'inet', table, 'numbers')).matchAll(/\b\d{4}\b/g)].map(
+    ([text]) => text,
+  );
+
+test('commands given together take effect, and only the one that is wrong fails', async (t) => {
+  const table = await tableWithSet(t);
+  const nft = new Nft();
+  t.after(() => nft.close());
+  const outcomes = await Promise.allSettled([
+    nft.run(`add element inet ${table} numbers { 1001 }`),
+    nft.run(`add element inet ${table} nosuchset { 1002 }`),
+    nft.run(`add element inet ${table} numbers { 1003 }`),
+  ]);
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  );
+  assert.deepEqual(await numbersIn(table), ['1001', '1003']);
+  await assert.rejects(nft.run('nonsense'), /nft refused a change: Error: syntax error/);
+});
+
+test('many commands in a row and at once all arrive', async (t) => {
+  const table = await tableWithSet(t);
+  const nft = new Nft();
+  t.after(() => nft.close());
+  await Promise.all(
+    Array.from({ length: 300 }, (_, n) => nft.run(`add element inet ${table} numbers { ${2000 + n} }`)),
+  );
+  assert.equal((await numbersIn(table)).length, 300);
+});
+
+test('when the held nft dies another one takes over', async (t) => {
+  const table = await tableWithSet(t);
+  const nft = new Nft();
+  t.after(() => nft.close());
+  await nft.run(`add element inet ${table} numbers { 1001 }`);
+  for (const pid of await childrenNamed('nft')) process.kill(pid, 'SIGKILL');
+  await nft.run(`add element inet ${table} numbers { 1002 }`);
+  assert.deepEqual(await numbersIn(table), ['1001', '1002']);
+});
+
+test('rules that nft does not take are an error that says why', async () => {
+  await assert.rejects(
+    loadRuleset('table inet svc_nonsense { nonsense }'),
+    /nft refused the rules: .*syntax error/s,
+  );
+});
+
+async function childrenNamed(name: string): Promise<readonly number[]> {
+  const found: number[] = [];
+  for (const entry of await readdir('/proc')) {
+    const status = /^\d+$/.test(entry) ? await readFile(`/proc/${entry}/status`, 'utf8').catch(() => '') : '';
+    if (status.includes(`Name:\t${name}\n`) && status.includes(`PPid:\t${process.pid}\n`))
+      found.push(Number(entry));
+  }
+  return found;
+}

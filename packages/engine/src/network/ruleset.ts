@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs';
+import { NOT_PUBLIC_IPV4 } from '../egress/public-addresses.ts';
+import type { SlotLink } from './network.ts';
+
+export interface RulesetOptions {
+  readonly instance: string;
+  /** Addresses of the sandboxes, and the first one, where they find the resolver. */
+  readonly pool: { readonly cidr: string; readonly gateway: string };
+  readonly links: readonly SlotLink[];
+}
+
+const STATIC_RULES = readFileSync(new URL('ruleset.nft', import.meta.url), 'utf8');
+
+export function tableName(instance: string): string {
+  return `svc_${instance}`;
+}
+
+/** Every host interface of this engine's sandboxes starts like this, and none of another engine: ids end at the dash. */
+export function linkPrefix(instance: string): string {
+  return `v${instance}-`;
+}
+
+/** Adding what is there, and deleting what is not, both succeed. */
+export function addLink(instance: string, link: SlotLink): string {
+  return `add element inet ${tableName(instance)} slots { ${element(link)} }`;
+}
+
+export function deleteLink(instance: string, link: SlotLink): string {
+  const target = `element inet ${tableName(instance)} slots { ${element(link)} }`;
+  return `add ${target}; delete ${target}`;
+}
+
+export function deleteTable(instance: string): string {
+  return `add table inet ${tableName(instance)}; delete table inet ${tableName(instance)}`;
+}
+
+/** Sends questions to the egress process. Until there is one they are dropped. */
+export function setResolverPort(instance: string, gateway: string, port: number): string {
+  const chain = `inet ${tableName(instance)} resolver`;
+  return `flush chain ${chain}; add rule ${chain} meta l4proto { tcp, udp } dnat ip to ${gateway}:${port}`;
+}
+
+/** The whole policy, to be loaded in place of what an earlier engine left. */
+export function ruleset({ instance, pool, links }: RulesetOptions): string {
+  return [
+    `define ours = "${linkPrefix(instance)}*"`,
+    `define pool = ${pool.cidr}`,
+    `define gateway = ${pool.gateway}`,
+    `define not_public = { ${[...NOT_PUBLIC_IPV4, pool.cidr].join(', ')} }`,
+    deleteTable(instance),
+    STATIC_RULES.replaceAll('svc_instance', tableName(instance)),
+    ...links.map((link) => addLink(instance, link)),
+    '',
+  ].join('\n');
+}
+
+function element(link: SlotLink): string {
+  return `"${link.hostInterface}" . ${link.address}`;
+}

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { SlotIndexes } from './slot-indexes.ts';
+
+test('no index has two owners, and one is free as long as not all are taken', () => {
+  fc.assert(
+    fc.property(fc.array(fc.oneof(fc.constant('take' as const), fc.nat(9)), { maxLength: 100 }), (steps) => {
+      const indexes = new SlotIndexes(10);
+      const taken = new Set<number>();
+      for (const step of steps) {
+        if (step !== 'take') {
+          indexes.release(step);
+          taken.delete(step);
+          continue;
+        }
+        const index = indexes.take();
+        if (index === null) {
+          assert.equal(taken.size, 10);
+          continue;
+        }
+        assert.ok(index >= 0 && index < 10 && !taken.has(index));
+        taken.add(index);
+      }
+    }),
+  );
+});
+
+test('a released index comes back after all others had their turn', () => {
+  const indexes = new SlotIndexes(5);
+  const first = indexes.take();
+  assert.ok(first !== null);
+  indexes.release(first);
+  const following = Array.from({ length: 4 }, () => indexes.take());
+  assert.ok(!following.includes(first));
+  assert.equal(indexes.take(), first);
+});
+
+test('a reserved index is never handed out', () => {
+  const indexes = new SlotIndexes(3);
+  indexes.reserve(1);
+  assert.deepEqual(new Set([indexes.take(), indexes.take(), indexes.take()]), new Set([0, 2, null]));
+});

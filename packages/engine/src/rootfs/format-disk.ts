@@ -1,0 +1,49 @@
+import { open, rm, truncate } from 'node:fs/promises';
+import { runTool } from './run-tool.ts';
+
+const BLOCK_BYTES = 4096;
+/** ext4 keeps 2 % of the blocks, at most this many, for delayed allocation. */
+const MAX_RESERVED_BLOCKS = 4096;
+/** Where the number of free blocks is, low and high half: https://docs.kernel.org/filesystems/ext4/super.html */
+const FREE_BLOCKS_LOW = 1024 + 0x0c;
+const FREE_BLOCKS_HIGH = 1024 + 0x1_58;
+
+/** Makes `image` a sparse ext4 file system that holds the folder `content` and can be filled with `sizeMib` of files. */
+export async function formatDisk(image: string, content: string, sizeMib: number): Promise<void> {
+  const wantedBlocks = (sizeMib * 2 ** 20) / BLOCK_BYTES;
+  let blocks = wantedBlocks;
+  for (;;) {
+    await rm(image, { force: true });
+    await (await open(image, 'wx', 0o600)).close();
+    await truncate(image, blocks * BLOCK_BYTES);
+    await makeFileSystem(image, content);
+    const reserved = Math.min(Math.floor(blocks / 50), MAX_RESERVED_BLOCKS);
+    const missing = wantedBlocks - ((await freeBlocks(image)) - reserved);
+    if (missing <= 0) return;
+    // What is added needs metadata of its own.
+    blocks += Math.ceil(missing * 1.05) + 1;
+  }
+}
+
+async function makeFileSystem(image: string, content: string): Promise<void> {
+  const features = '^has_journal,^resize_inode';
+  const layout = ['-b', String(BLOCK_BYTES), '-I', '256', '-i', '16384', '-m', '0', '-O', features];
+  const lazy = ['-E', 'lazy_itable_init=1,nodiscard,root_owner=0:0'];
+  await succeed('mkfs.ext4', ['-q', '-F', ...layout, ...lazy, '-d', content, image]);
+  await succeed('debugfs', ['-w', '-R', 'rmdir lost+found', image]);
+}
+
+async function succeed(tool: string, args: readonly string[]): Promise<void> {
+  const { code, output } = await runTool(tool, args);
+  if (code !== 0) throw new Error(`${tool} failed with ${code}: ${output}`);
+}
+
+async function freeBlocks(image: string): Promise<number> {
+  const file = await open(image, 'r');
+  try {
+    const { buffer } = await file.read(Buffer.alloc(FREE_BLOCKS_HIGH + 4), 0, FREE_BLOCKS_HIGH + 4, 0);
+    return buffer.readUInt32LE(FREE_BLOCKS_HIGH) * 2 ** 32 + buffer.readUInt32LE(FREE_BLOCKS_LOW);
+  } finally {
+    await file.close();
+  }
+}

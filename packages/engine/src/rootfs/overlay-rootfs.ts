@@ -1,0 +1,217 @@
+import { statfsSync } from 'node:fs';
+import { chmod, mkdir, readdir, rename, rm, rmdir, statfs } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { PlatformError } from '@svc/contract';
+import { HostCallError } from '../host/host-calls.ts';
+import type { HostCalls } from '../host/host-calls.ts';
+import type { Slot } from '../network/network.ts';
+import { DiskTemplates } from './disk-templates.ts';
+import { repairDisk } from './repair-disk.ts';
+import type { DiskUsage, Rootfs } from './rootfs.ts';
+
+/** `statfs` type of an overlay, so usage needs no memory of what is mounted. */
+const OVERLAY_MAGIC = 0x79_4c_76_30;
+const HANDLE = /^[a-z0-9]{8,32}$/;
+/** A disk that was just unmounted may be held a little longer by a mount namespace that is going away. */
+const RELEASE_TIMEOUT_MS = 10_000;
+const RELEASE_POLL_MS = 5;
+
+export interface OverlayRootfsOptions {
+  /** Absolute; made when missing. Holds the disks. */
+  readonly folder: string;
+  /** Where root file systems are mounted. Guests' root must be able to pass through the folders above it (mode 0711 is enough). */
+  readonly mountFolder: string;
+  readonly hostCalls: HostCalls;
+  /** The template for this size is made at start-up, so that the first sandbox need not wait for it. */
+  readonly defaultSizeMib?: number;
+  /** No disk is made when less than this is free on the host. */
+  readonly reserveMib?: number;
+}
+
+/**
+ * A disk is a sparse ext4 image, copied from a template, on a loop device; its folder `u` is the upper of an overlay whose lower
+ * folders are the image's layers. After `mount` the overlay is the only mount in the tree: it keeps the ext4 mount, that keeps
+ * the loop device, and all go together. Files carry guest ids on disk, so a disk fits any slot.
+ */
+export class OverlayRootfs implements Rootfs {
+  readonly #folders: Readonly<Record<'disks' | 'stages' | 'mounts', string>>;
+  readonly #hostCalls: HostCalls;
+  readonly #templates: DiskTemplates;
+  readonly #defaultSizeMib: number;
+  readonly #reserveBytes: number;
+
+  constructor({
+    folder,
+    mountFolder,
+    hostCalls,
+    defaultSizeMib = 4096,
+    reserveMib = 1024,
+  }: OverlayRootfsOptions) {
+    const [disks, stages, mounts] = [
+      join(folder, 'disks'),
+      join(mountFolder, 'stages'),
+      join(mountFolder, 'mounts'),
+    ];
+    this.#folders = { disks, stages, mounts };
+    this.#hostCalls = hostCalls;
+    this.#defaultSizeMib = defaultSizeMib;
+    this.#reserveBytes = reserveMib * 2 ** 20;
+    this.#templates = new DiskTemplates(join(folder, 'templates'), hostCalls);
+  }
+
+  async recover(keep: readonly string[]): Promise<void> {
+    const { disks, stages, mounts } = this.#folders;
+    for (const folder of [disks, stages, mounts]) await mkdir(folder, { recursive: true, mode: 0o700 });
+    // SAFETY: a sandbox's root, an unprivileged id on the host, passes through these two to its own root file system, but cannot list them.
+    await chmod(dirname(mounts), 0o711);
+    await chmod(mounts, 0o711);
+    const kept = new Set(keep);
+    for (const name of await readdir(stages)) await this.#release('stages', name);
+    for (const name of await readdir(mounts)) if (!kept.has(name)) await this.#release('mounts', name);
+    for (const name of await readdir(disks)) {
+      if (!kept.has(name.replace(/\.img$/, ''))) await rm(join(disks, name), { force: true });
+    }
+    await this.#templates.recover();
+    await this.#templates.prepare(this.#defaultSizeMib);
+  }
+
+  async createDisk(handle: string, sizeMib: number, signal: AbortSignal): Promise<void> {
+    const disk = this.#disk(handle);
+    if (!Number.isSafeInteger(sizeMib) || sizeMib < 1) throw new Error(`not a disk size: ${sizeMib} MiB`);
+    signal.throwIfAborted();
+    await this.#checkReserve();
+    // Renamed when whole: a disk either exists completely or not at all, whenever this process dies.
+    const unfinished = `${disk}.new`;
+    await rm(unfinished, { force: true });
+    await this.#templates.createDisk(sizeMib, unfinished);
+    await rename(unfinished, disk);
+  }
+
+  async mount(handle: string, layers: readonly string[], slot: Slot, signal: AbortSignal): Promise<string> {
+    const stage = this.#place('stages', handle);
+    const target = this.#place('mounts', handle);
+    await mkdir(stage, { recursive: true });
+    await mkdir(target, { recursive: true });
+    try {
+      await this.#mountDisk(this.#disk(handle), stage, signal);
+      await this.#hostCalls.mountOverlay({
+        target,
+        layers,
+        upper: join(stage, 'u'),
+        work: join(stage, 'w'),
+        userPath: slot.userNamespace,
+        idBase: slot.idBase,
+      });
+    } catch (error) {
+      // Refused, which is right, while something is mounted there.
+      await rmdir(target).catch(() => undefined);
+      throw error;
+    } finally {
+      // The overlay holds the disk from here on; without an overlay this releases it.
+      await this.#release('stages', handle);
+    }
+    return target;
+  }
+
+  async unmount(handle: string): Promise<void> {
+    this.#disk(handle);
+    await this.#release('stages', handle);
+    await this.#release('mounts', handle);
+  }
+
+  async removeDisk(handle: string): Promise<void> {
+    const disk = this.#disk(handle);
+    await rm(`${disk}.new`, { force: true });
+    await rm(disk, { force: true });
+  }
+
+  usage(handle: string): DiskUsage | undefined {
+    let status;
+    try {
+      status = statfsSync(this.#place('mounts', handle));
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+    if (status.type !== OVERLAY_MAGIC) return undefined;
+    return {
+      usedBytes: (status.blocks - status.bfree) * status.bsize,
+      totalBytes: status.blocks * status.bsize,
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#templates.close();
+  }
+
+  /** Waits while an earlier mount of the same disk is still alive: two at once would destroy it. */
+  async #mountDisk(image: string, stage: string, signal: AbortSignal): Promise<void> {
+    const deadline = performance.now() + RELEASE_TIMEOUT_MS;
+    let isRepaired = false;
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        await this.#hostCalls.mountImage({
+          image,
+          target: stage,
+          fstype: 'ext4',
+          readonly: false,
+          isVolatile: true,
+        });
+        return;
+      } catch (error) {
+        if (!(error instanceof HostCallError)) throw error;
+        if (error.errno === 'EUCLEAN' && !isRepaired) {
+          await repairDisk(image, signal);
+          isRepaired = true;
+        } else if (error.errno !== 'EBUSY') {
+          throw error;
+        } else if (performance.now() > deadline) {
+          throw new PlatformError(
+            'unavailable',
+            'The disk is still in use by its last run; try again later',
+            {
+              cause: error,
+            },
+          );
+        } else {
+          await wait(RELEASE_POLL_MS);
+        }
+      }
+    }
+  }
+
+  async #checkReserve(): Promise<void> {
+    const { bavail, bsize } = await statfs(this.#folders.disks);
+    const freeBytes = bavail * bsize;
+    if (freeBytes >= this.#reserveBytes) return;
+    throw new PlatformError('disk_full', 'The host is short of disk space; remove sandboxes or images', {
+      details: { freeBytes, reserveBytes: this.#reserveBytes },
+    });
+  }
+
+  async #release(kind: 'stages' | 'mounts', name: string): Promise<void> {
+    const path = this.#place(kind, name);
+    await this.#hostCalls.unmount(path);
+    try {
+      await rmdir(path);
+    } catch (error) {
+      if (!isMissing(error)) throw error;
+    }
+  }
+
+  #disk(handle: string): string {
+    return `${this.#place('disks', handle)}.img`;
+  }
+
+  #place(kind: 'disks' | 'stages' | 'mounts', handle: string): string {
+    // SAFETY: what matches has no slash or dot, so the joined path stays inside our folder.
+    if (!HANDLE.test(handle)) throw new Error(`not a disk handle: ${JSON.stringify(handle)}`);
+    return join(this.#folders[kind], handle);
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
+}

@@ -1,0 +1,56 @@
+import { boundReadonly, requestedMounts, systemMounts } from './guest-mounts.ts';
+import { MASKED_PATHS, READONLY_PATHS } from './guest-paths.ts';
+import type { HostAbilities } from './host-abilities.ts';
+import { ociConfig } from './oci-config.ts';
+import type { GuestConfig, OciMount } from './oci-config.ts';
+import { guestResources } from './resources.ts';
+import { grantableRlimits } from './rlimits.ts';
+import type { RuntimeSpec } from './runtime.ts';
+
+/** How a sandbox that shares the host's kernel (runc, crun) is set up. */
+export function containerConfig(spec: RuntimeSpec, host: HostAbilities, firstCpu: number): GuestConfig {
+  const rlimits = grantableRlimits(spec.rlimits, host.rlimits);
+  return ociConfig(spec, {
+    mounts: [...systemMounts(spec), ...truthfulFiles(spec), ...cgroupMount(host), ...requestedMounts(spec)],
+    namespaces: [
+      { type: 'user', path: spec.slot.userNamespace },
+      { type: 'network', path: spec.slot.networkNamespace },
+      { type: 'pid' },
+      { type: 'mount' },
+      { type: 'ipc' },
+      { type: 'uts' },
+      { type: 'cgroup' },
+    ],
+    resources: {
+      ...guestResources(spec, host, { firstCpu, memoryMib: spec.memoryMib }),
+      ...(host.limitsProcesses ? { pids: { limit: taskLimit(spec.maxProcesses) } } : {}),
+    },
+    rlimits,
+    maskedPaths: MASKED_PATHS,
+    readonlyPaths: READONLY_PATHS,
+  });
+}
+
+/** The runtime's own threads count until it becomes svc-init; below this it cannot start. */
+const MIN_TASKS = 16;
+
+/** PID 1 is ours and not among the processes that were asked for. */
+function taskLimit(maxProcesses: number): number {
+  return Math.max(MIN_TASKS, maxProcesses + 1);
+}
+
+/** The host's kernel shows the whole machine in these files; programs size their pools and heaps by them. */
+function truthfulFiles(spec: RuntimeSpec): OciMount[] {
+  return [
+    boundReadonly(spec.procFiles.meminfo, '/proc/meminfo'),
+    boundReadonly(spec.procFiles.cpuinfo, '/proc/cpuinfo'),
+    boundReadonly(spec.procFiles.cpuOnline, '/sys/devices/system/cpu/online'),
+  ];
+}
+
+/** Many programs read memory.max. On version 2 that is one read-only mount of the sandbox's own cgroup; version 1 would take nine. */
+function cgroupMount(host: HostAbilities): OciMount[] {
+  if (host.cgroupVersion === 1) return [];
+  const options = ['ro', 'nosuid', 'noexec', 'nodev', 'relatime'];
+  return [{ destination: '/sys/fs/cgroup', type: 'cgroup', source: 'cgroup', options }];
+}

@@ -1,0 +1,5 @@
+import { crun } from './crun.ts';
+import { runtimeSuite } from './runtime.suite.ts';
+import { realWorld } from './test/real-world.ts';
+
+runtimeSuite('crun', () => realWorld(crun));

@@ -1,0 +1,34 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { treeOf } from '../cgroup/cgroup-layout.ts';
+import type { CgroupLayout } from '../cgroup/cgroup-layout.ts';
+import { allowedCpus } from './cpu-set.ts';
+import { readRlimitCeilings } from './rlimits.ts';
+import type { RlimitCeilings } from './rlimits.ts';
+
+/** What this host lets a runtime limit. Asking for more than that fails a start. */
+export interface HostAbilities {
+  readonly cgroupVersion: 1 | 2;
+  readonly limitsCpu: boolean;
+  readonly limitsMemory: boolean;
+  /** False where the kernel does not account for swap. */
+  readonly limitsSwap: boolean;
+  readonly limitsProcesses: boolean;
+  /** CPUs that a sandbox can be pinned to; empty where pinning is impossible. */
+  readonly cpus: readonly number[];
+  readonly rlimits: RlimitCeilings;
+}
+
+export function readHostAbilities(layout: CgroupLayout): HostAbilities {
+  const memory = treeOf(layout, 'memory')?.mountpoint;
+  const has = (controller: string) => treeOf(layout, controller) !== undefined;
+  return {
+    cgroupVersion: layout.version,
+    limitsCpu: has('cpu'),
+    limitsMemory: memory !== undefined,
+    // On version 2 the file is absent in the root cgroup, and runtimes pass over a kernel without swap by themselves.
+    limitsSwap: layout.version === 2 || existsSync(`${memory}/memory.memsw.limit_in_bytes`),
+    limitsProcesses: has('pids'),
+    cpus: has('cpuset') ? allowedCpus(readFileSync('/proc/self/status', 'latin1')) : [],
+    rlimits: readRlimitCeilings(),
+  };
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, suite, test } from 'node:test';
+import { crun } from './crun.ts';
+import { runc } from './runc.ts';
+import { readRlimitCeilings } from './rlimits.ts';
+import { runsc } from './runsc.ts';
+import { startedGuest } from './test/started-guest.ts';
+import type { StartedGuest } from './test/started-guest.ts';
+import { waitUntil } from './test/wait-until.ts';
+
+const TMPFS = { source: null, readonly: false, noexec: true, nosuid: true, nodev: true };
+
+for (const createRuntime of [runc, crun, runsc]) {
+  const sharesHostKernel = createRuntime !== runsc;
+
+  suite(`limits by ${createRuntime.name}`, { timeout: 60_000 }, () => {
+    let guest: StartedGuest;
+    let data: string;
+    before(async () => {
+      data = await mkdtemp(join(tmpdir(), 'svc-runtime-data-'));
+      await chmod(data, 0o777);
+      guest = await startedGuest(createRuntime, {
+        vcpus: 1,
+        memoryMib: 96,
+        maxProcesses: 40,
+        rlimits: [
+          { resource: 'nofile', soft: 100, hard: 200 },
+          { resource: 'core', soft: 0, hard: 0 },
+          { resource: 'memlock', soft: 2 ** 40, hard: 2 ** 40 },
+        ],
+        mounts: [
+          { ...TMPFS, destination: '/scratch', sizeMib: 2 },
+          { ...TMPFS, destination: '/data', source: data, sizeMib: null, readonly: true },
+        ],
+      });
+    });
+    after(async () => {
+      await guest.close();
+      await rm(data, { recursive: true });
+    });
+    const run = (script: string) => guest.control.run(script);
+
+    test('nproc shows the vcpus, and the CPU quota is theirs', async () => {
+      assert.ok(availableParallelism() > 1, 'this test needs a host with more CPUs than the sandbox');
+      assert.equal((await run('nproc')).output, '1\n');
+      const before = guest.cgroups.usage(guest.spec.handle)?.cpuMicroseconds ?? 0;
+      const startedAt = performance.now();
+      await run(
+        'for i in 1 2 3; do (end=$(($(date +%s) + 2)); while [ $(date +%s) -lt $end ]; do :; done) & done; wait',
+      );
+      const used = (guest.cgroups.usage(guest.spec.handle)?.cpuMicroseconds ?? 0) - before;
+      assert.ok(used / 1000 < (performance.now() - startedAt) * 1.2, `${used} µs`);
+      assert.ok(used > 100_000, `${used} µs`);
+    });
+
+    test('the memory shown is the memory granted', async () => {
+      const { output } = await run('cat /proc/meminfo; cat /proc/cpuinfo');
+      if (sharesHostKernel) assert.equal(output, 'shown\nshown\n');
+      else assert.match(output, /^MemTotal:\s+98304 kB$/m);
+      assert.equal(
+        guest.cgroups.usage(guest.spec.handle)?.memoryLimitBytes,
+        (96 + (sharesHostKernel ? 0 : 64)) * 2 ** 20,
+      );
+    });
+
+    test('no more processes run than were granted', async () => {
+      const script =
+        'mkfifo /tmp/gate; for i in $(seq 1 60); do (read x < /tmp/gate) & echo $i > /tmp/count; done';
+      assert.match((await run(script)).output, /can't fork/);
+      assert.equal((await run('echo open > /tmp/gate')).code, 0);
+      await waitUntil('there is room for new processes', async () => (await run('ls | cat')).code === 0);
+      const count = Number((await run('cat /tmp/count')).output);
+      assert.ok(count > 30 && count <= 40, String(count));
+    });
+
+    test('rlimits hold; what this engine may not grant is lowered and reported', async () => {
+      const { output } = await run('ulimit -n; ulimit -H -n');
+      assert.equal(output, '100\n200\n');
+      const granted = guest.started.rlimits.find(({ resource }) => resource === 'memlock');
+      const ceiling = sharesHostKernel ? (readRlimitCeilings().get('memlock') ?? 2 ** 40) : 2 ** 40;
+      assert.deepEqual(granted, { resource: 'memlock', soft: ceiling, hard: ceiling });
+    });
+
+    test('a tmpfs has the size asked for and runs no programs', async () => {
+      const { output } = await run(
+        'dd if=/dev/zero of=/scratch/fill bs=1M count=3; wc -c < /scratch/fill; rm /scratch/fill',
+      );
+      assert.match(output, /No space left/);
+      assert.match(output, /^2097152$/m);
+      assert.notEqual(
+        (await run('cat /bin/busybox > /scratch/b; chmod 755 /scratch/b; /scratch/b true')).code,
+        0,
+      );
+      await run('rm -f /scratch/b');
+    });
+
+    test('a read-only mount cannot be written', async () => {
+      assert.match((await run('echo x > /data/file')).output, /Read-only/);
+    });
+
+    test('/dev/shm holds half of the memory', async () => {
+      assert.match((await run('df -k /dev/shm')).output, /\s49152\s/);
+    });
+
+    test('/tmp is on the disk of the sandbox, not in its memory', async () => {
+      const { output } = await run('stat -c %d / /tmp');
+      const [root, tmp] = output.trim().split('\n');
+      assert.equal(tmp, root);
+    });
+
+    // Last: on gVisor the whole sandbox dies of it.
+    test('a process beyond the memory limit is killed and counted as out of memory', async () => {
+      const { handle } = guest.spec;
+      assert.equal(guest.cgroups.oomKills(handle), 0);
+      const bomb = run('dd if=/dev/zero of=/dev/null bs=400M count=1');
+      if (sharesHostKernel) {
+        assert.equal((await bomb).reason, 'oom');
+        assert.equal(await guest.runtime.isAlive(handle), true);
+      } else {
+        bomb.catch(() => undefined);
+        await waitUntil('the sandbox has died', async () => !(await guest.runtime.isAlive(handle)));
+      }
+      assert.ok(guest.cgroups.oomKills(handle) > 0);
+    });
+  });
+}

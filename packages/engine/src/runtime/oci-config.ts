@@ -1,0 +1,92 @@
+import type { Rlimit } from '@svc/contract';
+import { CGROUP_PARENT } from '../cgroup/cgroups.ts';
+import { GUEST_CAPABILITIES } from './capabilities.ts';
+import type { RuntimeSpec } from './runtime.ts';
+
+/** The part of a sandbox's OCI configuration that depends on which kernel serves it. */
+export interface KernelParts {
+  readonly mounts: readonly OciMount[];
+  readonly namespaces: readonly OciNamespace[];
+  readonly resources: OciResources;
+  readonly rlimits: readonly Rlimit[];
+  readonly maskedPaths: readonly string[];
+  readonly readonlyPaths: readonly string[];
+}
+
+/** Fields are those of https://github.com/opencontainers/runtime-spec/blob/v1.0.2/config-linux.md */
+export interface OciMount {
+  readonly destination: string;
+  readonly type: string;
+  readonly source: string;
+  readonly options: readonly string[];
+}
+
+export interface OciNamespace {
+  readonly type: string;
+  readonly path?: string;
+}
+
+export interface OciResources {
+  readonly devices: readonly { readonly allow: boolean; readonly access: string }[];
+  readonly cpu: { readonly quota?: number; readonly period?: number; readonly cpus?: string };
+  readonly memory: { readonly limit?: number; readonly swap?: number };
+  readonly pids?: { readonly limit: number };
+}
+
+export interface GuestConfig {
+  /** The text of config.json. */
+  readonly json: string;
+  /** As granted in it. */
+  readonly rlimits: readonly Rlimit[];
+}
+
+/** Where the guest folder is shown. */
+export const GUEST_FOLDER = '/.svc';
+
+/** PID 1 is svc-init, root of its own user namespace, with nothing beyond the documented capabilities. */
+export function ociConfig(spec: RuntimeSpec, parts: KernelParts): GuestConfig {
+  const ids = [{ containerID: 0, hostID: spec.slot.idBase, size: 65_536 }];
+  const config = {
+    ociVersion: '1.0.2',
+    process: {
+      terminal: false,
+      user: { uid: 0, gid: 0 },
+      cwd: '/',
+      args: [`${GUEST_FOLDER}/init`],
+      env: [
+        `SVC_SOCKET=${GUEST_FOLDER}/engine.sock`,
+        `SVC_TOKEN=${spec.initToken}`,
+        `SVC_PROFILE=${spec.profile}`,
+      ],
+      // SAFETY: no ambient and no inheritable set, so a program run by another user starts with none.
+      capabilities: {
+        bounding: GUEST_CAPABILITIES,
+        effective: GUEST_CAPABILITIES,
+        permitted: GUEST_CAPABILITIES,
+      },
+      noNewPrivileges: true,
+      rlimits: parts.rlimits.map(ociRlimit),
+      oomScoreAdj: OOM_SCORE_ADJUSTMENT,
+    },
+    root: { path: spec.rootfs, readonly: false },
+    hostname: spec.hostname,
+    mounts: parts.mounts,
+    linux: {
+      cgroupsPath: `/${CGROUP_PARENT}/${spec.handle}`,
+      uidMappings: ids,
+      gidMappings: ids,
+      namespaces: parts.namespaces,
+      resources: parts.resources,
+      maskedPaths: parts.maskedPaths,
+      readonlyPaths: parts.readonlyPaths,
+    },
+  };
+  return { json: JSON.stringify(config), rlimits: parts.rlimits };
+}
+
+/** When the host itself runs out of memory, sandboxes go before the engine and the server. */
+const OOM_SCORE_ADJUSTMENT = 300;
+
+function ociRlimit({ resource, soft, hard }: Rlimit): object {
+  return { type: `RLIMIT_${resource.toUpperCase()}`, soft, hard };
+}

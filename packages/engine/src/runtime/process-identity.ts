@@ -1,0 +1,46 @@
+import { readFileSync } from 'node:fs';
+import { readKernelFile } from '../cgroup/kernel-file.ts';
+
+/** Names one process of this host for good: ids are used again, and start times begin anew with each boot. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  readonly startTicks: string;
+  readonly bootId: string;
+}
+
+/** Undefined when there is no such process, or only its corpse. */
+export function identifyProcess(pid: number): ProcessIdentity | undefined {
+  const startTicks = startTicksOf(pid);
+  return startTicks === undefined ? undefined : { pid, startTicks, bootId: bootId() };
+}
+
+export function isRunning(identity: ProcessIdentity): boolean {
+  return startTicksOf(identity.pid) === identity.startTicks && identity.bootId === bootId();
+}
+
+export function writtenIdentity(identity: ProcessIdentity): string {
+  return `${identity.pid} ${identity.startTicks} ${identity.bootId}\n`;
+}
+
+/** Undefined when the text is cut short, as a crash can leave it. */
+export function parseIdentity(text: string): ProcessIdentity | undefined {
+  const match = /^(\d+) (\d+) ([0-9a-f-]{36})\n$/.exec(text);
+  if (match?.[1] === undefined || match[2] === undefined || match[3] === undefined) return undefined;
+  return { pid: Number(match[1]), startTicks: match[2], bootId: match[3] };
+}
+
+function startTicksOf(pid: number): string | undefined {
+  const stat = readKernelFile(`/proc/${pid}/stat`);
+  if (stat === undefined) return undefined;
+  // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const isDead = fields[0] === 'Z' || fields[0] === 'X';
+  return isDead ? undefined : fields[19];
+}
+
+let knownBootId: string | undefined;
+
+function bootId(): string {
+  knownBootId ??= readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim();
+  return knownBootId;
+}

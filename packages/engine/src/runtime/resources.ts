@@ -1,0 +1,29 @@
+import { pinnedCpus } from './cpu-set.ts';
+import type { HostAbilities } from './host-abilities.ts';
+import type { OciResources } from './oci-config.ts';
+import type { RuntimeSpec } from './runtime.ts';
+
+/** The limits that every runtime sets through cgroups, as far as this host has the controllers. */
+export function guestResources(
+  spec: RuntimeSpec,
+  host: HostAbilities,
+  placed: { readonly firstCpu: number; readonly memoryMib: number },
+): OciResources {
+  const memoryBytes = placed.memoryMib * 1024 * 1024;
+  const cpus = pinnedCpus(host.cpus, spec.vcpus, placed.firstCpu);
+  return {
+    // Runtimes allow null, zero, full, random, urandom, tty and terminals by themselves.
+    devices: [{ allow: false, access: 'rwm' }],
+    cpu: {
+      ...(host.limitsCpu ? { quota: spec.vcpus * CPU_PERIOD_US, period: CPU_PERIOD_US } : {}),
+      ...(cpus === null ? {} : { cpus }),
+    },
+    memory: {
+      ...(host.limitsMemory ? { limit: memoryBytes } : {}),
+      // Memory and swap together stay at the limit: no swap.
+      ...(host.limitsMemory && host.limitsSwap ? { swap: memoryBytes } : {}),
+    },
+  };
+}
+
+const CPU_PERIOD_US = 100_000;

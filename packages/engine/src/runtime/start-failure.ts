@@ -1,0 +1,66 @@
+import { PlatformError } from '@svc/contract';
+import { hasErrorCode } from '../cgroup/error-code.ts';
+import type { RuntimeSpec } from './runtime.ts';
+
+/** What is known about a start that did not succeed. */
+export interface StartEvidence {
+  /** Null when the program could not be executed at all. */
+  readonly exitCode: number | null;
+  /** The runtime's log, JSON lines. */
+  readonly log: string;
+  readonly cause?: unknown;
+}
+
+/** The error for a failed start: it names the cause and keeps host paths to itself. */
+export function startFailure(runtime: string, spec: RuntimeSpec, evidence: StartEvidence): PlatformError {
+  const told = lastComplaint(evidence.log);
+  const reason = withoutHostPaths(told ?? unexplained(runtime, evidence), spec);
+  return new PlatformError('start_failed', `${runtime} could not start the sandbox: ${reason}`, {
+    details: { runtime, reason, exitCode: evidence.exitCode },
+    cause: evidence.cause ?? new Error(told ?? evidence.log),
+  });
+}
+
+function unexplained(runtime: string, { exitCode, cause }: StartEvidence): string {
+  // 127 comes from the shell that prepares the way for some runtimes.
+  if (exitCode === 127 || hasErrorCode(cause, 'ENOENT'))
+    return `the program is not installed; install ${runtime}`;
+  if (exitCode === null) return 'the program cannot be executed';
+  if (exitCode === 0) return 'PID 1 ended at once';
+  return `it ended with exit code ${exitCode} and left no message`;
+}
+
+/** The message of the last error in a log of JSON lines. */
+export function lastComplaint(log: string): string | undefined {
+  return log
+    .split('\n')
+    .map(complaintIn)
+    .findLast((message) => message !== undefined);
+}
+
+function complaintIn(line: string): string | undefined {
+  let entry: unknown;
+  try {
+    entry = JSON.parse(line);
+  } catch {
+    // A line cut short by a crash says nothing we could rely on.
+    return undefined;
+  }
+  if (typeof entry !== 'object' || entry === null) return undefined;
+  const { level, msg } = entry as { level?: unknown; msg?: unknown };
+  return (level === 'error' || level === 'fatal') && typeof msg === 'string' ? msg : undefined;
+}
+
+function withoutHostPaths(text: string, spec: RuntimeSpec): string {
+  const known: readonly (readonly [string, string])[] = [
+    [spec.rootfs, '(root)'],
+    [spec.guestFolder, '(guest folder)'],
+    [spec.slot.userNamespace, '(user namespace)'],
+    [spec.slot.networkNamespace, '(network namespace)'],
+    ...spec.mounts.map((mount) => [mount.source ?? '', `(source of ${mount.destination})`] as const),
+  ];
+  return known
+    .filter(([path]) => path !== '')
+    .toSorted(([a], [b]) => b.length - a.length)
+    .reduce((shown, [path, name]) => shown.replaceAll(path, name), text);
+}

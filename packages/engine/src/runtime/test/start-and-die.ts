@@ -1,0 +1,17 @@
+import { Cgroups } from '../../cgroup/cgroups.ts';
+import { SvcHostCalls } from '../../host/svc-host-calls.ts';
+import { crun } from '../crun.ts';
+import { runc } from '../runc.ts';
+import { runsc } from '../runsc.ts';
+import type { RuntimeSpec } from '../runtime.ts';
+
+/** Stands for an engine that is killed while it starts a sandbox: node start-and-die.ts RUNTIME FOLDER SPEC AFTER_MS */
+const [name = '', folder = '', spec = '', afterMs = ''] = process.argv.slice(2);
+const createRuntime = [runc, crun, runsc].find((candidate) => candidate.name === name) ?? runc;
+const hostCalls = new SvcHostCalls({ processes: 1 });
+const probe = { hostCalls, initProgram: '', folder, idBase: 0 };
+const runtime = createRuntime({ folder, cgroups: new Cgroups(), probe });
+// SAFETY of the type: the test wrote it.
+const started = runtime.start(JSON.parse(spec) as RuntimeSpec, AbortSignal.timeout(30_000));
+setTimeout(() => process.kill(process.pid, 'SIGKILL'), Number(afterMs));
+await started;

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { crun } from './crun.ts';
+import { runc } from './runc.ts';
+import { runsc } from './runsc.ts';
+import { realWorld } from './test/real-world.ts';
+
+const START_AND_DIE = fileURLToPath(new URL('./test/start-and-die.ts', import.meta.url));
+
+for (const createRuntime of [runc, crun, runsc]) {
+  const { name } = createRuntime;
+  const moments = createRuntime === runsc ? [0, 20, 60, 120] : [0, 3, 6, 10, 15];
+
+  test(`a start by ${name} that an engine left behind when it was killed is removed by the next one`, async (t) => {
+    const world = await realWorld(createRuntime);
+    t.after(() => world.close());
+    for (const afterMs of moments) {
+      const spec = await world.spec();
+      const later = world.open();
+      world.defer(() => later.remove(spec.handle));
+      const args = [START_AND_DIE, name, world.folder, JSON.stringify(spec), String(afterMs)];
+      const engine = spawn(process.execPath, args, { stdio: 'ignore' });
+      const [, signal] = (await once(engine, 'exit')) as [number | null, string | null];
+      assert.equal(signal, 'SIGKILL');
+      assert.deepEqual(await later.list(), [spec.handle]);
+      await later.remove(spec.handle);
+      assert.deepEqual(await later.list(), []);
+      assert.deepEqual(await world.leftovers(spec), [], `killed after ${afterMs} ms`);
+    }
+  });
+}

@@ -1,0 +1,143 @@
+#include "calls.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "bind.h"
+#include "copy.h"
+#include "image.h"
+#include "namespaces.h"
+#include "overlay.h"
+#include "unmount.h"
+
+/* Host ids below this belong to the host's own users. */
+enum { LOWEST_ID_BASE = 65536 };
+static const uint32_t HIGHEST_ID_BASE = UINT32_MAX - IDS_PER_SANDBOX;
+
+static int parse_id_base(const char *text, uint32_t *id_base, struct failure *failure) {
+  return parse_number(text, LOWEST_ID_BASE, HIGHEST_ID_BASE, id_base, failure);
+}
+
+/* userPath networkPath idBase [hostInterface address gateway mtu] */
+static int call_create_namespaces(const struct request *request, struct answer *answer, struct failure *failure) {
+  (void)answer;
+  const char *const *arguments = request->arguments;
+  uint32_t id_base;
+  struct link_plan link;
+  bool has_link = request->argument_count == 7;
+  if (!has_link && request->argument_count != 3) return fail_with(failure, EINVAL, "a link has four parts");
+  if (check_path(arguments[0], failure) < 0 || check_path(arguments[1], failure) < 0) return -1;
+  if (parse_id_base(arguments[2], &id_base, failure) < 0) return -1;
+  if (has_link && parse_link_plan(arguments + 3, &link, failure) < 0) return -1;
+  return create_namespaces(arguments[0], arguments[1], id_base, has_link ? &link : NULL, failure);
+}
+
+/* userPath networkPath */
+static int call_remove_namespaces(const struct request *request, struct answer *answer, struct failure *failure) {
+  (void)answer;
+  if (check_path(request->arguments[0], failure) < 0 || check_path(request->arguments[1], failure) < 0) return -1;
+  int network = remove_pin(request->arguments[1], failure);
+  int user = remove_pin(request->arguments[0], failure);
+  return network == 0 && user == 0 ? 0 : -1;
+}
+
+/* name */
+static int call_delete_link(const struct request *request, struct answer *answer, struct failure *failure) {
+  (void)answer;
+  if (check_interface_name(request->arguments[0], failure) < 0) return -1;
+  return delete_link(request->arguments[0], failure);
+}
+
+/* target upper work userPath idBase layer… */
+static int call_mount_overlay(const struct request *request, struct answer *answer, struct failure *failure) {
+  (void)answer;
+  const char *const *arguments = request->arguments;
+  struct overlay_plan plan = {
+      .target = arguments[0],
+      .upper = arguments[1],
+      .work = arguments[2],
+      .user_path = arguments[3],
+      .layer_count = request->argument_count - 5,
+      .layers = arguments + 5,
+  };
+  for (size_t index = 0; index < request->argument_count; index++) {
+    if (index != 4 && check_path(arguments[index], failure) < 0) return -1;
+  }
+  if (parse_id_base(arguments[4], &plan.id_base, failure) < 0) return -1;
+  return mount_overlay(&plan, failure);
+}
+
+/* image target fstype readonly volatile */
+static int call_mount_image(const struct request *request, struct answer *answer, struct failure *failure) {
+  (void)answer;
+  const char *const *arguments = request->arguments;
+  struct image_plan plan = {.image = arguments[0], .target = arguments[1], .fstype = arguments[2]};
+  if (check_path(plan.image, failure) < 0 || check_path(plan.target, failure) < 0) return -1;
+  if (parse_flag(arguments[3], &plan.readonly, failure) < 0) return -1;
+  if (parse_flag(arguments[4], &plan.is_volatile, failure) < 0) return -1;
+  return mount_image(&plan, failure);
+}
+
+static int parse_owner(const char *const owner[2], struct bind_plan *plan, struct failure *failure) {
+  plan->has_owner = true;
+  if (parse_number(owner[0], 0, IDS_PER_SANDBOX - 1, &plan->owner_uid, failure) < 0) return -1;
+  return parse_number(owner[1], 0, IDS_PER_SANDBOX - 1, &plan->owner_gid, failure);
+}
+
+/* root path target readonly [userPath idBase [uid gid]] */
+static int call_bind(const struct request *request, struct answer *answer, struct failure *failure) {
+  const char *const *arguments = request->arguments;
+  size_t count = request->argument_count;
+  struct bind_plan plan = {.root = arguments[0], .path = arguments[1], .target = arguments[2]};
+  if (count % 2 != 0) return fail_with(failure, EINVAL, "a mapping has two parts, an owner too");
+  if (check_path(plan.root, failure) < 0 || check_path(plan.target, failure) < 0) return -1;
+  if (parse_flag(arguments[3], &plan.readonly, failure) < 0) return -1;
+  if (count >= 6) {
+    plan.user_path = arguments[4];
+    if (check_path(plan.user_path, failure) < 0 || parse_id_base(arguments[5], &plan.id_base, failure) < 0) return -1;
+  }
+  if (count == 8 && parse_owner(arguments + 6, &plan, failure) < 0) return -1;
+  return bind_inside(&plan, &answer->text, failure);
+}
+
+/* target */
+static int call_unmount(const struct request *request, struct answer *answer, struct failure *failure) {
+  (void)answer;
+  if (check_path(request->arguments[0], failure) < 0) return -1;
+  return unmount_all(request->arguments[0], failure);
+}
+
+/* from to */
+static int call_copy_sparse(const struct request *request, struct answer *answer, struct failure *failure) {
+  (void)answer;
+  if (check_path(request->arguments[0], failure) < 0 || check_path(request->arguments[1], failure) < 0) return -1;
+  return copy_sparse(request->arguments[0], request->arguments[1], failure);
+}
+
+static const struct {
+  const char *name;
+  size_t least_arguments;
+  size_t most_arguments;
+  int (*run)(const struct request *, struct answer *, struct failure *);
+} CALLS[] = {
+    {"createNamespaces", 3, 7, call_create_namespaces},
+    {"removeNamespaces", 2, 2, call_remove_namespaces},
+    {"deleteLink", 1, 1, call_delete_link},
+    {"mountOverlay", 6, 5 + MAX_LAYERS, call_mount_overlay},
+    {"mountImage", 5, 5, call_mount_image},
+    {"bind", 4, 8, call_bind},
+    {"unmount", 1, 1, call_unmount},
+    {"copySparse", 2, 2, call_copy_sparse},
+};
+
+int run_call(const struct request *request, struct answer *answer, struct failure *failure) {
+  for (size_t index = 0; index < sizeof CALLS / sizeof *CALLS; index++) {
+    if (strcmp(CALLS[index].name, request->call) != 0) continue;
+    size_t count = request->argument_count;
+    if (count < CALLS[index].least_arguments || count > CALLS[index].most_arguments) {
+      return fail_with(failure, EINVAL, "wrong number of arguments");
+    }
+    return CALLS[index].run(request, answer, failure);
+  }
+  return fail_with(failure, ENOSYS, "there is no such call");
+}

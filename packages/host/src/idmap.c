@@ -1,0 +1,46 @@
+#define _GNU_SOURCE
+#include "idmap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "resident.h"
+
+int clone_mount(int at, const char *path, struct failure *failure) {
+  unsigned flags = OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW;
+  if (path[0] == '\0') flags |= AT_EMPTY_PATH;
+  int mount = (int)syscall(SYS_open_tree, at, path, flags);
+  return mount < 0 ? fail(failure, "copy a mount") : mount;
+}
+
+int map_ids(int mount, int user_namespace, struct failure *failure) {
+  struct mount_attr change = {.attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)user_namespace};
+  if (syscall(SYS_mount_setattr, mount, "", AT_EMPTY_PATH, &change, sizeof change) == 0) return 0;
+  return fail(failure, "map the ids of a mount");
+}
+
+int restrict_mount(int mount, uint64_t attributes, struct failure *failure) {
+  struct mount_attr change = {.attr_set = attributes};
+  if (syscall(SYS_mount_setattr, mount, "", AT_EMPTY_PATH, &change, sizeof change) == 0) return 0;
+  return fail(failure, "restrict a mount");
+}
+
+int attach_mount(int mount, const char *target, struct failure *failure) {
+  if (syscall(SYS_move_mount, mount, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) == 0) return 0;
+  return fail(failure, "attach the mount");
+}
+
+int open_single_owner_namespace(const struct single_owner *owner, struct failure *failure) {
+  struct resident resident = {0};
+  if (start_resident(&resident, CLONE_NEWUSER, wait_inside, NULL, failure) < 0) return -1;
+  struct id_range users = {owner->inside_uid, owner->outside_uid, 1};
+  struct id_range groups = {owner->inside_gid, owner->outside_gid, 1};
+  int namespace = -1;
+  if (write_maps(&resident, &users, &groups, failure) == 0) namespace = open_namespace(&resident, "user", failure);
+  end_resident(&resident);
+  return namespace;
+}

@@ -1,0 +1,30 @@
+#ifndef SVC_IDMAP_H
+#define SVC_IDMAP_H
+
+#include <stdint.h>
+
+#include "failure.h"
+
+/*
+ * A detached copy of the mount at directory descriptor `at` + `path` (`""` for the descriptor itself): not in the mount
+ * tree, private to this process, gone when the descriptor is closed unless it is attached somewhere.
+ */
+int clone_mount(int at, const char *path, struct failure *failure);
+
+/* Shows the files of a detached copy through the id mapping of a user namespace. */
+int map_ids(int mount, int user_namespace, struct failure *failure);
+
+/* Sets MOUNT_ATTR_* on a detached copy. */
+int restrict_mount(int mount, uint64_t attributes, struct failure *failure);
+
+/* Puts a detached copy into the mount tree. The last component of `target` is never followed. */
+int attach_mount(int mount, const char *target, struct failure *failure);
+
+/* A user namespace with one user and one group: what `inside` owns on disk appears as owned by `outside`. */
+struct single_owner {
+  uint32_t inside_uid, inside_gid;
+  uint32_t outside_uid, outside_gid;
+};
+int open_single_owner_namespace(const struct single_owner *owner, struct failure *failure);
+
+#endif

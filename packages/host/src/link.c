@@ -1,0 +1,154 @@
+#define _GNU_SOURCE
+#include "link.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/if_link.h>
+#include <linux/veth.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "netlink.h"
+#include "request.h"
+
+static const char GUEST_INTERFACE[] = "eth0";
+
+int check_interface_name(const char *name, struct failure *failure) {
+  static const char allowed[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+  size_t length = strspn(name, allowed);
+  if (length == 0 || length >= IFNAMSIZ || name[length] != '\0') {
+    return fail_with(failure, EINVAL, "an interface name is not 1 to 15 of a-z, 0-9, -");
+  }
+  return 0;
+}
+
+int parse_link_plan(const char *const arguments[4], struct link_plan *plan, struct failure *failure) {
+  plan->host_interface = arguments[0];
+  if (check_interface_name(arguments[0], failure) < 0) return -1;
+  if (inet_pton(AF_INET, arguments[1], &plan->address) != 1) return fail_with(failure, EINVAL, "address is not IPv4");
+  if (inet_pton(AF_INET, arguments[2], &plan->gateway) != 1) return fail_with(failure, EINVAL, "gateway is not IPv4");
+  return parse_number(arguments[3], 576, 65535, &plan->mtu, failure);
+}
+
+int create_link(const struct link_plan *plan, pid_t peer, struct failure *failure) {
+  struct netlink_batch batch;
+  netlink_begin(&batch);
+  struct ifinfomsg *host = netlink_message(&batch, RTM_NEWLINK, NLM_F_CREATE | NLM_F_EXCL, sizeof *host);
+  host->ifi_family = AF_UNSPEC;
+  netlink_text(&batch, IFLA_IFNAME, plan->host_interface);
+  netlink_number(&batch, IFLA_MTU, plan->mtu);
+  struct rtattr *info = netlink_nest(&batch, IFLA_LINKINFO, 0);
+  netlink_text(&batch, IFLA_INFO_KIND, "veth");
+  struct rtattr *data = netlink_nest(&batch, IFLA_INFO_DATA, 0);
+  struct rtattr *end = netlink_nest(&batch, VETH_INFO_PEER, sizeof(struct ifinfomsg));
+  netlink_text(&batch, IFLA_IFNAME, GUEST_INTERFACE);
+  netlink_number(&batch, IFLA_MTU, plan->mtu);
+  netlink_number(&batch, IFLA_NET_NS_PID, (uint32_t)peer);
+  netlink_nest_end(&batch, end);
+  netlink_nest_end(&batch, data);
+  netlink_nest_end(&batch, info);
+
+  int socket = netlink_open(failure);
+  if (socket < 0) return -1;
+  int outcome = netlink_send(socket, &batch, "make the veth pair", failure);
+  close(socket);
+  return outcome;
+}
+
+/* Done while the link is down, so that it never gets a link-local address. A kernel without IPv6 has nothing to turn off. */
+static int disable_ipv6(const char *interface, struct failure *failure) {
+  char path[96];
+  snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/disable_ipv6", interface);
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return errno == ENOENT ? 0 : fail(failure, "turn off IPv6");
+  int outcome = write(fd, "1", 1) == 1 ? 0 : fail(failure, "turn off IPv6");
+  close(fd);
+  return outcome;
+}
+
+static void add_up(struct netlink_batch *batch, int index) {
+  struct ifinfomsg *link = netlink_message(batch, RTM_NEWLINK, 0, sizeof *link);
+  link->ifi_family = AF_UNSPEC;
+  link->ifi_index = index;
+  link->ifi_flags = IFF_UP;
+  link->ifi_change = IFF_UP;
+}
+
+static void add_address(struct netlink_batch *batch, int index, struct in_addr address, uint8_t scope) {
+  struct ifaddrmsg *message = netlink_message(batch, RTM_NEWADDR, NLM_F_CREATE | NLM_F_EXCL, sizeof *message);
+  message->ifa_family = AF_INET;
+  message->ifa_prefixlen = 32;
+  message->ifa_scope = scope;
+  message->ifa_index = (uint32_t)index;
+  netlink_attribute(batch, IFA_LOCAL, &address, sizeof address);
+  netlink_attribute(batch, IFA_ADDRESS, &address, sizeof address);
+}
+
+/* With `to` a link-scope route to that one address, without it the default route through `via`. */
+static void add_route(struct netlink_batch *batch, int index, const struct in_addr *to, const struct in_addr *via) {
+  struct rtmsg *route = netlink_message(batch, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, sizeof *route);
+  route->rtm_family = AF_INET;
+  route->rtm_table = RT_TABLE_MAIN;
+  route->rtm_protocol = RTPROT_STATIC;
+  route->rtm_type = RTN_UNICAST;
+  route->rtm_scope = to != NULL ? RT_SCOPE_LINK : RT_SCOPE_UNIVERSE;
+  if (to != NULL) {
+    route->rtm_dst_len = 32;
+    netlink_attribute(batch, RTA_DST, to, sizeof *to);
+  }
+  if (via != NULL) netlink_attribute(batch, RTA_GATEWAY, via, sizeof *via);
+  netlink_number(batch, RTA_OIF, (uint32_t)index);
+}
+
+static int send_batch(const struct netlink_batch *batch, const char *step, struct failure *failure) {
+  int socket = netlink_open(failure);
+  if (socket < 0) return -1;
+  int outcome = netlink_send(socket, batch, step, failure);
+  close(socket);
+  return outcome;
+}
+
+int configure_host_end(const struct link_plan *plan, struct failure *failure) {
+  if (disable_ipv6(plan->host_interface, failure) < 0) return -1;
+  int index = (int)if_nametoindex(plan->host_interface);
+  if (index == 0) return fail(failure, "find the host end of the link");
+  struct netlink_batch batch;
+  netlink_begin(&batch);
+  /* Every host end carries the gateway's address, or nobody would answer the guest's ARP request for it. */
+  add_address(&batch, index, plan->gateway, RT_SCOPE_LINK);
+  add_up(&batch, index);
+  add_route(&batch, index, &plan->address, NULL);
+  return send_batch(&batch, "configure the host end of the link", failure);
+}
+
+int configure_guest_end(const struct link_plan *plan, struct failure *failure) {
+  struct netlink_batch batch;
+  netlink_begin(&batch);
+  int loopback = (int)if_nametoindex("lo");
+  if (loopback == 0) return fail(failure, "find the loopback interface");
+  add_up(&batch, loopback);
+  if (plan != NULL) {
+    if (disable_ipv6(GUEST_INTERFACE, failure) < 0) return -1;
+    int index = (int)if_nametoindex(GUEST_INTERFACE);
+    if (index == 0) return fail(failure, "find the guest end of the link");
+    add_address(&batch, index, plan->address, RT_SCOPE_UNIVERSE);
+    add_up(&batch, index);
+    add_route(&batch, index, &plan->gateway, NULL);
+    add_route(&batch, index, NULL, &plan->gateway);
+  }
+  return send_batch(&batch, "configure the guest end of the link", failure);
+}
+
+int delete_link(const char *name, struct failure *failure) {
+  struct netlink_batch batch;
+  netlink_begin(&batch);
+  struct ifinfomsg *link = netlink_message(&batch, RTM_DELLINK, 0, sizeof *link);
+  link->ifi_family = AF_UNSPEC;
+  netlink_text(&batch, IFLA_IFNAME, name);
+  struct failure attempt = {0};
+  if (send_batch(&batch, "delete the link", &attempt) == 0 || attempt.error == ENODEV) return 0;
+  return fail_with(failure, attempt.error, "delete the link");
+}

@@ -1,0 +1,70 @@
+/*
+ * svc-host: carries out kernel calls that the engine cannot make itself. One request per line on stdin, one answer per
+ * line on stdout; see README.md. Ends when stdin does.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "calls.h"
+#include "lines.h"
+#include "overlay.h"
+#include "slow-call.h"
+
+/* No client uses this id: it answers what had no readable id of its own. */
+static const char NO_ID[] = "0";
+
+static int answer_request(char *line) {
+  static struct request request;
+  struct failure failure = {0};
+  struct answer answer = {0};
+  if (parse_request(line, &request, &failure) == 0) {
+    if (start_slow_call(&request)) return 0;
+    run_call(&request, &answer, &failure);
+  }
+  return write_answer(request.id == NULL ? NO_ID : request.id, &answer, &failure);
+}
+
+static int refuse_long_line(void) {
+  struct failure failure = {0};
+  struct answer answer = {0};
+  fail_with(&failure, E2BIG, "the request line is too long");
+  return write_answer(NO_ID, &answer, &failure);
+}
+
+static int serve(void) {
+  static struct line_reader reader;
+  for (;;) {
+    char *line = NULL;
+    switch (read_line(&reader, STDIN_FILENO, &line)) {
+      case LINE_READ:
+        if (answer_request(line) < 0) return 1;
+        break;
+      case LINE_TOO_LONG:
+        if (refuse_long_line() < 0) return 1;
+        break;
+      case LINE_END:
+        /* Slow calls that still run are finished and answered; the process ends with the last of them. */
+        pthread_exit(NULL);
+      case LINE_FAILED:
+        return 1;
+    }
+  }
+}
+
+int main(int count, char **arguments) {
+  if (count == 2 && strcmp(arguments[1], "--overlay-by-names") == 0) {
+    overlay_by_names_only = true;
+  } else if (count != 1) {
+    fputs("usage: svc-host [--overlay-by-names]\n", stderr);
+    return 2;
+  }
+  /* SAFETY: what this program makes is for root alone, whatever mask it was started with. */
+  umask(077);
+  signal(SIGPIPE, SIG_IGN);
+  return serve();
+}

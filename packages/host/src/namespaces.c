@@ -1,0 +1,91 @@
+#define _GNU_SOURCE
+#include "namespaces.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "resident.h"
+#include "unmount.h"
+
+/* Inside: waits for one byte (the link exists), configures its side, answers with a struct failure, waits for the end. */
+static void configure_inside(int channel, const void *context) {
+  struct failure failure = {0};
+  char go;
+  if (read(channel, &go, 1) != 1) return;
+  configure_guest_end(context, &failure);
+  if (write(channel, &failure, sizeof failure) == sizeof failure) wait_inside(channel, NULL);
+}
+
+static int read_answer(int channel, struct failure *answer, struct failure *failure) {
+  size_t length = 0;
+  while (length < sizeof *answer) {
+    ssize_t got = read(channel, (char *)answer + length, sizeof *answer - length);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(failure, "hear from the new namespace");
+    if (got == 0) return fail_with(failure, ECHILD, "hear from the new namespace");
+    length += (size_t)got;
+  }
+  return 0;
+}
+
+/* The guest's side is configured by the resident while this process configures the host's side. */
+static int wire_up(const struct resident *resident, const struct link_plan *link, struct failure *failure) {
+  if (write(resident->channel, "g", 1) != 1) return fail(failure, "tell the new namespace to go on");
+  if (link != NULL && configure_host_end(link, failure) < 0) return -1;
+  struct failure answer = {0};
+  if (read_answer(resident->channel, &answer, failure) < 0) return -1;
+  return answer.error == 0 ? 0 : fail_with(failure, answer.error, "%s", answer.step);
+}
+
+static int pin(const struct resident *resident, const char *kind, const char *path, struct failure *failure) {
+  char source[64];
+  snprintf(source, sizeof source, "/proc/%d/ns/%s", resident->pid, kind);
+  int fd = open(path, O_CREAT | O_EXCL | O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0) return fail(failure, "make the file that pins the %s namespace", kind);
+  close(fd);
+  if (mount(source, path, NULL, MS_BIND, NULL) == 0) return 0;
+  fail(failure, "pin the %s namespace", kind);
+  unlink(path);
+  return -1;
+}
+
+static int pin_both(const struct resident *resident, const char *user_path, const char *network_path,
+                    struct failure *failure) {
+  if (pin(resident, "user", user_path, failure) < 0) return -1;
+  if (pin(resident, "net", network_path, failure) == 0) return 0;
+  struct failure ignored = {0};
+  remove_pin(user_path, &ignored);
+  return -1;
+}
+
+static int link_and_pin(const struct resident *resident, const char *user_path, const char *network_path,
+                        const struct link_plan *link, struct failure *failure) {
+  if (link != NULL && create_link(link, resident->pid, failure) < 0) return -1;
+  if (wire_up(resident, link, failure) == 0 && pin_both(resident, user_path, network_path, failure) == 0) return 0;
+  /* The pair would go with the namespace, but only some time after this call; a repeat needs the name free now. */
+  struct failure ignored = {0};
+  if (link != NULL) delete_link(link->host_interface, &ignored);
+  return -1;
+}
+
+int create_namespaces(const char *user_path, const char *network_path, uint32_t id_base, const struct link_plan *link,
+                      struct failure *failure) {
+  struct resident resident = {0};
+  if (start_resident(&resident, CLONE_NEWUSER | CLONE_NEWNET, configure_inside, link, failure) < 0) return -1;
+  /* SAFETY: the range contains none of the host's own ids; the caller checked the lower bound. */
+  struct id_range ids = {0, id_base, IDS_PER_SANDBOX};
+  int outcome = write_maps(&resident, &ids, &ids, failure);
+  if (outcome == 0) outcome = link_and_pin(&resident, user_path, network_path, link, failure);
+  end_resident(&resident);
+  return outcome;
+}
+
+int remove_pin(const char *path, struct failure *failure) {
+  if (unmount_all(path, failure) < 0) return -1;
+  if (unlink(path) < 0 && errno != ENOENT) return fail(failure, "delete the pin");
+  return 0;
+}

@@ -1,0 +1,31 @@
+#define _GNU_SOURCE
+#include "privileges.h"
+
+#include <linux/capability.h>
+#include <sys/fsuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Leaving fsuid 0 takes the file-system capabilities out of the effective set; this puts them back. */
+static int raise_capabilities(void) {
+  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+  struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+  if (syscall(SYS_capget, &header, sets) < 0) return -1;
+  for (int index = 0; index < _LINUX_CAPABILITY_U32S_3; index++) sets[index].effective = sets[index].permitted;
+  return (int)syscall(SYS_capset, &header, sets);
+}
+
+int act_as(uint32_t id, struct failure *failure) {
+  /* SAFETY: setfsuid and setfsgid report nothing; a failure leaves root's ids, and the kernel then refuses to write. */
+  setfsgid(id);
+  setfsuid(id);
+  if (raise_capabilities() == 0) return 0;
+  fail(failure, "keep capabilities");
+  act_as_root();
+  return -1;
+}
+
+void act_as_root(void) {
+  setfsuid(0);
+  setfsgid(0);
+}

@@ -1,0 +1,15 @@
+#ifndef SVC_PRIVILEGES_H
+#define SVC_PRIVILEGES_H
+
+#include <stdint.h>
+
+#include "failure.h"
+
+/*
+ * Makes this process own what it creates as `id` while it keeps every capability. An overlay remembers who mounted it and makes
+ * its work files as that user: root of the host has no id in the guest's mapping, so such an overlay would be read-only.
+ */
+int act_as(uint32_t id, struct failure *failure);
+void act_as_root(void);
+
+#endif

@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const BINARY = fileURLToPath(new URL('../build/svc-host', import.meta.url));
+
+/** Feeds `input` to svc-host, ends its stdin and returns its answers. */
+async function converse(input: string | Uint8Array): Promise<readonly string[]> {
+  const child = spawn(BINARY, { stdio: ['pipe', 'pipe', 'inherit'], env: {} });
+  const closed = once(child, 'close');
+  child.stdin.end(input);
+  const answers = await text(child.stdout);
+  assert.deepEqual(await closed, [0, null]);
+  return answers.split('\n').slice(0, -1);
+}
+
+test('requests are answered one by one, in order, and the helper ends with its stdin', async () => {
+  const answers = await converse('1\tdeleteLink\tnowhere\n2\tdeleteLink\tno%77here\n3\tnonsense\n');
+  assert.deepEqual(answers, ['1\tok\t', '2\tok\t', '3\terr\tENOSYS\tthere is no such call']);
+});
+
+test('an unfinished last line is not carried out', async () => {
+  assert.deepEqual(await converse('1\tdeleteLink\tnowhere\n2\tdeleteLink\tnowhe'), ['1\tok\t']);
+});
+
+test('malformed lines are refused one by one and the next request is answered', async () => {
+  const malformed = {
+    '': '0\terr\tEINVAL',
+    unmount: '0\terr\tEINVAL',
+    'x1\tunmount\t/nowhere': '0\terr\tEINVAL',
+    '-1\tunmount\t/nowhere': '0\terr\tEINVAL',
+    '99999999999999999999\tunmount\t/nowhere': '0\terr\tEINVAL',
+    '5': '5\terr\tEINVAL',
+    '5\t': '5\terr\tENOSYS',
+    '5\tdeleteLink': '5\terr\tEINVAL',
+    '5\tcopySparse\t/x\t/a\t/b': '5\terr\tEINVAL',
+    '5\tcopySparse\t/x\t%': '5\terr\tEINVAL',
+    '5\tcopySparse\t/x\t/%4': '5\terr\tEINVAL',
+    '5\tcopySparse\t/x\t/%GG': '5\terr\tEINVAL',
+    '5\tcopySparse\t/x\t/a%00b': '5\terr\tEINVAL',
+    '5\tcopySparse\t/x\t\0': '5\terr\tEINVAL',
+    [`5\tcopySparse${'\t/a'.repeat(601)}`]: '5\terr\tE2BIG',
+    [`5\tcopySparse\t/${'a'.repeat(300_000)}`]: '0\terr\tE2BIG',
+  };
+  for (const [line, refusal] of Object.entries(malformed)) {
+    const [answer = '', after] = await converse(`${line}\n7\tdeleteLink\tnowhere\n`);
+    assert.ok(
+      answer.startsWith(`${refusal}\t`),
+      `${JSON.stringify(line.slice(0, 60))} was answered ${answer}`,
+    );
+    assert.equal(after, '7\tok\t');
+  }
+});
+
+test('arguments of its own that it does not know are refused', async () => {
+  const child = spawn(BINARY, ['--unknown'], { stdio: 'ignore' });
+  assert.deepEqual(await once(child, 'exit'), [2, null]);
+});
+
+test('an unmount is answered too, even when stdin has ended before it is done', async () => {
+  assert.deepEqual(await converse('1\tunmount\t/nowhere\n'), ['1\tok\t']);
+  assert.deepEqual(await converse('2\tunmount\trelative\n'), ['2\terr\tEINVAL\ta path is not absolute']);
+});
