@@ -1,5 +1,8 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { ChannelClient, type ExecRequest, type RunOptions, type SandboxSpec } from '@svc/contract';
 import { duplexTransport, type CreateSandbox, type Isolation, type SandboxView } from '@svc/engine/client';
+import { Cgroups } from '../../packages/engine/src/cgroup/cgroups.ts';
 import { BUSYBOX, type TestEngine } from './start-engine.ts';
 
 /** The classes that every promise is tested on. */
@@ -46,10 +49,42 @@ export class TestSandbox {
     );
   }
 
+  /** Puts a file into the sandbox. */
+  async put(path: string, content: Uint8Array, mode: number): Promise<void> {
+    const channel = await this.connect();
+    try {
+      await channel.files.writeFile(path, content);
+      await channel.files.setStat(path, { mode });
+    } finally {
+      channel.close();
+    }
+  }
+
+  /** What names it on the host: its cgroup, folders and record. */
+  get handle(): string {
+    const folder = join(this.engine.folder, 'sandboxes');
+    const handles = readdirSync(folder);
+    const found = handles.find((handle) => {
+      const record: { id: string | null } = JSON.parse(
+        readFileSync(join(folder, handle, 'record.json'), 'utf8'),
+      );
+      return record.id === this.id;
+    });
+    if (found === undefined) throw new Error(`there is no record of ${this.id}`);
+    return found;
+  }
+
+  /** Its processes as the host sees them. */
+  hostPids(): readonly number[] {
+    return cgroups.processIds(this.handle);
+  }
+
   async remove(): Promise<void> {
     await this.engine.client.removeSandbox(this.id);
   }
 }
+
+const cgroups = new Cgroups();
 
 export function specOf(more: Partial<SandboxSpec> = {}): SandboxSpec {
   return { image: { type: 'oci', reference: BUSYBOX }, ...more };

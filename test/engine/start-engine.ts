@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { createWriteStream, readFileSync } from 'node:fs';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -57,9 +57,7 @@ export class TestEngine {
   }
 
   async launch(): Promise<void> {
-    const args = ['-s', '--', process.execPath, DAEMON, '--path', this.folder, ...this.#args];
-    const child = spawn('tini', args, { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
-    child.stderr.pipe(createWriteStream(this.logFile, { flags: 'a' }));
+    const child = this.#spawn();
     this.#child = child;
     await waitUntil(
       async () => {
@@ -71,6 +69,20 @@ export class TestEngine {
       },
       { timeoutMs: START_TIMEOUT_MS, what: 'the engine answers' },
     );
+  }
+
+  /** A second engine on the same folder; returns its last words. */
+  async launchAnother(): Promise<string> {
+    const child = this.#spawn();
+    await new Promise((resolve) => child.once('exit', resolve));
+    return this.#lastLog();
+  }
+
+  #spawn(): ChildProcess {
+    const args = ['-s', '--', process.execPath, DAEMON, '--path', this.folder, ...this.#args];
+    const child = spawn('tini', args, { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+    child.stderr.pipe(createWriteStream(this.logFile, { flags: 'a' }));
+    return child;
   }
 
   async importBusybox(): Promise<void> {
@@ -139,6 +151,7 @@ export class TestEngine {
   async #removeFolders(): Promise<void> {
     await promisify(execFile)('umount', ['-R', '-l', this.runFolder]).catch(() => undefined);
     await rm(this.runFolder, { recursive: true, force: true });
+    if (process.env['SVC_KEEP_LOGS'] !== undefined) await copyFile(this.logFile, `/tmp/scratch/${this.instance}.log`);
     await rm(this.folder, { recursive: true, force: true });
   }
 

@@ -1,5 +1,4 @@
 import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http';
-import { createInterface } from 'node:readline';
 import { Readable, type Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isErrorCode, PlatformError } from '@svc/contract';
@@ -37,7 +36,7 @@ export class EngineConnection {
   async download(path: string, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
     const response = await this.#send('GET', path, undefined, signal);
     if (response.statusCode !== 200) this.#check(response, await readText(response));
-    return this.#wholeBody(response);
+    return wholeBody(response);
   }
 
   async upload(path: string, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> {
@@ -82,10 +81,7 @@ export class EngineConnection {
   }
 
   cutOff(): PlatformError {
-    return new PlatformError(
-      'orchestrator_unreachable',
-      'the engine ended the connection before it answered',
-    );
+    return cutOff(undefined);
   }
 
   close(): void {
@@ -94,19 +90,13 @@ export class EngineConnection {
 
   async *#readLines<Line>(response: IncomingMessage): AsyncGenerator<Line> {
     if (response.statusCode !== 200) this.#check(response, await readText(response));
-    try {
-      for await (const line of createInterface({ input: response, crlfDelay: Infinity })) {
-        if (line !== '') yield JSON.parse(line) as Line;
-      }
-      if (!response.complete) throw this.cutOff();
-    } finally {
-      response.destroy();
+    const decoder = new TextDecoder();
+    let rest = '';
+    for await (const chunk of wholeBody(response)) {
+      const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) yield JSON.parse(line) as Line;
     }
-  }
-
-  async *#wholeBody(response: IncomingMessage): AsyncGenerator<Uint8Array> {
-    for await (const chunk of response) yield chunk as Uint8Array;
-    if (!response.complete) throw this.cutOff();
   }
 
   #send(
@@ -151,11 +141,23 @@ export class EngineConnection {
   }
 }
 
+/** The body to its end; one that is cut off is an error, never a short answer. */
+async function* wholeBody(response: IncomingMessage): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of response) yield chunk as Uint8Array;
+  } catch (error) {
+    throw error instanceof Error && error.name === 'AbortError' ? error : cutOff(error);
+  }
+  if (!response.complete) throw cutOff(undefined);
+}
+
 async function readText(response: IncomingMessage): Promise<string> {
-  response.setEncoding('utf8');
-  let text = '';
-  for await (const chunk of response) text += String(chunk);
-  return text;
+  return Buffer.concat(await Array.fromAsync(wholeBody(response))).toString('utf8');
+}
+
+function cutOff(cause: unknown): PlatformError {
+  const message = 'the engine ended the connection before it had answered';
+  return new PlatformError('orchestrator_unreachable', message, { cause });
 }
 
 function unreachable(error: NodeJS.ErrnoException): Error {

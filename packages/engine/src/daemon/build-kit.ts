@@ -10,10 +10,12 @@ import { SvcHostCalls } from '../host/svc-host-calls.ts';
 import { IMAGE_ALIASES } from './image-aliases.ts';
 import { ImageStore } from '../images/image-store.ts';
 import type { IsImageInUse } from '../images/images.ts';
+import { chooseAddressPool } from '../network/choose-address-pool.ts';
 import { LinuxNetwork } from '../network/linux-network.ts';
 import { OverlayRootfs } from '../rootfs/overlay-rootfs.ts';
 import { crun } from '../runtime/crun.ts';
 import { renderCpuinfo, renderCpuOnline, renderMeminfo } from '../runtime/proc-files.ts';
+import { readRlimitCeilings } from '../runtime/rlimits.ts';
 import { runc } from '../runtime/runc.ts';
 import { runsc } from '../runtime/runsc.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -24,10 +26,14 @@ import { DiskVolumes } from '../volumes/disk-volumes.ts';
 import type { EngineConfig } from './config.ts';
 import { chooseRuntimes, type ProbedRuntime } from './choose-runtimes.ts';
 
+const IDS_PER_SLOT = 65_536;
 /** First of the host ids that sandboxes are mapped to: far above users, system accounts and container tools. */
-const FIRST_HOST_ID = 0x1000_0000;
+const LOWEST_HOST_ID = 0x1000_0000;
+/** Engines on one host begin at different ids, so that their sandboxes are different users. */
+const ENGINE_BLOCKS = 14;
+const SLOTS_PER_BLOCK = 4096;
 /** Used by probes only; its range lies below the first slot's. */
-const PROBE_HOST_ID = FIRST_HOST_ID - 2 * 65_536;
+const PROBE_SLOTS_BELOW = 2;
 
 /** The kit, with what only the daemon itself asks for. */
 export interface HostKit extends Kit {
@@ -58,26 +64,19 @@ export async function buildKit(
     logger,
     records: new RecordFiles(join(dataFolder, 'sandboxes')),
     events: new EventLog(),
-    images: new ImageStore({
-      folder: join(dataFolder, 'images'),
-      isInUse: isImageInUse,
-      aliases: IMAGE_ALIASES,
-      registries: {
-        insecure: config.insecureRegistries,
-        allowHostLocal: config.insecureRegistries.length > 0,
-      },
-    }),
+    images: makeImages(config, isImageInUse),
     rootfs: new OverlayRootfs({
       folder: join(dataFolder, 'rootfs'),
+      mountFolder: join(runFolder, 'rootfs'),
       hostCalls,
       defaultSizeMib: DEFAULT_DISK_MIB,
     }),
     network: new LinuxNetwork({
       runFolder: join(runFolder, 'network'),
       hostCalls,
-      addressPool: config.addressPool,
+      addressPool: config.addressPool ?? (await chooseAddressPool(runFolder, instance)),
       instance,
-      firstHostId: FIRST_HOST_ID,
+      firstHostId: firstHostId(instance),
       prepared: { public: config.preparedSlots, loopback: Math.min(1, config.preparedSlots) },
       logger,
       ...(config.nameservers.length === 0 ? {} : { resolvers: config.nameservers.map(readNameserver) }),
@@ -93,6 +92,7 @@ export async function buildKit(
       stagingFolder: join(runFolder, 'staging'),
       openFolder: (folder, signal) => openConfinedFolder(config.initProgram, folder, signal),
     },
+    rlimitCeilings: readRlimitCeilings(),
     procContent: procContent(),
     limits: {
       maxProcesses: config.maxProcesses,
@@ -101,6 +101,10 @@ export async function buildKit(
       reconnectMs: 10_000,
     },
   };
+}
+
+function firstHostId(instance: string): number {
+  return LOWEST_HOST_ID + (Number.parseInt(instance, 16) % ENGINE_BLOCKS) * SLOTS_PER_BLOCK * IDS_PER_SLOT;
 }
 
 function makeImages(config: EngineConfig, isInUse: IsImageInUse): ImageStore {
@@ -119,7 +123,7 @@ function makeRuntimes(config: EngineConfig, hostCalls: SvcHostCalls, cgroups: Cg
     hostCalls,
     initProgram: config.initProgram,
     folder: join(config.runFolder, 'probe'),
-    idBase: PROBE_HOST_ID,
+    idBase: firstHostId(config.instance) - PROBE_SLOTS_BELOW * IDS_PER_SLOT,
   };
   mkdirSync(probe.folder, { recursive: true, mode: 0o711 });
   const options = (name: string) => ({ folder: join(config.runFolder, name), cgroups, probe });

@@ -19,7 +19,8 @@ export interface EngineConfig {
   /** Distinguishes engines on one host: names of nft tables and the like. */
   readonly instance: string;
   readonly logLevel: string;
-  readonly addressPool: string;
+  /** Null: one that nobody on this host uses. */
+  readonly addressPool: string | null;
   readonly isolation: Isolation | 'auto';
   readonly runtimePaths: { readonly runc: string; readonly runsc: string; readonly crun: string };
   readonly warm: readonly WarmTarget[];
@@ -75,7 +76,7 @@ export function readConfig(
     socketOwner: readOwner(values['socket-owner'], problems),
     instance,
     logLevel: oneOf('log-level', values['log-level'] ?? 'info', LOG_LEVELS, problems),
-    addressPool: values['address-pool'] ?? poolOf(instance),
+    addressPool: values['address-pool'] ?? null,
     isolation: oneOf('isolation', values.isolation ?? 'auto', ISOLATIONS, problems),
     runtimePaths: {
       runc: env['SVC_RUNC'] ?? 'runc',
@@ -140,9 +141,4 @@ function readWarm(text: string, problems: string[]): WarmTarget {
   const { reference = '', count = '0', isolation } = match.groups;
   // The pattern admits no other class.
   return { reference, count: Number(count), isolation: isolation as Isolation | undefined };
-}
-
-/** A /16 of the private range that semantics.md §8 names, chosen by the instance so that engines on one host differ. */
-function poolOf(instance: string): string {
-  return `172.${16 + (Number.parseInt(instance.slice(0, 2), 16) % 16)}.0.0/16`;
 }

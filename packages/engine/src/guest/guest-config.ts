@@ -8,13 +8,12 @@ export interface GuestFile {
   readonly mode: number;
 }
 
-/** Payload of `svc.configure`: what every process of the sandbox starts from. */
+/** Payload of `svc.configure` but for the rlimits: what every process of the sandbox starts from. */
 export interface GuestConfig {
   readonly env: readonly string[];
   readonly user: string | null;
   readonly workdir: string | null;
   readonly shell: string | null;
-  readonly rlimits: readonly { readonly resource: string; readonly soft: number; readonly hard: number }[];
   readonly files: readonly GuestFile[];
   readonly path_prefix: string;
 }
@@ -32,7 +31,6 @@ export function guestConfig(
     user: spec.runtime?.user ?? image.user,
     workdir: spec.runtime?.workdir ?? image.workdir,
     shell: spec.runtime?.shell ?? null,
-    rlimits: spec.rlimits ?? [],
     files: networkFiles(host.hostname, host.link),
     path_prefix: SCRIPTS_FOLDER,
   };

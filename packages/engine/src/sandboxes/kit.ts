@@ -5,6 +5,7 @@ import type { GuestFolders, ProcContent } from '../guest/guest-folders.ts';
 import type { Images } from '../images/images.ts';
 import type { Network } from '../network/network.ts';
 import type { Rootfs } from '../rootfs/rootfs.ts';
+import type { RlimitCeilings } from '../runtime/rlimits.ts';
 import type { Isolation, Runtime } from '../runtime/runtime.ts';
 import type { Volumes } from '../volumes/volumes.ts';
 import type { HostFiles } from './copy-from-host.ts';
@@ -28,6 +29,7 @@ export interface Kit {
   readonly missing: ReadonlyMap<Isolation, string>;
   readonly cgroups: Pick<Cgroups, 'usage' | 'oomKills'>;
   readonly mounts: HostFiles;
+  readonly rlimitCeilings: RlimitCeilings;
   readonly procContent: (limits: { readonly vcpus: number; readonly memoryMib: number }) => ProcContent;
   readonly limits: EngineLimits;
 }

@@ -98,7 +98,7 @@ export class Sandbox {
       const startedAt = new Date().toISOString();
       const record = { ...this.#record, ...identity, createdAt: startedAt, complete: true };
       await this.#save({ ...record, run: record.run === null ? null : { ...record.run, startedAt } });
-      await configure(run, this.#record, signal);
+      await configure(this.#kit, run, this.#record, signal);
       await this.#kit.guestFolders.writeScripts(this.#record.handle, identity.spec.runtime?.scripts ?? {});
       await this.#afterStart(run, signal);
       run.touch();

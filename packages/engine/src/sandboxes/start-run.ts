@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS, PlatformError, type SandboxSpec } from '@svc/contract';
+import { grantableRlimits } from '../runtime/rlimits.ts';
 import { guestConfig } from '../guest/guest-config.ts';
 import { refusalReason } from '../guest/guest-messages.ts';
 import type { SandboxLog } from '../logs/sandbox-log.ts';
@@ -56,8 +58,8 @@ export async function startRun(kit: Kit, request: StartRequest, signal: AbortSig
   // Registered first: a start that fails half-way still leaves state to remove.
   undo.defer(() => runtime.remove(handle));
   const settled = runtime.start(runtimeSpec(kit, record, { slot, rootfs, token, mounts }), signal);
-  await timer.time('runtime', () => firstOf(run.firstHello(signal), settled, signal));
-  await timer.time('configure', () => configure(run, record, signal));
+  await timer.time('runtime', () => waitForHello(run, { runtime, handle, settled }, signal));
+  await timer.time('configure', () => configure(kit, run, record, signal));
   const staged = settled.then(() => (mounts.length === 0 ? undefined : releaseStaging(kit.mounts, handle)));
 
   undo.move();
@@ -72,22 +74,35 @@ export async function releaseRun(
   slot: Slot | null = record.run?.slot ?? null,
 ): Promise<void> {
   const { handle } = record;
-  await using undo = new AsyncDisposableStack();
-  if (slot !== null) undo.defer(() => kit.network.release(slot.key));
-  undo.defer(() => releaseVolumes(kit.mounts, record));
-  undo.defer(() => releaseStaging(kit.mounts, handle));
-  undo.defer(() => kit.guestFolders.remove(handle));
-  undo.defer(() => kit.rootfs.unmount(handle));
-  undo.defer(() => runtime.remove(handle));
+  await allSteps([() => runtime.remove(handle)]);
+  await allSteps([
+    () => kit.rootfs.unmount(handle),
+    () => kit.guestFolders.remove(handle),
+    () => releaseStaging(kit.mounts, handle).then(() => releaseVolumes(kit.mounts, record)),
+    () => (slot === null ? Promise.resolve() : kit.network.release(slot.key)),
+  ]);
+}
+
+/** Does every step, side by side; the first failure is reported when all are done. */
+async function allSteps(steps: readonly (() => Promise<void>)[]): Promise<void> {
+  const outcomes = await Promise.allSettled(steps.map((step) => step()));
+  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
 /** Sends svc-init what every process starts from. Also used when a waiting sandbox is handed out. */
-export async function configure(run: Run, record: SandboxRecord, signal: AbortSignal): Promise<void> {
+export async function configure(
+  kit: Pick<Kit, 'rlimitCeilings'>,
+  run: Run,
+  record: SandboxRecord,
+  signal: AbortSignal,
+): Promise<void> {
   const config = guestConfig(record.spec, record.image.config, {
     hostname: hostnameOf(record),
     link: run.slot.link,
   });
-  const answer = await run.link.request('svc.configure', { ...config }, signal);
+  // As the runtime lowers them: svc-init could not raise them again.
+  const rlimits = grantableRlimits(record.spec.rlimits ?? [], kit.rlimitCeilings);
+  const answer = await run.link.request('svc.configure', { ...config, rlimits }, signal);
   if (answer.type === 'svc.configured') return;
   throw new PlatformError('start_failed', `the sandbox refused its configuration: ${refusalReason(answer)}`);
 }
@@ -154,25 +169,40 @@ async function bothOrFirstError<A, B>(first: Promise<A>, second: Promise<B>): Pr
   return [a.value, b.value];
 }
 
-/** The first hello, or the runtime's failure, whichever comes first; on failure the runtime's program has ended. */
-async function firstOf(
-  hello: Promise<unknown>,
-  settled: Promise<unknown>,
+/**
+ * Returns when svc-init has connected. Fails as soon as it cannot any more: the runtime failed, or PID 1 is gone (a runtime reports
+ * success before the program is executed). On failure the runtime's program has ended.
+ */
+async function waitForHello(
+  run: Run,
+  launched: { readonly runtime: Runtime; readonly handle: string; readonly settled: Promise<unknown> },
   signal: AbortSignal,
 ): Promise<void> {
+  const over = new AbortController();
   const { promise: failed, reject } = Promise.withResolvers<never>();
-  settled.catch(reject);
+  launched.settled.then(() => watchDeath(launched, over.signal)).catch(reject);
   try {
-    await Promise.race([hello, failed]);
+    await Promise.race([run.firstHello(signal), failed]);
   } catch (error) {
-    await settled.catch(() => {});
+    await launched.settled.catch(() => {});
     if (!signal.aborted) throw error;
-    throw new PlatformError(
-      'start_failed',
-      'the sandbox did not come up in time; the host may be overloaded',
-      {
-        cause: error,
-      },
-    );
+    const message = 'the sandbox did not come up in time; the host may be overloaded';
+    throw new PlatformError('start_failed', message, { cause: error });
+  } finally {
+    over.abort();
+  }
+}
+
+const DEATH_CHECK_MS = 50;
+
+async function watchDeath(
+  launched: { readonly runtime: Runtime; readonly handle: string },
+  over: AbortSignal,
+): Promise<void> {
+  while (!over.aborted) {
+    if (!(await launched.runtime.isAlive(launched.handle))) {
+      throw new PlatformError('start_failed', 'the first process of the sandbox ended before it was ready');
+    }
+    await delay(DEATH_CHECK_MS, undefined, { ref: false });
   }
 }

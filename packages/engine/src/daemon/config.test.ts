@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readConfig } from './config.ts';
+
+test('without options the engine uses /var/lib/svc and chooses the strongest class', () => {
+  const config = readConfig([], {});
+  assert.equal(config.dataFolder, '/var/lib/svc');
+  assert.equal(config.socketPath, '/var/lib/svc/engine.sock');
+  assert.equal(config.isolation, 'auto');
+  assert.deepEqual(config.warm, []);
+});
+
+test('an option wins over the environment', () => {
+  assert.equal(readConfig(['--path', '/a'], { SVC_HOME: '/b' }).dataFolder, '/a');
+  assert.equal(readConfig([], { SVC_HOME: '/b' }).dataFolder, '/b');
+});
+
+test('engines on different folders have different names on the host', () => {
+  assert.notEqual(readConfig(['--path', '/a'], {}).runFolder, readConfig(['--path', '/b'], {}).runFolder);
+});
+
+test('warm sandboxes are given as image, count and class', () => {
+  assert.deepEqual(readConfig(['--warm', 'python=2', '--warm', 'node=1@gvisor'], {}).warm, [
+    { reference: 'python', count: 2, isolation: undefined },
+    { reference: 'node', count: 1, isolation: 'gvisor' },
+  ]);
+});
+
+test('every bad value is reported, all together', () => {
+  const args = [
+    '--isolation',
+    'vm',
+    '--log-level',
+    'loud',
+    '--warm',
+    'x',
+    '--bind-root',
+    'relative',
+    '--prepared-slots',
+    '-1',
+    '--socket-owner',
+    'me',
+  ];
+  assert.throws(
+    () =>
+      readConfig(
+        args
+          .map((arg) => (arg === '-1' ? '--prepared-slots=-1' : arg))
+          .filter((arg) => arg !== '--prepared-slots'),
+        {},
+      ),
+    (error: Error) => {
+      for (const name of ['isolation', 'log-level', 'warm', 'bind-root', 'prepared-slots', 'socket-owner']) {
+        assert.match(error.message, new RegExp(`--${name}`));
+      }
+      return true;
+    },
+  );
+});

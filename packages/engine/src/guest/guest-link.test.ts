@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { encodeMessage } from '@svc/contract';
+import fc from 'fast-check';
+import { GuestLink, type GuestListener } from './guest-link.ts';
+
+interface Fixture {
+  readonly link: GuestLink;
+  readonly token: string;
+  readonly seen: string[];
+  dial(kind: 'C' | 'S', connection: number, token?: string): Promise<Socket>;
+}
+
+async function listen(t: TestContext): Promise<Fixture> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-link-'));
+  const token = randomBytes(32).toString('hex');
+  const seen: string[] = [];
+  const listener: GuestListener = {
+    connected: () => seen.push('connected'),
+    disconnected: () => seen.push('disconnected'),
+    status: ({ activeProcesses }) => seen.push(`status ${activeProcesses}`),
+    output: ({ key }) => seen.push(`output ${key}`),
+    exited: ({ key }) => seen.push(`exited ${key}`),
+    wasOutOfMemory: async () => true,
+  };
+  const link = await GuestLink.listen(folder, token, listener);
+  const sockets: Socket[] = [];
+  t.after(async () => {
+    for (const socket of sockets) socket.destroy();
+    await link.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const dial = async (kind: 'C' | 'S', connection: number, given = token) => {
+    const socket = connect(join(folder, 'engine.sock'));
+    sockets.push(socket);
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    const head = Buffer.alloc(9);
+    head.write(`SVC1${kind}`);
+    head.writeUInt32BE(connection, 5);
+    socket.write(Buffer.concat([head, Buffer.from(given, 'hex')]));
+    return socket;
+  };
+  return { link, token, seen, dial };
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  for (let tries = 0; !condition(); tries++) {
+    assert.ok(tries < 500, 'it never came');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+test('whoever does not know the token is dropped and not heard', async (t) => {
+  const { link, dial, seen } = await listen(t);
+  const stranger = await dial('C', 0, randomBytes(32).toString('hex'));
+  stranger.write(encodeMessage(0, 'svc.hello', { processes: [] }));
+  await once(stranger, 'close');
+  assert.equal(link.isConnected, false);
+  assert.deepEqual(seen, []);
+});
+
+test('a client gets a session connection whose first bytes are the handshake', async (t) => {
+  const { link, dial, seen } = await listen(t);
+  const control = await dial('C', 0);
+  control.write(encodeMessage(0, 'svc.hello', { processes: [] }));
+  await until(() => seen.includes('connected'));
+  const dialled = await dial('S', 1);
+  dialled.write('hello bytes');
+  const session = await link.takeSession(AbortSignal.timeout(5000));
+  assert.equal(session.connection, 1);
+  const [first] = await once(session.socket, 'data');
+  assert.equal(String(first), 'hello bytes');
+});
+
+test('without a connection of svc-init a client is told to wait, and a wait ends with its signal', async (t) => {
+  const { link, dial, seen } = await listen(t);
+  await assert.rejects(link.takeSession(AbortSignal.timeout(5000)), { code: 'unavailable' });
+  (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));
+  await until(() => seen.includes('connected'));
+  await assert.rejects(link.takeSession(AbortSignal.timeout(50)), { name: 'TimeoutError' });
+});
+
+test('a new control connection takes the place of the old one, whose requests fail', async (t) => {
+  const { link, dial, seen } = await listen(t);
+  (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));
+  await until(() => seen.includes('connected'));
+  const pending = assert.rejects(link.request('svc.configure', {}, AbortSignal.timeout(5000)), {
+    code: 'unavailable',
+  });
+  (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));
+  await pending;
+  await until(() => seen.filter((event) => event === 'connected').length === 2);
+  assert.equal(link.isConnected, true);
+});
+
+test('whatever a hostile guest sends on its control connection, the engine lives and hears the next one', async (t) => {
+  const { dial, seen } = await listen(t);
+  const garbage = fc.oneof(
+    fc.uint8Array({ maxLength: 200 }),
+    fc
+      .record({
+        id: fc.nat(),
+        type: fc.constantFrom(
+          'svc.hello',
+          'svc.status',
+          'svc.process.output',
+          'svc.process.exited',
+          'svc.killed',
+          'x',
+        ),
+        payload: fc.dictionary(
+          fc.string(),
+          fc.oneof(fc.string(), fc.integer(), fc.boolean(), fc.constant(null), fc.uint8Array()),
+        ),
+      })
+      .map(({ id, type, payload }) => encodeMessage(id % 2 ** 31, type, payload)),
+  );
+  await fc.assert(
+    fc.asyncProperty(fc.array(garbage, { maxLength: 10 }), async (chunks) => {
+      const socket = await dial('C', 0);
+      for (const chunk of chunks) socket.write(chunk);
+      socket.resume().end();
+      await once(socket, 'close');
+    }),
+    { numRuns: 200 },
+  );
+  seen.length = 0;
+  (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));
+  await until(() => seen.includes('connected'));
+});

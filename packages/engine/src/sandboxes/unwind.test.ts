@@ -1,0 +1,230 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import type { SandboxSpec } from '@svc/contract';
+import { pino } from 'pino';
+import { EventLog } from '../events/event-log.ts';
+import { GuestFolders } from '../guest/guest-folders.ts';
+import type { HostCalls } from '../host/host-calls.ts';
+import type { Image, Images } from '../images/images.ts';
+import { FakeNetwork } from '../network/fake-network.ts';
+import { FakeRootfs } from '../rootfs/fake-rootfs.ts';
+import { FakeRuntime } from '../runtime/fake-runtime.ts';
+import { FakeVolumes } from '../volumes/fake-volumes.ts';
+import type { Kit } from './kit.ts';
+import { RecordFiles } from './record-files.ts';
+import { Sandboxes } from './sandboxes.ts';
+
+/** Counts the calls to a host and lets one of them fail, before it has acted or after. */
+class Fault {
+  #calls = 0;
+  readonly #failAt: number;
+  readonly #when: 'before' | 'after';
+
+  constructor(failAt: number, when: 'before' | 'after') {
+    this.#failAt = failAt;
+    this.#when = when;
+  }
+
+  get isBefore(): boolean {
+    return this.#when === 'before';
+  }
+
+  get wasInjected(): boolean {
+    return this.#calls >= this.#failAt;
+  }
+
+  wrap<T extends object>(port: T, steps: readonly (keyof T)[]): T {
+    return new Proxy(port, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== 'function') return value;
+        const call = (...args: unknown[]): unknown => Reflect.apply(value, target, args);
+        return steps.some((step) => step === name)
+          ? (...args: unknown[]) => this.#step(() => call(...args))
+          : call;
+      },
+    });
+  }
+
+  async #step(act: () => unknown): Promise<unknown> {
+    this.#calls += 1;
+    const fails = this.#calls === this.#failAt;
+    if (fails && this.#when === 'before') throw new Error('injected before');
+    const result = await act();
+    if (fails) throw new Error('injected after');
+    return result;
+  }
+}
+
+/** A pretended host with everything a sandbox can leave on it. */
+class PretendedHost {
+  readonly folder = mkdtempSync(join(tmpdir(), 'svc-unwind-'));
+  readonly network = new FakeNetwork();
+  readonly rootfs = new FakeRootfs(join(this.folder, 'rootfs'));
+  readonly runtime = new FakeRuntime(join(this.folder, 'runtime'));
+  readonly volumes = new FakeVolumes(join(this.folder, 'volumes'));
+  readonly records = new RecordFiles(join(this.folder, 'sandboxes'));
+  readonly guestFolders = new GuestFolders(join(this.folder, 'run'));
+  readonly staged = new Set<string>();
+
+  async prepare(): Promise<void> {
+    mkdirSync(join(this.folder, 'layer'));
+    writeFileSync(join(this.folder, 'init'), '');
+    await this.guestFolders.prepare(join(this.folder, 'init'));
+    await this.network.recover([]);
+    await this.rootfs.recover([]);
+    await this.volumes.create('data', 16);
+    // All records live here; an empty folder is what "nothing left" looks like.
+    await this.records.readAll(() => assert.fail('no record is broken'));
+  }
+
+  kit(fault: Fault): Kit {
+    const volumes = fault.wrap(this.volumes, ['attach']);
+    return {
+      bootId: 'boot',
+      logger: pino({ level: 'silent' }),
+      records: fault.wrap(this.records, ['write']),
+      events: new EventLog(),
+      images: this.#images(fault),
+      rootfs: fault.wrap(this.rootfs, ['createDisk', 'mount']),
+      // A slot whose acquire failed is the adapter's to give back: nobody else knows its name.
+      network: fault.isBefore ? fault.wrap(this.network, ['acquire']) : this.network,
+      volumes,
+      guestFolders: fault.wrap(this.guestFolders, ['create']),
+      runtimes: [fault.wrap(this.runtime, ['start'])],
+      defaultIsolation: 'container',
+      missing: new Map(),
+      cgroups: { usage: () => undefined, oomKills: () => 0 },
+      rlimitCeilings: new Map(),
+      mounts: {
+        hostCalls: fault.wrap(this.#hostCalls(), ['bind']),
+        volumes,
+        bindRoots: [],
+        stagingFolder: join(this.folder, 'staging'),
+        openFolder: () => assert.fail('nothing is copied'),
+      },
+      procContent: () => ({ meminfo: '', cpuinfo: '', cpuOnline: '' }),
+      limits: { maxProcesses: 10, startTimeoutMs: 5000, stopGraceMs: 100, reconnectMs: 1000 },
+    };
+  }
+
+  async leftovers(): Promise<string[]> {
+    return [
+      ...this.network.keys,
+      ...(await this.rootfs.leftovers()),
+      ...(await this.runtime.list()),
+      ...readdirSync(join(this.folder, 'sandboxes')),
+      ...readdirSync(join(this.folder, 'run/guests')).filter((name) => name !== 'svc-init'),
+      ...this.staged,
+    ];
+  }
+
+  async dispose(): Promise<void> {
+    for (const handle of await this.runtime.list()) await this.runtime.remove(handle);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  #images(fault: Fault): Images {
+    const config = {
+      entrypoint: [],
+      cmd: [],
+      env: [],
+      workdir: null,
+      user: null,
+      labels: {},
+      stopSignal: null,
+    };
+    const layers = [join(this.folder, 'layer')];
+    const about = {
+      id: 'sha256:1',
+      digest: null,
+      references: ['x'],
+      architecture: 'amd64',
+      sizeBytes: 0,
+      createdAt: '',
+    };
+    const image: Image = { ...about, layers, config };
+    // SAFETY of the type: creating and starting a sandbox asks the store for nothing but these two.
+    const images = { resolve: async () => image, get: async () => image } as unknown as Images;
+    return fault.wrap(images, ['resolve', 'get']);
+  }
+
+  #hostCalls(): HostCalls {
+    const { staged } = this;
+    const bind: HostCalls['bind'] = async ({ target }) => {
+      staged.add(target);
+      return { kind: 'directory' };
+    };
+    const unmount = async (target: string) => {
+      staged.delete(target);
+    };
+    // SAFETY of the type: mounts of a sandbox use nothing but these two.
+    return { bind, unmount } as unknown as HostCalls;
+  }
+}
+
+const SPEC: SandboxSpec = {
+  image: { type: 'oci', reference: 'x' },
+  mounts: [{ type: 'named', name: 'data', guest: '/data' }],
+};
+
+async function pretend(t: TestContext): Promise<PretendedHost> {
+  const host = new PretendedHost();
+  t.after(() => host.dispose());
+  await host.prepare();
+  return host;
+}
+
+for (const when of ['before', 'after'] as const) {
+  test(`a create that fails ${when} any step leaves nothing behind`, async (t) => {
+    let steps = 0;
+    for (let failAt = 1; failAt < 100; failAt++) {
+      const host = await pretend(t);
+      const fault = new Fault(failAt, when);
+      const sandboxes = new Sandboxes(host.kit(fault), { warm: [] });
+      const signal = AbortSignal.timeout(10_000);
+      const outcome = await sandboxes
+        .create({ id: 'one', spec: SPEC, start: true }, () => {}, signal)
+        .then(
+          () => 'created',
+          () => 'failed',
+        );
+      if (!fault.wasInjected) {
+        assert.equal(outcome, 'created');
+        await sandboxes.remove('one');
+        assert.deepEqual(await host.leftovers(), [], 'a removed sandbox leaves nothing');
+        steps = failAt - 1;
+        break;
+      }
+      assert.equal(outcome, 'failed', `step ${failAt} failed and nobody was told`);
+      assert.deepEqual(await host.leftovers(), [], `left when step ${failAt} failed`);
+      assert.throws(() => sandboxes.get('one'), { code: 'sandbox_not_found' });
+      await host.volumes.remove('data');
+    }
+    assert.ok(steps >= 9, `only ${steps} steps were seen to fail`);
+  });
+}
+
+test('a sandbox that failed to start again can be started once the cause is gone', async (t) => {
+  const host = await pretend(t);
+  const working = new Sandboxes(host.kit(new Fault(Infinity, 'before')), { warm: [] });
+  await working.create({ id: 'one', spec: SPEC, start: true }, () => {}, AbortSignal.timeout(10_000));
+  await working.stop('one');
+  const runtimeBroken = {
+    ...host.kit(new Fault(Infinity, 'before')),
+    network: new FakeNetwork({ capacity: 0 }),
+  };
+  const broken = new Sandboxes(runtimeBroken, { warm: [] });
+  await broken.recover();
+  await assert.rejects(broken.start('one'), { code: 'insufficient_capacity' });
+  assert.equal(broken.get('one').view().state, 'failed');
+  assert.match(broken.get('one').view().end?.message ?? '', /./);
+  const again = new Sandboxes(host.kit(new Fault(Infinity, 'before')), { warm: [] });
+  await again.recover();
+  assert.equal((await again.start('one')).state, 'running');
+  await again.remove('one');
+  assert.deepEqual(await host.leftovers(), []);
+});

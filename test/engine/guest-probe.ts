@@ -1,0 +1,46 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { TestSandbox } from './sandbox-fixture.ts';
+
+const SOURCE = join(import.meta.dirname, 'probe.c');
+const PLACE = '/bin/probe';
+
+/** A program for sandboxes that tries what must be refused, see probe.c. */
+export class GuestProbe {
+  readonly #program: Uint8Array;
+
+  private constructor(program: Uint8Array) {
+    this.#program = program;
+  }
+
+  static async compile(): Promise<GuestProbe> {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-probe-'));
+    try {
+      const program = join(folder, 'probe');
+      await promisify(execFile)('gcc', ['-static', '-O1', '-o', program, SOURCE]);
+      return new GuestProbe(await readFile(program));
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  }
+
+  async putInto(sandbox: TestSandbox): Promise<void> {
+    await sandbox.put(PLACE, this.#program, 0o755);
+  }
+
+  /** What was tried and how it ended: `ok` or the name of the error. */
+  async run(sandbox: TestSandbox, words: readonly string[]): Promise<Record<string, string>> {
+    const { stdout, stderr, code } = await sandbox.run({ cmd: PLACE, args: words });
+    if (code !== 0) throw new Error(`the probe ended with ${code}: ${stderr}`);
+    const lines = stdout.trim().split('\n');
+    return Object.fromEntries(
+      lines.map((line) => {
+        const { name, result }: { name: string; result: string } = JSON.parse(line);
+        return [name, result];
+      }),
+    );
+  }
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { CLASSES, specOf, startSandbox, TestSandbox } from './sandbox-fixture.ts';
+import { TestEngine } from './start-engine.ts';
+import { waitUntil } from './wait-until.ts';
+
+let engine: TestEngine;
+before(async () => {
+  engine = await TestEngine.start();
+});
+after(async () => {
+  await engine.destroy();
+});
+
+async function states(): Promise<Record<string, string>> {
+  return Object.fromEntries((await engine.client.listSandboxes()).map(({ id, state }) => [id, state]));
+}
+
+for (const isolation of CLASSES) {
+  describe(`on class ${isolation}`, { concurrency: false }, () => {
+    test('a running sandbox and its processes survive kill -9 of the engine', async () => {
+      const sandbox = await startSandbox(engine, isolation);
+      await sandbox.sh('(while :; do date +%s%N > /tmp/beat; sleep 0.05; done) > /dev/null 2>&1 &');
+      const before = (await sandbox.sh('cat /tmp/beat')).stdout;
+      await engine.restart();
+      assert.equal((await engine.client.getSandbox(sandbox.id)).state, 'running');
+      await waitUntil(async () => (await sandbox.sh('cat /tmp/beat')).stdout > before);
+      await sandbox.remove();
+    });
+
+    test('output of the main process is neither lost nor repeated over kills of the engine', async () => {
+      const script =
+        'i=0; while [ $i -lt 2000 ]; do echo line-$i; i=$((i+1)); [ $((i % 50)) = 0 ] && sleep 0.05; done; sleep 1000';
+      const sandbox = await startSandbox(engine, isolation, { runtime: { cmd: ['/bin/sh', '-c', script] } });
+      const lines = async () =>
+        (await Array.fromAsync(engine.client.logs(sandbox.id)))
+          .map(({ text }) => text)
+          .join('')
+          .split('\n')
+          .slice(0, -1);
+      await waitUntil(async () => (await lines()).length > 100);
+      await engine.restart();
+      await engine.restart();
+      await waitUntil(async () => (await lines()).length >= 2000, { timeoutMs: 60_000 });
+      assert.deepEqual(
+        await lines(),
+        Array.from({ length: 2000 }, (_, index) => `line-${index}`),
+      );
+      await sandbox.remove();
+    });
+
+    test('a sandbox whose end nobody saw is reported as ended, not as running', async () => {
+      const sandbox = await startSandbox(engine, isolation, {
+        runtime: { cmd: ['/bin/sh', '-c', 'sleep 2; exit 4'] },
+      });
+      await engine.kill();
+      await new Promise((resolve) => setTimeout(resolve, 3000));
+      await engine.launch();
+      await waitUntil(async () => (await engine.client.getSandbox(sandbox.id)).state === 'failed');
+      assert.equal((await engine.client.getSandbox(sandbox.id)).end?.exitCode, 4);
+      await sandbox.remove();
+    });
+
+    test('kill -9 at any moment of creates, stops and removes leaves records and reality in agreement', async () => {
+      for (let round = 0; round < 6; round++) {
+        const ids = Array.from({ length: 6 }, (_, index) => `${isolation}-${round}-${index}`);
+        const work = Promise.allSettled(
+          ids.map(async (id, index) => {
+            await engine.client.createSandbox({ id, isolation, spec: specOf(), start: true });
+            if (index % 3 === 0) await engine.client.stopSandbox(id, { graceMs: 0 });
+            if (index % 3 === 1) await engine.client.removeSandbox(id);
+          }),
+        );
+        await new Promise((resolve) => setTimeout(resolve, 30 + round * 60));
+        await engine.kill();
+        await work;
+        await engine.launch();
+        const after = await states();
+        for (const [id, state] of Object.entries(after)) {
+          if (state !== 'running') continue;
+          const sandbox = new TestSandbox(engine, await engine.client.getSandbox(id));
+          assert.equal((await sandbox.sh('echo alive')).stdout, 'alive\n', `${id} says it runs`);
+        }
+        await engine.restart();
+        assert.deepEqual(await states(), after, 'a second recovery changes nothing');
+        for (const id of ids) await engine.client.removeSandbox(id);
+      }
+      await engine.stop();
+      assert.deepEqual(await engine.leftovers(), []);
+      await engine.launch();
+    });
+  });
+}
+
+test('after a reboot of the host a run is reported as ended by it', async () => {
+  const sandbox = await startSandbox(engine, 'container');
+  await engine.stop();
+  // Another boot id in the record is what a reboot looks like to the next engine.
+  const folder = join(engine.folder, 'sandboxes');
+  for (const handle of await readdir(folder)) {
+    const path = join(folder, handle, 'record.json');
+    const record = JSON.parse(readFileSync(path, 'utf8'));
+    if (record.id !== sandbox.id) continue;
+    writeFileSync(path, JSON.stringify({ ...record, run: { ...record.run, bootId: 'an earlier boot' } }));
+  }
+  await engine.launch();
+  const ended = await engine.client.getSandbox(sandbox.id);
+  assert.equal(ended.state, 'failed');
+  assert.equal(ended.end?.reason, 'host_restart');
+  assert.equal((await engine.client.startSandbox(sandbox.id)).state, 'running');
+  await sandbox.remove();
+});
+
+test('a record that is torn does not keep the engine from starting', async () => {
+  const sandbox = await startSandbox(engine, 'container');
+  const intact = await startSandbox(engine, 'container');
+  await engine.kill();
+  const folder = join(engine.folder, 'sandboxes');
+  for (const handle of await readdir(folder)) {
+    const path = join(folder, handle, 'record.json');
+    if (JSON.parse(readFileSync(path, 'utf8')).id === sandbox.id) writeFileSync(path, '{"handle":');
+  }
+  await engine.launch();
+  assert.deepEqual(await states(), { [intact.id]: 'running' });
+  assert.equal((await intact.sh('echo here')).stdout, 'here\n');
+  await intact.remove();
+});
+
+test('a second engine on the same data folder refuses and says so', async () => {
+  assert.match(await engine.launchAnother(), /already running/);
+  assert.ok((await engine.client.capabilities()).version);
+});
