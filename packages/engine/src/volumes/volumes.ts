@@ -32,9 +32,13 @@ export interface VolumeEntry {
  * - Data survives the death of this process and of the host.
  */
 export interface Volumes {
+  /** First of all calls. `holders`: volume id to those who held it when the last engine ended and still do. */
   recover(holders: ReadonlyMap<string, readonly string[]>): Promise<void>;
   create(id: string, capacityMib: number, signal: AbortSignal): Promise<Volume>;
-  /** Growing works at any time; shrinking below what is used is `invalid_request`. */
+  /**
+   * Shrinking below what is used is `invalid_request`. While the volume is held, shrinking is `volume_in_use`; growing works,
+   * except on hosts that do not let the engine grow a mounted file system, where it is `volume_in_use` too.
+   */
   resize(id: string, capacityMib: number, signal: AbortSignal): Promise<Volume>;
   get(id: string): Promise<Volume | undefined>;
   list(): Promise<readonly Volume[]>;

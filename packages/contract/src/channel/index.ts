@@ -1,0 +1,12 @@
+export type { ByteStream } from './byte-queue.ts';
+export { ChannelClient } from './channel-client.ts';
+export type { CallOptions } from './channel-client.ts';
+export { ChannelError, ExecFailed, FileFailed } from './channel-error.ts';
+export type { ChannelErrorKind, ExecFailureKind } from './channel-error.ts';
+export type { ChannelFiles } from './channel-files.ts';
+export type { ChannelProcess, ExecRequest, ProcessExit } from './channel-process.ts';
+export type { AgentInfo } from './connection.ts';
+export type { FileAttributes, FileEntry, OpenFlags } from './file-entry.ts';
+export type { RunOptions, RunResult } from './run-process.ts';
+export type { TcpStream } from './tcp-stream.ts';
+export type { ByteTransport } from './transport.ts';

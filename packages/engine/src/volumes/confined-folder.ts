@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { Duplex } from 'node:stream';
+import { ChannelClient } from '@svc/contract';
+import type { ChannelFiles } from '@svc/contract';
+import { socketTransport } from './socket-transport.ts';
+
+const MAX_COMPLAINT_CHARACTERS = 2000;
+
+/** Files of a host folder, by way of a process that has nothing but this folder. */
+export interface ConfinedFolder {
+  /** Paths are absolute, as if the folder were the root. */
+  readonly files: ChannelFiles;
+  /** Ends the process. */
+  close(): void;
+  /** Resolves when nothing more can be asked of it. */
+  readonly closed: Promise<unknown>;
+  /** Resolves when the process is gone, for whatever reason: nothing of it holds the folder any more. */
+  readonly gone: Promise<void>;
+}
+
+/** Starts the process; it also ends with ours, when its connection does. */
+export async function openConfinedFolder(
+  program: string,
+  folder: string,
+  signal?: AbortSignal,
+): Promise<ConfinedFolder> {
+  // SAFETY: both arguments are ours (configuration, a folder that the engine chose) and reach the shell as parameters.
+  // The shell only moves the socket to descriptor 0, where a child's own pipe would be one-way. No environment; a process
+  // group of its own, so that a signal for the engine's does not end it in the middle of a write.
+  const child = spawn('/bin/sh', ['-c', 'exec "$0" serve-files "$1" <&3 3<&-', program, folder], {
+    stdio: ['ignore', 'ignore', 'pipe', 'pipe'],
+    env: {},
+    cwd: '/',
+    detached: true,
+  });
+  const { gone, complaint } = observe(child);
+  try {
+    const transport = socketTransport(socketOf(child));
+    const client = await ChannelClient.connect(transport, signal ? { signal } : {});
+    void client.closed.then(() => child.kill('SIGKILL'));
+    return { files: client.files, closed: client.closed, gone, close: () => client.close() };
+  } catch (error) {
+    child.kill('SIGKILL');
+    await gone;
+    signal?.throwIfAborted();
+    throw new Error(`The process that serves a folder did not start: ${complaint()}`, { cause: error });
+  }
+}
+
+function observe(child: ChildProcess): { gone: Promise<void>; complaint: () => string } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  let complaint = '';
+  child.once('exit', () => resolve());
+  child.once('error', (error) => {
+    complaint = error.message;
+    if (child.pid === undefined) resolve();
+  });
+  child.stderr?.on('data', (chunk: Buffer) => {
+    complaint = (complaint + chunk.toString()).slice(-MAX_COMPLAINT_CHARACTERS);
+  });
+  return { gone: promise, complaint: () => complaint };
+}
+
+function socketOf(child: ChildProcess): Duplex {
+  const socket = child.stdio[3];
+  if (!(socket instanceof Duplex)) throw new Error('its channel is not a socket');
+  return socket;
+}

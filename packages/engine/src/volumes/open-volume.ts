@@ -1,0 +1,133 @@
+import { PlatformError } from '@svc/contract';
+import type { Logger } from 'pino';
+import type { HostCalls } from '../host/host-calls.ts';
+import type { VolumeAccess } from './disk-volume-files.ts';
+import { FileServer } from './file-server.ts';
+import { PendingWrites } from './pending-writes.ts';
+import { ToolFailed } from './run-tool.ts';
+import { growMounted, growUnmounted, readUsedBytes, shrinkUnmounted, usageOf } from './volume-image.ts';
+import { VolumeMount } from './volume-mount.ts';
+import type { StoredVolume } from './volume-records.ts';
+import { VolumeSync } from './volume-sync.ts';
+import type { VolumeUsage } from './volumes.ts';
+
+export interface OpenVolumeOptions {
+  readonly hostCalls: HostCalls;
+  readonly initProgram: string;
+  readonly logger: Logger;
+  readonly unmountGraceMs: number;
+  readonly fileServerIdleMs: number;
+}
+
+/** A caller may begin with a file between the end of the file server and the lock of the mount, but hardly that often. */
+const MAX_ATTEMPTS = 10;
+
+/** A volume and all that this process has to do with it: its mount, its holders, its file server. Calls never overlap. */
+export class OpenVolume {
+  stored: StoredVolume;
+  readonly access: VolumeAccess;
+  readonly #mount: VolumeMount;
+  readonly #holders = new Set<string>();
+
+  constructor(stored: StoredVolume, options: OpenVolumeOptions) {
+    const { hostCalls, logger, initProgram: program } = options;
+    this.stored = stored;
+    this.#mount = new VolumeMount(stored, { hostCalls, logger, graceMs: options.unmountGraceMs });
+    const pending = new PendingWrites(stored.notes);
+    const server = new FileServer({
+      program,
+      mount: this.#mount,
+      idleMs: options.fileServerIdleMs,
+      prepare: (files) => pending.cleanUp(files),
+    });
+    this.access = { server, pending, sync: new VolumeSync(stored.mountPoint) };
+  }
+
+  get isHeld(): boolean {
+    return this.#holders.size > 0;
+  }
+
+  async attach(holder: string): Promise<string> {
+    // Also for a holder we know: the mount may have gone without us.
+    const root = await this.#mount.acquire();
+    if (this.#holders.has(holder)) this.#mount.release();
+    else this.#holders.add(holder);
+    return root;
+  }
+
+  detach(holder: string): void {
+    if (this.#holders.delete(holder)) this.#mount.release();
+  }
+
+  /** Mounts what its holders need and unmounts what nobody needs; may be repeated. */
+  async recover(holders: readonly string[]): Promise<void> {
+    for (const holder of this.#holders) if (!holders.includes(holder)) this.detach(holder);
+    for (const holder of holders) await this.attach(holder);
+    await this.#mount.unmountUnused();
+  }
+
+  async usage(): Promise<VolumeUsage> {
+    const { capacityMib } = this.stored.volume;
+    const usedBytes = await this.#mount.usedBytes();
+    if (usedBytes !== undefined) return usageOf(usedBytes, capacityMib);
+    return usageOf(await readUsedBytes(this.stored.image), capacityMib);
+  }
+
+  /** In place where the volume is mounted and the host lets us; else it must not be held. */
+  async grow(capacityMib: number): Promise<void> {
+    const device = await this.#mount.device();
+    if (device !== undefined) {
+      try {
+        await growMounted(this.stored.image, device, capacityMib);
+        return;
+      } catch (error) {
+        if (!(error instanceof ToolFailed)) throw error;
+        if (this.isHeld) throw inUse('This host lets a volume grow only while no sandbox uses it', error);
+      }
+    }
+    await this.whileUnmounted(() => growUnmounted(this.stored.image, capacityMib));
+  }
+
+  async shrink(capacityMib: number): Promise<void> {
+    if (this.isHeld) throw inUse('A volume can be made smaller only while no sandbox uses it', undefined);
+    const { usedBytes } = await this.usage();
+    if (usedBytes > capacityMib * 1024 * 1024) throw tooSmall(usedBytes, undefined);
+    try {
+      await this.whileUnmounted(() => shrinkUnmounted(this.stored.image, capacityMib));
+    } catch (error) {
+      if (error instanceof ToolFailed) throw tooSmall(usedBytes, error);
+      throw error;
+    }
+  }
+
+  /** Does something that nobody must use the volume meanwhile. Of what callers do with its files, new calls wait. */
+  async whileUnmounted(task: () => Promise<void>): Promise<void> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      await this.access.server.stop();
+      if (await this.#mount.whileUnmounted(task)) return;
+      if (this.isHeld) break;
+    }
+    throw inUse('The volume is in use; stop the sandboxes that use it, or try again', undefined);
+  }
+
+  /** Ends the file server; unmounts unless a sandbox holds the volume. */
+  async close(): Promise<void> {
+    await this.access.server.stop();
+    await this.#mount.unmountUnused();
+  }
+}
+
+function inUse(message: string, cause: unknown): PlatformError {
+  return new PlatformError('volume_in_use', message, { cause });
+}
+
+function tooSmall(usedBytes: number, cause: unknown): PlatformError {
+  return new PlatformError(
+    'invalid_request',
+    'The files of the volume need more than that; remove some first',
+    {
+      details: { usedBytes },
+      cause,
+    },
+  );
+}

@@ -1,0 +1,75 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { pino } from 'pino';
+import { SvcHostCalls } from '../host/svc-host-calls.ts';
+import { DiskVolumes } from './disk-volumes.ts';
+import type { DiskVolumesOptions } from './disk-volumes.ts';
+import { BUILT_SVC_INIT } from './local-init.ts';
+import type { VolumesSuiteHost } from './volumes.suite.ts';
+
+const run = promisify(execFile);
+
+/** A folder of this machine with real images, mounts and loop devices; disposing of it removes every trace. */
+export interface RealHost extends VolumesSuiteHost {
+  /** Where the volumes are. */
+  readonly folder: string;
+  readonly hostCalls: SvcHostCalls;
+  open(options?: Partial<DiskVolumesOptions>): DiskVolumes;
+  /** Mount points and loop devices of these volumes. */
+  inUse(): Promise<readonly string[]>;
+  /** Runs a command of the host; resolves to its output. */
+  run(file: string, ...args: readonly string[]): Promise<string>;
+}
+
+export async function makeRealHost(): Promise<RealHost> {
+  const scratch = await mkdtemp(join(tmpdir(), 'svc-volumes-'));
+  const folder = join(scratch, 'volumes');
+  const secret = join(scratch, 'secret');
+  await writeFile(secret, 'secret');
+  const hostCalls = new SvcHostCalls({ processes: 1 });
+  const opened: DiskVolumes[] = [];
+  return {
+    secret,
+    folder,
+    hostCalls,
+    open: (options = {}) => {
+      const logger = pino({ level: 'silent' });
+      const volumes = new DiskVolumes({ folder, hostCalls, initProgram: BUILT_SVC_INIT, logger, ...options });
+      opened.push(volumes);
+      return volumes;
+    },
+    inUse: async () => [...(await mountsBelow(folder)), ...(await loopDevices(folder))],
+    run: async (file, ...args) => (await run(file, args, { timeout: 30_000 })).stdout,
+    [Symbol.asyncDispose]: async () => {
+      for (const volumes of opened) await volumes.close();
+      for (const path of (await mountsBelow(folder)).toReversed()) await hostCalls.unmount(path);
+      await hostCalls.close();
+      await waitUntil(async () => (await loopDevices(folder)).length === 0);
+      await rm(scratch, { recursive: true });
+    },
+  };
+}
+
+/** Returns when it holds, or after five seconds: then the caller's assertion says what is wrong. */
+export async function waitUntil(holds: () => Promise<boolean>): Promise<void> {
+  for (let attempt = 0; attempt < 250 && !(await holds()); attempt++) await wait(20);
+}
+
+async function mountsBelow(folder: string): Promise<readonly string[]> {
+  const table = await readFile('/proc/self/mountinfo', 'utf8');
+  const points = table.split('\n').flatMap((line) => line.split(' ')[4] ?? []);
+  return points.filter((point) => point.startsWith(`${folder}/`));
+}
+
+/** Backing files below the folder that a loop device uses. */
+async function loopDevices(folder: string): Promise<readonly string[]> {
+  const names = (await readdir('/sys/block')).filter((name) => name.startsWith('loop'));
+  const files = await Promise.all(
+    names.map(async (name) => readFile(`/sys/block/${name}/loop/backing_file`, 'utf8').catch(() => '')),
+  );
+  return files.filter((file) => file.startsWith(`${folder}/`));
+}

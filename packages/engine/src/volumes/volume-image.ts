@@ -1,0 +1,122 @@
+import { open, stat, truncate } from 'node:fs/promises';
+import { runTool } from './run-tool.ts';
+import type { VolumeUsage } from './volumes.ts';
+
+const MIB = 1024 * 1024;
+const BLOCK_BYTES = 4096;
+/** One inode of 256 bytes per this many bytes: enough for trees of small source files. */
+const BYTES_PER_INODE = 8192;
+/** The fixed part of what the file system needs for itself. */
+const FIXED_OVERHEAD_BYTES = 3 * MIB;
+const MAX_GROWTH_RESERVE_BYTES = 72 * MIB;
+/** The kernel keeps a fiftieth, but no more than this, from being allocated. */
+const MAX_KERNEL_RESERVE_BYTES = 16 * MIB;
+/** How long a device that was just unmounted may still be in use. */
+const LOCK_WAIT_SECONDS = '10';
+/** e2fsck: 1 and 2 mean that it repaired something. */
+const REPAIRED = [0, 1, 2];
+
+/**
+ * Size of the image whose file system offers `capacityMib` for files. Inode tables take 1/32, the journal, the kernel's
+ * reserve and the room for growing their share; all of it is sparse. Files get what was promised and at most 4 MiB or 1 % more.
+ */
+export function imageBytes(capacityMib: number): number {
+  const capacityBytes = capacityMib * MIB;
+  const inodeTables = capacityBytes / 31;
+  const growthReserve = Math.min(capacityBytes / 256, MAX_GROWTH_RESERVE_BYTES);
+  const kernelReserve = Math.min(capacityBytes / 50, MAX_KERNEL_RESERVE_BYTES);
+  const overhead = inodeTables + growthReserve + kernelReserve + journalMib(capacityMib) * MIB;
+  const bytes = capacityBytes + overhead + FIXED_OVERHEAD_BYTES;
+  return Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES;
+}
+
+/** Makes a sparse image with an empty file system: root folder 0:0 0755, a journal, no lost+found. */
+export async function formatImage(image: string, capacityMib: number, signal: AbortSignal): Promise<void> {
+  const file = await open(image, 'wx', 0o600);
+  try {
+    await file.truncate(imageBytes(capacityMib));
+  } finally {
+    await file.close();
+  }
+  const layout = ['-b', String(BLOCK_BYTES), '-I', '256', '-i', String(BYTES_PER_INODE), '-m', '0'];
+  const journal = ['-J', `size=${journalMib(capacityMib)}`, '-E', 'lazy_journal_init=1,root_owner=0:0'];
+  await runTool('mkfs.ext4', ['-q', '-F', ...layout, ...journal, image], signal);
+  // Users own the root of the volume; a folder that nobody made has no place there. e2fsck makes it again when it needs it.
+  await runTool('debugfs', ['-w', '-R', 'rmdir lost+found', image], signal);
+}
+
+/** Lets a mounted file system grow to the new capacity, which takes CAP_SYS_RESOURCE. Repeating it is harmless. */
+export async function growMounted(image: string, device: string, capacityMib: number): Promise<void> {
+  const size = imageBytes(capacityMib);
+  if ((await stat(image)).size < size) await truncate(image, size);
+  await runTool('losetup', ['--set-capacity', device]);
+  await runTool('resize2fs', [device]);
+}
+
+/** Lets a file system that is not mounted grow. Repeating it is harmless. */
+export async function growUnmounted(image: string, capacityMib: number): Promise<void> {
+  const size = imageBytes(capacityMib);
+  await runLocked(image, ['e2fsck', '-f', '-p', image], REPAIRED);
+  if ((await stat(image)).size < size) await truncate(image, size);
+  await runLocked(image, ['resize2fs', image], [0]);
+}
+
+/**
+ * Shrinks a file system that is not mounted. Never interrupted half-way: the file is cut only after the file system in it
+ * has become smaller.
+ */
+export async function shrinkUnmounted(image: string, capacityMib: number): Promise<void> {
+  const size = imageBytes(capacityMib);
+  await runLocked(image, ['e2fsck', '-f', '-p', image], REPAIRED);
+  await runLocked(image, ['resize2fs', image, String(size / BLOCK_BYTES)], [0]);
+  await truncate(image, size);
+}
+
+/** Repairs a file system that is not mounted and that the kernel found errors in. */
+export async function repairUnmounted(image: string): Promise<void> {
+  await runLocked(image, ['e2fsck', '-f', '-y', image], REPAIRED);
+}
+
+/** Bytes in use, from the superblock of an image that was unmounted properly. */
+export async function readUsedBytes(image: string): Promise<number> {
+  const superblock = Buffer.alloc(SUPERBLOCK_BYTES);
+  const file = await open(image, 'r');
+  try {
+    await file.read(superblock, 0, SUPERBLOCK_BYTES, SUPERBLOCK_BYTES);
+  } finally {
+    await file.close();
+  }
+  // https://docs.kernel.org/filesystems/ext4/super.html; our images are far below 2^53 bytes.
+  const blocks = superblock.readUInt32LE(0x4) + superblock.readUInt32LE(0x150) * 2 ** 32;
+  const free = superblock.readUInt32LE(0xc) + superblock.readUInt32LE(0x158) * 2 ** 32;
+  const overhead = superblock.readUInt32LE(0x248);
+  return (blocks - overhead - free) * BLOCK_BYTES;
+}
+
+/**
+ * An empty volume has one block, its root folder, which is not the user's; and the file system may take a little more than
+ * the capacity.
+ */
+export function usageOf(usedBytes: number, capacityMib: number): VolumeUsage {
+  const capacityBytes = capacityMib * MIB;
+  return { usedBytes: Math.min(Math.max(0, usedBytes - BLOCK_BYTES), capacityBytes), capacityBytes };
+}
+
+const SUPERBLOCK_BYTES = 1024;
+
+function journalMib(capacityMib: number): number {
+  if (capacityMib < 512) return 4;
+  return capacityMib < 16 * 1024 ? 16 : 64;
+}
+
+/**
+ * SAFETY: a tool that writes to an image while a loop device still uses it destroys it. A mounted image is locked by its
+ * loop device, so holding the same lock shows that there is none.
+ */
+async function runLocked(
+  image: string,
+  command: readonly string[],
+  okStatuses: readonly number[],
+): Promise<void> {
+  await runTool('flock', ['--wait', LOCK_WAIT_SECONDS, image, ...command], undefined, okStatuses);
+}

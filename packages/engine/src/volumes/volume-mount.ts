@@ -1,0 +1,150 @@
+import { statfs } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PlatformError } from '@svc/contract';
+import type { Logger } from 'pino';
+import { HostCallError } from '../host/host-calls.ts';
+import type { HostCalls } from '../host/host-calls.ts';
+import { mountedDevice } from './mounted-device.ts';
+import { OneAtATime } from './one-at-a-time.ts';
+import { runTool, ToolFailed } from './run-tool.ts';
+import { repairUnmounted } from './volume-image.ts';
+import type { StoredFolder } from './volume-records.ts';
+
+/** A sandbox that ended may hold the last use of an unmounted image for a moment. */
+const BUSY_WAIT_MS = 10_000;
+const BUSY_RETRY_MS = 20;
+
+/**
+ * The one mount of a volume, shared by everyone who uses it.
+ * It comes with the first use, stays for a while after the last one, and survives this process.
+ */
+export class VolumeMount {
+  readonly #places: StoredFolder;
+  readonly #hostCalls: HostCalls;
+  readonly #graceMs: number;
+  readonly #logger: Logger;
+  readonly #changes = new OneAtATime();
+  #uses = 0;
+  #lastUsedBytes: number | undefined;
+  #graceTimer: NodeJS.Timeout | undefined;
+
+  constructor(places: StoredFolder, options: { hostCalls: HostCalls; graceMs: number; logger: Logger }) {
+    this.#places = places;
+    this.#hostCalls = options.hostCalls;
+    this.#graceMs = options.graceMs;
+    this.#logger = options.logger;
+  }
+
+  /** The root of the mounted volume. Every call that succeeds is paired with one of `release`. */
+  async acquire(): Promise<string> {
+    return await this.#changes.run(async () => {
+      clearTimeout(this.#graceTimer);
+      await this.#mount();
+      this.#uses += 1;
+      return this.#places.mountPoint;
+    });
+  }
+
+  release(): void {
+    this.#uses -= 1;
+    if (this.#uses > 0) return;
+    clearTimeout(this.#graceTimer);
+    this.#graceTimer = setTimeout(() => {
+      this.unmountUnused().catch((error: unknown) => {
+        this.#logger.warn({ err: error, folder: this.#places.folder }, 'a volume could not be unmounted');
+      });
+    }, this.#graceMs);
+    // A mount that is left over harms nobody; the next start removes it.
+    this.#graceTimer.unref();
+  }
+
+  /** Unmounts now, unless someone uses it. Succeeds when it is not mounted. */
+  async unmountUnused(): Promise<void> {
+    await this.#changes.run(async () => {
+      if (this.#uses === 0) await this.#unmount();
+    });
+  }
+
+  /** Does something with the image that nobody must mount meanwhile; false, and nothing is done, when someone uses it. */
+  async whileUnmounted(task: () => Promise<void>): Promise<boolean> {
+    return await this.#changes.run(async () => {
+      if (this.#uses > 0) return false;
+      await this.#unmount();
+      await task();
+      return true;
+    });
+  }
+
+  /**
+   * Bytes in use, as the file system says or last said. Undefined when this process never had it mounted: then the image
+   * itself knows, which for a while after unmounting it does not.
+   */
+  async usedBytes(): Promise<number | undefined> {
+    return (await this.#usedBytesNow()) ?? this.#lastUsedBytes;
+  }
+
+  /** Undefined while it is not mounted. */
+  async #usedBytesNow(): Promise<number | undefined> {
+    if ((await this.device()) === undefined) return undefined;
+    const { blocks, bfree, bsize } = await statfs(this.#places.mountPoint);
+    this.#lastUsedBytes = (blocks - bfree) * bsize;
+    return this.#lastUsedBytes;
+  }
+
+  async device(): Promise<string | undefined> {
+    return await mountedDevice(this.#places.mountPoint);
+  }
+
+  async #unmount(): Promise<void> {
+    clearTimeout(this.#graceTimer);
+    if ((await this.#usedBytesNow()) === undefined) return;
+    await this.#giveBackSpace();
+    await this.#hostCalls.unmount(this.#places.mountPoint);
+  }
+
+  /** What files no longer occupy in the volume, the image need not occupy on the host. */
+  async #giveBackSpace(): Promise<void> {
+    try {
+      await runTool('fstrim', [this.#places.mountPoint]);
+    } catch (error) {
+      // Not every file system of a host can punch holes; the volume works as well without.
+      if (!(error instanceof ToolFailed)) throw error;
+    }
+  }
+
+  async #mount(): Promise<void> {
+    if ((await this.device()) !== undefined) return;
+    const deadline = Date.now() + BUSY_WAIT_MS;
+    let isRepaired = false;
+    for (;;) {
+      try {
+        await this.#mountImage();
+        return;
+      } catch (error) {
+        if (isErrno(error, 'EUCLEAN') && !isRepaired) {
+          this.#logger.warn(
+            { folder: this.#places.folder },
+            'a volume needs repair before it can be mounted',
+          );
+          await repairUnmounted(this.#places.image);
+          isRepaired = true;
+        } else if (isErrno(error, 'EBUSY') && Date.now() < deadline) {
+          await sleep(BUSY_RETRY_MS);
+        } else {
+          throw new PlatformError('unavailable', 'The volume cannot be mounted now; try again', {
+            cause: error,
+          });
+        }
+      }
+    }
+  }
+
+  async #mountImage(): Promise<void> {
+    const { image, mountPoint } = this.#places;
+    await this.#hostCalls.mountImage({ image, target: mountPoint, fstype: 'ext4', readonly: false });
+  }
+}
+
+function isErrno(error: unknown, errno: string): boolean {
+  return error instanceof HostCallError && error.errno === errno;
+}

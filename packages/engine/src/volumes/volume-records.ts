@@ -1,0 +1,138 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Type } from 'typebox';
+import { Value } from 'typebox/value';
+import type { Volume } from './volumes.ts';
+
+/** A volume on disk: one folder with its record, its image and the place where that is mounted. */
+export interface StoredVolume {
+  readonly volume: Volume;
+  readonly folder: string;
+  readonly image: string;
+  readonly mountPoint: string;
+  /** Holds a note for every write under way. */
+  readonly notes: string;
+}
+
+/**
+ * The records of all volumes: `<folder>/<random name>/volume.json`. A folder without a record is half made or half removed,
+ * so writing the record is the last step of making a volume and removing it the first step of removing one.
+ */
+export class VolumeRecords {
+  readonly #folder: string;
+  readonly #volumes = new Map<string, StoredVolume>();
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** Reads all records. `halfMade` are the folders without one; `damaged` have one that says nothing: leave them alone. */
+  async load(): Promise<{ readonly halfMade: readonly StoredFolder[]; readonly damaged: readonly string[] }> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    const halfMade: StoredFolder[] = [];
+    const damaged: string[] = [];
+    this.#volumes.clear();
+    for (const name of await readdir(this.#folder)) {
+      const places = placesIn(join(this.#folder, name));
+      const record = await readRecord(places.folder);
+      if (record === 'missing') halfMade.push(places);
+      else if (record === 'damaged') damaged.push(places.folder);
+      else this.#volumes.set(record.id, { ...places, volume: record });
+    }
+    return { halfMade, damaged };
+  }
+
+  get(id: string): StoredVolume | undefined {
+    return this.#volumes.get(id);
+  }
+
+  list(): readonly StoredVolume[] {
+    return [...this.#volumes.values()];
+  }
+
+  /** A fresh folder for a volume that is about to be made. */
+  async prepare(): Promise<StoredFolder> {
+    // SAFETY: the name is random and ours; ids come from callers and are only ever contents of a file.
+    const places = placesIn(join(this.#folder, `volume-${randomBytes(12).toString('hex')}`));
+    await mkdir(places.mountPoint, { recursive: true, mode: 0o700 });
+    await mkdir(places.notes, { mode: 0o700 });
+    return places;
+  }
+
+  /** From here on the volume exists. */
+  async save(places: StoredFolder, volume: Volume): Promise<StoredVolume> {
+    await writeDurably(join(places.folder, RECORD), JSON.stringify(volume));
+    const stored = { ...places, volume };
+    this.#volumes.set(volume.id, stored);
+    return stored;
+  }
+
+  /** From here on the volume does not exist; its folder is still there. */
+  async forget(stored: StoredVolume): Promise<void> {
+    await rm(join(stored.folder, RECORD), { force: true });
+    await syncFolder(stored.folder);
+    this.#volumes.delete(stored.volume.id);
+  }
+}
+
+export type StoredFolder = Omit<StoredVolume, 'volume'>;
+
+const RECORD = 'volume.json';
+
+const Record = Type.Object({
+  id: Type.String(),
+  capacityMib: Type.Integer({ minimum: 1 }),
+  createdAt: Type.String(),
+});
+
+function placesIn(folder: string): StoredFolder {
+  return {
+    folder,
+    image: join(folder, 'image.ext4'),
+    mountPoint: join(folder, 'mount'),
+    notes: join(folder, 'writing'),
+  };
+}
+
+async function readRecord(folder: string): Promise<Volume | 'missing' | 'damaged'> {
+  let text: string;
+  try {
+    text = await readFile(join(folder, RECORD), 'utf8');
+  } catch (error) {
+    if (isMissing(error)) return 'missing';
+    throw error;
+  }
+  try {
+    return Value.Parse(Record, JSON.parse(text));
+  } catch {
+    // Neither JSON nor a record: the volume's data may be fine, so this must not look like a leftover.
+    return 'damaged';
+  }
+}
+
+async function writeDurably(path: string, text: string): Promise<void> {
+  const temporary = `${path}.new`;
+  const file = await open(temporary, 'w', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, path);
+  await syncFolder(join(path, '..'));
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
+}
