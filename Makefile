@@ -1,0 +1,46 @@
+# The two commands of the README are `make run` and `make test`; both may be repeated.
+NODE := node_modules/.bin/node
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+
+.PHONY: run
+run: setup ## Set up, start the engine and run Python in a first sandbox
+	@scripts/run.sh
+
+.PHONY: test
+test: ## Set up, check the code and run every test
+	@scripts/setup.sh --for-tests
+	@$(MAKE) --no-print-directory check
+	@$(NODE) scripts/run-tests.ts
+
+.PHONY: setup
+setup: ## Install what is missing, build the C programs, examine this host
+	@scripts/setup.sh
+
+.PHONY: build
+build: ## Build svc-init and svc-host
+	@$(MAKE) --no-print-directory -s -C packages/init
+	@$(MAKE) --no-print-directory -s -C packages/host
+
+.PHONY: check
+check: ## Format, lint, types, dead code, generated files, architecture
+	@npm run --silent check
+
+.PHONY: generate
+generate: ## Write the generated reference documents anew
+	@$(NODE) scripts/generate.ts
+
+.PHONY: bench
+bench: setup ## Measure the numbers in docs/promises.md
+	@$(NODE) bench/run.ts
+
+.PHONY: runsc
+runsc: ## Fetch runsc anew, also when one is there
+	@scripts/install-runsc.sh --force
+
+.PHONY: clean
+clean: ## Remove what the build made (not node_modules, not data)
+	@rm -rf packages/init/build packages/host/build

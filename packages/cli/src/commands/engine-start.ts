@@ -1,0 +1,132 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcess, StdioOptions } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, open } from 'node:fs/promises';
+import { constants } from 'node:os';
+import { Command, Option } from 'commander';
+import { checkPassable } from '../engine/check-passable.ts';
+import { connectEngine } from '../engine/connect.ts';
+import { engineCommand, findEngine, forgetPid, logPath, writePid } from '../engine/engine-process.ts';
+import { formatLogLine } from '../engine/format-log.ts';
+import { lastLines } from '../engine/last-lines.ts';
+import { waitForEngine } from '../engine/wait-for-engine.ts';
+import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
+import { print, printJson, tell } from '../terminal/print.ts';
+import { UsageError } from '../usage-error.ts';
+
+const START_TIMEOUT_MS = 60_000;
+const SHOWN_LOG_LINES = 15;
+
+/** Options of the engine itself, handed on as they are. */
+const HANDED_ON = [
+  new Option('--isolation <class>', 'default class of sandboxes').choices([
+    'auto',
+    'container',
+    'gvisor',
+    'microvm',
+  ]),
+  new Option('--warm <image=count...>', 'keep that many started sandboxes ready'),
+  new Option('--bind-root <dir...>', 'folders of this host that sandboxes may mount from'),
+  new Option('--insecure-registry <host...>', 'registries spoken to without TLS'),
+  new Option('--nameserver <address...>', 'resolvers to forward to (default: those of this host)'),
+  new Option('--address-pool <cidr>', 'addresses of sandboxes'),
+  new Option('--log-level <level>', 'how much the engine logs'),
+  new Option('--prepared-slots <n>', 'network namespaces kept ready'),
+  new Option('--prepared-disks <n>', 'disks kept ready'),
+];
+
+export function createCommand(): Command {
+  const command = new Command('start')
+    .description('Starts the engine. Sandboxes of an earlier run are taken up again.')
+    .option('-d, --detach', 'in the background; returns when it answers')
+    .addHelpText(
+      'after',
+      examples(
+        ['svc engine start --detach', 'in the background'],
+        ['svc engine start', 'here, with its log, until Ctrl-C'],
+        ['svc engine start -d --warm python=2', 'with two started sandboxes ready'],
+      ),
+    )
+    .action(start);
+  for (const option of HANDED_ON) command.addOption(option);
+  return command;
+}
+
+type StartOptions = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+
+async function start(options: StartOptions, command: Command): Promise<void> {
+  const { dataFolder, isJson } = readGlobals(command);
+  if (process.getuid?.() !== 0)
+    throw new UsageError(
+      'the engine needs root: it makes namespaces and mounts\n  try: sudo svc engine start',
+    );
+  const running = await findEngine(dataFolder);
+  if (running !== undefined) {
+    if (options['detach'] !== true)
+      throw new UsageError(`the engine runs already (pid ${running})\n  try: svc engine stop`);
+    return isJson
+      ? printJson({ pid: running, started: false })
+      : print(`the engine runs already (pid ${running})`);
+  }
+  // SAFETY: sandboxes' root users pass through this folder on the way to their sockets and may not look around.
+  await mkdir(dataFolder, { recursive: true, mode: 0o711 });
+  await checkPassable(dataFolder);
+  if (options['detach'] !== true) return await runHere(dataFolder, handOn(options));
+  const pid = await startDetached(dataFolder, handOn(options));
+  if (isJson) printJson({ pid, started: true });
+  else print(`engine started (pid ${pid}); next: svc run python -- python3 --version`);
+}
+
+function handOn(options: StartOptions): readonly string[] {
+  return HANDED_ON.flatMap((option) => {
+    const value = options[option.attributeName()];
+    return [value].flat().flatMap((item) => (typeof item === 'string' ? [`--${option.name()}`, item] : []));
+  });
+}
+
+async function startDetached(dataFolder: string, options: readonly string[]): Promise<number> {
+  await using log = await open(logPath(dataFolder), 'a', 0o640);
+  const child = launch(dataFolder, options, ['ignore', log.fd, log.fd], true);
+  const failed = once(child, 'exit').then(() => true);
+  let isOver = false;
+  void failed.then(() => (isOver = true));
+  await once(child, 'spawn');
+  const pid = child.pid ?? 0;
+  await writePid(dataFolder, pid);
+  const engine = await connectEngine(dataFolder);
+  const answer = await waitForEngine(engine, START_TIMEOUT_MS, () => isOver);
+  if (answer !== undefined) {
+    child.unref();
+    return pid;
+  }
+  const lines = await lastLines(logPath(dataFolder), SHOWN_LOG_LINES);
+  if (!isOver) child.kill('SIGTERM');
+  await forgetPid(dataFolder);
+  const shown = lines.map((line) => `  ${formatLogLine(line)}`).join('\n');
+  throw new Error(`the engine did not start; the end of its log says:\n${shown}`);
+}
+
+/** In the foreground: its log is our stderr, our signals are its signals. */
+async function runHere(dataFolder: string, options: readonly string[]): Promise<void> {
+  const child = launch(dataFolder, options, ['ignore', 'inherit', 'inherit'], false);
+  await once(child, 'spawn');
+  await writePid(dataFolder, child.pid ?? 0);
+  const stop = () => child.kill('SIGTERM');
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, stop);
+  const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  await forgetPid(dataFolder);
+  tell('engine stopped; its sandboxes run on. Next: svc engine start --detach');
+  process.exitCode = code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
+}
+
+function launch(
+  dataFolder: string,
+  options: readonly string[],
+  stdio: StdioOptions,
+  detached: boolean,
+): ChildProcess {
+  const [program = '', ...args] = engineCommand(dataFolder, options);
+  // SAFETY: no shell; a fixed program with the operator's own options.
+  return spawn(program, args, { stdio, detached, cwd: '/' });
+}

@@ -1,0 +1,38 @@
+import { Command } from 'commander';
+import { connectEngine } from '../engine/connect.ts';
+import { findEngine } from '../engine/engine-process.ts';
+import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
+import { formatAge } from '../terminal/amounts.ts';
+import { print, printJson } from '../terminal/print.ts';
+import { formatTable } from '../terminal/table.ts';
+
+export function createCommand(): Command {
+  return new Command('status')
+    .description('Shows whether the engine answers, and what it can do. Exit code 1 when it does not answer.')
+    .addHelpText(
+      'after',
+      examples(['svc engine status', 'for people'], ['svc engine status -o json', 'for programs']),
+    )
+    .action(showStatus);
+}
+
+async function showStatus(_options: unknown, command: Command): Promise<void> {
+  const { dataFolder, isJson } = readGlobals(command);
+  const pid = await findEngine(dataFolder);
+  const engine = await connectEngine(dataFolder);
+  const capabilities = await engine.capabilities(AbortSignal.timeout(10_000));
+  if (isJson) return printJson({ ...capabilities, pid: pid ?? null, dataFolder });
+  print(
+    `engine ${capabilities.version}, up ${formatAge(capabilities.startedAt, Date.now())}, ${capabilities.sandboxes} sandboxes`,
+  );
+  print(`data in ${dataFolder}${pid === undefined ? '' : `, pid ${pid}`}, cgroup ${capabilities.cgroup}`);
+  print(`default isolation: ${capabilities.defaultIsolation ?? 'none; see: svc doctor'}\n`);
+  const rows = capabilities.runtimes.map((runtime) => [
+    runtime.name,
+    runtime.isolation,
+    runtime.usable ? 'usable' : 'missing',
+    runtime.reason,
+  ]);
+  print(formatTable(['RUNTIME', 'CLASS', 'STATE', 'WHY'], rows));
+}

@@ -1,0 +1,33 @@
+import { Command } from 'commander';
+import { connectEngine } from '../engine/connect.ts';
+import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
+import { formatBytes } from '../terminal/amounts.ts';
+import { print, printJson } from '../terminal/print.ts';
+import { ProgressLine } from '../terminal/progress.ts';
+
+export function createCommand(): Command {
+  return new Command('build-demo')
+    .description('Makes images from Debian packages, without a registry: python, node, base.')
+    .argument('[name...]', 'which ones (default: all)')
+    .option('--force', 'make them anew')
+    .addHelpText(
+      'after',
+      examples(['svc image build-demo', 'all three'], ['svc image build-demo python', 'one']),
+    )
+    .action(build);
+}
+
+async function build(
+  names: readonly string[],
+  options: { readonly force?: boolean },
+  command: Command,
+): Promise<void> {
+  const { dataFolder, isJson } = readGlobals(command);
+  const engine = await connectEngine(dataFolder);
+  const progress = new ProgressLine();
+  const request = { force: options.force === true, ...(names.length > 0 ? { names } : {}) };
+  const images = await engine.buildDemoImages(request, progress.show).finally(() => progress.clear());
+  if (isJson) return printJson(images);
+  for (const image of images) print(`${image.references.join(', ')}  ${formatBytes(image.sizeBytes)}`);
+}

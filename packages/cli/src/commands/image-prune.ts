@@ -1,0 +1,19 @@
+import { Command } from 'commander';
+import { connectEngine } from '../engine/connect.ts';
+import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
+import { formatBytes } from '../terminal/amounts.ts';
+import { print, printJson } from '../terminal/print.ts';
+
+export function createCommand(): Command {
+  return new Command('prune')
+    .description('Removes images that no sandbox uses, and layers that no image uses.')
+    .addHelpText('after', examples(['svc image prune', 'frees their disk space']))
+    .action(async (_options: unknown, command: Command) => {
+      const { dataFolder, isJson } = readGlobals(command);
+      const engine = await connectEngine(dataFolder);
+      const pruned = await engine.pruneImages();
+      if (isJson) printJson(pruned);
+      else print(`${pruned.images.length} images removed, ${formatBytes(pruned.freedBytes)} freed`);
+    });
+}

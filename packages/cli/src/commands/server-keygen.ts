@@ -1,0 +1,50 @@
+import { PlatformError } from '@svc/contract/errors';
+import { Command, Option } from 'commander';
+import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
+import { print, printJson } from '../terminal/print.ts';
+import { UsageError } from '../usage-error.ts';
+
+export function createCommand(): Command {
+  return new Command('keygen')
+    .description(
+      'Makes a key for clients. Keys made earlier stay valid. Works whether the server runs or not.\n' +
+        'Exit codes: 0 made, 1 failed, 2 bad option.',
+    )
+    .option('--expire <duration>', 'number and unit: s, m, h, d, w, mo (30 d), y (365 d); never when absent')
+    .option('--namespace <namespace>', 'limits the key to the sandboxes of one namespace')
+    .option('--json', 'print JSON')
+    .addOption(new Option('--database <url>', 'as for svc server start').env('SVC_DATABASE_URL'))
+    .addHelpText(
+      'after',
+      examples(
+        ['svc server keygen', 'a key that never expires, for all namespaces'],
+        ['svc server keygen --expire 30d --namespace ci', 'for the sandboxes of ci, for 30 days'],
+      ),
+    )
+    .action(keygen);
+}
+
+interface KeygenOptions {
+  readonly expire?: string;
+  readonly namespace?: string;
+  readonly json?: boolean;
+  readonly database?: string;
+}
+
+async function keygen(options: KeygenOptions, command: Command): Promise<void> {
+  const { dataFolder, isJson } = readGlobals(command);
+  const { createKey } = await import('@svc/server/admin');
+  const { expire, namespace, database } = options;
+  const created = await createKey(dataFolder, { expire, namespace, databaseUrl: database }).catch(asUsage);
+  if (isJson || options.json === true) {
+    return printJson({ token: created.key, expires: created.expiresAt, namespace: created.namespace });
+  }
+  print(`Token: ${created.key}`);
+  print(`Token expires: ${created.expiresAt ?? 'never'}`);
+  print(`Namespace: ${created.namespace === '*' ? '* (all)' : created.namespace}`);
+}
+
+function asUsage(error: unknown): never {
+  throw PlatformError.is(error, 'invalid_request') ? new UsageError(error.message) : error;
+}

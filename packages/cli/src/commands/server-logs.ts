@@ -1,0 +1,34 @@
+import { Command } from 'commander';
+import { wholeNumber } from '../arguments/number.ts';
+import { formatLogLine } from '../engine/format-log.ts';
+import { lastLines } from '../engine/last-lines.ts';
+import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
+import { followLines } from '../server/follow-lines.ts';
+import { print, tell } from '../terminal/print.ts';
+
+export function createCommand(): Command {
+  return new Command('logs')
+    .description('Shows the last lines of the log of a server that runs in the background.')
+    .option('-n, --tail <count>', 'how many lines', wholeNumber(1), 50)
+    .option('-f, --follow', 'and those that are written from now on, until Ctrl-C')
+    .addHelpText(
+      'after',
+      examples(['svc server logs -f', 'follow it'], ['svc server logs -o json', 'as it is in the file']),
+    )
+    .action(showLogs);
+}
+
+async function showLogs(
+  options: { readonly tail: number; readonly follow?: boolean },
+  command: Command,
+): Promise<void> {
+  const { dataFolder, isJson } = readGlobals(command);
+  const { serverLogPath } = await import('@svc/server/admin');
+  const path = serverLogPath(dataFolder);
+  const show = (line: string) => print(isJson ? line : formatLogLine(line));
+  const lines = await lastLines(path, options.tail);
+  if (lines.length === 0 && options.follow !== true) tell(`nothing logged yet in ${path}`);
+  for (const line of lines) show(line);
+  if (options.follow === true) await followLines(path, show);
+}

@@ -1,0 +1,156 @@
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, open } from 'node:fs/promises';
+import { constants } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Command, Option } from 'commander';
+import type { ServerStatus } from '@svc/server/admin';
+import { formatLogLine } from '../engine/format-log.ts';
+import { lastLines } from '../engine/last-lines.ts';
+import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
+import { print, printJson, tell } from '../terminal/print.ts';
+
+const START_TIMEOUT_MS = 60_000;
+const POLL_MS = 20;
+const SHOWN_LOG_LINES = 15;
+
+/** Options of the server itself, handed on as they are. */
+const HANDED_ON = [
+  new Option('--host <host>', 'address or name to listen on (default: 127.0.0.1)'),
+  new Option('--port <port>', 'port to listen on (default: 5555)'),
+  new Option('--dev', 'ask nobody for a key'),
+  new Option('--allow-remote-dev', 'with --dev: also when others than this machine can connect'),
+  new Option('--reset-key', 'make a new signing key: every key handed out before stops working'),
+  new Option('--allowed-host <name...>', 'more names under which clients reach this server'),
+  new Option('--cors-origin <origin...>', 'pages that may call this server from a browser'),
+  new Option('--isolation <class>', 'default class of sandboxes').choices([
+    'auto',
+    'container',
+    'gvisor',
+    'microvm',
+  ]),
+  new Option('--warm <image=count...>', 'keep that many started sandboxes ready'),
+  new Option('--bind-root <dir...>', 'folders of this host that sandboxes may mount from'),
+  new Option('--insecure-registry <host...>', 'registries spoken to without TLS'),
+  new Option('--nameserver <address...>', 'resolvers to forward to (default: those of this host)'),
+  new Option('--address-pool <cidr>', 'addresses of sandboxes'),
+  new Option('--database <url>', 'PostgreSQL instead of the built-in store; better in SVC_DATABASE_URL'),
+  new Option('--engine-socket <path>', 'use the engine behind this socket and start none'),
+  new Option('--run-as <user>', 'whom the web-facing process becomes when started as root (default: svc)'),
+  new Option('--max-body-bytes <n>', 'largest request (default: 2 MiB)'),
+  new Option('--max-calls <n>', 'calls at work at the same time (default: 1024)'),
+  new Option('--log-level <level>', 'how much the server logs (default: info)'),
+  new Option('--conformance-fixtures', 'offer what the MCP conformance suite expects').hideHelp(),
+];
+
+export function createCommand(): Command {
+  const command = new Command('start')
+    .description(
+      'Starts the server, and an engine when none runs. Sandboxes outlive both.\n' +
+        'Exit codes: 0 stopped, 1 failed, 2 bad option, 3 runs already, 4 address in use.',
+    )
+    .option('-d, --detach', 'in the background; returns when it answers')
+    .addHelpText(
+      'after',
+      examples(
+        ['svc server start --dev --detach', 'in the background, without keys'],
+        ['svc server start', 'here, with its log, until Ctrl-C'],
+        ['svc server keygen', 'then: a key for a client'],
+      ),
+    )
+    .action(start);
+  for (const option of HANDED_ON) command.addOption(option);
+  return command;
+}
+
+type StartOptions = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+
+async function start(options: StartOptions, command: Command): Promise<void> {
+  const { dataFolder, isJson } = readGlobals(command);
+  const { EXIT, findServer, readStatus } = await import('@svc/server/admin');
+  const running = await findServer(dataFolder);
+  if (running !== undefined) {
+    const where = (await readStatus(dataFolder))?.url ?? 'an address that it does not tell yet';
+    process.exitCode = EXIT.alreadyRunning;
+    if (isJson) return printJson({ pid: running, url: where, started: false });
+    return print(`the server runs already on ${where} (pid ${running})\n  next: svc server status`);
+  }
+  if (options['detach'] !== true) return await runHere(dataFolder, handOn(options));
+  const started = await startDetached(dataFolder, handOn(options));
+  if (started === undefined) return;
+  const { pid, status } = started;
+  if (isJson) return printJson({ pid, url: status.url, isDev: status.isDev, started: true });
+  print(`server started on ${status.url} (pid ${pid})`);
+  if (!status.engine.isHealthy) print(`  it cannot run sandboxes yet: ${status.engine.reason}`);
+  print(status.isDev ? '  no key is needed (--dev)' : '  next: svc server keygen');
+}
+
+function handOn(options: StartOptions): readonly string[] {
+  return HANDED_ON.flatMap((option) => {
+    const value = options[option.attributeName()];
+    if (value === true) return [`--${option.name()}`];
+    return [value].flat().flatMap((item) => (typeof item === 'string' ? [`--${option.name()}`, item] : []));
+  });
+}
+
+async function startDetached(
+  dataFolder: string,
+  options: readonly string[],
+): Promise<{ readonly pid: number; readonly status: ServerStatus } | undefined> {
+  const { serverLogPath } = await import('@svc/server/admin');
+  await mkdir(dataFolder, { recursive: true, mode: 0o711 });
+  await using log = await open(serverLogPath(dataFolder), 'a', 0o640);
+  const child = await launch(dataFolder, options, ['ignore', log.fd, log.fd], true);
+  const status = await waitForStatus(dataFolder, child);
+  if (status !== undefined) {
+    child.unref();
+    return { pid: child.pid ?? 0, status };
+  }
+  if (child.exitCode === null) child.kill('SIGTERM');
+  // The code of the server says why; see `svc server start --help`.
+  process.exitCode = child.exitCode ?? 1;
+  const lines = await lastLines(serverLogPath(dataFolder), SHOWN_LOG_LINES);
+  tell('error: the server did not start; the end of its log says:');
+  for (const line of lines) tell(`  ${formatLogLine(line)}`);
+  return undefined;
+}
+
+/** Until it can run sandboxes, or the time is up: then a server that answers is a server that was started. */
+async function waitForStatus(dataFolder: string, child: ChildProcess): Promise<ServerStatus | undefined> {
+  const { readStatus } = await import('@svc/server/admin');
+  const deadline = performance.now() + START_TIMEOUT_MS;
+  let status: ServerStatus | undefined;
+  while (performance.now() < deadline && child.exitCode === null && child.signalCode === null) {
+    status = await readStatus(dataFolder);
+    if (status?.engine.isHealthy === true) return status;
+    await delay(POLL_MS);
+  }
+  return child.exitCode === null ? status : undefined;
+}
+
+/** In the foreground: its log is our stderr, our signals are its signals. */
+async function runHere(dataFolder: string, options: readonly string[]): Promise<void> {
+  const child = await launch(dataFolder, options, ['ignore', 'inherit', 'inherit'], false);
+  const stop = () => child.kill('SIGTERM');
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, stop);
+  const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  process.exitCode = code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
+}
+
+async function launch(
+  dataFolder: string,
+  options: readonly string[],
+  stdio: StdioOptions,
+  detached: boolean,
+): Promise<ChildProcess> {
+  const { SERVER_MAIN } = await import('@svc/server/admin');
+  // SAFETY: no shell; our own program with the operator's own options.
+  const child = spawn(process.execPath, [SERVER_MAIN, '--path', dataFolder, ...options], {
+    stdio,
+    detached,
+    cwd: '/',
+  });
+  await once(child, 'spawn');
+  return child;
+}

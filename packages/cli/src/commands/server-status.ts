@@ -1,0 +1,81 @@
+import { Command } from 'commander';
+import type { SandboxStatus, ServerStatus } from '@svc/server/admin';
+import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
+import { formatAge, formatBytes } from '../terminal/amounts.ts';
+import { print, printJson } from '../terminal/print.ts';
+import { formatTable } from '../terminal/table.ts';
+
+export function createCommand(): Command {
+  return new Command('status')
+    .description(
+      'Shows whether the server runs, where, whether it asks for a key, and its sandboxes.\n' +
+        'Exit codes: 0 it runs, 1 failed, 3 it does not run.',
+    )
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      examples(['svc server status', 'for people'], ['svc server status --json', 'for programs']),
+    )
+    .action(showStatus);
+}
+
+const NOT_RUNNING = 3;
+
+async function showStatus(options: { readonly json?: boolean }, command: Command): Promise<void> {
+  const { dataFolder, isJson } = readGlobals(command);
+  const { findServer, readStatus } = await import('@svc/server/admin');
+  const pid = await findServer(dataFolder);
+  const status = await readStatus(dataFolder);
+  if (status === undefined) process.exitCode = NOT_RUNNING;
+  if (isJson || options.json === true) return printJson(toJson(pid, status));
+  if (status === undefined) return print('the server does not run\n  next: svc server start --detach');
+  print(
+    `server on ${status.url}, up ${formatAge(status.startedAt, Date.now())}${pid === undefined ? '' : `, pid ${pid}`}`,
+  );
+  print(
+    status.isDev
+      ? 'authentication: off (--dev); every caller may do everything'
+      : `authentication: required; ${status.keys} keys handed out`,
+  );
+  const { engine } = status;
+  print(engine.isHealthy ? `isolation: ${engine.isolation}` : `the engine is away: ${engine.reason}`);
+  if (status.sandboxes.length === 0) return print('no sandboxes');
+  print('');
+  print(formatTable(['NAMESPACE', 'NAME', 'STATE', 'CPU', 'MEMORY', 'DISK'], status.sandboxes.map(toRow)));
+}
+
+function toRow(sandbox: SandboxStatus): string[] {
+  const { namespace, name, state, failure, cpuPercent, memoryBytes, diskBytes } = sandbox;
+  return [
+    namespace,
+    name,
+    failure === null ? state : `${state}: ${failure}`,
+    cpuPercent === null ? '-' : `${cpuPercent}%`,
+    memoryBytes === null ? '-' : formatBytes(memoryBytes),
+    diskBytes === null ? '-' : formatBytes(diskBytes),
+  ];
+}
+
+function toJson(pid: number | undefined, status: ServerStatus | undefined): object {
+  if (status === undefined) return { running: false };
+  const { url, isDev, startedAt, keys, engine, sandboxes } = status;
+  return {
+    running: true,
+    pid: pid ?? null,
+    url,
+    authentication_required: !isDev,
+    started_at: startedAt,
+    keys,
+    engine: { healthy: engine.isHealthy, reason: engine.reason, isolation: engine.isolation },
+    sandboxes: sandboxes.map(({ namespace, name, state, failure, cpuPercent, memoryBytes, diskBytes }) => ({
+      namespace,
+      name,
+      state,
+      failure,
+      cpu_percent: cpuPercent,
+      memory_bytes: memoryBytes,
+      disk_bytes: diskBytes,
+    })),
+  };
+}

@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { formatLogLine } from './format-log.ts';
+
+test('a JSON line of the log is shown with time, level, message and its fields', () => {
+  const line =
+    '{"level":30,"time":1700000000000,"pid":7,"hostname":"h","sandboxId":"web","durationMs":41,"msg":"running"}';
+  assert.equal(formatLogLine(line), '2023-11-14T22:13:20.000Z info  running sandboxId=web durationMs=41');
+});
+
+test('a line that is no log entry stays as it is', () => {
+  for (const line of ['Segmentation fault', '{"a":1}', '17', '']) assert.equal(formatLogLine(line), line);
+});

@@ -1,0 +1,2 @@
+export { examineHost } from './examine-host.ts';
+export type { Finding, HostReport } from './finding.ts';

@@ -1,0 +1,40 @@
+import type { Finding, Status } from './finding.ts';
+import { findingsOf } from './finding.ts';
+
+interface Program {
+  /** What cannot be done without it. */
+  readonly use: string;
+  readonly without: Status;
+  readonly remedy: string;
+}
+
+/** Every program that we start, besides the runtimes. */
+export const PROGRAMS: Readonly<Record<string, Program>> = {
+  'svc-init': { use: 'PID 1 of every sandbox', without: 'missing', remedy: 'make build' },
+  'svc-host': { use: "the engine's helper for kernel calls", without: 'missing', remedy: 'make build' },
+  tini: { use: 'reaps what runtimes leave behind', without: 'missing', remedy: 'apt-get install tini' },
+  nft: { use: 'keeps sandboxes from networks', without: 'missing', remedy: 'apt-get install nftables' },
+  'mkfs.ext4': { use: 'makes disks', without: 'missing', remedy: 'apt-get install e2fsprogs' },
+  tar: { use: 'unpacks layers', without: 'missing', remedy: 'apt-get install tar' },
+  bwrap: {
+    use: 'confines the tools that read images',
+    without: 'warn',
+    remedy: 'apt-get install bubblewrap',
+  },
+  skopeo: { use: 'pulls images', without: 'warn', remedy: 'apt-get install skopeo' },
+  mmdebstrap: { use: 'makes demo images', without: 'warn', remedy: 'apt-get install mmdebstrap' },
+};
+
+export function judgePrograms(found: Readonly<Record<string, string | null>>): readonly Finding[] {
+  const finding = findingsOf('programs');
+  return Object.entries(PROGRAMS).map(([name, { use, without, remedy }]) => {
+    const path = found[name] ?? null;
+    return path === null
+      ? finding(name, without, `not found; it ${startsWithVerb(use) ? use : `is ${use}`}`, remedy)
+      : finding(name, 'ok', path);
+  });
+}
+
+function startsWithVerb(use: string): boolean {
+  return /^[a-z]+s /.test(use);
+}

@@ -1,0 +1,38 @@
+import type { Finding } from './finding.ts';
+import { findingsOf } from './finding.ts';
+import type { RuntimeFact } from './host-facts.ts';
+
+const YEAR_MS = 365 * 24 * 3600 * 1000;
+/** Others do the same work. */
+const OPTIONAL: ReadonlySet<string> = new Set(['crun']);
+
+/** Runtimes hold off hostile code: one that has missed a year of fixes is worth a word. */
+export function judgeRuntimes(runtimes: readonly RuntimeFact[], now: Date): readonly Finding[] {
+  const finding = findingsOf('runtimes');
+  return runtimes.map((runtime) => {
+    const name = `${runtime.name} (${runtime.isolation})`;
+    if (runtime.version === null && OPTIONAL.has(runtime.name))
+      return finding(name, 'absent', 'not installed; optional');
+    if (!runtime.usable) return finding(name, 'missing', runtime.reason, remedyOf(runtime));
+    const built = runtime.released === null ? '' : `, built ${runtime.released.toISOString().slice(0, 10)}`;
+    const isOld = runtime.released !== null && now.getTime() - runtime.released.getTime() > YEAR_MS;
+    if (!isOld) return finding(name, 'ok', `starts sandboxes; ${runtime.reason}${built}`);
+    return finding(
+      name,
+      'warn',
+      `starts sandboxes; ${runtime.reason}${built}, more than a year ago`,
+      newerBuild(runtime),
+    );
+  });
+}
+
+function remedyOf({ name, version }: RuntimeFact): string {
+  if (version !== null) return `see the reason; the engine leaves ${name} aside until it works`;
+  return name === 'runsc' ? 'make runsc' : `apt-get install ${name}`;
+}
+
+function newerBuild({ name }: RuntimeFact): string {
+  return name === 'runsc'
+    ? 'put a newer build of gVisor at /opt/svc/bin/runsc (any build of 2024 or later works)'
+    : `apt-get install --only-upgrade ${name}, or a newer build named by SVC_${name.toUpperCase()}`;
+}

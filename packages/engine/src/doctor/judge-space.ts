@@ -1,0 +1,36 @@
+import type { Finding } from './finding.ts';
+import { findingsOf } from './finding.ts';
+import type { HostFacts } from './host-facts.ts';
+
+const GIB = 1024 ** 3;
+/** An image and a few sandboxes. */
+const LITTLE_DISK_BYTES = 5 * GIB;
+const NO_DISK_BYTES = GIB / 2;
+/** Two sandboxes of the default size. */
+const LITTLE_MEMORY_BYTES = GIB;
+
+export function judgeSpace({
+  freeDiskBytes,
+  totalMemoryBytes,
+  availableMemoryBytes,
+}: HostFacts): readonly Finding[] {
+  const finding = findingsOf('space');
+  const free = `${gib(freeDiskBytes)} free for the data folder`;
+  const memory = `${gib(availableMemoryBytes)} of ${gib(totalMemoryBytes)} available`;
+  const disk =
+    freeDiskBytes < NO_DISK_BYTES
+      ? finding('disk', 'missing', free, 'free some space, or choose another folder with --path')
+      : freeDiskBytes < LITTLE_DISK_BYTES
+        ? finding('disk', 'warn', free, 'svc image prune, or choose another folder with --path')
+        : finding('disk', 'ok', free);
+  return [
+    disk,
+    availableMemoryBytes < LITTLE_MEMORY_BYTES
+      ? finding('memory', 'warn', memory, 'stop sandboxes that are not needed: svc ls')
+      : finding('memory', 'ok', memory),
+  ];
+}
+
+function gib(bytes: number): string {
+  return `${(bytes / GIB).toFixed(1)} GiB`;
+}

@@ -1,0 +1,155 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseCgroupLayout } from '../cgroup/cgroup-layout.ts';
+import type { HostFacts, RuntimeFact } from './host-facts.ts';
+import { judgeHost } from './judge.ts';
+import { PROGRAMS } from './judge-programs.ts';
+
+const NOW = new Date('2026-01-15T00:00:00Z');
+const GIB = 1024 ** 3;
+
+const RUNC: RuntimeFact = {
+  name: 'runc',
+  isolation: 'container',
+  usable: true,
+  reason: 'runc 1.1.5+ds1',
+  version: '1.1.5+ds1',
+  released: new Date('2025-09-01T00:00:00Z'),
+};
+const RUNSC: RuntimeFact = {
+  name: 'runsc',
+  isolation: 'gvisor',
+  usable: true,
+  reason: 'runsc 0.0~20240729.0',
+  version: '0.0~20240729.0',
+  released: new Date('2024-07-29T00:00:00Z'),
+};
+
+/** As recorded on Debian 12 with systemd.unified_cgroup_hierarchy=0, shortened. */
+const HYBRID = [
+  '34 33 0:29 / /sys/fs/cgroup/memory rw,nosuid - cgroup cgroup rw,memory',
+  '35 33 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid - cgroup cgroup rw,cpu,cpuacct',
+  '36 33 0:31 / /sys/fs/cgroup/pids rw,nosuid - cgroup cgroup rw,pids',
+  '37 33 0:32 / /sys/fs/cgroup/cpuset rw,nosuid - cgroup cgroup rw,cpuset',
+  '38 33 0:33 / /sys/fs/cgroup/unified rw,nosuid - cgroup2 cgroup2 rw',
+].join('\n');
+const UNIFIED = '30 23 0:26 / /sys/fs/cgroup rw,nosuid - cgroup2 cgroup2 rw';
+
+function facts(changes: Partial<HostFacts> = {}): HostFacts {
+  const worked = { outcome: 'worked' } as const;
+  return {
+    isRoot: true,
+    kernelRelease: '6.1.0-40-amd64',
+    cgroups: parseCgroupLayout(HYBRID, () => 'hugetlb'),
+    maxUserNamespaces: 96_360,
+    seccompActions: 'kill_process kill_thread trap errno user_notif trace log allow',
+    ipForward: true,
+    attempts: { idmappedOverlay: worked, diskImage: worked, nftables: worked, kvm: worked },
+    runtimes: [RUNSC, RUNC],
+    programs: Object.fromEntries(Object.keys(PROGRAMS).map((name) => [name, `/usr/bin/${name}`])),
+    freeDiskBytes: 80 * GIB,
+    totalMemoryBytes: 16 * GIB,
+    availableMemoryBytes: 12 * GIB,
+    ...changes,
+  };
+}
+
+function find(changes: Partial<HostFacts>, name: string) {
+  const finding = judgeHost(facts(changes), NOW).findings.find((candidate) => candidate.name === name);
+  assert.ok(finding, `no finding about ${name}`);
+  return finding;
+}
+
+test('a host that has everything can run sandboxes of every class that works', () => {
+  const report = judgeHost(facts(), NOW);
+  assert.equal(report.canRunSandboxes, true);
+  assert.deepEqual(report.classes, ['gvisor', 'container']);
+  assert.deepEqual(
+    report.findings.filter(({ status }) => status !== 'ok').map(({ name }) => name),
+    ['runsc (gvisor)'],
+  );
+});
+
+test('a runtime built more than a year ago is warned about, with a remedy, and still counts', () => {
+  const finding = find({}, 'runsc (gvisor)');
+  assert.equal(finding.status, 'warn');
+  assert.match(finding.finding, /built 2024-07-29, more than a year ago/);
+  assert.match(finding.remedy ?? '', /runsc/);
+  assert.equal(
+    find({ runtimes: [{ ...RUNSC, released: new Date('2025-03-01') }] }, 'runsc (gvisor)').status,
+    'ok',
+  );
+});
+
+test('one class is enough; without any, no sandbox can run', () => {
+  const broken = { ...RUNC, usable: false, reason: 'start_failed: no cgroup' };
+  assert.equal(judgeHost(facts({ runtimes: [RUNSC, broken] }), NOW).canRunSandboxes, true);
+  const report = judgeHost(facts({ runtimes: [broken] }), NOW);
+  assert.equal(report.canRunSandboxes, false);
+  assert.deepEqual(report.classes, []);
+  assert.equal(report.findings[0]?.finding, 'start_failed: no cgroup');
+});
+
+test('a runtime that is not installed comes with the command that installs it, unless it is optional', () => {
+  const gone = { usable: false, version: null, released: null, reason: 'cannot be executed' };
+  assert.equal(find({ runtimes: [{ ...RUNC, ...gone }] }, 'runc (container)').remedy, 'apt-get install runc');
+  assert.equal(find({ runtimes: [{ ...RUNSC, ...gone }] }, 'runsc (gvisor)').remedy, 'make runsc');
+  assert.equal(
+    find({ runtimes: [RUNC, { ...RUNC, ...gone, name: 'crun' }] }, 'crun (container)').status,
+    'absent',
+  );
+});
+
+test('cgroups are told apart, and a controller that is missing says which limit does not hold', () => {
+  assert.match(find({}, 'cgroups').finding, /hybrid/);
+  const unified = (controllers: string) => ({ cgroups: parseCgroupLayout(UNIFIED, () => controllers) });
+  assert.match(find(unified('cpuset cpu io memory pids'), 'cgroups').finding, /^v2, all/);
+  const withoutPids = find(unified('cpuset cpu memory'), 'cgroups');
+  assert.deepEqual(
+    [withoutPids.status, withoutPids.finding],
+    ['warn', 'v2, without pids: those limits do not hold'],
+  );
+  assert.equal(find(unified('cpuset cpu pids'), 'cgroups').status, 'missing');
+});
+
+test('what was tried and failed shows why, and keeps sandboxes from running when they need it', () => {
+  const attempts = {
+    ...facts().attempts,
+    diskImage: { outcome: 'failed', reason: 'mountImage: ENXIO' } as const,
+  };
+  assert.equal(find({ attempts }, 'disk limits').finding, 'mountImage: ENXIO');
+  assert.equal(judgeHost(facts({ attempts }), NOW).canRunSandboxes, false);
+});
+
+test('KVM that does not work is no obstacle', () => {
+  const attempts = { ...facts().attempts, kvm: { outcome: 'failed', reason: 'no answer' } as const };
+  assert.equal(find({ attempts }, 'KVM').status, 'absent');
+  assert.equal(judgeHost(facts({ attempts }), NOW).canRunSandboxes, true);
+});
+
+test('a missing program names what it is for and the command that installs it', () => {
+  const programs = { ...facts().programs, 'svc-init': null, skopeo: null };
+  assert.deepEqual(
+    [find({ programs }, 'svc-init').status, find({ programs }, 'svc-init').remedy],
+    ['missing', 'make build'],
+  );
+  assert.equal(find({ programs }, 'svc-init').finding, 'not found; it is PID 1 of every sandbox');
+  assert.equal(find({ programs }, 'skopeo').finding, 'not found; it pulls images');
+  assert.equal(find({ programs }, 'skopeo').status, 'warn');
+});
+
+test('little space is a warning, none is an obstacle', () => {
+  assert.equal(find({ freeDiskBytes: 3 * GIB }, 'disk').status, 'warn');
+  assert.equal(find({ freeDiskBytes: GIB / 10 }, 'disk').status, 'missing');
+  assert.equal(find({ availableMemoryBytes: GIB / 2 }, 'memory').status, 'warn');
+});
+
+test('without root, without namespaces or without seccomp no sandbox can run', () => {
+  for (const change of [
+    { isRoot: false },
+    { maxUserNamespaces: 0 },
+    { maxUserNamespaces: null },
+    { seccompActions: null },
+  ])
+    assert.equal(judgeHost(facts(change), NOW).canRunSandboxes, false, JSON.stringify(change));
+});

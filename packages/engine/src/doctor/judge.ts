@@ -1,0 +1,24 @@
+import type { Finding, HostReport } from './finding.ts';
+import type { HostFacts } from './host-facts.ts';
+import { judgeKernel } from './judge-kernel.ts';
+import { judgePrograms } from './judge-programs.ts';
+import { judgeRuntimes } from './judge-runtimes.ts';
+import { judgeSpace } from './judge-space.ts';
+
+/** Strongest first. */
+const CLASSES = ['microvm', 'gvisor', 'container'] as const;
+
+/** What the facts mean for someone who wants to run sandboxes here. */
+export function judgeHost(facts: HostFacts, now: Date): HostReport {
+  const findings: readonly Finding[] = [
+    ...judgeRuntimes(facts.runtimes, now),
+    ...judgeKernel(facts),
+    ...judgePrograms(facts.programs),
+    ...judgeSpace(facts),
+  ];
+  const classes = CLASSES.filter((name) =>
+    facts.runtimes.some(({ isolation, usable }) => usable && isolation === name),
+  );
+  const isComplete = findings.every(({ group, status }) => group === 'runtimes' || status !== 'missing');
+  return { findings, classes, canRunSandboxes: classes.length > 0 && isComplete };
+}

@@ -1,0 +1,83 @@
+import { accessSync, constants } from 'node:fs';
+import { readFile, statfs } from 'node:fs/promises';
+import { release } from 'node:os';
+import { dirname, join } from 'node:path';
+import { readCgroupLayout } from '../cgroup/cgroup-layout.ts';
+import type { EngineConfig } from '../daemon/config.ts';
+import { readDoctorConfig, searchPath } from './config.ts';
+import type { HostFacts } from './host-facts.ts';
+import { PROGRAMS } from './judge-programs.ts';
+import { tryOnHost } from './try-on-host.ts';
+
+export async function readHostFacts(options: {
+  readonly dataFolder: string;
+  readonly isThorough: boolean;
+}): Promise<HostFacts> {
+  const config = readDoctorConfig(options.dataFolder);
+  const isRoot = process.getuid?.() === 0;
+  const memory = await readMemory();
+  return {
+    isRoot,
+    kernelRelease: release(),
+    cgroups: readCgroupLayout(),
+    maxUserNamespaces: numberIn(await readText('/proc/sys/user/max_user_namespaces')),
+    seccompActions: await readText('/proc/sys/kernel/seccomp/actions_avail'),
+    ipForward: (await readText('/proc/sys/net/ipv4/ip_forward'))?.trim() === '1',
+    programs: findPrograms(config),
+    freeDiskBytes: await freeBytes(config.dataFolder),
+    ...memory,
+    ...(await tryOnHost(config, { isRoot, isThorough: options.isThorough })),
+  };
+}
+
+async function readText(path: string): Promise<string | null> {
+  return await readFile(path, 'utf8').catch(() => null);
+}
+
+function numberIn(text: string | null): number | null {
+  return text === null ? null : Number(text);
+}
+
+async function readMemory(): Promise<{ totalMemoryBytes: number; availableMemoryBytes: number }> {
+  const text = (await readText('/proc/meminfo')) ?? '';
+  const kib = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0);
+  return { totalMemoryBytes: kib('MemTotal') * 1024, availableMemoryBytes: kib('MemAvailable') * 1024 };
+}
+
+function findPrograms(config: EngineConfig): Readonly<Record<string, string | null>> {
+  const ours: Readonly<Record<string, string>> = {
+    'svc-init': config.initProgram,
+    'svc-host': config.hostProgram,
+  };
+  return Object.fromEntries(
+    Object.keys(PROGRAMS).map((name) => [
+      name,
+      firstExecutable(name in ours ? [ours[name] ?? ''] : inPath(name)),
+    ]),
+  );
+}
+
+function inPath(name: string): readonly string[] {
+  return searchPath().map((folder) => join(folder, name));
+}
+
+function firstExecutable(paths: readonly string[]): string | null {
+  return paths.find((path) => isExecutable(path)) ?? null;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    // Whatever the reason is, it cannot be run.
+    return false;
+  }
+}
+
+/** Of the nearest folder that exists: the data folder itself may not have been made yet. */
+async function freeBytes(folder: string): Promise<number> {
+  const stats = await statfs(folder).catch(() => null);
+  if (stats !== null) return stats.bavail * stats.bsize;
+  return folder === '/' ? 0 : await freeBytes(dirname(folder));
+}

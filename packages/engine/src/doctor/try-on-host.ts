@@ -1,0 +1,56 @@
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Cgroups } from '../cgroup/cgroups.ts';
+import type { EngineConfig } from '../daemon/config.ts';
+import { prepareRunFolder } from '../daemon/run-folder.ts';
+import { SvcHostCalls } from '../host/svc-host-calls.ts';
+import type { HostFacts } from './host-facts.ts';
+import { probeRuntimes } from './probe-runtimes.ts';
+import { tryDiskImage } from './try-disk-image.ts';
+import { tryKvm } from './try-kvm.ts';
+import { tryOverlay } from './try-overlay.ts';
+import { attempt } from './attempt.ts';
+
+const RUN_FOLDER = '/run/svc';
+const CALL_TIMEOUT_MS = 10_000;
+
+type Tried = Pick<HostFacts, 'attempts' | 'runtimes'>;
+
+/** Tries what only a try can show, in a folder of its own like the engine's, and leaves nothing behind. */
+export async function tryOnHost(
+  config: EngineConfig,
+  options: { readonly isRoot: boolean; readonly isThorough: boolean },
+): Promise<Tried> {
+  if (!options.isRoot) return untried();
+  await using undo = new AsyncDisposableStack();
+  const hostCalls = undo.adopt(
+    new SvcHostCalls({ binary: config.hostProgram, callTimeoutMs: CALL_TIMEOUT_MS }),
+    (calls) => calls.close(),
+  );
+  await mkdir(RUN_FOLDER, { recursive: true, mode: 0o711 });
+  const folder = await mkdtemp(join(RUN_FOLDER, `doctor-${process.pid}-`));
+  undo.defer(() => rm(folder, { recursive: true, force: true }));
+  undo.defer(() => promisify(execFile)('umount', ['--lazy', folder]).then(() => undefined));
+  await prepareRunFolder(folder);
+
+  const means = { hostCalls, folder, config };
+  const [runtimes, idmappedOverlay, diskImage, nftables, kvm] = await Promise.all([
+    probeRuntimes({ ...means, cgroups: new Cgroups() }),
+    attempt(() => tryOverlay(means)),
+    attempt(() => tryDiskImage(means)),
+    // SAFETY: reads only.
+    attempt(() => promisify(execFile)('nft', ['list', 'tables'], { timeout: CALL_TIMEOUT_MS })),
+    tryKvm(config.runtimePaths.runsc, folder, options.isThorough),
+  ]);
+  return { runtimes, attempts: { idmappedOverlay, diskImage, nftables, kvm } };
+}
+
+function untried(): Tried {
+  const skipped = { outcome: 'untried', reason: 'needs root to be tried' } as const;
+  return {
+    runtimes: [],
+    attempts: { idmappedOverlay: skipped, diskImage: skipped, nftables: skipped, kvm: skipped },
+  };
+}

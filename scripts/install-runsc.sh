@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Installs gVisor's runsc at /opt/svc/bin/runsc: Debian 13's build, the one file of it, checked by apt against Debian's signature.
+# The system itself stays as it is. Debian 12's own runsc is too old: coreutils 9 fail under it.
+set -euo pipefail
+
+# shellcheck source=scripts/terminal.sh
+source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/terminal.sh"
+
+TARGET=/opt/svc/bin/runsc
+SUITE=trixie
+KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
+
+main() {
+  if [ -x "$TARGET" ] && [ "${1:-}" != --force ]; then
+    step_done 'runsc' "present ($TARGET)"
+    return
+  fi
+  need_root_rights
+  step_begins 'runsc' "fetching Debian $SUITE's build"
+  local folder
+  folder=$(mktemp -d)
+  # shellcheck disable=SC2064 # The folder of now.
+  trap "rm -rf '$folder'" EXIT
+  # apt downloads as the user _apt.
+  chmod 755 "$folder"
+  if fetch "$folder"; then
+    install_file "$folder/content/usr/bin/runsc"
+    step_done 'runsc' "$("$TARGET" --version | head -n 1)"
+  else
+    fall_back
+  fi
+}
+
+# An apt of its own: one source, own lists and cache, so that nothing else can come from there, now or later.
+fetch() {
+  local folder=$1 mirror
+  mirror=$(debian_mirror)
+  [ -n "$mirror" ] || { note 'no Debian mirror in the configuration of apt'; return 1; }
+  mkdir -p "$folder"/{lists,cache,download,content}
+  chmod 777 "$folder/download"
+  printf 'deb [signed-by=%s] %s %s main\n' "$KEYRING" "$mirror" "$SUITE" >"$folder/sources.list"
+  local apt=(
+    apt-get -qq
+    -o "Dir::Etc::sourcelist=$folder/sources.list" -o Dir::Etc::sourceparts=/dev/null
+    -o "Dir::State::lists=$folder/lists" -o "Dir::Cache=$folder/cache"
+    -o Acquire::Languages=none -o Acquire::Retries=2
+  )
+  as_root "${apt[@]}" update || return 1
+  (cd "$folder/download" && as_root "${apt[@]}" download runsc) || return 1
+  dpkg-deb -x "$folder"/download/runsc_*.deb "$folder/content"
+}
+
+# Where this machine gets Debian from, in either format of apt's sources; the security archive holds no runsc.
+debian_mirror() {
+  shopt -s nullglob
+  local files=(/etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources)
+  shopt -u nullglob
+  cat "${files[@]}" 2>/dev/null |
+    sed -nE 's/^(URIs:|deb(\s+\[[^]]*\])?)\s+(\S+).*/\3/p' |
+    grep -E '/debian/?$' | head -n 1
+}
+
+install_file() {
+  as_root install -d -m 755 "$(dirname "$TARGET")"
+  # Renamed into place, so that an engine that starts a sandbox now finds the old or the new file, never half of one.
+  as_root install -m 755 "$1" "$TARGET.new"
+  as_root mv -f "$TARGET.new" "$TARGET"
+}
+
+fall_back() {
+  note "Debian $SUITE could not be reached: taking this system's own runsc, which may be too old for newer images"
+  if as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends runsc; then
+    as_root install -d -m 755 "$(dirname "$TARGET")"
+    as_root ln -sfn /usr/bin/runsc "$TARGET"
+    step_done 'runsc' "this system's own; get the newer build later with: make runsc"
+  else
+    note 'no runsc: class gvisor will be missing, class container works; try again with: make runsc'
+  fi
+}
+
+main "$@"

@@ -1,0 +1,60 @@
+import { globSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join } from 'node:path';
+import { run } from 'node:test';
+import { TestTally } from './test-tally.ts';
+
+/**
+ * Runs every test file: those that share the machine side by side, then `*.serial.test.ts` one by one.
+ * Arguments choose the files whose path contains one of them. In CI a skipped test is a failed one.
+ */
+const ROOT = join(import.meta.dirname, '..');
+const PATTERNS = ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'test/**/*.test.ts'];
+const TEST_TIMEOUT_MS = 120_000;
+const FILE_TIMEOUT_MS = 300_000;
+const SLOWEST_SHOWN = 8;
+
+const files = findTestFiles(process.argv.slice(2));
+if (files.length === 0) {
+  console.error('error: no test file matches; run `make test` for all of them');
+  process.exit(2);
+}
+const serial = files.filter((file) => file.endsWith('.serial.test.ts'));
+const parallel = files.filter((file) => !serial.includes(file));
+
+const startedAt = performance.now();
+const tally = new TestTally((line) => console.log(line));
+await runFiles(parallel, Math.max(2, Math.floor(availableParallelism() / 2)));
+await runFiles(serial, 1);
+
+const failed = tally.report({
+  skipsFail: process.env['CI'] === 'true',
+  slowest: SLOWEST_SHOWN,
+  wallMs: performance.now() - startedAt,
+});
+process.exit(failed ? 1 : 0);
+
+function findTestFiles(words: readonly string[]): string[] {
+  return PATTERNS.flatMap((pattern) => globSync(pattern, { cwd: ROOT }))
+    .filter((file) => words.length === 0 || words.some((word) => join(ROOT, file).includes(word)))
+    .toSorted();
+}
+
+async function runFiles(files: readonly string[], concurrency: number): Promise<void> {
+  if (files.length === 0) return;
+  console.log(`${files.length} test files, ${concurrency} at a time`);
+  const waiting = [...files];
+  const worker = async (): Promise<void> => {
+    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) await runFile(file);
+  };
+  await Promise.all(Array.from({ length: concurrency }, worker));
+}
+
+/** `timeout` ends a test that hangs, the signal a file that does not exit because something is left open. */
+async function runFile(file: string): Promise<void> {
+  const result = tally.begin(file);
+  const signal = AbortSignal.timeout(FILE_TIMEOUT_MS);
+  for await (const event of run({ files: [join(ROOT, file)], timeout: TEST_TIMEOUT_MS, signal, cwd: ROOT }))
+    result.take(event);
+  result.end();
+}

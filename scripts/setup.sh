@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Makes this checkout ready to use: Debian packages, runsc, npm packages, the two C programs. Installs only what is missing,
+# so it can be repeated and interrupted at any point. As root, or as a user who may use sudo.
+set -euo pipefail
+
+# shellcheck source=scripts/terminal.sh
+source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/terminal.sh"
+cd "$ROOT"
+
+# What the product needs to run, and to build its two C programs.
+PACKAGES=(
+  runc nftables iproute2 tini skopeo bubblewrap mmdebstrap busybox-static e2fsprogs mount tar zstd ca-certificates
+  gcc libc6-dev libseccomp-dev make
+)
+# What only the tests and benchmarks need.
+TEST_PACKAGES=(docker-registry crun)
+
+main() {
+  local for_tests=no
+  [ "${1:-}" = --for-tests ] && for_tests=yes
+  heading 'Set-up'
+  need_root_rights
+  install_debian_packages "$for_tests"
+  scripts/install-runsc.sh
+  install_npm_packages
+  build_programs
+  as_root ./svc doctor --compact
+}
+
+install_debian_packages() {
+  local wanted=("${PACKAGES[@]}") missing=()
+  [ "$1" = yes ] && wanted+=("${TEST_PACKAGES[@]}")
+  command -v npm >/dev/null || wanted+=(nodejs npm)
+  command -v apt-get >/dev/null || fail 'this set-up needs Debian 12 or newer (apt-get was not found)' \
+    "on another system install these by hand, then run \`npm ci && make build\`: ${wanted[*]}"
+
+  mapfile -t missing < <(missing_packages "${wanted[@]}")
+  if [ ${#missing[@]} -eq 0 ]; then
+    step_done 'Debian packages' "all ${#wanted[@]} present"
+    return
+  fi
+  step_begins 'Debian packages' "installing ${missing[*]}"
+  # A source of the machine's own that cannot be reached does no harm when Debian's can.
+  as_root apt-get -q update || note 'some package lists could not be renewed; going on with those that are there'
+  keep_registry_from_starting "${missing[@]}"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}" ||
+    fail 'Debian packages could not be installed' "read the lines above; try: ${SUDO}apt-get install ${missing[*]}"
+  step_done 'Debian packages' "installed ${missing[*]}"
+}
+
+missing_packages() {
+  local present
+  # dpkg-query fails when one name is unknown, and still prints the others.
+  present=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true)
+  local name
+  for name in "$@"; do
+    grep -qx "$name installed" <<<"$present" || printf '%s\n' "$name"
+  done
+}
+
+# The registry serves the tests, which start their own; Debian's package would start one for the whole network.
+keep_registry_from_starting() {
+  case " $* " in
+    *' docker-registry '*)
+      [ -d /etc/systemd/system ] && as_root ln -sfn /dev/null /etc/systemd/system/docker-registry.service
+      note 'docker-registry is for tests only: its system service stays masked'
+      ;;
+  esac
+}
+
+install_npm_packages() {
+  local stamp=node_modules/.svc-installed wanted
+  wanted=$(sha256sum package-lock.json)
+  if [ -x node_modules/.bin/node ] && [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
+    step_done 'npm packages' 'in step with package-lock.json'
+    return
+  fi
+  step_begins 'npm packages' 'installing what package-lock.json says (Node 24 comes with them, about 130 MB)'
+  # Not `npm ci`: it refuses a lock file whose optional packages for other platforms the registry in use does not have,
+  # and it deletes node_modules under an engine that runs from it. Versions and hashes are those of the lock file either way.
+  as_owner npm install --no-save --no-progress --loglevel=error ||
+    fail 'npm packages could not be installed' 'read the lines above; behind a proxy set npm config proxy, then run make setup again'
+  [ -x node_modules/.bin/node ] || fail 'npm installed no Node 24' 'remove node_modules and run make setup again'
+  # Written last: a set-up that was interrupted before this line installs again.
+  printf '%s\n' "$wanted" | as_owner tee "$stamp" >/dev/null
+  step_done 'npm packages' "installed, Node $(node_modules/.bin/node --version)"
+}
+
+build_programs() {
+  local program
+  for program in init host; do
+    as_owner make --no-print-directory -s -C "packages/$program" ||
+      fail "svc-$program could not be built" "read the compiler's lines above; try: make -C packages/$program"
+  done
+  step_done 'svc-init, svc-host' 'built'
+}
+
+main "$@"

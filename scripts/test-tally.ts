@@ -1,0 +1,135 @@
+import { inspect } from 'node:util';
+
+/** An event of node:test's `run()`. */
+interface TestEvent {
+  readonly type: string;
+  readonly data: unknown;
+}
+
+/** What we read of an event's data; which fields are there depends on the type. */
+interface Outcome {
+  readonly name?: string;
+  readonly nesting?: number;
+  readonly skip?: string | boolean;
+  readonly todo?: string | boolean;
+  readonly message?: string;
+  readonly details?: { readonly type?: string; readonly error?: Error & { readonly failureType?: string } };
+}
+
+const MAX_OUTPUT_CHARS = 32_768;
+
+/** What the tests of one file did. */
+class FileResult {
+  readonly file: string;
+  readonly failures: string[] = [];
+  readonly skipped: string[] = [];
+  readonly #startedAt = performance.now();
+  readonly #onEnd: (result: FileResult) => void;
+  tests = 0;
+  output = '';
+  durationMs = 0;
+
+  constructor(file: string, onEnd: (result: FileResult) => void) {
+    this.file = file;
+    this.#onEnd = onEnd;
+  }
+
+  take(event: TestEvent): void {
+    // node:test documents the data of each type; every field we read is optional here.
+    const outcome = event.data as Outcome;
+    if (event.type === 'test:stdout' || event.type === 'test:stderr')
+      this.output = (this.output + (outcome.message ?? '')).slice(-MAX_OUTPUT_CHARS);
+    if (event.type === 'test:pass') this.#takePass(outcome);
+    if (event.type === 'test:fail') this.#takeFailure(outcome);
+  }
+
+  end(): void {
+    this.durationMs = performance.now() - this.#startedAt;
+    if (this.tests === 0 && this.failures.length === 0) this.failures.push('  holds no test');
+    this.#onEnd(this);
+  }
+
+  #takePass(outcome: Outcome): void {
+    const { name = '' } = outcome;
+    // A file without a test is reported as one test that bears the file's name.
+    if (this.#isTest(outcome)) this.tests += 1;
+    if (outcome.skip !== undefined || outcome.todo !== undefined) this.skipped.push(name);
+  }
+
+  #takeFailure(outcome: Outcome): void {
+    if (this.#isTest(outcome)) this.tests += 1;
+    const error = outcome.details?.error;
+    // A parent fails because a child did, and the child is reported.
+    if (error?.failureType === 'subtestsFailed') return;
+    const cause = error?.cause ?? error;
+    const text = typeof cause === 'string' ? cause : inspect(cause, { depth: 6 });
+    this.failures.push(`  ${outcome.name ?? ''}\n${text.replaceAll(/^/gm, '    ')}`);
+  }
+
+  #isTest(outcome: Outcome): boolean {
+    return outcome.details?.type !== 'suite' && outcome.name?.endsWith(this.file) !== true;
+  }
+}
+
+/** Counts what tests did, prints a line per file as it ends, and the failures with their output at the end. */
+export class TestTally {
+  readonly #print: (line: string) => void;
+  readonly #results: FileResult[] = [];
+
+  constructor(print: (line: string) => void) {
+    this.#print = print;
+  }
+
+  begin(file: string): FileResult {
+    return new FileResult(file, (result) => {
+      this.#results.push(result);
+      this.#printLine(result);
+    });
+  }
+
+  /** Prints the summary; true when the run counts as failed. */
+  report(options: {
+    readonly skipsFail: boolean;
+    readonly slowest: number;
+    readonly wallMs: number;
+  }): boolean {
+    for (const result of this.#results.filter(({ failures }) => failures.length > 0)) {
+      this.#print(`\n✗ ${result.file}\n${result.failures.join('\n')}`);
+      if (result.output.trim() !== '') this.#print(`  it printed\n${result.output}`);
+    }
+    const skipped = this.#results.flatMap((result) =>
+      result.skipped.map((name) => `${result.file}: ${name}`),
+    );
+    for (const name of skipped)
+      this.#print(`skipped${options.skipsFail ? ', which CI does not allow' : ''}: ${name}`);
+    this.#printSlowest(options.slowest);
+    const failures = sum(this.#results.map((result) => result.failures.length));
+    const failed = failures > 0 || (options.skipsFail && skipped.length > 0);
+    const tests = sum(this.#results.map((result) => result.tests));
+    this.#print(
+      `\n${failed ? 'FAILED' : 'passed'}: ${tests} tests in ${this.#results.length} files, ` +
+        `${failures} failed, ${skipped.length} skipped, ${seconds(options.wallMs).trim()}`,
+    );
+    return failed;
+  }
+
+  #printLine(result: FileResult): void {
+    const mark = result.failures.length > 0 ? '✗' : '✓';
+    const count = `${result.tests} ${result.tests === 1 ? 'test' : 'tests'}`;
+    this.#print(`${mark} ${result.file.padEnd(64)} ${count.padStart(10)} ${seconds(result.durationMs)}`);
+  }
+
+  #printSlowest(count: number): void {
+    this.#print('\nslowest files');
+    const slowest = this.#results.toSorted((a, b) => b.durationMs - a.durationMs).slice(0, count);
+    for (const { file, durationMs } of slowest) this.#print(`${seconds(durationMs)}  ${file}`);
+  }
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+function seconds(milliseconds: number): string {
+  return `${(milliseconds / 1000).toFixed(2)} s`.padStart(9);
+}

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { posix } from 'node:path';
+import { test } from 'node:test';
+import { importsOf, isShipped, readSources } from './source-files.ts';
+import type { Import, SourceFile } from './source-files.ts';
+
+/** What callers and servers agree on, with two narrow doors for programs that must start quickly. */
+const CONTRACT = ['@svc/contract', '@svc/contract/errors', '@svc/contract/channel'];
+
+/** Who may import whom. `dynamic`: only loaded on demand, or as a type, so that it costs nothing until it is used. */
+const MAY_IMPORT: Readonly<
+  Record<string, { readonly static: readonly string[]; readonly dynamic: readonly string[] }>
+> = {
+  contract: { static: [], dynamic: [] },
+  engine: { static: CONTRACT, dynamic: [] },
+  server: { static: [...CONTRACT, '@svc/engine/client'], dynamic: [] },
+  sdk: { static: CONTRACT, dynamic: [] },
+  dashboard: { static: [...CONTRACT, '@svc/sdk'], dynamic: [] },
+  cli: {
+    static: [...CONTRACT, '@svc/sdk'],
+    dynamic: ['@svc/engine/client', '@svc/engine/doctor', '@svc/server/admin'],
+  },
+};
+
+/** Classes that act on this host, and the only places that may construct them. */
+const ADAPTERS = ['SvcHostCalls', 'ImageStore', 'OverlayRootfs', 'LinuxNetwork', 'DiskVolumes', 'OciRuntime'];
+const COMPOSITION_ROOTS =
+  /^packages\/engine\/src\/(daemon|doctor)\/|^packages\/engine\/src\/runtime\/(runc|runsc|crun)\.ts$/;
+
+const sources = readSources('packages/*/src/**/*.ts');
+const shipped = sources.filter(isShipped);
+
+test('the sources are found and their imports understood', () => {
+  assert.ok(shipped.length > 100, `only ${shipped.length} files`);
+  const text = `import a from 'a';
+import {
+  b,
+} from 'b';
+import type { C } from 'c';
+import 'd';
+export { e } from './e.ts';
+const f = await import('f');`;
+  assert.deepEqual(
+    importsOf(text).map(({ specifier, kind }) => `${kind} ${specifier}`),
+    ['static a', 'static b', 'type c', 'static d', 'static ./e.ts', 'dynamic f'],
+  );
+});
+
+test('packages import only what the design allows', () => {
+  const offences = sources.flatMap((file) => {
+    const name = packageOf(file.path);
+    const rule = MAY_IMPORT[name];
+    if (rule === undefined)
+      return [`${file.path}: package ${name} is not in the table of who may import whom`];
+    return importsOf(file.text)
+      .filter(({ specifier }) => specifier.startsWith('@svc/'))
+      .filter((used) => !isAllowed(used, rule))
+      .map(({ specifier, kind }) => `${file.path}: ${kind} import of ${specifier}`);
+  });
+  assert.deepEqual(offences, []);
+});
+
+test('no relative import leaves its package', () => {
+  const offences = readSources('packages/*/{src,test}/**/*.ts').flatMap((file) =>
+    relativeImports(file)
+      .filter(({ target }) => packageOf(target) !== packageOf(file.path))
+      .map(({ specifier }) => `${file.path}: ${specifier}`),
+  );
+  assert.deepEqual(offences, []);
+});
+
+test('shipped code imports no tests', () => {
+  const offences = shipped.flatMap((file) =>
+    relativeImports(file)
+      .filter(({ target }) => target.endsWith('.ts') && !isShipped({ path: target, text: '' }))
+      .map(({ specifier }) => `${file.path}: ${specifier}`),
+  );
+  assert.deepEqual(offences, []);
+});
+
+test("the engine's client door loads nothing of the engine but leaves", () => {
+  const isLeaf = (path: string) =>
+    shipped.some((file) => file.path === path && relativeImports(file).every(({ kind }) => kind === 'type'));
+  const offences = shipped
+    .filter(({ path }) => path.startsWith('packages/engine/src/client/'))
+    .flatMap((file) =>
+      relativeImports(file)
+        .filter(({ kind, target }) => kind !== 'type' && !target.startsWith('packages/engine/src/client/'))
+        .filter(({ target }) => !isLeaf(target))
+        .map(({ specifier }) => `${file.path}: ${specifier}`),
+    );
+  assert.deepEqual(offences, []);
+});
+
+test('only composition roots construct adapters', () => {
+  const construction = new RegExp(`new (${ADAPTERS.join('|')})\\(`);
+  const offences = shipped
+    .filter(({ path, text }) => construction.test(text) && !COMPOSITION_ROOTS.test(path))
+    .map(({ path }) => path);
+  assert.deepEqual(offences, []);
+});
+
+test('shipped code has no cycles of imports that run', () => {
+  const graph = new Map(
+    shipped.map((file) => [
+      file.path,
+      relativeImports(file)
+        .filter(({ kind }) => kind === 'static')
+        .map(({ target }) => target),
+    ]),
+  );
+  assert.equal(findCycle(graph), undefined);
+});
+
+function packageOf(path: string): string {
+  return path.split('/')[1] ?? '';
+}
+
+function isAllowed(
+  { specifier, kind }: Import,
+  rule: { static: readonly string[]; dynamic: readonly string[] },
+): boolean {
+  return rule.static.includes(specifier) || (kind !== 'static' && rule.dynamic.includes(specifier));
+}
+
+function relativeImports(file: SourceFile): readonly (Import & { readonly target: string })[] {
+  return importsOf(file.text)
+    .filter(({ specifier }) => specifier.startsWith('.'))
+    .map((used) => ({ ...used, target: posix.join(posix.dirname(file.path), used.specifier) }));
+}
+
+function findCycle(graph: ReadonlyMap<string, readonly string[]>): readonly string[] | undefined {
+  const done = new Set<string>();
+  const visit = (node: string, trail: readonly string[]): readonly string[] | undefined => {
+    if (trail.includes(node)) return [...trail.slice(trail.indexOf(node)), node];
+    if (done.has(node)) return undefined;
+    for (const next of graph.get(node) ?? []) {
+      const cycle = visit(next, [...trail, node]);
+      if (cycle !== undefined) return cycle;
+    }
+    done.add(node);
+    return undefined;
+  };
+  for (const node of graph.keys()) {
+    const cycle = visit(node, []);
+    if (cycle !== undefined) return cycle;
+  }
+  return undefined;
+}

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+
+const SCRIPTS = resolve(import.meta.dirname, '../scripts');
+
+/** Runs the test runner in a repository that holds these test files only. */
+function runTests(files: Readonly<Record<string, string>>, env: Readonly<Record<string, string>> = {}) {
+  const root = mkdtempSync(join(tmpdir(), 'svc-run-tests-'));
+  try {
+    cpSync(SCRIPTS, join(root, 'scripts'), { recursive: true });
+    mkdirSync(join(root, 'test'));
+    writeFileSync(join(root, 'package.json'), '{"type":"module"}');
+    for (const [name, body] of Object.entries(files))
+      writeFileSync(join(root, 'test', name), `import { test } from 'node:test';\n${body}\n`);
+    const { NODE_TEST_CONTEXT: _, CI: __, ...inherited } = process.env;
+    const runner = join(root, 'scripts/run-tests.ts');
+    const { status, stdout } = spawnSync(process.execPath, [runner], {
+      encoding: 'utf8',
+      env: { ...inherited, ...env },
+      timeout: 60_000,
+    });
+    return { status, stdout };
+  } finally {
+    rmSync(root, { recursive: true, force: true });
+  }
+}
+
+const PASSES = `test('passes', () => {});`;
+
+test('a run in which everything passes exits with 0 and counts', () => {
+  const { status, stdout } = runTests({ 'a.test.ts': PASSES, 'b.serial.test.ts': PASSES });
+  assert.equal(status, 0, stdout);
+  assert.match(stdout, /passed: 2 tests in 2 files, 0 failed, 0 skipped/);
+});
+
+test('a test that fails is shown with its reason and what its file printed', () => {
+  const { status, stdout } = runTests({
+    'a.test.ts': `test('breaks', () => { console.log('a hint'); throw new Error('the reason'); });`,
+  });
+  assert.equal(status, 1);
+  assert.match(stdout, /breaks\n.*the reason/s);
+  assert.match(stdout, /a hint/);
+});
+
+test('a file that crashes or holds no test fails the run', () => {
+  for (const body of [`throw new Error('at load');`, 'export {};']) {
+    const { status, stdout } = runTests({ 'a.test.ts': body, 'b.test.ts': PASSES });
+    assert.equal(status, 1, stdout);
+  }
+});
+
+test('a skipped test is allowed on a laptop and fails in CI', () => {
+  const files = { 'a.test.ts': `${PASSES} test('later', { skip: 'not here' }, () => {});` };
+  assert.equal(runTests(files).status, 0);
+  const { status, stdout } = runTests(files, { CI: 'true' });
+  assert.equal(status, 1);
+  assert.match(stdout, /CI does not allow: test\/a\.test\.ts: later/);
+});
