@@ -48,8 +48,9 @@ for (const isolation of CLASSES) {
 
     test('a stop ends what ignores SIGTERM after the grace', async () => {
       const sandbox = await startSandbox(engine, isolation, {
-        runtime: { cmd: ['/bin/sh', '-c', 'trap "" TERM; while :; do sleep 1; done'] },
+        runtime: { cmd: ['/bin/sh', '-c', 'trap "" TERM; echo deaf; while :; do sleep 1; done'] },
       });
+      await waitUntil(async () => (await Array.fromAsync(engine.client.logs(sandbox.id))).length > 0);
       const stopped = await engine.client.stopSandbox(sandbox.id, { graceMs: 300 });
       assert.equal(stopped.state, 'stopped');
       await sandbox.remove();
@@ -68,6 +69,17 @@ for (const isolation of CLASSES) {
         'stderr: trouble\n',
         'stdout: from main\n',
       ]);
+      await sandbox.remove();
+    });
+
+    test('following the log of a run ends with the run', async () => {
+      const sandbox = await startSandbox(engine, isolation, {
+        runtime: { cmd: ['/bin/sh', '-c', 'for i in 1 2 3; do echo $i; sleep 0.2; done'] },
+      });
+      const entries = await Array.fromAsync(
+        engine.client.logs(sandbox.id, { follow: true }, AbortSignal.timeout(30_000)),
+      );
+      assert.equal(entries.map(({ text }) => text).join(''), '1\n2\n3\n');
       await sandbox.remove();
     });
 

@@ -151,7 +151,8 @@ export class TestEngine {
   async #removeFolders(): Promise<void> {
     await promisify(execFile)('umount', ['-R', '-l', this.runFolder]).catch(() => undefined);
     await rm(this.runFolder, { recursive: true, force: true });
-    if (process.env['SVC_KEEP_LOGS'] !== undefined) await copyFile(this.logFile, `/tmp/scratch/${this.instance}.log`);
+    if (process.env['SVC_KEEP_LOGS'] !== undefined)
+      await copyFile(this.logFile, `/tmp/scratch/${this.instance}.log`);
     await rm(this.folder, { recursive: true, force: true });
   }
 

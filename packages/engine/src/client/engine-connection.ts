@@ -1,7 +1,7 @@
 import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http';
 import { Readable, type Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { isErrorCode, PlatformError } from '@svc/contract';
+import { isErrorCode, PlatformError } from '@svc/contract/errors';
 
 /** HTTP over the engine's unix socket, with its errors turned back into `PlatformError`. */
 export class EngineConnection {

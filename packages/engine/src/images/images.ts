@@ -32,12 +32,8 @@ export interface RegistryAuth {
 
 export type ImageProgress =
   | { readonly step: 'resolving'; readonly reference: string }
-  | {
-      readonly step: 'downloading';
-      readonly layer: string;
-      readonly doneBytes: number;
-      readonly totalBytes: number | null;
-    }
+  /** Of all layers that were missing, compressed. */
+  | { readonly step: 'downloading'; readonly doneBytes: number; readonly totalBytes: number }
   | { readonly step: 'unpacking'; readonly layer: string }
   | { readonly step: 'building'; readonly message: string }
   | { readonly step: 'done'; readonly id: string };
@@ -52,9 +48,10 @@ export interface ResolveOptions {
   readonly signal: AbortSignal;
 }
 
+/** What to import. A root file system says nothing about how to run it, so `config` may. */
 export type ImportSource =
-  | { readonly type: 'folder'; readonly path: string }
-  | { readonly type: 'tar'; readonly path: string }
+  | { readonly type: 'folder'; readonly path: string; readonly config?: Partial<ImageConfig> }
+  | { readonly type: 'tar'; readonly path: string; readonly config?: Partial<ImageConfig> }
   | { readonly type: 'oci_layout'; readonly path: string }
   | { readonly type: 'docker_archive'; readonly path: string };
 
@@ -65,7 +62,8 @@ export type ImportSource =
  * - A pull or import that fails or is killed leaves no image and no reference; leftovers go at the next `recover`.
  * - `remove` of a reference removes the image with its last reference, unless a sandbox uses it (`image_in_use`).
  * - `prune` removes images without use, and layers without an image; it returns what it freed.
- * - Hostile content cannot write outside its layer folder, and what is unpacked has no device nodes.
+ * - Hostile content cannot write outside its layer folder, and what is unpacked has no device nodes but overlay whiteouts (0/0).
+ * - Whoever resolves an image has it counted as in use (`IsImageInUse`) in the same turn that `resolve` answers; until then nobody holds it.
  */
 export interface Images {
   recover(): Promise<void>;

@@ -67,19 +67,28 @@ export class SandboxLog {
     return offsets;
   }
 
-  /** What is there, oldest first; with `follow` also what comes, until the log is closed or the signal fires. */
-  async *read(options: ReadLogs, signal: AbortSignal): AsyncGenerator<LogEntry> {
+  /**
+   * What is there, oldest first; with `follow` also what comes, until the log is closed, the signal fires, or `isOver` says
+   * that nothing more will come.
+   */
+  async *read(
+    options: ReadLogs,
+    signal: AbortSignal,
+    isOver: () => boolean = () => false,
+  ): AsyncGenerator<LogEntry> {
     const sources = options.sources ?? DEFAULT_SOURCES;
     const grown = on(this.#grew, 'grew', { signal, close: ['error'] });
     try {
       let place = (options.cursor === undefined ? undefined : decodeCursor(options.cursor)) ?? this.#oldest();
       if (options.tail !== undefined) place = await this.#tail(place, options.tail, sources);
       for (;;) {
+        // Asked before reading: what was written until then is still read.
+        const isLast = options.follow !== true || isOver() || this.#descriptor < 0;
         for (const { line, next } of await this.#linesFrom(place)) {
           place = next;
           if (sources.includes(line.s)) yield toEntry(line, next);
         }
-        if (options.follow !== true || this.#descriptor < 0) return;
+        if (isLast) return;
         await grown.next();
       }
     } catch (error) {

@@ -47,6 +47,11 @@ export class Sandbox {
     return this.#run;
   }
 
+  get #isActive(): boolean {
+    const { state } = this.#record;
+    return state === 'starting' || state === 'running' || state === 'stopping';
+  }
+
   view(): SandboxView {
     return toView(this.#record);
   }
@@ -119,7 +124,8 @@ export class Sandbox {
   }
 
   async *logs(options: ReadLogs, signal: AbortSignal): AsyncGenerator<LogEntry> {
-    yield* (await this.#openLog()).read(options, signal);
+    // Nothing more comes when the run is over; whoever follows is told by the end of the stream.
+    yield* (await this.#openLog()).read(options, signal, () => !this.#isActive);
   }
 
   /**

@@ -1,0 +1,68 @@
+import type { ImageLimits } from './image-limits.ts';
+import type { ImageRecord, ImageRecords } from './image-records.ts';
+import type { ImageProgress } from './images.ts';
+import type { LayerArchive } from './layer-archive.ts';
+import type { LayerStore } from './layer-store.ts';
+import type { ParsedConfig } from './oci-documents.ts';
+
+export interface ImageParts {
+  readonly config: ParsedConfig;
+  readonly digest: string | null;
+  readonly manifestDigest: string | null;
+  /** Where the layer at this place comes from; not read when the layer is there. */
+  readonly archive: (index: number) => LayerArchive;
+}
+
+export interface AddOptions {
+  readonly layers: LayerStore;
+  readonly records: ImageRecords;
+  readonly limits: ImageLimits;
+  readonly onProgress: (progress: ImageProgress) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Unpacks the layers that are missing, lowest first, then makes the image known under its name. */
+export async function addImage(
+  reference: string,
+  parts: ImageParts,
+  options: AddOptions,
+): Promise<ImageRecord> {
+  const { diffIds } = parts.config;
+  using _ = options.layers.hold(diffIds);
+  let { maxUnpackedBytes, maxEntries } = options.limits;
+  for (const [index, diffId] of diffIds.entries()) {
+    if (options.layers.get(diffId) === undefined) options.onProgress({ step: 'unpacking', layer: diffId });
+    const limits = { ...options.limits, maxUnpackedBytes, maxEntries };
+    const layer = await options.layers.ensure(diffId, parts.archive(index), limits, options.signal);
+    maxUnpackedBytes -= layer.unpackedBytes;
+    maxEntries -= layer.entries;
+  }
+  return await recordImage(reference, parts, options);
+}
+
+/** The layers are all there: one write makes the image exist. */
+export async function recordImage(
+  reference: string,
+  parts: Omit<ImageParts, 'archive'>,
+  options: AddOptions,
+): Promise<ImageRecord> {
+  const { config } = parts;
+  await options.layers.sync(config.diffIds);
+  options.signal.throwIfAborted();
+  const record: ImageRecord = {
+    reference,
+    id: config.id,
+    digest: parts.digest,
+    manifestDigest: parts.manifestDigest,
+    layers: config.diffIds,
+    config: config.config,
+    architecture: config.architecture,
+    sizeBytes: config.diffIds.reduce(
+      (sum, diffId) => sum + (options.layers.get(diffId)?.unpackedBytes ?? 0),
+      0,
+    ),
+    createdAt: config.createdAt ?? new Date().toISOString(),
+  };
+  await options.records.put(record);
+  return record;
+}

@@ -1,0 +1,105 @@
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { once } from 'node:events';
+import { PlatformError } from '@svc/contract';
+
+export interface ConfinedCommand {
+  readonly command: readonly [string, ...string[]];
+  /** The only folders of the host it sees beside /usr, by the path they have inside. */
+  readonly folders: readonly { readonly host: string; readonly inside: string; readonly writable: boolean }[];
+  readonly workdir: string;
+  /** What it may do as root to those folders; none makes it an unprivileged user. */
+  readonly capabilities: readonly string[];
+  readonly network: boolean;
+  readonly environment: Readonly<Record<string, string>>;
+}
+
+/** Settings that name resolution and TLS need; none holds a secret of this host. */
+const NETWORK_FILES = [
+  '/etc/resolv.conf',
+  '/etc/hosts',
+  '/etc/nsswitch.conf',
+  '/etc/ssl',
+  '/etc/containers',
+  '/etc/docker/certs.d',
+];
+
+/**
+ * Starts a program that reads hostile bytes in a file system of its own: /usr read-only and the given folders, nothing else.
+ * It ends with this process, and its whole tree with it. Pass it to `outcomeOf`, which also ends it when the signal says so.
+ */
+export function spawnConfined(request: ConfinedCommand): ChildProcessWithoutNullStreams {
+  // SAFETY: no shell; every argument is passed as it is. The environment holds nothing but what is listed here, and file names
+  // inside are ours, so nothing the image says becomes an option. A process group of its own lets `outcomeOf` end all of it: bwrap's
+  // own way of dying with its parent works only once it has set up the sandbox.
+  return spawn('bwrap', [...confinement(request), '--', ...request.command], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', ...request.environment },
+    detached: true,
+  });
+}
+
+/** Waits until the program has ended, or ends it. `stderr` holds at most the last 16 KiB. */
+export async function outcomeOf(
+  child: ChildProcessWithoutNullStreams,
+  signal: AbortSignal,
+): Promise<{ readonly code: number; readonly stderr: string }> {
+  let stderr = '';
+  child.stderr.setEncoding('utf8');
+  child.stderr.on('data', (text: string) => {
+    stderr = (stderr + text).slice(-16 * 1024);
+  });
+  const stop = () => killGroup(child);
+  signal.addEventListener('abort', stop);
+  if (signal.aborted) stop();
+  try {
+    const [code] = (await once(child, 'close')) as [number | null];
+    signal.throwIfAborted();
+    return { code: code ?? -1, stderr };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw spawnFailure(error);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+/** Ends the program and all it started. */
+export function killGroup(child: ChildProcessWithoutNullStreams): void {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  try {
+    process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // The group is gone: that is what was wanted.
+  }
+  // Whoever reads from it must not wait for what nobody will write.
+  child.stdin.destroy();
+  child.stdout.destroy();
+}
+
+function confinement(request: ConfinedCommand): string[] {
+  const args = ['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts'];
+  if (!request.network) args.push('--unshare-net');
+  // SAFETY: without capabilities of its own the program lives in a user namespace, where it is nobody and has none over the host.
+  if (request.capabilities.length === 0) args.push('--unshare-user', '--uid', '65534', '--gid', '65534');
+  args.push('--cap-drop', 'ALL', ...request.capabilities.flatMap((name) => ['--cap-add', name]));
+  args.push('--ro-bind', '/usr', '/usr', '--symlink', 'usr/bin', '/bin', '--symlink', 'usr/lib', '/lib');
+  args.push('--symlink', 'usr/lib64', '/lib64', '--proc', '/proc', '--dev', '/dev');
+  if (request.network) args.push(...NETWORK_FILES.flatMap((path) => ['--ro-bind-try', path, path]));
+  for (const { host, inside, writable } of request.folders) {
+    args.push(writable ? '--bind' : '--ro-bind', host, inside);
+  }
+  args.push('--chdir', request.workdir);
+  return args;
+}
+
+function spawnFailure(error: unknown): unknown {
+  const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+  if (!isMissing) return error;
+  return new PlatformError(
+    'unavailable',
+    'bubblewrap is missing on this host; run `svc doctor` to see how to install it',
+    {
+      cause: error,
+    },
+  );
+}

@@ -1,0 +1,139 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { PlatformError } from '@svc/contract';
+import { readAptSetup } from './apt-sources.ts';
+
+export interface DebianRootfsOptions {
+  readonly onMessage: (message: string) => void;
+  /** HTTP_PROXY and the like; nothing else of this process's environment reaches the tools. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+/** A third of what packages hold, and nothing that runs. Having mmdebstrap leave it out takes longer than all the rest. */
+const LEFT_OUT = ['man', 'info', 'locale', 'lintian', 'bug'].map((name) => `usr/share/${name}`);
+/** How this host reaches its mirrors, and what it is called, is nobody's business in a sandbox. */
+const PRIVATE = [
+  'etc/apt',
+  'etc/hostname',
+  'etc/resolv.conf',
+  'var/lib/dpkg',
+  'var/lib/apt',
+  'var/cache/apt',
+];
+const STEPS: Readonly<Record<string, string>> = {
+  'running apt-get update...': 'reading package lists',
+  'downloading packages with apt...': 'downloading packages',
+  'extracting archives...': 'unpacking packages',
+};
+const MERGED_USR_HOOK = '/usr/share/mmdebstrap/hooks/merged-usr';
+const GRACE_MS = 5000;
+
+/** Unpacks Debian packages, with what they depend on, into the new folder `root` of `workFolder`. No script of a package runs. */
+export async function unpackDebian(
+  packages: readonly string[],
+  workFolder: string,
+  options: DebianRootfsOptions,
+): Promise<string> {
+  const { suite, sources, options: aptOptions } = await readAptSetup();
+  const root = join(workFolder, 'root');
+  const temporary = join(workFolder, 'tmp');
+  await mkdir(temporary, { recursive: true, mode: 0o700 });
+  // Files, not arguments: a mirror's or proxy's address may hold a password.
+  await writeFile(join(workFolder, 'debian.sources'), sources, { mode: 0o600 });
+  await writeFile(join(workFolder, 'apt.conf'), aptOptions, { mode: 0o600 });
+  const args = [
+    '--mode=root',
+    '--variant=extract',
+    '--format=directory',
+    `--hook-dir=${MERGED_USR_HOOK}`,
+    `--aptopt=${join(workFolder, 'apt.conf')}`,
+    `--include=${packages.join(',')}`,
+    suite,
+    root,
+    join(workFolder, 'debian.sources'),
+  ];
+  await runMmdebstrap(args, { ...options, environment: { ...options.environment, TMPDIR: temporary } });
+  for (const path of [...PRIVATE, ...LEFT_OUT]) await rm(join(root, path), { recursive: true, force: true });
+  await keepLicencesOnly(join(root, 'usr/share/doc'));
+  return root;
+}
+
+async function keepLicencesOnly(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    const isKept = entry.isDirectory() || entry.name === 'copyright';
+    if (!isKept) await rm(join(entry.parentPath, entry.name), { force: true });
+  }
+}
+
+async function runMmdebstrap(args: readonly string[], options: DebianRootfsOptions): Promise<void> {
+  options.signal.throwIfAborted();
+  // SAFETY: no shell; packages are our own constants. Its own process group, so that all it starts can be stopped.
+  const child = spawn('mmdebstrap', args, {
+    stdio: ['ignore', 'ignore', 'pipe'],
+    env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', ...options.environment },
+    detached: true,
+  });
+  const errors: string[] = [];
+  createInterface({ input: child.stderr }).on('line', (line) => {
+    const step = STEPS[line.replace('I: ', '')];
+    if (step !== undefined) options.onMessage(step);
+    if (line.startsWith('E: ') || line.startsWith('Err:')) errors.push(withoutPasswords(line));
+  });
+  const stop = () => stopGroup(child.pid);
+  options.signal.addEventListener('abort', stop);
+  try {
+    const [code] = (await once(child, 'close')) as [number | null];
+    options.signal.throwIfAborted();
+    if (code !== 0) throw buildFailure(errors);
+  } catch (error) {
+    throw asMissingTool(error);
+  } finally {
+    options.signal.removeEventListener('abort', stop);
+  }
+}
+
+/** mmdebstrap tidies up when it is asked to stop; whoever does not listen is made to. */
+function stopGroup(pid: number | undefined): void {
+  if (pid === undefined) return;
+  const send = (signal: NodeJS.Signals) => {
+    try {
+      process.kill(-pid, signal);
+    } catch {
+      // The group is gone: that is what was wanted.
+    }
+  };
+  send('SIGTERM');
+  setTimeout(() => send('SIGKILL'), GRACE_MS).unref();
+}
+
+function withoutPasswords(line: string): string {
+  return line.replaceAll(/\/\/[^/@\s]*@/g, '//').slice(0, 300);
+}
+
+function buildFailure(errors: readonly string[]): PlatformError {
+  const all = errors.join('\n');
+  const isOffline =
+    /Could not resolve|Could not connect|Failed to fetch|Unable to connect|Temporary failure/i.test(all);
+  const reason = isOffline
+    ? 'the Debian mirrors of this host cannot be reached; check the network and the apt sources'
+    : (errors[0] ?? 'mmdebstrap gave no reason');
+  return new PlatformError('image_pull_failed', `The demo image could not be built: ${reason}`, {
+    details: { errors: errors.slice(0, 5) },
+  });
+}
+
+function asMissingTool(error: unknown): unknown {
+  const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+  if (!isMissing) return error;
+  return new PlatformError(
+    'unavailable',
+    'mmdebstrap is missing on this host; run `svc doctor` to see how to install it',
+    {
+      cause: error,
+    },
+  );
+}

@@ -1,0 +1,47 @@
+import type { ImageConfig } from './images.ts';
+
+export type DemoImage = 'svc/base' | 'svc/python' | 'svc/node';
+
+export interface DemoRecipe {
+  readonly packages: readonly string[];
+  readonly config: Partial<ImageConfig>;
+}
+
+const PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
+
+/** What people expect to find in a shell, with the libraries Node needs, so that base and node are unpacked in one go. */
+const BASE = [
+  'base-files',
+  'base-passwd',
+  'bash',
+  'busybox-static',
+  'ca-certificates',
+  'coreutils',
+  'curl',
+  'dash',
+  'debianutils',
+  'diffutils',
+  'findutils',
+  'grep',
+  'gzip',
+  'hostname',
+  'libatomic1',
+  'libc-bin',
+  'libstdc++6',
+  'mawk',
+  'ncurses-base',
+  'netbase',
+  'procps',
+  'sed',
+  'tar',
+];
+
+/** Recipes with the same packages share one unpacking, in this order: a later one may add to what an earlier one is. */
+export const DEMO_RECIPES: Readonly<Record<DemoImage, DemoRecipe>> = {
+  'svc/base': { packages: BASE, config: { cmd: ['/bin/bash'], env: [PATH, 'LANG=C.UTF-8'] } },
+  'svc/node': { packages: BASE, config: { cmd: ['node'], env: [PATH, 'LANG=C.UTF-8'] } },
+  'svc/python': {
+    packages: [...BASE, 'python3', 'python3-pip', 'python3-venv'],
+    config: { cmd: ['python3'], env: [PATH, 'LANG=C.UTF-8', 'PIP_ROOT_USER_ACTION=ignore'] },
+  },
+};

@@ -1,0 +1,125 @@
+import { execFile } from 'node:child_process';
+import {
+  access,
+  chmod,
+  chown,
+  copyFile,
+  cp,
+  mkdir,
+  readdir,
+  readFile,
+  rm,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** Applets that would stand in for something with another meaning in Debian, or that make no sense in a sandbox. */
+const UNWANTED_APPLETS = new Set(['busybox', 'dpkg', 'dpkg-deb', 'init', 'linuxrc', 'rpm']);
+
+/** Does by hand what the scripts of the packages would have done. */
+export async function finishDebian(root: string, signal: AbortSignal): Promise<void> {
+  await writeAccounts(root);
+  await writeCertificates(root);
+  await copyFile(join(root, 'usr/share/base-files/profile'), join(root, 'etc/profile'));
+  await copyFile(join(root, 'usr/share/base-files/dot.bashrc'), join(root, 'root/.bashrc'));
+  await writeFile(
+    join(root, 'etc/nsswitch.conf'),
+    'passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n',
+  );
+  // What the alternatives system would have linked.
+  await linkIfMissing(root, 'usr/bin/awk', 'mawk');
+  await linkIfMissing(root, 'usr/bin/which', 'which.debianutils');
+  await linkApplets(root, signal);
+  // SAFETY: `-r` makes the tool work below the folder; it holds nothing but packages signed by Debian.
+  await run('ldconfig', ['-r', root], { signal, env: TOOL_ENVIRONMENT });
+}
+
+/** `python`, and a pip that installs: the folder belongs to one sandbox, so there is no system to protect from it. */
+export async function finishPython(root: string, signal: AbortSignal): Promise<void> {
+  await linkIfMissing(root, 'usr/bin/python', 'python3');
+  const versions = (await readdir(join(root, 'usr/lib'))).filter((name) => /^python3\.\d+$/.test(name));
+  for (const version of versions) {
+    await rm(join(root, 'usr/lib', version, 'EXTERNALLY-MANAGED'), { force: true });
+  }
+  // Without compiled modules every start of Python takes several times as long.
+  const compile = [
+    '-m',
+    'compileall',
+    '-q',
+    '--invalidation-mode',
+    'unchecked-hash',
+    '-x',
+    '/(test|idlelib|lib2to3)/',
+  ];
+  const folders = [...versions.map((version) => `/usr/lib/${version}`), '/usr/lib/python3/dist-packages'];
+  // SAFETY: runs a program of the new root inside it, as root; it comes from a package signed by Debian.
+  await run('chroot', [root, '/usr/bin/python3', ...compile, ...folders], { signal, env: TOOL_ENVIRONMENT });
+}
+
+/** Node beside Debian's libraries; npm when the host has one to copy. */
+export async function finishNode(root: string, nodeBinary: string, npmFolder: string | null): Promise<void> {
+  await mkdir(join(root, 'usr/local/bin'), { recursive: true });
+  await copyFile(nodeBinary, join(root, 'usr/local/bin/node'));
+  await chmod(join(root, 'usr/local/bin/node'), 0o755);
+  if (npmFolder === null) return;
+  const modules = join(root, 'usr/local/lib/node_modules');
+  await mkdir(modules, { recursive: true });
+  await cp(npmFolder, join(modules, 'npm'), { recursive: true, dereference: true });
+  for (const name of ['npm', 'npx']) {
+    await linkIfMissing(root, `usr/local/bin/${name}`, `../lib/node_modules/npm/bin/${name}-cli.js`);
+  }
+}
+
+const TOOL_ENVIRONMENT = {
+  PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+  LC_ALL: 'C.UTF-8',
+};
+
+async function writeAccounts(root: string): Promise<void> {
+  const masters = join(root, 'usr/share/base-passwd');
+  const passwd = await readFile(join(masters, 'passwd.master'), 'utf8');
+  const group = await readFile(join(masters, 'group.master'), 'utf8');
+  // An asterisk in place of the password: nobody logs in with one.
+  await writeFile(join(root, 'etc/passwd'), `${passwd.trim()}\nuser:*:1000:1000:user:/home/user:/bin/bash\n`);
+  await writeFile(join(root, 'etc/group'), `${group.trim()}\nuser:*:1000:\n`);
+  const home = join(root, 'home/user');
+  await cp(join(root, 'etc/skel'), home, { recursive: true });
+  await chown(home, 1000, 1000);
+  for (const name of await readdir(home)) await chown(join(home, name), 1000, 1000);
+}
+
+async function writeCertificates(root: string): Promise<void> {
+  const folder = join(root, 'usr/share/ca-certificates/mozilla');
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.crt')).sort();
+  const certificates = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')));
+  await mkdir(join(root, 'etc/ssl/certs'), { recursive: true });
+  await writeFile(
+    join(root, 'etc/ssl/certs/ca-certificates.crt'),
+    certificates.map((text) => `${text.trim()}\n`).join(''),
+  );
+}
+
+/** busybox stands in for what is missing: vi, less, wget, nc, ping, unzip and more. */
+async function linkApplets(root: string, signal: AbortSignal): Promise<void> {
+  const { stdout } = await run(join(root, 'usr/bin/busybox'), ['--list'], { signal, env: TOOL_ENVIRONMENT });
+  const applets = stdout.split('\n').filter((name) => name !== '' && !UNWANTED_APPLETS.has(name));
+  const taken = new Set([
+    ...(await readdir(join(root, 'usr/bin'))),
+    ...(await readdir(join(root, 'usr/sbin'))),
+  ]);
+  for (const name of applets) {
+    if (!taken.has(name)) await symlink('busybox', join(root, 'usr/bin', name));
+  }
+}
+
+async function linkIfMissing(root: string, path: string, target: string): Promise<void> {
+  const exists = await access(join(root, path)).then(
+    () => true,
+    () => false,
+  );
+  if (!exists) await symlink(target, join(root, path));
+}

@@ -1,0 +1,28 @@
+/** What an image may cost this host. Every figure holds for one image, not for one layer. */
+export interface ImageLimits {
+  /** Compressed bytes of all layers together. */
+  readonly maxDownloadBytes: number;
+  /** Bytes of all layers together once decompressed; a compression bomb stops here. */
+  readonly maxUnpackedBytes: number;
+  /** Files, folders and links of all layers together. */
+  readonly maxEntries: number;
+  readonly maxLayers: number;
+  /** Of a whole path in a layer, or of a link's target. */
+  readonly maxNameBytes: number;
+  readonly maxDepth: number;
+  /** Unpacking stops while at least this much is free on the store's disk. */
+  readonly minFreeBytes: number;
+}
+
+const GIB = 1024 ** 3;
+
+export const DEFAULT_IMAGE_LIMITS: ImageLimits = {
+  maxDownloadBytes: 16 * GIB,
+  maxUnpackedBytes: 32 * GIB,
+  maxEntries: 1_000_000,
+  // Overlayfs takes 500 lower folders; builders stop at 127.
+  maxLayers: 127,
+  maxNameBytes: 4095,
+  maxDepth: 256,
+  minFreeBytes: GIB / 2,
+};

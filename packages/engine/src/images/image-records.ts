@@ -1,0 +1,98 @@
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { digestOf, hexOf } from './digest.ts';
+import { syncFolder, writeDurably } from './durable-json.ts';
+import type { ImageConfig } from './images.ts';
+
+/** One name of an image with all there is to know about the image; an image exists as long as one record does. */
+export interface ImageRecord {
+  /** Normalised; null keeps an image that lost its last name to a newer one. */
+  readonly reference: string | null;
+  readonly id: string;
+  /** As the registry answers the reference, maybe a list of manifests. */
+  readonly digest: string | null;
+  /** The manifest for this host. */
+  readonly manifestDigest: string | null;
+  /** Diff ids, lowest first. */
+  readonly layers: readonly string[];
+  readonly config: ImageConfig;
+  readonly architecture: string;
+  readonly sizeBytes: number;
+  readonly createdAt: string;
+}
+
+const FILE = /^[0-9a-f]{64}\.json$/;
+
+/**
+ * The records on disk, one file each, named after a hash of the reference (or of the id): nothing a caller writes becomes a file name.
+ * Writing one file is the moment an image comes to be, so there is nothing to repair after a crash.
+ */
+export class ImageRecords {
+  readonly #folder: string;
+  readonly #records = new Map<string, ImageRecord>();
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  async load(): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    this.#records.clear();
+    for (const name of await readdir(this.#folder)) {
+      const path = join(this.#folder, name);
+      const record = FILE.test(name) ? await readFile(path, 'utf8').then(parseRecord, () => null) : null;
+      // A record that cannot be read names nothing; the image is pulled again when someone asks.
+      if (record === null || fileName(record) !== name) await rm(path, { recursive: true, force: true });
+      else this.#records.set(name, record);
+    }
+  }
+
+  all(): readonly ImageRecord[] {
+    return [...this.#records.values()];
+  }
+
+  find(reference: string): ImageRecord | undefined {
+    return this.#records.get(fileName({ reference, id: '' }));
+  }
+
+  async put(record: ImageRecord): Promise<void> {
+    const before = this.#records.get(fileName(record));
+    // The image that loses its last name may be in use: it stays, nameless, until it is pruned.
+    if (before !== undefined && before.id !== record.id && this.#namesOf(before.id) === 1) {
+      await this.#write({ ...before, reference: null });
+    }
+    await this.#write(record);
+  }
+
+  async delete(record: ImageRecord): Promise<void> {
+    const name = fileName(record);
+    this.#records.delete(name);
+    await rm(join(this.#folder, name), { force: true });
+    await syncFolder(this.#folder);
+  }
+
+  #namesOf(id: string): number {
+    return this.all().filter((record) => record.id === id).length;
+  }
+
+  async #write(record: ImageRecord): Promise<void> {
+    const name = fileName(record);
+    // SAFETY: the name is a hash in hex, so the joined path stays inside the folder.
+    await writeDurably(join(this.#folder, name), record);
+    this.#records.set(name, record);
+  }
+}
+
+function fileName(record: Pick<ImageRecord, 'reference' | 'id'>): string {
+  return `${hexOf(digestOf(record.reference ?? record.id))}.json`;
+}
+
+function parseRecord(text: string): ImageRecord | null {
+  // Written whole by `#write`; a file that does not parse was damaged from outside.
+  try {
+    const record = JSON.parse(text) as ImageRecord;
+    return typeof record.id === 'string' && Array.isArray(record.layers) ? record : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,39 @@
+import { after, before } from 'node:test';
+import { imagesSuite } from './images.suite.ts';
+import { imageOf, layerOf } from './test-layers.ts';
+import { TestRegistry } from './test-registry.ts';
+import { folderSource, newTestStore } from './test-store.ts';
+
+let registry: TestRegistry;
+let repository = 0;
+before(async () => {
+  registry = await TestRegistry.start();
+});
+after(() => registry[Symbol.asyncDispose]());
+
+imagesSuite('images in a folder', async (t) => {
+  const { store, inUse, scratch } = await newTestStore(t);
+  const prefix = `suite${repository++}`;
+  registry.isReachable = true;
+  registry.gate = Promise.resolve();
+  return {
+    images: store,
+    inUse,
+    reference: (name) => `${registry.host}/${prefix}/${name}:latest`,
+    publish: async (name, content) => {
+      const image = imageOf([await layerOf([{ name: 'content', body: content }])]);
+      return registry.push(`${prefix}/${name}`, 'latest', image);
+    },
+    setReachable: (isReachable) => {
+      registry.isReachable = isReachable;
+    },
+    holdPulls: () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      registry.gate = promise;
+      return resolve;
+    },
+    // Every pull fetches the configuration once to read it and once with the layers, of which there is one.
+    pullCount: () => registry.countOf(`/${prefix}/app/blobs/`) / 3,
+    source: (content) => folderSource(scratch, content),
+  };
+});

@@ -1,0 +1,254 @@
+import { join, resolve as absolute } from 'node:path';
+import { PlatformError } from '@svc/contract';
+import type { AddOptions } from './add-image.ts';
+import { isDigest } from './digest.ts';
+import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './image-limits.ts';
+import { ImageRecords, type ImageRecord } from './image-records.ts';
+import type { Image, Images, ImportSource, IsImageInUse, ResolveOptions } from './images.ts';
+import { importImage } from './import-image.ts';
+import { LayerStore } from './layer-store.ts';
+import { ImagePuller } from './pull-image.ts';
+import { formatReference, nameOf, parseReference, type Reference } from './reference.ts';
+import type { RegistrySettings } from './registry.ts';
+import { SharedTasks } from './shared-task.ts';
+import { Staging } from './staging.ts';
+
+export interface ImageStoreOptions {
+  /** Owned by this process alone; made when missing. */
+  readonly folder: string;
+  readonly isInUse: IsImageInUse;
+  readonly limits?: Partial<ImageLimits>;
+  /** Names that stand for an image of this host when it exists, e.g. `python` for `svc/python`. */
+  readonly aliases?: Readonly<Record<string, string>>;
+  readonly registries?: Partial<RegistrySettings>;
+}
+
+/** Images in a folder of this host: `records` (one small file per name), `layers` (one folder per diff id), `staging`. */
+export class ImageStore implements Images {
+  readonly #records: ImageRecords;
+  readonly #layers: LayerStore;
+  readonly #staging: Staging;
+  readonly #limits: ImageLimits;
+  readonly #aliases: ReadonlyMap<string, string>;
+  readonly #isInUse: IsImageInUse;
+  readonly #puller: ImagePuller;
+  readonly #pulls = new SharedTasks<ImageRecord>();
+  #loaded: Promise<void> | null = null;
+
+  constructor(options: ImageStoreOptions) {
+    const folder = absolute(options.folder);
+    this.#staging = new Staging(join(folder, 'staging'));
+    this.#records = new ImageRecords(join(folder, 'records'));
+    this.#layers = new LayerStore(join(folder, 'layers'), this.#staging);
+    this.#limits = { ...DEFAULT_IMAGE_LIMITS, ...options.limits };
+    this.#aliases = new Map(
+      Object.entries(options.aliases ?? {}).map(([name, target]) => [normalized(name), normalized(target)]),
+    );
+    this.#isInUse = options.isInUse;
+    this.#puller = new ImagePuller(this.#staging, options.registries ?? {});
+  }
+
+  /** Safe to repeat, but only while nothing else of this store is under way. */
+  async recover(): Promise<void> {
+    this.#loaded = this.#load();
+    await this.#loaded;
+  }
+
+  async resolve(reference: string, options: ResolveOptions): Promise<Image> {
+    await this.#ready();
+    options.signal.throwIfAborted();
+    if (isDigest(reference)) return this.#imageOf(this.#local(reference) ?? missing(reference));
+    const parsed = parseReference(reference);
+    const name = formatReference(parsed);
+    options.onProgress({ step: 'resolving', reference: name });
+    const local = this.#local(name);
+    const mayPull = parsed.registry !== null && options.pullPolicy !== 'never';
+    if (!mayPull || (local !== undefined && options.pullPolicy === 'if_missing')) {
+      return this.#done(local ?? missing(name), options);
+    }
+    // Credentials are part of the key: nobody gets a private image through the pull of someone else.
+    const key = JSON.stringify([name, options.auth?.username, options.auth?.password]);
+    const start = (onProgress: ResolveOptions['onProgress'], signal: AbortSignal) =>
+      this.#wholeOrNothing(this.#puller.pull(parsed, options.auth, this.#addOptions(onProgress, signal)));
+    const pulled = this.#pulls
+      .run(key, start, options)
+      .catch((error: unknown) => this.#withHint(error, name));
+    return this.#done(await pulled, options);
+  }
+
+  async import(
+    source: ImportSource,
+    reference: string,
+    options: Omit<ResolveOptions, 'pullPolicy' | 'auth'>,
+  ): Promise<Image> {
+    await this.#ready();
+    const parsed = parseReference(reference);
+    if (parsed.digest !== null) {
+      throw new PlatformError(
+        'invalid_image',
+        'Give an import a name with a tag; its digest follows from its content',
+      );
+    }
+    const add = this.#addOptions(options.onProgress, options.signal);
+    const record = await this.#wholeOrNothing(
+      importImage(source, formatReference(parsed), this.#staging, add),
+    );
+    return this.#done(record, options);
+  }
+
+  async get(referenceOrId: string): Promise<Image | undefined> {
+    await this.#ready();
+    const record = this.#local(isDigest(referenceOrId) ? referenceOrId : normalized(referenceOrId));
+    return record === undefined ? undefined : this.#imageOf(record);
+  }
+
+  async list(): Promise<readonly Image[]> {
+    await this.#ready();
+    const byId = new Map(this.#records.all().map((record) => [record.id, record]));
+    return [...byId.values()].map((record) => this.#imageOf(record));
+  }
+
+  async remove(referenceOrId: string): Promise<void> {
+    await this.#ready();
+    const name = isDigest(referenceOrId) ? referenceOrId : normalized(referenceOrId);
+    const exact = isDigest(name) ? undefined : this.#records.find(name);
+    const record = exact ?? (isDigest(name) ? this.#local(name) : undefined) ?? missing(name);
+    const all = this.#records.all().filter(({ id }) => id === record.id);
+    const others = all.filter(({ reference }) => reference !== null && reference !== record.reference);
+    const goesWhole = isDigest(name) || others.length === 0;
+    if (goesWhole && this.#isInUse(record.id)) {
+      throw new PlatformError(
+        'image_in_use',
+        `Image ${referenceOrId} is used by a sandbox; remove the sandbox first`,
+        {
+          details: { imageId: record.id },
+        },
+      );
+    }
+    for (const doomed of goesWhole ? all : [record]) await this.#records.delete(doomed);
+    if (goesWhole) await this.#removeUnusedLayers();
+  }
+
+  async prune(): Promise<{ readonly images: readonly string[]; readonly freedBytes: number }> {
+    await this.#ready();
+    const ids = new Set(this.#records.all().map(({ id }) => id));
+    const pruned: string[] = [];
+    for (const id of ids) {
+      if (this.#isInUse(id)) continue;
+      for (const record of this.#records.all().filter((each) => each.id === id))
+        await this.#records.delete(record);
+      pruned.push(id);
+    }
+    return { images: pruned, freedBytes: await this.#removeUnusedLayers() };
+  }
+
+  #ready(): Promise<void> {
+    this.#loaded ??= this.#load();
+    return this.#loaded;
+  }
+
+  async #load(): Promise<void> {
+    await this.#staging.clear();
+    await this.#records.load();
+    await this.#layers.load();
+    for (const record of this.#records.all()) {
+      // Someone took a layer away by hand: an image that cannot start is worse than one that is pulled again.
+      const isWhole = record.layers.every((diffId) => this.#layers.get(diffId) !== undefined);
+      if (!isWhole) await this.#records.delete(record);
+    }
+    await this.#removeUnusedLayers();
+  }
+
+  /** Where no registry can be reached, an image of this host may do. */
+  #withHint(error: unknown, name: string): never {
+    const alias = this.#aliases.get(name);
+    if (alias === undefined || !PlatformError.is(error, 'image_pull_failed')) throw error;
+    const hint = `\`svc image build-demo\` makes ${alias} here without a registry`;
+    throw new PlatformError(error.code, `${error.message}; ${hint}`, {
+      details: error.details ?? {},
+      cause: error,
+    });
+  }
+
+  /** Layers of an image that did not come to be are of no use. */
+  async #wholeOrNothing(adding: Promise<ImageRecord>): Promise<ImageRecord> {
+    try {
+      return await adding;
+    } catch (error) {
+      // The first error is the one to tell; what cannot be removed now goes at the next `recover`.
+      await this.#removeUnusedLayers().catch(() => {});
+      throw error;
+    }
+  }
+
+  #removeUnusedLayers(): Promise<number> {
+    const wanted = new Set(this.#records.all().flatMap(({ layers }) => layers));
+    return this.#layers.removeUnused((diffId) => wanted.has(diffId));
+  }
+
+  /** By id, by exact name, by pinned digest, or by alias. */
+  #local(name: string): ImageRecord | undefined {
+    if (isDigest(name)) return this.#records.all().find(({ id }) => id === name);
+    const exact = this.#records.find(name);
+    if (exact !== undefined) return exact;
+    const parsed = parseReference(name);
+    if (parsed.digest !== null) return this.#pinned(parsed);
+    const alias = this.#aliases.get(name);
+    return alias === undefined ? undefined : this.#records.find(alias);
+  }
+
+  #pinned(parsed: Reference): ImageRecord | undefined {
+    return this.#records
+      .all()
+      .find(
+        (record) =>
+          record.reference !== null &&
+          nameOf(parseReference(record.reference)) === nameOf(parsed) &&
+          (record.digest === parsed.digest || record.manifestDigest === parsed.digest),
+      );
+  }
+
+  #addOptions(onProgress: ResolveOptions['onProgress'], signal: AbortSignal): AddOptions {
+    return { layers: this.#layers, records: this.#records, limits: this.#limits, onProgress, signal };
+  }
+
+  #done(record: ImageRecord, options: Pick<ResolveOptions, 'onProgress'>): Image {
+    options.onProgress({ step: 'done', id: record.id });
+    return this.#imageOf(record);
+  }
+
+  #imageOf(record: ImageRecord): Image {
+    const names = this.#records.all().filter(({ id }) => id === record.id);
+    return {
+      id: record.id,
+      digest: record.digest,
+      references: names.flatMap(({ reference }) => reference ?? []).sort(),
+      // Overlayfs refuses one folder twice; only the uppermost place of a repeated layer can be seen.
+      layers: record.layers
+        .filter((diffId, index) => record.layers.lastIndexOf(diffId) === index)
+        .map((diffId) => this.#layers.folderOf(diffId)),
+      config: record.config,
+      architecture: record.architecture,
+      sizeBytes: record.sizeBytes,
+      createdAt: record.createdAt,
+    };
+  }
+}
+
+function normalized(reference: string): string {
+  return formatReference(parseReference(reference));
+}
+
+function missing(name: string): never {
+  const isLocal = !isDigest(name) && parseReference(name).registry === null;
+  const remedy = isLocal
+    ? '`svc image build-demo` makes the images of this namespace'
+    : `run \`svc image pull ${name}\``;
+  throw new PlatformError(
+    'image_not_found',
+    `Image ${name} is not on this host; ${isDigest(name) ? 'pull it by its name' : remedy}`,
+    {
+      details: { reference: name },
+    },
+  );
+}

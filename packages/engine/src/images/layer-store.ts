@@ -1,0 +1,148 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { checkDigest, hexOf, isDigest } from './digest.ts';
+import type { ImageLimits } from './image-limits.ts';
+import type { LayerArchive } from './layer-archive.ts';
+import { LayerUnpacker } from './layer-unpacker.ts';
+import type { Staging } from './staging.ts';
+import type { UnpackedLayer } from './unpack-layer.ts';
+
+const run = promisify(execFile);
+
+/**
+ * The unpacked layers, one folder per diff id, shared by every image that has them.
+ * A layer appears whole or not at all (it is unpacked elsewhere, then renamed), and is never written again.
+ */
+export class LayerStore {
+  readonly #folder: string;
+  readonly #staging: Staging;
+  readonly #unpacker = new LayerUnpacker();
+  readonly #layers = new Map<string, UnpackedLayer>();
+  readonly #inFlight = new Map<string, Promise<unknown>>();
+  readonly #holds = new Map<string, number>();
+  readonly #unsynced = new Set<string>();
+
+  constructor(folder: string, staging: Staging) {
+    this.#folder = folder;
+    this.#staging = staging;
+  }
+
+  async load(): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    this.#layers.clear();
+    for (const name of await readdir(this.#folder)) {
+      const layer = await readFile(join(this.#folder, name, 'layer.json'), 'utf8').then(
+        parseLayer,
+        () => null,
+      );
+      if (layer !== null && hexOf(layer.diffId) === name) this.#layers.set(layer.diffId, layer);
+      else await this.#staging.discard(join(this.#folder, name));
+    }
+  }
+
+  get(diffId: string): UnpackedLayer | undefined {
+    return this.#layers.get(diffId);
+  }
+
+  /** The folder that sandboxes mount. */
+  folderOf(diffId: string): string {
+    // SAFETY: `hexOf` lets nothing but 64 hex digits through, so the joined path stays inside the folder.
+    return join(this.#folder, hexOf(diffId), 'fs');
+  }
+
+  /** Keeps `removeUnused` away from these layers, present or yet to come, until disposed. */
+  hold(diffIds: readonly string[]): Disposable {
+    for (const diffId of diffIds) this.#holds.set(diffId, (this.#holds.get(diffId) ?? 0) + 1);
+    return {
+      [Symbol.dispose]: () => {
+        for (const diffId of diffIds) {
+          const left = (this.#holds.get(diffId) ?? 1) - 1;
+          if (left === 0) this.#holds.delete(diffId);
+          else this.#holds.set(diffId, left);
+        }
+      },
+    };
+  }
+
+  /** Returns the layer; unpacks it from `archive` unless it is there or someone else is at it. Hold it first. */
+  async ensure(
+    diffId: string,
+    archive: LayerArchive,
+    limits: ImageLimits,
+    signal: AbortSignal,
+  ): Promise<UnpackedLayer> {
+    for (;;) {
+      const present = this.#layers.get(diffId);
+      if (present !== undefined) return present;
+      const other = this.#inFlight.get(diffId);
+      if (other === undefined) break;
+      // Whoever was first may have been aborted; then it is our turn.
+      await other.catch(() => {});
+      signal.throwIfAborted();
+    }
+    const work = this.add(archive, diffId, limits, signal);
+    this.#inFlight.set(diffId, work);
+    try {
+      return await work;
+    } finally {
+      this.#inFlight.delete(diffId);
+    }
+  }
+
+  /** Unpacks an archive that must have the diff id, or, with null, may have any; then `onNamed` is the moment to hold it. */
+  async add(
+    archive: LayerArchive,
+    expected: string | null,
+    limits: ImageLimits,
+    signal: AbortSignal,
+    onNamed: (diffId: string) => void = () => {},
+  ): Promise<UnpackedLayer> {
+    await using staged = await this.#staging.create();
+    const root = join(staged.path, 'layer', 'fs');
+    await mkdir(root, { recursive: true, mode: 0o700 });
+    // A layer that does not mention its root folder must not hide it from other users of the sandbox.
+    await chmod(root, 0o755);
+    const layer = await this.#unpacker.unpack(archive, root, limits, signal);
+    if (expected !== null) checkDigest('layer', expected, layer.diffId);
+    onNamed(layer.diffId);
+    const present = this.#layers.get(layer.diffId);
+    if (present !== undefined) return present;
+    await writeFile(join(staged.path, 'layer', 'layer.json'), JSON.stringify(layer));
+    await rename(join(staged.path, 'layer'), join(this.#folder, hexOf(layer.diffId)));
+    this.#layers.set(layer.diffId, layer);
+    this.#unsynced.add(layer.diffId);
+    return layer;
+  }
+
+  /** Puts these layers on the disk for good; a record that names them must not be older than they are. */
+  async sync(diffIds: readonly string[]): Promise<void> {
+    if (!diffIds.some((diffId) => this.#unsynced.has(diffId))) return;
+    const written = [...this.#unsynced];
+    // SAFETY: no shell; the only argument is our own folder.
+    await run('sync', ['--file-system', this.#folder]);
+    for (const diffId of written) this.#unsynced.delete(diffId);
+  }
+
+  /** Removes what is neither held nor wanted and returns the bytes that were in it. */
+  async removeUnused(isWanted: (diffId: string) => boolean): Promise<number> {
+    const doomed = [...this.#layers.values()].filter(
+      ({ diffId }) => !isWanted(diffId) && !this.#holds.has(diffId) && !this.#inFlight.has(diffId),
+    );
+    // Forgotten before the first wait: nobody can build an image on a layer that is about to go.
+    for (const { diffId } of doomed) this.#layers.delete(diffId);
+    for (const { diffId } of doomed) await this.#staging.discard(join(this.#folder, hexOf(diffId)));
+    return doomed.reduce((bytes, layer) => bytes + layer.unpackedBytes, 0);
+  }
+}
+
+function parseLayer(text: string): UnpackedLayer | null {
+  // Written by `add`; anything else, or a torn file, is not a layer.
+  try {
+    const layer = JSON.parse(text) as UnpackedLayer;
+    return isDigest(layer.diffId) && Number.isFinite(layer.unpackedBytes) ? layer : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,85 @@
+import { Worker } from 'node:worker_threads';
+import { PlatformError } from '@svc/contract';
+import type { ImageLimits } from './image-limits.ts';
+import type { LayerArchive } from './layer-archive.ts';
+import type { UnpackAnswer, UnpackFailure, UnpackRequest } from './unpack-thread.ts';
+import type { UnpackedLayer } from './unpack-layer.ts';
+
+/** Room for the names of a million files; a layer that needs more takes its thread down, not the engine. */
+const MAX_HEAP_MIB = 512;
+
+/**
+ * Unpacks layers on a thread of their own: taking archives apart is work for seconds, and hostile bytes are better read
+ * where running out of memory hurts nobody else. The thread starts with the first layer and stays.
+ */
+export class LayerUnpacker {
+  #worker: Worker | null = null;
+  #lastId = 0;
+  readonly #waiting = new Map<number, PromiseWithResolvers<UnpackedLayer>>();
+
+  /** As `unpackLayer`. When it returns, also after an abort, nothing of it is running any more. */
+  async unpack(
+    archive: LayerArchive,
+    folder: string,
+    limits: ImageLimits,
+    signal: AbortSignal,
+  ): Promise<UnpackedLayer> {
+    signal.throwIfAborted();
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const worker = (this.#worker ??= this.#start());
+    const send = (request: UnpackRequest) => worker.postMessage(request, []);
+    const abort = () => send({ abort: id });
+    const result = Promise.withResolvers<UnpackedLayer>();
+    this.#waiting.set(id, result);
+    worker.ref();
+    send({ start: { id, archive, folder, limits } });
+    signal.addEventListener('abort', abort);
+    try {
+      return await result.promise;
+    } catch (error) {
+      signal.throwIfAborted();
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', abort);
+      this.#waiting.delete(id);
+      // An idle thread must not keep the process from ending.
+      if (this.#waiting.size === 0) worker.unref();
+    }
+  }
+
+  #start(): Worker {
+    const worker = new Worker(new URL('./unpack-thread.ts', import.meta.url), {
+      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MIB },
+      // SAFETY: the thread needs nothing of this process's environment; what it starts gets a list of its own.
+      env: {},
+    });
+    worker.on('message', (answer: UnpackAnswer) => {
+      const waiting = this.#waiting.get(answer.id);
+      if ('layer' in answer) waiting?.resolve(answer.layer);
+      else waiting?.reject(errorOf(answer.failure));
+    });
+    worker.on('error', (error: unknown) => this.#lose(worker, error));
+    worker.on('exit', () => this.#lose(worker, new Error('the thread that unpacks layers ended')));
+    return worker;
+  }
+
+  /** The next layer gets a new thread. */
+  #lose(worker: Worker, error: unknown): void {
+    if (this.#worker !== worker) return;
+    this.#worker = null;
+    const isTooLarge = error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+    const reason = isTooLarge
+      ? new PlatformError(
+          'invalid_image',
+          'The image was refused: a layer lists more files than fit into memory',
+          { cause: error },
+        )
+      : error;
+    for (const { reject } of this.#waiting.values()) reject(reason);
+  }
+}
+
+function errorOf({ code, message, details }: UnpackFailure): Error {
+  return code === null ? new Error(message) : new PlatformError(code, message, { details: details ?? {} });
+}

@@ -1,0 +1,132 @@
+import { statfs } from 'node:fs/promises';
+import { PlatformError } from '@svc/contract';
+import { addImage, type AddOptions } from './add-image.ts';
+import { checkDigest, digestOf } from './digest.ts';
+import { hostArchitecture } from './host-architecture.ts';
+import type { ImageRecord } from './image-records.ts';
+import type { RegistryAuth } from './images.ts';
+import type { LayerArchive } from './layer-archive.ts';
+import {
+  checkImage,
+  chooseManifest,
+  parseConfig,
+  parseManifestOrList,
+  refused,
+  type Manifest,
+  type ParsedConfig,
+} from './oci-documents.ts';
+import { formatReference, isHostLocal, nameOf, type Reference } from './reference.ts';
+import { DEFAULT_REGISTRY_SETTINGS, Registry, type RegistrySettings } from './registry.ts';
+import type { Staging } from './staging.ts';
+
+interface RemoteImage {
+  /** `registry/repository@sha256:…` of the manifest for this host: from here on nothing can change. */
+  readonly source: string;
+  readonly digest: string;
+  readonly manifestDigest: string;
+  readonly manifest: Manifest;
+  readonly config: ParsedConfig;
+}
+
+/** Brings images from registries. Callers see to it that one reference is pulled once at a time. */
+export class ImagePuller {
+  readonly #staging: Staging;
+  readonly #settings: RegistrySettings;
+
+  constructor(staging: Staging, settings: Partial<RegistrySettings>) {
+    this.#staging = staging;
+    this.#settings = { ...DEFAULT_REGISTRY_SETTINGS, ...settings };
+  }
+
+  /** Asks the registry what the reference means now and fetches only what this host lacks. */
+  async pull(reference: Reference, auth: RegistryAuth | null, options: AddOptions): Promise<ImageRecord> {
+    const name = formatReference(reference);
+    await using staged = await this.#staging.create();
+    const target = this.#target(reference, name);
+    const registry = await Registry.open(target, auth, staged.path, this.#settings, options.signal);
+    const top = await registry.manifest(name);
+    const digest = digestOf(top);
+    if (reference.digest !== null) checkDigest('manifest', reference.digest, digest);
+    const known = options.records.all().find((record) => record.digest === digest);
+    if (known !== undefined) {
+      const record = { ...known, reference: name };
+      if (known.reference !== name) await options.records.put(record);
+      return record;
+    }
+    const remote = await describe(registry, reference, top);
+    checkImage(remote.manifest, remote.config, options.limits, hostArchitecture());
+    return await fetchImage(registry, remote, name, staged.path, options);
+  }
+
+  #target(reference: Reference, name: string): { name: string; registry: string; isInsecure: boolean } {
+    const registry = reference.registry ?? '';
+    const isListed = this.#settings.insecure.includes(registry);
+    const isLocal = isHostLocal(registry);
+    if (isLocal && !isListed && !this.#settings.allowHostLocal) {
+      throw new PlatformError(
+        'invalid_image',
+        `${registry} is an address of the host itself; allow it in the list of insecure registries to pull from it`,
+        { details: { registry } },
+      );
+    }
+    return { name, registry, isInsecure: isListed || (isLocal && this.#settings.allowHostLocal) };
+  }
+}
+
+async function describe(registry: Registry, reference: Reference, top: Buffer): Promise<RemoteImage> {
+  const digest = digestOf(top);
+  const document = parseManifestOrList(top);
+  if (!('manifests' in document)) {
+    const source = `${nameOf(reference)}@${digest}`;
+    const config = parseConfig(await registry.config(source));
+    return { source, digest, manifestDigest: digest, manifest: document, config };
+  }
+  const chosen = chooseManifest(document, hostArchitecture());
+  const source = `${nameOf(reference)}@${chosen.digest}`;
+  const [bytes, config] = await Promise.all([registry.manifest(source), registry.config(source)]);
+  checkDigest('manifest', chosen.digest, digestOf(bytes));
+  const manifest = parseManifestOrList(bytes);
+  if ('manifests' in manifest) throw refused('its list of manifests leads to another list');
+  return { source, digest, manifestDigest: chosen.digest, manifest, config: parseConfig(config) };
+}
+
+async function fetchImage(
+  registry: Registry,
+  remote: RemoteImage,
+  name: string,
+  folder: string,
+  options: AddOptions,
+): Promise<ImageRecord> {
+  const { config, manifest } = remote;
+  // Held before anyone looks what is there: what is not fetched must not go away meanwhile.
+  using _ = options.layers.hold(config.diffIds);
+  const isPresent = (index: number) => options.layers.get(config.diffIds[index] ?? '') !== undefined;
+  const missing = manifest.layers.filter((_layer, index) => !isPresent(index));
+  const present = manifest.layers.filter((_layer, index) => isPresent(index));
+  let blobPath: (digest: string) => string = () => '';
+  if (missing.length > 0) {
+    const totalBytes = missing.reduce((sum, { size }) => sum + size, 0);
+    await checkRoom(folder, totalBytes + options.limits.minFreeBytes);
+    blobPath = await registry.fetchBlobs(remote.source, missing, present, (doneBytes) => {
+      options.onProgress({ step: 'downloading', doneBytes, totalBytes });
+    });
+  }
+  const archive = (index: number): LayerArchive => {
+    const digest = manifest.layers[index]?.digest ?? '';
+    return { type: 'file', path: blobPath(digest), digest };
+  };
+  return await addImage(
+    name,
+    { config, digest: remote.digest, manifestDigest: remote.manifestDigest, archive },
+    options,
+  );
+}
+
+async function checkRoom(folder: string, bytes: number): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize >= bytes) return;
+  throw new PlatformError(
+    'disk_full',
+    `The image needs ${bytes} bytes; free space with \`svc image prune\` and try again`,
+  );
+}

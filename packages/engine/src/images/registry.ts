@@ -1,0 +1,209 @@
+import { mkdir, readdir, stat, truncate, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { PlatformError } from '@svc/contract';
+import { outcomeOf, spawnConfined } from './confined-command.ts';
+import { hexOf } from './digest.ts';
+import type { RegistryAuth } from './images.ts';
+import { registryFailure, type FailedRequest } from './registry-failure.ts';
+
+export interface RegistrySettings {
+  /** `host` or `host:port` of registries that may be asked without TLS or with a certificate nobody vouches for. */
+  readonly insecure: readonly string[];
+  /** Also this machine's own addresses, without TLS. A reference comes from callers: they must not reach services on the host. */
+  readonly allowHostLocal: boolean;
+  /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY. */
+  readonly proxy: Readonly<Record<string, string>>;
+  /** For one question; layers may take as long as they keep coming. */
+  readonly requestTimeoutMs: number;
+  /** Without a byte for so long, a download has failed. */
+  readonly stallTimeoutMs: number;
+}
+
+export const DEFAULT_REGISTRY_SETTINGS: RegistrySettings = {
+  insecure: [],
+  allowHostLocal: false,
+  proxy: {},
+  requestTimeoutMs: 60_000,
+  stallTimeoutMs: 60_000,
+};
+
+interface Blob {
+  readonly digest: string;
+  readonly size: number;
+}
+
+const MAX_DOCUMENT_BYTES = 8 * 1024 * 1024;
+const WATCH_INTERVAL_MS = 100;
+const WORK = '/pull';
+
+/**
+ * One registry during one pull. skopeo speaks the protocol, in a namespace where it is nobody and sees only the pull's own folder;
+ * credentials reach it in a file of that folder, which goes with the pull.
+ */
+export class Registry {
+  readonly #folder: string;
+  readonly #settings: RegistrySettings;
+  readonly #isInsecure: boolean;
+  readonly #request: FailedRequest;
+  readonly #signal: AbortSignal;
+
+  private constructor(
+    folder: string,
+    settings: RegistrySettings,
+    isInsecure: boolean,
+    request: FailedRequest,
+    signal: AbortSignal,
+  ) {
+    this.#folder = folder;
+    this.#settings = settings;
+    this.#isInsecure = isInsecure;
+    this.#request = request;
+    this.#signal = signal;
+  }
+
+  /** `folder` is empty, private, and removed by the caller. */
+  static async open(
+    target: { readonly name: string; readonly registry: string; readonly isInsecure: boolean },
+    auth: RegistryAuth | null,
+    folder: string,
+    settings: RegistrySettings,
+    signal: AbortSignal,
+  ): Promise<Registry> {
+    const basic = auth === null ? '' : Buffer.from(`${auth.username}:${auth.password}`).toString('base64');
+    const auths = auth === null ? {} : { [target.registry]: { auth: basic } };
+    // SAFETY: readable by root alone, in a folder of mode 0700; never an argument, which every user of the host could see.
+    await writeFile(join(folder, 'auth.json'), JSON.stringify({ auths }), { mode: 0o600 });
+    const secrets = auth === null ? [] : [auth.password, basic];
+    const request = { name: target.name, registry: target.registry, hasCredentials: auth !== null, secrets };
+    return new Registry(folder, settings, target.isInsecure, request, signal);
+  }
+
+  /** The manifest (or list of manifests) byte for byte. */
+  manifest(source: string): Promise<Buffer> {
+    return this.#ask(['inspect', '--raw', ...this.#tls('--tls-verify'), `docker://${source}`]);
+  }
+
+  /** The image configuration byte for byte. */
+  config(source: string): Promise<Buffer> {
+    return this.#ask(['inspect', '--config', '--raw', ...this.#tls('--tls-verify'), `docker://${source}`]);
+  }
+
+  /** Fetches `missing`, but none of `present`, and returns where each blob lies. */
+  async fetchBlobs(
+    source: string,
+    missing: readonly Blob[],
+    present: readonly Blob[],
+    onProgress: (doneBytes: number) => void,
+  ): Promise<(digest: string) => string> {
+    const blobs = join(this.#folder, 'layout', 'blobs', 'sha256');
+    await mkdir(blobs, { recursive: true });
+    for (const { digest, size } of present) {
+      // skopeo leaves out blobs that the layout holds already. A file of the right size without content is enough, and costs no disk.
+      await writeFile(join(blobs, hexOf(digest)), '');
+      await truncate(join(blobs, hexOf(digest)), size);
+    }
+    const stop = new AbortController();
+    // Without the option skopeo would compress plain layers, and their digests would be others.
+    const args = [
+      'copy',
+      '--quiet',
+      '--dest-oci-accept-uncompressed-layers',
+      ...this.#tls('--src-tls-verify'),
+      `docker://${source}`,
+      `oci:${WORK}/layout:image`,
+    ];
+    const copy = this.#run(args, AbortSignal.any([this.#signal, stop.signal])).finally(() => stop.abort());
+    const watch = this.#watch(missing, onProgress, stop);
+    const [copied] = await Promise.all([copy.catch((error: unknown) => ({ error })), watch]);
+    // What the watch says comes first: it is why the copy was stopped.
+    if ('error' in copied) throw copied.error;
+    onProgress(missing.reduce((sum, { size }) => sum + size, 0));
+    return (digest) => join(blobs, hexOf(digest));
+  }
+
+  /** skopeo reports no bytes: look at the files grow. Ends with the copy, or ends the copy. */
+  async #watch(
+    missing: readonly Blob[],
+    onProgress: (doneBytes: number) => void,
+    stop: AbortController,
+  ): Promise<void> {
+    const totalBytes = missing.reduce((sum, { size }) => sum + size, 0);
+    let seenBytes = -1;
+    let lastGrowth = performance.now();
+    while (!stop.signal.aborted && !this.#signal.aborted) {
+      const doneBytes = await this.#bytesSoFar(missing);
+      if (doneBytes > seenBytes) {
+        seenBytes = doneBytes;
+        lastGrowth = performance.now();
+        onProgress(Math.min(doneBytes, totalBytes));
+      }
+      // Manifests are small beside this; a registry that sends more than it announced has no end in mind.
+      const failure = doneBytes > totalBytes + MAX_DOCUMENT_BYTES ? 'sent more than it announced' : null;
+      const stalled =
+        performance.now() - lastGrowth > this.#settings.stallTimeoutMs ? 'stopped sending' : null;
+      const why = failure ?? stalled;
+      if (why !== null) {
+        stop.abort();
+        throw new PlatformError(
+          'image_pull_failed',
+          `Pulling ${this.#request.name} failed: ${this.#request.registry} ${why}`,
+        );
+      }
+      await delay(WATCH_INTERVAL_MS, undefined, { signal: stop.signal }).catch(() => {});
+    }
+  }
+
+  async #bytesSoFar(missing: readonly Blob[]): Promise<number> {
+    const layout = join(this.#folder, 'layout');
+    const partial = (await readdir(layout)).filter((name) => name.startsWith('oci-put-blob'));
+    const finished = missing.map(({ digest }) => join('blobs', 'sha256', hexOf(digest)));
+    let bytes = 0;
+    for (const name of [...partial, ...finished]) {
+      // A part that was just renamed counts again in the next round.
+      bytes += await stat(join(layout, name)).then(
+        ({ size }) => size,
+        () => 0,
+      );
+    }
+    return bytes;
+  }
+
+  #tls(option: string): string[] {
+    return this.#isInsecure ? [`${option}=false`] : [];
+  }
+
+  async #ask(args: readonly string[]): Promise<Buffer> {
+    const deadline = AbortSignal.timeout(this.#settings.requestTimeoutMs);
+    try {
+      return await this.#run(args, AbortSignal.any([this.#signal, deadline]));
+    } catch (error) {
+      if (!deadline.aborted || this.#signal.aborted) throw error;
+      throw registryFailure('i/o timeout', this.#request);
+    }
+  }
+
+  async #run(args: readonly string[], signal: AbortSignal): Promise<Buffer> {
+    const [verb = '', ...rest] = args;
+    // SAFETY: no shell, and the reference was parsed and formatted by us, so it cannot be taken for an option.
+    const child = spawnConfined({
+      command: ['skopeo', '--insecure-policy', verb, '--authfile', `${WORK}/auth.json`, ...rest],
+      folders: [{ host: this.#folder, inside: WORK, writable: true }],
+      workdir: WORK,
+      capabilities: [],
+      network: true,
+      environment: { ...this.#settings.proxy, HOME: WORK, TMPDIR: WORK },
+    });
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    child.stdout.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      if (bytes <= MAX_DOCUMENT_BYTES) chunks.push(chunk);
+    });
+    const { code, stderr } = await outcomeOf(child, signal);
+    if (code !== 0) throw registryFailure(stderr, this.#request);
+    if (bytes > MAX_DOCUMENT_BYTES)
+      throw registryFailure('the registry sent a document that is too large', this.#request);
+    return Buffer.concat(chunks);
+  }
+}

@@ -1,0 +1,71 @@
+import type { ImageProgress } from './images.ts';
+
+type OnProgress = (progress: ImageProgress) => void;
+
+interface Running<T> {
+  readonly result: Promise<T>;
+  readonly abort: AbortController;
+  readonly listeners: Set<OnProgress>;
+  latest: ImageProgress | null;
+  callers: number;
+}
+
+/**
+ * Work that several callers may want at once happens once.
+ * Who joins later hears the latest progress first. A caller that aborts leaves; the work stops with the last one.
+ */
+export class SharedTasks<T> {
+  readonly #running = new Map<string, Running<T>>();
+
+  async run(
+    key: string,
+    start: (onProgress: OnProgress, signal: AbortSignal) => Promise<T>,
+    caller: { readonly onProgress: OnProgress; readonly signal: AbortSignal },
+  ): Promise<T> {
+    caller.signal.throwIfAborted();
+    const task = this.#running.get(key) ?? this.#start(key, start);
+    if (task.latest !== null) caller.onProgress(task.latest);
+    // Own function: two callers may pass the same one, and each counts.
+    const listener: OnProgress = (progress) => caller.onProgress(progress);
+    task.listeners.add(listener);
+    task.callers += 1;
+    const left = Promise.withResolvers<never>();
+    const leave = () => left.reject(caller.signal.reason);
+    caller.signal.addEventListener('abort', leave, { once: true });
+    try {
+      return await Promise.race([task.result, left.promise]);
+    } finally {
+      caller.signal.removeEventListener('abort', leave);
+      task.listeners.delete(listener);
+      task.callers -= 1;
+      if (task.callers === 0) {
+        task.abort.abort(caller.signal.reason);
+        // The last caller waits for the end: when it returns, nothing of the work is left.
+        await task.result.catch(() => {});
+      }
+    }
+  }
+
+  #start(key: string, start: (onProgress: OnProgress, signal: AbortSignal) => Promise<T>): Running<T> {
+    const abort = new AbortController();
+    const listeners = new Set<OnProgress>();
+    const emit: OnProgress = (progress) => {
+      task.latest = progress;
+      for (const listener of listeners) listener(progress);
+    };
+    const result = Promise.resolve()
+      .then(() => start(emit, abort.signal))
+      .finally(() => {
+        if (this.#running.get(key) === task) this.#running.delete(key);
+      });
+    const task: Running<T> = { result, abort, listeners, latest: null, callers: 0 };
+    // Every caller may have left before the work fails.
+    result.catch(() => {});
+    // Nobody may join work that is being stopped.
+    abort.signal.addEventListener('abort', () => {
+      if (this.#running.get(key) === task) this.#running.delete(key);
+    });
+    this.#running.set(key, task);
+    return task;
+  }
+}

@@ -1,0 +1,42 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+
+export interface StagingFolder extends AsyncDisposable {
+  readonly path: string;
+}
+
+/** Holds what is being made or taken apart. Whatever a crash leaves here is worthless: `clear` removes it. */
+export class Staging {
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
+
+  /** An empty private folder that goes, with all it holds, when disposed. */
+  async create(): Promise<StagingFolder> {
+    const path = this.#newPath();
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+  }
+
+  /** Takes a folder out of sight in one step, then removes it at leisure. */
+  async discard(path: string): Promise<void> {
+    const doomed = this.#newPath();
+    await rename(path, doomed);
+    await rm(doomed, { recursive: true, force: true });
+  }
+
+  async clear(): Promise<void> {
+    await mkdir(this.#folder, { recursive: true, mode: 0o700 });
+    for (const name of await readdir(this.#folder)) {
+      await rm(join(this.#folder, name), { recursive: true, force: true });
+    }
+  }
+
+  #newPath(): string {
+    // SAFETY: the name is random hex, so the joined path stays inside the folder.
+    return join(this.#folder, randomBytes(12).toString('hex'));
+  }
+}

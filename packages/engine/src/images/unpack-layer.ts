@@ -1,0 +1,173 @@
+import { createHash, type Hash } from 'node:crypto';
+import { statfs } from 'node:fs/promises';
+import type { Writable } from 'node:stream';
+import { PlatformError } from '@svc/contract';
+import { pack, type Pack } from 'tar-stream';
+import { outcomeOf, spawnConfined } from './confined-command.ts';
+import { drained } from './drained.ts';
+import type { ImageLimits } from './image-limits.ts';
+import { LayerRules, type LayerCounts } from './layer-rules.ts';
+import { refused } from './oci-documents.ts';
+import { tarEntries, type TarEntry } from './tar-entries.ts';
+
+export interface UnpackedLayer extends Readonly<LayerCounts> {
+  /** `sha256:…` of the uncompressed archive: names the layer's content. */
+  readonly diffId: string;
+}
+
+const WRITE_BYTES = 256 * 1024;
+const BYTES_BETWEEN_DISK_CHECKS = 64 * 1024 ** 2;
+
+/** What tar needs to give files their owners and modes, and to write whiteouts (`trusted.*` attributes ask for CAP_SYS_ADMIN). */
+const TAR_CAPABILITIES = [
+  'CAP_CHOWN',
+  'CAP_DAC_OVERRIDE',
+  'CAP_FOWNER',
+  'CAP_FSETID',
+  'CAP_MKNOD',
+  'CAP_SYS_ADMIN',
+];
+
+/**
+ * Unpacks a layer's archive into an empty folder. On failure the folder holds leftovers: the caller removes it.
+ * Two walls stand between a hostile archive and the host: `LayerRules` rewrites every entry, and the tar that writes them
+ * sees no folder of the host but this one.
+ */
+export async function unpackLayer(
+  archive: AsyncIterable<Buffer>,
+  folder: string,
+  limits: ImageLimits,
+  signal: AbortSignal,
+): Promise<UnpackedLayer> {
+  const stop = new AbortController();
+  const either = AbortSignal.any([signal, stop.signal]);
+  const rules = new LayerRules(limits);
+  const writer = pack();
+  const tar = startTar(folder);
+  const hash = createHash('sha256');
+  const steps = [
+    rewrite(tarEntries(measured(archive, hash, folder, limits, either)), writer, rules),
+    drain(writer, tar.stdin),
+    tarSucceeds(tar, either),
+  ];
+  try {
+    await Promise.all(steps);
+    return { diffId: `sha256:${hash.digest('hex')}`, ...rules.counts };
+  } catch (error) {
+    stop.abort(error);
+    writer.destroy();
+    await Promise.allSettled(steps);
+    signal.throwIfAborted();
+    throw error;
+  }
+}
+
+/** Hashes what passes, and stops what is too much: a bomb by its size, any archive when the disk runs full. */
+async function* measured(
+  archive: AsyncIterable<Buffer>,
+  hash: Hash,
+  folder: string,
+  limits: ImageLimits,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
+  // Padding and headers are part of the stream but of no file.
+  const maxBytes = limits.maxUnpackedBytes + limits.maxEntries * 1024;
+  let bytes = 0;
+  let checkAt = BYTES_BETWEEN_DISK_CHECKS;
+  for await (const chunk of archive) {
+    signal.throwIfAborted();
+    hash.update(chunk);
+    bytes += chunk.length;
+    if (bytes > maxBytes) throw refused(`it holds more than ${limits.maxUnpackedBytes} bytes once unpacked`);
+    if (bytes >= checkAt) {
+      checkAt = bytes + BYTES_BETWEEN_DISK_CHECKS;
+      await checkFreeSpace(folder, limits);
+    }
+    yield chunk;
+  }
+}
+
+async function rewrite(entries: AsyncIterable<TarEntry>, writer: Pack, rules: LayerRules): Promise<void> {
+  for await (const { header, body, skip } of entries) {
+    const kept = rules.decide(header);
+    if (kept === null || kept.type !== 'file') {
+      if (kept !== null) writer.entry(kept);
+      skip();
+      continue;
+    }
+    const sink = writer.entry(kept);
+    for await (const chunk of body) {
+      if (!sink.write(chunk)) await drained(sink);
+    }
+    sink.end(null);
+  }
+  for (const kept of rules.finish()) writer.entry(kept);
+  writer.finalize();
+}
+
+/** Gathers the many small pieces of an archive into few writes. */
+async function drain(writer: Pack, stdin: Writable): Promise<void> {
+  let pieces: Buffer[] = [];
+  let bytes = 0;
+  // tar says on its own why it stopped reading.
+  stdin.on('error', () => {});
+  const flush = async () => {
+    const isRoomLeft = stdin.write(Buffer.concat(pieces));
+    pieces = [];
+    bytes = 0;
+    if (!isRoomLeft && !stdin.destroyed) await drained(stdin);
+  };
+  for await (const piece of writer as AsyncIterable<Buffer>) {
+    pieces.push(piece);
+    bytes += piece.length;
+    if (bytes >= WRITE_BYTES) await flush();
+  }
+  await flush();
+  stdin.end();
+}
+
+function startTar(folder: string) {
+  const command = [
+    'tar',
+    '--extract',
+    '--file=-',
+    '--numeric-owner',
+    '--same-owner',
+    '--preserve-permissions',
+  ] as const;
+  return spawnConfined({
+    command: [
+      ...command,
+      '--xattrs',
+      '--xattrs-include=*',
+      '--delay-directory-restore',
+      '--no-acls',
+      '--no-selinux',
+    ],
+    folders: [{ host: folder, inside: '/layer', writable: true }],
+    workdir: '/layer',
+    capabilities: TAR_CAPABILITIES,
+    network: false,
+    environment: {},
+  });
+}
+
+async function tarSucceeds(tar: ReturnType<typeof startTar>, signal: AbortSignal): Promise<void> {
+  tar.stdout.resume();
+  const { code, stderr } = await outcomeOf(tar, signal);
+  if (code === 0) return;
+  if (/No space left on device/.test(stderr)) throw diskFull();
+  throw new Error(`tar ended with ${code}: ${stderr.trim().split('\n').slice(0, 3).join('; ')}`);
+}
+
+async function checkFreeSpace(folder: string, limits: ImageLimits): Promise<void> {
+  const { bavail, bsize } = await statfs(folder);
+  if (bavail * bsize < limits.minFreeBytes) throw diskFull();
+}
+
+function diskFull(): PlatformError {
+  return new PlatformError(
+    'disk_full',
+    'The disk that holds images is full; free space with `svc image prune` and try again',
+  );
+}
