@@ -16,6 +16,8 @@ import { prepareRunFolder } from './run-folder.ts';
 
 const VERSION = '0.1.0';
 const TICK_MS = 1000;
+/** Each sandbox is sampled once a tick, a share of them at a time. */
+const SAMPLE_MS = 50;
 
 /** Runs the engine until a signal ends it. Sandboxes keep running; the next engine takes them up again. */
 async function main(): Promise<void> {
@@ -64,16 +66,16 @@ async function serve(config: EngineConfig, logger: Logger): Promise<void> {
   const server = createHttpServer(routes, createRelay(running), logger);
   await listen(server, config);
   kit.events.add('engine_started', null);
-  const tick = setInterval(() => {
-    sampler.sample(running.list());
-    running.enforceDeadlines();
-  }, TICK_MS);
+  const timers = [
+    setInterval(() => running.enforceDeadlines(), TICK_MS),
+    setInterval(() => sampler.sampleShare(running.list(), SAMPLE_MS / TICK_MS), SAMPLE_MS),
+  ];
   logger.info(
     { socket: config.socketPath, isolation: kit.defaultIsolation, sandboxes: running.list().length },
     'ready',
   );
   onSignal(async () => {
-    clearInterval(tick);
+    for (const timer of timers) clearInterval(timer);
     server.close();
     server.closeAllConnections();
     await running.close();

@@ -15,15 +15,24 @@ export class Sampler {
   readonly #kit: Pick<Kit, 'cgroups' | 'rootfs' | 'network' | 'guestFolders'>;
   readonly #latest = new Map<string, { readonly at: number; readonly metrics: SandboxMetrics }>();
 
+  #next = 0;
+
   constructor(kit: Pick<Kit, 'cgroups' | 'rootfs' | 'network' | 'guestFolders'>) {
     this.#kit = kit;
   }
 
-  sample(sandboxes: readonly Sandbox[]): void {
+  /**
+   * Samples a share of the sandboxes, the next share at the next call: called often, it never keeps other work waiting for long.
+   */
+  sampleShare(sandboxes: readonly Sandbox[], share: number): void {
     const running = sandboxes.filter(({ record }) => record.state === 'running');
-    const alive = new Set(running.map(({ record }) => record.handle));
-    for (const handle of this.#latest.keys()) if (!alive.has(handle)) this.#latest.delete(handle);
-    for (const sandbox of running) this.#sampleOne(sandbox);
+    const count = Math.min(running.length, Math.ceil(running.length * share));
+    for (let done = 0; done < count; done++) {
+      this.#next = (this.#next + 1) % running.length;
+      const sandbox = running[this.#next];
+      if (sandbox !== undefined) this.#sampleOne(sandbox);
+    }
+    if (this.#latest.size > running.length) this.#forgetEnded(running);
   }
 
   /** Of the sandboxes that run; one that was not sampled yet is sampled now. */
@@ -36,6 +45,11 @@ export class Sampler {
         const latest = this.#latest.get(handle);
         return latest === undefined ? [] : [{ ...latest.metrics, id: id ?? '' }];
       });
+  }
+
+  #forgetEnded(running: readonly Sandbox[]): void {
+    const alive = new Set(running.map(({ record }) => record.handle));
+    for (const handle of this.#latest.keys()) if (!alive.has(handle)) this.#latest.delete(handle);
   }
 
   #sampleOne(sandbox: Sandbox): void {

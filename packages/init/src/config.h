@@ -1,0 +1,24 @@
+#ifndef SVC_CONFIG_H
+#define SVC_CONFIG_H
+
+#include "launch.h"
+
+// Defaults for every process, as svc.configure set them last.
+struct config {
+  struct arena arena;
+  struct strings env;
+  char *user, *workdir, *shell, *path_prefix;
+  struct limits rlimits;
+  bool is_set;
+};
+
+extern struct config config;
+
+/** Replaces all defaults and writes the given files. False: `message` says what was wrong; nothing is replaced. */
+bool config_replace(struct reader *payload, char *message, size_t message_size);
+
+/** The environment of one process: defaults, then the call's own, then PATH, HOME, SHELL and TERM. NULL: no memory. */
+char **environment_of(struct launch *, const struct identity *);
+const char *environment_get(char **environment, const char *name); // the value, or NULL
+
+#endif

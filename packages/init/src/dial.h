@@ -1,0 +1,13 @@
+#ifndef SVC_DIAL_H
+#define SVC_DIAL_H
+
+#include "conn.h"
+
+/** Reads where to dial and the token, wipes them from the environment, and dials the control connection for ever. */
+bool dial_init(void);
+void dial_sessions(uint64_t count);
+void dial_control_closed(void);
+void dial_session_closed(struct conn *);
+struct conn *dial_find(uint32_t number); // an open session connection
+
+#endif

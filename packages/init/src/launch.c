@@ -1,0 +1,106 @@
+#include "launch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cbor-write.h"
+
+static const struct field fields[] = {
+    FIELD(struct launch, cmd, field_string, true),    FIELD(struct launch, args, field_strings, false),
+    FIELD(struct launch, env, field_strings, false),  FIELD(struct launch, cwd, field_string, false),
+    FIELD(struct launch, user, field_string, false),  FIELD(struct launch, tty, field_bool, false),
+    FIELD(struct launch, rows, field_uint, false),    FIELD(struct launch, cols, field_uint, false),
+    FIELD(struct launch, rlimits, field_limits, false),
+    // Only durable processes have these.
+    FIELD(struct launch, key, field_string, true),    FIELD(struct launch, stdin, field_bool, false),
+    FIELD(struct launch, timeout_ms, field_uint, false),
+};
+enum { EXEC_FIELDS = 9 };
+
+bool launch_read(struct launch *launch, struct reader *payload, bool is_durable) {
+  *launch = (struct launch){.rows = 24, .cols = 80, .stdin = !is_durable};
+  size_t count = is_durable ? COUNT(fields) : (size_t)EXEC_FIELDS;
+  bool ok = read_fields(payload, &launch->arena, fields, count, launch);
+  return ok && launch->env.count <= ENV_MAX && launch->rows <= UINT16_MAX && launch->cols <= UINT16_MAX && strlen(launch->cmd) > 0 &&
+         (!launch->key || (launch->key[0] && strlen(launch->key) <= KEY_MAX));
+}
+
+void launch_free(struct launch *launch) { arena_free(&launch->arena); }
+
+static const char *kind_of(int error) {
+  switch (error) {
+    case ENOENT: return "not_found";
+    case ENOTDIR: return "bad_cwd";
+    case EACCES: case EPERM: return "permission_denied";
+    case ENOEXEC: case EISDIR: case ETXTBSY: return "not_executable";
+    case E2BIG: case ELOOP: case ENAMETOOLONG: case EFAULT: return "bad_args";
+    case EMFILE: case ENFILE: case EAGAIN: return "resource_limit";
+    case ENOMEM: return "out_of_memory";
+    default: return "other";
+  }
+}
+
+void failure_set(struct failure *failure, const char *kind, const char *stage, int error, const char *message) {
+  snprintf(failure->kind, sizeof failure->kind, "%s", kind ? kind : kind_of(error));
+  snprintf(failure->stage, sizeof failure->stage, "%s", stage);
+  failure->error = error;
+  if (error) snprintf(failure->message, sizeof failure->message, "%s: %s", message, strerror(error));
+  else snprintf(failure->message, sizeof failure->message, "%s", message);
+}
+
+void failure_write(struct writer *payload, const struct failure *failure) {
+  write_text_pair(payload, "kind", failure->kind);
+  write_text(payload, "errno");
+  if (failure->error) write_int(payload, failure->error);
+  else write_null(payload);
+  write_text_pair(payload, "errno_name", failure->error ? errno_name(failure->error) : NULL);
+  write_text_pair(payload, "message", failure->message);
+  write_text_pair(payload, "stage", failure->stage);
+}
+
+const char *errno_name(int error) { return strerrorname_np(error); }
+
+static int resource_named(struct span name) {
+  static const struct {
+    const char *name;
+    int resource;
+  } table[] = {
+      {"as", RLIMIT_AS},           {"core", RLIMIT_CORE},     {"cpu", RLIMIT_CPU},
+      {"data", RLIMIT_DATA},       {"fsize", RLIMIT_FSIZE},   {"locks", RLIMIT_LOCKS},
+      {"memlock", RLIMIT_MEMLOCK}, {"msgqueue", RLIMIT_MSGQUEUE}, {"nice", RLIMIT_NICE},
+      {"nofile", RLIMIT_NOFILE},   {"nproc", RLIMIT_NPROC},   {"rss", RLIMIT_RSS},
+      {"rtprio", RLIMIT_RTPRIO},   {"rttime", RLIMIT_RTTIME}, {"sigpending", RLIMIT_SIGPENDING},
+      {"stack", RLIMIT_STACK},
+  };
+  for (size_t i = 0; i < COUNT(table); i++) {
+    if (span_is(name, table[i].name)) return table[i].resource;
+  }
+  return -1;
+}
+
+void field_limits(struct reader *reader, struct arena *arena, void *target) {
+  (void)arena;
+  struct limits *limits = target;
+  struct container array = read_array(reader);
+  limits->count = 0;
+  while (read_next(reader, &array)) {
+    struct limit limit = {.resource = -1};
+    uint64_t soft = RLIM_INFINITY, hard = RLIM_INFINITY;
+    bool has_soft = false, has_hard = false;
+    struct container map = read_map(reader);
+    while (read_next(reader, &map)) {
+      struct span key = read_text(reader);
+      if (span_is(key, "resource")) limit.resource = resource_named(read_text(reader));
+      else if (span_is(key, "soft")) soft = read_uint(reader), has_soft = true;
+      else if (span_is(key, "hard")) hard = read_uint(reader), has_hard = true;
+      else read_skip(reader);
+    }
+    bool ok = limit.resource >= 0 && has_soft && has_hard && soft <= hard && limits->count < LIMITS_MAX;
+    if (!ok) reader->bad = true;
+    if (reader->bad) return;
+    limit.soft = soft;
+    limit.hard = hard;
+    limits->at[limits->count++] = limit;
+  }
+}

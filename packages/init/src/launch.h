@@ -1,0 +1,61 @@
+#ifndef SVC_LAUNCH_H
+#define SVC_LAUNCH_H
+
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include "cbor-read.h"
+#include "limits.h"
+
+struct limit {
+  int resource;
+  rlim_t soft, hard;
+};
+
+struct limits {
+  struct limit at[LIMITS_MAX];
+  size_t count;
+};
+
+struct identity {
+  uid_t uid;
+  gid_t gid;
+  gid_t groups[GROUPS_MAX];
+  size_t group_count;
+  char home[256];
+};
+
+/** What one start of a process asks for. Strings live in `arena`. */
+struct launch {
+  struct arena arena;
+  char *key; // of a durable process
+  char *cmd;
+  struct strings args, env;
+  char *cwd, *user;
+  bool tty, stdin;
+  uint64_t rows, cols;
+  struct limits rlimits;
+  uint64_t timeout_ms;
+};
+
+/** Reads core.exec.request and svc.process.start; what the call leaves out is as the contract says. */
+bool launch_read(struct launch *, struct reader *payload, bool is_durable);
+void launch_free(struct launch *);
+
+// Why a process did not start, as core.exec.failed tells it. No pointers: it travels through a pipe.
+struct failure {
+  char kind[24], stage[24];
+  int error; // errno, 0 when none
+  char message[256];
+};
+
+/** Sets every part; `kind` NULL derives it from errno as the contract's table does. */
+void failure_set(struct failure *, const char *kind, const char *stage, int error, const char *message);
+/** Writes the pairs kind, errno, errno_name, message, stage: 5 of them. */
+struct writer;
+void failure_write(struct writer *, const struct failure *);
+const char *errno_name(int error); // "ENOENT"; NULL when unknown
+
+void field_limits(struct reader *, struct arena *, void *target); // struct limits
+
+#endif

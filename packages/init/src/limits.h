@@ -1,0 +1,57 @@
+#ifndef SVC_LIMITS_H
+#define SVC_LIMITS_H
+
+// Every bound of PROTOCOL.md in one place. Nothing a peer or the guest sends can grow memory beyond these.
+
+enum {
+  GENERATION = 7,
+
+  FRAME_MIN = 5,
+  FRAME_MAX = 4 * 1024 * 1024,
+  FILE_CHUNK_MAX = 3 * 1024 * 1024,
+  OUTPUT_CHUNK = 256 * 1024, // measured: 64 KiB costs a fifth more CPU per byte, 512 KiB gains nothing
+  TCP_CHUNK = 64 * 1024,
+  ANSWER_MAX = FRAME_MAX - 1024, // payload of one answer; leaves room for the envelope
+
+  // Sources (process output, file reads, TCP) pause when this much waits for the peer …
+  OUT_SOURCE_HIGH = 256 * 1024,
+  OUT_SOURCE_LOW = 64 * 1024,
+  // … and requests are left unread when answers alone have piled up this far.
+  OUT_HARD = 1024 * 1024,
+
+  // Bytes a peer sent that a process or a TCP peer has not taken: above IN_SOFT only small frames (a signal, an EOF)
+  // are still handled, and no more than IN_EXTRA bytes of them.
+  IN_SOFT = 768 * 1024,
+  IN_EXTRA = 256 * 1024,
+  IN_SMALL_FRAME = 4096,
+
+  SESSION_CONNECTIONS_MAX = 256,
+  PROCESSES_MAX = 4096,
+  DURABLE_MAX = 1024,
+  DURABLE_RING = 256 * 1024,
+  DURABLE_STDIN_MAX = 16 * 1024 * 1024, // stdin waiting for all durable processes together
+  HANDLES_MAX = 1024,                   // per connection; streams count too
+  DISCARDS_MAX = 1024,
+  KEY_MAX = 256,
+  STRINGS_MAX = 65536,
+  ENV_MAX = 4096,
+  LIMITS_MAX = 32,
+  GROUPS_MAX = 256,
+  ACCOUNT_FILE_MAX = 1024 * 1024,
+  CBOR_DEPTH_MAX = 16,
+  FDS_RESERVED = 64, // kept free for redialling and for answering
+
+  REDIAL_FAST_MS = 20,
+  REDIAL_SLOW_MS = 250,
+  REDIAL_SLOW_AFTER_MS = 2000,
+  STATUS_INTERVAL_MS = 200,
+  KILLED_ANSWER_MS = 300,
+  SHUTDOWN_GRACE_MS = 10000,
+  TCP_CONNECT_MS = 30000,
+  // A background child that holds stdout delays `exited` by this much quiet, and never by more than the last one.
+  QUIET_PIPE_MS = 100,
+  QUIET_PTY_MS = 20,
+  QUIET_TOTAL_MS = 1000,
+};
+
+#endif

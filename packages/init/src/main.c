@@ -1,0 +1,49 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "activity.h"
+#include "children.h"
+#include "conn.h"
+#include "dial.h"
+#include "loop.h"
+#include "privileges.h"
+#include "serve-files.h"
+#include "spawn.h"
+
+static int run_as_init(void);
+static bool read_profile(enum profile *);
+
+int main(int count, char **arguments) {
+  if (count == 2 && !strcmp(arguments[1], "--version")) return puts("svc-init " SVC_VERSION) < 0;
+  if (count >= 3 && !strcmp(arguments[1], "serve-files")) return serve_files(count - 2, arguments + 2);
+  if (count == 1 && getpid() == 1) return run_as_init();
+  fputs("usage: svc-init (as PID 1 of a sandbox) | svc-init serve-files DIR [UID GID] | svc-init --version\n", stderr);
+  return 2;
+}
+
+static int run_as_init(void) {
+  enum profile profile;
+  // SAFETY: whatever the runtime forgot to close (a folder of the host, say) must not reach a process of the guest.
+  close_inherited(3);
+  activity_init();
+  loop_init();
+  children_init();
+  spawn_init();
+  if (!read_profile(&profile)) return fputs("svc-init: SVC_PROFILE must be default, restricted or none\n", stderr), 1;
+  if (!privileges_init(profile)) return perror("svc-init: cannot lower privileges"), 1;
+  if (chdir("/") < 0 || !dial_init()) {
+    return fputs("svc-init: SVC_TOKEN must be 64 hex digits and SVC_SOCKET an absolute path\n", stderr), 1;
+  }
+  for (;;) loop_turn(conns_settle);
+}
+
+static bool read_profile(enum profile *profile) {
+  const char *name = getenv("SVC_PROFILE");
+  *profile = PROFILE_DEFAULT;
+  if (!name || !strcmp(name, "default")) return true;
+  if (!strcmp(name, "restricted")) return *profile = PROFILE_RESTRICTED, true;
+  if (!strcmp(name, "none")) return *profile = PROFILE_NONE, true;
+  return false;
+}

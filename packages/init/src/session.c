@@ -1,0 +1,165 @@
+#include "session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "activity.h"
+#include "dial.h"
+#include "exec.h"
+#include "files.h"
+#include "limits.h"
+#include "shutdown.h"
+#include "tcp.h"
+
+enum { BUCKETS = 1024 };
+
+static struct session *table[BUCKETS];
+
+struct route {
+  const char *type;
+  void (*handle)(struct conn *, struct message *);
+  bool is_file_work, is_activity;
+};
+
+static void ping(struct conn *, struct message *);
+static void touch(struct conn *, struct message *);
+static void shut_down(struct conn *, struct message *);
+
+static const struct route routes[] = {
+    {"core.exec.request", exec_request, false, true}, {"core.exec.stdin", exec_stdin, false, true},
+    {"core.exec.signal", exec_signal, false, true},   {"core.exec.resize", exec_resize, false, true},
+    {"core.fs.request", files_request, true, true},   {"core.fs.data", files_data, true, true},
+    {"core.tcp.connect", tcp_connect, false, true},   {"core.tcp.data", tcp_data, false, true},
+    {"core.tcp.eof", tcp_eof, false, true},           {"core.tcp.close", tcp_close, false, true},
+    {"core.ping", ping, true, false},                 {"core.touch", touch, true, false},
+    {"core.shutdown", shut_down, false, true},
+};
+
+static void dispatch(struct conn *, struct message *, bool only_files);
+static void on_message(struct conn *conn, struct message *message) { dispatch(conn, message, false); }
+static void on_file_message(struct conn *conn, struct message *message) { dispatch(conn, message, true); }
+static void on_malformed(struct conn *, uint32_t id);
+static void on_room(struct conn *);
+static void on_closed(struct conn *, enum conn_end);
+static void on_files_closed(struct conn *, enum conn_end);
+
+const struct conn_handler session_handler = {on_message, on_malformed, on_room, on_closed};
+const struct conn_handler files_handler = {on_file_message, on_malformed, on_room, on_files_closed};
+
+static bool is_valid_id(uint32_t id) { return id != 0 && id != UINT32_MAX; }
+static struct session **bucket_of(const struct conn *conn, uint32_t id) { return &table[(conn->number * 31 + id) % BUCKETS]; }
+
+static void dispatch(struct conn *conn, struct message *message, bool only_files) {
+  const struct route *route = NULL;
+  char type[64] = "";
+  for (size_t i = 0; i < COUNT(routes) && !route; i++) {
+    if (span_is(message->type, routes[i].type) && (routes[i].is_file_work || !only_files)) route = &routes[i];
+  }
+  bool is_shutdown = message->id == 0 && route && route->handle == shut_down;
+  if (!is_valid_id(message->id) && !is_shutdown) return conn_end(conn, CONN_LEFT);
+  if (message->type.length < sizeof type) memcpy(type, message->type.at, message->type.length);
+  if (!route) {
+    return conn_error(conn, message->id, "unsupported_message_type", "this message type is not served here", type);
+  }
+  if (message->generation == 0) {
+    return conn_error(conn, message->id, "unsupported_protocol_generation", "generations start at 1", type);
+  }
+  if (message->flags != flags_of(route->type)) {
+    return conn_error(conn, message->id, "invalid_flags", "the flags do not fit the message type", type);
+  }
+  if (route->is_activity) activity();
+  route->handle(conn, message);
+  if (message->payload.bad) conn_error(conn, message->id, "invalid_payload", "the payload is malformed", type);
+}
+
+static void on_malformed(struct conn *conn, uint32_t id) {
+  if (!is_valid_id(id)) return conn_end(conn, CONN_LEFT);
+  conn_error(conn, id, "malformed_message", "the frame holds no message", NULL);
+}
+
+static void on_room(struct conn *conn) {
+  for (struct list *node = conn->sessions.next, *next; node != &conn->sessions; node = next) {
+    next = node->next;
+    struct session *session = containing(node, struct session, in_conn);
+    if (session->kind->room) session->kind->room(session);
+  }
+}
+
+static void end_sessions(struct conn *conn, enum conn_end end) {
+  while (!list_is_empty(&conn->sessions)) {
+    struct session *session = containing(conn->sessions.next, struct session, in_conn);
+    session->kind->gone(session, end);
+  }
+  files_forget(conn);
+}
+
+static void on_closed(struct conn *conn, enum conn_end end) {
+  end_sessions(conn, end);
+  dial_session_closed(conn);
+}
+
+static void on_files_closed(struct conn *conn, enum conn_end end) {
+  end_sessions(conn, end);
+  exit(0); // the only connection of this program
+}
+
+static void ping(struct conn *conn, struct message *message) {
+  conn_answer_empty(conn, message->id, FLAG_TERMINAL, "core.pong");
+}
+
+static void touch(struct conn *conn, struct message *message) {
+  struct writer payload = writer_new();
+  write_map(&payload, 1);
+  write_uint_pair(&payload, "activity_seq", activity());
+  if (!conn_answer(conn, message->id, FLAG_TERMINAL, "core.touched", &payload)) conn_end(conn, CONN_LOST);
+}
+
+static void shut_down(struct conn *conn, struct message *message) {
+  (void)conn, (void)message;
+  shutdown_begin(SHUTDOWN_GRACE_MS);
+}
+
+void session_open(struct session *session, struct conn *conn, uint32_t id, const struct session_kind *kind) {
+  struct session **bucket = bucket_of(conn, id);
+  *session = (struct session){.next = *bucket, .conn = conn, .id = id, .kind = kind};
+  *bucket = session;
+  list_append(&conn->sessions, &session->in_conn);
+}
+
+void session_close(struct session *session) {
+  struct session **link = bucket_of(session->conn, session->id);
+  while (*link && *link != session) link = &(*link)->next;
+  if (*link) *link = session->next;
+  list_remove(&session->in_conn);
+  session->conn = NULL;
+}
+
+struct session *session_find(struct conn *conn, uint32_t id, const struct session_kind *kind) {
+  struct session *session = *bucket_of(conn, id);
+  while (session && (session->conn != conn || session->id != id)) session = session->next;
+  return session && (!kind || session->kind == kind) ? session : NULL;
+}
+
+bool conn_take_slot(struct conn *conn) {
+  if (conn->session_count >= HANDLES_MAX) return false;
+  conn->session_count++;
+  return true;
+}
+
+void conn_give_slot(struct conn *conn) { conn->session_count--; }
+
+void session_greet(struct conn *conn) {
+  static const uint8_t range[8] = {0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff};
+  struct writer payload = writer_new();
+  conn_send(conn, range, sizeof range);
+  write_map(&payload, 4);
+  write_text_pair(&payload, "agent_version", SVC_VERSION);
+  activity_write_times(&payload);
+  if (!conn_answer(conn, 0, 0, "core.ready", &payload)) conn_end(conn, CONN_LOST);
+}
+
+uint8_t *scratch(void) {
+  _Static_assert((int)SCRATCH_BYTES >= (int)OUTPUT_CHUNK && (int)SCRATCH_BYTES >= (int)TCP_CHUNK, "one read must fit");
+  static uint8_t buffer[ENVELOPE_MAX + SCRATCH_BYTES];
+  return buffer + ENVELOPE_MAX;
+}

@@ -1,0 +1,34 @@
+#ifndef SVC_SPAWN_H
+#define SVC_SPAWN_H
+
+#include "launch.h"
+
+enum { STREAM_STDOUT = 0, STREAM_STDERR = 1 };
+
+// Descriptors of one starting process; -1 where there is none. All are close-on-exec.
+struct spawned {
+  pid_t pid;
+  int error;     // a `struct failure` comes out when the start failed, EOF when the program runs
+  int in;        // write end of stdin, or the terminal
+  int output[2]; // read ends; a terminal has only the first
+};
+
+/**
+ * Starts a process without waiting for it. False: nothing was started and `failure` is filled.
+ * The child runs in its own session and process group, so signalling -pid reaches the whole group.
+ */
+bool spawn(struct launch *, struct spawned *, struct failure *);
+
+/** Remembers the limits PID 1 was given (children get these) and raises its own number of descriptors. */
+void spawn_init(void);
+/** True when a descriptor number lies in the part kept for PID 1 itself. */
+bool is_reserved_fd(int fd);
+
+/** Closes every descriptor from `first` on. */
+void close_inherited(int first);
+
+/** A new terminal: its master end, its slave end in `slave`. -1 with errno. */
+int pty_open(int *slave, unsigned rows, unsigned cols);
+void pty_resize(int master, unsigned rows, unsigned cols);
+
+#endif

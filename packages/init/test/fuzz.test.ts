@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { randomBytes, randomInt } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { encodeFrame } from './channel.ts';
+import { Engine, checkedBinary, run } from './engine.ts';
+
+test('100,000 random and mutated frames neither crash nor leak', (t) => {
+  const root = mkdtempSync(join(tmpdir(), 'svc-fuzz-'));
+  t.after(() => rmSync(root, { recursive: true, force: true }));
+  const seed = String(randomInt(1, 2 ** 40));
+  const fuzz = join(checkedBinary, '..', 'fuzz');
+  const args = [
+    '--nofile=4096:4096',
+    'unshare',
+    '--pid',
+    '--fork',
+    '--kill-child',
+    '--mount',
+    '--net',
+    '--ipc',
+    fuzz,
+    '100000',
+    seed,
+    root,
+  ];
+  const { status, stdout, stderr } = spawnSync('prlimit', args, {
+    timeout: 60_000,
+    killSignal: 'SIGKILL',
+    encoding: 'utf8',
+  });
+  assert.equal(status, 0, `seed ${seed}: ${stderr.slice(-4000)}`);
+  const answers = Number(/(\d+) answers/.exec(stdout)?.[1]);
+  t.diagnostic(`seed ${seed}: ${stdout.trim()}`);
+  assert.ok(answers > 20_000, 'most frames must get through to a handler');
+});
+
+test('garbage over real sockets leaves svc-init serving others', async (t) => {
+  const engine = await Engine.start(t);
+  const good = await engine.session();
+  for (let i = 0; i < 60; i++) {
+    const bad = await engine.session();
+    for (let j = 0; j < 30 && !bad.ended; j++) {
+      const frame = encodeFrame(
+        randomInt(0, 5),
+        ['core.exec.stdin', 'core.fs.data', 'core.tcp.data', 'core.ping'][j % 4] as string,
+        { data: randomBytes(50) },
+      );
+      if (randomInt(3) > 0) frame[randomInt(4, frame.length)] = randomInt(256);
+      bad.socket.write(randomInt(10) === 0 ? randomBytes(randomInt(1, 100)) : frame);
+    }
+    bad.socket.destroy();
+  }
+  assert.equal((await run(good, 'echo', ['fine'])).stdout, 'fine\n');
+});
