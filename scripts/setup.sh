@@ -9,11 +9,11 @@ cd "$ROOT"
 
 # What the product needs to run, and to build its two C programs.
 PACKAGES=(
-  runc nftables iproute2 tini skopeo bubblewrap mmdebstrap busybox-static e2fsprogs mount tar zstd ca-certificates
+  runc nftables iproute2 tini skopeo bubblewrap mmdebstrap busybox-static e2fsprogs mount tar zstd ca-certificates passwd
   gcc libc6-dev libseccomp-dev make
 )
 # What only the tests and benchmarks need.
-TEST_PACKAGES=(docker-registry crun)
+TEST_PACKAGES=(docker-registry crun postgresql python3 procps util-linux)
 
 main() {
   local for_tests=no
@@ -21,6 +21,7 @@ main() {
   heading 'Set-up'
   need_root_rights
   install_debian_packages "$for_tests"
+  make_service_user
   scripts/install-runsc.sh
   install_npm_packages
   build_programs
@@ -43,6 +44,7 @@ install_debian_packages() {
   # A source of the machine's own that cannot be reached does no harm when Debian's can.
   as_root apt-get -q update || note 'some package lists could not be renewed; going on with those that are there'
   keep_registry_from_starting "${missing[@]}"
+  keep_database_from_starting "${missing[@]}"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}" ||
     fail 'Debian packages could not be installed' "read the lines above; try: ${SUDO}apt-get install ${missing[*]}"
   step_done 'Debian packages' "installed ${missing[*]}"
@@ -66,6 +68,27 @@ keep_registry_from_starting() {
       note 'docker-registry is for tests only: its system service stays masked'
       ;;
   esac
+}
+
+# The same for PostgreSQL: the tests make databases of their own.
+keep_database_from_starting() {
+  case " $* " in
+    *' postgresql '*)
+      local settings=/etc/postgresql-common/createcluster.conf
+      [ -e "$settings" ] || { as_root mkdir -p "${settings%/*}" && echo 'create_main_cluster = false' | as_root tee "$settings" >/dev/null; }
+      note 'postgresql is for tests only: no database is made or started'
+      ;;
+  esac
+}
+
+# Whom the web-facing server becomes: a user who owns nothing and cannot log in.
+make_service_user() {
+  if getent passwd svc >/dev/null; then
+    step_done 'user svc' 'present'
+    return
+  fi
+  as_root useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin svc
+  step_done 'user svc' 'made: the server runs as this user'
 }
 
 install_npm_packages() {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { createServer, connect, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { after, before, describe, test } from 'node:test';
@@ -150,7 +151,6 @@ for (const isolation of CLASSES) {
     });
 
     test('a guest that holds every connection it gets neither blocks others nor fills the engine', async () => {
-      const { readdirSync } = await import('node:fs');
       const descriptors = () => readdirSync(`/proc/${engine.pid}/fd`).length;
       const before = descriptors();
       const channel = await sandbox.connect();

@@ -78,6 +78,15 @@ static long trace_child(void) {
   return result;
 }
 
+/** Lets go at once when it may, so that PID 1 goes on. */
+static long trace_init(int how) {
+  long result = ptrace(how, 1, 0, 0);
+  if (result < 0) return -1;
+  if (how == PTRACE_ATTACH) waitpid(1, NULL, __WALL);
+  ptrace(PTRACE_DETACH, 1, 0, 0);
+  return result;
+}
+
 static long read_memory_of_init(void) {
   char buffer[16];
   struct iovec local = {buffer, sizeof buffer}, remote = {(void *)0x400000, sizeof buffer};
@@ -122,7 +131,7 @@ static void try_calls(void) {
   TRY("mount_proc", mount("proc", "/tmp", "proc", 0, NULL));
   TRY("mount_cgroup", mount("cgroup", "/tmp", "cgroup", 0, "rdma"));
   TRY("remount_sys", mount(NULL, "/sys", NULL, MS_REMOUNT, NULL));
-  TRY("umount", umount2("/proc", MNT_DETACH));
+  TRY("umount", umount2("/dev/shm", MNT_DETACH));
   TRY("fsopen", syscall(SYS_fsopen, "tmpfs", 0));
   TRY("open_tree", syscall(SYS_open_tree, AT_FDCWD, "/", 1));
   TRY("move_mount", syscall(SYS_move_mount, -1, "", -1, "", 0));
@@ -160,8 +169,8 @@ static void try_calls(void) {
   TRY("mknod_block", make_device(S_IFBLK, 7, 0));
   TRY("mknod_mem", make_device(S_IFCHR, 1, 1));
   TRY("mknod_kvm", make_device(S_IFCHR, 10, 232));
-  TRY("ptrace_init", ptrace(PTRACE_ATTACH, 1, 0, 0));
-  TRY("ptrace_seize_init", ptrace(PTRACE_SEIZE, 1, 0, 0));
+  TRY("ptrace_init", trace_init(PTRACE_ATTACH));
+  TRY("ptrace_seize_init", trace_init(PTRACE_SEIZE));
   TRY("read_memory_of_init", read_memory_of_init());
   TRY("take_descriptor_of_init", take_descriptor_of_init());
   TRY("open_memory_of_init", open("/proc/1/mem", O_RDONLY));
@@ -257,6 +266,30 @@ static void hold(const char *place, int count) {
   while (read(0, line, sizeof line) > 0) continue;
 }
 
+/** Opens files until it may not, says how many it has and why there are no more, and holds them until its input ends. */
+static void open_many(void) {
+  char line[64];
+  int held = 0;
+  while (open("/dev/null", O_RDONLY) >= 0) held++;
+  snprintf(line, sizeof line, "%d", held);
+  tell(strerrorname_np(errno), line);
+  while (read(0, line, sizeof line) > 0) continue;
+}
+
+/** Leaves children that nobody waits for, says how many, and stays until its input ends. */
+static void leave_zombies(int count) {
+  char line[16];
+  int left = 0;
+  for (; left < count; left++) {
+    pid_t pid = fork();
+    if (pid == 0) _exit(0);
+    if (pid < 0) break;
+  }
+  snprintf(line, sizeof line, "%d", left);
+  tell("zombies", line);
+  while (read(0, line, sizeof line) > 0) continue;
+}
+
 int main(int count, char **words) {
   const char *what = count > 1 ? words[1] : "";
   if (!strcmp(what, "calls")) try_calls();
@@ -265,6 +298,8 @@ int main(int count, char **words) {
   else if (!strcmp(what, "engine-socket") && count > 2) try_engine_socket(words[2]);
   else if (!strcmp(what, "dial") && count > 2) TRY(words[2], dial(words[2]));
   else if (!strcmp(what, "hold") && count > 3) hold(words[2], atoi(words[3]));
+  else if (!strcmp(what, "open-many")) open_many();
+  else if (!strcmp(what, "zombies") && count > 2) leave_zombies(atoi(words[2]));
   else return 2;
   return 0;
 }

@@ -31,6 +31,11 @@ const COMMANDS: readonly {
     summary: 'the server that clients talk to',
     load: () => import('./commands/server.ts'),
   },
+  {
+    name: 'mcp',
+    summary: 'MCP on standard input and output, for AI tools',
+    load: () => import('./commands/mcp.ts'),
+  },
   { name: 'doctor', summary: 'show what this host can do', load: () => import('./commands/doctor.ts') },
 ];
 

@@ -32,6 +32,8 @@ const HANDED_ON = [
   ]),
   new Option('--warm <image=count...>', 'keep that many started sandboxes ready'),
   new Option('--bind-root <dir...>', 'folders of this host that sandboxes may mount from'),
+  new Option('--disk-image-root <dir...>', 'folders of this host whose disk images may be mounted'),
+  new Option('--trusted-registry <host...>', 'registries in private networks'),
   new Option('--insecure-registry <host...>', 'registries spoken to without TLS'),
   new Option('--nameserver <address...>', 'resolvers to forward to (default: those of this host)'),
   new Option('--address-pool <cidr>', 'addresses of sandboxes'),

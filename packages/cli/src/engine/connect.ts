@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineClient } from '@svc/engine/client';
 
@@ -7,7 +8,9 @@ export async function connectEngine(dataFolder: string): Promise<EngineClient> {
   return new EngineClient({ socketPath: socketPath(dataFolder) });
 }
 
+/** Root has a socket of its own when the main one belongs to the server's user. */
 function socketPath(dataFolder: string): string {
   // SAFETY: the data folder is the operator's own choice.
-  return join(dataFolder, 'engine.sock');
+  const rootSocket = join(dataFolder, 'engine-root.sock');
+  return existsSync(rootSocket) ? rootSocket : join(dataFolder, 'engine.sock');
 }

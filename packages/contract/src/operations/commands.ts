@@ -25,6 +25,12 @@ export const commandOperations = {
       error: Type.String({ description: 'stderr' }),
       truncated: Truncated,
     }),
-    errors: ['sandbox_not_found', 'sandbox_not_running', 'exec_failed', 'exec_timeout', 'orchestrator_unreachable'],
+    errors: [
+      'sandbox_not_found',
+      'sandbox_not_running',
+      'exec_failed',
+      'exec_timeout',
+      'orchestrator_unreachable',
+    ],
   },
 } as const satisfies Record<string, Operation>;

@@ -9,7 +9,10 @@ const Words = Type.Array(Type.String({ maxLength: 131_072, pattern: '^[^\\u0000]
 /** What `sandbox.start` takes as `config`. A field that is null means its default. */
 export const SandboxConfig = strictObject({
   image: nullable(Text, 'Image reference; when given, the stored configuration is replaced'),
-  memory: nullable(Type.Integer({ minimum: 16, maximum: 4_194_304 }), 'Memory limit in MiB, 512 unless given'),
+  memory: nullable(
+    Type.Integer({ minimum: 16, maximum: 4_194_304 }),
+    'Memory limit in MiB, 512 unless given',
+  ),
   cpus: nullable(Type.Integer({ minimum: 1, maximum: 255 }), 'CPU limit in cores, 1 unless given'),
   envs: nullable(Words, 'Environment, each entry KEY=VALUE'),
   workdir: nullable(Text, 'Working directory of everything that runs in the sandbox'),

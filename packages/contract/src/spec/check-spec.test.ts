@@ -83,6 +83,11 @@ const refused: readonly (readonly [title: string, spec: unknown, field: string])
     'mounts[0].options',
   ],
   ['a NUL in a variable', { image, env: [{ key: 'A', value: 'a\0b' }] }, 'env[0].value'],
+  [
+    'more script than fits into the memory set aside for it',
+    { image, runtime: { scripts: { a: 'x'.repeat(600_000), b: 'x'.repeat(600_000) } } },
+    'runtime.scripts',
+  ],
   ['null', null, 'spec'],
 ];
 

@@ -8,6 +8,9 @@ export const DEFAULT_VCPUS = 1;
 export const DEFAULT_MEMORY_MIB = 512;
 export const DEFAULT_DISK_MIB = 4096;
 
+/** Scripts live in the host's memory while the sandbox runs. */
+const MAX_SCRIPT_CHARACTERS = 1_048_576;
+
 const validator = Compile(SandboxSpec);
 
 /** Checks a spec from outside. @throws PlatformError `invalid_sandbox_config` that names the field and what it takes. */
@@ -21,6 +24,7 @@ export function checkSpec(value: unknown): SandboxSpec {
   for (const [index, limit] of (value.rlimits ?? []).entries()) {
     if (limit.soft > limit.hard) throw invalid(`rlimits[${index}].soft`, 'must not be above hard');
   }
+  checkScripts(Object.values(value.runtime?.scripts ?? {}));
   checkMounts(value.mounts ?? []);
   return value;
 }
@@ -73,6 +77,15 @@ function checkEnv(env: readonly { readonly key: string }[]): void {
     if (seen.has(key)) throw invalid(`env[${index}].key`, `${key} is given twice; keep one`);
     seen.add(key);
   }
+}
+
+function checkScripts(scripts: readonly string[]): void {
+  const characters = scripts.reduce((sum, script) => sum + script.length, 0);
+  if (characters > MAX_SCRIPT_CHARACTERS)
+    throw invalid(
+      'runtime.scripts',
+      `hold at most ${MAX_SCRIPT_CHARACTERS} characters together; use patches`,
+    );
 }
 
 function checkMounts(mounts: readonly Mount[]): void {

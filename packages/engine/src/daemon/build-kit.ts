@@ -10,6 +10,7 @@ import { SvcHostCalls } from '../host/svc-host-calls.ts';
 import { IMAGE_ALIASES } from './image-aliases.ts';
 import { ImageStore } from '../images/image-store.ts';
 import type { IsImageInUse } from '../images/images.ts';
+import type { PublicNetwork } from '../images/registry.ts';
 import { chooseAddressPool } from '../network/choose-address-pool.ts';
 import { LinuxNetwork } from '../network/linux-network.ts';
 import { OverlayRootfs } from '../rootfs/overlay-rootfs.ts';
@@ -25,6 +26,7 @@ import { openConfinedFolder } from '../volumes/confined-folder.ts';
 import { DiskVolumes } from '../volumes/disk-volumes.ts';
 import type { EngineConfig } from './config.ts';
 import { chooseRuntimes, type ProbedRuntime } from './choose-runtimes.ts';
+import { ProbeMemory } from './probe-memory.ts';
 
 const IDS_PER_SLOT = 65_536;
 /** First of the host ids that sandboxes are mapped to: far above users, system accounts and container tools. */
@@ -47,40 +49,39 @@ export async function buildKit(
   logger: Logger,
   isImageInUse: IsImageInUse,
 ): Promise<HostKit> {
-  const { dataFolder, runFolder, instance } = config;
+  const { dataFolder, runFolder } = config;
   const hostCalls = new SvcHostCalls({ binary: config.hostProgram });
   const cgroups = new Cgroups();
   const guestFolders = new GuestFolders(runFolder);
   await guestFolders.prepare(config.initProgram);
-  const probed = await chooseRuntimes(makeRuntimes(config, hostCalls, cgroups), config.isolation, logger);
+  const memory = await ProbeMemory.open(runFolder, config.path);
+  const probed = await chooseRuntimes(
+    makeRuntimes(config, hostCalls, cgroups),
+    config.isolation,
+    logger,
+    (runtime, probe) =>
+      memory.probe([programOf(config, runtime), config.initProgram, config.hostProgram], probe),
+  );
   const volumes = new DiskVolumes({
     folder: join(dataFolder, 'volumes'),
     hostCalls,
     initProgram: config.initProgram,
     logger,
   });
+  const network = await makeNetwork(config, hostCalls, logger);
   return {
     bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
     logger,
     records: new RecordFiles(join(dataFolder, 'sandboxes')),
     events: new EventLog(),
-    images: makeImages(config, isImageInUse),
+    images: makeImages(config, isImageInUse, network),
     rootfs: new OverlayRootfs({
       folder: join(dataFolder, 'rootfs'),
       mountFolder: join(runFolder, 'rootfs'),
       hostCalls,
       defaultSizeMib: DEFAULT_DISK_MIB,
     }),
-    network: new LinuxNetwork({
-      runFolder: join(runFolder, 'network'),
-      hostCalls,
-      addressPool: config.addressPool ?? (await chooseAddressPool(runFolder, instance)),
-      instance,
-      firstHostId: firstHostId(instance),
-      prepared: { public: config.preparedSlots, loopback: Math.min(1, config.preparedSlots) },
-      logger,
-      ...(config.nameservers.length === 0 ? {} : { resolvers: config.nameservers.map(readNameserver) }),
-    }),
+    network,
     volumes,
     guestFolders,
     ...probed,
@@ -89,6 +90,7 @@ export async function buildKit(
       hostCalls,
       volumes,
       bindRoots: config.bindRoots,
+      diskImageRoots: config.diskImageRoots,
       stagingFolder: join(runFolder, 'staging'),
       openFolder: (folder, signal) => openConfinedFolder(config.initProgram, folder, signal),
     },
@@ -103,18 +105,55 @@ export async function buildKit(
   };
 }
 
+async function makeNetwork(
+  config: EngineConfig,
+  hostCalls: SvcHostCalls,
+  logger: Logger,
+): Promise<LinuxNetwork> {
+  const { runFolder, instance } = config;
+  return new LinuxNetwork({
+    runFolder: join(runFolder, 'network'),
+    hostCalls,
+    addressPool: config.addressPool ?? (await chooseAddressPool(runFolder, instance)),
+    instance,
+    firstHostId: firstHostId(instance),
+    prepared: { public: config.preparedSlots, loopback: Math.min(1, config.preparedSlots) },
+    logger,
+    ...(config.nameservers.length === 0 ? {} : { resolvers: config.nameservers.map(readNameserver) }),
+  });
+}
+
 function firstHostId(instance: string): number {
   return LOWEST_HOST_ID + (Number.parseInt(instance, 16) % ENGINE_BLOCKS) * SLOTS_PER_BLOCK * IDS_PER_SLOT;
 }
 
-function makeImages(config: EngineConfig, isInUse: IsImageInUse): ImageStore {
-  const { insecureRegistries: insecure, proxy } = config;
+function makeImages(config: EngineConfig, isInUse: IsImageInUse, network: LinuxNetwork): ImageStore {
+  const { insecureRegistries: insecure, trustedRegistries: trusted, proxy } = config;
   return new ImageStore({
     folder: join(config.dataFolder, 'images'),
     isInUse,
     aliases: IMAGE_ALIASES,
-    registries: { insecure, allowHostLocal: insecure.length > 0, proxy },
+    registries: {
+      insecure,
+      trusted,
+      proxy,
+      publicNetwork: (signal) => lendPublicNetwork(network, signal),
+    },
   });
+}
+
+/** The network of a sandbox, for a program that caller-given names must not lead further than a sandbox. */
+async function lendPublicNetwork(network: LinuxNetwork, signal: AbortSignal): Promise<PublicNetwork> {
+  const { key, networkNamespace: namespace, link } = await network.acquire('public', signal);
+  return {
+    namespace,
+    nameserver: link?.nameserver ?? '',
+    [Symbol.asyncDispose]: () => network.release(key),
+  };
+}
+
+function programOf({ runtimePaths }: EngineConfig, { name }: Runtime): string {
+  return new Map(Object.entries(runtimePaths)).get(name) ?? name;
 }
 
 /** In order of preference within a class. */

@@ -13,18 +13,24 @@ export interface ProbedRuntime extends RuntimeProbe {
 export interface ProbedRuntimes {
   /** Usable, in order of preference. */
   readonly runtimes: readonly Runtime[];
+  /** Also those that failed their probe: their sandboxes may still run. */
+  readonly knownRuntimes: readonly Runtime[];
   readonly defaultIsolation: Isolation | null;
   readonly missing: ReadonlyMap<Isolation, string>;
   readonly probes: readonly ProbedRuntime[];
 }
+
+/** May answer from memory instead of probing. */
+export type Recall = (runtime: Runtime, probe: () => Promise<RuntimeProbe>) => Promise<RuntimeProbe>;
 
 /** Starts something small with each runtime and keeps those that work; `auto` is the strongest class among them. */
 export async function chooseRuntimes(
   candidates: readonly Runtime[],
   wanted: Isolation | 'auto',
   logger: Logger,
+  recall: Recall = (_, probe) => probe(),
 ): Promise<ProbedRuntimes> {
-  const probes = await Promise.all(candidates.map(probe));
+  const probes = await Promise.all(candidates.map((runtime) => probe(runtime, recall)));
   for (const { name, usable, reason } of probes) logger.info({ runtime: name, usable, reason }, 'probed');
   const runtimes = candidates.filter((_, index) => probes[index]?.usable === true);
   const isOffered = (isolation: Isolation) => runtimes.some((runtime) => runtime.isolation === isolation);
@@ -32,13 +38,20 @@ export async function chooseRuntimes(
     CLASSES.filter((name) => !isOffered(name)).map((name) => [name, whyMissing(name, probes)]),
   );
   const strongest = CLASSES.find(isOffered) ?? null;
-  return { runtimes, defaultIsolation: wanted === 'auto' ? strongest : wanted, missing, probes };
+  return {
+    runtimes,
+    knownRuntimes: candidates,
+    defaultIsolation: wanted === 'auto' ? strongest : wanted,
+    missing,
+    probes,
+  };
 }
 
-async function probe(runtime: Runtime): Promise<ProbedRuntime> {
+async function probe(runtime: Runtime, recall: Recall): Promise<ProbedRuntime> {
   const { name, isolation } = runtime;
   try {
-    return { name, isolation, ...(await runtime.probe(AbortSignal.timeout(PROBE_TIMEOUT_MS))) };
+    const found = await recall(runtime, () => runtime.probe(AbortSignal.timeout(PROBE_TIMEOUT_MS)));
+    return { name, isolation, ...found };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     return { name, isolation, usable: false, reason, version: null, released: null };

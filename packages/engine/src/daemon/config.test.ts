@@ -57,3 +57,16 @@ test('every bad value is reported, all together', () => {
     },
   );
 });
+
+test('disk images have folders of their own, which no sandbox can mount and write to', () => {
+  const both = (image: string, bind: string) =>
+    readConfig(['--disk-image-root', image, '--bind-root', bind], {}).diskImageRoots;
+  assert.deepEqual(both('/srv/images', '/srv/shared'), ['/srv/images']);
+  for (const [image, bind] of [
+    ['/srv/shared', '/srv/shared'],
+    ['/srv/shared/images', '/srv/shared'],
+    ['/srv', '/srv/shared'],
+  ] as const) {
+    assert.throws(() => both(image, bind), /--disk-image-root .* overlaps --bind-root/);
+  }
+});

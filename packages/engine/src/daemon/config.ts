@@ -27,7 +27,11 @@ export interface EngineConfig {
   readonly preparedSlots: number;
   readonly preparedDisks: number;
   readonly bindRoots: readonly string[];
+  /** Folders of disk images that the kernel may be given to read; apart from the bind roots. */
+  readonly diskImageRoots: readonly string[];
   readonly insecureRegistries: readonly string[];
+  /** Registries in private networks; all others are asked from where only public addresses can be reached. */
+  readonly trustedRegistries: readonly string[];
   readonly nameservers: readonly string[];
   readonly maxProcesses: number;
   /** PATH of this process. */
@@ -45,7 +49,9 @@ const OPTIONS = {
   'log-level': { type: 'string' },
   warm: { type: 'string', multiple: true },
   'bind-root': { type: 'string', multiple: true },
+  'disk-image-root': { type: 'string', multiple: true },
   'insecure-registry': { type: 'string', multiple: true },
+  'trusted-registry': { type: 'string', multiple: true },
   nameserver: { type: 'string', multiple: true },
   'prepared-slots': { type: 'string' },
   'prepared-disks': { type: 'string' },
@@ -86,8 +92,12 @@ export function readConfig(
     warm: (values.warm ?? []).map((text) => readWarm(text, problems)),
     preparedSlots: whole('prepared-slots', values['prepared-slots'], 4),
     preparedDisks: whole('prepared-disks', values['prepared-disks'], 4),
-    bindRoots: (values['bind-root'] ?? []).map((root) => absolute(root, problems)),
+    bindRoots: (values['bind-root'] ?? []).map((root) => absolute('bind-root', root, problems)),
+    diskImageRoots: (values['disk-image-root'] ?? []).map((root) =>
+      absolute('disk-image-root', root, problems),
+    ),
     insecureRegistries: values['insecure-registry'] ?? [],
+    trustedRegistries: values['trusted-registry'] ?? [],
     nameservers: values.nameserver ?? [],
     maxProcesses: whole('max-processes', values['max-processes'], 1024),
     path: env['PATH'] ?? '',
@@ -95,6 +105,11 @@ export function readConfig(
     initProgram: env['SVC_INIT'] ?? join(PACKAGES, 'init/build/svc-init'),
     hostProgram: env['SVC_HOST'] ?? join(PACKAGES, 'host/build/svc-host'),
   };
+  for (const { image, bind } of overlaps(config)) {
+    problems.push(
+      `--disk-image-root ${image} overlaps --bind-root ${bind}: sandboxes could write the images`,
+    );
+  }
   if (problems.length > 0) throw new PlatformError('invalid_request', problems.join('; '));
   return Object.freeze(config);
 }
@@ -126,9 +141,18 @@ function readOwner(text: string | undefined, problems: string[]): EngineConfig['
   return { uid: Number(match?.groups?.['uid'] ?? 0), gid: Number(match?.groups?.['gid'] ?? 0) };
 }
 
-function absolute(path: string, problems: string[]): string {
-  if (!isAbsolute(path)) problems.push(`--bind-root must be an absolute path, not ${path}`);
+function absolute(name: string, path: string, problems: string[]): string {
+  if (!isAbsolute(path)) problems.push(`--${name} must be an absolute path, not ${path}`);
   return resolve(path);
+}
+
+function overlaps({ diskImageRoots, bindRoots }: EngineConfig): { image: string; bind: string }[] {
+  const isInside = (path: string, folder: string) => `${path}/`.startsWith(`${folder}/`);
+  return diskImageRoots.flatMap((image) =>
+    bindRoots
+      .filter((bind) => isInside(image, bind) || isInside(bind, image))
+      .map((bind) => ({ image, bind })),
+  );
 }
 
 /** `IMAGE=COUNT` or `IMAGE=COUNT@CLASS` */

@@ -59,7 +59,7 @@ async function answer(
     if (!response.writableFinished) gone.abort(new Error('the caller went away'));
   });
   try {
-    const { pathname, searchParams } = new URL(request.url ?? '/', 'http://engine');
+    const { pathname, searchParams } = readUrl(request.url ?? '/');
     const { handler, params } = findRoute(table, request.method ?? '', pathname);
     const json = () => readJson(request);
     const result = await handler({
@@ -77,6 +77,12 @@ async function answer(
     if (response.headersSent) response.destroy();
     else sendJson(response, status, envelope);
   }
+}
+
+function readUrl(text: string): URL {
+  const url = URL.parse(text, 'http://engine');
+  if (url !== null) return url;
+  throw new PlatformError('invalid_request', 'the path of the request is malformed');
 }
 
 function findRoute(
@@ -100,10 +106,21 @@ function matchParts(
   const params: Record<string, string> = {};
   for (const [index, part] of pattern.entries()) {
     const given = parts[index] ?? '';
-    if (part.startsWith(':')) params[part.slice(1)] = decodeURIComponent(given);
+    if (part.startsWith(':')) params[part.slice(1)] = decodePart(given);
     else if (part !== given) return undefined;
   }
   return params;
+}
+
+/** One part of a path, percent-encoded by the caller. @throws PlatformError `invalid_request` */
+export function decodePart(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (error) {
+    throw new PlatformError('invalid_request', 'the path of the request has a malformed % sequence', {
+      cause: error,
+    });
+  }
 }
 
 async function readJson(request: IncomingMessage): Promise<unknown> {

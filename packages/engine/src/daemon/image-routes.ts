@@ -13,6 +13,21 @@ export type BuildDemo = (
   signal: AbortSignal,
 ) => Promise<readonly Image[]>;
 
+/** Reads any path of the host, so it is for root alone. */
+export function operatorRoutes({ kit, logger }: Daemon): Routes {
+  const { images } = kit;
+  return {
+    'POST /images/import': async (call) => {
+      const given = fields(await call.json());
+      const source = await detectImportSource(required(given, 'path', 'string'), call.signal);
+      const reference = required(given, 'reference', 'string');
+      return await sendProgress(call, logger, async (onProgress) =>
+        toView(await images.import(source, reference, { onProgress, signal: call.signal })),
+      );
+    },
+  };
+}
+
 export function imageRoutes({ kit, buildDemo, logger }: Daemon): Routes {
   const { images } = kit;
   return {
@@ -32,14 +47,6 @@ export function imageRoutes({ kit, buildDemo, logger }: Daemon): Routes {
       };
       return await sendProgress(call, logger, async (onProgress) =>
         toView(await images.resolve(reference, { ...options, onProgress, signal: call.signal })),
-      );
-    },
-    'POST /images/import': async (call) => {
-      const given = fields(await call.json());
-      const source = await detectImportSource(required(given, 'path', 'string'), call.signal);
-      const reference = required(given, 'reference', 'string');
-      return await sendProgress(call, logger, async (onProgress) =>
-        toView(await images.import(source, reference, { onProgress, signal: call.signal })),
       );
     },
     'POST /images/build-demo': async (call) => {
@@ -70,7 +77,7 @@ function readPolicy(text: string | undefined): PullPolicy {
   throw new PlatformError('invalid_request', 'policy: must be if_missing, always or never');
 }
 
-function readAuth(value: unknown): RegistryAuth | null {
+export function readAuth(value: unknown): RegistryAuth | null {
   if (value === undefined || value === null) return null;
   const given = fields(value);
   return { username: required(given, 'username', 'string'), password: required(given, 'password', 'string') };

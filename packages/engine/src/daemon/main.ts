@@ -8,10 +8,12 @@ import { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { buildKit } from './build-kit.ts';
 import { readConfig, type EngineConfig } from './config.ts';
 import { demoBuilder } from './demo-images.ts';
-import { createHttpServer } from './http-server.ts';
+import { createHttpServer, type Routes } from './http-server.ts';
+import { operatorRoutes } from './image-routes.ts';
 import { lockDataFolder } from './lock.ts';
 import { createRelay } from './relay.ts';
-import { createRoutes } from './routes.ts';
+import { rootSocketOf } from './root-socket.ts';
+import { createRoutes, type Daemon } from './routes.ts';
 import { prepareRunFolder } from './run-folder.ts';
 
 const VERSION = '0.1.0';
@@ -55,16 +57,9 @@ async function serve(config: EngineConfig, logger: Logger): Promise<void> {
     cgroup: kit.cgroups.layout.version === 1 ? ('v1' as const) : ('v2' as const),
     sandboxes: running.list().length,
   });
-  const routes = createRoutes({
-    kit,
-    sandboxes: running,
-    sampler,
-    capabilities,
-    logger,
-    buildDemo: demoBuilder(config, kit.images),
-  });
-  const server = createHttpServer(routes, createRelay(running), logger);
-  await listen(server, config);
+  const buildDemo = demoBuilder(config, kit.images);
+  const daemon = { kit, sandboxes: running, sampler, capabilities, logger, buildDemo };
+  const servers = await listen(daemon, config);
   kit.events.add('engine_started', null);
   const timers = [
     setInterval(() => running.enforceDeadlines(), TICK_MS),
@@ -76,8 +71,7 @@ async function serve(config: EngineConfig, logger: Logger): Promise<void> {
   );
   onSignal(async () => {
     for (const timer of timers) clearInterval(timer);
-    server.close();
-    server.closeAllConnections();
+    for (const server of servers) server.close().closeAllConnections();
     await running.close();
     await kit.network.close();
     await kit.rootfs.close();
@@ -87,17 +81,35 @@ async function serve(config: EngineConfig, logger: Logger): Promise<void> {
   });
 }
 
-async function listen(server: Server, config: EngineConfig): Promise<void> {
+/**
+ * Root's own socket does everything. When another user is named, that user gets a socket of its own, without what reads files of the
+ * host by path: whoever takes over the web-facing process does not become root.
+ */
+async function listen(daemon: Daemon, config: EngineConfig): Promise<readonly Server[]> {
   const { socketPath, socketOwner } = config;
-  await mkdir(dirname(socketPath), { recursive: true });
-  await rm(socketPath, { force: true });
+  const rootSocketPath = rootSocketOf(socketPath);
+  await rm(rootSocketPath, { force: true });
+  const everything = { ...createRoutes(daemon), ...operatorRoutes(daemon) };
+  if (socketOwner === null) return [await listenAt(socketPath, everything, daemon)];
+  const servers = [
+    await listenAt(rootSocketPath, everything, daemon),
+    await listenAt(socketPath, createRoutes(daemon), daemon),
+  ];
+  await chown(socketPath, socketOwner.uid, socketOwner.gid);
+  return servers;
+}
+
+async function listenAt(path: string, routes: Routes, daemon: Daemon): Promise<Server> {
+  const server = createHttpServer(routes, createRelay(daemon.sandboxes), daemon.logger);
+  await mkdir(dirname(path), { recursive: true });
+  await rm(path, { force: true });
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', reject);
-  server.listen(socketPath, resolve);
+  server.listen(path, resolve);
   await promise;
-  // SAFETY: whoever may connect here commands root's engine: root, and the one user that the operator named.
-  await chmod(socketPath, 0o600);
-  if (socketOwner !== null) await chown(socketPath, socketOwner.uid, socketOwner.gid);
+  // SAFETY: whoever may connect here commands root's engine.
+  await chmod(path, 0o600);
+  return server;
 }
 
 function onSignal(stop: () => Promise<void>): void {

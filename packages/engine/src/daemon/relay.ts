@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
-import type { UpgradeHandler } from './http-server.ts';
+import { joinSockets } from './join-sockets.ts';
+import { decodePart, type UpgradeHandler } from './http-server.ts';
 
 const ACCEPTED = 'HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: svc-channel\r\n\r\n';
 
@@ -11,15 +12,13 @@ const ACCEPTED = 'HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupg
 export function createRelay(sandboxes: Sandboxes): UpgradeHandler {
   return async (path, socket, head) => {
     const id = /^\/sandboxes\/(?<id>[^/]+)\/channel$/.exec(path)?.groups?.['id'] ?? '';
-    const { session, leave } = await sandboxes.get(decodeURIComponent(id)).openSession();
+    const { session, leave } = await sandboxes.get(decodePart(id)).openSession();
     const guest = session.socket;
     if (socket.destroyed) return leave();
     socket.write(ACCEPTED);
     if (head.length > 0) guest.write(head);
     onceOver(socket, leave);
-    onceOver(guest, () => socket.end());
-    socket.pipe(guest);
-    guest.pipe(socket);
+    joinSockets(socket, guest);
     return undefined;
   };
 }

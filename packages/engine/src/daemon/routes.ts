@@ -6,7 +6,7 @@ import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import type { Sampler } from '../metrics/sampler.ts';
 import { fields, optional, required } from './fields.ts';
 import type { Call, Routes } from './http-server.ts';
-import { imageRoutes, type BuildDemo } from './image-routes.ts';
+import { imageRoutes, readAuth, type BuildDemo } from './image-routes.ts';
 import { sendLines, sendProgress } from './streams.ts';
 import { volumeRoutes } from './volume-routes.ts';
 
@@ -45,8 +45,7 @@ function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon
     },
     'POST /sandboxes/:id/start': (call) => sandboxes.start(id(call)),
     'POST /sandboxes/:id/stop': async (call) => {
-      const graceMs = optional(fields(await call.json()), 'graceMs', 'number');
-      return await sandboxes.stop(id(call), graceMs);
+      return await sandboxes.stop(id(call), readGrace(await call.json()));
     },
     'GET /sandboxes/:id/logs': (call) =>
       stream(call, sandboxes.get(id(call)).logs(readLogs(call.query), call.signal)),
@@ -56,6 +55,18 @@ function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon
 async function stream(call: Call, items: AsyncIterable<unknown>): Promise<undefined> {
   await sendLines(call.response, items);
   return undefined;
+}
+
+/** While a sandbox is being stopped nothing else can be done to it, not even its removal. */
+const MAX_GRACE_MS = 10 * 60_000;
+
+function readGrace(body: unknown): number | undefined {
+  const graceMs = optional(fields(body), 'graceMs', 'number');
+  if (graceMs === undefined || (Number.isInteger(graceMs) && graceMs >= 0 && graceMs <= MAX_GRACE_MS))
+    return graceMs;
+  throw new PlatformError('invalid_request', `graceMs: must be a whole number from 0 to ${MAX_GRACE_MS}`, {
+    details: { field: 'graceMs' },
+  });
 }
 
 const CREATE_FIELDS = new Set(['id', 'spec', 'isolation', 'registryAuth', 'start', 'volumes', 'hostVolume']);
@@ -74,6 +85,9 @@ function readCreate(body: unknown): CreateSandbox {
   ] as const) {
     optional(given, name, type);
   }
+  readAuth(given['registryAuth']);
+  if (Object.values(given['volumes'] ?? {}).some((volume) => typeof volume !== 'string'))
+    throw new PlatformError('invalid_request', 'volumes: must map names to volume ids');
   // `spec` is checked whole by `checkSpec`, `isolation` by `chooseRuntime`; the rest was checked above.
   return given as unknown as CreateSandbox;
 }
@@ -100,6 +114,12 @@ function readLogs(query: URLSearchParams): ReadLogs {
     follow: query.get('follow') === 'true',
     ...(sources.length > 0 ? { sources: LOG_SOURCES.filter((source) => sources.includes(source)) } : {}),
     ...(cursor === null ? {} : { cursor }),
-    ...(tail === null ? {} : { tail: Number(tail) }),
+    ...(tail === null ? {} : { tail: readTail(tail) }),
   };
+}
+
+function readTail(text: string): number {
+  const tail = Number(text);
+  if (text !== '' && Number.isSafeInteger(tail) && tail >= 0) return tail;
+  throw new PlatformError('invalid_request', 'tail: must be a whole number', { details: { field: 'tail' } });
 }

@@ -11,5 +11,5 @@ export async function prepareRunFolder(path: string): Promise<void> {
   const mounts = await readFile('/proc/self/mountinfo', 'utf8');
   if (mounts.split('\n').some((line) => line.split(' ')[4] === path)) return;
   // SAFETY: the path is ours (`/run/svc/` and hex digits), given as an argument, without a shell.
-  await promisify(execFile)('mount', ['-t', 'tmpfs', '-o', 'mode=0711,size=256m,nosuid,nodev', 'svc', path]);
+  await promisify(execFile)('mount', ['-t', 'tmpfs', '-o', 'mode=0711,size=1g,nosuid,nodev', 'svc', path]);
 }

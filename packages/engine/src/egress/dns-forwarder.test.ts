@@ -132,6 +132,23 @@ test('a client that asks too much at once is told so, and others are still serve
   );
 });
 
+test('many clients that all ask for names nobody answers leave room for one more', async (t) => {
+  const upstream = await resolver(t, (query) =>
+    query.includes('quick') ? [encodeAnswer(query, [addressRecord('203.0.113.9')])] : [],
+  );
+  const limits = { timeoutMs: 1000, maxPending: 64, maxPendingPerClient: 16 };
+  const forwarder = new DnsForwarder(fixedResolvers([upstream]), limits);
+  const hostile = Array.from({ length: 10 }, (_, index) => `10.0.1.${index}`);
+  const held = Array.from({ length: limits.maxPendingPerClient }).flatMap(() =>
+    hostile.map((client) => forwarder.answer(encodeQuery('slow.example'), client, 'udp')),
+  );
+  const answers = await Promise.all(
+    [1, 2].map(() => forwarder.answer(encodeQuery('quick.example'), '10.0.0.1', 'udp')),
+  );
+  assert.deepEqual(answers.map(addressIn), ['203.0.113.9', '203.0.113.9']);
+  await Promise.all(held);
+});
+
 test('a listener that was sent garbage answers the next question', async (t) => {
   const upstream = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('203.0.113.9')])]);
   const listeners = await listenForDns(forwarderTo(upstream), '127.0.0.1');

@@ -17,6 +17,10 @@ export const FORWARDER_LIMITS: ForwarderLimits = {
   maxPendingPerClient: 64,
 };
 
+/** A client may hold this part of what is free. */
+const SHARES = 4;
+const LEAST_SHARE = 2;
+
 /**
  * Answers what sandboxes ask, with the help of the resolvers. Clients are told apart by their address, which the
  * packet filter vouches for. Names that lead to addresses that are not public do not exist.
@@ -69,8 +73,10 @@ export class DnsForwarder {
 
   #enter(client: string): boolean {
     const pending = this.#pending.get(client) ?? 0;
-    if (this.#pendingTotal >= this.#limits.maxPending || pending >= this.#limits.maxPendingPerClient)
-      return false;
+    const free = this.#limits.maxPending - this.#pendingTotal;
+    // The fuller it gets, the less one client may hold: many that ask for names nobody answers leave room for the others.
+    const share = Math.max(LEAST_SHARE, Math.floor(free / SHARES));
+    if (free <= 0 || pending >= Math.min(this.#limits.maxPendingPerClient, share)) return false;
     this.#pending.set(client, pending + 1);
     this.#pendingTotal += 1;
     return true;

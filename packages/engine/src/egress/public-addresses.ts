@@ -8,9 +8,15 @@ export const NOT_PUBLIC_IPV4 = [
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
+  // Looks public, and is the host's side of every virtual machine of Azure: it hands out configuration and certificates.
+  '168.63.129.16/32',
   '169.254.0.0/16',
   '172.16.0.0/12',
+  // Reserved for protocols; some clouds have their metadata service there.
+  '192.0.0.0/24',
   '192.168.0.0/16',
+  // For tests between networks: where it is routed at all, it is inside.
+  '198.18.0.0/15',
   '224.0.0.0/4',
   '240.0.0.0/4',
 ] as const;

@@ -1,4 +1,3 @@
-import { EventEmitter, on } from 'node:events';
 import type { EngineEvent } from '../client/engine-api.ts';
 
 /** Enough for a reader that was away for a moment; one that was away longer lists the sandboxes instead. */
@@ -10,7 +9,8 @@ const KEPT_EVENTS = 10_000;
  */
 export class EventLog {
   readonly #kept: EngineEvent[] = [];
-  readonly #added = new EventEmitter<{ event: [EngineEvent] }>().setMaxListeners(0);
+  /** Readers that have read everything. */
+  readonly #waiting = new Set<() => void>();
   #sequence = Date.now() * 1000;
 
   add(type: EngineEvent['type'], sandboxId: string | null, reason: string | null = null): void {
@@ -18,27 +18,40 @@ export class EventLog {
     const event = { sequence: this.#sequence, time: new Date().toISOString(), type, sandboxId, reason };
     this.#kept.push(event);
     if (this.#kept.length > KEPT_EVENTS) this.#kept.shift();
-    this.#added.emit('event', event);
+    for (const wake of this.#waiting) wake();
   }
 
-  /** Kept events after `after` (none when absent), then new ones until the signal fires. */
+  /** Kept events after `after` (none when absent), then new ones until the signal fires. One who reads too slowly misses the oldest. */
   async *read(after: number | undefined, signal: AbortSignal): AsyncGenerator<EngineEvent> {
-    // Listening begins before the kept events are read, so none falls between.
-    const coming = on(this.#added, 'event', { signal });
-    const from = after ?? this.#sequence;
-    let last = from;
+    let last = after ?? this.#sequence;
+    while (!signal.aborted) {
+      // Looked up each time, not copied: a reader that stands still holds nothing.
+      const next = this.#kept[this.#positionAfter(last)];
+      if (next === undefined) {
+        await this.#nextEvent(signal);
+      } else {
+        last = next.sequence;
+        yield next;
+      }
+    }
+  }
+
+  /** Sequences have no gaps. */
+  #positionAfter(sequence: number): number {
+    const oldest = this.#kept[0]?.sequence ?? 0;
+    return Math.max(0, sequence + 1 - oldest);
+  }
+
+  async #nextEvent(signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const wake = () => resolve();
+    this.#waiting.add(wake);
+    signal.addEventListener('abort', wake);
     try {
-      for (const event of this.#kept.filter((kept) => kept.sequence > from)) {
-        last = event.sequence;
-        yield event;
-      }
-      for await (const [event] of coming as AsyncIterable<[EngineEvent]>) {
-        if (event.sequence > last) yield event;
-      }
-    } catch (error) {
-      if (!signal.aborted) throw error;
+      await promise;
     } finally {
-      await coming.return?.();
+      this.#waiting.delete(wake);
+      signal.removeEventListener('abort', wake);
     }
   }
 }

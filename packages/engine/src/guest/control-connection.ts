@@ -3,6 +3,7 @@ import {
   decodeMessage,
   encodeMessage,
   FrameSplitter,
+  MAX_FRAME_BYTES,
   PlatformError,
   type Message,
   type Payload,
@@ -27,6 +28,12 @@ interface ControlListener {
   closed(): void;
 }
 
+/**
+ * Whoever reads nothing of what we send is not svc-init, or is beyond help: the connection ends here. Above one frame, so that
+ * every request fits.
+ */
+const MAX_UNREAD_BYTES = 2 * MAX_FRAME_BYTES;
+
 /** The one control connection of a sandbox: requests with answers, and notifications both ways. */
 export class ControlConnection {
   readonly #socket: Socket;
@@ -34,6 +41,7 @@ export class ControlConnection {
   readonly #splitter = new FrameSplitter();
   readonly #pending = new Map<number, (outcome: Message | Error) => void>();
   #nextId = 1;
+  #isGreeted = false;
 
   constructor(socket: Socket, listener: ControlListener) {
     this.#socket = socket;
@@ -57,7 +65,7 @@ export class ControlConnection {
     this.#pending.set(id, (outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome)));
     signal.addEventListener('abort', abort, { once: true });
     try {
-      this.#socket.write(encodeMessage(id, type, payload));
+      this.#send(id, type, payload);
       return await promise;
     } finally {
       signal.removeEventListener('abort', abort);
@@ -66,11 +74,17 @@ export class ControlConnection {
   }
 
   notify(type: string, payload: Payload): void {
-    if (!this.#socket.destroyed) this.#socket.write(encodeMessage(0, type, payload));
+    this.#send(0, type, payload);
   }
 
   close(): void {
     this.#socket.destroy();
+  }
+
+  #send(id: number, type: string, payload: Payload): void {
+    if (this.#socket.destroyed) return;
+    this.#socket.write(encodeMessage(id, type, payload));
+    if (this.#socket.writableLength > MAX_UNREAD_BYTES) this.#socket.destroy();
   }
 
   #receive(chunk: Buffer): void {
@@ -85,7 +99,7 @@ export class ControlConnection {
   #handle(message: Message): void {
     switch (message.type) {
       case 'svc.hello':
-        return this.#listener.hello(readHello(message.payload));
+        return this.#greet(message.payload);
       case 'svc.status':
         return this.#listener.status(readStatus(message.payload));
       case 'svc.process.output': {
@@ -104,10 +118,17 @@ export class ControlConnection {
     }
   }
 
+  /** Once per connection: each greeting makes us look for what the log holds already. */
+  #greet(payload: Payload): void {
+    if (this.#isGreeted) throw new Error('greeted twice');
+    this.#isGreeted = true;
+    this.#listener.hello(readHello(payload));
+  }
+
   #answerKilled(id: number): void {
     this.#listener.wasOutOfMemory().then(
       (oom) => {
-        if (!this.#socket.destroyed) this.#socket.write(encodeMessage(id, 'svc.killed.answer', { oom }));
+        this.#send(id, 'svc.killed.answer', { oom });
       },
       // Without an answer svc-init reports a plain signal, which is all that is known.
       () => {},

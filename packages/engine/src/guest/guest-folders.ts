@@ -1,4 +1,4 @@
-import { chmod, copyFile, link, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, copyFile, link, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 export interface GuestFolder {
@@ -29,7 +29,7 @@ export class GuestFolders {
 
   /** Copies svc-init beside the folders; sandboxes that run keep the program they were started with. */
   async prepare(initProgram: string): Promise<void> {
-    // Root inside the sandbox is another user here: the way to the folder is open, the folders' content is not secret.
+    // Root inside the sandbox is another user here: the way to its folder is open, others' folders are not.
     await mkdir(this.#folder, { recursive: true, mode: 0o711 });
     const temporary = join(this.#folder, 'svc-init.new');
     await copyFile(initProgram, temporary);
@@ -37,13 +37,20 @@ export class GuestFolders {
     await rename(temporary, this.#initProgram());
   }
 
+  /** `owner`: whom root of the sandbox is on this host. */
   async create(
     handle: string,
+    owner: number,
     content: ProcContent & { readonly scripts: Readonly<Record<string, string>> },
   ): Promise<GuestFolder> {
     const folder = this.of(handle);
-    await rm(join(this.#folder, handle), { recursive: true, force: true });
-    await mkdir(folder.path, { recursive: true, mode: 0o755 });
+    const base = join(this.#folder, handle);
+    await rm(base, { recursive: true, force: true });
+    await mkdir(base, { mode: 0o700 });
+    // SAFETY: the scripts come from the caller's spec, and handles can be seen in the host's table of mounts: only root of this very
+    // sandbox gets in.
+    await chown(base, owner, owner);
+    await mkdir(folder.path, { mode: 0o755 });
     await Promise.all([
       link(this.#initProgram(), join(folder.path, 'init')),
       writeFile(folder.meminfo, content.meminfo, { mode: 0o444 }),

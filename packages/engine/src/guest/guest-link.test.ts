@@ -14,7 +14,7 @@ interface Fixture {
   readonly link: GuestLink;
   readonly token: string;
   readonly seen: string[];
-  dial(kind: 'C' | 'S', connection: number, token?: string): Promise<Socket>;
+  readonly dial: (kind: 'C' | 'S', connection: number, token?: string) => Promise<Socket>;
 }
 
 async function listen(t: TestContext): Promise<Fixture> {
@@ -98,6 +98,42 @@ test('a new control connection takes the place of the old one, whose requests fa
   await pending;
   await until(() => seen.filter((event) => event === 'connected').length === 2);
   assert.equal(link.isConnected, true);
+});
+
+test('a guest that reads nothing of what it is sent loses its connection before it costs memory', async (t) => {
+  const { link, dial, seen } = await listen(t);
+  const control = await dial('C', 0);
+  control.pause();
+  control.write(encodeMessage(0, 'svc.hello', { processes: [] }));
+  await until(() => seen.includes('connected'));
+  const data = new Uint8Array(1024 * 1024);
+  for (let count = 0; count < 64 && link.isConnected; count++) {
+    link.notify('svc.process.ack', { key: 'main', data });
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  assert.equal(link.isConnected, false);
+  assert.ok(seen.includes('disconnected'));
+});
+
+test('a guest that greets twice, or says more at once than svc-init would, is not heard', async (t) => {
+  const { link, dial, seen } = await listen(t);
+  const control = await dial('C', 0);
+  const hello = encodeMessage(0, 'svc.hello', { processes: [] });
+  const output = (bytes: number) =>
+    encodeMessage(0, 'svc.process.output', {
+      key: `${bytes}`,
+      stream: 'stdout',
+      offset: 0,
+      data: new Uint8Array(bytes),
+    });
+  control.resume();
+  for (const frame of [hello, output(64 * 1024), output(64 * 1024 + 1)]) control.write(frame);
+  control.write(hello);
+  await once(control, 'close');
+  assert.deepEqual(seen.slice(0, 2), ['connected', 'output 65536']);
+  assert.ok(!seen.includes('output 65537'));
+  assert.equal(seen.filter((event) => event === 'connected').length, 1);
+  assert.equal(link.isConnected, false);
 });
 
 test('whatever a hostile guest sends on its control connection, the engine lives and hears the next one', async (t) => {

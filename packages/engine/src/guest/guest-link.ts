@@ -27,8 +27,13 @@ export interface GuestSession {
 
 /** Session connections kept dialled, so that a client need not wait for one. */
 const SPARE_SESSIONS = 2;
-/** A guest may open connections of its own to our socket: few are enough, and unknown tokens are dropped. */
-const MAX_CONNECTIONS = 1024;
+/** svc-init has at most 256 session connections, its control connection, and some that are being replaced. */
+const MAX_CONNECTIONS = 320;
+/**
+ * Any process of the guest can dial our socket. svc-init shows its token at once; of those that have shown none only so many are
+ * kept, the newest, so that a guest can neither use up our descriptors nor keep its svc-init out.
+ */
+const MAX_STRANGERS = 16;
 
 /**
  * The engine's end of the connections that svc-init dials (packages/init/PROTOCOL.md). Listens on `engine.sock` in the
@@ -39,6 +44,8 @@ export class GuestLink {
   readonly #token: Buffer;
   readonly #listener: GuestListener;
   readonly #sockets = new Set<Socket>();
+  /** Connections that have not shown the token, oldest first. */
+  readonly #strangers = new Set<Socket>();
   readonly #spares: GuestSession[] = [];
   readonly #waiting: ((session: GuestSession) => void)[] = [];
   #control: ControlConnection | undefined;
@@ -117,15 +124,29 @@ export class GuestLink {
   #accept(socket: Socket): void {
     this.#sockets.add(socket);
     socket.on('error', () => socket.destroy());
-    socket.once('close', () => this.#sockets.delete(socket));
+    socket.once('close', () => {
+      this.#sockets.delete(socket);
+      this.#strangers.delete(socket);
+    });
+    this.#limitStrangers(socket);
     readPreamble(socket).then(
       ({ kind, connection, token }) => {
+        this.#strangers.delete(socket);
         if (!timingSafeEqual(token, this.#token)) socket.destroy();
         else if (kind === 'control') this.#useControl(socket);
         else this.#offer({ connection, socket });
       },
       () => socket.destroy(),
     );
+  }
+
+  #limitStrangers(newest: Socket): void {
+    this.#strangers.add(newest);
+    for (const oldest of this.#strangers) {
+      if (this.#strangers.size <= MAX_STRANGERS) return;
+      this.#strangers.delete(oldest);
+      oldest.destroy();
+    }
   }
 
   #useControl(socket: Socket): void {

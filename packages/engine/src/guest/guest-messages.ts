@@ -48,11 +48,15 @@ export function readStatus(payload: Payload): GuestStatus {
   };
 }
 
+/** What svc-init sends at most in one message (PROTOCOL.md); a line of the log is no longer than what this becomes in JSON. */
+const MAX_OUTPUT_BYTES = 64 * 1024;
+
 /** Undefined when it is not an output message. */
 export function readOutput(payload: Payload): ProcessOutput | undefined {
   const stream = payload['stream'];
   const data = payload['data'];
   if ((stream !== 'stdout' && stream !== 'stderr') || !(data instanceof Uint8Array)) return undefined;
+  if (data.length > MAX_OUTPUT_BYTES) return undefined;
   return { key: text(payload['key']), stream, offset: count(payload['offset']), data };
 }
 

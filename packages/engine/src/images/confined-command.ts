@@ -9,9 +9,12 @@ export interface ConfinedCommand {
   readonly workdir: string;
   /** What it may do as root to those folders; none makes it an unprivileged user. */
   readonly capabilities: readonly string[];
-  readonly network: boolean;
+  readonly network: ConfinedNetwork;
   readonly environment: Readonly<Record<string, string>>;
 }
+
+/** None, the host's own, or a namespace with the file that names its resolver. */
+export type ConfinedNetwork = 'none' | 'host' | { readonly namespace: string; readonly resolvConf: string };
 
 /** Settings that name resolution and TLS need; none holds a secret of this host. */
 const NETWORK_FILES = [
@@ -31,7 +34,8 @@ export function spawnConfined(request: ConfinedCommand): ChildProcessWithoutNull
   // SAFETY: no shell; every argument is passed as it is. The environment holds nothing but what is listed here, and file names
   // inside are ours, so nothing the image says becomes an option. A process group of its own lets `outcomeOf` end all of it: bwrap's
   // own way of dying with its parent works only once it has set up the sandbox.
-  return spawn('bwrap', [...confinement(request), '--', ...request.command], {
+  const [program, ...args] = [...entrance(request.network), 'bwrap', ...confinement(request), '--'];
+  return spawn(program, [...args, ...request.command], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', ...request.environment },
     detached: true,
@@ -76,15 +80,23 @@ export function killGroup(child: ChildProcessWithoutNullStreams): void {
   child.stdout.destroy();
 }
 
+/** Replaces itself with what follows, so the process that we know stays the one to end. */
+function entrance(network: ConfinedNetwork): string[] {
+  return typeof network === 'object' ? ['nsenter', `--net=${network.namespace}`, '--'] : [];
+}
+
 function confinement(request: ConfinedCommand): string[] {
   const args = ['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts'];
-  if (!request.network) args.push('--unshare-net');
+  if (request.network === 'none') args.push('--unshare-net');
   // SAFETY: without capabilities of its own the program lives in a user namespace, where it is nobody and has none over the host.
   if (request.capabilities.length === 0) args.push('--unshare-user', '--uid', '65534', '--gid', '65534');
   args.push('--cap-drop', 'ALL', ...request.capabilities.flatMap((name) => ['--cap-add', name]));
   args.push('--ro-bind', '/usr', '/usr', '--symlink', 'usr/bin', '/bin', '--symlink', 'usr/lib', '/lib');
   args.push('--symlink', 'usr/lib64', '/lib64', '--proc', '/proc', '--dev', '/dev');
-  if (request.network) args.push(...NETWORK_FILES.flatMap((path) => ['--ro-bind-try', path, path]));
+  if (request.network !== 'none')
+    args.push(...NETWORK_FILES.flatMap((path) => ['--ro-bind-try', path, path]));
+  if (typeof request.network === 'object')
+    args.push('--ro-bind', request.network.resolvConf, '/etc/resolv.conf');
   for (const { host, inside, writable } of request.folders) {
     args.push(writable ? '--bind' : '--ro-bind', host, inside);
   }

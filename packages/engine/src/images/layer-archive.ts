@@ -39,7 +39,7 @@ async function* tarOfFolder(folder: string, signal: AbortSignal): AsyncGenerator
     folders: [{ host: folder, inside: '/rootfs', writable: false }],
     workdir: '/rootfs',
     capabilities: ['CAP_DAC_READ_SEARCH', 'CAP_DAC_OVERRIDE'],
-    network: false,
+    network: 'none',
     environment: {},
   });
   const ended = outcomeOf(tar, signal);

@@ -87,12 +87,16 @@ export class LayerRules {
     return [...whiteouts, ...opaque];
   }
 
-  #count(entry: TarHeader): void {
+  #countEntry(): void {
     this.counts.entries += 1;
-    this.counts.unpackedBytes += entry.size;
     if (this.counts.entries > this.#limits.maxEntries) {
       throw tooMuch(`more than ${this.#limits.maxEntries} files`);
     }
+  }
+
+  #count(entry: TarHeader): void {
+    this.#countEntry();
+    this.counts.unpackedBytes += entry.size;
     if (this.counts.unpackedBytes > this.#limits.maxUnpackedBytes) {
       throw tooMuch(`more than ${this.#limits.maxUnpackedBytes} bytes once unpacked`);
     }
@@ -122,9 +126,15 @@ export class LayerRules {
     for (let slash = path.indexOf('/'); slash !== -1; slash = path.indexOf('/', slash + 1)) {
       const parent = path.slice(0, slash);
       const kind = this.#kinds.get(parent);
-      if (kind === undefined) this.#kinds.set(parent, 'directory');
+      if (kind === undefined) this.#imply(parent);
       else if (kind !== 'directory') throw hostile(`a file below a ${kind}`, path);
     }
+  }
+
+  /** tar makes folders that nobody mentioned: one deep name can stand for hundreds of them, and each counts. */
+  #imply(path: string): void {
+    this.#countEntry();
+    this.#kinds.set(path, 'directory');
   }
 
   #kindOf(header: KeptEntry): Kind {

@@ -15,8 +15,13 @@ import {
   type Manifest,
   type ParsedConfig,
 } from './oci-documents.ts';
-import { formatReference, isHostLocal, nameOf, type Reference } from './reference.ts';
-import { DEFAULT_REGISTRY_SETTINGS, Registry, type RegistrySettings } from './registry.ts';
+import { formatReference, isHostLocal, isPrivateAddress, nameOf, type Reference } from './reference.ts';
+import {
+  DEFAULT_REGISTRY_SETTINGS,
+  Registry,
+  type PublicNetwork,
+  type RegistrySettings,
+} from './registry.ts';
 import type { Staging } from './staging.ts';
 
 interface RemoteImage {
@@ -42,7 +47,9 @@ export class ImagePuller {
   async pull(reference: Reference, auth: RegistryAuth | null, options: AddOptions): Promise<ImageRecord> {
     const name = formatReference(reference);
     await using staged = await this.#staging.create();
-    const target = this.#target(reference, name);
+    const { registry: host, isInsecure, isTrusted } = this.#target(reference);
+    await using network = isTrusted ? null : await this.#publicNetwork(options.signal);
+    const target = { name, registry: host, isInsecure, network };
     const registry = await Registry.open(target, auth, staged.path, this.#settings, options.signal);
     const top = await registry.manifest(name);
     const digest = digestOf(top);
@@ -58,18 +65,36 @@ export class ImagePuller {
     return await fetchImage(registry, remote, name, staged.path, options);
   }
 
-  #target(reference: Reference, name: string): { name: string; registry: string; isInsecure: boolean } {
+  async #publicNetwork(signal: AbortSignal): Promise<PublicNetwork | null> {
+    // A proxy asks in our place, and is itself somewhere private.
+    const hasProxy = Object.keys(this.#settings.proxy).some((name) => /^https?_proxy$/i.test(name));
+    return hasProxy ? null : ((await this.#settings.publicNetwork?.(signal)) ?? null);
+  }
+
+  #target(reference: Reference): { registry: string; isInsecure: boolean; isTrusted: boolean } {
     const registry = reference.registry ?? '';
     const isListed = this.#settings.insecure.includes(registry);
     const isLocal = isHostLocal(registry);
-    if (isLocal && !isListed && !this.#settings.allowHostLocal) {
+    const isTrusted = isListed || this.#settings.trusted.includes(registry);
+    if (!isLocal && !isTrusted && isPrivateAddress(registry)) {
+      throw new PlatformError(
+        'invalid_image',
+        `${registry} is an address of a private network; its operator can allow it with \`svc engine start --trusted-registry ${registry}\``,
+        { details: { registry } },
+      );
+    }
+    if (isLocal && !isTrusted && !this.#settings.allowHostLocal) {
       throw new PlatformError(
         'invalid_image',
         `${registry} is an address of the host itself; allow it in the list of insecure registries to pull from it`,
         { details: { registry } },
       );
     }
-    return { name, registry, isInsecure: isListed || (isLocal && this.#settings.allowHostLocal) };
+    return {
+      registry,
+      isInsecure: isListed || (isLocal && this.#settings.allowHostLocal),
+      isTrusted,
+    };
   }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { PlatformError } from '@svc/contract';
 import fc from 'fast-check';
-import { formatReference, isHostLocal, parseReference } from './reference.ts';
+import { formatReference, isHostLocal, isPrivateAddress, parseReference } from './reference.ts';
 
 const DIGEST = `sha256:${'a1'.repeat(32)}`;
 
@@ -90,6 +90,13 @@ suite('image references', () => {
       ),
       { numRuns: 2000 },
     );
+  });
+
+  test('tell when they name an address of a private network', () => {
+    for (const registry of ['10.1.2.3', '192.168.1.1:5000', '172.16.0.1', '[fd00::1]:5000', '100.64.0.1'])
+      assert.equal(isPrivateAddress(registry), true, registry);
+    for (const registry of ['docker.io', '1.1.1.1:5000', 'fd.example', '[2606:4700::1111]', '10.example.com'])
+      assert.equal(isPrivateAddress(registry), false, registry);
   });
 
   test('tell when they lead to the host itself', () => {

@@ -1,5 +1,6 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { PlatformError } from '@svc/contract';
+import { isPublicAddress } from '../egress/public-addresses.ts';
 import { isDigest } from './digest.ts';
 
 /** An image's name, taken apart. */
@@ -66,6 +67,13 @@ export function isHostLocal(registry: string): boolean {
   if (isIPv6(host)) return isLocalIpv6(host);
   if (isIPv4(host)) return /^(?:127|0)\.|^169\.254\./.test(host);
   return host === 'localhost' || host.endsWith('.localhost');
+}
+
+/** The registry is given by an address that only a private network has. Names may lead to one too; that is not known here. */
+export function isPrivateAddress(registry: string): boolean {
+  const host = registry.replace(/:[0-9]+$/, '').replace(/^\[|\]$/g, '');
+  if (isIPv4(host)) return !isPublicAddress(Uint8Array.from(host.split('.').map(Number)));
+  return isIPv6(host) && /^f[cd]/i.test(host);
 }
 
 function isLocalIpv6(host: string): boolean {

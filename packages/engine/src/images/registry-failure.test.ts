@@ -6,6 +6,7 @@ const REQUEST = {
   name: 'reg.test/app:v1',
   registry: 'reg.test',
   hasCredentials: true,
+  isPublicOnly: false,
   secrets: ['hunter2', 'YWxpY2U6aHVudGVyMg=='],
 };
 const fatal = (message: string) => `time="2024-01-01T00:00:00Z" level=fatal msg="${message}"\n`;
@@ -66,4 +67,11 @@ test('a secret is not shown, wherever it turns up', () => {
   assert.ok(
     !/hunter2|YWxpY2/.test(`${error.message} ${JSON.stringify(error.details)} ${String(error.cause)}`),
   );
+});
+
+test('a registry that may lie in a private network is told how to be named', () => {
+  const asked = { ...REQUEST, isPublicOnly: true };
+  assert.match(registryFailure('dial tcp: no such host', asked).message, /--trusted-registry/);
+  assert.doesNotMatch(registryFailure('manifest unknown', asked).message, /--trusted-registry/);
+  assert.doesNotMatch(registryFailure('dial tcp: no such host', REQUEST).message, /--trusted-registry/);
 });

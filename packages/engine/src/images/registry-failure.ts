@@ -5,6 +5,8 @@ export interface FailedRequest {
   readonly name: string;
   readonly registry: string;
   readonly hasCredentials: boolean;
+  /** It was asked from where no private address can be reached. */
+  readonly isPublicOnly: boolean;
   /** Never shown, whatever the message says. */
   readonly secrets: readonly string[];
 }
@@ -97,12 +99,19 @@ const REASONS: readonly Reason[] = [
   },
 ];
 
+/** What it looks like when a registry lies in a private network and nobody vouched for it. */
+const HIDDEN_REASONS: ReadonlySet<string> = new Set(['unknown_host', 'unreachable']);
+const PRIVATE_HINT =
+  '; one in a private network has to be named with `svc engine start --trusted-registry HOST`';
+
 /** Says in one sentence why skopeo gave up. */
 export function registryFailure(stderr: string, request: FailedRequest): PlatformError {
   const text = withoutSecrets(lastMessage(stderr), request.secrets);
   const known = REASONS.find(({ pattern }) => pattern.test(text));
   const code = known?.code ?? 'image_pull_failed';
-  const sentence = known?.sentence(request) ?? `Pulling ${request.name} failed: ${text.slice(-300)}`;
+  const sentence =
+    (known?.sentence(request) ?? `Pulling ${request.name} failed: ${text.slice(-300)}`) +
+    (request.isPublicOnly && HIDDEN_REASONS.has(known?.reason ?? '') ? PRIVATE_HINT : '');
   return new PlatformError(code, sentence, {
     details: { reference: request.name, registry: request.registry, reason: known?.reason ?? 'unknown' },
     cause: new Error(text),

@@ -10,6 +10,13 @@ import { registryFailure, type FailedRequest } from './registry-failure.ts';
 export interface RegistrySettings {
   /** `host` or `host:port` of registries that may be asked without TLS or with a certificate nobody vouches for. */
   readonly insecure: readonly string[];
+  /** `host` or `host:port` of registries that are asked over the host's own network, because they lie in a private one. */
+  readonly trusted: readonly string[];
+  /**
+   * Where all other registries are asked from. A reference comes from callers, names resolve to anything, and a registry may send us
+   * elsewhere: from there none of it leads to the host or its networks. Null asks over the host's own network.
+   */
+  readonly publicNetwork: ((signal: AbortSignal) => Promise<PublicNetwork>) | null;
   /** Also this machine's own addresses, without TLS. A reference comes from callers: they must not reach services on the host. */
   readonly allowHostLocal: boolean;
   /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY. */
@@ -20,8 +27,16 @@ export interface RegistrySettings {
   readonly stallTimeoutMs: number;
 }
 
+/** A network namespace from which public addresses can be reached, and nothing else. Disposing gives it back. */
+export interface PublicNetwork extends AsyncDisposable {
+  readonly namespace: string;
+  readonly nameserver: string;
+}
+
 export const DEFAULT_REGISTRY_SETTINGS: RegistrySettings = {
   insecure: [],
+  trusted: [],
+  publicNetwork: null,
   allowHostLocal: false,
   proxy: {},
   requestTimeoutMs: 60_000,
@@ -36,6 +51,15 @@ interface Blob {
 const MAX_DOCUMENT_BYTES = 8 * 1024 * 1024;
 const WATCH_INTERVAL_MS = 100;
 const WORK = '/pull';
+const RESOLV_CONF = 'resolv.conf';
+
+/** What is asked for, of whom, and over which network; null is the host's own. */
+export interface RegistryTarget {
+  readonly name: string;
+  readonly registry: string;
+  readonly isInsecure: boolean;
+  readonly network: PublicNetwork | null;
+}
 
 /**
  * One registry during one pull. skopeo speaks the protocol, in a namespace where it is nobody and sees only the pull's own folder;
@@ -44,27 +68,27 @@ const WORK = '/pull';
 export class Registry {
   readonly #folder: string;
   readonly #settings: RegistrySettings;
-  readonly #isInsecure: boolean;
+  readonly #target: RegistryTarget;
   readonly #request: FailedRequest;
   readonly #signal: AbortSignal;
 
   private constructor(
     folder: string,
     settings: RegistrySettings,
-    isInsecure: boolean,
+    target: RegistryTarget,
     request: FailedRequest,
     signal: AbortSignal,
   ) {
     this.#folder = folder;
     this.#settings = settings;
-    this.#isInsecure = isInsecure;
+    this.#target = target;
     this.#request = request;
     this.#signal = signal;
   }
 
   /** `folder` is empty, private, and removed by the caller. */
   static async open(
-    target: { readonly name: string; readonly registry: string; readonly isInsecure: boolean },
+    target: RegistryTarget,
     auth: RegistryAuth | null,
     folder: string,
     settings: RegistrySettings,
@@ -75,8 +99,11 @@ export class Registry {
     // SAFETY: readable by root alone, in a folder of mode 0700; never an argument, which every user of the host could see.
     await writeFile(join(folder, 'auth.json'), JSON.stringify({ auths }), { mode: 0o600 });
     const secrets = auth === null ? [] : [auth.password, basic];
-    const request = { name: target.name, registry: target.registry, hasCredentials: auth !== null, secrets };
-    return new Registry(folder, settings, target.isInsecure, request, signal);
+    const { name, registry, network } = target;
+    const isPublicOnly = network !== null;
+    if (network !== null) await writeFile(join(folder, RESOLV_CONF), `nameserver ${network.nameserver}\n`);
+    const request = { name, registry, hasCredentials: auth !== null, secrets, isPublicOnly };
+    return new Registry(folder, settings, target, request, signal);
   }
 
   /** The manifest (or list of manifests) byte for byte. */
@@ -170,7 +197,7 @@ export class Registry {
   }
 
   #tls(option: string): string[] {
-    return this.#isInsecure ? [`${option}=false`] : [];
+    return this.#target.isInsecure ? [`${option}=false`] : [];
   }
 
   async #ask(args: readonly string[]): Promise<Buffer> {
@@ -185,13 +212,17 @@ export class Registry {
 
   async #run(args: readonly string[], signal: AbortSignal): Promise<Buffer> {
     const [verb = '', ...rest] = args;
+    const { network } = this.#target;
     // SAFETY: no shell, and the reference was parsed and formatted by us, so it cannot be taken for an option.
     const child = spawnConfined({
       command: ['skopeo', '--insecure-policy', verb, '--authfile', `${WORK}/auth.json`, ...rest],
       folders: [{ host: this.#folder, inside: WORK, writable: true }],
       workdir: WORK,
       capabilities: [],
-      network: true,
+      network:
+        network === null
+          ? 'host'
+          : { namespace: network.namespace, resolvConf: join(this.#folder, RESOLV_CONF) },
       environment: { ...this.#settings.proxy, HOME: WORK, TMPDIR: WORK },
     });
     const chunks: Buffer[] = [];

@@ -289,6 +289,12 @@ suite('a hostile layer', () => {
     const { folder } = await workplace(t);
     const entries = Array.from({ length: 1001 }, (_, index) => ({ name: `f${index}`, body: '' }));
     await refuses(unpack(await tarOf(entries), folder, { maxEntries: 1000 }), /more than 1000 files/);
+    // Ten names, but a thousand folders that nobody mentioned and that tar would make.
+    const deep = Array.from({ length: 10 }, (_, index) => ({
+      name: `${Array.from({ length: 100 }, () => `d${index}`).join('/')}/f`,
+      body: '',
+    }));
+    await refuses(unpack(await tarOf(deep), folder, { maxEntries: 1000 }), /more than 1000 files/);
   });
 
   test('a disk that runs full stops it with a reason', async (t) => {

@@ -147,7 +147,7 @@ function startTar(folder: string) {
     folders: [{ host: folder, inside: '/layer', writable: true }],
     workdir: '/layer',
     capabilities: TAR_CAPABILITIES,
-    network: false,
+    network: 'none',
     environment: {},
   });
 }

@@ -12,6 +12,8 @@ export interface LogLine {
   readonly id?: string;
   /** Offset in that process' stream behind the last byte of this line. */
   readonly o?: number;
+  /** Where its other stream was then: rotation may have taken away the lines that told. */
+  readonly x?: number;
 }
 
 export function encodeData(data: Uint8Array): { d: string } | { b: string } {

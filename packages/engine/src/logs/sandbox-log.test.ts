@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { appendFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { test, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import type { LogEntry, ReadLogs } from '../client/engine-api.ts';
@@ -82,6 +84,48 @@ test('a line that a crash cut off is removed, and the offsets before it are know
   assert.deepEqual(await again.offsetsOf('main'), { stdout: 5, stderr: 3 });
   again.output('main', 'stdout', Buffer.from('!'), 6);
   assert.deepEqual(await texts(again), ['whole', 'err', '!']);
+});
+
+test('the offsets of a stream outlive the lines that rotation took away', async (t) => {
+  const path = folder(t);
+  const log = await SandboxLog.open(path, { maxFileBytes: 1000 });
+  log.output('main', 'stderr', Buffer.from('err'), 3);
+  for (let i = 1; i <= 100; i++) log.output('main', 'stdout', Buffer.from(`line ${i}`), i);
+  log.close();
+  const again = await SandboxLog.open(path, { maxFileBytes: 1000 });
+  assert.deepEqual(await again.offsetsOf('main'), { stdout: 100, stderr: 3 });
+  assert.deepEqual(await again.offsetsOf('other'), { stdout: 0, stderr: 0 });
+});
+
+test('a reader who stops reading costs no memory while the log grows', async (t) => {
+  const log = await SandboxLog.open(folder(t), { maxFileBytes: 10_000 });
+  const stop = new AbortController();
+  const reading = log.read({ follow: true }, stop.signal);
+  log.output('main', 'stdout', Buffer.from('first'), 5);
+  assert.equal((await reading.next()).value?.text, 'first');
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc') as () => void;
+  gc();
+  const before = process.memoryUsage().heapUsed;
+  for (let i = 0; i < 50_000; i++) log.output('main', 'stdout', Buffer.from('x'), i);
+  gc();
+  const grownBytes = process.memoryUsage().heapUsed - before;
+  assert.ok(grownBytes < 1024 * 1024, `${grownBytes} bytes are held for a reader who reads nothing`);
+  stop.abort();
+  assert.equal((await reading.next()).done, true);
+});
+
+test('a log of many pieces is read whole and in order, lines longer than a piece included', async (t) => {
+  const log = await SandboxLog.open(folder(t));
+  const long = 'y'.repeat(700_000);
+  for (let i = 0; i < 300; i++) log.output('main', 'stdout', Buffer.from(i === 150 ? long : `${i}`), i);
+  const read = await texts(log);
+  assert.deepEqual(
+    read,
+    Array.from({ length: 300 }, (_, i) => (i === 150 ? long : `${i}`)),
+  );
+  assert.deepEqual(await texts(log, { tail: 2 }), ['298', '299']);
+  assert.equal((await texts(log, { tail: 1000 })).length, 300);
 });
 
 test('bytes that are not text do not break the log', async (t) => {

@@ -8,11 +8,11 @@ import {
   rmSync,
   writeSync,
 } from 'node:fs';
-import { open, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { EventEmitter, on } from 'node:events';
 import type { LogEntry, LogSource, ReadLogs } from '../client/engine-api.ts';
 import { decodeCursor, encodeCursor, type LogPlace } from './log-cursor.ts';
+import { readLines, type PlacedLine } from './log-file.ts';
 import { encodeData, textOf, type LogLine } from './log-line.ts';
 
 const MAX_FILE_BYTES = 10 * 1024 * 1024;
@@ -26,10 +26,14 @@ const DEFAULT_SOURCES: readonly LogSource[] = ['stdout', 'stderr', 'output'];
 export class SandboxLog {
   readonly #folder: string;
   readonly #maxFileBytes: number;
-  readonly #grew = new EventEmitter<{ grew: [] }>().setMaxListeners(0);
+  /** Readers that have read everything. Woken once, so that one who stopped reading costs nothing. */
+  readonly #waiting = new Set<() => void>();
+  #version = 0;
   #generation: number;
   #descriptor: number;
   #size: number;
+  /** Of the process that wrote last. */
+  #latest: { readonly process: string; readonly offsets: Offsets } | undefined;
 
   private constructor(folder: string, maxFileBytes: number) {
     this.#folder = folder;
@@ -52,19 +56,22 @@ export class SandboxLog {
 
   /** `offset`: place in the process' stream behind `data`. */
   output(process: string, source: Exclude<LogSource, 'system'>, data: Uint8Array, offset: number): void {
-    this.#write({ t: new Date().toISOString(), s: source, ...encodeData(data), id: process, o: offset });
+    if (this.#latest?.process !== process) this.#latest = { process, offsets: { stdout: 0, stderr: 0 } };
+    const { offsets } = this.#latest;
+    const isError = source === 'stderr';
+    offsets[isError ? 'stderr' : 'stdout'] = offset;
+    const other = isError ? offsets.stdout : offsets.stderr;
+    const line = { t: new Date().toISOString(), s: source, ...encodeData(data), id: process, o: offset };
+    this.#write(other === 0 ? line : { ...line, x: other });
   }
 
-  /** How much of each stream of a process is in the log, found after a restart. */
-  async offsetsOf(process: string): Promise<{ stdout: number; stderr: number }> {
-    const offsets = { stdout: 0, stderr: 0 };
-    for (const generation of generations(this.#folder)) {
-      for (const { line } of await this.#linesOf({ generation, offset: 0 })) {
-        if (line.id !== process || line.o === undefined || line.s === 'system') continue;
-        offsets[line.s === 'stderr' ? 'stderr' : 'stdout'] = line.o;
-      }
+  /** How much of each stream of a process is in the log; found in its files after a restart. */
+  async offsetsOf(process: string): Promise<Offsets> {
+    if (this.#latest?.process !== process) {
+      const offsets = await this.#findOffsets(process);
+      if (offsets !== undefined) this.#latest = { process, offsets };
     }
-    return offsets;
+    return { ...(this.#latest?.process === process ? this.#latest.offsets : { stdout: 0, stderr: 0 }) };
   }
 
   /**
@@ -77,24 +84,19 @@ export class SandboxLog {
     isOver: () => boolean = () => false,
   ): AsyncGenerator<LogEntry> {
     const sources = options.sources ?? DEFAULT_SOURCES;
-    const grown = on(this.#grew, 'grew', { signal, close: ['error'] });
-    try {
-      let place = (options.cursor === undefined ? undefined : decodeCursor(options.cursor)) ?? this.#oldest();
-      if (options.tail !== undefined) place = await this.#tail(place, options.tail, sources);
-      for (;;) {
-        // Asked before reading: what was written until then is still read.
-        const isLast = options.follow !== true || isOver() || this.#descriptor < 0;
-        for (const { line, next } of await this.#linesFrom(place)) {
-          place = next;
-          if (sources.includes(line.s)) yield toEntry(line, next);
-        }
-        if (isLast) return;
-        await grown.next();
+    let place = (options.cursor === undefined ? undefined : decodeCursor(options.cursor)) ?? this.#oldest();
+    if (options.tail !== undefined) place = await this.#tail(place, options.tail, sources);
+    while (!signal.aborted) {
+      // Both asked before reading: what was written until then is still read.
+      const version = this.#version;
+      const isLast = options.follow !== true || isOver() || this.#descriptor < 0;
+      for await (const { line, next } of this.#linesFrom(place)) {
+        if (signal.aborted) return;
+        place = next;
+        if (sources.includes(line.s)) yield toEntry(line, next);
       }
-    } catch (error) {
-      if (!signal.aborted) throw error;
-    } finally {
-      await grown.return?.();
+      if (isLast) return;
+      await this.#changeSince(version, signal);
     }
   }
 
@@ -102,7 +104,27 @@ export class SandboxLog {
     if (this.#descriptor < 0) return;
     closeSync(this.#descriptor);
     this.#descriptor = -1;
-    this.#grew.emit('grew');
+    this.#wake();
+  }
+
+  async #changeSince(version: number, signal: AbortSignal): Promise<void> {
+    if (this.#version !== version || signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const wake = () => resolve();
+    this.#waiting.add(wake);
+    signal.addEventListener('abort', wake);
+    try {
+      await promise;
+    } finally {
+      this.#waiting.delete(wake);
+      signal.removeEventListener('abort', wake);
+    }
+  }
+
+  #wake(): void {
+    this.#version += 1;
+    for (const wake of this.#waiting) wake();
+    this.#waiting.clear();
   }
 
   #write(line: LogLine): void {
@@ -111,7 +133,7 @@ export class SandboxLog {
     if (this.#size > 0 && this.#size + bytes.length > this.#maxFileBytes) this.#rotate();
     writeSync(this.#descriptor, bytes);
     this.#size += bytes.length;
-    this.#grew.emit('grew');
+    this.#wake();
   }
 
   #rotate(): void {
@@ -137,35 +159,37 @@ export class SandboxLog {
 
   async #tail(from: LogPlace, count: number, sources: readonly LogSource[]): Promise<LogPlace> {
     if (count <= 0) return { generation: this.#generation, offset: this.#size };
-    const lines = (await this.#linesFrom(from)).filter(({ line }) => sources.includes(line.s));
-    return lines.at(-count)?.place ?? from;
+    const places: LogPlace[] = [];
+    for await (const { line, place } of this.#linesFrom(from)) {
+      if (!sources.includes(line.s)) continue;
+      places.push(place);
+      // Seldom, because taking from the front moves all the others.
+      if (places.length > 2 * count) places.splice(0, places.length - count);
+    }
+    return places.at(-count) ?? places[0] ?? from;
   }
 
-  async #linesFrom(place: LogPlace): Promise<PlacedLine[]> {
-    const lines: PlacedLine[] = [];
+  async *#linesFrom(place: LogPlace): AsyncGenerator<PlacedLine> {
     const known = generations(this.#folder).filter((generation) => generation >= place.generation);
     const first = known[0];
-    if (first !== undefined && first > place.generation)
-      lines.push(droppedMark({ generation: first, offset: 0 }));
+    if (first !== undefined && first > place.generation) yield droppedMark({ generation: first, offset: 0 });
     for (const generation of known) {
       const offset = generation === place.generation ? place.offset : 0;
-      for (const line of await this.#linesOf({ generation, offset })) lines.push(line);
+      for await (const lines of readLines(this.#file(generation), { generation, offset })) yield* lines;
     }
-    return lines;
   }
 
-  async #linesOf(place: LogPlace): Promise<PlacedLine[]> {
-    const { generation, offset } = place;
-    const bytes = await readFrom(this.#file(generation), offset);
-    const lines: PlacedLine[] = [];
-    let start = 0;
-    for (let end = bytes.indexOf(0x0a); end >= 0; end = bytes.indexOf(0x0a, start)) {
-      const line = parseLine(bytes.toString('utf8', start, end));
-      const next = { generation, offset: offset + end + 1 };
-      if (line !== undefined) lines.push({ line, place: { generation, offset: offset + start }, next });
-      start = end + 1;
+  async #findOffsets(process: string): Promise<Offsets | undefined> {
+    let offsets: Offsets | undefined;
+    for await (const { line } of this.#linesFrom(this.#oldest())) {
+      if (line.id !== process || line.o === undefined || line.s === 'system') continue;
+      const { stdout, stderr } = offsets ?? { stdout: 0, stderr: 0 };
+      offsets =
+        line.s === 'stderr'
+          ? { stdout: line.x ?? stdout, stderr: line.o }
+          : { stdout: line.o, stderr: line.x ?? stderr };
     }
-    return lines;
+    return offsets;
   }
 
   #file(generation: number): string {
@@ -173,10 +197,9 @@ export class SandboxLog {
   }
 }
 
-interface PlacedLine {
-  readonly line: LogLine;
-  readonly place: LogPlace;
-  readonly next: LogPlace;
+interface Offsets {
+  stdout: number;
+  stderr: number;
 }
 
 function generations(folder: string): number[] {
@@ -186,20 +209,6 @@ function generations(folder: string): number[] {
     .sort((a, b) => a - b);
 }
 
-/** Empty when rotation has just taken the file away. */
-async function readFrom(path: string, offset: number): Promise<Buffer> {
-  const file = await open(path, 'r').catch(() => undefined);
-  if (file === undefined) return Buffer.alloc(0);
-  try {
-    const { size } = await file.stat();
-    const bytes = Buffer.allocUnsafe(Math.max(0, size - offset));
-    const { bytesRead } = await file.read(bytes, 0, bytes.length, offset);
-    return bytes.subarray(0, bytesRead);
-  } finally {
-    await file.close();
-  }
-}
-
 function droppedMark(place: LogPlace): PlacedLine {
   const line = {
     t: new Date().toISOString(),
@@ -207,15 +216,6 @@ function droppedMark(place: LogPlace): PlacedLine {
     d: 'older output was dropped by rotation',
   } as const;
   return { line, place, next: place };
-}
-
-function parseLine(text: string): LogLine | undefined {
-  try {
-    // Written by this class; a torn line does not parse.
-    return JSON.parse(text) as LogLine;
-  } catch {
-    return undefined;
-  }
 }
 
 function toEntry(line: LogLine, next: LogPlace): LogEntry {

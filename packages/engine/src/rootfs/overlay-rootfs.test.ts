@@ -211,6 +211,25 @@ test('files of other disks and folders stay closed to a guest that knows where t
   assert.match(await look(''), /disks/, 'the guest cannot look at anything, so the above proves nothing');
 });
 
+test('a root file system is open to root of its own sandbox and to nobody else on the host', async () => {
+  await using host = await makeRealHost();
+  const [slot, other] = host.slots;
+  const rootfs = host.open();
+  await rootfs.recover([]);
+  await chmod(host.folder, 0o711);
+  const layer = makeLayer(join(host.scratch, 'layer'), { 'etc/secret': 'of the guest' });
+  await rootfs.createDisk('privatedisk', 16, soon());
+  // As every user of the host finds it in the table of mounts.
+  const root = await rootfs.mount('privatedisk', [layer], slot, soon());
+  assert.match(await host.asGuest(slot, 'cat "$1/etc/secret"', [root]), /of the guest/);
+  await assert.rejects(host.asGuest(other, 'cat "$1/etc/secret"', [root]), /denied/);
+  const asNobody = 'setpriv --reuid 65534 --regid 65534 --clear-groups cat "$1/etc/secret"';
+  await assert.rejects(host.asHost(asNobody, [root]), /denied/);
+  await rootfs.unmount('privatedisk');
+  await rootfs.removeDisk('privatedisk');
+  assert.deepEqual(await host.leftovers(), []);
+});
+
 test('disks that take long to write out on unmount do not hold up the making of others', async () => {
   await using host = await makeRealHost();
   const [slot] = host.slots;
@@ -222,7 +241,7 @@ test('disks that take long to write out on unmount do not hold up the making of 
     await rootfs.createDisk(handle, 256, soon());
     await rootfs.mount(handle, [layer], slot, soon());
     await host.asGuest(slot, 'dd if=/dev/zero of="$1/fill" bs=1M count=150 2>&1', [
-      join(host.folder, 'mounts', handle),
+      join(host.folder, 'mounts', handle, 'root'),
     ]);
   }
   const ended: string[] = [];

@@ -1,5 +1,5 @@
 import { statfsSync } from 'node:fs';
-import { chmod, mkdir, readdir, rename, rm, rmdir, statfs } from 'node:fs/promises';
+import { chmod, chown, mkdir, readdir, rename, rm, rmdir, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract';
@@ -67,8 +67,8 @@ export class OverlayRootfs implements Rootfs {
     await chmod(dirname(mounts), 0o711);
     await chmod(mounts, 0o711);
     const kept = new Set(keep);
-    for (const name of await readdir(stages)) await this.#release('stages', name);
-    for (const name of await readdir(mounts)) if (!kept.has(name)) await this.#release('mounts', name);
+    for (const name of await readdir(stages)) await this.#release(this.#place('stages', name));
+    for (const name of await readdir(mounts)) if (!kept.has(name)) await this.#releaseMount(name);
     for (const name of await readdir(disks)) {
       if (!kept.has(name.replace(/\.img$/, ''))) await rm(join(disks, name), { force: true });
     }
@@ -90,9 +90,12 @@ export class OverlayRootfs implements Rootfs {
 
   async mount(handle: string, layers: readonly string[], slot: Slot, signal: AbortSignal): Promise<string> {
     const stage = this.#place('stages', handle);
-    const target = this.#place('mounts', handle);
+    const target = this.#mountPoint(handle);
     await mkdir(stage, { recursive: true });
-    await mkdir(target, { recursive: true });
+    await mkdir(target, { recursive: true, mode: 0o700 });
+    // SAFETY: every user of the host can read the path from the table of mounts. Root of the sandbox, which is this user, has to get
+    // through; nobody else may look at its files or use its world-writable folders.
+    await chown(dirname(target), slot.idBase, slot.idBase);
     try {
       await this.#mountDisk(this.#disk(handle), stage, signal);
       await this.#hostCalls.mountOverlay({
@@ -105,19 +108,21 @@ export class OverlayRootfs implements Rootfs {
       });
     } catch (error) {
       // Refused, which is right, while something is mounted there.
-      await rmdir(target).catch(() => undefined);
+      await rmdir(target)
+        .then(() => rmdir(dirname(target)))
+        .catch(() => undefined);
       throw error;
     } finally {
       // The overlay holds the disk from here on; without an overlay this releases it.
-      await this.#release('stages', handle);
+      await this.#release(stage);
     }
     return target;
   }
 
   async unmount(handle: string): Promise<void> {
     this.#disk(handle);
-    await this.#release('stages', handle);
-    await this.#release('mounts', handle);
+    await this.#release(this.#place('stages', handle));
+    await this.#releaseMount(handle);
   }
 
   async removeDisk(handle: string): Promise<void> {
@@ -129,7 +134,7 @@ export class OverlayRootfs implements Rootfs {
   usage(handle: string): DiskUsage | undefined {
     let status;
     try {
-      status = statfsSync(this.#place('mounts', handle));
+      status = statfsSync(this.#mountPoint(handle));
     } catch (error) {
       if (isMissing(error)) return undefined;
       throw error;
@@ -191,14 +196,20 @@ export class OverlayRootfs implements Rootfs {
     });
   }
 
-  async #release(kind: 'stages' | 'mounts', name: string): Promise<void> {
-    const path = this.#place(kind, name);
+  async #releaseMount(handle: string): Promise<void> {
+    const target = this.#mountPoint(handle);
+    await this.#release(target);
+    await removeEmpty(dirname(target));
+  }
+
+  async #release(path: string): Promise<void> {
     await this.#hostCalls.unmount(path);
-    try {
-      await rmdir(path);
-    } catch (error) {
-      if (!isMissing(error)) throw error;
-    }
+    await removeEmpty(path);
+  }
+
+  /** In a folder of its own, whose owner decides who gets there. */
+  #mountPoint(handle: string): string {
+    return join(this.#place('mounts', handle), 'root');
   }
 
   #disk(handle: string): string {
@@ -209,6 +220,14 @@ export class OverlayRootfs implements Rootfs {
     // SAFETY: what matches has no slash or dot, so the joined path stays inside our folder.
     if (!HANDLE.test(handle)) throw new Error(`not a disk handle: ${JSON.stringify(handle)}`);
     return join(this.#folders[kind], handle);
+  }
+}
+
+async function removeEmpty(folder: string): Promise<void> {
+  try {
+    await rmdir(folder);
+  } catch (error) {
+    if (!isMissing(error)) throw error;
   }
 }
 

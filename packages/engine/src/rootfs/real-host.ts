@@ -37,7 +37,7 @@ export async function makeRealHost({ isOlderKernel = false } = {}): Promise<Real
       link: null,
     });
   }
-  const inside = (handle: string, path: string) => join(folder, 'mounts', handle, path);
+  const inside = (handle: string, path: string) => join(folder, 'mounts', handle, 'root', path);
   const mounts = async () => (await host.mounts()).filter((path) => path.startsWith(`${folder}/`));
   const disposal = undo.move();
   return {
@@ -49,7 +49,14 @@ export async function makeRealHost({ isOlderKernel = false } = {}): Promise<Real
     asHost: (script, args) => run('sh', ['-c', script, 'host', ...args], ''),
     mounts,
     open: (options = {}) =>
-      new OverlayRootfs({ folder, mountFolder: folder, hostCalls, defaultSizeMib: 16, reserveMib: 1, ...options }),
+      new OverlayRootfs({
+        folder,
+        mountFolder: folder,
+        hostCalls,
+        defaultSizeMib: 16,
+        reserveMib: 1,
+        ...options,
+      }),
     write: async (handle, slot, path, content) => {
       await asGuest(slot, 'cat > "$1"', [inside(handle, path)], content);
     },

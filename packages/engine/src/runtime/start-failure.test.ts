@@ -18,3 +18,8 @@ test('a log without errors, or without sense, gives no reason', () => {
   assert.equal(lastComplaint(''), undefined);
   assert.equal(lastComplaint('{"level":"info","msg":"x"}\nnull\n7\n{"level":"error"}\nnot json'), undefined);
 });
+
+test('entries that follow each other without a line break are told apart', () => {
+  const log = '{"level":"info","msg":"begins"}{"level":"error","msg":"no such device"}';
+  assert.equal(lastComplaint(log), 'no such device');
+});

@@ -32,10 +32,14 @@ function unexplained(runtime: string, { exitCode, cause }: StartEvidence): strin
 
 /** The message of the last error in a log of JSON lines. */
 export function lastComplaint(log: string): string | undefined {
-  return log
-    .split('\n')
-    .map(complaintIn)
-    .findLast((message) => message !== undefined);
+  return (
+    log
+      // runsc writes its entries without line breaks between them.
+      .replaceAll('}{', '}\n{')
+      .split('\n')
+      .map(complaintIn)
+      .findLast((message) => message !== undefined)
+  );
 }
 
 function complaintIn(line: string): string | undefined {

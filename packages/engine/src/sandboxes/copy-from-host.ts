@@ -1,5 +1,5 @@
 import type { ChannelFiles } from '@svc/contract';
-import { hostSource, type MountKit } from './prepare-mounts.ts';
+import { hostSource, volumesOf, type MountKit } from './prepare-mounts.ts';
 import type { SandboxRecord } from './record.ts';
 
 /** Reads host folders through a process that is confined to them, so no symlink inside leads out. */
@@ -25,12 +25,17 @@ export async function copyFromHost(
   signal: AbortSignal,
 ): Promise<void> {
   const place = await hostSource(kit, record, source, signal);
+  await using undo = new AsyncDisposableStack();
+  if (place.isVolume) undo.defer(() => releaseHostVolume(kit, record));
   const folder = await kit.openFolder(place.root, signal);
-  try {
-    await copyEntry(folder.files, `/${place.path}`, target, signal);
-  } finally {
-    folder.close();
-  }
+  undo.defer(() => folder.close());
+  await copyEntry(folder.files, `/${place.path}`, target, signal);
+}
+
+/** It was held for the copy alone, unless the sandbox has it mounted too. */
+async function releaseHostVolume(kit: HostFiles, record: SandboxRecord): Promise<void> {
+  if (record.hostVolume === null || volumesOf(record).includes(record.hostVolume)) return;
+  await kit.volumes.detach(record.hostVolume, record.handle);
 }
 
 async function copyEntry(

@@ -22,7 +22,10 @@ export interface Kit {
   readonly network: Network;
   readonly volumes: Volumes;
   readonly guestFolders: GuestFolders;
+  /** For new sandboxes, in order of preference. */
   readonly runtimes: readonly Runtime[];
+  /** For sandboxes that exist: also a runtime that failed its probe can be asked about them. */
+  readonly knownRuntimes: readonly Runtime[];
   /** The class for sandboxes that ask for none; null when this host can run none. */
   readonly defaultIsolation: Isolation | null;
   /** Why a class is missing, for the error that says so. */

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readdir, rm } from 'node:fs/promises';
 import { isAbsolute, join, relative } from 'node:path';
 import { normalizeGuestPath, PlatformError, type Mount } from '@svc/contract';
 import type { HostCalls } from '../host/host-calls.ts';
@@ -11,6 +11,8 @@ export interface MountKit {
   readonly hostCalls: HostCalls;
   readonly volumes: Volumes;
   readonly bindRoots: readonly string[];
+  /** Where disk images may come from: folders that no sandbox can write to. */
+  readonly diskImageRoots: readonly string[];
   /** Where sources are put so that only the engine can change what a path means. */
   readonly stagingFolder: string;
 }
@@ -28,6 +30,7 @@ export async function prepareMounts(
   signal: AbortSignal,
 ): Promise<RuntimeMount[]> {
   const wanted = (record.spec.mounts ?? []).toSorted((a, b) => a.guest.length - b.guest.length);
+  if (wanted.some(({ type }) => type !== 'tmpfs')) await makeStaging(kit, record.handle, slot);
   const prepared: RuntimeMount[] = [];
   for (const [index, mount] of wanted.entries()) {
     signal.throwIfAborted();
@@ -35,6 +38,14 @@ export async function prepareMounts(
     prepared.push(await prepareMount(kit, record, mount, staging, slot, signal));
   }
   return prepared;
+}
+
+async function makeStaging(kit: MountKit, handle: string, slot: Slot): Promise<void> {
+  const folder = join(kit.stagingFolder, handle);
+  await mkdir(kit.stagingFolder, { recursive: true, mode: 0o711 });
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  // SAFETY: a runtime looks at the sources as root of the sandbox, which is this user here; no other user of the host may.
+  await chown(folder, slot.idBase, slot.idBase);
 }
 
 /** Undoes the staging; what the sandbox has mounted stays mounted there. Can be repeated. */
@@ -52,11 +63,14 @@ export async function releaseVolumes(kit: MountKit, record: SandboxRecord): Prom
 
 export function volumesOf(record: SandboxRecord): string[] {
   const mounts = record.spec.mounts ?? [];
-  const named = mounts.flatMap((mount) =>
-    mount.type === 'named' ? [record.volumes[mount.name] ?? mount.name] : [],
-  );
+  const named = mounts.flatMap((mount) => (mount.type === 'named' ? [volumeNamed(record, mount.name)] : []));
   const needsHostVolume = mounts.some((mount) => 'host' in mount && !isAbsolute(mount.host));
   return [...new Set(needsHostVolume && record.hostVolume !== null ? [...named, record.hostVolume] : named)];
+}
+
+/** The volume that this sandbox's creator means by a name; names like `constructor` are names too. */
+function volumeNamed(record: SandboxRecord, name: string): string {
+  return (Object.hasOwn(record.volumes, name) ? record.volumes[name] : undefined) ?? name;
 }
 
 async function prepareMount(
@@ -73,13 +87,18 @@ async function prepareMount(
     destination: normalizeGuestPath(mount.guest) ?? mount.guest,
     readonly: options.readonly ?? false,
     noexec: options.noexec ?? false,
-    nosuid: (options.nosuid ?? false) || record.spec.security_profile === 'restricted',
+    // Whatever was asked: no program gains privileges here anyway, and sources are mounted so, which cannot be taken back
+    // inside a user namespace.
+    nosuid: true,
     nodev: true,
   };
   if (mount.type === 'tmpfs') return { ...common, source: null, sizeMib: mount.size_mib ?? null };
-  const source = await sourceOf(kit, record, mount, signal);
-  if (mount.type === 'disk_image') await stageDiskImage(kit, mount, source, staging, common.readonly, slot);
-  else await stage(kit, source, staging, common.readonly, slot, ownerOf(mount));
+  if (mount.type === 'disk_image') {
+    await stageDiskImage(kit, mount, staging, common.readonly, slot);
+  } else {
+    const source = await sourceOf(kit, record, mount, signal);
+    await stage(kit, source, staging, common.readonly, slot, ownerOf(mount));
+  }
   return { ...common, source: staging, sizeMib: null };
 }
 
@@ -90,7 +109,7 @@ async function sourceOf(
   signal: AbortSignal,
 ): Promise<Source> {
   if (mount.type === 'named') {
-    const id = record.volumes[mount.name] ?? mount.name;
+    const id = volumeNamed(record, mount.name);
     return { root: await kit.volumes.attach(id, record.handle, signal), path: '.', isVolume: true };
   }
   if (!('host' in mount)) throw new Error(`a ${mount.type} mount has no source`);
@@ -155,16 +174,10 @@ async function bindAt(
   request: Omit<Parameters<HostCalls['bind']>[0], 'target'>,
 ): Promise<void> {
   try {
-    await mkdir(target, { recursive: true, mode: 0o700 });
-    await kit.hostCalls.bind({ ...request, target }).catch(async (error: unknown) => {
-      if (!isErrno(error, 'ENOTDIR')) throw error;
-      // The source is a file: it needs a file to be bound on.
-      await rm(target, { recursive: true, force: true });
-      await writeFile(target, '');
-      await kit.hostCalls.bind({ ...request, target });
-    });
+    // Makes the target: a file for a file, a folder for a folder.
+    await kit.hostCalls.bind({ ...request, target });
   } catch (error) {
-    if (!isErrno(error, 'ENOENT') && !isErrno(error, 'ELOOP') && !isErrno(error, 'EXDEV')) throw error;
+    if (!NOT_THERE.some((errno) => isErrno(error, errno))) throw error;
     const message = `mounts: ${request.path} does not exist inside its root; create it first`;
     throw new PlatformError('invalid_sandbox_config', message, {
       details: { field: 'mounts' },
@@ -173,22 +186,38 @@ async function bindAt(
   }
 }
 
+const NOT_THERE = ['ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV'];
+
 function isErrno(error: unknown, errno: string): boolean {
   return error instanceof Error && 'errno' in error && error.errno === errno;
 }
 
-const DISK_FILE_SYSTEMS = ['ext4', 'ext3', 'ext2'] as const;
+const DISK_FILE_SYSTEMS: readonly string[] = ['ext4', 'ext3', 'ext2'];
+
+/**
+ * SAFETY: the host's kernel reads the image, and a hostile one can take the kernel over. So it must come from a folder that the operator
+ * set aside for images; never from a volume or a bind root, which sandboxes write to.
+ */
+function diskImageSource(kit: MountKit, host: string): Source {
+  const root = kit.diskImageRoots.find((allowed) => host.startsWith(`${allowed}/`));
+  if (root !== undefined) return { root, path: relative(root, host), isVolume: false };
+  const allowed =
+    kit.diskImageRoots.length === 0 ? 'it allows none' : `allowed: ${kit.diskImageRoots.join(', ')}`;
+  const message =
+    `mounts: this host does not let sandboxes mount the disk image ${host} (${allowed}); ` +
+    'its operator can set a folder aside for trusted images with `svc engine start --disk-image-root DIR`';
+  throw new PlatformError('invalid_sandbox_config', message, { details: { field: 'mounts', host } });
+}
 
 async function stageDiskImage(
   kit: MountKit,
   mount: Extract<Mount, { type: 'disk_image' }>,
-  source: Source,
   staging: string,
   readonly: boolean,
   slot: Slot,
 ): Promise<void> {
-  const fstype = DISK_FILE_SYSTEMS.find((known) => known === (mount.fstype ?? 'ext4'));
-  if (mount.format !== 'raw' || fstype === undefined) {
+  const source = diskImageSource(kit, mount.host);
+  if (mount.format !== 'raw' || !DISK_FILE_SYSTEMS.includes(mount.fstype ?? 'ext4')) {
     const message =
       `mounts: a disk image must be raw with ${DISK_FILE_SYSTEMS.join(', ')}, not ${mount.format} with ${mount.fstype ?? 'ext4'}; ` +
       `convert it with \`qemu-img convert -O raw ${mount.host} ${mount.host}.raw\``;
@@ -200,6 +229,7 @@ async function stageDiskImage(
   const disk = `${staging}-disk`;
   await bindAt(kit, file, { root: source.root, path: source.path, readonly, idmap: null });
   await mkdir(disk, { recursive: true, mode: 0o700 });
-  await kit.hostCalls.mountImage({ image: file, target: disk, fstype, readonly });
+  // The kernel's ext4 reads all three.
+  await kit.hostCalls.mountImage({ image: file, target: disk, fstype: 'ext4', readonly });
   await stage(kit, { root: disk, path: '.', isVolume: true }, staging, readonly, slot, ownerOf(mount));
 }

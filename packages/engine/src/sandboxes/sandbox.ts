@@ -29,6 +29,8 @@ export class Sandbox {
   #record: SandboxRecord;
   #run: Run | undefined;
   #log: SandboxLog | undefined;
+  /** Why the run that is being stopped ends; kept when that takes several attempts. */
+  #ending: RunOutcome | undefined;
 
   /** `onEnded`: a run has ended, by itself or on request. */
   constructor(kit: Kit, record: SandboxRecord, runtime: Runtime, onEnded: (sandbox: Sandbox) => void) {
@@ -50,6 +52,11 @@ export class Sandbox {
   get #isActive(): boolean {
     const { state } = this.#record;
     return state === 'starting' || state === 'running' || state === 'stopping';
+  }
+
+  /** An attempt to end the run has failed half-way, and nobody is at it. */
+  get isStuck(): boolean {
+    return this.#record.state === 'stopping' && !this.#turns.busy;
   }
 
   view(): SandboxView {
@@ -96,7 +103,10 @@ export class Sandbox {
   }
 
   /** Gives a sandbox that waited in the pool to a caller. */
-  async handOut(identity: Pick<SandboxRecord, 'id' | 'spec'>, signal: AbortSignal): Promise<SandboxView> {
+  async handOut(
+    identity: Pick<SandboxRecord, 'id' | 'spec' | 'volumes' | 'hostVolume'>,
+    signal: AbortSignal,
+  ): Promise<SandboxView> {
     return await this.#turns.take(async () => {
       const run = this.#run;
       if (run === undefined || this.#record.state !== 'running') throw new Error('it does not run any more');
@@ -119,7 +129,12 @@ export class Sandbox {
       const message = `Sandbox ${this.#record.id ?? ''} is ${state}; start it first`;
       throw new PlatformError('sandbox_not_running', message, { details: { state } });
     }
-    const session = await run.link.takeSession(AbortSignal.timeout(SESSION_TIMEOUT_MS));
+    const deadline = AbortSignal.timeout(SESSION_TIMEOUT_MS);
+    const session = await run.link.takeSession(deadline).catch((error: unknown) => {
+      if (!deadline.aborted) throw error;
+      const message = 'the sandbox opened no connection in time: it is busy, or has too many; try again';
+      throw new PlatformError('unavailable', message, { cause: error });
+    });
     return { session, leave: () => run.link.drop(session) };
   }
 
@@ -149,6 +164,7 @@ export class Sandbox {
     const log = await this.#openLog();
     const signal = AbortSignal.timeout(kit.limits.startTimeoutMs);
     let run: Run | undefined;
+    let settled: Promise<void> | undefined;
     try {
       const request = {
         record: this.#record,
@@ -157,12 +173,16 @@ export class Sandbox {
         onOutOfMemory: () => this.#reportOom(),
       };
       const started = await startRun(kit, request, signal);
-      run = started.run;
+      ({ run, settled } = started);
+      // Looked at when the start is over; until then a failure of the runtime's program must not count as nobody's.
+      settled.catch(() => {});
       await this.#afterStart(run, signal);
       await this.#beginRun(run, started);
       this.#watch(run);
-      return { settled: started.settled };
+      return { settled };
     } catch (error) {
+      // The runtime's program may still be at work; what it says no longer matters.
+      await settled?.catch(() => {});
       await this.#failStart(run, error);
       throw error;
     }
@@ -191,7 +211,11 @@ export class Sandbox {
 
   async #failStart(run: Run | undefined, error: unknown): Promise<void> {
     const message = error instanceof Error ? error.message : String(error);
-    if (run !== undefined) await this.#release(run);
+    // What cannot be released now goes with the removal or the next engine; the sandbox must not stay `starting` for it.
+    if (run !== undefined)
+      await this.#release(run).catch((failure: unknown) =>
+        this.#kit.logger.error({ error: failure, handle: this.#record.handle }, 'could not undo a start'),
+      );
     const now = new Date().toISOString();
     const previous = this.#record.run;
     const end = { reason: 'start_failed', message, exitCode: null } as const;
@@ -202,6 +226,7 @@ export class Sandbox {
 
   async #stopNow(outcome: RunOutcome, graceMs = this.#kit.limits.stopGraceMs): Promise<void> {
     const run = this.#run;
+    this.#ending ??= outcome;
     if (this.#record.state === 'running') await this.#move('stopping', {});
     if (run !== undefined) {
       if (run.link.isConnected && graceMs > 0) await this.#shutDown(run, graceMs);
@@ -209,7 +234,8 @@ export class Sandbox {
     } else {
       await releaseRun(this.#kit, this.#record, this.#runtime);
     }
-    await this.#finish(outcome);
+    await this.#finish(this.#ending);
+    this.#ending = undefined;
   }
 
   /** Asks svc-init to end everything; returns when it has, or when the grace is over. */

@@ -71,7 +71,7 @@ export class Sandboxes {
       };
       const image = await this.#kit.images.resolve(spec.image.reference, options);
       const warm = request.start === true ? this.#pool.take(spec, image, runtime) : undefined;
-      if (warm !== undefined) return await this.#handOut(warm, id, spec, signal);
+      if (warm !== undefined) return await this.#handOut(warm, { ...request, id, spec }, signal);
       return await this.#createCold(id, request, image, runtime, signal);
     } catch (error) {
       this.#byId.delete(id);
@@ -118,9 +118,10 @@ export class Sandboxes {
     return this.list().some((sandbox) => sandbox.record.image.id === imageId) || this.#pool.uses(imageId);
   }
 
-  /** Ends sandboxes that are idle or have run long enough. Called about once a second. */
+  /** Ends sandboxes that are idle or have run long enough, and those whose end has failed before. Called about once a second. */
   enforceDeadlines(now = Date.now()): void {
     for (const sandbox of this.list()) {
+      if (sandbox.isStuck) this.#inBackground(sandbox.stop());
       const reason = overdue(sandbox, now);
       if (reason === undefined || this.#removing.has(sandbox.record.handle)) continue;
       this.#inBackground(sandbox.stop(reason === 'max_duration' ? { graceMs: 0, reason } : { reason }));
@@ -180,7 +181,8 @@ export class Sandboxes {
     undo.defer(() => kit.rootfs.removeDisk(record.handle));
     await kit.rootfs.createDisk(record.handle, spec.resources?.disk_size_mib ?? DEFAULT_DISK_MIB, signal);
     // Written last: a crash before this leaves a disk without a record, which recovery removes.
-    await kit.records.write(record, { durable: id !== null });
+    // A run does not outlive a loss of power, so what is started at once need not wait for the disk.
+    await kit.records.write(record, { durable: id !== null && request.start !== true });
     undo.move();
     return new Sandbox(kit, record, runtime, (ended) => this.#afterEnd(ended));
   }
@@ -200,10 +202,15 @@ export class Sandboxes {
     return sandbox;
   }
 
-  async #handOut(sandbox: Sandbox, id: string, spec: SandboxSpec, signal: AbortSignal): Promise<SandboxView> {
+  async #handOut(
+    sandbox: Sandbox,
+    request: CreateSandbox & { readonly id: string },
+    signal: AbortSignal,
+  ): Promise<SandboxView> {
+    const { id, spec, volumes = {}, hostVolume = null } = request;
     this.#byId.set(id, sandbox);
     try {
-      const view = await sandbox.handOut({ id, spec }, signal);
+      const view = await sandbox.handOut({ id, spec, volumes, hostVolume }, signal);
       this.#kit.events.add('created', id);
       this.#kit.events.add('running', id);
       return view;
@@ -235,7 +242,7 @@ export class Sandboxes {
 
   async #recoverOne(record: SandboxRecord): Promise<void> {
     const kit = this.#kit;
-    const runtime = kit.runtimes.find((candidate) => candidate.name === record.runtime);
+    const runtime = kit.knownRuntimes.find((candidate) => candidate.name === record.runtime);
     if (runtime === undefined) {
       kit.logger.error(
         { runtime: record.runtime, id: record.id },
@@ -252,7 +259,7 @@ export class Sandboxes {
 
   /** Sandboxes that a runtime knows and no record does: their create was cut off. */
   async #removeStrangers(known: ReadonlySet<string>): Promise<void> {
-    for (const runtime of this.#kit.runtimes) {
+    for (const runtime of this.#kit.knownRuntimes) {
       for (const handle of await runtime.list()) if (!known.has(handle)) await runtime.remove(handle);
     }
   }

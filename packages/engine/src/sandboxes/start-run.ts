@@ -45,7 +45,7 @@ export async function startRun(kit: Kit, request: StartRequest, signal: AbortSig
   undo.defer(() => kit.rootfs.unmount(handle));
   undo.defer(() => kit.guestFolders.remove(handle));
   const [rootfs] = await timer.time('rootfs', () =>
-    bothOrFirstError(mountRoot(kit, record, slot, signal), makeGuestFolder(kit, record)),
+    bothOrFirstError(mountRoot(kit, record, slot, signal), makeGuestFolder(kit, record, slot)),
   );
 
   undo.defer(() => releaseVolumes(kit.mounts, record));
@@ -126,10 +126,11 @@ async function mountRoot(kit: Kit, record: SandboxRecord, slot: Slot, signal: Ab
   return await kit.rootfs.mount(record.handle, image.layers, slot, signal);
 }
 
-async function makeGuestFolder(kit: Kit, record: SandboxRecord): Promise<void> {
+async function makeGuestFolder(kit: Kit, record: SandboxRecord, slot: Slot): Promise<void> {
   const { vcpus, memoryMib } = limitsOf(record.spec);
   const scripts = record.spec.runtime?.scripts ?? {};
-  await kit.guestFolders.create(record.handle, { scripts, ...kit.procContent({ vcpus, memoryMib }) });
+  const content = { scripts, ...kit.procContent({ vcpus, memoryMib }) };
+  await kit.guestFolders.create(record.handle, slot.idBase, content);
 }
 
 export function limitsOf(spec: SandboxSpec): { vcpus: number; memoryMib: number } {

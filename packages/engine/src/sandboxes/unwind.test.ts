@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { SandboxSpec } from '@svc/contract';
 import { pino } from 'pino';
 import { EventLog } from '../events/event-log.ts';
@@ -95,6 +96,7 @@ class PretendedHost {
       volumes,
       guestFolders: fault.wrap(this.guestFolders, ['create']),
       runtimes: [fault.wrap(this.runtime, ['start'])],
+      knownRuntimes: [this.runtime],
       defaultIsolation: 'container',
       missing: new Map(),
       cgroups: { usage: () => undefined, oomKills: () => 0 },
@@ -103,6 +105,7 @@ class PretendedHost {
         hostCalls: fault.wrap(this.#hostCalls(), ['bind']),
         volumes,
         bindRoots: [],
+        diskImageRoots: [],
         stagingFolder: join(this.folder, 'staging'),
         openFolder: () => assert.fail('nothing is copied'),
       },
@@ -155,6 +158,7 @@ class PretendedHost {
   #hostCalls(): HostCalls {
     const { staged } = this;
     const bind: HostCalls['bind'] = async ({ target }) => {
+      mkdirSync(target, { recursive: true });
       staged.add(target);
       return { kind: 'directory' };
     };
@@ -226,5 +230,77 @@ test('a sandbox that failed to start again can be started once the cause is gone
   await again.recover();
   assert.equal((await again.start('one')).state, 'running');
   await again.remove('one');
+  assert.deepEqual(await host.leftovers(), []);
+});
+
+test('a runtime whose program fails while a start is being undone takes nothing else with it', async (t) => {
+  const host = await pretend(t);
+  const removed = Promise.withResolvers<void>();
+  const ended: string[] = [];
+  // As runc does: svc-init is up before the program that started it is done, and ending the one makes the other fail.
+  const slow = new Proxy(host.runtime, {
+    get: (target, name) => {
+      if (name === 'start') {
+        return async (...args: Parameters<FakeRuntime['start']>) => {
+          await target.start(...args);
+          await Promise.race([removed.promise, delay(100)]);
+          ended.push('program');
+          throw new Error('killed half-way');
+        };
+      }
+      if (name === 'remove') {
+        return async (handle: string) => {
+          ended.push('sandbox');
+          removed.resolve();
+          await target.remove(handle);
+        };
+      }
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+  const sandboxes = new Sandboxes(
+    { ...host.kit(new Fault(Infinity, 'before')), runtimes: [slow] },
+    { warm: [] },
+  );
+  // The fake guest refuses every command, so the start fails after its hello. Node's test runner fails this test when
+  // a rejection reaches nobody, which would end the engine.
+  const spec: SandboxSpec = { ...SPEC, runtime: { cmd: ['/bin/true'] } };
+  await assert.rejects(
+    sandboxes.create({ id: 'one', spec, start: true }, () => {}, AbortSignal.timeout(10_000)),
+    { code: 'start_failed' },
+  );
+  assert.equal(ended[0], 'program', 'the runtime was disturbed while its program was still at work');
+  assert.deepEqual(await host.leftovers(), []);
+});
+
+test('a stop that fails half-way is tried again, and the reason of the first attempt stays', async (t) => {
+  const host = await pretend(t);
+  let failures = 1;
+  const rootfs = new Proxy(host.rootfs, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      return async (...args: unknown[]): Promise<unknown> => {
+        if (name === 'unmount' && failures-- > 0) throw new Error('busy');
+        return await Reflect.apply(value, target, args);
+      };
+    },
+  });
+  const kit = { ...host.kit(new Fault(Infinity, 'before')), rootfs };
+  const sandboxes = new Sandboxes(kit, { warm: [] });
+  const spec: SandboxSpec = { ...SPEC, lifecycle: { max_duration_secs: 1 } };
+  await sandboxes.create({ id: 'one', spec, start: true }, () => {}, AbortSignal.timeout(10_000));
+  const { state } = sandboxes.get('one').view();
+  assert.equal(state, 'running');
+  const later = Date.now() + 2000;
+  for (let tries = 0; sandboxes.get('one').view().state !== 'stopped'; tries++) {
+    assert.ok(tries < 500, `it stays ${sandboxes.get('one').view().state}`);
+    sandboxes.enforceDeadlines(later);
+    await delay(10);
+  }
+  assert.ok(failures < 0, 'the fault was never injected');
+  assert.equal(sandboxes.get('one').view().end?.reason, 'max_duration');
+  await sandboxes.remove('one');
   assert.deepEqual(await host.leftovers(), []);
 });

@@ -25,6 +25,8 @@ export class WarmPool {
   readonly #waiting = new Set<Sandbox>();
   #filling: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
+  /** Set by whoever finds it filling: one may have been taken from a target that was already looked at. */
+  #isWanted = false;
   #closed = false;
 
   constructor(kit: Kit, targets: readonly WarmTarget[], make: MakeWarm) {
@@ -33,9 +35,11 @@ export class WarmPool {
     this.#make = make;
   }
 
+  /** Brings every target to its count, in the background. */
   start(): void {
-    if (this.#closed || this.#filling !== undefined || this.#targets.length === 0) return;
-    this.#filling = this.#fill().finally(() => {
+    if (this.#closed || this.#targets.length === 0) return;
+    this.#isWanted = true;
+    this.#filling ??= this.#fillWhileWanted().finally(() => {
       this.#filling = undefined;
     });
   }
@@ -69,6 +73,13 @@ export class WarmPool {
     await this.#filling;
     await Promise.allSettled([...this.#waiting].map((sandbox) => sandbox.remove()));
     this.#waiting.clear();
+  }
+
+  async #fillWhileWanted(): Promise<void> {
+    while (this.#isWanted) {
+      this.#isWanted = false;
+      await this.#fill();
+    }
   }
 
   async #fill(): Promise<void> {

@@ -1,0 +1,107 @@
+import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import {
+  isInitializedNotification,
+  isInitializeRequest,
+  isJSONRPCRequest,
+  type JSONRPCMessage,
+  type RequestId,
+} from '@modelcontextprotocol/sdk/types.js';
+import { explainFailure, isSessionLost } from './failures.ts';
+import { ServerConnection } from './server-connection.ts';
+
+const INTERNAL_ERROR = -32_603;
+
+/**
+ * Carries MCP messages between standard input and output and a server. Nothing but messages is written to standard output.
+ * - A request that cannot be delivered is answered with the reason.
+ * - When the server has forgotten the session, as after its restart, a new one is opened without the client noticing.
+ * - When standard input ends, the session ends.
+ */
+export class StdioForwarder {
+  readonly #serverUrl: string;
+  readonly #apiKey: string | undefined;
+  readonly #client = new StdioServerTransport();
+  readonly #pending = new Set<RequestId>();
+  readonly #closed = Promise.withResolvers<void>();
+  #initialize: JSONRPCMessage | undefined;
+  #connection: ServerConnection;
+  #reopening: Promise<void> | undefined;
+
+  constructor(options: { readonly serverUrl: string; readonly apiKey: string | undefined }) {
+    this.#serverUrl = options.serverUrl;
+    this.#apiKey = options.apiKey;
+    this.#connection = this.#connect();
+  }
+
+  /** Resolves when the client has left. */
+  async run(): Promise<void> {
+    this.#client.onmessage = (message) => void this.#forward(message);
+    process.stdin.once('end', () => void this.close());
+    await this.#client.start();
+    await this.#closed.promise;
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.end();
+    await this.#client.close();
+    this.#closed.resolve();
+  }
+
+  async #forward(message: JSONRPCMessage): Promise<void> {
+    const id = isJSONRPCRequest(message) ? message.id : undefined;
+    if (id !== undefined) this.#pending.add(id);
+    if (isInitializeRequest(message)) this.#initialize = message;
+    try {
+      await this.#reopening;
+      await this.#send(message);
+    } catch (error) {
+      if (id !== undefined) await this.#fail(id, explainFailure(error, this.#serverUrl));
+    }
+  }
+
+  async #send(message: JSONRPCMessage): Promise<void> {
+    const connection = this.#connection;
+    try {
+      await connection.send(message);
+    } catch (error) {
+      if (!isSessionLost(error) || isInitializedNotification(message)) throw error;
+      await this.#reopen(connection);
+      await this.#connection.send(message);
+    }
+  }
+
+  /** Several messages may find out at once; the first one opens the new session. */
+  async #reopen(lost: ServerConnection): Promise<void> {
+    if (this.#connection === lost) {
+      const initialize = this.#initialize;
+      if (initialize === undefined) return;
+      await lost.close();
+      this.#connection = this.#connect();
+      this.#reopening = this.#connection.initialize(initialize).finally(() => (this.#reopening = undefined));
+    }
+    await this.#reopening;
+  }
+
+  #connect(): ServerConnection {
+    return new ServerConnection(
+      { serverUrl: this.#serverUrl, apiKey: this.#apiKey },
+      {
+        onMessage: (message) => {
+          if ('id' in message && message.id !== undefined && !('method' in message))
+            this.#pending.delete(message.id);
+          void this.#client.send(message);
+        },
+        onLost: (error) => void this.#failAll(explainFailure(error, this.#serverUrl)),
+      },
+    );
+  }
+
+  async #failAll(reason: string): Promise<void> {
+    await Promise.all([...this.#pending].map((id) => this.#fail(id, reason)));
+  }
+
+  async #fail(id: RequestId, message: string): Promise<void> {
+    if (!this.#pending.delete(id)) return;
+    await this.#client.send({ jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message } });
+  }
+}

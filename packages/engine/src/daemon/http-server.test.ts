@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { request } from 'node:http';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { pino } from 'pino';
+import type { Sandboxes } from '../sandboxes/sandboxes.ts';
+import { createHttpServer } from './http-server.ts';
+import { createRelay } from './relay.ts';
+import { createRoutes, type Daemon } from './routes.ts';
+
+/** A server whose every request must be refused before anything of the engine is asked. */
+async function serve(t: TestContext): Promise<string> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-http-'));
+  const sandboxes = { get: () => ({}) };
+  const daemon = { kit: {}, sandboxes, logger: pino({ level: 'silent' }) } as unknown as Daemon;
+  const relay = createRelay({ get: () => assert.fail('looked up') } as unknown as Sandboxes);
+  const server = createHttpServer(createRoutes(daemon), relay, daemon.logger);
+  const path = join(folder, 'engine.sock');
+  server.listen(path);
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  return path;
+}
+
+async function ask(socketPath: string, method: string, path: string, body?: unknown) {
+  const asked = request({ socketPath, method, path });
+  asked.end(body === undefined ? undefined : JSON.stringify(body));
+  const [response] = await once(asked, 'response');
+  const chunks = await Array.fromAsync(response as AsyncIterable<Buffer>);
+  const answer = JSON.parse(Buffer.concat(chunks).toString()) as { error: { code: string; message: string } };
+  return { status: (response as { statusCode: number }).statusCode, ...answer.error };
+}
+
+test('what cannot be understood is the fault of the caller, not a failure of the engine', async (t) => {
+  const socket = await serve(t);
+  const spec = { image: { type: 'oci', reference: 'x' } };
+  const cases: [method: string, path: string, body?: unknown][] = [
+    ['GET', '/sandboxes/%zz'],
+    ['DELETE', '/volumes/%c3%28'],
+    ['GET', '//'],
+    ['GET', '/sandboxes/one/logs?tail=many'],
+    ['POST', '/sandboxes/one/stop', { graceMs: 1e300 }],
+    ['POST', '/sandboxes/one/stop', { graceMs: -1 }],
+    ['POST', '/sandboxes/one/stop', []],
+    ['POST', '/sandboxes', { spec, registryAuth: 'me:secret' }],
+    ['POST', '/sandboxes', { spec, volumes: { data: 7 } }],
+    ['POST', '/sandboxes', { spec, __proto__: null, bogus: 1 }],
+  ];
+  for (const [method, path, body] of cases) {
+    const { status, code, message } = await ask(socket, method, path, body);
+    assert.deepEqual([status, code], [400, 'invalid_request'], `${method} ${path}: ${message}`);
+    assert.ok(!message.includes('secret'));
+  }
+});
+
+test('an upgrade with a malformed path is refused the same way', async (t) => {
+  const socket = connect(await serve(t));
+  t.after(() => socket.destroy());
+  socket.write(
+    'GET /sandboxes/%zz/channel HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: svc-channel\r\n\r\n',
+  );
+  const [head] = await once(socket, 'data');
+  assert.match(String(head), /^HTTP\/1\.1 400 /);
+});

@@ -1,0 +1,62 @@
+import { readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { delimiter, join } from 'node:path';
+import type { RuntimeProbe } from '../runtime/runtime.ts';
+
+/**
+ * Remembers, until the host is restarted, that a runtime has passed its probe: starting a sandbox for real takes a good part of a
+ * second. Another build of the runtime or of svc-init is probed anew, and so is whatever failed.
+ */
+export class ProbeMemory {
+  readonly #file: string;
+  readonly #path: string;
+  #remembered: Record<string, RuntimeProbe> = {};
+
+  private constructor(file: string, path: string) {
+    this.#file = file;
+    this.#path = path;
+  }
+
+  /** `runFolder` must not outlive a boot; `path`: where programs without a folder are looked up. */
+  static async open(runFolder: string, path: string): Promise<ProbeMemory> {
+    const memory = new ProbeMemory(join(runFolder, 'probes.json'), path);
+    const text = await readFile(memory.#file, 'utf8').catch(() => '{}');
+    // Written by this class; what does not parse is probed again.
+    memory.#remembered = parse(text) as Record<string, RuntimeProbe>;
+    return memory;
+  }
+
+  async probe(programs: readonly string[], probe: () => Promise<RuntimeProbe>): Promise<RuntimeProbe> {
+    const key = (await Promise.all(programs.map((program) => this.#fingerprint(program)))).join(' ');
+    const known = this.#remembered[key];
+    if (known !== undefined)
+      return { ...known, released: known.released === null ? null : new Date(known.released) };
+    const found = await probe();
+    if (found.usable) await this.#remember(key, found);
+    return found;
+  }
+
+  async #remember(key: string, found: RuntimeProbe): Promise<void> {
+    this.#remembered[key] = found;
+    await writeFile(`${this.#file}.new`, JSON.stringify(this.#remembered), { mode: 0o600 });
+    await rename(`${this.#file}.new`, this.#file);
+  }
+
+  /** Names one build of a program. */
+  async #fingerprint(program: string): Promise<string> {
+    const folders = program.includes('/') ? [''] : this.#path.split(delimiter);
+    for (const folder of folders) {
+      const path = folder === '' ? program : join(folder, program);
+      const found = await stat(path).catch(() => undefined);
+      if (found !== undefined) return `${path}:${found.size}:${found.mtimeMs}`;
+    }
+    return `${program}:missing`;
+  }
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
+}

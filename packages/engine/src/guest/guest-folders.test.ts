@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { GuestFolders } from './guest-folders.ts';
+
+test('what a sandbox shares with its engine is open to root of that sandbox and to nobody else on the host', async (t) => {
+  const run = mkdtempSync(join(tmpdir(), 'svc-guest-folders-'));
+  t.after(() => rmSync(run, { recursive: true, force: true }));
+  chmodSync(run, 0o711);
+  writeFileSync(join(run, 'program'), '');
+  const folders = new GuestFolders(run);
+  await folders.prepare(join(run, 'program'));
+  const owner = 1_200_000_000;
+  const content = { meminfo: '', cpuinfo: '', cpuOnline: '', scripts: { hello: 'echo private' } };
+  const { path } = await folders.create('0123456789abcdef', owner, content);
+  const readAs = (id: number) =>
+    execFileSync('cat', [join(path, 'scripts/hello')], { uid: id, gid: id, stdio: 'pipe' }).toString();
+  assert.equal(readAs(owner), 'echo private');
+  assert.throws(() => readAs(65_534), /denied/);
+  assert.throws(() => readAs(owner + 65_536), /denied/);
+  await folders.remove('0123456789abcdef');
+  assert.equal(await folders.exists('0123456789abcdef'), false);
+});
