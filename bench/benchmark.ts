@@ -1,0 +1,71 @@
+/** One program of the suite: it measures what a promise is about, beside its floors, in one run. */
+export interface Benchmark {
+  readonly name: string;
+  readonly description: string;
+  /** What docs/promises.md says about it, in a sentence. */
+  readonly promise: string;
+  run(context: BenchmarkContext): Promise<readonly Measurement[]>;
+}
+
+export interface BenchmarkContext {
+  /** Few samples: shows that a benchmark works, not how fast we are. */
+  readonly isQuick: boolean;
+  /** Aborted when the run is interrupted: a benchmark then cleans up and throws. */
+  readonly signal: AbortSignal;
+  readonly note: (text: string) => void;
+}
+
+export type Unit = 'ms' | 's' | 'MiB' | 'MiB/s' | '/s' | '×' | '';
+
+export interface Measurement {
+  readonly what: string;
+  readonly unit: Unit;
+  readonly values: readonly number[];
+  /** Held against the median. */
+  readonly target?: Target;
+}
+
+export type Target = { readonly atMost: number } | { readonly atLeast: number };
+
+/** How many times slower (or larger) the median of `ours` is than that of `floor`. */
+export function ratio(
+  what: string,
+  ours: readonly number[],
+  floor: readonly number[],
+  target?: Target,
+): Measurement {
+  const values = [percentile(ours, 50) / percentile(floor, 50)];
+  return target === undefined ? { what, unit: '×', values } : { what, unit: '×', values, target };
+}
+
+/** The nearest rank: always one of the values. */
+export function percentile(values: readonly number[], percent: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const rank = Math.max(1, Math.ceil((percent / 100) * sorted.length));
+  return sorted[rank - 1] ?? Number.NaN;
+}
+
+export function isMet(target: Target, value: number): boolean {
+  return 'atMost' in target ? value <= target.atMost : value >= target.atLeast;
+}
+
+/**
+ * Measures each subject once per round, so that whatever else the machine does falls on all of them alike.
+ * The first round only warms caches and is not counted.
+ */
+export async function interleave<Name extends string>(
+  rounds: number,
+  subjects: Readonly<Record<Name, () => Promise<number>>>,
+  signal: AbortSignal,
+): Promise<Record<Name, number[]>> {
+  const names = Object.keys(subjects) as Name[];
+  const values = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, number[]>;
+  for (let round = 0; round <= rounds; round++) {
+    for (const name of names) {
+      signal.throwIfAborted();
+      const value = await subjects[name]();
+      if (round > 0) values[name].push(value);
+    }
+  }
+  return values;
+}

@@ -1,0 +1,54 @@
+import { writeFile } from 'node:fs/promises';
+import { loadavg } from 'node:os';
+import { parseArgs } from 'node:util';
+import type { Benchmark, BenchmarkContext } from './benchmark.ts';
+import { burst } from './burst.ts';
+import { exec } from './exec.ts';
+import { memory } from './memory.ts';
+import { newReport, renderTable, summarize, type BenchmarkReport } from './report.ts';
+import { start } from './start.ts';
+import { throughput } from './throughput.ts';
+
+/**
+ * Runs the benchmarks that are named, or all: `npm run bench -- start exec`.
+ * Each prints its table when it is done; `--json FILE` writes everything; `--quick` only shows that they work.
+ * A missed target is a finding, not a failure: the exit code is about whether the measurements could be made.
+ */
+const BENCHMARKS: readonly Benchmark[] = [start, exec, throughput, burst, memory];
+
+const { values: options, positionals: names } = parseArgs({
+  options: { quick: { type: 'boolean' }, json: { type: 'string' } },
+  allowPositionals: true,
+});
+const unknown = names.filter((name) => !BENCHMARKS.some((benchmark) => benchmark.name === name));
+if (unknown.length > 0) {
+  const known = BENCHMARKS.map(({ name, description }) => `  ${name}: ${description}`);
+  console.error(`error: no benchmark is called ${unknown.join(', ')}; there are\n${known.join('\n')}`);
+  process.exit(2);
+}
+
+const interrupted = new AbortController();
+process.once('SIGINT', () => interrupted.abort(new Error('interrupted')));
+process.once('SIGTERM', () => interrupted.abort(new Error('interrupted')));
+
+const context: BenchmarkContext = {
+  isQuick: options.quick === true,
+  signal: interrupted.signal,
+  note: (text) => console.error(text),
+};
+const report = newReport(context.isQuick);
+for (const benchmark of BENCHMARKS.filter(({ name }) => names.length === 0 || names.includes(name))) {
+  const result = await measure(benchmark);
+  report.benchmarks.push(result);
+  console.log(`${renderTable(benchmark, result)}\n`);
+  if (options.json !== undefined) await writeFile(options.json, `${JSON.stringify(report, null, 2)}\n`);
+}
+
+async function measure(benchmark: Benchmark): Promise<BenchmarkReport> {
+  const [before = 0] = loadavg();
+  const begun = performance.now();
+  const measurements = (await benchmark.run(context)).map(summarize);
+  const [after = 0] = loadavg();
+  const seconds = (performance.now() - begun) / 1000;
+  return { name: benchmark.name, promise: benchmark.promise, seconds, load: { before, after }, measurements };
+}
