@@ -17,9 +17,16 @@ export function formatLogLine(line: string): string {
     typeof entry['time'] === 'number' ? new Date(entry['time']).toISOString() : String(entry['time']);
   const fields = Object.entries(entry)
     .filter(([key]) => !SILENT.has(key))
-    .map(([key, value]) => `${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`);
+    .map(([key, value]) => `${key}=${formatValue(value)}`);
   const message = typeof entry['msg'] === 'string' ? entry['msg'] : '';
   return [time, level.padEnd(5), message, ...fields].join(' ').trimEnd();
+}
+
+/** Of an error, what it says; the stack is in the file for those who look for it. */
+function formatValue(value: unknown): string {
+  if (typeof value === 'string') return value;
+  const isError = typeof value === 'object' && value !== null && 'stack' in value && 'message' in value;
+  return JSON.stringify(isError ? value.message : value);
 }
 
 function parse(line: string): Readonly<Record<string, unknown>> | undefined {

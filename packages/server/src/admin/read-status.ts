@@ -1,0 +1,35 @@
+import { request } from 'node:http';
+import { join } from 'node:path';
+import { adminSocketPath } from '../transports/admin/admin-socket.ts';
+import type { ServerStatus } from '../transports/admin/status.ts';
+
+const TIMEOUT_MS = 5000;
+
+/** Asks the server with this data folder; undefined when none answers. */
+export async function readStatus(dataFolder: string): Promise<ServerStatus | undefined> {
+  try {
+    // The server is ours and of the same version.
+    return JSON.parse(await get(adminSocketPath(join(dataFolder, 'server')))) as ServerStatus;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT' || code === 'ECONNREFUSED') return undefined;
+    throw error;
+  }
+}
+
+async function get(socketPath: string): Promise<string> {
+  return await new Promise((resolve, reject) => {
+    const outgoing = request(
+      { socketPath, path: '/status', signal: AbortSignal.timeout(TIMEOUT_MS) },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8');
+        response.on('data', (chunk: string) => (text += chunk));
+        response.on('end', () => resolve(text));
+        response.on('error', reject);
+      },
+    );
+    outgoing.on('error', reject);
+    outgoing.end();
+  });
+}

@@ -1,0 +1,51 @@
+import { PlatformError, type ChannelClient } from '@svc/contract';
+
+const OPEN_TIMEOUT_MS = 10_000;
+
+type OpenChannel = (sandboxId: string, signal: AbortSignal) => Promise<ChannelClient>;
+
+/** One open channel per sandbox, for calls that read their answers at once. A channel that ends is opened again. */
+export class ChannelPool {
+  readonly #open: OpenChannel;
+  readonly #channels = new Map<string, Promise<ChannelClient>>();
+
+  constructor(open: OpenChannel) {
+    this.#open = open;
+  }
+
+  /**
+   * Callers share the channel, so none of them closes it, and none of their signals ends the opening for the others.
+   * @throws PlatformError `unavailable` when the sandbox does not answer, or what the orchestrator says
+   */
+  async get(sandboxId: string): Promise<ChannelClient> {
+    const known = this.#channels.get(sandboxId);
+    if (known !== undefined) return await known;
+    const opening = this.#open(sandboxId, AbortSignal.timeout(OPEN_TIMEOUT_MS)).catch(explain);
+    this.#channels.set(sandboxId, opening);
+    const drop = () => {
+      if (this.#channels.get(sandboxId) === opening) this.#channels.delete(sandboxId);
+    };
+    opening.then((channel) => channel.closed.then(drop), drop);
+    return await opening;
+  }
+
+  /** Ends the channel, and with it every process that was started over it. */
+  forget(sandboxId: string): void {
+    const opening = this.#channels.get(sandboxId);
+    this.#channels.delete(sandboxId);
+    // One that failed to open is reported to whoever asked for it.
+    opening?.then((channel) => channel.close()).catch(() => undefined);
+  }
+
+  close(): void {
+    for (const sandboxId of this.#channels.keys()) this.forget(sandboxId);
+  }
+}
+
+/** The orchestrator explains itself; whatever else happens on the way is a sandbox that does not answer. */
+function explain(error: unknown): never {
+  if (PlatformError.is(error)) throw error;
+  throw new PlatformError('unavailable', 'the sandbox does not answer on its channel; stop and start it', {
+    cause: error,
+  });
+}

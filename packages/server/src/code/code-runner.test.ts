@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { PlatformError } from '@svc/contract';
+import { pino } from 'pino';
+import { createCodeRunner, type CodeResult } from './code-runner.ts';
+import { TestSandbox } from './test-sandbox.ts';
+
+const logger = pino({ level: 'silent' });
+const never = new AbortController().signal;
+let sandbox: TestSandbox;
+let runner: ReturnType<typeof createCodeRunner>;
+
+before(async () => {
+  sandbox = await TestSandbox.start();
+  runner = createCodeRunner({ openChannel: (_id, signal) => sandbox.openChannel(signal), logger });
+});
+after(async () => {
+  runner.close();
+  await sandbox.stop();
+});
+
+test('calls of one language queue, and other languages do not wait for them', async () => {
+  const run = runIn('queue');
+  const order: string[] = [];
+  await run('python', '0');
+  const slow = run('python', 'import time; time.sleep(0.3); a = 1').then(() => order.push('slow'));
+  const queued = run('python', 'a + 1').then(({ output }) => order.push(`queued ${output.trim()}`));
+  const other = run('node', '1').then(() => order.push('other'));
+  await Promise.all([slow, queued, other]);
+  assert.ok(order.indexOf('slow') < order.indexOf('queued 2'), order.join());
+});
+
+test('two sandboxes share no state', async () => {
+  await runIn('first')('python', 'mine = 1');
+  const { error } = await runIn('second')('python', 'mine');
+  assert.match(error, /NameError/);
+});
+
+test('a caller that goes away gets its answer at once, and its code is interrupted', async () => {
+  const run = runIn('aborted');
+  await run('python', 'kept = 7');
+  const gone = new AbortController();
+  const running = run('python', 'import time\nwhile True: time.sleep(0.01)', 60_000, gone.signal);
+  const queuedGone = new AbortController();
+  const queued = run('python', 'ran = True', 60_000, queuedGone.signal);
+  queuedGone.abort(new Error('left the queue'));
+  await assert.rejects(queued, /left the queue/);
+  gone.abort(new Error('went away'));
+  await assert.rejects(running, /went away/);
+  assert.deepEqual(await run('python', 'kept, "ran" in globals()'), success('(7, False)\n'));
+});
+
+test('after forget a new interpreter starts without a note', async () => {
+  const run = runIn('forgotten');
+  await run('python', 'old = 1');
+  runner.forget('forgotten');
+  assert.deepEqual(await run('python', '"old" in globals()'), success('False\n'));
+});
+
+test('code that runs while its sandbox is forgotten ends with an error', async () => {
+  const run = runIn('stopped');
+  await run('node', '1');
+  const running = run('node', 'await new Promise(() => {})');
+  // The turn of a call begins in a microtask.
+  await new Promise((resolve) => setImmediate(resolve));
+  runner.forget('stopped');
+  await assert.rejects(running, (error) => PlatformError.is(error, 'unavailable'));
+});
+
+test('when the engine was away the next call says that the state is lost', async () => {
+  const own = await TestSandbox.start();
+  const runs = createCodeRunner({ openChannel: (_id, signal) => own.openChannel(signal), logger });
+  try {
+    const request = { sandboxId: 's', language: 'python', timeoutMs: 10_000 } as const;
+    await runs.run({ ...request, code: 'x = 1' }, never);
+    await own.loseEngine();
+    await assert.rejects(runs.run({ ...request, code: 'x' }, never), /the engine is away/);
+    await own.restoreEngine();
+    const { status, error } = await runs.run({ ...request, code: 'y = 1' }, never);
+    assert.equal(status, 'success');
+    assert.match(error, /connection to the interpreter was lost; its state is lost/);
+    assert.equal((await runs.run({ ...request, code: 'y' }, never)).error, '');
+  } finally {
+    runs.close();
+    await own.stop();
+  }
+});
+
+test('an interpreter that is missing is named', async () => {
+  const bare = await TestSandbox.start({ env: { PATH: '/nothing' } });
+  const runs = createCodeRunner({ openChannel: (_id, signal) => bare.openChannel(signal), logger });
+  try {
+    for (const [language, program] of [
+      ['python', 'python3'],
+      ['node', 'node'],
+    ] as const) {
+      const failing = runs.run({ sandboxId: 's', language, code: '1', timeoutMs: null }, never);
+      await assert.rejects(failing, (error) => {
+        assert.ok(PlatformError.is(error, 'exec_failed'));
+        assert.match(error.message, new RegExp(`'${program}' is not in the sandbox`));
+        return true;
+      });
+    }
+  } finally {
+    runs.close();
+    await bare.stop();
+  }
+});
+
+test('a program that is no interpreter gives its own words as the reason', async () => {
+  const odd = await TestSandbox.start({ env: { PYTHONHOME: '/nowhere' } });
+  const runs = createCodeRunner({ openChannel: (_id, signal) => odd.openChannel(signal), logger });
+  try {
+    const failing = runs.run({ sandboxId: 's', language: 'python', code: '1', timeoutMs: null }, never);
+    await assert.rejects(failing, /'python3' of this sandbox could not be started: .*encodings/);
+  } finally {
+    runs.close();
+    await odd.stop();
+  }
+});
+
+test('an interpreter works as a user without rights', async () => {
+  const nobody = await TestSandbox.start({ user: '65534:65534' });
+  const runs = createCodeRunner({ openChannel: (_id, signal) => nobody.openChannel(signal), logger });
+  try {
+    const request = { sandboxId: 's', timeoutMs: 10_000 };
+    const python = await runs.run({ ...request, language: 'python', code: 'import os; os.getuid()' }, never);
+    const node = await runs.run({ ...request, language: 'node', code: 'process.getuid()' }, never);
+    assert.deepEqual([python, node], [success('65534\n'), success('65534\n')]);
+  } finally {
+    runs.close();
+    await nobody.stop();
+  }
+});
+
+test('an interpreter that the OOM killer took is said to have run out of memory', async () => {
+  const small = await TestSandbox.start();
+  const runs = createCodeRunner({ openChannel: (_id, signal) => small.openChannel(signal), logger });
+  small.blamesMemory = true;
+  try {
+    const request = { sandboxId: 's', timeoutMs: 10_000 };
+    const codes = { python: 'import os; os.kill(os.getpid(), 9)', node: 'process.kill(process.pid, 9)' };
+    for (const language of ['python', 'node'] as const) {
+      const { status, error } = await runs.run({ ...request, language, code: codes[language] }, never);
+      assert.equal(status, 'error');
+      assert.match(error, /killed because the sandbox ran out of memory; its state is lost/);
+    }
+  } finally {
+    runs.close();
+    await small.stop();
+  }
+});
+
+function runIn(sandboxId: string) {
+  return async (
+    language: 'python' | 'node',
+    code: string,
+    timeoutMs = 20_000,
+    signal = never,
+  ): Promise<CodeResult> => await runner.run({ sandboxId, language, code, timeoutMs }, signal);
+}
+
+function success(output: string): CodeResult {
+  return { status: 'success', output, error: '', truncated: false };
+}

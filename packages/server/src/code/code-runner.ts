@@ -1,0 +1,63 @@
+import type { ChannelClient } from '@svc/contract';
+import type { Logger } from 'pino';
+import { InterpreterSlot } from './interpreter-slot.ts';
+import type { Language } from './languages.ts';
+
+export interface CodeRequest {
+  readonly sandboxId: string;
+  readonly language: Language;
+  readonly code: string;
+  /** Counted from the moment the code begins to run. */
+  readonly timeoutMs: number | null;
+}
+
+export interface CodeResult {
+  readonly status: 'success' | 'error' | 'timeout';
+  readonly output: string;
+  readonly error: string;
+  /** Output was cut. */
+  readonly truncated: boolean;
+}
+
+/**
+ * Runs code in interpreters that keep their state.
+ * - Each sandbox has one interpreter per language. It starts with the first call and lives until the sandbox stops.
+ * - Calls of one language in one sandbox queue; all others run side by side.
+ * - When an interpreter was lost, `error` of the next result says so, and a new one has started.
+ * - A signal that aborts ends the wait at once and interrupts the code as a timeout does.
+ */
+export interface CodeRunner {
+  /** @throws PlatformError when the code could not be run; code that fails is a result. */
+  run(request: CodeRequest, signal: AbortSignal): Promise<CodeResult>;
+  /** Ends the interpreters of a sandbox that has stopped. */
+  forget(sandboxId: string): void;
+}
+
+export interface CodeRunnerParts {
+  /** Opens a new channel with every call; the runner closes it. */
+  readonly openChannel: (sandboxId: string, signal: AbortSignal) => Promise<ChannelClient>;
+  readonly logger: Pick<Logger, 'debug'>;
+}
+
+export function createCodeRunner(parts: CodeRunnerParts): CodeRunner & { close(): void } {
+  const sandboxes = new Map<string, Map<Language, InterpreterSlot>>();
+  const slotOf = (sandboxId: string, language: Language): InterpreterSlot => {
+    const slots = sandboxes.get(sandboxId) ?? new Map<Language, InterpreterSlot>();
+    sandboxes.set(sandboxId, slots);
+    const slot = slots.get(language) ?? new InterpreterSlot(sandboxId, language, parts);
+    slots.set(language, slot);
+    return slot;
+  };
+  const forget = (sandboxId: string): void => {
+    for (const slot of sandboxes.get(sandboxId)?.values() ?? []) slot.close();
+    sandboxes.delete(sandboxId);
+  };
+  return {
+    run: async ({ sandboxId, language, code, timeoutMs }, signal) =>
+      await slotOf(sandboxId, language).run(code, timeoutMs, signal),
+    forget,
+    close: () => {
+      for (const sandboxId of sandboxes.keys()) forget(sandboxId);
+    },
+  };
+}

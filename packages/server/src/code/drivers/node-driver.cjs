@@ -1,0 +1,349 @@
+// Runs units of JavaScript one after the other in one global scope, for a server outside of the sandbox.
+//
+// Started as `node -e <this text>`. Works with Node 14 and later and needs no file of its own. What it speaks with the server
+// is described in python-driver.py; here the mark waits in a variable that no code of the user can name.
+//
+// Units are evaluated in the REPL mode of V8, reached through the inspector of this very thread: declarations stay, may be
+// declared again, and `await` works at the top level.
+(function () {
+  'use strict';
+
+  // User code may replace what it sees; these stay.
+  const { Object, console, globalThis: global, process, setImmediate } = globalThis;
+  const { Buffer } = require('buffer');
+  const { createServer } = require('net');
+  const { fstatSync, readFileSync, writeSync } = require('fs');
+  const { Session } = require('inspector');
+  const { Writable } = require('stream');
+  const { inspect, types } = require('util');
+  const { Script } = require('vm');
+
+  const MARK_BYTES = 16;
+  const MAX_UNIT_BYTES = 64 * 1024 * 1024;
+  const STEP = 'svc.step';
+  const IMPORT = '__svc_import__';
+  const SUCCESS = 's';
+  const ERROR = 'e';
+  const INTERRUPTED = 'i';
+
+  /** Slept on when a child has made the pipe non-blocking and it is full. */
+  const sleeper = new Int32Array(new SharedArrayBuffer(4));
+  const wait = Atomics.wait.bind(Atomics);
+
+  const session = new Session();
+  session.connect();
+  const post = session.post.bind(session);
+
+  const pipes = { 1: identity(1), 2: identity(2) };
+  const streams = {};
+  let control;
+  let unit;
+  let count = 0;
+
+  // --- standard streams ---
+
+  /** Written at once, so that nothing is lost when the process ends, and nothing piles up while user code loops. */
+  function writeAll(fd, data) {
+    for (let start = 0; start < data.length;) {
+      try {
+        start += writeSync(fd, data, start, data.length - start);
+      } catch (error) {
+        if (error.code !== 'EAGAIN') return error;
+        wait(sleeper, 0, 0, 1);
+      }
+    }
+    return null;
+  }
+
+  function createStream(fd) {
+    const stream = new Writable({
+      decodeStrings: true,
+      write: (chunk, _encoding, done) => done(writeAll(fd, chunk)),
+    });
+    stream.on('error', () => undefined);
+    stream.fd = fd;
+    stream._type = 'pipe';
+    return stream;
+  }
+
+  function restoreStreams() {
+    for (const [fd, name] of [
+      [1, 'stdout'],
+      [2, 'stderr'],
+    ]) {
+      const known = streams[name];
+      if (known !== undefined && !known.destroyed && !known.writableEnded && process[name] === known)
+        continue;
+      streams[name] =
+        known === undefined || known.destroyed || known.writableEnded ? createStream(fd) : known;
+      Object.defineProperty(process, name, {
+        configurable: true,
+        enumerable: true,
+        writable: true,
+        value: streams[name],
+      });
+      console[`_${name}`] = streams[name];
+    }
+  }
+
+  function identity(fd) {
+    try {
+      const { dev, ino } = fstatSync(fd);
+      return `${dev}:${ino}`;
+    } catch {
+      return null;
+    }
+  }
+
+  // --- units ---
+
+  function begin(code, mark) {
+    count += 1;
+    unit = { code, mark, name: `cell-${count}`, status: SUCCESS, isOver: false };
+    // User code may have removed them.
+    process.removeListener('SIGINT', onInterrupt);
+    process.on('SIGINT', onInterrupt);
+    restoreStreams();
+    const mine = unit;
+    try {
+      // Sync code, and what follows a first await of something that is ready, can be interrupted in here.
+      guardedStep.runInThisContext({ breakOnSigint: true, displayErrors: false });
+    } catch (error) {
+      if (error !== null && typeof error === 'object' && error.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED')
+        end(mine, INTERRUPTED);
+      else onUncaught(error);
+    }
+  }
+
+  function step() {
+    const mine = unit;
+    const expression = `${reachImports(mine.code)}\n//# sourceURL=${mine.name}`;
+    post('Runtime.evaluate', { expression, replMode: true, objectGroup: 'unit' }, (failure, answer) => {
+      if (mine.isOver) return;
+      if (failure) mine.failure = failure;
+      else settle(mine, answer);
+    });
+    process._tickCallback();
+    // A failure that was no interruption: the guard would have thrown.
+    if (mine.failure && !mine.isOver) {
+      printError(`${mine.failure.message}\n`);
+      end(mine, ERROR);
+    }
+  }
+
+  function settle(mine, { result, exceptionDetails: details }) {
+    take(details === undefined ? result : details.exception, (value) => {
+      if (details !== undefined) return fail(mine, value, details);
+      if (!types.isPromise(value)) return succeed(mine, value);
+      void follow(mine, value);
+    });
+  }
+
+  /** The work behind a last promise belongs to the unit, and so does what it prints. */
+  async function follow(mine, promise) {
+    try {
+      const value = await promise;
+      succeed(mine, value === undefined ? undefined : promise);
+    } catch (reason) {
+      fail(mine, reason);
+    }
+  }
+
+  function succeed(mine, value) {
+    if (mine.isOver) return;
+    if (value !== undefined) {
+      try {
+        writeAll(1, Buffer.from(`${inspect(value)}\n`));
+      } catch (error) {
+        return fail(mine, error);
+      }
+    }
+    // Rejections that nobody handles are told of before the next turn of the event loop.
+    setImmediate(end, mine, SUCCESS);
+  }
+
+  function fail(mine, reason, details) {
+    if (mine.isOver) return;
+    printError(describe(reason, details));
+    setImmediate(end, mine, ERROR);
+  }
+
+  function end(mine, status) {
+    if (mine.isOver) return;
+    mine.isOver = true;
+    unit = undefined;
+    let lost = 0;
+    for (const fd of [1, 2]) {
+      if (identity(fd) !== pipes[fd] || writeAll(fd, mine.mark) !== null) lost |= fd;
+    }
+    post('Runtime.releaseObjectGroup', { objectGroup: 'unit' });
+    const final = status === SUCCESS ? mine.status : status;
+    control.write(Buffer.from([final.charCodeAt(0), lost]));
+    setImmediate(readUnits);
+  }
+
+  function onInterrupt() {
+    if (unit !== undefined) end(unit, INTERRUPTED);
+  }
+
+  function onUncaught(error) {
+    printError(describe(error));
+    if (unit !== undefined) unit.status = ERROR;
+  }
+
+  // --- values and errors ---
+
+  let receive;
+  let receiver;
+
+  /** Hands over the value that the inspector speaks of. */
+  function take(remote, use) {
+    receive = use;
+    const { objectId, unserializableValue, value } = remote;
+    const argument = objectId ? { objectId } : unserializableValue ? { unserializableValue } : { value };
+    const call = {
+      functionDeclaration: 'function (value) { this(value) }',
+      objectId: receiver,
+      arguments: [argument],
+    };
+    post('Runtime.callFunctionOn', call, (failure) => {
+      if (failure) use(undefined);
+    });
+  }
+
+  function printError(text) {
+    writeAll(2, Buffer.from(text));
+  }
+
+  function describe(reason, details) {
+    try {
+      const isError = types.isNativeError(reason);
+      const place = isError && reason.name === 'SyntaxError' ? showPlace(details) : '';
+      return `${place}${isError ? '' : 'Uncaught '}${withoutOwnFrames(inspect(reason))}\n`;
+    } catch {
+      return 'Uncaught error (it cannot be shown)\n';
+    }
+  }
+
+  /** In a stack, the first frame of ours and all below it are of no interest to the user. */
+  function withoutOwnFrames(text) {
+    let kept = '';
+    let isBelow = false;
+    for (const line of text.split('\n')) {
+      isBelow = /^\s+at (?:Session\.post \(|.*\[eval\])/.test(line) || (isBelow && /^\s+at /.test(line));
+      if (!isBelow) kept += kept === '' ? line : `\n${line}`;
+    }
+    return kept;
+  }
+
+  /** Of a unit that could not be parsed: its error has no frame that says where. */
+  function showPlace(details) {
+    if (unit === undefined || details === undefined || details.scriptId === undefined) return '';
+    const lines = unit.code.split('\n');
+    const number = Math.min(details.lineNumber, lines.length - 1);
+    const column = details.lineNumber > number ? lines[number].length : details.columnNumber;
+    return `${unit.name}:${number + 1}\n${lines[number]}\n${' '.repeat(column)}^\n\n`;
+  }
+
+  // --- import() ---
+
+  /**
+   * V8 gives code of the inspector no way to load modules, so import(…) becomes a call of a function that has one. Whether
+   * such text is code or part of a string, comment or expression is found by breaking it: only code then fails to compile.
+   */
+  function reachImports(code) {
+    if (!/\bimport\s*\(/.test(code)) return code;
+    let patched = '';
+    let done = 0;
+    for (const { index } of code.matchAll(/(?<![.\w$])import(?=\s*\()/g)) {
+      const after = index + 'import'.length;
+      if (!compiles(code) || compiles(`${code.slice(0, index)}\u0001${code.slice(after)}`)) continue;
+      patched += code.slice(done, index) + IMPORT;
+      done = after;
+    }
+    return patched + code.slice(done);
+  }
+
+  function compiles(code) {
+    try {
+      void new Script(`(async () => {${code}\n})`);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  // --- the server ---
+
+  let received = Buffer.alloc(0);
+
+  function readUnits() {
+    if (unit !== undefined || received.length < 4) return;
+    const length = received.readUInt32BE(0);
+    if (length > MAX_UNIT_BYTES) process.reallyExit(1);
+    if (received.length < 4 + length + MARK_BYTES) return;
+    const code = received.toString('utf8', 4, 4 + length);
+    const mark = Buffer.from(received.subarray(4 + length, 4 + length + MARK_BYTES));
+    received = received.subarray(4 + length + MARK_BYTES);
+    begin(code, mark);
+  }
+
+  function serve(socket) {
+    control = socket;
+    control.setNoDelay(true);
+    control.on('data', (data) => {
+      received = Buffer.concat([received, data]);
+      readUnits();
+    });
+    const leave = () => process.reallyExit(0);
+    control.on('close', leave);
+    control.on('error', leave);
+  }
+
+  function listen(token) {
+    const server = createServer((socket) => {
+      let greeting = Buffer.alloc(0);
+      const greet = (data) => {
+        greeting = Buffer.concat([greeting, data]);
+        if (greeting.length < token.length) return;
+        socket.removeListener('data', greet);
+        const isServer = control === undefined && greeting.subarray(0, token.length).equals(token);
+        if (!isServer) {
+          socket.destroy();
+          return;
+        }
+        server.close();
+        serve(socket);
+        received = greeting.subarray(token.length);
+        readUnits();
+      };
+      socket.on('error', () => undefined);
+      socket.on('data', greet);
+    });
+    server.listen(0, '127.0.0.1', () => writeAll(1, Buffer.from(`${server.address().port}\n`)));
+  }
+
+  function exposeToUnits() {
+    Object.defineProperty(global, STEP, { value: step });
+    // Resolves as it does for `node -e`: from the working directory.
+    Object.defineProperty(global, IMPORT, { value: (specifier, options) => import(specifier, options) });
+    global.__svc_receive__ = (value) => receive(value);
+    post(
+      'Runtime.evaluate',
+      { expression: '__svc_receive__', objectGroup: 'driver' },
+      (_failure, { result }) => {
+        receiver = result.objectId;
+      },
+    );
+    delete global.__svc_receive__;
+  }
+
+  const guardedStep = new Script(`this['${STEP}']()`, { filename: '[eval]' });
+
+  process.on('uncaughtException', onUncaught);
+  process.on('unhandledRejection', onUncaught);
+  process.on('SIGINT', onInterrupt);
+  exposeToUnits();
+  restoreStreams();
+  listen(readFileSync(0));
+})();

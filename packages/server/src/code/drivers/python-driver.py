@@ -1,0 +1,305 @@
+"""Runs units of Python code one after the other in one namespace, for a server outside of the sandbox.
+
+Run by a line that gives it a file name of its own. Works with Python 3.6 and later and needs no file of its own.
+
+- Standard input holds a token and ends. What user code reads from it afterwards is the end, at once.
+- The first line on standard output is a port on the loopback interface. Whoever connects and sends the token first gives
+  the units: length (u32, big endian), code, and then a mark of 16 bytes. The mark is not read before the unit has ended.
+- When a unit has ended, everything it printed is flushed, the mark is written to both output streams, and two bytes are
+  answered: how it ended (`s` success, `e` error, `i` interrupted) and which streams are lost (1 stdout, 2 stderr).
+
+User code shares this process, so nothing here can be hidden from code that looks for it. What must hold is that no code
+ends a unit, breaks the next one or gets hold of a descriptor of ours by accident.
+"""
+
+import builtins
+
+# Our functions find their builtins here, so user code may replace those that it sees.
+__builtins__ = dict(vars(builtins))
+
+import __future__
+# Not `signal`: that one is written in Python and breaks with the builtins.
+import _signal
+import fcntl
+import io
+import linecache
+import os
+import socket
+import sys
+import traceback
+import types
+
+try:
+    # To flush what C code printed. Not every Python has it.
+    from ctypes import CDLL
+
+    flush_c_streams = CDLL(None).fflush
+except Exception:
+    flush_c_streams = None
+
+OWN_FILE = (lambda: 0).__code__.co_filename
+OWN_PID = os.getpid()
+ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
+MARK_BYTES = 16
+MAX_UNIT_BYTES = 64 * 1024 * 1024
+# Beyond what programs count through when they close "all" descriptors.
+LOWEST_PRIVATE_FD = 128
+FUTURE_FLAGS = 0
+for future_name in __future__.all_feature_names:
+    FUTURE_FLAGS |= getattr(__future__, future_name).compiler_flag
+
+
+class Runner:
+    """Compiles and runs units. `is_interruptible` is true exactly while user code may run."""
+
+    def __init__(self):
+        self.is_interruptible = False
+        self.count = 0
+        self.flags = 0
+        self.module = types.ModuleType("__main__")
+        self.module.__dict__["__builtins__"] = builtins
+        sys.modules["__main__"] = self.module
+
+    def on_interrupt(self, _number, _frame):
+        # One that comes too late must not hit anything of ours.
+        if self.is_interruptible:
+            raise KeyboardInterrupt
+
+    def run(self, source):
+        self.count += 1
+        try:
+            _signal.signal(_signal.SIGINT, self.on_interrupt)
+            self.is_interruptible = True
+            for code in self.compile(source, "<cell %d>" % self.count):
+                exec(code, self.module.__dict__)
+            self.is_interruptible = False
+            return b"s"
+        except BaseException as error:
+            self.is_interruptible = False
+            if isinstance(error, SystemExit) and is_success(error.code):
+                return b"s"
+            report(error)
+            return b"i" if isinstance(error, KeyboardInterrupt) else b"e"
+
+    def compile(self, source, name):
+        """The whole unit is compiled before any of it runs. A last expression is compiled as the REPL does, to be shown."""
+        linecache.cache[name] = (len(source), None, source.splitlines(True), name)
+        tree = compile(source, name, "exec", self.flags | ONLY_AST, True)
+        last = tree.body[-1:] if tree.body and type(tree.body[-1]).__name__ == "Expr" else []
+        codes = []
+        if last:
+            tree.body = tree.body[:-1]
+        if tree.body or not last:
+            codes.append(compile(tree, name, "exec", self.flags, True))
+            self.flags |= codes[0].co_flags & FUTURE_FLAGS
+        if last:
+            shown = compile("0", name, "single", ONLY_AST, True)
+            shown.body = last
+            codes.append(compile(shown, name, "single", self.flags, True))
+        return codes
+
+
+def is_success(exit_code):
+    """exit() ends the unit, not the interpreter."""
+    return exit_code is None or (type(exit_code) is int and exit_code == 0)
+
+
+def report(error):
+    try:
+        if isinstance(error, SystemExit):
+            return write_error("SystemExit: %s\n" % (error.code,))
+        shown = traceback.TracebackException(type(error), error, error.__traceback__)
+        hide_own_frames(shown)
+        return write_error("".join(shown.format()))
+    except BaseException:
+        # User code broke what the traceback is made with.
+        pass
+    try:
+        write_error("%s: %s (its traceback cannot be shown)\n" % (type(error).__name__, error))
+    except BaseException:
+        write_error("%s (it cannot be shown)\n" % type(error).__name__)
+
+
+def hide_own_frames(shown):
+    while shown is not None:
+        shown.stack[:] = [frame for frame in shown.stack if frame.filename != OWN_FILE]
+        if shown.__cause__ is not None:
+            hide_own_frames(shown.__cause__)
+        shown = shown.__context__
+
+
+def write_error(text):
+    streams.flush()
+    streams.write(2, text.encode("utf-8", "backslashreplace"))
+
+
+class Streams:
+    """The three standard streams: descriptors and objects. User code may close or replace any; `restore` gives them back."""
+
+    def __init__(self):
+        self.saved = {1: private_copy(1), 2: private_copy(2)}
+        self.identities = {fd: identity(fd) for fd in self.saved}
+        self.objects = {}
+        empty_stdin()
+        self.restore()
+
+    def restore(self):
+        """Returns which of stdout (1) and stderr (2) cannot be given back."""
+        lost = 0
+        for fd in (1, 2):
+            if identity(self.saved[fd]) != self.identities[fd]:
+                lost |= fd
+            elif identity(fd) != self.identities[fd]:
+                os.dup2(self.saved[fd], fd)
+        if identity(0) is None:
+            empty_stdin()
+        for fd, name in ((0, "stdin"), (1, "stdout"), (2, "stderr")):
+            if fd not in self.objects or self.objects[fd].closed:
+                self.objects[fd] = text_stream(fd, name)
+                setattr(sys, "__%s__" % name, self.objects[fd])
+            setattr(sys, name, self.objects[fd])
+        return lost
+
+    def flush(self):
+        for fd in (1, 2):
+            try:
+                # A child that shares the pipe may have made it non-blocking.
+                os.set_blocking(self.saved[fd], True)
+            except OSError:
+                pass
+        for stream in (sys.stdout, sys.stderr, self.objects[1], self.objects[2]):
+            try:
+                stream.flush()
+            except BaseException:
+                # Whatever user code put there, it is replaced before the next unit.
+                pass
+        if flush_c_streams is not None:
+            flush_c_streams(None)
+
+    def write(self, fd, data):
+        while data:
+            try:
+                data = data[os.write(self.saved[fd], data) :]
+            except OSError:
+                return
+
+
+def text_stream(fd, name):
+    mode = "r" if fd == 0 else "w"
+    raw = io.FileIO(fd, mode, closefd=False)
+    raw.name = "<%s>" % name
+    if fd == 0:
+        return io.TextIOWrapper(io.BufferedReader(raw), "utf-8", "surrogateescape")
+    errors = "backslashreplace" if fd == 2 else "strict"
+    # By lines, so that what was printed before a sudden death is not lost.
+    stream = io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", errors, line_buffering=True)
+    stream.mode = mode
+    return stream
+
+
+def empty_stdin():
+    fd = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(fd, 0)
+    if fd != 0:
+        os.close(fd)
+
+
+def identity(fd):
+    try:
+        status = os.fstat(fd)
+        return status.st_dev, status.st_ino
+    except OSError:
+        return None
+
+
+def private_copy(fd):
+    """A copy that no child inherits and that is out of the way of programs that count descriptors."""
+    try:
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, LOWEST_PRIVATE_FD)
+    except (OSError, ValueError):
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
+
+
+def read_exactly(fd, length):
+    """None when the other side is gone."""
+    parts = []
+    while length > 0:
+        part = os.read(fd, min(length, 1 << 20))
+        if not part:
+            return None
+        parts.append(part)
+        length -= len(part)
+    return b"".join(parts)
+
+
+def accept_server():
+    """Tells where we listen, and returns a descriptor of the first connection that knows the token."""
+    token = b""
+    while True:
+        part = os.read(0, 4096)
+        if not part:
+            break
+        token += part
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(8)
+        os.write(1, b"%d\n" % listener.getsockname()[1])
+        while True:
+            connection, _ = listener.accept()
+            with connection:
+                connection.settimeout(10)
+                try:
+                    if token and read_exactly_from(connection, len(token)) == token:
+                        connection.settimeout(None)
+                        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                        return private_copy(connection.fileno())
+                except OSError:
+                    pass
+
+
+def read_exactly_from(connection, length):
+    data = b""
+    while len(data) < length:
+        part = connection.recv(length - len(data))
+        if not part:
+            return data
+        data += part
+    return data
+
+
+def serve(control):
+    while True:
+        head = read_exactly(control, 4)
+        length = int.from_bytes(head, "big") if head is not None else MAX_UNIT_BYTES + 1
+        source = read_exactly(control, length) if length <= MAX_UNIT_BYTES else None
+        if source is None:
+            return
+        status = runner.run(source.decode("utf-8", "replace"))
+        streams.flush()
+        if os.getpid() != OWN_PID:
+            # User code forked, and this is its child: the unit is the parent's.
+            os._exit(0 if status == b"s" else 1)
+        mark = read_exactly(control, MARK_BYTES)
+        if mark is None:
+            return
+        lost = streams.restore()
+        for fd in (1, 2):
+            if not lost & fd:
+                streams.write(fd, mark)
+        os.write(control, status + bytes([lost]))
+
+
+_signal.signal(_signal.SIGINT, _signal.SIG_IGN)
+private_control = accept_server()
+streams = Streams()
+runner = Runner()
+sys.argv = [""]
+exit_code = 70
+try:
+    serve(private_control)
+    exit_code = 0
+except OSError:
+    os.write(2, b"The interpreter lost its connection: user code has closed descriptors that it did not open.\n")
+finally:
+    # Threads of user code must not keep an interpreter alive that nobody can reach.
+    os._exit(exit_code)

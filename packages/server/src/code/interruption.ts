@@ -1,0 +1,46 @@
+import type { Interpreter } from './interpreter.ts';
+
+/** When the first interruption has no effect: user code may have caught it. */
+const REPEAT_MS = 500;
+const KILL_MS = 2000;
+
+/** Ends the code that an interpreter runs when its time is over or its caller gone: first as Ctrl-C does, then by force. */
+export class Interruption {
+  readonly #interpreter: Interpreter;
+  readonly #signal: AbortSignal;
+  readonly #timers: NodeJS.Timeout[] = [];
+  readonly #abort = () => this.#begin();
+  /** Set when time ran out, to what was allowed. */
+  timeoutMs: number | null = null;
+  hasKilled = false;
+
+  constructor(interpreter: Interpreter, timeoutMs: number | null, signal: AbortSignal) {
+    this.#interpreter = interpreter;
+    this.#signal = signal;
+    signal.addEventListener('abort', this.#abort, { once: true });
+    if (signal.aborted) this.#begin();
+    if (timeoutMs === null) return;
+    this.#after(timeoutMs, () => {
+      this.timeoutMs = timeoutMs;
+      this.#begin();
+    });
+  }
+
+  stop(): void {
+    this.#signal.removeEventListener('abort', this.#abort);
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+
+  #begin(): void {
+    void this.#interpreter.interrupt();
+    this.#after(REPEAT_MS, () => void this.#interpreter.interrupt());
+    this.#after(KILL_MS, () => {
+      this.hasKilled = true;
+      void this.#interpreter.kill();
+    });
+  }
+
+  #after(milliseconds: number, act: () => void): void {
+    this.#timers.push(setTimeout(act, milliseconds));
+  }
+}

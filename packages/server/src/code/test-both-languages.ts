@@ -1,0 +1,43 @@
+import { after, before, test } from 'node:test';
+import { pino } from 'pino';
+import { createCodeRunner, type CodeResult } from './code-runner.ts';
+import type { Language } from './languages.ts';
+import { TestSandbox } from './test-sandbox.ts';
+
+export type Run = (code: string, timeoutMs?: number) => Promise<CodeResult>;
+type Check = (code: string, run: Run, language: Language) => Promise<void>;
+type InBoth = (title: string, codes: Readonly<Record<Language, string>>, check: Check) => void;
+
+/** Declares tests of one behaviour in both languages, each with an interpreter of its own in a sandbox of this file. */
+export function bothLanguages(): InBoth {
+  let sandbox: TestSandbox;
+  let runner: ReturnType<typeof createCodeRunner>;
+  before(async () => {
+    sandbox = await TestSandbox.start();
+    const logger = pino({ level: 'silent' });
+    runner = createCodeRunner({ openChannel: (_id, signal) => sandbox.openChannel(signal), logger });
+  });
+  after(async () => {
+    runner.close();
+    await sandbox.stop();
+  });
+  return (title, codes, check) => {
+    for (const language of ['python', 'node'] as const) {
+      void test(`${title} (${language})`, async () => {
+        const sandboxId = `${title} ${language}`;
+        const signal = new AbortController().signal;
+        const run: Run = async (code, timeoutMs = 20_000) =>
+          await runner.run({ sandboxId, language, code, timeoutMs }, signal);
+        try {
+          await check(codes[language], run, language);
+        } finally {
+          runner.forget(sandboxId);
+        }
+      });
+    }
+  };
+}
+
+export function success(output: string): CodeResult {
+  return { status: 'success', output, error: '', truncated: false };
+}

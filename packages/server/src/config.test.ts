@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { readConfig } from './config.ts';
+import { EXIT } from './process/exit-codes.ts';
+import { StartError } from './process/start-error.ts';
+
+test('without options the server listens on loopback port 5555 and asks for keys', () => {
+  const config = readConfig([], {});
+  assert.equal(config.options.host, '127.0.0.1');
+  assert.equal(config.options.port, 5555);
+  assert.equal(config.isDev, false);
+  assert.equal(config.dataFolder, '/var/lib/svc');
+  assert.equal(config.databaseUrl, null);
+  assert.equal(config.options.limits.maxBodyBytes, 2 * 1024 * 1024);
+});
+
+test('an option wins over the environment', () => {
+  assert.equal(readConfig([], { SVC_HOME: '/a' }).dataFolder, '/a');
+  assert.equal(readConfig(['--path', '/b'], { SVC_HOME: '/a' }).dataFolder, '/b');
+  assert.equal(readConfig([], { SVC_DATABASE_URL: 'postgres://x/y' }).databaseUrl, 'postgres://x/y');
+});
+
+test('development mode beyond loopback needs to be confirmed', () => {
+  for (const host of ['0.0.0.0', '192.168.1.1', 'box.lan', '::']) {
+    assert.throws(() => readConfig(['--dev', '--host', host], {}), /--allow-remote-dev/, host);
+    assert.equal(readConfig(['--dev', '--host', host, '--allow-remote-dev'], {}).isDev, true);
+    assert.equal(readConfig(['--host', host], {}).options.host, host);
+  }
+  for (const host of ['127.0.0.1', 'localhost', '::1']) {
+    assert.equal(readConfig(['--dev', '--host', host], {}).isDev, true);
+  }
+});
+
+test('every bad value is reported, and all of them together', () => {
+  const args = [
+    '--port',
+    '70000',
+    '--log-level',
+    'loud',
+    '--cors-origin',
+    'x',
+    '--database',
+    'mysql://u:secret@h/d',
+  ];
+  assert.throws(
+    () => readConfig(args, {}),
+    (error: unknown) => {
+      assert.ok(error instanceof StartError);
+      assert.equal(error.exitCode, EXIT.usage);
+      for (const name of ['--port', '--log-level', '--cors-origin', '--database']) {
+        assert.match(error.message, new RegExp(name));
+      }
+      assert.doesNotMatch(error.message, /secret/);
+      return true;
+    },
+  );
+  assert.throws(() => readConfig(['--no-such-option'], {}), StartError);
+});
+
+test('options of the engine are handed on as they are', () => {
+  const args = ['--isolation', 'gvisor', '--bind-root', '/a', '--bind-root', '/b', '--warm', 'python=2'];
+  const handedOn = '--isolation gvisor --warm python=2 --bind-root /a --bind-root /b'.split(' ');
+  assert.deepEqual(readConfig(args, {}).engineArguments, handedOn);
+});

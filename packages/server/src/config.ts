@@ -1,0 +1,168 @@
+import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { ServerOptions } from './server.ts';
+import { EXIT } from './process/exit-codes.ts';
+import { StartError } from './process/start-error.ts';
+import { DEFAULT_LIMITS } from './transports/http/http-limits.ts';
+import { isLoopback } from './transports/http/loopback.ts';
+
+export const DEFAULT_HOST = '127.0.0.1';
+export const DEFAULT_PORT = 5555;
+
+export interface ServerConfig {
+  /** Everything of server and engine that must survive a restart. */
+  readonly dataFolder: string;
+  /** The server's own part of it, owned by the user that it runs as. */
+  readonly serverFolder: string;
+  readonly options: ServerOptions;
+  readonly isDev: boolean;
+  readonly shouldResetKey: boolean;
+  readonly logLevel: string;
+  /** A PostgreSQL URL; null: SQLite in the server's folder. */
+  readonly databaseUrl: string | null;
+  readonly engineSocket: string;
+  /** Use the engine behind the socket, and never start one. */
+  readonly isEngineExternal: boolean;
+  /** Handed on to an engine that we start. */
+  readonly engineArguments: readonly string[];
+  /** Whom the web-facing process becomes when it is started as root: a user name or `UID:GID`. */
+  readonly runAs: string;
+  readonly hasConformanceFixtures: boolean;
+  /** We are the web-facing child of a supervisor. */
+  readonly isSupervised: boolean;
+}
+
+/** Said by the supervisor to its child; of no use to anybody else. */
+export const SUPERVISED = 'supervised';
+
+const OPTIONS = {
+  path: { type: 'string' },
+  host: { type: 'string' },
+  port: { type: 'string' },
+  dev: { type: 'boolean' },
+  'allow-remote-dev': { type: 'boolean' },
+  'reset-key': { type: 'boolean' },
+  'log-level': { type: 'string' },
+  'allowed-host': { type: 'string', multiple: true },
+  'cors-origin': { type: 'string', multiple: true },
+  'max-body-bytes': { type: 'string' },
+  'max-calls': { type: 'string' },
+  'run-as': { type: 'string' },
+  database: { type: 'string' },
+  'engine-socket': { type: 'string' },
+  'conformance-fixtures': { type: 'boolean' },
+  [SUPERVISED]: { type: 'boolean' },
+  isolation: { type: 'string' },
+  warm: { type: 'string', multiple: true },
+  'bind-root': { type: 'string', multiple: true },
+  'disk-image-root': { type: 'string', multiple: true },
+  'trusted-registry': { type: 'string', multiple: true },
+  'insecure-registry': { type: 'string', multiple: true },
+  nameserver: { type: 'string', multiple: true },
+  'address-pool': { type: 'string' },
+} as const;
+
+const ENGINE_OPTIONS = [
+  'isolation',
+  'warm',
+  'bind-root',
+  'disk-image-root',
+  'trusted-registry',
+  'insecure-registry',
+  'nameserver',
+  'address-pool',
+] as const;
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
+const MAX_CALLS = 1024;
+const MAX_PORT = 65_535;
+
+/** Reads the command line and the environment once. @throws StartError with every bad value */
+export function readConfig(
+  args: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+): ServerConfig {
+  const problems: string[] = [];
+  const values = parse(args, problems);
+  const dataFolder = resolve(values.path ?? env['SVC_HOME'] ?? '/var/lib/svc');
+  const host = values.host ?? DEFAULT_HOST;
+  const config: ServerConfig = {
+    dataFolder,
+    serverFolder: join(dataFolder, 'server'),
+    options: {
+      host,
+      port: whole('port', values.port, DEFAULT_PORT, MAX_PORT, problems),
+      allowedHosts: values['allowed-host'] ?? [],
+      corsOrigins: (values['cors-origin'] ?? []).map((origin) => readOrigin(origin, problems)),
+      limits: {
+        ...DEFAULT_LIMITS,
+        maxBodyBytes: whole(
+          'max-body-bytes',
+          values['max-body-bytes'],
+          DEFAULT_LIMITS.maxBodyBytes,
+          2 ** 30,
+          problems,
+        ),
+      },
+      maxConcurrentCalls: whole('max-calls', values['max-calls'], MAX_CALLS, 1_000_000, problems),
+    },
+    isDev: values.dev ?? false,
+    shouldResetKey: values['reset-key'] ?? false,
+    logLevel: readLogLevel(values['log-level'] ?? 'info', problems),
+    databaseUrl: readDatabase(values.database ?? env['SVC_DATABASE_URL'], problems),
+    engineSocket: values['engine-socket'] ?? join(dataFolder, 'engine.sock'),
+    isEngineExternal: values['engine-socket'] !== undefined,
+    engineArguments: ENGINE_OPTIONS.flatMap((name) =>
+      [values[name] ?? []].flat().flatMap((value) => [`--${name}`, value]),
+    ),
+    runAs: values['run-as'] ?? 'svc',
+    hasConformanceFixtures: values['conformance-fixtures'] ?? false,
+    isSupervised: values[SUPERVISED] ?? false,
+  };
+  if (config.isDev && !isLoopback(host) && values['allow-remote-dev'] !== true) {
+    problems.push(`--dev lets everyone who can reach ${host} in; confirm it with --allow-remote-dev`);
+  }
+  if (problems.length > 0) throw new StartError(EXIT.usage, problems.join('; '));
+  return Object.freeze(config);
+}
+
+function parse(args: readonly string[], problems: string[]) {
+  try {
+    return parseArgs({ args: [...args], options: OPTIONS, strict: true }).values;
+  } catch (error) {
+    problems.push(error instanceof Error ? error.message : String(error));
+    return parseArgs({ args: [], options: OPTIONS }).values;
+  }
+}
+
+function whole(
+  name: keyof typeof OPTIONS,
+  text: string | undefined,
+  fallback: number,
+  maximum: number,
+  problems: string[],
+): number {
+  if (text === undefined) return fallback;
+  const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+  if (number <= maximum) return number;
+  problems.push(`--${name} must be a whole number up to ${maximum}, not ${text}`);
+  return fallback;
+}
+
+function readOrigin(text: string, problems: string[]): string {
+  const origin = URL.canParse(text) ? new URL(text).origin : 'null';
+  if (origin === 'null') problems.push(`--cors-origin must be like https://example.com, not ${text}`);
+  return origin;
+}
+
+function readLogLevel(level: string, problems: string[]): string {
+  if (!LOG_LEVELS.includes(level))
+    problems.push(`--log-level must be one of ${LOG_LEVELS.join(', ')}, not ${level}`);
+  return level;
+}
+
+/** The URL may hold a password, so it is not repeated in the message. */
+function readDatabase(url: string | undefined, problems: string[]): string | null {
+  if (url === undefined) return null;
+  if (!/^postgres(ql)?:\/\//.test(url)) problems.push('--database must be a postgres:// URL');
+  return url;
+}

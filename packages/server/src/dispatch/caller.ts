@@ -1,0 +1,13 @@
+import { ALL_NAMESPACES } from '@svc/contract';
+
+/** Who asks, after their credential was checked. */
+export interface Caller {
+  /** `developer`: the server runs in development mode and asks nobody for a key. */
+  readonly kind: 'developer' | 'key';
+  /** One namespace, or `*` for all. */
+  readonly namespace: string;
+}
+
+export function reaches(caller: Caller, namespace: string): boolean {
+  return caller.namespace === ALL_NAMESPACES || caller.namespace === namespace;
+}

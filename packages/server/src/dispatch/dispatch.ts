@@ -1,0 +1,102 @@
+import {
+  ALL_NAMESPACES,
+  checkInput,
+  DEFAULT_NAMESPACE,
+  OPERATIONS,
+  PlatformError,
+  type OperationInput,
+  type OperationName,
+  type OperationOutput,
+} from '@svc/contract';
+import { reaches, type Caller } from './caller.ts';
+
+/** How a caller follows and ends its call. */
+export interface CallContext {
+  readonly requestId: string;
+  /** Aborts when the caller goes away or cancels. */
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: Progress) => void;
+}
+
+/** How far a long call is. `done` and `total` are in the same unit; null when unknown. */
+export interface Progress {
+  readonly message: string;
+  readonly done: number | null;
+  readonly total: number | null;
+}
+
+/** What a handler gets beside its input. */
+export interface Call extends CallContext {
+  readonly caller: Caller;
+  /** The namespace of the input with its default; `*` only where the operation's access is `reach`. */
+  readonly namespace: string;
+}
+
+export type Handler<Name extends OperationName> = (
+  input: OperationInput<Name>,
+  call: Call,
+) => Promise<OperationOutput<Name>>;
+
+/** One handler per operation: a missing one does not compile. */
+export type Handlers = { readonly [Name in OperationName]: Handler<Name> };
+
+/** Told about every call that ended, for logs and metrics. `failure` is null on success. */
+export type OnCallEnd = (end: {
+  readonly operation: OperationName;
+  readonly requestId: string;
+  readonly namespace: string;
+  readonly durationMs: number;
+  readonly failure: unknown;
+}) => void;
+
+/**
+ * The one way from every transport to the handlers: checks the input, checks that the caller may, runs the handler.
+ * The transport has authenticated the caller before, so that nobody without a credential learns anything.
+ */
+export class Dispatch {
+  readonly #handlers: Handlers;
+  readonly #onCallEnd: OnCallEnd;
+
+  constructor(handlers: Handlers, onCallEnd: OnCallEnd) {
+    this.#handlers = handlers;
+    this.#onCallEnd = onCallEnd;
+  }
+
+  /** @throws PlatformError; anything else that is thrown is a bug. */
+  async call<Name extends OperationName>(
+    name: Name,
+    input: unknown,
+    caller: Caller,
+    context: CallContext,
+  ): Promise<OperationOutput<Name>> {
+    const startedAt = performance.now();
+    const report = (failure: unknown, namespace = '') =>
+      this.#onCallEnd({
+        operation: name,
+        requestId: context.requestId,
+        namespace,
+        durationMs: performance.now() - startedAt,
+        failure,
+      });
+    try {
+      const checked = checkInput(name, input);
+      const namespace = authorize(name, checked, caller);
+      const output = await this.#handlers[name](checked, { ...context, caller, namespace });
+      report(null, namespace);
+      return output;
+    } catch (error) {
+      report(error);
+      throw error;
+    }
+  }
+}
+
+function authorize(name: OperationName, input: { namespace?: string | null }, caller: Caller): string {
+  const namespace = input.namespace ?? DEFAULT_NAMESPACE;
+  const { access } = OPERATIONS[name];
+  const isLimitedByHandler = access === 'reach' && namespace === ALL_NAMESPACES;
+  if (access === 'anyone' || isLimitedByHandler || reaches(caller, namespace)) return namespace;
+  throw new PlatformError('forbidden', `Access denied to namespace '${namespace}'`, {
+    details: { namespace },
+  });
+}

@@ -1,0 +1,18 @@
+import { join } from 'node:path';
+import type { Identity } from '../process/drop-privileges.ts';
+
+const ENGINE_MAIN = join(import.meta.dirname, '../../../engine/src/daemon/main.ts');
+
+/**
+ * tini is a subreaper: what runtimes leave behind is reaped at once, where some hosts' own init takes seconds.
+ * Signals to it reach the engine.
+ */
+export function engineCommand(
+  dataFolder: string,
+  socketOwner: Identity,
+  options: readonly string[],
+): readonly [program: string, ...args: string[]] {
+  const owner = `${socketOwner.uid}:${socketOwner.gid}`;
+  const engine = [process.execPath, ENGINE_MAIN, '--path', dataFolder, '--socket-owner', owner, ...options];
+  return ['tini', '-s', '--', ...engine];
+}

@@ -1,0 +1,102 @@
+import { ChannelError, ExecFailed, PlatformError, timeoutMsOf, type RunResult } from '@svc/contract';
+import type { ChannelPool } from '../channels/channel-pool.ts';
+import type { Handlers } from '../dispatch/dispatch.ts';
+import type { Database } from '../store/database.ts';
+import { requireRunning } from './running-sandbox.ts';
+
+const MAX_OUTPUT_BYTES = 10 * 1024 * 1024;
+const TRUNCATION_MARK = '\n[output cut here: it exceeds 10 MiB]\n';
+/** What shells report for a program that a signal ended. */
+const SIGNAL_EXIT_BASE = 128;
+const SIGKILL = 9;
+
+export function commandHandlers(
+  database: Database,
+  channels: ChannelPool,
+): Pick<Handlers, 'sandbox.command.run'> {
+  return {
+    'sandbox.command.run': async ({ sandbox, command, args, timeout }, { namespace, signal }) => {
+      const { id } = await requireRunning(database, namespace, sandbox);
+      const words = args ?? [];
+      const timeoutMs = timeoutMsOf(timeout);
+      const result = await run(channels, id, command, words, timeoutMs, signal);
+      const { output, error, truncated } = toText(result);
+      if (result.reason === 'timeout') {
+        throw new PlatformError('exec_timeout', `${command} did not end within ${timeoutMs / 1000} s`, {
+          details: { timeout: timeoutMs / 1000, output, error, ...truncated },
+        });
+      }
+      const exitCode = exitCodeOf(result);
+      return {
+        command,
+        args: words,
+        exit_code: exitCode,
+        success: exitCode === 0,
+        output,
+        error,
+        ...truncated,
+      };
+    },
+  };
+}
+
+async function run(
+  channels: ChannelPool,
+  sandboxId: string,
+  cmd: string,
+  args: readonly string[],
+  timeoutMs: number,
+  signal: AbortSignal,
+): Promise<RunResult> {
+  const channel = await channels.get(sandboxId);
+  try {
+    return await channel.run({ cmd, args }, { timeoutMs, maxOutputBytes: MAX_OUTPUT_BYTES, signal });
+  } catch (error) {
+    if (error instanceof ExecFailed) throw explainExecFailure(cmd, error);
+    if (error instanceof ChannelError) throw await explainLoss(channels, sandboxId, error);
+    throw error;
+  }
+}
+
+function explainExecFailure(command: string, error: ExecFailed): PlatformError {
+  const isMissing = error.kind === 'not_found';
+  const message = isMissing
+    ? `'${command}' not found in the sandbox; give a path or a program that is on its PATH`
+    : `'${command}' could not be started: ${error.message}`;
+  return new PlatformError('exec_failed', message, {
+    details: { reason: error.kind, errno: error.errnoName },
+    cause: error,
+  });
+}
+
+/** Asks again for the channel, because the answer says best what has happened: stopped, gone, engine away. */
+async function explainLoss(channels: ChannelPool, sandboxId: string, error: ChannelError): Promise<unknown> {
+  channels.forget(sandboxId);
+  try {
+    await channels.get(sandboxId);
+  } catch (reason) {
+    return reason;
+  }
+  const message = 'the connection to the sandbox broke; whether the command ran to its end is unknown';
+  return new PlatformError('unavailable', message, { cause: error });
+}
+
+function toText(result: RunResult): {
+  readonly output: string;
+  readonly error: string;
+  readonly truncated: { truncated?: true };
+} {
+  const text = (bytes: Uint8Array, stream: 'stdout' | 'stderr') =>
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8') +
+    (result.truncated.includes(stream) ? TRUNCATION_MARK : '');
+  return {
+    output: text(result.stdout, 'stdout'),
+    error: text(result.stderr, 'stderr'),
+    truncated: result.truncated.length > 0 ? { truncated: true } : {},
+  };
+}
+
+function exitCodeOf({ code, signal, reason }: RunResult): number {
+  if (reason === 'exit') return code;
+  return SIGNAL_EXIT_BASE + (signal ?? SIGKILL);
+}

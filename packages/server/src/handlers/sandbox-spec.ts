@@ -1,0 +1,65 @@
+import { checkSpec, PlatformError, type SandboxConfig, type SandboxSpec } from '@svc/contract';
+import type { PortMapping } from '../ports/port-mapping.ts';
+
+const DEFAULT_MEMORY_MIB = 512;
+const DEFAULT_CPUS = 1;
+const MAX_PORT = 65_535;
+
+/** What `config` of `sandbox.start` means. @throws PlatformError `invalid_sandbox_config` naming the field */
+export function toSpec(
+  image: string,
+  config: SandboxConfig,
+): { readonly spec: SandboxSpec; readonly ports: readonly PortMapping[] } {
+  const spec = checkSpec({
+    image: { type: 'oci', reference: image },
+    resources: { vcpus: config.cpus ?? DEFAULT_CPUS, memory_mib: config.memory ?? DEFAULT_MEMORY_MIB },
+    env: toEnv(config.envs ?? []),
+    runtime: {
+      workdir: config.workdir ?? null,
+      shell: config.shell ?? null,
+      scripts: config.scripts ?? {},
+    },
+    mounts: (config.volumes ?? []).map(toMount),
+  });
+  return { spec, ports: (config.ports ?? []).map(toPort) };
+}
+
+/** Split at the first `=`; of two entries with one key the later counts, as everywhere. */
+function toEnv(envs: readonly string[]): NonNullable<SandboxSpec['env']> {
+  const values = new Map<string, string>();
+  for (const [index, entry] of envs.entries()) {
+    const at = entry.indexOf('=');
+    if (at < 1) throw invalid(`config.envs[${index}]`, 'must be KEY=VALUE');
+    values.set(entry.slice(0, at), entry.slice(at + 1));
+  }
+  return [...values].map(([key, value]) => ({ key, value }));
+}
+
+function toMount(volume: string, index: number): NonNullable<SandboxSpec['mounts']>[number] {
+  const [host = '', guest = '', mode, ...more] = volume.split(':');
+  const isModeKnown = mode === undefined || mode === 'ro' || mode === 'rw';
+  if (host === '' || !guest.startsWith('/') || !isModeKnown || more.length > 0) {
+    throw invalid(
+      `config.volumes[${index}]`,
+      'must be host:guest or host:guest:ro with an absolute guest path',
+    );
+  }
+  return { type: 'bind', host, guest, options: { readonly: mode === 'ro' } };
+}
+
+function toPort(mapping: string, index: number): PortMapping {
+  const match = /^(\d{1,5})(?::(\d{1,5}))?$/.exec(mapping);
+  const host = Number(match?.[1]);
+  const guest = Number(match?.[2] ?? match?.[1]);
+  const isPort = (port: number) => port >= 1 && port <= MAX_PORT;
+  if (!isPort(host) || !isPort(guest)) {
+    throw invalid(`config.ports[${index}]`, 'must be host:guest or port, each 1–65535');
+  }
+  return { host, guest };
+}
+
+function invalid(field: string, reason: string): PlatformError {
+  return new PlatformError('invalid_sandbox_config', `Invalid params: ${field} ${reason}`, {
+    details: { field, reason },
+  });
+}

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decide } from './decide.ts';
+
+const states = ['created', 'starting', 'running', 'stopping', 'stopped', 'failed'] as const;
+const outcome = (
+  desired: 'running' | 'stopped' | 'removed',
+  observed: Parameters<typeof decide>[0]['observed'],
+) => ({
+  ...Object.fromEntries(states.map((state) => [state, decide({ desired, observed }, { state })])),
+  unknown: decide({ desired, observed }, undefined),
+});
+
+test('a start that was interrupted is finished', () => {
+  for (const observed of ['created', 'starting'] as const) {
+    assert.deepEqual(outcome('running', observed), {
+      created: 'start',
+      starting: 'note',
+      running: 'note',
+      stopping: 'note',
+      stopped: 'start',
+      failed: 'start',
+      unknown: 'start',
+    });
+  }
+});
+
+test('a run that ended by itself is written down and not begun again', () => {
+  for (const observed of ['running', 'temporarily_unavailable'] as const) {
+    const { unknown, ...known } = outcome('running', observed);
+    assert.deepEqual(new Set(Object.values(known)), new Set(['note']));
+    assert.equal(unknown, 'lost');
+  }
+});
+
+test('what should be stopped is stopped, and what rests is left alone', () => {
+  assert.deepEqual(outcome('stopped', 'stopped'), {
+    created: 'nothing',
+    starting: 'stop',
+    running: 'stop',
+    stopping: 'stop',
+    stopped: 'nothing',
+    failed: 'nothing',
+    unknown: 'nothing',
+  });
+  assert.equal(decide({ desired: 'stopped', observed: 'running' }, { state: 'stopped' }), 'note');
+  assert.equal(decide({ desired: 'stopped', observed: 'running' }, undefined), 'lost');
+});
+
+test('what should be removed is removed, in whatever state it is', () => {
+  const { unknown, ...known } = outcome('removed', 'running');
+  assert.deepEqual(new Set(Object.values(known)), new Set(['remove']));
+  assert.equal(unknown, 'nothing');
+});

@@ -1,0 +1,28 @@
+import type { OrchestratorDescription } from '../orchestrator/orchestrator.ts';
+
+export type Health =
+  | { readonly isHealthy: true; readonly description: OrchestratorDescription }
+  | { readonly isHealthy: false; readonly reason: string };
+
+/** Whether sandboxes can be run now, as last seen. */
+export class EngineHealth {
+  #current: Health = { isHealthy: false, reason: 'the engine has not answered yet' };
+
+  get current(): Health {
+    return this.#current;
+  }
+
+  noteDescription(description: OrchestratorDescription): void {
+    this.#current =
+      description.problem === null
+        ? { isHealthy: true, description }
+        : { isHealthy: false, reason: description.problem };
+  }
+
+  /** @returns whether this is news. */
+  noteAbsence(reason: string): boolean {
+    const isNews = this.#current.isHealthy || this.#current.reason !== reason;
+    this.#current = { isHealthy: false, reason };
+    return isNews;
+  }
+}

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import { randomUUID } from 'node:crypto';
+import { PlatformError, type SandboxSpec } from '@svc/contract';
+import type { Orchestrator, SandboxReport } from './orchestrator.ts';
+
+const GRACE = { graceMs: 500 };
+const never = new AbortController().signal;
+const ignore = () => undefined;
+const failsWith = (code: string) => (error: unknown) => PlatformError.is(error) && error.code === code;
+
+/** Every bullet of the port's comment. `spec` names an image that exists there and has `sh`. */
+export function orchestratorSuite(
+  name: string,
+  open: (t: TestContext) => Promise<{ readonly orchestrator: Orchestrator; readonly spec: SandboxSpec }>,
+): void {
+  describe(`the orchestrator ${name}`, () => {
+    const made = async (t: TestContext) => {
+      const { orchestrator, spec } = await open(t);
+      const id = randomUUID();
+      t.after(() => orchestrator.remove(id, never));
+      const report = await orchestrator.create({ id, spec }, ignore, never);
+      return { orchestrator, spec, id, report };
+    };
+
+    test('makes a sandbox that does not run yet', async (t) => {
+      const { orchestrator, id, report } = await made(t);
+      assert.equal(report.id, id);
+      assert.ok(report.state === 'created' || report.state === 'stopped');
+      assert.equal((await orchestrator.get(id, never))?.state, report.state);
+    });
+
+    test('refuses an id that is taken', async (t) => {
+      const { orchestrator, id, spec } = await made(t);
+      await assert.rejects(
+        orchestrator.create({ id, spec }, ignore, never),
+        failsWith('name_already_exists'),
+      );
+    });
+
+    test('a create that fails leaves nothing', async (t) => {
+      const { orchestrator, spec } = await open(t);
+      const id = randomUUID();
+      const missing = {
+        ...spec,
+        image: { type: 'oci' as const, reference: 'missing' },
+        pull_policy: 'never' as const,
+      };
+      await assert.rejects(orchestrator.create({ id, spec: missing }, ignore, never), PlatformError);
+      assert.equal(await orchestrator.get(id, never), undefined);
+    });
+
+    test('starts, says since when, and starts again without a change', async (t) => {
+      const { orchestrator, id } = await made(t);
+      const report = await orchestrator.start(id, never);
+      assert.equal(report.state, 'running');
+      assert.ok(Date.parse(report.startedAt ?? '') <= Date.now());
+      assert.equal(report.endedAt, null);
+      assert.deepEqual(await orchestrator.start(id, never), report);
+    });
+
+    test('stops, says when and why it ended, and stops again without complaint', async (t) => {
+      const { orchestrator, id } = await made(t);
+      await orchestrator.start(id, never);
+      const report = await orchestrator.stop(id, GRACE, never);
+      assert.equal(report.state, 'stopped');
+      assert.ok((report.endedAt ?? '') >= (report.startedAt ?? ''));
+      assert.equal(report.end?.reason, 'stopped');
+      assert.equal((await orchestrator.stop(id, GRACE, never)).state, 'stopped');
+    });
+
+    test('removes in any state, and again', async (t) => {
+      const { orchestrator, id } = await made(t);
+      await orchestrator.start(id, never);
+      await orchestrator.remove(id, never);
+      await orchestrator.remove(id, never);
+      assert.equal(await orchestrator.get(id, never), undefined);
+      assert.ok(!(await orchestrator.list(never)).some((report: SandboxReport) => report.id === id));
+    });
+
+    test('knows no sandbox that was not made', async (t) => {
+      const { orchestrator } = await open(t);
+      const id = randomUUID();
+      await assert.rejects(orchestrator.start(id, never), failsWith('sandbox_not_found'));
+      await assert.rejects(orchestrator.stop(id, GRACE, never), failsWith('sandbox_not_found'));
+      await assert.rejects(orchestrator.openChannel(id, never), failsWith('sandbox_not_found'));
+    });
+
+    test('opens a channel into a sandbox that runs, and none into one that does not', async (t) => {
+      const { orchestrator, id } = await made(t);
+      await assert.rejects(orchestrator.openChannel(id, never), failsWith('sandbox_not_running'));
+      await orchestrator.start(id, never);
+      const channel = await orchestrator.openChannel(id, never);
+      t.after(() => channel.close());
+      const { code, stdout } = await channel.run({ cmd: 'sh', args: ['-c', 'echo inside'] });
+      assert.deepEqual([code, Buffer.from(stdout).toString()], [0, 'inside\n']);
+    });
+
+    test('measures what runs and nothing else', async (t) => {
+      const { orchestrator, id } = await made(t);
+      const isMeasured = async () => (await orchestrator.metrics(never)).some((usage) => usage.id === id);
+      assert.equal(await isMeasured(), false);
+      await orchestrator.start(id, never);
+      assert.equal(await isMeasured(), true);
+      await orchestrator.stop(id, GRACE, never);
+      assert.equal(await isMeasured(), false);
+    });
+
+    test('tells of changes as they happen', async (t) => {
+      const { orchestrator, id } = await made(t);
+      const over = new AbortController();
+      t.after(() => over.abort());
+      const changes = orchestrator.changes(over.signal)[Symbol.asyncIterator]();
+      const first = changes.next();
+      await orchestrator.describe(never);
+      await orchestrator.start(id, never);
+      for (let next = await first; ; next = await changes.next()) {
+        assert.equal(next.done, false);
+        if (next.value === id) return;
+      }
+    });
+
+    test('says what it can do', async (t) => {
+      const { orchestrator } = await open(t);
+      const { isolation, problem } = await orchestrator.describe(never);
+      assert.notEqual(isolation, null);
+      assert.equal(problem, null);
+    });
+  });
+}

@@ -1,0 +1,48 @@
+import { execFileSync } from 'node:child_process';
+import { EXIT } from './exit-codes.ts';
+import { StartError } from './start-error.ts';
+
+export interface Identity {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Used when the named user does not exist. Nobody logs in with it, and no package of Debian takes it. */
+const FALLBACK: Identity = { uid: 64_555, gid: 64_555 };
+
+/** `UID:GID`, or the name of a user. */
+export function findIdentity(runAs: string): Identity {
+  const numbers = /^(\d{1,10}):(\d{1,10})$/.exec(runAs);
+  if (numbers !== null) return checkIdentity({ uid: Number(numbers[1]), gid: Number(numbers[2]) });
+  if (!/^[a-z_][a-z0-9_-]{0,31}$/.test(runAs)) throw invalid(`'${runAs}' is neither a user name nor UID:GID`);
+  try {
+    // SAFETY: no shell, and the name matched above, so it cannot be an option.
+    const entry = execFileSync('getent', ['passwd', runAs], { encoding: 'utf8' }).split(':');
+    return checkIdentity({ uid: Number(entry[2]), gid: Number(entry[3]) });
+  } catch (error) {
+    if (error instanceof StartError) throw error;
+    if (runAs === 'svc') return FALLBACK;
+    throw invalid(`there is no user '${runAs}'`);
+  }
+}
+
+/** For good: nothing in this process can become root again. Modules that are needed later must be loaded before. */
+export function becomeUser({ uid, gid }: Identity): void {
+  if (process.getuid?.() !== 0) return;
+  // SAFETY: groups first, while we may still change them; then the group, then the user, which ends all privilege.
+  process.setgroups?.([gid]);
+  process.setgid?.(gid);
+  process.setuid?.(uid);
+  if (process.getuid?.() !== uid || process.geteuid?.() !== uid || process.getegid?.() !== gid) {
+    throw new Error('privileges could not be dropped');
+  }
+}
+
+function checkIdentity(identity: Identity): Identity {
+  if (identity.uid > 0 && identity.gid > 0) return identity;
+  throw invalid('the web-facing process must not run as root');
+}
+
+function invalid(problem: string): StartError {
+  return new StartError(EXIT.usage, `--run-as: ${problem}`);
+}

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict';
+import {
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  chownSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { prepareFolders } from './prepare-folders.ts';
+
+const EARLIER = { uid: 64_001, gid: 64_001 };
+const NOW = { uid: 64_002, gid: 64_002 };
+
+function folders(t: TestContext) {
+  const dataFolder = mkdtempSync(join(tmpdir(), 'svc-folders-'));
+  t.after(() => rmSync(dataFolder, { recursive: true, force: true }));
+  return { dataFolder, serverFolder: join(dataFolder, 'server') };
+}
+
+test('what root made before the first start is handed to the service user', async (t) => {
+  const where = folders(t);
+  mkdirSync(where.serverFolder);
+  writeFileSync(join(where.serverFolder, 'signing.key'), '');
+  await prepareFolders(where, NOW);
+  assert.equal(lstatSync(where.serverFolder).uid, NOW.uid);
+  assert.equal(lstatSync(join(where.serverFolder, 'signing.key')).uid, NOW.uid);
+});
+
+test('another service user than the last time gets the files of the one before', async (t) => {
+  const where = folders(t);
+  await prepareFolders(where, EARLIER);
+  writeFileSync(join(where.serverFolder, 'store.db'), '');
+  chownSync(join(where.serverFolder, 'store.db'), EARLIER.uid, EARLIER.gid);
+  await prepareFolders(where, NOW);
+  assert.equal(lstatSync(join(where.serverFolder, 'store.db')).uid, NOW.uid);
+});
+
+test('links that an earlier service user planted give nobody a file of root', async (t) => {
+  const where = folders(t);
+  const secret = join(where.dataFolder, 'secret');
+  writeFileSync(secret, '');
+  await prepareFolders(where, EARLIER);
+  symlinkSync(secret, join(where.serverFolder, 'symbolic'));
+  linkSync(secret, join(where.serverFolder, 'hard'));
+  await prepareFolders(where, NOW);
+  assert.equal(lstatSync(secret).uid, 0);
+});

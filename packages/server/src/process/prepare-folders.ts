@@ -1,0 +1,47 @@
+import { chmod, chown, lchown, lstat, mkdir, readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { ServerConfig } from '../config.ts';
+import type { Identity } from './drop-privileges.ts';
+import { EXIT } from './exit-codes.ts';
+import { StartError } from './start-error.ts';
+
+/** Makes what the server needs of its data folder. `owner` null: whoever we are. */
+export async function prepareFolders(
+  { dataFolder, serverFolder }: Pick<ServerConfig, 'dataFolder' | 'serverFolder'>,
+  owner: Identity | null,
+): Promise<void> {
+  try {
+    // SAFETY: others may pass through to the sockets and folders that are theirs, and may not look around.
+    await mkdir(dataFolder, { recursive: true, mode: 0o711 });
+    await mkdir(serverFolder, { recursive: true, mode: 0o700 });
+    if (owner === null) return;
+    await letOthersPass(dataFolder);
+    await giveTo(owner, serverFolder);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EACCES')) throw error;
+    const hint = `${dataFolder} cannot be written; run as root, or choose another folder with --path`;
+    throw new StartError(EXIT.failed, hint, { cause: error });
+  }
+}
+
+/** A folder that was made by other means may keep the service user from reaching its own part. */
+async function letOthersPass(dataFolder: string): Promise<void> {
+  const { mode } = await stat(dataFolder);
+  await chmod(dataFolder, (mode & 0o7777) | 0o011);
+}
+
+/** A key may have been made by root before the first start, and the service user may be another one than the last time. */
+async function giveTo({ uid, gid }: Identity, serverFolder: string): Promise<void> {
+  const before = await stat(serverFolder);
+  if (before.uid === uid) return;
+  // SAFETY: the folder is root's while its files change hands, so nobody can swap one for a link meanwhile; a file with a second
+  // name elsewhere, or of a third user, is not the server's and stays as it is.
+  await chown(serverFolder, 0, 0);
+  for (const name of await readdir(serverFolder)) {
+    const path = join(serverFolder, name);
+    const file = await lstat(path);
+    const isOurs = file.uid === 0 || file.uid === before.uid;
+    if (file.isFile() && file.nlink === 1 && isOurs) await lchown(path, uid, gid);
+  }
+  await chown(serverFolder, uid, gid);
+}

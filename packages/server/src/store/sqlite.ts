@@ -1,0 +1,88 @@
+import { DatabaseSync, type StatementSync, type SQLInputValue } from 'node:sqlite';
+import { PlatformError } from '@svc/contract';
+import {
+  SqliteAdapter,
+  SqliteDialect,
+  type Dialect,
+  type SqliteDatabase,
+  type SqliteStatement,
+} from 'kysely';
+
+/** Statements kept prepared. The set of queries is fixed and smaller than this. */
+const MAX_PREPARED = 256;
+const BUSY_TIMEOUT_MS = 5000;
+const SQLITE_FULL = 13;
+
+/** Kysely over the SQLite that Node brings. What a commit said is on the disk, also when the power fails. */
+export function sqliteDialect(path: string): Dialect {
+  const dialect = new SqliteDialect({ database: async () => await Promise.resolve(openDatabase(path)) });
+  return {
+    createAdapter: () => new TransactionalAdapter(),
+    createDriver: () => dialect.createDriver(),
+    createIntrospector: (db) => dialect.createIntrospector(db),
+    createQueryCompiler: () => dialect.createQueryCompiler(),
+  };
+}
+
+/** SQLite undoes DDL with its transaction, so a migration that fails half-way leaves nothing. */
+class TransactionalAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}
+
+function openDatabase(path: string): SqliteDatabase {
+  const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
+  database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on');
+  const prepared = new Map<string, SqliteStatement>();
+  const prepare = (sql: string): SqliteStatement => {
+    const known = prepared.get(sql);
+    if (known !== undefined) return known;
+    if (prepared.size >= MAX_PREPARED) prepared.clear();
+    const statement = adapt(database.prepare(sql));
+    prepared.set(sql, statement);
+    return statement;
+  };
+  return {
+    close: () => database.close(),
+    // A transaction that reads first and writes later could not get the write lock any more once another process wrote.
+    prepare: (sql) => {
+      // SQLite has ended the transaction itself when the disk was full; asking it again would hide that error.
+      if (sql === 'rollback' && !database.isTransaction) return NOTHING;
+      return prepare(sql === 'begin' ? 'begin immediate' : sql);
+    },
+  };
+}
+
+const NOTHING: SqliteStatement = {
+  reader: false,
+  all: () => [],
+  run: () => ({ changes: 0, lastInsertRowid: 0 }),
+  iterate: () => [].values(),
+};
+
+function adapt(statement: StatementSync): SqliteStatement {
+  return {
+    reader: statement.columns().length > 0,
+    all: (values) => explain(() => statement.all(...inputs(values))),
+    run: (values) => explain(() => statement.run(...inputs(values))),
+    iterate: (values) => statement.iterate(...inputs(values)),
+  };
+}
+
+/** The query builder passes on what the typed tables admit: text, numbers and null. */
+function inputs(values: readonly unknown[]): SQLInputValue[] {
+  return values as SQLInputValue[];
+}
+
+function explain<T>(query: () => T): T {
+  try {
+    return query();
+  } catch (error) {
+    if (error instanceof Error && 'errcode' in error && error.errcode === SQLITE_FULL) {
+      const hint = 'the disk of the data directory is full; free some space and try again';
+      throw new PlatformError('disk_full', hint, { cause: error });
+    }
+    throw error;
+  }
+}

@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import type { SandboxSpec } from '@svc/contract';
+import { observe } from '../lifecycle/observe.ts';
+import type { Database } from './database.ts';
+import { forgetKeys, listKeys, recordKey } from './keys.ts';
+import { ensureOrganization } from './organizations.ts';
+import { closeRun, listRuns, openRun } from './runs.ts';
+import {
+  countSandboxes,
+  findRemoved,
+  findSandbox,
+  getSandbox,
+  listSandboxes,
+  markUnavailable,
+  replaceSandbox,
+  updateSandbox,
+} from './sandboxes.ts';
+
+const SPEC: SandboxSpec = {
+  image: { type: 'oci', reference: 'python' },
+  resources: { vcpus: 2, memory_mib: 256 },
+  env: [{ key: 'A', value: '“quoted” = \u{1f600}\n' }],
+};
+const EARLY = '2026-01-01T00:00:00.000Z';
+const LATER = '2026-01-01T01:00:00.000Z';
+const LATEST = '2026-01-01T02:00:00.000Z';
+
+/** What every database must do the same. `open` gives an empty store, or the same one again when asked to reopen. */
+export function storeSuite(name: string, open: (t: TestContext) => Promise<() => Promise<Database>>): void {
+  describe(`the store on ${name}`, () => {
+    const empty = async (t: TestContext) => await (await open(t))();
+    const add = (db: Database, sandbox: string, namespace = 'default') =>
+      replaceSandbox(db, { namespace, name: sandbox, spec: SPEC, ports: [{ host: 1, guest: 2 }] });
+
+    test('keeps what was written when it is opened again', async (t) => {
+      const reopen = await open(t);
+      const { id } = await add(await reopen(), 'a');
+      assert.deepEqual((await getSandbox(await reopen(), id))?.spec, SPEC);
+    });
+
+    test('makes an organization once, however many ask at once', async (t) => {
+      const db = await empty(t);
+      const ids = await Promise.all(Array.from({ length: 10 }, () => ensureOrganization(db, 'acme')));
+      assert.equal(new Set(ids).size, 1);
+      assert.notEqual(ids[0], await ensureOrganization(db, 'other'));
+    });
+
+    test('gives back a sandbox as it was added', async (t) => {
+      const db = await empty(t);
+      const added = await add(db, 'a', 'team');
+      assert.deepEqual(await findSandbox(db, 'team', 'a'), added);
+      assert.deepEqual(
+        { ...added, id: '', createdAt: '' },
+        {
+          id: '',
+          namespace: 'team',
+          name: 'a',
+          spec: SPEC,
+          ports: [{ host: 1, guest: 2 }],
+          desired: 'running',
+          observed: 'created',
+          failureMessage: null,
+          createdAt: '',
+          startedAt: null,
+          endedAt: null,
+          removedAt: null,
+        },
+      );
+    });
+
+    test('knows a name in its own namespace only', async (t) => {
+      const db = await empty(t);
+      await add(db, 'a', 'one');
+      await add(db, 'a', 'two');
+      assert.equal(await findSandbox(db, 'three', 'a'), undefined);
+      assert.equal((await listSandboxes(db, { name: 'a' })).length, 2);
+      assert.equal((await listSandboxes(db, { namespace: 'one' })).length, 1);
+    });
+
+    test('replaces a sandbox of the same name and still knows the removed one', async (t) => {
+      const db = await empty(t);
+      const old = await add(db, 'a');
+      const fresh = await add(db, 'a');
+      assert.notEqual(old.id, fresh.id);
+      assert.deepEqual(
+        (await listSandboxes(db)).map(({ id }) => id),
+        [fresh.id],
+      );
+      const removed = await findRemoved(db, [old.id, fresh.id, 'stranger']);
+      assert.deepEqual(
+        removed.map(({ id, desired }) => [id, desired]),
+        [[old.id, 'removed']],
+      );
+      assert.deepEqual(await findRemoved(db, []), []);
+    });
+
+    test('changes only the fields that a change names', async (t) => {
+      const db = await empty(t);
+      const { id } = await add(db, 'a');
+      await updateSandbox(db, id, { observed: 'failed', failureMessage: 'no image' });
+      await updateSandbox(db, id, { desired: 'stopped' });
+      const record = await getSandbox(db, id);
+      assert.equal(record?.observed, 'failed');
+      assert.equal(record?.failureMessage, 'no image');
+      assert.equal(record?.desired, 'stopped');
+    });
+
+    test('marks only what ran as temporarily unavailable, and counts by state', async (t) => {
+      const db = await empty(t);
+      const { id } = await add(db, 'a');
+      await add(db, 'b');
+      await updateSandbox(db, id, { observed: 'running' });
+      await markUnavailable(db);
+      assert.deepEqual(Object.fromEntries(await countSandboxes(db)), {
+        created: 1,
+        temporarily_unavailable: 1,
+      });
+    });
+
+    test('notes a run once, however often it is reported, with the sizes it was given', async (t) => {
+      const db = await empty(t);
+      const record = await add(db, 'a');
+      const report = { id: record.id, state: 'running', startedAt: EARLY, endedAt: null, end: null } as const;
+      await observe(db, record, report);
+      await observe(db, record, report);
+      const runs = await listRuns(db, record.id);
+      assert.deepEqual(
+        runs.map((run) => ({ ...run, id: '' })),
+        [
+          {
+            id: '',
+            sandbox_id: record.id,
+            vcpus: 2,
+            memory_mib: 256,
+            disk_mib: 4096,
+            started_at: EARLY,
+            ended_at: null,
+            end_reason: null,
+          },
+        ],
+      );
+    });
+
+    test('ends a run at the time that was reported, and a sandbox that ended by itself is not wanted running', async (t) => {
+      const db = await empty(t);
+      const record = await add(db, 'a');
+      const end = { reason: 'oom', message: 'it used more memory than it may' };
+      await observe(db, record, { id: record.id, state: 'failed', startedAt: EARLY, endedAt: LATER, end });
+      const [run, ...more] = await listRuns(db, record.id);
+      assert.deepEqual([run?.started_at, run?.ended_at, run?.end_reason], [EARLY, LATER, 'oom']);
+      assert.equal(more.length, 0);
+      const seen = await getSandbox(db, record.id);
+      assert.deepEqual(
+        [seen?.desired, seen?.observed, seen?.failureMessage],
+        ['stopped', 'failed', end.message],
+      );
+    });
+
+    test('a run whose end nobody saw ends when the next one begins', async (t) => {
+      const db = await empty(t);
+      const { id } = await add(db, 'a');
+      await openRun(db, id, EARLY, SPEC);
+      await openRun(db, id, LATER, SPEC);
+      await closeRun(db, id, LATEST, 'stopped');
+      assert.deepEqual(
+        (await listRuns(db, id)).map((run) => [run.started_at, run.ended_at]),
+        [
+          [EARLY, LATER],
+          [LATER, LATEST],
+        ],
+      );
+    });
+
+    test('a run never ends before it began, whatever the clock did', async (t) => {
+      const db = await empty(t);
+      const { id } = await add(db, 'a');
+      await openRun(db, id, LATER, SPEC);
+      await closeRun(db, id, EARLY, 'stopped');
+      await closeRun(db, id, LATEST, 'stopped');
+      assert.deepEqual(
+        (await listRuns(db, id)).map((run) => [run.started_at, run.ended_at]),
+        [[LATER, LATER]],
+      );
+    });
+
+    test('a failed step undoes the whole transaction', async (t) => {
+      const db = await empty(t);
+      const work = db.transaction().execute(async (transaction) => {
+        await ensureOrganization(transaction, 'half');
+        throw new Error('crash');
+      });
+      await assert.rejects(work, /crash/);
+      assert.deepEqual(await db.selectFrom('organizations').selectAll().execute(), []);
+    });
+
+    test('keeps of a key only what cannot be used', async (t) => {
+      const db = await empty(t);
+      const key = { namespace: '*', createdAt: EARLY, expiresAt: null };
+      await recordKey(db, 'svc_secret', key);
+      await recordKey(db, 'svc_secret', key);
+      const rows = await listKeys(db);
+      assert.equal(rows.length, 1);
+      assert.ok(!JSON.stringify(rows).includes('svc_secret'));
+      await forgetKeys(db);
+      assert.deepEqual(await listKeys(db), []);
+    });
+  });
+}

@@ -1,0 +1,90 @@
+import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chown, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import pg from 'pg';
+
+const run = promisify(execFile);
+const START_TIMEOUT_MS = 20_000;
+
+/** A PostgreSQL of its own in a temporary folder, reached by a unix socket; it refuses to run as root. */
+export class TestPostgres implements AsyncDisposable {
+  readonly #folder: string;
+  readonly #child: ChildProcess;
+  #databases = 0;
+
+  private constructor(folder: string, child: ChildProcess) {
+    this.#folder = folder;
+    this.#child = child;
+  }
+
+  static async start(): Promise<TestPostgres> {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-postgres-'));
+    const bin = await findPrograms();
+    const identity = findUser();
+    if (identity.uid !== undefined) await chown(folder, identity.uid, identity.gid ?? 0);
+    const data = join(folder, 'data');
+    await run(join(bin, 'initdb'), ['-D', data, '-U', 'svc', '-A', 'trust', '--no-sync', '-E', 'UTF8'], {
+      ...identity,
+      cwd: folder,
+    });
+    const args = ['-D', data, '-k', folder, '-c', 'listen_addresses=', '-c', 'fsync=off'];
+    const child = spawn(join(bin, 'postgres'), args, { ...identity, cwd: folder, stdio: 'ignore' });
+    const postgres = new TestPostgres(folder, child);
+    await postgres.#waitUntilReady();
+    return postgres;
+  }
+
+  /** The URL of an empty database. */
+  async createDatabase(): Promise<string> {
+    this.#databases += 1;
+    const name = `store_${this.#databases}`;
+    await this.#query(`create database ${name}`);
+    return this.#url(name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const exited = once(this.#child, 'exit');
+    this.#child.kill('SIGINT');
+    await exited;
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+
+  #url(database: string): string {
+    return `postgres://svc@/${database}?host=${encodeURIComponent(this.#folder)}`;
+  }
+
+  async #query(sql: string): Promise<void> {
+    const client = new pg.Client({ connectionString: this.#url('postgres') });
+    await client.connect();
+    await client.query(sql);
+    await client.end();
+  }
+
+  async #waitUntilReady(): Promise<void> {
+    const deadline = Date.now() + START_TIMEOUT_MS;
+    for (;;) {
+      try {
+        return await this.#query('select 1');
+      } catch (error) {
+        if (Date.now() > deadline || this.#child.exitCode !== null) throw error;
+        await new Promise((resolve) => void setTimeout(resolve, 20));
+      }
+    }
+  }
+}
+
+async function findPrograms(): Promise<string> {
+  const root = '/usr/lib/postgresql';
+  const version = (await readdir(root)).toSorted((a, b) => Number(b) - Number(a))[0];
+  if (version === undefined) throw new Error('PostgreSQL is not installed');
+  return join(root, version, 'bin');
+}
+
+function findUser(): { uid?: number; gid?: number } {
+  if (process.getuid?.() !== 0) return {};
+  const number = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
+  return { uid: number('-u'), gid: number('-g') };
+}

@@ -1,0 +1,134 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { pino } from 'pino';
+import type { CodeRunner } from './code/code-runner.ts';
+import { authenticateNobody, authenticateWithKeys } from './dispatch/authenticate.ts';
+import { verifyKey } from './keys/keys.ts';
+import { FakeOrchestrator } from './orchestrator/fake-orchestrator.ts';
+import { startServer, type RunningServer, type ServerOptions } from './server.ts';
+import type { Database } from './store/database.ts';
+import { openStore } from './store/open-store.ts';
+import { sqliteDialect } from './store/sqlite.ts';
+import { DEFAULT_LIMITS } from './transports/http/http-limits.ts';
+
+export interface TestServer extends RunningServer {
+  readonly database: Database;
+  readonly orchestrator: FakeOrchestrator;
+  /** Posts to /api/v1/rpc (or another path) and parses the answer. */
+  post(body: unknown, options?: PostOptions): Promise<RpcReply>;
+  /** One call; returns the envelope. */
+  call(method: string, params: object, options?: PostOptions): Promise<RpcReply['body']>;
+}
+
+export interface PostOptions {
+  readonly path?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface RpcReply {
+  readonly status: number;
+  readonly headers: Headers;
+  // Tests look into it in many ways.
+  readonly body: {
+    readonly result?: never;
+    readonly error?: { readonly code: number; readonly message: string; readonly data: never };
+    readonly id?: unknown;
+    readonly jsonrpc?: string;
+  };
+}
+
+export interface TestServerOptions extends Partial<ServerOptions> {
+  /** Absent: development mode. */
+  readonly signingKey?: Uint8Array;
+  readonly orchestrator?: FakeOrchestrator;
+  readonly folder?: string;
+  readonly codeRunner?: CodeRunner;
+  readonly hasConformanceFixtures?: boolean;
+}
+
+/** A whole server on a free port over a real store, with the fake orchestrator. Everything is gone after the test. */
+export async function startTestServer(t: TestContext, options: TestServerOptions = {}): Promise<TestServer> {
+  const {
+    signingKey,
+    orchestrator = new FakeOrchestrator(),
+    folder = await makeFolder(t),
+    ...rest
+  } = options;
+  const database = await openStore(sqliteDialect(join(folder, 'store.db')));
+  const server = await startServer({
+    options: {
+      host: '127.0.0.1',
+      port: 0,
+      allowedHosts: [],
+      corsOrigins: [],
+      limits: DEFAULT_LIMITS,
+      maxConcurrentCalls: 1024,
+      ...rest,
+    },
+    database,
+    orchestrator,
+    codeRunner: rest.codeRunner ?? refuseCode,
+    hasConformanceFixtures: rest.hasConformanceFixtures ?? false,
+    authenticate:
+      signingKey === undefined
+        ? authenticateNobody
+        : authenticateWithKeys((key) => verifyKey(signingKey, key)),
+    logger: pino({ level: 'silent' }),
+  });
+  let isClosed = false;
+  const close = async () => {
+    if (isClosed) return;
+    isClosed = true;
+    await server.close();
+    await database.destroy();
+  };
+  t.after(close);
+  const post = postTo(server.url);
+  return {
+    ...server,
+    close,
+    database,
+    orchestrator,
+    post,
+    call: async (method, params, postOptions) =>
+      (await post({ jsonrpc: '2.0', method, params, id: 'test' }, postOptions)).body,
+  };
+}
+
+export async function makeFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-server-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Polls until the claim holds. @throws after 10 s */
+export async function waitUntil(isTrue: () => boolean | Promise<boolean>, what = 'it'): Promise<void> {
+  const deadline = Date.now() + 10_000;
+  while (!(await isTrue())) {
+    if (Date.now() > deadline) throw new Error(`${what} did not happen in time`);
+    await new Promise((resolve) => void setTimeout(resolve, 5));
+  }
+}
+
+function postTo(url: string) {
+  return async (
+    body: unknown,
+    { path = '/api/v1/rpc', headers = {} }: PostOptions = {},
+  ): Promise<RpcReply> => {
+    const response = await fetch(`${url}${path}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: typeof body === 'string' ? body : JSON.stringify(body),
+    });
+    const text = await response.text();
+    const parsed = text === '' ? undefined : (JSON.parse(text) as RpcReply['body']);
+    return { status: response.status, headers: response.headers, body: parsed ?? {} };
+  };
+}
+
+const refuseCode: CodeRunner = {
+  run: async () => await Promise.reject(new Error('this test runs no code')),
+  forget: () => undefined,
+};

@@ -1,0 +1,71 @@
+import type { EngineHealth } from '../../lifecycle/engine-health.ts';
+import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
+import type { Database } from '../../store/database.ts';
+import { listKeys } from '../../store/keys.ts';
+import { listSandboxes } from '../../store/sandboxes.ts';
+
+const METRICS_TIMEOUT_MS = 2000;
+
+/** What `svc server status` shows of a server that runs. */
+export interface ServerStatus {
+  readonly url: string;
+  readonly isDev: boolean;
+  readonly startedAt: string;
+  /** How many keys were handed out and still count. */
+  readonly keys: number;
+  readonly engine: {
+    readonly isHealthy: boolean;
+    /** Why it is not healthy. */
+    readonly reason: string | null;
+    readonly isolation: string | null;
+  };
+  readonly sandboxes: readonly SandboxStatus[];
+}
+
+export interface SandboxStatus {
+  readonly namespace: string;
+  readonly name: string;
+  readonly state: string;
+  readonly failure: string | null;
+  readonly cpuPercent: number | null;
+  readonly memoryBytes: number | null;
+  readonly diskBytes: number | null;
+}
+
+export interface StatusParts {
+  readonly url: string;
+  readonly isDev: boolean;
+  readonly startedAt: string;
+  readonly database: Database;
+  readonly orchestrator: Orchestrator;
+  readonly health: EngineHealth;
+}
+
+export async function gatherStatus(parts: StatusParts): Promise<ServerStatus> {
+  const { url, isDev, startedAt, database, orchestrator, health } = parts;
+  const { current } = health;
+  const [records, keys] = await Promise.all([listSandboxes(database), listKeys(database)]);
+  const usage = current.isHealthy ? await orchestrator.metrics(AbortSignal.timeout(METRICS_TIMEOUT_MS)) : [];
+  const byId = new Map(usage.map((report) => [report.id, report]));
+  const now = new Date().toISOString();
+  return {
+    url,
+    isDev,
+    startedAt,
+    keys: keys.filter(({ expires_at: expiresAt }) => expiresAt === null || expiresAt > now).length,
+    engine: {
+      isHealthy: current.isHealthy,
+      reason: current.isHealthy ? null : current.reason,
+      isolation: current.isHealthy ? current.description.isolation : null,
+    },
+    sandboxes: records.map(({ id, namespace, name, observed, failureMessage }) => ({
+      namespace,
+      name,
+      state: observed,
+      failure: failureMessage,
+      cpuPercent: byId.get(id)?.cpuPercent ?? null,
+      memoryBytes: byId.get(id)?.memoryBytes ?? null,
+      diskBytes: byId.get(id)?.diskUsedBytes ?? null,
+    })),
+  };
+}

@@ -1,0 +1,86 @@
+import { randomUUID } from 'node:crypto';
+import { PlatformError } from '@svc/contract';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import type { Guard } from './guard.ts';
+import type { HttpLimits } from './http-limits.ts';
+import { describeHttpFailure, refuseConnection } from './http-failure.ts';
+
+const KEEP_ALIVE_MS = 72_000;
+const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
+
+/** The HTTP server without routes: what comes in is guarded, and every failure has a body that clients can read. */
+export function createHttpServer(parts: {
+  readonly guard: Guard;
+  readonly limits: HttpLimits;
+  readonly logger: Logger;
+}): FastifyInstance {
+  const { guard, limits, logger } = parts;
+  const server = Fastify({
+    bodyLimit: limits.maxBodyBytes,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    http: { maxHeaderSize: limits.maxHeaderBytes, headersTimeout: limits.requestTimeoutMs },
+    clientErrorHandler: refuseConnection,
+    genReqId: (request) => requestIdOf(request.headers['x-request-id']),
+    exposeHeadRoutes: true,
+    forceCloseConnections: 'idle',
+    // Routes throw what they mean; nothing of the framework's own ends up in an answer.
+    frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, logger),
+  });
+  server.server.maxConnections = limits.maxConnections;
+  server.addHook('onRequest', (request, reply, done) => {
+    try {
+      reply.header('x-request-id', request.id);
+      const { host, origin } = request.headers;
+      guard.check(host, origin);
+      if (origin !== undefined && guard.allowsCors(origin)) allowCors(origin, reply);
+      done();
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+  server.setErrorHandler((error, request, reply) => sendFailure(error, request, reply, logger));
+  server.setNotFoundHandler((request, reply) => {
+    if (isPreflight(request)) return reply.code(204).send();
+    throw new PlatformError('not_found', `There is no ${request.method} ${request.url.split('?')[0]}`);
+  });
+  readJsonBodies(server);
+  return server;
+}
+
+/** Bodies arrive as text of a kind that the routes parse themselves, because a broken one is answered in their way. */
+function readJsonBodies(server: FastifyInstance): void {
+  server.removeAllContentTypeParsers();
+  server.addContentTypeParser(/^application\/json\b/, { parseAs: 'buffer' }, (_request, body, done) =>
+    done(null, body),
+  );
+}
+
+function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): void {
+  const { status, body } = describeHttpFailure(error, request.id);
+  if (status >= 500)
+    logger.error({ err: error, requestId: request.id, url: request.url }, 'a request failed');
+  if (status === 401) reply.header('www-authenticate', 'Bearer');
+  void reply.code(status).header('content-type', 'application/json').send(JSON.stringify(body));
+}
+
+function requestIdOf(header: string | string[] | undefined): string {
+  return typeof header === 'string' && REQUEST_ID.test(header) ? header : randomUUID();
+}
+
+function isPreflight(request: FastifyRequest): boolean {
+  return request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined;
+}
+
+function allowCors(origin: string, reply: FastifyReply): void {
+  reply.header('access-control-allow-origin', origin);
+  reply.header('vary', 'Origin');
+  reply.header('access-control-allow-methods', 'GET, POST, DELETE');
+  reply.header(
+    'access-control-allow-headers',
+    'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id, x-request-id',
+  );
+  reply.header('access-control-expose-headers', 'mcp-session-id, x-request-id');
+  reply.header('access-control-max-age', '600');
+}

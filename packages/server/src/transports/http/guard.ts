@@ -1,0 +1,67 @@
+import { isIP } from 'node:net';
+import { PlatformError } from '@svc/contract';
+import { isLoopback } from './loopback.ts';
+
+export interface GuardOptions {
+  /** What the server listens on: an address or a name. */
+  readonly host: string;
+  /** More names that lead here. */
+  readonly allowedHosts: readonly string[];
+  /** Pages elsewhere that may call us from a browser. */
+  readonly corsOrigins: readonly string[];
+}
+
+/**
+ * Decides whether a request may come in at all. A page in a browser must not be able to drive a server that listens on
+ * loopback, neither directly (Origin) nor by a name that it lets point here (Host; DNS rebinding).
+ */
+export class Guard {
+  readonly #hosts: ReadonlySet<string>;
+  readonly #corsOrigins: ReadonlySet<string>;
+  readonly #takesAnyAddress: boolean;
+
+  constructor({ host, allowedHosts, corsOrigins }: GuardOptions) {
+    this.#hosts = new Set(['localhost', host, ...allowedHosts].map(normalize));
+    this.#corsOrigins = new Set(corsOrigins);
+    // A page gets its own name into Host, never an address, so an address cannot be the work of rebinding.
+    this.#takesAnyAddress = host === '0.0.0.0' || host === '::';
+  }
+
+  /** @throws PlatformError `forbidden` */
+  check(hostHeader: string | undefined, origin: string | undefined): void {
+    const host = hostHeader ?? '';
+    if (!this.#isOurHost(hostnameOf(host))) {
+      const hint = `Host '${host}' is not a name of this server; add it with --allowed-host`;
+      throw new PlatformError('forbidden', hint, { details: { host } });
+    }
+    if (origin === undefined || this.allowsCors(origin) || isOwnOrigin(origin, host)) return;
+    const hint = `Origin '${origin}' may not call this server; add it with --cors-origin`;
+    throw new PlatformError('forbidden', hint, { details: { origin } });
+  }
+
+  allowsCors(origin: string): boolean {
+    return this.#corsOrigins.has(origin);
+  }
+
+  #isOurHost(hostname: string): boolean {
+    if (this.#hosts.has(hostname) || isLoopback(hostname)) return true;
+    return this.#takesAnyAddress && isIP(hostname) !== 0;
+  }
+}
+
+function isOwnOrigin(origin: string, host: string): boolean {
+  return origin === `http://${host}` || origin === `https://${host}`;
+}
+
+/** `name:port`, `[::1]:port` or without the port. */
+function hostnameOf(host: string): string {
+  const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+))(?::\d{1,5})?$/i.exec(host);
+  return normalize(match?.[1] ?? match?.[2] ?? '');
+}
+
+function normalize(host: string): string {
+  return host
+    .toLowerCase()
+    .replace(/^\[|\]$/g, '')
+    .replace(/\.$/, '');
+}

@@ -1,0 +1,199 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { FakeOrchestrator } from '../../orchestrator/fake-orchestrator.ts';
+import { startTestServer, waitUntil } from '../../test-server.ts';
+import { DEFAULT_LIMITS } from './http-limits.ts';
+
+const METRICS = { jsonrpc: '2.0', method: 'sandbox.metrics.get', params: {}, id: 1 };
+
+test('health is 200 with its message, for GET and HEAD, without a key', async (t) => {
+  const server = await startTestServer(t, { signingKey: new Uint8Array(32) });
+  await waitUntil(() => server.health.current.isHealthy);
+  const response = await fetch(`${server.url}/api/v1/health`);
+  assert.equal(response.status, 200);
+  assert.deepEqual(await response.json(), { message: 'Service is healthy' });
+  const head = await fetch(`${server.url}/api/v1/health`, { method: 'HEAD' });
+  assert.equal(head.status, 200);
+  assert.equal(await head.text(), '');
+});
+
+test('health is 503 with the reason while the engine is away', async (t) => {
+  const orchestrator = new FakeOrchestrator();
+  orchestrator.goAway();
+  const server = await startTestServer(t, { orchestrator });
+  await waitUntil(() => !server.health.current.isHealthy && server.health.current.reason.includes('reached'));
+  const response = await fetch(`${server.url}/api/v1/health`);
+  assert.equal(response.status, 503);
+  assert.deepEqual(await response.json(), {
+    message: 'Service cannot run sandboxes: the engine cannot be reached',
+  });
+});
+
+test('calls that need the engine are 502 with a JSON-RPC error while it is away', async (t) => {
+  const server = await startTestServer(t);
+  await server.call('sandbox.start', { sandbox: 'a', config: { image: 'x' } });
+  server.orchestrator.goAway();
+  for (const [method, params, prefix] of [
+    ['sandbox.start', { sandbox: 'b', config: { image: 'x' } }, 'sandbox start failed'],
+    ['sandbox.stop', { sandbox: 'a' }, 'sandbox stop failed'],
+  ] as const) {
+    const { status, body } = await server.post({ ...METRICS, method, params });
+    assert.equal(status, 502);
+    assert.equal(body.error?.code, -32_603);
+    assert.equal(body.error.message, `${prefix}: the engine cannot be reached`);
+    assert.deepEqual(body.error.data, { code: 'orchestrator_unreachable' });
+  }
+});
+
+test('a body over the limit is 413, and the server goes on', async (t) => {
+  const server = await startTestServer(t, { limits: { ...DEFAULT_LIMITS, maxBodyBytes: 1000 } });
+  const { status, body } = await server.post('x'.repeat(2000));
+  assert.equal(status, 413);
+  assert.equal(body.error?.code, -32_600);
+  assert.equal(body.error.message, 'The request body is too large');
+  assert.equal((await server.post(METRICS)).status, 200);
+});
+
+test('the default limit lets 2 MiB in and no more', async (t) => {
+  const server = await startTestServer(t);
+  const padded = (bytes: number) => JSON.stringify(METRICS).padEnd(bytes);
+  assert.equal((await server.post(padded(2 * 1024 * 1024))).status, 200);
+  assert.equal((await server.post(padded(2 * 1024 * 1024 + 1))).status, 413);
+});
+
+test('another content type is 415', async (t) => {
+  const server = await startTestServer(t);
+  for (const type of [
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=x',
+    'nonsense',
+  ]) {
+    const { status, body } = await server.post(METRICS, { headers: { 'content-type': type } });
+    assert.equal(status, 415, type);
+    assert.equal(body.error?.message, 'The Content-Type must be application/json');
+    assert.equal(body.id, null);
+  }
+  const charset = { 'content-type': 'application/json; charset=utf-8' };
+  assert.equal((await server.post(METRICS, { headers: charset })).status, 200);
+});
+
+test('bytes that are no UTF-8 are a parse error', async (t) => {
+  const server = await startTestServer(t);
+  const response = await fetch(`${server.url}/api/v1/rpc`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: Uint8Array.of(0x22, 0xff, 0x22),
+  });
+  assert.equal(response.status, 400);
+});
+
+test('an unknown path is 404 and a wrong method 405, both with an error envelope', async (t) => {
+  const server = await startTestServer(t);
+  const ask = async (method: string, path: string) => {
+    const response = await fetch(`${server.url}${path}`, { method });
+    const body = (await response.json()) as { jsonrpc: string; error: { message: string }; id: null };
+    assert.equal(body.jsonrpc, '2.0');
+    assert.equal(body.id, null);
+    return { status: response.status, message: body.error.message, allow: response.headers.get('allow') };
+  };
+  assert.deepEqual(await ask('GET', '/nope?x=1'), {
+    status: 404,
+    message: 'There is no GET /nope',
+    allow: null,
+  });
+  assert.deepEqual(await ask('GET', '/api/v1/rpc'), {
+    status: 405,
+    message: '/api/v1/rpc takes POST only',
+    allow: 'POST',
+  });
+  assert.equal((await ask('GET', '/%zz')).status, 400);
+});
+
+test('headers over the limit are 431, and what is no HTTP is 400, both with an error envelope', async (t) => {
+  const server = await startTestServer(t);
+  const port = Number(new URL(server.url).port);
+  const send = async (text: string) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.end(text);
+    let answer = '';
+    for await (const chunk of socket) answer += String(chunk);
+    const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as { error: { message: string } };
+    return [answer.split(' ')[1], body.error.message];
+  };
+  const long = `GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`;
+  assert.deepEqual(await send(long), ['431', 'The request headers are too large']);
+  assert.deepEqual((await send('hello\r\n\r\n'))[0], '400');
+});
+
+test('a foreign Host or Origin is 403, on every path', async (t) => {
+  const server = await startTestServer(t, { corsOrigins: ['https://app.example'] });
+  const { port } = new URL(server.url);
+  const status = async (path: string, headers: Record<string, string>) => {
+    const asked = request({ port, host: '127.0.0.1', path, headers });
+    asked.end();
+    const [response] = (await once(asked, 'response')) as [IncomingMessage];
+    response.resume();
+    return { status: response.statusCode, cors: response.headers['access-control-allow-origin'] };
+  };
+  for (const path of ['/api/v1/health', '/metrics', '/nope']) {
+    assert.equal((await status(path, { host: 'evil.example' })).status, 403, path);
+    assert.equal((await status(path, { origin: 'http://evil.example' })).status, 403, path);
+    assert.equal((await status(path, { origin: 'null' })).status, 403, path);
+  }
+  assert.equal((await status('/metrics', { origin: `http://127.0.0.1:${port}` })).status, 200);
+  assert.deepEqual(await status('/metrics', { origin: 'https://app.example' }), {
+    status: 200,
+    cors: 'https://app.example',
+  });
+});
+
+test('a page that was allowed may ask beforehand, and another one may not', async (t) => {
+  const server = await startTestServer(t, { corsOrigins: ['https://app.example'] });
+  const ask = (origin: string) =>
+    fetch(`${server.url}/api/v1/rpc`, {
+      method: 'OPTIONS',
+      headers: { origin, 'access-control-request-method': 'POST' },
+    });
+  const allowed = await ask('https://app.example');
+  assert.equal(allowed.status, 204);
+  assert.match(allowed.headers.get('access-control-allow-headers') ?? '', /authorization/);
+  assert.equal((await ask('https://evil.example')).status, 403);
+});
+
+test('every answer has a request id, the one that was sent when it is fit', async (t) => {
+  const server = await startTestServer(t);
+  const idFor = async (header: string) =>
+    (await server.post(METRICS, { headers: { 'x-request-id': header } })).headers.get('x-request-id');
+  assert.equal(await idFor('abc-1'), 'abc-1');
+  assert.match((await idFor('not fit')) ?? '', /^[0-9a-f-]{36}$/);
+});
+
+test('calls beyond the limit are refused at once instead of queued', async (t) => {
+  const server = await startTestServer(t, { maxConcurrentCalls: 1 });
+  await server.call('sandbox.start', { sandbox: 'a', config: { image: 'x' } });
+  const slow = server.call('sandbox.command.run', { sandbox: 'a', command: 'sleep', args: ['0.5'] });
+  await waitUntil(async () => (await server.post(METRICS)).status === 503);
+  assert.equal((await slow).error, undefined);
+  assert.equal((await server.post(METRICS)).status, 200);
+});
+
+test('Prometheus reads counts of calls, sandboxes by state, and whether the engine is up', async (t) => {
+  const server = await startTestServer(t);
+  await waitUntil(() => server.health.current.isHealthy);
+  await server.call('sandbox.start', { sandbox: 'a', config: { image: 'x' } });
+  await server.call('sandbox.stop', { sandbox: 'ghost' });
+  const text = await (await fetch(`${server.url}/metrics`)).text();
+  for (const line of [
+    'svc_engine_up 1',
+    'svc_sandboxes{state="running"} 1',
+    'svc_calls_total{operation="sandbox.start",outcome="success"} 1',
+    'svc_calls_total{operation="sandbox.stop",outcome="sandbox_not_found"} 1',
+    'svc_call_duration_seconds_count{operation="sandbox.start"} 1',
+  ]) {
+    assert.ok(text.includes(`${line}\n`), line);
+  }
+});

@@ -1,0 +1,40 @@
+import { ALL_NAMESPACES, PlatformError } from '@svc/contract';
+import type { FastifyInstance } from 'fastify';
+import type { Authenticate } from '../../dispatch/authenticate.ts';
+import type { EngineHealth } from '../../lifecycle/engine-health.ts';
+import type { CallMetrics } from '../../observability/metrics.ts';
+import type { Database } from '../../store/database.ts';
+import { countSandboxes } from '../../store/sandboxes.ts';
+
+/** What Prometheus scrapes. It tells about every namespace, so a key of one namespace may not read it. */
+export function registerPrometheus(
+  server: FastifyInstance,
+  parts: {
+    readonly authenticate: Authenticate;
+    readonly database: Database;
+    readonly health: EngineHealth;
+    readonly metrics: CallMetrics;
+  },
+): void {
+  const { authenticate, database, health, metrics } = parts;
+  server.get('/metrics', async (request, reply) => {
+    const caller = await authenticate(request.headers);
+    if (caller.namespace !== ALL_NAMESPACES) {
+      throw new PlatformError('forbidden', 'a key for all namespaces is needed to read /metrics');
+    }
+    const sandboxes = [...(await countSandboxes(database))];
+    const lines = [
+      '# HELP svc_engine_up Whether the engine can run sandboxes.',
+      '# TYPE svc_engine_up gauge',
+      `svc_engine_up ${health.current.isHealthy ? 1 : 0}`,
+      '# HELP svc_sandboxes Sandboxes by observed state.',
+      '# TYPE svc_sandboxes gauge',
+      ...sandboxes.map(([state, count]) => `svc_sandboxes{state="${state}"} ${count}`),
+      '# HELP process_resident_memory_bytes Memory of the server.',
+      '# TYPE process_resident_memory_bytes gauge',
+      `process_resident_memory_bytes ${process.memoryUsage.rss()}`,
+      ...metrics.render(),
+    ];
+    return await reply.header('content-type', 'text/plain; version=0.0.4').send(`${lines.join('\n')}\n`);
+  });
+}

@@ -1,0 +1,54 @@
+import {
+  ErrorCode,
+  McpError,
+  type CallToolRequest,
+  type CallToolResult,
+} from '@modelcontextprotocol/sdk/types.js';
+import { PlatformError } from '@svc/contract';
+import type { Logger } from 'pino';
+import type { Caller } from '../../dispatch/caller.ts';
+import type { Dispatch, Progress } from '../../dispatch/dispatch.ts';
+import { describeFailure } from '../rpc/describe-failure.ts';
+import { isToolName, operationOf, showOutput } from './tools.ts';
+
+export interface ToolCall {
+  readonly params: CallToolRequest['params'];
+  readonly caller: Caller;
+  readonly requestId: string;
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: Progress) => void;
+}
+
+/**
+ * A failed call is a result too, with the reason as its text, because a model sees results only.
+ * @throws McpError when there is no such tool
+ */
+export async function callTool(dispatch: Dispatch, logger: Logger, call: ToolCall): Promise<CallToolResult> {
+  const { name, arguments: input = {} } = call.params;
+  if (!isToolName(name)) throw new McpError(ErrorCode.InvalidParams, `Unknown tool: ${name}`);
+  const operation = operationOf(name);
+  const { requestId, signal, onProgress } = call;
+  try {
+    const output = await dispatch.call(operation, input, call.caller, { requestId, signal, onProgress });
+    const { text, structured } = showOutput(name, output);
+    return { content: [{ type: 'text', text }], structuredContent: structured };
+  } catch (error) {
+    if (!PlatformError.is(error) && !signal.aborted) {
+      logger.error({ err: error, operation, requestId }, 'a call met a bug');
+    }
+    const { message, data } = describeFailure(operation, error, requestId).error;
+    return {
+      isError: true,
+      content: [{ type: 'text', text: message }, ...outputSoFar(data)],
+      _meta: { error: data },
+    };
+  }
+}
+
+/** Of a command that was ended by its timeout. */
+function outputSoFar(data: Readonly<Record<string, unknown>> | null): { type: 'text'; text: string }[] {
+  const streams = [data?.['output'], data?.['error']];
+  return streams
+    .filter((stream) => typeof stream === 'string' && stream !== '')
+    .map((text) => ({ type: 'text', text: text as string }));
+}

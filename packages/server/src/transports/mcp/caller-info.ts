@@ -1,0 +1,19 @@
+import type { AuthInfo } from '@modelcontextprotocol/sdk/server/auth/types.js';
+import type { Caller } from '../../dispatch/caller.ts';
+
+/** What a call needs to know of the HTTP request that it came with. */
+export interface CallerInfo {
+  readonly caller: Caller;
+  readonly requestId: string;
+}
+
+/** The SDK hands one thing from a request to the handlers of its messages; we put ours into it, and no key. */
+export function toAuthInfo(info: CallerInfo): AuthInfo {
+  return { token: '', clientId: info.caller.kind, scopes: [], extra: { ...info } };
+}
+
+export function callerOf(authInfo: AuthInfo | undefined): CallerInfo {
+  if (authInfo?.extra === undefined) throw new Error('a message came without a caller');
+  // Every request is given one by `toAuthInfo`.
+  return authInfo.extra as unknown as CallerInfo;
+}

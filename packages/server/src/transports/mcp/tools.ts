@@ -1,0 +1,124 @@
+import { OPERATIONS, type OperationOutput } from '@svc/contract';
+import type { Tool } from '@modelcontextprotocol/sdk/types.js';
+import type { RpcMethod } from '../rpc/methods.ts';
+
+/** How an operation is shown to a model. */
+interface ToolView<Method extends RpcMethod = RpcMethod> {
+  readonly operation: Method;
+  readonly title: string;
+  readonly description: string;
+  readonly annotations: {
+    readonly readOnlyHint: boolean;
+    readonly destructiveHint: boolean;
+    readonly idempotentHint: boolean;
+    readonly openWorldHint: boolean;
+  };
+  /** What a model reads of the result; the structured form stands beside it. */
+  readonly toText: (output: OperationOutput<Method>) => string;
+}
+
+const TOOLS = {
+  sandbox_start: tool({
+    operation: 'sandbox.start',
+    title: 'Start a sandbox',
+    description:
+      'Start a sandbox and wait until it runs. Give config.image (for example "python" or "node") the first time; later starts ' +
+      'may leave config out and find the same configuration and disk. Starting a running sandbox changes nothing.',
+    annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
+    toText: (message) => message,
+  }),
+  sandbox_stop: tool({
+    operation: 'sandbox.stop',
+    title: 'Stop a sandbox',
+    description:
+      'Stop a sandbox and everything that runs in it. Its disk and configuration are kept; variables of its interpreters are lost.',
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
+    toText: (message) => message,
+  }),
+  sandbox_run_code: tool({
+    operation: 'sandbox.repl.run',
+    title: 'Run code in a sandbox',
+    description:
+      'Run Python or JavaScript in a running sandbox. Variables, functions and imports stay for later calls. The code runs as one ' +
+      'unit; the value of a last expression is shown. Start the sandbox first with sandbox_start.',
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+    toText: ({ output, error }) => joinStreams(output, error),
+  }),
+  sandbox_run_command: tool({
+    operation: 'sandbox.command.run',
+    title: 'Run a command in a sandbox',
+    description:
+      'Run a program in a running sandbox and wait for its end. No shell is involved: for pipes and the like use command "sh" with ' +
+      'args ["-c", "..."]. Start the sandbox first with sandbox_start.',
+    annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
+    toText: ({ output, error, exit_code: exitCode }) =>
+      joinStreams(output, error) + (exitCode === 0 ? '' : `[exit code ${exitCode}]\n`),
+  }),
+  sandbox_get_metrics: tool({
+    operation: 'sandbox.metrics.get',
+    title: 'Show sandboxes and what they use',
+    description:
+      'Show one sandbox, or all of a namespace: whether they run, and their use of CPU, memory and disk.',
+    annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    toText: (metrics) => JSON.stringify(metrics),
+  }),
+} as const;
+
+export type ToolName = keyof typeof TOOLS;
+
+export function isToolName(name: string): name is ToolName {
+  return Object.hasOwn(TOOLS, name);
+}
+
+export function operationOf(name: ToolName): RpcMethod {
+  return TOOLS[name].operation;
+}
+
+export function describeTools(): Tool[] {
+  return Object.entries(TOOLS).map(([name, { operation, title, description, annotations }]) => ({
+    name,
+    title,
+    description,
+    // Operations take objects, and their schemas are plain JSON Schema.
+    inputSchema: toJson(OPERATIONS[operation].input) as Tool['inputSchema'],
+    outputSchema: outputSchemaOf(operation),
+    annotations: { title, ...annotations },
+  }));
+}
+
+/** A result of the operation behind the tool, in both forms. */
+export function showOutput(
+  name: ToolName,
+  output: unknown,
+): { text: string; structured: Record<string, unknown> } {
+  const { toText } = TOOLS[name] as ToolView<never>;
+  return {
+    // The operation of this very tool has returned it.
+    text: toText(output as never),
+    structured: typeof output === 'string' ? { message: output } : (output as Record<string, unknown>),
+  };
+}
+
+/** Structured content is always an object, so an operation that returns a sentence returns it in one. */
+function outputSchemaOf(operation: RpcMethod): NonNullable<Tool['outputSchema']> {
+  const schema = toJson(OPERATIONS[operation].output);
+  const object =
+    schema['type'] === 'object'
+      ? schema
+      : { type: 'object', properties: { message: schema }, required: ['message'] };
+  return object as NonNullable<Tool['outputSchema']>;
+}
+
+function toJson(schema: object): Record<string, unknown> {
+  return JSON.parse(JSON.stringify(schema)) as Record<string, unknown>;
+}
+
+function joinStreams(output: string, error: string): string {
+  if (error === '') return output;
+  const lead = output === '' || output.endsWith('\n') ? output : `${output}\n`;
+  return `${lead}[stderr]\n${error}`;
+}
+
+function tool<Method extends RpcMethod>(view: ToolView<Method>): ToolView<Method> {
+  return view;
+}

@@ -1,0 +1,40 @@
+import { PlatformError, type ErrorCode } from '@svc/contract';
+import { RPC_CODE, rpcError, type RpcError } from './envelope.ts';
+import { RPC_METHODS, type RpcMethod } from './methods.ts';
+
+export interface RpcFailure {
+  readonly error: RpcError;
+  /** Of a request that came alone. Application errors are 200. */
+  readonly status: number;
+}
+
+/** What a caller sees of a failed call. A bug is shown as `internal` with the id under which the log has the rest. */
+export function describeFailure(method: RpcMethod, error: unknown, requestId: string): RpcFailure {
+  if (PlatformError.is(error)) return describePlatformError(method, error);
+  const message = `${RPC_METHODS[method]}: the server met a bug; its log says more under request ${requestId}`;
+  const data = { code: 'internal' satisfies ErrorCode, request_id: requestId };
+  return { error: rpcError(RPC_CODE.operationFailed, message, data), status: 200 };
+}
+
+/** @returns undefined when the error is no refusal of the caller. */
+export function describeRefusal(error: PlatformError): RpcFailure | undefined {
+  const data = { code: error.code, ...error.details };
+  const refusal = rpcError(RPC_CODE.authentication, error.message, data);
+  if (error.code === 'invalid_api_key') return { error: refusal, status: 401 };
+  if (error.code === 'forbidden') return { error: refusal, status: 403 };
+  return undefined;
+}
+
+function describePlatformError(method: RpcMethod, error: PlatformError): RpcFailure {
+  const refusal = describeRefusal(error);
+  if (refusal !== undefined) return refusal;
+  const { code, message, details } = error;
+  if (code === 'invalid_request' || code === 'invalid_sandbox_config') {
+    return { error: rpcError(RPC_CODE.invalidParams, message, { ...details }), status: 200 };
+  }
+  const text = code === 'sandbox_not_found' ? message : `${RPC_METHODS[method]}: ${message}`;
+  return {
+    error: rpcError(RPC_CODE.operationFailed, text, { code, ...details }),
+    status: code === 'orchestrator_unreachable' ? 502 : 200,
+  };
+}

@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { EXIT, readStatus, SERVER_MAIN } from '@svc/server/admin';
+import { waitUntil } from '../engine/wait-until.ts';
+
+const SOMEBODY = { uid: 64_556, gid: 64_556 };
+const NO_ENGINE = '/nowhere/engine.sock';
+
+interface Started {
+  readonly child: ChildProcess;
+  /** What it has logged so far. */
+  readonly log: () => string;
+}
+
+async function makeDataFolder(t: TestContext, owner?: typeof SOMEBODY): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-start-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  await chmod(folder, 0o711);
+  if (owner !== undefined) await chown(folder, owner.uid, owner.gid);
+  return folder;
+}
+
+/** Starts the server without an engine, and ends it with the test. */
+function start(
+  t: TestContext,
+  folder: string,
+  options: { readonly args?: readonly string[]; readonly user?: typeof SOMEBODY; readonly env?: object } = {},
+): Started {
+  const args = ['--path', folder, '--port', '0', '--run-as', '64555:64555', ...(options.args ?? [])];
+  const child = spawn(process.execPath, [SERVER_MAIN, ...args], {
+    ...options.user,
+    env: { PATH: process.env['PATH'], ...options.env },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let text = '';
+  child.stderr?.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  t.after(async () => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGTERM');
+    await ended;
+  });
+  return { child, log: () => text };
+}
+
+async function exitCode({ child }: Started): Promise<unknown> {
+  return child.exitCode ?? ((await once(child, 'exit')) as unknown[])[0];
+}
+
+async function untilItListens(folder: string): Promise<string> {
+  let url = '';
+  await waitUntil(async () => {
+    url = (await readStatus(folder).catch(() => undefined))?.url ?? '';
+    return url !== '';
+  });
+  return url;
+}
+
+test('a user who is not root gets a server of their own, and is told what it lacks', async (t) => {
+  const folder = await makeDataFolder(t, SOMEBODY);
+  start(t, folder, { user: SOMEBODY, args: ['--dev'] });
+  const url = await untilItListens(folder);
+  await waitUntil(async () => {
+    const response = await fetch(`${url}/api/v1/health`);
+    const { message } = (await response.json()) as { message: string };
+    return response.status === 503 && /engine cannot be reached; start it with/.test(message);
+  });
+});
+
+test('a user who may not write the data folder is told which one and what to do', async (t) => {
+  const folder = await makeDataFolder(t);
+  const started = start(t, join(folder, 'inside'), { user: SOMEBODY });
+  assert.equal(await exitCode(started), EXIT.failed);
+  assert.match(started.log(), /inside cannot be written; run as root, or choose another folder with --path/);
+});
+
+test('bad options end the start with a code of their own, and all of them are named', async (t) => {
+  const folder = await makeDataFolder(t);
+  const started = start(t, folder, { args: ['--log-level', 'loud', '--dev', '--host', '0.0.0.0'] });
+  assert.equal(await exitCode(started), EXIT.usage);
+  assert.match(started.log(), /--log-level/);
+  assert.match(started.log(), /--allow-remote-dev/);
+});
+
+test('an address that is taken ends the start with a code of its own', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.after(() => taken.close());
+  const { port } = taken.address() as { port: number };
+  const folder = await makeDataFolder(t);
+  const started = start(t, folder, { args: ['--port', String(port), '--engine-socket', NO_ENGINE] });
+  assert.equal(await exitCode(started), EXIT.addressInUse);
+});
+
+test('proxies of the environment do not come between the server and its engine or its clients', async (t) => {
+  const folder = await makeDataFolder(t);
+  const proxy = 'http://127.0.0.1:1';
+  const env = {
+    http_proxy: proxy,
+    https_proxy: proxy,
+    HTTP_PROXY: proxy,
+    ALL_PROXY: proxy,
+    NODE_USE_ENV_PROXY: '1',
+  };
+  start(t, folder, { env, args: ['--dev', '--engine-socket', NO_ENGINE] });
+  const url = await untilItListens(folder);
+  const response = await fetch(`${url}/api/v1/rpc`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ jsonrpc: '2.0', method: 'sandbox.metrics.get', params: {}, id: 1 }),
+  });
+  assert.deepEqual(await response.json(), { jsonrpc: '2.0', result: { sandboxes: [] }, id: 1 });
+});
+
+test('whoever kills the supervisor ends the web-facing process too, and the next server can start', async (t) => {
+  const folder = await makeDataFolder(t);
+  const args = ['--dev', '--engine-socket', NO_ENGINE];
+  const { child } = start(t, folder, { args });
+  await untilItListens(folder);
+  child.kill('SIGKILL');
+  await waitUntil(async () => (await readStatus(folder)) === undefined);
+  start(t, folder, { args });
+  await untilItListens(folder);
+});
