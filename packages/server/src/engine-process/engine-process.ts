@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { env } from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 
@@ -60,7 +61,13 @@ export class EngineProcess {
       await using log = await open(join(dataFolder, 'engine.log'), 'a', 0o640);
       // SAFETY: no shell; a fixed program with the operator's own options. In a group of its own, so that Ctrl-C in the
       // server's terminal does not reach the runtimes of running sandboxes.
-      const child = spawn(program, args, { stdio: ['ignore', log.fd, log.fd], cwd: '/', detached: true });
+      const child = spawn(program, args, {
+        stdio: ['ignore', log.fd, log.fd],
+        cwd: '/',
+        detached: true,
+        // SAFETY: the cached code is run as root; only root can write there.
+        env: { ...env, NODE_COMPILE_CACHE: join(dataFolder, 'code-cache') },
+      });
       this.#child = child;
       await once(child, 'spawn');
       const pidFile = join(dataFolder, 'engine.pid');
