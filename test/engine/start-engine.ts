@@ -27,7 +27,9 @@ export class TestEngine {
   private constructor(folder: string, args: readonly string[]) {
     this.folder = folder;
     this.#args = args;
-    this.client = new EngineClient({ socketPath: join(folder, 'engine.sock') });
+    // Tests are root, who has a socket of its own when the main one belongs to somebody else.
+    const socket = args.includes('--socket-owner') ? 'engine-root.sock' : 'engine.sock';
+    this.client = new EngineClient({ socketPath: join(folder, socket) });
   }
 
   static async start(options: { readonly args?: readonly string[] } = {}): Promise<TestEngine> {
