@@ -1,11 +1,15 @@
 #ifndef SVC_ANSWER_H
 #define SVC_ANSWER_H
 
+#include <stdbool.h>
+
 #include "failure.h"
 
 /* What a call answers besides "ok"; empty for most. */
 struct answer {
   const char *text;
+  /* A thread answers this request when it is done. */
+  bool is_deferred;
 };
 
 /* Writes one answer line with one write, so that threads may answer at any time. */

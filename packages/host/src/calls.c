@@ -6,6 +6,7 @@
 #include "bind.h"
 #include "copy.h"
 #include "image.h"
+#include "launch.h"
 #include "namespaces.h"
 #include "overlay.h"
 #include "unmount.h"
@@ -114,6 +115,38 @@ static int call_copy_sparse(const struct request *request, struct answer *answer
   return copy_sparse(request->arguments[0], request->arguments[1], failure);
 }
 
+/* name streams count variable… program argument… */
+static int call_launch(const struct request *request, struct answer *answer, struct failure *failure) {
+  const char *const *arguments = request->arguments;
+  uint32_t variables;
+  bool has_closed_streams = strcmp(arguments[1], "closed") == 0;
+  if (!has_closed_streams && strcmp(arguments[1], "null") != 0) {
+    return fail_with(failure, EINVAL, "streams are null or closed");
+  }
+  /* One argument at least is left for the program. */
+  if (parse_number(arguments[2], 0, (uint32_t)request->argument_count - 4, &variables, failure) < 0) return -1;
+  struct launch_plan plan = {
+      .id = request->id,
+      .name = arguments[0],
+      .has_closed_streams = has_closed_streams,
+      .environment_count = variables,
+      .environment = arguments + 3,
+      .command_count = request->argument_count - 3 - variables,
+      .command = arguments + 3 + variables,
+  };
+  if (start_launch(&plan, failure) < 0) return -1;
+  answer->is_deferred = true;
+  return 0;
+}
+
+/* name */
+static int call_end_launch(const struct request *request, struct answer *answer, struct failure *failure) {
+  (void)answer;
+  (void)failure;
+  end_launch(request->arguments[0]);
+  return 0;
+}
+
 static const struct {
   const char *name;
   size_t least_arguments;
@@ -128,6 +161,8 @@ static const struct {
     {"bind", 4, 8, call_bind},
     {"unmount", 1, 1, call_unmount},
     {"copySparse", 2, 2, call_copy_sparse},
+    {"launch", 4, MAX_ARGUMENTS, call_launch},
+    {"endLaunch", 1, 1, call_end_launch},
 };
 
 int run_call(const struct request *request, struct answer *answer, struct failure *failure) {

@@ -14,6 +14,7 @@
 #include "lines.h"
 #include "overlay.h"
 #include "slow-call.h"
+#include "spawn.h"
 
 /* No client uses this id: it answers what had no readable id of its own. */
 static const char NO_ID[] = "0";
@@ -25,6 +26,7 @@ static int answer_request(char *line) {
   if (parse_request(line, &request, &failure) == 0) {
     if (start_slow_call(&request)) return 0;
     run_call(&request, &answer, &failure);
+    if (answer.is_deferred) return 0;
   }
   return write_answer(request.id == NULL ? NO_ID : request.id, &answer, &failure);
 }
@@ -48,7 +50,7 @@ static int serve(void) {
         if (refuse_long_line() < 0) return 1;
         break;
       case LINE_END:
-        /* Slow calls that still run are finished and answered; the process ends with the last of them. */
+        /* Slow calls and launches that still run are finished and answered; the process ends with the last of them. */
         pthread_exit(NULL);
       case LINE_FAILED:
         return 1;
@@ -64,7 +66,7 @@ int main(int count, char **arguments) {
     return 2;
   }
   /* SAFETY: what this program makes is for root alone, whatever mask it was started with. */
-  umask(077);
+  inherited_umask = umask(077);
   signal(SIGPIPE, SIG_IGN);
   return serve();
 }

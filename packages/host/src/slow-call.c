@@ -1,11 +1,11 @@
 #define _GNU_SOURCE
 #include "slow-call.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "answer.h"
+#include "detached-thread.h"
 #include "unmount.h"
 
 /* The request line is overwritten by the next one; this is what the thread keeps. */
@@ -24,17 +24,6 @@ static void *run(void *argument) {
   return NULL;
 }
 
-static bool start_detached(struct slow_unmount *call) {
-  pthread_attr_t attributes;
-  pthread_t thread;
-  if (pthread_attr_init(&attributes) != 0) return false;
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  pthread_attr_setstacksize(&attributes, 64 * 1024);
-  int error = pthread_create(&thread, &attributes, run, call);
-  pthread_attr_destroy(&attributes);
-  return error == 0;
-}
-
 bool start_slow_call(const struct request *request) {
   struct failure failure = {0};
   if (strcmp(request->call, "unmount") != 0 || request->argument_count != 1) return false;
@@ -45,7 +34,7 @@ bool start_slow_call(const struct request *request) {
   strncpy(call->id, request->id, sizeof call->id - 1);
   call->id[sizeof call->id - 1] = '\0';
   memcpy(call->target, request->arguments[0], length);
-  if (start_detached(call)) return true;
+  if (start_detached_thread(run, call)) return true;
   free(call);
   return false;
 }

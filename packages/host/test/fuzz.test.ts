@@ -81,6 +81,9 @@ function makeLine(random: (bound: number) => number): string {
     ['bind', '/etc', 'passwd', at('t'), '1'],
     ['unmount', at('t')],
     ['copySparse', '/etc/hostname', at('c')],
+    ['launch', '7', 'null', '1', 'PATH=/bin', 'true', 'x'],
+    ['launch', '8', 'closed', '0', '/bin/true'],
+    ['endLaunch', '7'],
   ];
   if (random(10) === 0) return randomBytes(random(300), random);
   const fields = [String(random(100_000)), ...(requests[random(requests.length)] ?? [])];

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -63,4 +67,33 @@ test('arguments of its own that it does not know are refused', async () => {
 test('an unmount is answered too, even when stdin has ended before it is done', async () => {
   assert.deepEqual(await converse('1\tunmount\t/nowhere\n'), ['1\tok\t']);
   assert.deepEqual(await converse('2\tunmount\trelative\n'), ['2\terr\tEINVAL\ta path is not absolute']);
+});
+
+test('a launch is answered when the program has ended, even when stdin has ended before', async () => {
+  assert.deepEqual(await converse('1\tlaunch\t7\tnull\t0\t/bin/sh\t-c\tsleep .1; exit 3\n'), ['1\tok\t3']);
+  const answers = await converse(
+    '1\tlaunch\t7\tnull\t0\t/bin/sleep\t60\n2\tlaunch\t8\tnull\t0\t/bin/true\n3\tendLaunch\t7\n',
+  );
+  assert.deepEqual(answers.filter((answer) => !answer.startsWith('1')).sort(), ['2\tok\t0', '3\tok\t']);
+  // It depends on the moment whether the program had begun.
+  assert.match(answers.find((answer) => answer.startsWith('1')) ?? '', /\t(ok\t137|err\tECANCELED\t.*)$/);
+});
+
+test('a launch without a program, or with senseless streams, is refused', async () => {
+  for (const fields of ['7\tnull\t0', '7\tnull\t1\tA=b', '7\topen\t0\t/bin/true', '7\tnull\tx\t/bin/true']) {
+    const [answer = ''] = await converse(`5\tlaunch\t${fields}\n`);
+    assert.match(answer, /^5\terr\t(EINVAL|ERANGE)\t/, fields);
+  }
+});
+
+test('nothing is launched for a client that is gone', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'svc-host-launch-'));
+  const mark = join(folder.path, 'mark');
+  const child = spawn(BINARY, { stdio: ['pipe', 'pipe', 'inherit'], env: {} });
+  const exited = once(child, 'exit');
+  child.stdout.destroy();
+  await once(child.stdout, 'close');
+  child.stdin.end(`1\tlaunch\t7\tnull\t0\t/bin/touch\t${mark}\n`);
+  assert.deepEqual(await exited, [0, null]);
+  assert.ok(!existsSync(mark));
 });

@@ -108,6 +108,7 @@ class ProcessSession implements Session, ChannelProcess {
   readonly #exited = Promise.withResolvers<ProcessExit>();
   readonly #over = new AbortController();
   #pid = 0;
+  #hasStarted = false;
   #stdinError: ChannelError | undefined;
 
   constructor(connection: Connection) {
@@ -169,6 +170,7 @@ class ProcessSession implements Session, ChannelProcess {
         return this.stderr.push(readBytes(message.payload, 'data'));
       case 'core.exec.started':
         this.#pid = readUint(message.payload, 'pid');
+        this.#hasStarted = true;
         this.#started.resolve();
         return undefined;
       case 'core.exec.stdin.error':
@@ -206,9 +208,12 @@ class ProcessSession implements Session, ChannelProcess {
   #finish(error: Error | undefined): void {
     if (this.#over.signal.aborted) return;
     this.#over.abort(PROCESS_IS_OVER);
-    const outcome = error ?? new ChannelError('protocol', 'The process exited before it started');
-    this.#started.reject(outcome);
-    this.#exited.reject(outcome);
+    // An error costs its stack, so none is made for a process that ran as it should.
+    if (error !== undefined || !this.#hasStarted) {
+      const outcome = error ?? new ChannelError('protocol', 'The process exited before it started');
+      this.#started.reject(outcome);
+      this.#exited.reject(outcome);
+    }
     this.stdout.end(error);
     this.stderr.end(error);
   }

@@ -19,7 +19,7 @@ export class ScriptedAgent {
   constructor(answer: (message: Message, agent: ScriptedAgent) => void = () => undefined) {
     this.#answer = answer;
     this.transport = {
-      readable: this.#toClient,
+      readable: lend(this.#toClient),
       write: async (bytes) => {
         this.#take(bytes);
         if (this.isStuck) await new Promise(() => undefined);
@@ -59,6 +59,15 @@ export class ScriptedAgent {
       this.received.push(message);
       this.#answer(message, this);
     }
+  }
+}
+
+/** As transports may: the memory of a chunk is used for something else once the next one is asked for. */
+async function* lend(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    const lent = new Uint8Array(chunk);
+    yield lent;
+    lent.fill(0xee);
   }
 }
 

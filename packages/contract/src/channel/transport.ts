@@ -2,7 +2,8 @@
  * The byte pipe under a channel: a socket, a WebSocket, a pair of streams.
  * - `readable` yields what the peer sent, in order, and ends when the peer has ended or after `close`; it throws when the
  *   pipe broke. While nobody asks for the next chunk the transport stops reading, so that the peer waits.
- *   A chunk belongs to whoever received it.
+ *   A chunk is lent until the next one is asked for: the transport may then read into the same memory, so whoever keeps
+ *   bytes copies them.
  * - `write` keeps the order of calls and resolves when the pipe can take more; it rejects when the pipe broke.
  *   The bytes belong to the transport from the call on.
  * - `close` drops the pipe at once and may be repeated.

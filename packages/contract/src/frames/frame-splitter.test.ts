@@ -86,11 +86,29 @@ test('a length that is not legal breaks the stream for good, after the frames be
   }
 });
 
-test('a frame inside one chunk is a view, and one across chunks is copied into one buffer of its size', () => {
+test('a frame holds memory of exactly its size, inside one chunk and across chunks', () => {
   const frame = encodeMessage(1, 'core.exec.stdout', { data: new Uint8Array(256 * 1024) });
-  const whole = new FrameSplitter().push(frame).next().value;
-  assert.equal(whole?.buffer, frame.buffer);
-  const result = split([0, 1, 2, 3, 4].map((part) => frame.slice(part * 65536, (part + 1) * 65536)));
-  assert.equal(result.frames.length, 1);
-  assert.equal(result.frames[0]?.buffer.byteLength, frame.length);
+  const parts = [0, 1, 2, 3, 4].map((part) => frame.slice(part * 65536, (part + 1) * 65536));
+  for (const chunks of [[Buffer.concat([frame, frame])], [...parts, ...parts]]) {
+    const sizes = split(chunks).frames.map((each) => each.buffer.byteLength);
+    assert.deepEqual(sizes, [frame.length, frame.length]);
+  }
+});
+
+test('frames stay what they are when their chunks are overwritten', () => {
+  fc.assert(
+    fc.property(anyFrames, fc.array(fc.nat(), { maxLength: 40 }), (frames, places) => {
+      const splitter = new FrameSplitter();
+      const seen = cut(Buffer.concat(frames), places).flatMap((chunk) => {
+        const found = [...splitter.push(chunk)];
+        chunk.fill(0xee);
+        return found;
+      });
+      assert.deepEqual(
+        seen.map((frame) => Buffer.from(frame)),
+        frames.map((frame) => Buffer.from(frame)),
+      );
+    }),
+    { numRuns: 200 },
+  );
 });

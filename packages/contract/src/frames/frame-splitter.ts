@@ -6,8 +6,8 @@ const LENGTH_BYTES = 4;
 
 /**
  * Cuts a byte stream into frames.
- * - A frame that lies in one chunk is a view into it; one that spans chunks is copied once. So a chunk belongs to the
- *   splitter from `push` on, and whoever keeps a frame keeps its chunk.
+ * - Every frame is copied once, into memory of its own size. So a chunk belongs to its owner again as soon as the
+ *   iteration is over, and whoever keeps a frame keeps nothing else alive.
  * - Holds at most one incomplete frame, so a peer that never completes one costs at most `MAX_FRAME_BYTES`.
  * - After a FrameError there is no way to find the next frame: every later `push` throws it again.
  */
@@ -33,7 +33,7 @@ export class FrameSplitter {
     while (chunk.length - position >= LENGTH_BYTES && this.#partial === undefined) {
       const end = position + this.#frameLength(chunk, position);
       if (end > chunk.length) break;
-      const frame = chunk.subarray(position, end);
+      const frame = new Uint8Array(chunk.subarray(position, end));
       position = end;
       yield frame;
     }

@@ -18,4 +18,4 @@ export type {
 export type { ImageProgress, RegistryAuth } from '../images/images.ts';
 export type { Isolation } from '../runtime/runtime.ts';
 export type { Volume, VolumeEntry, VolumeUsage } from '../volumes/volumes.ts';
-export { socketTransport as duplexTransport } from '../volumes/socket-transport.ts';
+export { socketTransport as duplexTransport } from '../guest/socket-transport.ts';

@@ -165,7 +165,7 @@ function makeRuntimes(config: EngineConfig, hostCalls: SvcHostCalls, cgroups: Cg
     idBase: firstHostId(config.instance) - PROBE_SLOTS_BELOW * IDS_PER_SLOT,
   };
   mkdirSync(probe.folder, { recursive: true, mode: 0o711 });
-  const options = (name: string) => ({ folder: join(config.runFolder, name), cgroups, probe });
+  const options = (name: string) => ({ folder: join(config.runFolder, name), cgroups, hostCalls, probe });
   return [
     runsc({ ...options('runsc'), program: config.runtimePaths.runsc }),
     runc({ ...options('runc'), program: config.runtimePaths.runc }),

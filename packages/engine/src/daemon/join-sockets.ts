@@ -1,5 +1,5 @@
-import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { reopenSocket } from '../guest/socket-transport.ts';
 
 /** Room for a whole frame of output, so that a gigabyte takes some thousand reads. */
 const BUFFER_BYTES = 256 * 1024;
@@ -16,7 +16,7 @@ export function joinSockets(one: Duplex, other: Duplex): void {
   second.forwardTo(first);
 }
 
-/** One of the two. Node reads into a given buffer only when it makes the socket, so a new one takes over the connection. */
+/** One of the two. */
 class Side {
   readonly #original: Duplex;
   readonly #socket: Duplex;
@@ -26,9 +26,12 @@ class Side {
 
   constructor(original: Duplex) {
     this.#original = original;
-    const handle = takeHandle(original);
-    this.#isReopened = handle !== undefined;
-    this.#socket = handle === undefined ? original : this.#reopen(handle);
+    const reopened = reopenSocket(original, {
+      buffer: Buffer.allocUnsafeSlow(BUFFER_BYTES),
+      callback: (length, buffer) => this.#forward(buffer.subarray(0, length)),
+    });
+    this.#isReopened = reopened !== undefined;
+    this.#socket = reopened ?? original;
   }
 
   forwardTo(peer: Side): void {
@@ -41,15 +44,6 @@ class Side {
     this.#original.once('close', over);
     if (this.#isReopened) this.#socket.resume();
     else this.#socket.pipe(peer.#socket);
-  }
-
-  #reopen(handle: object): Socket {
-    const onread = {
-      buffer: Buffer.allocUnsafeSlow(BUFFER_BYTES),
-      callback: (length: number, buffer: Uint8Array) => this.#forward(buffer.subarray(0, length)),
-    };
-    // `handle` is how Node itself makes a socket of a connection; its types leave it out.
-    return new Socket({ handle, onread } as ConstructorParameters<typeof Socket>[0]);
   }
 
   #forward(bytes: Uint8Array): boolean {
@@ -74,15 +68,4 @@ class Side {
     this.#socket.destroy();
     this.#original.destroy();
   }
-}
-
-/** Undefined when the stream is no plain socket, or has not sent everything yet: it is then copied the slower way. */
-function takeHandle(stream: Duplex): object | undefined {
-  if (!(stream instanceof Socket) || stream.writableLength > 0) return undefined;
-  // Not in Node's types, though cluster and child processes hand connections over by it.
-  const owner = stream as unknown as { _handle?: { readonly useUserBuffer?: unknown } | null };
-  const handle = owner._handle ?? undefined;
-  if (typeof handle?.useUserBuffer !== 'function') return undefined;
-  owner._handle = null;
-  return handle;
 }

@@ -29,6 +29,7 @@ export async function probeRuntimes(means: Means): Promise<readonly RuntimeFact[
   const options = (name: 'runsc' | 'runc' | 'crun') => ({
     folder: join(folder, name),
     cgroups,
+    hostCalls,
     probe,
     program: runtimePaths[name],
   });

@@ -76,8 +76,29 @@ export interface HostCalls {
   unmount(target: string): Promise<void>;
   /** Copies a sparse file to a new one, holes kept; `EEXIST` when there is one already. */
   copySparse(from: string, to: string): Promise<void>;
+  /**
+   * Runs a program that outlives this process and the helper: in a session of its own, so that signals to ours pass it by, in the
+   * folder /, and with nothing open but its streams. Resolves when it has ended, with its exit code or 128 plus the number of the
+   * signal that ended it. `ENOENT` when there is no such program. When `signal` aborts, rejects with its reason after the program and
+   * its process group were killed. After `ECHILD` the program may still run.
+   */
+  launch(request: LaunchRequest, signal: AbortSignal): Promise<number>;
   close(): Promise<void>;
 }
+
+export interface LaunchRequest {
+  /** The program and its arguments; found on the PATH of `environment` unless it has a slash. */
+  readonly command: readonly string[];
+  /** All that the program sees. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly streams: Streams;
+}
+
+/**
+ * The standard streams of a launched program, which its children inherit: `null` is the host's null device, `closed` are sockets whose
+ * other end is closed when the program has ended.
+ */
+export type Streams = 'null' | 'closed';
 
 export class HostCallError extends Error {
   readonly errno: string;

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { HostCallError } from './host-calls.ts';
-import type { HostCalls } from './host-calls.ts';
+import type { HostCalls, LaunchRequest } from './host-calls.ts';
 import { HostProcess } from './host-process.ts';
 
 /** Where `npm run build` puts the helper. */
@@ -8,8 +8,8 @@ export const BUILT_SVC_HOST = fileURLToPath(new URL('../../../host/build/svc-hos
 
 /** Longer than any call takes on a loaded machine, apart from those in SLOW_CALLS. */
 const CALL_TIMEOUT_MS = 60_000;
-/** Unmounting writes a disk out. The helper takes other calls meanwhile. */
-const SLOW_CALLS: ReadonlySet<string> = new Set(['unmount']);
+/** Unmounting writes a disk out, a launched program takes its time. The helper takes other calls meanwhile. */
+const SLOW_CALLS: ReadonlySet<string> = new Set(['unmount', 'launch']);
 
 export interface SvcHostOptions {
   readonly binary?: string;
@@ -21,6 +21,7 @@ export interface SvcHostOptions {
 /** Host calls carried out by resident `svc-host` processes; each call goes to the one with the fewest waiting. */
 export class SvcHostCalls implements HostCalls {
   readonly #processes: readonly HostProcess[];
+  #launchCount = 0;
 
   constructor({
     binary = BUILT_SVC_HOST,
@@ -75,15 +76,35 @@ export class SvcHostCalls implements HostCalls {
     await this.#call('copySparse', [from, to]);
   }
 
+  async launch({ command, environment, streams }: LaunchRequest, signal: AbortSignal): Promise<number> {
+    signal.throwIfAborted();
+    const name = String(++this.#launchCount);
+    const variables = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
+    const helper = this.#idlest();
+    // The helper reads it after the launch itself. One that has died answers neither.
+    const end = () => void helper.call('endLaunch', [name], false).catch(() => undefined);
+    signal.addEventListener('abort', end, { once: true });
+    try {
+      const fields = [name, streams, String(variables.length), ...variables, ...command];
+      return Number(await helper.call('launch', fields, SLOW_CALLS.has('launch')));
+    } finally {
+      signal.removeEventListener('abort', end);
+      signal.throwIfAborted();
+    }
+  }
+
   async close(): Promise<void> {
     await Promise.all(this.#processes.map((process) => process.close()));
   }
 
   async #call(call: string, fields: readonly string[]): Promise<string> {
-    const idlest = this.#processes.reduce((best, process) =>
+    return this.#idlest().call(call, fields, SLOW_CALLS.has(call));
+  }
+
+  #idlest(): HostProcess {
+    return this.#processes.reduce((best, process) =>
       process.queueLength < best.queueLength ? process : best,
     );
-    return idlest.call(call, fields, SLOW_CALLS.has(call));
   }
 
   /** For calls that succeed when there is nothing left to do: a helper that died half-way is no reason to fail. */

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
 import { hasErrorCode } from '../cgroup/error-code.ts';
 import type { Cgroups } from '../cgroup/cgroups.ts';
+import type { HostCalls, Streams } from '../host/host-calls.ts';
 import { Bundles } from './bundle.ts';
 import type { Bundle } from './bundle.ts';
 import { readHostAbilities } from './host-abilities.ts';
 import type { HostAbilities } from './host-abilities.ts';
 import { launch } from './launch.ts';
-import type { Streams } from './launch.ts';
 import { mountsBelow } from './mounts-below.ts';
 import type { GuestConfig } from './oci-config.ts';
 import { isRunning } from './process-identity.ts';
@@ -23,6 +23,7 @@ export interface OciProgram {
   readonly isolation: Isolation;
   /** The program itself; found on the PATH unless absolute. */
   readonly program: string;
+  /** PID 1 of the sandbox inherits them. */
   readonly streams: Streams;
   /** `firstCpu` spreads the sandboxes over the CPUs of the host. */
   configure(spec: RuntimeSpec, host: HostAbilities, firstCpu: number): GuestConfig;
@@ -33,7 +34,7 @@ export interface OciProgram {
 }
 
 /**
- * Runs sandboxes with an OCI runtime's command line, one child process per start and none afterwards: life signs are read from /proc,
+ * Runs sandboxes with an OCI runtime's command line, one process per start and none afterwards: life signs are read from /proc,
  * and what the runtime would do to kill and delete (signals, cgroups, its records) is done here in a tenth of the time.
  */
 export class OciRuntime implements Runtime {
@@ -41,6 +42,7 @@ export class OciRuntime implements Runtime {
   readonly isolation: Isolation;
   readonly #program: OciProgram;
   readonly #cgroups: Cgroups;
+  readonly #hostCalls: OciOptions['hostCalls'];
   readonly #bundles: Bundles;
   readonly #host: HostAbilities;
   readonly #probeMeans: ProbeMeans;
@@ -53,6 +55,7 @@ export class OciRuntime implements Runtime {
     this.isolation = program.isolation;
     this.#program = program;
     this.#cgroups = options.cgroups;
+    this.#hostCalls = options.hostCalls;
     this.#bundles = new Bundles(join(options.folder, 'bundles'));
     this.#host = readHostAbilities(options.cgroups.layout);
     this.#probeMeans = options.probe;
@@ -96,8 +99,7 @@ export class OciRuntime implements Runtime {
     await this.#bundles.remove(handle).catch(async (error: unknown) => {
       // A runc that is killed half-way can leave a mount of its own program among its records.
       if (!hasErrorCode(error, 'EBUSY')) throw error;
-      for (const path of mountsBelow(this.#bundles.folder(handle)))
-        await this.#probeMeans.hostCalls.unmount(path);
+      for (const path of mountsBelow(this.#bundles.folder(handle))) await this.#hostCalls.unmount(path);
       await this.#bundles.remove(handle);
     });
     this.#inits.delete(handle);
@@ -113,7 +115,8 @@ export class OciRuntime implements Runtime {
     const failed = async (exitCode: number | null, cause?: unknown) =>
       startFailure(this.name, spec, { exitCode, log: await this.#bundles.log(bundle), cause });
 
-    const exitCode = await launch(command, this.#program.streams, signal).catch(async (error: unknown) => {
+    const { streams } = this.#program;
+    const exitCode = await launch(this.#hostCalls, command, streams, signal).catch(async (error: unknown) => {
       signal.throwIfAborted();
       throw await failed(null, error);
     });
@@ -127,5 +130,6 @@ export class OciRuntime implements Runtime {
 export interface OciOptions {
   readonly folder: string;
   readonly cgroups: Cgroups;
+  readonly hostCalls: Pick<HostCalls, 'launch' | 'unmount'>;
   readonly probe: ProbeMeans;
 }

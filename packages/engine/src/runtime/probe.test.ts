@@ -23,6 +23,7 @@ for (const createRuntime of [runc, runsc]) {
     const options = (initProgram: string) => ({
       folder: join(files.folder, 'runtime'),
       cgroups: new Cgroups(),
+      hostCalls: files.hostCalls,
       probe: {
         hostCalls: files.hostCalls,
         initProgram,

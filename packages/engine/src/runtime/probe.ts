@@ -16,7 +16,7 @@ import type { Runtime, RuntimeProbe, RuntimeSpec } from './runtime.ts';
 
 /** What a probe needs to start a sandbox for real. */
 export interface ProbeMeans {
-  readonly hostCalls: Pick<HostCalls, 'createNamespaces' | 'removeNamespaces' | 'unmount'>;
+  readonly hostCalls: Pick<HostCalls, 'createNamespaces' | 'removeNamespaces'>;
   /** The program svc-init. */
   readonly initProgram: string;
   /** Where the probe may work; every folder above must let others pass (mode o+x). */

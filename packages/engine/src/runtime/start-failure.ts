@@ -1,5 +1,5 @@
 import { PlatformError } from '@svc/contract';
-import { hasErrorCode } from '../cgroup/error-code.ts';
+import { HostCallError } from '../host/host-calls.ts';
 import type { RuntimeSpec } from './runtime.ts';
 
 /** What is known about a start that did not succeed. */
@@ -23,8 +23,9 @@ export function startFailure(runtime: string, spec: RuntimeSpec, evidence: Start
 
 function unexplained(runtime: string, { exitCode, cause }: StartEvidence): string {
   // 127 comes from the shell that prepares the way for some runtimes.
-  if (exitCode === 127 || hasErrorCode(cause, 'ENOENT'))
-    return `the program is not installed; install ${runtime}`;
+  const errno = cause instanceof HostCallError ? cause.errno : undefined;
+  if (exitCode === 127 || errno === 'ENOENT') return `the program is not installed; install ${runtime}`;
+  if (errno === 'ECHILD' || errno === 'ETIMEDOUT') return 'its helper svc-host ended meanwhile; try again';
   if (exitCode === null) return 'the program cannot be executed';
   if (exitCode === 0) return 'PID 1 ended at once';
   return `it ended with exit code ${exitCode} and left no message`;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { crun } from './crun.ts';
 import { runc } from './runc.ts';
@@ -32,3 +33,24 @@ for (const createRuntime of [runc, crun, runsc]) {
     }
   });
 }
+
+test('a start whose helper is killed meanwhile fails with a reason and leaves nothing', async (t) => {
+  const world = await realWorld(runc);
+  t.after(() => world.close());
+  const runtime = world.open();
+  for (const afterMs of [0, 2, 5, 10]) {
+    const spec = await world.spec();
+    world.defer(() => runtime.remove(spec.handle));
+    const starting = runtime.start(spec, AbortSignal.timeout(30_000)).then(
+      () => 'started',
+      (error: unknown) => String(error),
+    );
+    await setTimeout(afterMs);
+    world.killHelpers();
+    const outcome = await starting;
+    if (outcome === 'started') await runtime.remove(spec.handle);
+    else assert.match(outcome, /svc-host ended meanwhile/);
+    assert.deepEqual(await runtime.list(), [], `killed after ${afterMs} ms`);
+    assert.deepEqual(await world.leftovers(spec), [], `killed after ${afterMs} ms`);
+  }
+});

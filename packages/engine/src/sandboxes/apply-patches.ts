@@ -1,5 +1,5 @@
 import { ChannelClient, FileFailed, PlatformError, type ChannelFiles, type Patch } from '@svc/contract';
-import { socketTransport } from '../volumes/socket-transport.ts';
+import { socketTransport } from '../guest/socket-transport.ts';
 import type { GuestLink } from '../guest/guest-link.ts';
 import { copyFromHost, type HostFiles } from './copy-from-host.ts';
 import type { SandboxRecord } from './record.ts';

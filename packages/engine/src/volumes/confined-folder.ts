@@ -3,7 +3,7 @@ import type { ChildProcess } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import { ChannelClient } from '@svc/contract';
 import type { ChannelFiles } from '@svc/contract';
-import { socketTransport } from './socket-transport.ts';
+import { socketTransport } from '../guest/socket-transport.ts';
 
 const MAX_COMPLAINT_CHARACTERS = 2000;
 

@@ -11,6 +11,8 @@ export interface RealWorld extends RuntimeWorld {
   readonly cgroups: Cgroups;
   /** The runtime's own. */
   readonly folder: string;
+  /** As a crash of svc-host would. */
+  killHelpers(): void;
 }
 
 /** Where an OCI runtime is tested: real namespaces, mounts and cgroups. */
@@ -20,6 +22,7 @@ export async function realWorld(createRuntime: (options: OciOptions) => Runtime)
   const options: OciOptions = {
     folder: join(files.folder, 'runtime'),
     cgroups,
+    hostCalls: files.hostCalls,
     probe: {
       hostCalls: files.hostCalls,
       initProgram: INIT_PROGRAM,
@@ -30,6 +33,7 @@ export async function realWorld(createRuntime: (options: OciOptions) => Runtime)
   return {
     cgroups,
     folder: options.folder,
+    killHelpers: () => files.hostCalls.pids.forEach((pid) => process.kill(pid, 'SIGKILL')),
     open: () => createRuntime(options),
     spec: (changes) => files.spec(changes),
     leftovers: async (spec) => [

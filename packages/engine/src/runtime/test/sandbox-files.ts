@@ -4,7 +4,6 @@ import { chmod, copyFile, cp, link, mkdir, mkdtemp, rm, symlink, writeFile } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { HostCalls } from '../../host/host-calls.ts';
 import { SvcHostCalls } from '../../host/svc-host-calls.ts';
 import type { RuntimeSpec } from '../runtime.ts';
 
@@ -19,10 +18,10 @@ const APPLETS =
  */
 export class SandboxFiles implements AsyncDisposable {
   readonly folder: string;
-  readonly hostCalls: HostCalls;
+  readonly hostCalls: SvcHostCalls;
   readonly #undo = new AsyncDisposableStack();
 
-  private constructor(folder: string, hostCalls: HostCalls) {
+  private constructor(folder: string, hostCalls: SvcHostCalls) {
     this.folder = folder;
     this.hostCalls = hostCalls;
   }

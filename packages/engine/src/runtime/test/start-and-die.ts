@@ -10,7 +10,7 @@ const [name = '', folder = '', spec = '', afterMs = ''] = process.argv.slice(2);
 const createRuntime = [runc, crun, runsc].find((candidate) => candidate.name === name) ?? runc;
 const hostCalls = new SvcHostCalls({ processes: 1 });
 const probe = { hostCalls, initProgram: '', folder, idBase: 0 };
-const runtime = createRuntime({ folder, cgroups: new Cgroups(), probe });
+const runtime = createRuntime({ folder, cgroups: new Cgroups(), hostCalls, probe });
 // SAFETY of the type: the test wrote it.
 const started = runtime.start(JSON.parse(spec) as RuntimeSpec, AbortSignal.timeout(30_000));
 setTimeout(() => process.kill(process.pid, 'SIGKILL'), Number(afterMs));

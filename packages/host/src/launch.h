@@ -1,0 +1,33 @@
+#ifndef SVC_LAUNCH_H
+#define SVC_LAUNCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "failure.h"
+
+struct launch_plan {
+  /* The request to answer. */
+  const char *id;
+  /* What `end_launch` knows it by. */
+  const char *name;
+  bool has_closed_streams;
+  size_t environment_count;
+  const char *const *environment;
+  size_t command_count;
+  const char *const *command;
+};
+
+/*
+ * Runs a program in a thread that answers the request when the program has ended: with its exit code, or 128 and the number of
+ * the signal that ended it. The strings of the plan are copied.
+ */
+int start_launch(const struct launch_plan *plan, struct failure *failure);
+
+/*
+ * Kills the program and its process group; one that was not yet executed never is (`ECANCELED`). The answer to the launch still
+ * follows. Nothing happens when it has ended.
+ */
+void end_launch(const char *name);
+
+#endif

@@ -1,0 +1,120 @@
+#define _GNU_SOURCE
+#include "spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sched.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+mode_t inherited_umask = 022;
+
+static const char *search_path(char *const environment[]) {
+  for (; *environment != NULL; environment++) {
+    if (strncmp(*environment, "PATH=", 5) == 0) return *environment + 5;
+  }
+  return "";
+}
+
+static bool is_program(const char *path) {
+  struct stat status;
+  return access(path, X_OK) == 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* Not posix_spawnp: that searches our own PATH, and we have none. Relative parts of the PATH lead nowhere. */
+static int find_program(const struct spawn_plan *plan, char found[PATH_MAX], struct failure *failure) {
+  const char *name = plan->command[0];
+  if (strchr(name, '/') != NULL) {
+    if (strlen(name) >= PATH_MAX) return fail_with(failure, ENAMETOOLONG, "find the program");
+    strcpy(found, name);
+    return 0;
+  }
+  const char *folder = search_path(plan->environment);
+  while (*name != '\0' && *folder != '\0') {
+    size_t length = strcspn(folder, ":");
+    int needed = snprintf(found, PATH_MAX, "%.*s/%s", (int)length, folder, name);
+    if (*folder == '/' && needed < PATH_MAX && is_program(found)) return 0;
+    folder += length;
+    if (*folder == ':') folder++;
+  }
+  return fail_with(failure, ENOENT, "find the program");
+}
+
+static int connect_streams(const struct spawn_plan *plan, posix_spawn_file_actions_t *actions, int near_ends[3],
+                           struct spawned *spawned, struct failure *failure) {
+  for (int stream = 0; stream < 3; stream++) {
+    int error;
+    if (plan->has_closed_streams) {
+      int ends[2];
+      if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) return fail(failure, "make a socket pair");
+      near_ends[stream] = ends[0];
+      spawned->far_ends[stream] = ends[1];
+      error = posix_spawn_file_actions_adddup2(actions, ends[0], stream);
+    } else {
+      error = posix_spawn_file_actions_addopen(actions, stream, "/dev/null", stream == 0 ? O_RDONLY : O_RDWR, 0);
+    }
+    if (error != 0) return fail_with(failure, error, "connect the streams");
+  }
+  /* SAFETY: every descriptor of ours is close-on-exec already; one that was forgotten could lead a sandbox to the host's files. */
+  int error = posix_spawn_file_actions_addclosefrom_np(actions, 3);
+  return error == 0 ? 0 : fail_with(failure, error, "close descriptors");
+}
+
+static int set_attributes(posix_spawnattr_t *attributes, struct failure *failure) {
+  sigset_t all, none;
+  /* Not sigfillset: it leaves out the two signals that the C library keeps to itself, and the program would get them ignored. */
+  memset(&all, 0xff, sizeof all);
+  sigemptyset(&none);
+  int error = posix_spawnattr_setsigdefault(attributes, &all);
+  if (error == 0) error = posix_spawnattr_setsigmask(attributes, &none);
+  short flags = POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
+  if (error == 0) error = posix_spawnattr_setflags(attributes, flags);
+  return error == 0 ? 0 : fail_with(failure, error, "set how to spawn");
+}
+
+static int spawn_with(const struct spawn_plan *plan, posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes,
+                      struct spawned *spawned, struct failure *failure) {
+  char program[PATH_MAX];
+  int near_ends[3] = {-1, -1, -1};
+  int outcome = -1;
+  if (find_program(plan, program, failure) == 0 && set_attributes(attributes, failure) == 0 &&
+      connect_streams(plan, actions, near_ends, spawned, failure) == 0) {
+    /* SAFETY: no shell; the engine makes every argument. */
+    int error = posix_spawn(&spawned->pid, program, actions, attributes, plan->command, plan->environment);
+    outcome = error == 0 ? 0 : fail_with(failure, error, "execute the program");
+  }
+  for (int stream = 0; stream < 3; stream++) {
+    if (near_ends[stream] >= 0) close(near_ends[stream]);
+  }
+  return outcome;
+}
+
+int spawn_program(const struct spawn_plan *plan, struct spawned *spawned, struct failure *failure) {
+  *spawned = (struct spawned){.far_ends = {-1, -1, -1}};
+  /* The folder and the umask are those of the whole process until a thread parts with it. */
+  if (unshare(CLONE_FS) < 0 || chdir("/") < 0) return fail(failure, "leave the folder");
+  umask(inherited_umask);
+  posix_spawn_file_actions_t actions;
+  posix_spawnattr_t attributes;
+  if (posix_spawn_file_actions_init(&actions) != 0) return fail_with(failure, ENOMEM, "spawn");
+  int outcome = posix_spawnattr_init(&attributes) == 0 ? 0 : fail_with(failure, ENOMEM, "spawn");
+  if (outcome == 0) {
+    outcome = spawn_with(plan, &actions, &attributes, spawned, failure);
+    posix_spawnattr_destroy(&attributes);
+  }
+  posix_spawn_file_actions_destroy(&actions);
+  if (outcome < 0) close_far_ends(spawned);
+  return outcome;
+}
+
+void close_far_ends(const struct spawned *spawned) {
+  for (int stream = 0; stream < 3; stream++) {
+    if (spawned->far_ends[stream] >= 0) close(spawned->far_ends[stream]);
+  }
+}
