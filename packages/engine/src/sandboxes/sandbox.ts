@@ -111,10 +111,15 @@ export class Sandbox {
       const run = this.#run;
       if (run === undefined || this.#record.state !== 'running') throw new Error('it does not run any more');
       const startedAt = new Date().toISOString();
-      const record = { ...this.#record, ...identity, createdAt: startedAt, complete: true };
-      await this.#save({ ...record, run: record.run === null ? null : { ...record.run, startedAt } });
-      await configure(this.#kit, run, this.#record, signal);
-      await this.#kit.guestFolders.writeScripts(this.#record.handle, identity.spec.runtime?.scripts ?? {});
+      const base = { ...this.#record, ...identity, createdAt: startedAt, complete: true };
+      const record = { ...base, run: base.run === null ? null : { ...base.run, startedAt } };
+      // Side by side, because a caller waits; each is over before the sandbox is theirs or, when one fails, removed.
+      const steps = await Promise.allSettled([
+        this.#save(record),
+        configure(this.#kit, run, record, signal),
+        this.#kit.guestFolders.writeScripts(record.handle, identity.spec.runtime?.scripts ?? {}),
+      ]);
+      for (const step of steps) if (step.status === 'rejected') throw step.reason;
       await this.#afterStart(run, signal);
       run.touch();
       return this.view();
