@@ -1,5 +1,6 @@
 import { Compile } from 'typebox/compile';
 import { PlatformError } from '../errors.ts';
+import { firstProblem } from '../schema/first-problem.ts';
 import type { Mount } from './mounts.ts';
 import { SandboxSpec } from './sandbox-spec.ts';
 import { RESERVED_LABEL_PREFIXES } from './strict.ts';
@@ -16,7 +17,7 @@ const validator = Compile(SandboxSpec);
 /** Checks a spec from outside. @throws PlatformError `invalid_sandbox_config` that names the field and what it takes. */
 export function checkSpec(value: unknown): SandboxSpec {
   if (!validator.Check(value)) {
-    const [field, reason] = firstProblem(value);
+    const { field, reason } = firstProblem([...validator.Errors(value)], 'spec');
     throw invalid(field, reason);
   }
   checkLabels(value.labels ?? {});
@@ -31,36 +32,6 @@ export function checkSpec(value: unknown): SandboxSpec {
 
 function invalid(field: string, reason: string): PlatformError {
   return new PlatformError('invalid_sandbox_config', `${field}: ${reason}`, { details: { field, reason } });
-}
-
-/** The deepest problem says most: a failed union reports the union and every branch. */
-function firstProblem(value: unknown): [field: string, reason: string] {
-  const errors = [...validator.Errors(value)];
-  const unknown = errors.find((error) => error.keyword === 'additionalProperties');
-  if (unknown !== undefined) {
-    const names = unknown.params.additionalProperties.join(', ');
-    return [join(toField(unknown.instancePath), names), 'is not a known field'];
-  }
-  const missing = errors.find((error) => error.keyword === 'required');
-  if (missing !== undefined) {
-    return [join(toField(missing.instancePath), missing.params.requiredProperties.join(', ')), 'is required'];
-  }
-  const deepest = errors.toSorted((a, b) => b.instancePath.length - a.instancePath.length)[0];
-  return deepest === undefined
-    ? ['spec', 'is not valid']
-    : [toField(deepest.instancePath) || 'spec', deepest.message];
-}
-
-function toField(pointer: string): string {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce((path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : join(path, part)), '');
-}
-
-function join(path: string, name: string): string {
-  return path === '' ? name : `${path}.${name}`;
 }
 
 function checkLabels(labels: Readonly<Record<string, string>>): void {

@@ -1,5 +1,5 @@
 import { open, rm, truncate } from 'node:fs/promises';
-import { runTool } from './run-tool.ts';
+import { runTool } from '../host/run-tool.ts';
 
 const BLOCK_BYTES = 4096;
 /** ext4 keeps 2 % of the blocks, at most this many, for delayed allocation. */
@@ -29,13 +29,8 @@ async function makeFileSystem(image: string, content: string): Promise<void> {
   const features = '^has_journal,^resize_inode';
   const layout = ['-b', String(BLOCK_BYTES), '-I', '256', '-i', '16384', '-m', '0', '-O', features];
   const lazy = ['-E', 'lazy_itable_init=1,nodiscard,root_owner=0:0'];
-  await succeed('mkfs.ext4', ['-q', '-F', ...layout, ...lazy, '-d', content, image]);
-  await succeed('debugfs', ['-w', '-R', 'rmdir lost+found', image]);
-}
-
-async function succeed(tool: string, args: readonly string[]): Promise<void> {
-  const { code, output } = await runTool(tool, args);
-  if (code !== 0) throw new Error(`${tool} failed with ${code}: ${output}`);
+  await runTool('mkfs.ext4', ['-q', '-F', ...layout, ...lazy, '-d', content, image]);
+  await runTool('debugfs', ['-w', '-R', 'rmdir lost+found', image]);
 }
 
 async function freeBlocks(image: string): Promise<number> {

@@ -5,7 +5,7 @@ import type { HostCalls } from '../host/host-calls.ts';
 import { DiskVolumeFiles } from './disk-volume-files.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import { OpenVolume } from './open-volume.ts';
-import { ToolFailed } from './run-tool.ts';
+import { ToolFailed } from '../host/run-tool.ts';
 import { formatImage } from './volume-image.ts';
 import { VolumeRecords } from './volume-records.ts';
 import type { StoredFolder } from './volume-records.ts';

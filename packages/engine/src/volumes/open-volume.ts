@@ -4,7 +4,7 @@ import type { HostCalls } from '../host/host-calls.ts';
 import type { VolumeAccess } from './disk-volume-files.ts';
 import { FileServer } from './file-server.ts';
 import { PendingWrites } from './pending-writes.ts';
-import { ToolFailed } from './run-tool.ts';
+import { ToolFailed } from '../host/run-tool.ts';
 import { growMounted, growUnmounted, readUsedBytes, shrinkUnmounted, usageOf } from './volume-image.ts';
 import { VolumeMount } from './volume-mount.ts';
 import type { StoredVolume } from './volume-records.ts';

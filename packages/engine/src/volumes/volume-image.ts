@@ -1,5 +1,5 @@
 import { open, stat, truncate } from 'node:fs/promises';
-import { runTool } from './run-tool.ts';
+import { runTool } from '../host/run-tool.ts';
 import type { VolumeUsage } from './volumes.ts';
 
 const MIB = 1024 * 1024;

@@ -6,7 +6,7 @@ import { HostCallError } from '../host/host-calls.ts';
 import type { HostCalls } from '../host/host-calls.ts';
 import { mountedDevice } from './mounted-device.ts';
 import { OneAtATime } from './one-at-a-time.ts';
-import { runTool, ToolFailed } from './run-tool.ts';
+import { runTool, ToolFailed } from '../host/run-tool.ts';
 import { repairUnmounted } from './volume-image.ts';
 import type { StoredFolder } from './volume-records.ts';
 

@@ -1,4 +1,4 @@
-import { runTool } from './run-tool.ts';
+import { runTool } from '../host/run-tool.ts';
 
 /**
  * Makes everything written to a file system so far survive a crash of the host. Callers that arrive while a run is under

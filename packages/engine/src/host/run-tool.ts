@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
 /** Longer than any of our tools takes on a loaded machine with a large disk. */
-const TIMEOUT_MS = 300_000;
+const TIMEOUT_MS = 600_000;
 const MAX_OUTPUT_CHARACTERS = 4000;
 
 /** A program of the system that ended with a status nobody expected. */
