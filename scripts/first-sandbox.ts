@@ -49,8 +49,8 @@ function howToGoOn(): string {
   const authorization = key === '' ? '' : ` -H 'Authorization: Bearer <key>'`;
   const request = { jsonrpc: '2.0', id: '1', method: 'sandbox.repl.run' };
   const params = { sandbox: NAME, namespace: 'default', language: 'python', code: 'sum(range(10))' };
-  const environment = key === '' ? {} : { env: { SVC_API_KEY: '<key>' } };
-  const mcp = { mcpServers: { svc: { type: 'http', url: `${url}/mcp`, ...environment } } };
+  const headers = key === '' ? {} : { headers: { Authorization: 'Bearer <key>' } };
+  const mcp = { mcpServers: { svc: { type: 'http', url: `${url}/mcp`, ...headers } } };
   return [
     `The server listens on ${url}${key === '' ? ' and asks for no key (--dev)' : '; a key: svc server keygen'}.`,
     '',

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
 import {
   isInitializedNotification,
@@ -10,12 +11,16 @@ import { explainFailure, isSessionLost } from './failures.ts';
 import { ServerConnection } from './server-connection.ts';
 
 const INTERNAL_ERROR = -32_603;
+/** For answers that are under way when standard input ends. */
+const ANSWER_TIMEOUT_MS = 60_000;
+const POLL_MS = 20;
 
 /**
  * Carries MCP messages between standard input and output and a server. Nothing but messages is written to standard output.
  * - A request that cannot be delivered is answered with the reason.
  * - When the server has forgotten the session, as after its restart, a new one is opened without the client noticing.
- * - When standard input ends, the session ends.
+ * - Messages that come before the session is open wait for it.
+ * - When standard input ends, the session ends as soon as what was asked is answered.
  */
 export class StdioForwarder {
   readonly #serverUrl: string;
@@ -25,6 +30,7 @@ export class StdioForwarder {
   readonly #closed = Promise.withResolvers<void>();
   #initialize: JSONRPCMessage | undefined;
   #connection: ServerConnection;
+  #opened: Promise<void> = Promise.resolve();
   #reopening: Promise<void> | undefined;
 
   constructor(options: { readonly serverUrl: string; readonly apiKey: string | undefined }) {
@@ -36,7 +42,7 @@ export class StdioForwarder {
   /** Resolves when the client has left. */
   async run(): Promise<void> {
     this.#client.onmessage = (message) => void this.#forward(message);
-    process.stdin.once('end', () => void this.close());
+    process.stdin.once('end', () => void this.#finish());
     await this.#client.start();
     await this.#closed.promise;
   }
@@ -47,13 +53,28 @@ export class StdioForwarder {
     this.#closed.resolve();
   }
 
+  /** Nobody sends any more, but somebody may still read. */
+  async #finish(): Promise<void> {
+    const deadline = performance.now() + ANSWER_TIMEOUT_MS;
+    while (this.#pending.size > 0 && performance.now() < deadline) await delay(POLL_MS);
+    await this.close();
+  }
+
   async #forward(message: JSONRPCMessage): Promise<void> {
     const id = isJSONRPCRequest(message) ? message.id : undefined;
     if (id !== undefined) this.#pending.add(id);
-    if (isInitializeRequest(message)) this.#initialize = message;
     try {
       await this.#reopening;
-      await this.#send(message);
+      if (isInitializeRequest(message)) {
+        this.#initialize = message;
+        this.#opened = this.#send(message);
+      } else {
+        // Why it could not be opened is told to whoever asked for it.
+        await this.#opened.catch(() => undefined);
+        await this.#send(message);
+        return;
+      }
+      await this.#opened;
     } catch (error) {
       if (id !== undefined) await this.#fail(id, explainFailure(error, this.#serverUrl));
     }

@@ -55,6 +55,25 @@ test('svc mcp says so when no server answers', async (t) => {
   );
 });
 
+test('svc mcp answers all that was written before its input ended', async (t) => {
+  const { url } = await startTestServer(t, { orchestrator: new SlowOrchestrator() });
+  const clientInfo = { name: 'pipe', version: '1' };
+  const open = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };
+  const messages = [
+    { jsonrpc: '2.0', id: 1, method: 'initialize', params: open },
+    { jsonrpc: '2.0', method: 'notifications/initialized' },
+    { jsonrpc: '2.0', id: 2, method: 'tools/call', params: START },
+  ];
+  const child = spawn(SVC, ['mcp'], {
+    env: { PATH, SVC_SERVER_URL: url },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  child.stdin.end(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
+  const answers = (await text(child.stdout)).trim().split('\n');
+  const last = answers.map((line) => JSON.parse(line)).find(({ id }) => id === 2);
+  assert.deepEqual(last?.result?.structuredContent, { message: 'Sandbox one started successfully' });
+});
+
 test('svc mcp goes on after a restart of the server', async (t) => {
   const folder = await makeFolder(t);
   const first = await startTestServer(t, { folder });
