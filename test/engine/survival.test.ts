@@ -31,6 +31,16 @@ for (const isolation of CLASSES) {
       await sandbox.remove();
     });
 
+    test('a sandbox survives a kill of the engine at the very moment it was said to run', async () => {
+      for (let round = 0; round < 3; round++) {
+        const sandbox = await startSandbox(engine, isolation);
+        await engine.restart();
+        assert.equal((await engine.client.getSandbox(sandbox.id)).state, 'running');
+        assert.equal((await sandbox.sh('echo alive')).stdout, 'alive\n');
+        await sandbox.remove();
+      }
+    });
+
     test('output of the main process is neither lost nor repeated over kills of the engine', async () => {
       const script =
         'i=0; while [ $i -lt 2000 ]; do echo line-$i; i=$((i+1)); [ $((i % 50)) = 0 ] && sleep 0.05; done; sleep 1000';

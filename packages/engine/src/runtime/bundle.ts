@@ -31,12 +31,18 @@ export class Bundles {
     mkdirSync(folder, { mode: 0o700 });
     // SAFETY: the configuration holds the token of the sandbox; only root may read it.
     writeFileSync(join(folder, 'config.json'), config, { mode: 0o600 });
-    return {
-      folder,
-      pidFile: join(folder, 'pid'),
-      logFile: join(folder, 'log'),
-      stateFolder: join(folder, 'state'),
-    };
+    return bundleAt(folder);
+  }
+
+  /** The process that the runtime says is PID 1; undefined until it says so. */
+  claimedPid(handle: string): number | undefined {
+    const text = readKernelFile(bundleAt(this.folder(handle)).pidFile);
+    return text === undefined || text.trim() === '' ? undefined : Number(text);
+  }
+
+  /** As `recordInit`, for a start whose end the engine of that time did not live to see. */
+  recordInitOf(handle: string): ProcessIdentity | undefined {
+    return this.recordInit(bundleAt(this.folder(handle)));
   }
 
   /** Notes which process is PID 1, so that a later process of the engine can tell it from one that got its id. */
@@ -77,6 +83,15 @@ export class Bundles {
 }
 
 const HANDLE = /^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$/;
+
+function bundleAt(folder: string): Bundle {
+  return {
+    folder,
+    pidFile: join(folder, 'pid'),
+    logFile: join(folder, 'log'),
+    stateFolder: join(folder, 'state'),
+  };
+}
 
 function initFile(folder: string): string {
   return join(folder, 'init');

@@ -81,10 +81,21 @@ export class OciRuntime implements Runtime {
   }
 
   async isAlive(handle: string): Promise<boolean> {
-    const init = this.#inits.get(handle) ?? this.#bundles.init(handle);
+    const init = this.#inits.get(handle) ?? this.#bundles.init(handle) ?? this.#unseenInit(handle);
     if (init === undefined) return false;
     this.#inits.set(handle, init);
     return isRunning(init);
+  }
+
+  /**
+   * PID 1 of a start that succeeded after the engine that began it was killed: svc-init connects before the runtime's program ends,
+   * so the sandbox may have been in use already.
+   */
+  #unseenInit(handle: string): ProcessIdentity | undefined {
+    const pid = this.#bundles.claimedPid(handle);
+    // SAFETY: only a process in the sandbox's own cgroup can be its PID 1; the id may long belong to another.
+    if (pid === undefined || !this.#cgroups.processIds(handle).includes(pid)) return undefined;
+    return this.#bundles.recordInitOf(handle);
   }
 
   async kill(handle: string): Promise<void> {
