@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { createWriteStream, readFileSync } from 'node:fs';
-import { chmod, copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -153,8 +153,6 @@ export class TestEngine {
   async #removeFolders(): Promise<void> {
     await promisify(execFile)('umount', ['-R', '-l', this.runFolder]).catch(() => undefined);
     await rm(this.runFolder, { recursive: true, force: true });
-    if (process.env['SVC_KEEP_LOGS'] !== undefined)
-      await copyFile(this.logFile, `/tmp/scratch/${this.instance}.log`);
     await rm(this.folder, { recursive: true, force: true });
   }
 
