@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
-import { chown, mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
@@ -36,8 +36,6 @@ beforeEach(async () => {
 });
 
 for (const isolation of CLASSES) {
-  const sharesHostKernel = isolation === 'container';
-
   describe(`on class ${isolation}`, { concurrency: false }, () => {
     const withMounts = (...mounts: Mount[]): Promise<TestSandbox> =>
       startSandbox(engine, isolation, { mounts });
@@ -139,11 +137,15 @@ for (const isolation of CLASSES) {
       });
       assert.equal((await owned.sh('stat -c %u:%g /vol /vol/file')).stdout, '1000:1000\n1000:1000\n');
       assert.equal((await owned.sh('cat /vol/file', { user: 'user' })).stdout, 'by the caller\n');
-      // gVisor makes files as root and then gives them away; as root they cannot be here.
-      if (sharesHostKernel) {
-        await owned.sh('echo mine > /vol/new', { user: 'user' });
-        assert.equal((await engine.client.statVolumeFile(id, 'new')).uid, 0, 'stored as of the one owner');
-      }
+      await owned.sh('echo mine > /vol/mine', { user: 'user' });
+      await owned.sh('echo roots > /vol/roots');
+      assert.equal((await owned.sh('stat -c %u /vol/mine /vol/roots')).stdout, '1000\n0\n');
+      const stored = async (name: string) => (await engine.client.statVolumeFile(id, name)).uid;
+      assert.deepEqual(
+        [await stored('mine'), await stored('roots')],
+        [0, 1000],
+        'the two have changed places',
+      );
       await owned.remove();
       const inert = await withMounts({ type: 'named', name: id, guest: '/vol', options: { noexec: true } });
       assert.match((await inert.sh('cp /bin/busybox /vol/b && /vol/b true')).stderr, /Permission denied/);
@@ -190,9 +192,73 @@ for (const isolation of CLASSES) {
       assert.equal((await sandbox.sh('cat /etc/one-file')).stdout, 'of the host\n');
       assert.match((await sandbox.sh('echo x > /etc/one-file')).stderr, /Read-only/);
       assert.equal((await sandbox.sh('stat -c %u:%g /below')).stdout, '1000:1000\n');
-      if (sharesHostKernel) {
-        await sandbox.sh('echo x > /below/by-user', { user: 'user' });
-        assert.equal(statSync(join(root, 'shared/below/by-user')).uid, HOST_USER);
+      await sandbox.sh('echo x > /below/by-user; chmod 777 /below', { user: 'user' });
+      assert.equal(statSync(join(root, 'shared/below/by-user')).uid, HOST_USER);
+      await sandbox.sh('echo x > /below/by-root');
+      await sandbox.sh('echo x > /below/by-nobody', { user: 'nobody' });
+      assert.equal(
+        (await sandbox.sh('cd /below; stat -c %u by-user by-root by-nobody')).stdout,
+        '1000\n0\n65534\n',
+      );
+      assert.ok(statSync(join(root, 'shared/below/by-root')).uid > 65_535, 'no user of the host');
+      await sandbox.remove();
+    });
+
+    test('a guest adds to a capped bind what its quota allows, across a restart of the engine', async () => {
+      const capped: Mount = { type: 'bind', host: join(root, 'shared'), guest: '/capped', quota_mib: 8 };
+      await writeFile(join(root, 'shared/large'), Buffer.alloc(20 * MIB));
+      await chown(join(root, 'shared/large'), HOST_USER, HOST_USER);
+      const sandbox = await withMounts(capped);
+      assert.equal((await sandbox.sh('dd if=/dev/zero of=/capped/half bs=1M count=4')).code, 0);
+      await engine.restart();
+      const { stderr } = await sandbox.sh('dd if=/dev/zero of=/capped/rest bs=1M count=50');
+      assert.match(stderr, /quota exceeded/i);
+      const added = ['half', 'rest'].map((name) => statSync(join(root, 'shared', name)));
+      const bytes = added.reduce((sum, { blocks }) => sum + blocks * 512, 0);
+      assert.ok(bytes > 7.5 * MIB && bytes <= 8 * MIB, String(bytes));
+      assert.deepEqual(new Set(added.map(({ uid }) => uid)), new Set([HOST_USER]));
+      assert.equal(
+        (await sandbox.sh('dd if=/dev/zero of=/capped/large bs=1M count=20 conv=notrunc')).code,
+        0,
+      );
+      assert.equal(
+        (await sandbox.sh('rm /capped/rest; echo fits > /capped/new && cat /capped/new')).stdout,
+        'fits\n',
+      );
+      await sandbox.remove();
+      assert.equal(readFileSync(join(root, 'shared/new'), 'utf8'), 'fits\n');
+    });
+
+    test('a folder in the host volume of the caller can be capped, and lets go of the volume', async () => {
+      const hostVolume = `capped-${isolation}`;
+      await engine.client.createVolume(hostVolume, 32);
+      await engine.client.makeVolumeFolder(hostVolume, 'one');
+      const mounts: Mount[] = [{ type: 'bind', host: 'one', guest: '/one', quota_mib: 4 }];
+      const sandbox = await startSandbox(engine, isolation, { mounts }, { hostVolume });
+      assert.match(
+        (await sandbox.sh('dd if=/dev/zero of=/one/fill bs=1M count=20')).stderr,
+        /quota exceeded/i,
+      );
+      await sandbox.sh('echo mine > /one/mine; chown 1000:1000 /one/mine');
+      await sandbox.remove();
+      const { size } = await engine.client.statVolumeFile(hostVolume, 'one/fill');
+      assert.ok(size > 3.5 * MIB && size <= 4 * MIB, String(size));
+      assert.equal((await engine.client.statVolumeFile(hostVolume, 'one/mine')).uid, 1000);
+      await engine.client.removeVolume(hostVolume);
+    });
+
+    test('a guest leaves no set-user-id program of root in a folder that root owns', async () => {
+      await mkdir(join(root, 'shared/roots'), { mode: 0o755 });
+      await writeFile(join(root, 'shared/roots/old'), '', { mode: 0o755 });
+      await chmod(join(root, 'shared/roots/old'), 0o4755);
+      const sandbox = await withMounts({ type: 'bind', host: join(root, 'shared/roots'), guest: '/roots' });
+      const { code, stderr } = await sandbox.sh(
+        'cd /roots; cp /bin/busybox busybox && chmod 6755 busybox; cat busybox > old; chmod 4755 old; ./busybox true',
+      );
+      assert.equal(code, 0, stderr);
+      for (const name of ['busybox', 'old']) {
+        const { mode, uid, size } = statSync(join(root, 'shared/roots', name));
+        assert.deepEqual([uid, mode & 0o6000, size > 0], [0, 0, true], name);
       }
       await sandbox.remove();
     });
@@ -265,6 +331,12 @@ for (const isolation of CLASSES) {
       assert.equal((await reader.sh('cat /disk/file')).stdout, 'kept\n');
       assert.match((await reader.sh('touch /disk/x')).stderr, /Read-only/);
       await reader.remove();
+      const owner = { override_uid: 1000, override_gid: 1000 };
+      const swapped = await withMounts({ ...disk, options: owner });
+      await swapped.sh('echo x > /disk/by-root; chmod 777 /disk');
+      await swapped.sh('echo x > /disk/by-user', { user: 'user' });
+      assert.equal((await swapped.sh('stat -c %u /disk /disk/by-root /disk/by-user')).stdout, '0\n0\n1000\n');
+      await swapped.remove();
       const { stdout } = await promisify(execFile)('losetup', [
         '--list',
         '--noheadings',
@@ -272,7 +344,13 @@ for (const isolation of CLASSES) {
         'BACK-FILE',
       ]);
       assert.ok(!stdout.includes(image), stdout);
-      const error = await refusal({ ...disk, format: 'qcow2' });
+      const packed = `${image}.qcow2`;
+      await promisify(execFile)('qemu-img', ['convert', '-f', 'raw', '-O', 'qcow2', image, packed]);
+      const other: Mount = { ...disk, host: packed, format: 'qcow2' };
+      const unpacked = await withMounts({ ...other, options: { readonly: true } });
+      assert.equal((await unpacked.sh('cat /disk/file')).stdout, 'kept\n');
+      await unpacked.remove();
+      const error = await refusal(other);
       assert.equal(error.code, 'invalid_sandbox_config');
       assert.match(error.message, /qemu-img convert -O raw/);
       await rm(image);

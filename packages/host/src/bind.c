@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "idmap.h"
+#include "serve/serve-folder.h"
 
 /* The kernel gives up with EAGAIN when a folder on the way was renamed meanwhile. */
 enum { MAX_ATTEMPTS = 128 };
@@ -38,23 +40,28 @@ static int make_target(const char *target, bool directory, struct failure *failu
   return 0;
 }
 
+/* `disk_owner`: whoever owns the folder of the host. */
+static struct owner_map map_for(const struct bind_plan *plan, uint32_t disk_owner, uint32_t shown) {
+  bool is_volume = plan->stored_as == STORED_AS_VOLUME;
+  return (struct owner_map){
+      .id_base = plan->id_base,
+      .disk_base = is_volume ? 0 : plan->id_base,
+      .disk_owner = is_volume ? 0 : disk_owner,
+      .shown = shown,
+  };
+}
+
 static int open_mapping(const struct bind_plan *plan, const struct stat *status, struct failure *failure) {
-  if (plan->has_owner) {
-    struct single_owner owner = {
-        .inside_uid = status->st_uid,
-        .inside_gid = status->st_gid,
-        .outside_uid = plan->id_base + plan->owner_uid,
-        .outside_gid = plan->id_base + plan->owner_gid,
-    };
-    return open_single_owner_namespace(&owner, failure);
+  if (plan->stored_as != STORED_AS_GUEST) {
+    struct owner_map users = map_for(plan, status->st_uid, plan->owner_uid);
+    struct owner_map groups = map_for(plan, status->st_gid, plan->owner_gid);
+    return open_mapping_namespace(&users, &groups, failure);
   }
   int namespace = open(plan->user_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
   return namespace < 0 ? fail(failure, "open the user namespace") : namespace;
 }
 
-static int prepare(int mount, const struct bind_plan *plan, const struct stat *status, struct failure *failure) {
-  uint64_t attributes = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | (plan->readonly ? MOUNT_ATTR_RDONLY : 0);
-  if (restrict_mount(mount, attributes, failure) < 0) return -1;
+static int map_mount(int mount, const struct bind_plan *plan, const struct stat *status, struct failure *failure) {
   if (plan->user_path == NULL) return 0;
   int namespace = open_mapping(plan, status, failure);
   if (namespace < 0) return -1;
@@ -63,15 +70,61 @@ static int prepare(int mount, const struct bind_plan *plan, const struct stat *s
   return outcome;
 }
 
+/* Below are root and the accounts and groups of the system, some as good as root. */
+enum { FIRST_ORDINARY_ID = 1000 };
+
+/*
+ * SAFETY: a guest that writes as root of the host could leave a set-user-id program of root's there. No mount option keeps it from
+ * doing so, as the host sees the folder through mounts of its own; the server does.
+ */
+static bool has_to_be_served(const struct bind_plan *plan, const struct stat *status) {
+  if (plan->readonly || plan->user_path == NULL) return false;
+  bool is_of_system = status->st_uid < FIRST_ORDINARY_ID || status->st_gid < FIRST_ORDINARY_ID;
+  return plan->quota_mib > 0 || (plan->stored_as == STORED_AS_FOLDER && is_of_system);
+}
+
+static int serve_mount(int mount, const struct bind_plan *plan, const struct stat *status, struct failure *failure) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", mount);
+  /* The descriptor of a detached mount is only a place; handles are opened through one that can be read. It leads to itself. */
+  int source = open(path, O_RDONLY | O_CLOEXEC);
+  if (source < 0) return fail(failure, "open the folder");
+  struct serve_plan serve = {
+      .source = source,
+      .users = map_for(plan, status->st_uid, plan->owner_uid),
+      .groups = map_for(plan, status->st_gid, plan->owner_gid),
+      .quota_mib = plan->quota_mib,
+  };
+  int served = mount_served(&serve, failure);
+  close(source);
+  return served;
+}
+
+/* A detached mount of what was opened, ready to be attached. */
+static int make_mount(int fd, const struct bind_plan *plan, const struct stat *status, struct failure *failure) {
+  int mount = clone_mount(fd, "", failure);
+  if (mount < 0) return -1;
+  uint64_t attributes = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | (plan->readonly ? MOUNT_ATTR_RDONLY : 0);
+  int ready = -1;
+  if (restrict_mount(mount, attributes, failure) == 0) {
+    if (has_to_be_served(plan, status)) {
+      ready = serve_mount(mount, plan, status, failure);
+    } else if (map_mount(mount, plan, status, failure) == 0) {
+      ready = mount;
+    }
+  }
+  if (ready != mount) close(mount);
+  return ready;
+}
+
 static int bind_opened(int fd, const struct bind_plan *plan, const char **kind, struct failure *failure) {
   struct stat status;
   if (fstat(fd, &status) < 0) return fail(failure, "inspect the path of the bind");
   bool directory = S_ISDIR(status.st_mode);
   if (!directory && !S_ISREG(status.st_mode)) return fail_with(failure, EINVAL, "the path is neither file nor directory");
-  int mount = clone_mount(fd, "", failure);
+  int mount = make_mount(fd, plan, &status, failure);
   if (mount < 0) return -1;
-  int outcome = prepare(mount, plan, &status, failure);
-  if (outcome == 0) outcome = make_target(plan->target, directory, failure);
+  int outcome = make_target(plan->target, directory, failure);
   if (outcome == 0) outcome = attach_mount(mount, plan->target, failure);
   close(mount);
   *kind = directory ? "directory" : "file";

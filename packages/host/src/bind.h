@@ -6,6 +6,16 @@
 
 #include "failure.h"
 
+/* Whose ids the files have on disk. */
+enum stored_as {
+  /* The guest's, as its user namespace maps them. */
+  STORED_AS_GUEST,
+  /* A volume: the guest's; what id 0 owns appears as the owner's. */
+  STORED_AS_VOLUME,
+  /* A folder of the host: what the folder's own owner owns appears as the owner's, the guest's other users keep their host ids. */
+  STORED_AS_FOLDER,
+};
+
 struct bind_plan {
   const char *root;
   const char *path;
@@ -13,11 +23,15 @@ struct bind_plan {
   bool readonly;
   const char *user_path; /* NULL: no id mapping */
   uint32_t id_base;
-  bool has_owner;
+  enum stored_as stored_as;
   uint32_t owner_uid, owner_gid;
+  uint32_t quota_mib; /* 0: none */
 };
 
-/* Binds root/path, resolved inside root, at target, which is made when it is missing. nodev, nosuid. `kind` is "file" or "directory". */
+/*
+ * Binds root/path, resolved inside root, at target, which is made when it is missing. nodev, nosuid. `kind` is "file" or "directory".
+ * A writable folder of the host that has a quota, or that an account of the system owns, is not bound but served: see serve/.
+ */
 int bind_inside(const struct bind_plan *plan, const char **kind, struct failure *failure);
 
 #endif

@@ -34,13 +34,14 @@ int attach_mount(int mount, const char *target, struct failure *failure) {
   return fail(failure, "attach the mount");
 }
 
-int open_single_owner_namespace(const struct single_owner *owner, struct failure *failure) {
+int open_mapping_namespace(const struct owner_map *users, const struct owner_map *groups, struct failure *failure) {
   struct resident resident = {0};
   if (start_resident(&resident, CLONE_NEWUSER, wait_inside, NULL, failure) < 0) return -1;
-  struct id_range users = {owner->inside_uid, owner->outside_uid, 1};
-  struct id_range groups = {owner->inside_gid, owner->outside_gid, 1};
+  struct id_ranges user_ids, group_ids;
+  user_ids.count = ranges_of(users, user_ids.ranges);
+  group_ids.count = ranges_of(groups, group_ids.ranges);
   int namespace = -1;
-  if (write_maps(&resident, &users, &groups, failure) == 0) namespace = open_namespace(&resident, "user", failure);
+  if (write_maps(&resident, &user_ids, &group_ids, failure) == 0) namespace = open_namespace(&resident, "user", failure);
   end_resident(&resident);
   return namespace;
 }

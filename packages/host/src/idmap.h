@@ -4,6 +4,7 @@
 #include <stdint.h>
 
 #include "failure.h"
+#include "owner-map.h"
 
 /*
  * A detached copy of the mount at directory descriptor `at` + `path` (`""` for the descriptor itself): not in the mount
@@ -20,11 +21,7 @@ int restrict_mount(int mount, uint64_t attributes, struct failure *failure);
 /* Puts a detached copy into the mount tree. The last component of `target` is never followed. */
 int attach_mount(int mount, const char *target, struct failure *failure);
 
-/* A user namespace with one user and one group: what `inside` owns on disk appears as owned by `outside`. */
-struct single_owner {
-  uint32_t inside_uid, inside_gid;
-  uint32_t outside_uid, outside_gid;
-};
-int open_single_owner_namespace(const struct single_owner *owner, struct failure *failure);
+/* A user namespace that shows stored ids as the maps say. */
+int open_mapping_namespace(const struct owner_map *users, const struct owner_map *groups, struct failure *failure);
 
 #endif

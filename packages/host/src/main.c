@@ -1,6 +1,6 @@
 /*
  * svc-host: carries out kernel calls that the engine cannot make itself. One request per line on stdin, one answer per
- * line on stdout; see README.md. Ends when stdin does.
+ * line on stdout; see README.md. Ends when stdin does. Started by itself with --serve-folder, it serves one folder instead.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,6 +13,7 @@
 #include "calls.h"
 #include "lines.h"
 #include "overlay.h"
+#include "serve/serve-folder.h"
 #include "slow-call.h"
 #include "spawn.h"
 
@@ -59,6 +60,7 @@ static int serve(void) {
 }
 
 int main(int count, char **arguments) {
+  if (count > 2 && strcmp(arguments[1], "--serve-folder") == 0) return serve_folder(count - 2, arguments + 2);
   if (count == 2 && strcmp(arguments[1], "--overlay-by-names") == 0) {
     overlay_by_names_only = true;
   } else if (count != 1) {

@@ -77,7 +77,7 @@ int create_namespaces(const char *user_path, const char *network_path, uint32_t 
   struct resident resident = {0};
   if (start_resident(&resident, CLONE_NEWUSER | CLONE_NEWNET, configure_inside, link, failure) < 0) return -1;
   /* SAFETY: the range contains none of the host's own ids; the caller checked the lower bound. */
-  struct id_range ids = {0, id_base, IDS_PER_SANDBOX};
+  struct id_ranges ids = {.ranges = {{0, id_base, IDS_PER_SANDBOX}}, .count = 1};
   int outcome = write_maps(&resident, &ids, &ids, failure);
   if (outcome == 0) outcome = link_and_pin(&resident, user_path, network_path, link, failure);
   end_resident(&resident);

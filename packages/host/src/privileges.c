@@ -16,9 +16,13 @@ static int raise_capabilities(void) {
 }
 
 int act_as(uint32_t id, struct failure *failure) {
-  /* SAFETY: setfsuid and setfsgid report nothing; a failure leaves root's ids, and the kernel then refuses to write. */
-  setfsgid(id);
-  setfsuid(id);
+  return act_as_owner(id, id, failure);
+}
+
+int act_as_owner(uint32_t uid, uint32_t gid, struct failure *failure) {
+  /* SAFETY: setfsuid and setfsgid report nothing; they fail only for ids that no namespace has, and the caller has checked those. */
+  setfsgid(gid);
+  setfsuid(uid);
   if (raise_capabilities() == 0) return 0;
   fail(failure, "keep capabilities");
   act_as_root();

@@ -10,6 +10,7 @@
  * its work files as that user: root of the host has no id in the guest's mapping, so such an overlay would be read-only.
  */
 int act_as(uint32_t id, struct failure *failure);
+int act_as_owner(uint32_t uid, uint32_t gid, struct failure *failure);
 void act_as_root(void);
 
 #endif

@@ -48,18 +48,22 @@ void wait_inside(int channel, const void *context) {
   (void)!read(channel, &byte, 1);
 }
 
-static int write_map(pid_t pid, const char *file, const struct id_range *range, struct failure *failure) {
-  char path[64], map[64];
+static int write_map(pid_t pid, const char *file, const struct id_ranges *ids, struct failure *failure) {
+  char path[64], map[MAX_RANGES * 40];
   snprintf(path, sizeof path, "/proc/%d/%s", pid, file);
-  int length = snprintf(map, sizeof map, "%u %u %u\n", range->inside, range->outside, range->length);
+  size_t length = 0;
+  for (size_t index = 0; index < ids->count; index++) {
+    const struct id_range *range = &ids->ranges[index];
+    length += (size_t)snprintf(map + length, sizeof map - length, "%u %u %u\n", range->inside, range->outside, range->length);
+  }
   int fd = open(path, O_WRONLY | O_CLOEXEC);
   if (fd < 0) return fail(failure, "open %s", file);
-  int outcome = write(fd, map, (size_t)length) == length ? 0 : fail(failure, "write %s", file);
+  int outcome = write(fd, map, length) == (ssize_t)length ? 0 : fail(failure, "write %s", file);
   close(fd);
   return outcome;
 }
 
-int write_maps(const struct resident *resident, const struct id_range *users, const struct id_range *groups,
+int write_maps(const struct resident *resident, const struct id_ranges *users, const struct id_ranges *groups,
                struct failure *failure) {
   if (write_map(resident->pid, "uid_map", users, failure) < 0) return -1;
   return write_map(resident->pid, "gid_map", groups, failure);

@@ -6,6 +6,7 @@
 #include <sys/types.h>
 
 #include "failure.h"
+#include "owner-map.h"
 
 /*
  * A short-lived process inside new namespaces: it keeps them alive until they are pinned or opened, and does what can only
@@ -14,11 +15,6 @@
 struct resident {
   pid_t pid;
   int channel;
-};
-
-/* `length` ids from `inside` on (as seen in the namespace) are `outside` and up on the host. */
-struct id_range {
-  uint32_t inside, outside, length;
 };
 
 /*
@@ -32,7 +28,12 @@ void end_resident(const struct resident *resident);
 /* A life that only waits for the end. */
 void wait_inside(int channel, const void *context);
 
-int write_maps(const struct resident *resident, const struct id_range *users, const struct id_range *groups,
+/* Which ids of the namespace are which on the host: at most MAX_RANGES of each kind. */
+struct id_ranges {
+  struct id_range ranges[MAX_RANGES];
+  size_t count;
+};
+int write_maps(const struct resident *resident, const struct id_ranges *users, const struct id_ranges *groups,
                struct failure *failure);
 /* `kind` as in /proc/PID/ns. */
 int open_namespace(const struct resident *resident, const char *kind, struct failure *failure);

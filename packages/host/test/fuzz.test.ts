@@ -20,6 +20,8 @@ test(`${LINES} random and mutated lines neither crash the helper nor go unanswer
     // The checkout may be closed to nobody.
     await copyFile(join(PACKAGE, 'build/svc-host-asan'), join(folder, 'svc-host'));
     await chmod(join(folder, 'svc-host'), 0o755);
+    // Not /bin/true: cut short it is /bin/tr, which waits for its input.
+    await copyFile('/bin/true', join(folder, 'ends'));
     await chown(folder, NOBODY, NOBODY);
     const seed = Number(process.env['SVC_FUZZ_SEED'] ?? Date.now() % 2 ** 31);
     const { answers, exit, errors } = await feed(folder, seed);
@@ -77,12 +79,12 @@ function makeLine(random: (bound: number) => number): string {
     ['deleteLink', 'fuzzlink'],
     ['mountOverlay', at('t'), at('d/u'), at('d/w'), at('u'), '100000', at('l0'), at('l1')],
     ['mountImage', at('i'), at('t'), 'ext4', '0', '1'],
-    ['bind', '/mnt', 'a/b', at('t'), '1', '/proc/self/ns/user', '100000', '0', '0'],
+    ['bind', '/mnt', 'a/b', at('t'), '1', '/proc/self/ns/user', '100000', 'folder', '0', '0', '5'],
     ['bind', '/etc', 'passwd', at('t'), '1'],
     ['unmount', at('t')],
     ['copySparse', '/etc/hostname', at('c')],
     ['launch', '7', 'null', '1', 'PATH=/bin', 'true', 'x'],
-    ['launch', '8', 'closed', '0', '/bin/true'],
+    ['launch', '8', 'closed', '0', at('ends')],
     ['endLaunch', '7'],
   ];
   if (random(10) === 0) return randomBytes(random(300), random);

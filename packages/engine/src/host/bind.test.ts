@@ -125,14 +125,15 @@ test('with an id mapping the guest owns what guest ids own on disk; with an owne
   assert.equal((await stat(join(root, 'inner/by-root'))).uid, 0);
   await host.calls.unmount(target);
 
-  await chown(join(root, 'inner'), 501, 20);
-  await chown(join(root, 'inner/file'), 501, 20);
-  await host.calls.bind({ ...mapped, idmap: { userPath, idBase: ID_BASE, owner: { uid: 7, gid: 8 } } });
+  await chown(join(root, 'inner'), 4242, 4243);
+  await chown(join(root, 'inner/file'), 4242, 4243);
+  const owner = { storedAs: 'folder', uid: 7, gid: 8, quotaMib: null } as const;
+  await host.calls.bind({ ...mapped, idmap: { userPath, idBase: ID_BASE, owner } });
   assert.equal(await asGuest(0, 'stat -c "%u %g" "$1" "$1/file"'), '7 8\n7 8\n');
   const asOwner = ['-S', '7', '-G', '8', 'touch', join(target, 'by-owner')];
   await host.run('nsenter', `--user=${userPath}`, ...asOwner);
   const made = await stat(join(root, 'inner/by-owner'));
-  assert.deepEqual([made.uid, made.gid], [501, 20]);
+  assert.deepEqual([made.uid, made.gid], [4242, 4243]);
   await host.calls.unmount(target);
   await host.calls.removeNamespaces(userPath, networkPath);
 });

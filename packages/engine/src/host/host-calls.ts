@@ -57,9 +57,9 @@ export interface HostCalls {
     readonly isVolatile?: boolean;
   }): Promise<void>;
   /**
-   * Binds `root`/`path`, a file or a folder, at `target`, which is made when it is missing. nodev, nosuid. `path` is resolved inside `root` (openat2 RESOLVE_IN_ROOT, no magic links), so a symlink planted
-   * by a guest cannot lead outside. With `idmap` the files appear through the namespace at `userPath`; with `owner` the one host owner
-   * of the folder appears as that guest uid and gid, and all others as nobody.
+   * Binds `root`/`path`, a file or a folder, at `target`, which is made when it is missing. nodev, nosuid. `path` is resolved inside
+   * `root` (openat2 RESOLVE_IN_ROOT, no magic links), so a symlink planted by a guest cannot lead outside. With `idmap` the files
+   * appear through the namespace at `userPath`, or with `owner` as that says.
    */
   bind(request: {
     readonly root: string;
@@ -69,7 +69,7 @@ export interface HostCalls {
     readonly idmap: {
       readonly userPath: string;
       readonly idBase: number;
-      readonly owner: { readonly uid: number; readonly gid: number } | null;
+      readonly owner: BindOwner | null;
     } | null;
   }): Promise<{ readonly kind: 'file' | 'directory' }>;
   /** Detaches whatever is mounted at `target`, all of it; succeeds when nothing is. */
@@ -84,6 +84,22 @@ export interface HostCalls {
    */
   launch(request: LaunchRequest, signal: AbortSignal): Promise<number>;
   close(): Promise<void>;
+}
+
+/**
+ * As whose files a guest sees what the host has put there: the files of id 0 in a volume, those of the folder's owner in a folder of
+ * the host. Every other guest user can own files as well; a folder of the host stores them under the host ids of the sandbox.
+ */
+export interface BindOwner {
+  readonly storedAs: 'volume' | 'folder';
+  readonly uid: number;
+  readonly gid: number;
+  /**
+   * How much the guest may add, null for any amount. A writable bind with a quota, or of a folder of the host whose user or group is one
+   * of the system (below 1000), is served by a process that counts and drops set-user-id bits. `ENODEV` when the host has no FUSE, `EIO` when the file system cannot be
+   * served (it has no file handles).
+   */
+  readonly quotaMib: number | null;
 }
 
 export interface LaunchRequest {

@@ -64,7 +64,10 @@ export class SvcHostCalls implements HostCalls {
     const { root, path, target, readonly, idmap } = request;
     const fields = [root, path, target, flag(readonly)];
     if (idmap !== null) fields.push(idmap.userPath, String(idmap.idBase));
-    if (idmap?.owner) fields.push(String(idmap.owner.uid), String(idmap.owner.gid));
+    if (idmap?.owner) {
+      const { storedAs, uid, gid, quotaMib } = idmap.owner;
+      fields.push(storedAs, String(uid), String(gid), String(quotaMib ?? 0));
+    }
     return { kind: (await this.#call('bind', fields)) === 'directory' ? 'directory' : 'file' };
   }
 

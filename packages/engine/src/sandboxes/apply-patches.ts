@@ -1,4 +1,6 @@
-import { ChannelClient, FileFailed, PlatformError, type ChannelFiles, type Patch } from '@svc/contract';
+import type { Patch } from '@svc/contract';
+import { ChannelClient, FileFailed, type ChannelFiles } from '@svc/contract/channel';
+import { PlatformError } from '@svc/contract/errors';
 import { socketTransport } from '../guest/socket-transport.ts';
 import type { GuestLink } from '../guest/guest-link.ts';
 import { copyFromHost, type HostFiles } from './copy-from-host.ts';

@@ -53,11 +53,6 @@ const refused: readonly (readonly [title: string, spec: SandboxSpec, field: stri
     'network.secrets',
   ],
   ['an init system', { image, init: { cmd: 'auto' } }, 'init'],
-  [
-    'a capped bind',
-    { image, mounts: [{ type: 'bind', host: '/a', guest: '/a', quota_mib: 5 }] },
-    'mounts[0].quota_mib',
-  ],
 ];
 
 for (const [title, spec, field] of refused) {

@@ -1,4 +1,5 @@
-import { PlatformError, type SandboxSpec } from '@svc/contract';
+import type { SandboxSpec } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 
 /** Refuses what this host could not enforce, instead of ignoring it. */
 export function checkSupported(spec: SandboxSpec): void {
@@ -17,11 +18,6 @@ export function checkSupported(spec: SandboxSpec): void {
   }
   if ((network?.secrets?.entries ?? []).length > 0) {
     throw unsupported('network.secrets', 'secrets need the intercepting proxy, which this host does not run');
-  }
-  for (const [index, mount] of (spec.mounts ?? []).entries()) {
-    if (mount.type !== 'bind' || (mount.quota_mib ?? null) === null) continue;
-    const reason = 'a folder of the host cannot be capped; mount a named volume, whose capacity holds';
-    throw unsupported(`mounts[${index}].quota_mib`, reason);
   }
   if (spec.init !== undefined && spec.init !== null) {
     throw unsupported('init', 'an init system of the image needs a kernel of its own (isolation microvm)');

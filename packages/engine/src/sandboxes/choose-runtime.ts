@@ -1,4 +1,4 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { Isolation, Runtime } from '../runtime/runtime.ts';
 import type { Kit } from './kit.ts';
 

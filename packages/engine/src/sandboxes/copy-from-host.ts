@@ -1,4 +1,4 @@
-import type { ChannelFiles } from '@svc/contract';
+import type { ChannelFiles } from '@svc/contract/channel';
 import { hostSource, volumesOf, type MountKit } from './prepare-mounts.ts';
 import type { SandboxRecord } from './record.ts';
 

@@ -7,6 +7,7 @@ import type { Network } from '../network/network.ts';
 import type { Rootfs } from '../rootfs/rootfs.ts';
 import type { RlimitCeilings } from '../runtime/rlimits.ts';
 import type { Isolation, Runtime } from '../runtime/runtime.ts';
+import type { Snapshots } from '../snapshots/snapshots.ts';
 import type { Volumes } from '../volumes/volumes.ts';
 import type { HostFiles } from './copy-from-host.ts';
 import type { RecordFiles } from './record-files.ts';
@@ -19,6 +20,7 @@ export interface Kit {
   readonly events: EventLog;
   readonly images: Images;
   readonly rootfs: Rootfs;
+  readonly snapshots: Snapshots;
   readonly network: Network;
   readonly volumes: Volumes;
   readonly guestFolders: GuestFolders;
@@ -30,7 +32,7 @@ export interface Kit {
   readonly defaultIsolation: Isolation | null;
   /** Why a class is missing, for the error that says so. */
   readonly missing: ReadonlyMap<Isolation, string>;
-  readonly cgroups: Pick<Cgroups, 'usage' | 'oomKills'>;
+  readonly cgroups: Pick<Cgroups, 'usage' | 'oomKills' | 'forkRefusals'>;
   readonly mounts: HostFiles;
   readonly rlimitCeilings: RlimitCeilings;
   readonly procContent: (limits: { readonly vcpus: number; readonly memoryMib: number }) => ProcContent;

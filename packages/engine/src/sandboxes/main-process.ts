@@ -1,4 +1,5 @@
-import { PlatformError, type Message, type Payload } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
+import type { Message, Payload } from '@svc/contract/frames';
 import { refusalReason, type ProcessOutput, type ProcessState } from '../guest/guest-messages.ts';
 import { completeLength } from '../logs/log-line.ts';
 import type { SandboxLog } from '../logs/sandbox-log.ts';

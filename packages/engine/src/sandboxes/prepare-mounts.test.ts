@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Mount } from '@svc/contract';
@@ -21,6 +21,7 @@ async function makeKit(host: TestHost): Promise<MountKit> {
     volumes,
     bindRoots: [join(host.folder, 'binds')],
     diskImageRoots: [join(host.folder, 'images')],
+    rawCopyFolder: join(host.folder, 'raw-copies'),
     stagingFolder: join(host.folder, 'staging'),
   };
 }
@@ -81,6 +82,104 @@ test('a disk image is mounted from a folder that the operator set aside, and fro
     (await host.mounts()).filter((path) => path.includes('/staging/')),
     [],
   );
+});
+
+test('an image without a file system, an unclean one and one in use are refused by name', async () => {
+  await using host = await makeTestHost();
+  const kit = await makeKit(host);
+  const slot = await makeSlot(host);
+  const at = (name: string) => join(host.folder, 'images', name);
+  const prepare = (name: string, handle: string) => {
+    const mount: Mount = { type: 'disk_image', host: at(name), guest: '/disk', format: 'raw' };
+    return prepareMounts(kit, { ...recordWith([mount]), handle }, slot, soon());
+  };
+  for (const name of ['empty', 'unclean', 'used']) writeFileSync(at(name), Buffer.alloc(1024 * 1024));
+  for (const name of ['unclean', 'used'])
+    await host.run('mkfs.ext4', '-q', '-F', '-O', '^has_journal', at(name));
+  await host.run('debugfs', '-w', '-R', 'ssv state 2', at('unclean'));
+  await prepare('used', 'a'.repeat(16));
+  for (const [name, code, message] of [
+    ['empty', 'invalid_sandbox_config', /empty holds no ext4/],
+    ['unclean', 'invalid_sandbox_config', /unclean was not unmounted cleanly; check it with `e2fsck -p`/],
+    ['used', 'unavailable', /used is mounted by another sandbox/],
+  ] as const) {
+    await assert.rejects(prepare(name, HANDLE), { code, message });
+    await releaseStaging(kit, HANDLE);
+  }
+  await releaseStaging(kit, 'a'.repeat(16));
+});
+
+interface Images {
+  readonly folder: string;
+  prepare(name: string, format: 'qcow2' | 'vmdk', readonly?: boolean): ReturnType<typeof prepareMounts>;
+  qemuImg(...args: readonly string[]): Promise<string>;
+}
+
+/** A folder of images with a raw one in it, which holds the file `inside`. */
+async function makeImages(host: TestHost, kit: MountKit): Promise<Images> {
+  const folder = join(host.folder, 'images');
+  const slot = await makeSlot(host);
+  mkdirSync(join(host.folder, 'content'));
+  writeFileSync(join(host.folder, 'content/inside'), 'converted\n');
+  await host.run('truncate', '-s', '8M', join(folder, 'raw'));
+  await host.run('mkfs.ext4', '-q', '-F', '-d', join(host.folder, 'content'), join(folder, 'raw'));
+  return {
+    folder,
+    prepare: (name, format, readonly = true) => {
+      const image = join(folder, name);
+      const mount: Mount = { type: 'disk_image', host: image, guest: '/disk', format, options: { readonly } };
+      return prepareMounts(kit, recordWith([mount]), slot, soon());
+    },
+    qemuImg: (...args) => host.run('sh', '-c', 'cd "$1"; shift; exec qemu-img "$@"', 'sh', folder, ...args),
+  };
+}
+
+test('qcow2 and vmdk images are mounted read-only, from a copy that goes with the mount', async () => {
+  await using host = await makeTestHost();
+  const kit = await makeKit(host);
+  const images = await makeImages(host, kit);
+  for (const [format, options] of [
+    ['qcow2', ['-c']],
+    ['vmdk', []],
+    ['vmdk', ['-o', 'subformat=streamOptimized']],
+  ] as const) {
+    await images.qemuImg('convert', '-f', 'raw', '-O', format, ...options, 'raw', 'image');
+    const [mount] = await images.prepare('image', format);
+    assert.equal(await host.run('cat', join(mount?.source ?? '', 'inside')), 'converted\n');
+    assert.deepEqual(readdirSync(kit.rawCopyFolder), [], 'the copy has no name');
+    await releaseStaging(kit, HANDLE);
+    await assert.rejects(images.prepare('image', format, false), {
+      code: 'invalid_sandbox_config',
+      message: /cannot be written to; set readonly, or convert it once with `qemu-img convert -O raw/,
+    });
+  }
+});
+
+test('an image that needs other files, is too large or is none is refused, and leaves no copy', async () => {
+  await using host = await makeTestHost();
+  const kit = await makeKit(host);
+  const images = await makeImages(host, kit);
+  await images.qemuImg('create', '-q', '-f', 'qcow2', '-b', 'raw', '-F', 'raw', 'backed');
+  await images.qemuImg('create', '-q', '-f', 'qcow2', '-u', '-b', '/etc/passwd', '-F', 'raw', 'secret', '1M');
+  await images.qemuImg('create', '-q', '-f', 'qcow2', '-o', 'data_file=data,data_file_raw=on', 'split', '1M');
+  await images.qemuImg('create', '-q', '-f', 'qcow2', 'large', '65G');
+  await images.qemuImg('convert', '-f', 'raw', '-O', 'vmdk', '-o', 'subformat=monolithicFlat', 'raw', 'flat');
+  const cases = [
+    ['backed', 'qcow2', /needs other files/],
+    ['secret', 'qcow2', /needs other files/],
+    ['split', 'qcow2', /needs other files/],
+    ['flat', 'vmdk', /needs other files/],
+    ['large', 'qcow2', /larger than 64 GiB/],
+    ['raw', 'qcow2', /of another format/],
+    ['raw', 'vmdk', /of another format/],
+  ] as const;
+  for (const [name, format, message] of cases) {
+    await assert.rejects(images.prepare(name, format), { code: 'invalid_sandbox_config', message }, name);
+    await releaseStaging(kit, HANDLE);
+  }
+  mkdirSync(join(kit.rawCopyFolder, `${HANDLE}-0`), { recursive: true });
+  await releaseStaging(kit, HANDLE);
+  assert.deepEqual(readdirSync(kit.rawCopyFolder), [], 'also what an engine left that was killed meanwhile');
 });
 
 test('a file of the host is bound as a file, a folder as a folder', async () => {

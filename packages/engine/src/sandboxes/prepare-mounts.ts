@@ -1,23 +1,21 @@
 import { chown, mkdir, readdir, rm } from 'node:fs/promises';
 import { isAbsolute, join, relative } from 'node:path';
-import { normalizeGuestPath, PlatformError, type Mount } from '@svc/contract';
-import type { HostCalls } from '../host/host-calls.ts';
+import type { Mount } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
+import { normalizeGuestPath } from '@svc/contract/spec';
 import type { Slot } from '../network/network.ts';
 import type { RuntimeMount } from '../runtime/runtime.ts';
 import type { Volumes } from '../volumes/volumes.ts';
 import type { SandboxRecord } from './record.ts';
+import { releaseDiskImages, stageDiskImage, type DiskImageKit } from './stage-disk-image.ts';
+import { stageSource, type Source } from './stage-source.ts';
 
-export interface MountKit {
-  readonly hostCalls: HostCalls;
+export interface MountKit extends DiskImageKit {
   readonly volumes: Volumes;
   readonly bindRoots: readonly string[];
-  /** Where disk images may come from: folders that no sandbox can write to. */
-  readonly diskImageRoots: readonly string[];
   /** Where sources are put so that only the engine can change what a path means. */
   readonly stagingFolder: string;
 }
-
-type Source = { readonly root: string; readonly path: string; readonly isVolume: boolean };
 
 /**
  * Turns the mounts of a spec into paths that a runtime can mount. Each source is resolved inside its root by the kernel and
@@ -54,6 +52,7 @@ export async function releaseStaging(kit: MountKit, handle: string): Promise<voi
   const names = await readdir(folder).catch(() => []);
   for (const name of names) await kit.hostCalls.unmount(join(folder, name));
   await rm(folder, { recursive: true, force: true });
+  await releaseDiskImages(kit, handle);
 }
 
 /** Gives the volumes back. Can be repeated. */
@@ -94,10 +93,10 @@ async function prepareMount(
   };
   if (mount.type === 'tmpfs') return { ...common, source: null, sizeMib: mount.size_mib ?? null };
   if (mount.type === 'disk_image') {
-    await stageDiskImage(kit, mount, staging, common.readonly, slot);
+    await stageDiskImage(kit, mount, { handle: record.handle, staging, slot }, signal);
   } else {
     const source = await sourceOf(kit, record, mount, signal);
-    await stage(kit, source, staging, common.readonly, slot, ownerOf(mount));
+    await stageSource(kit.hostCalls, source, mount, { staging, slot });
   }
   return { ...common, source: staging, sizeMib: null };
 }
@@ -141,95 +140,4 @@ export async function hostSource(
     throw new PlatformError('invalid_sandbox_config', message, { details: { field: 'mounts', host } });
   }
   return { root, path: relative(root, host) || '.', isVolume: false };
-}
-
-type Owner = { readonly uid: number; readonly gid: number } | null;
-
-function ownerOf(mount: Mount): Owner {
-  const { override_uid: uid, override_gid: gid } = mount.options ?? {};
-  return typeof uid === 'number' && typeof gid === 'number' ? { uid, gid } : null;
-}
-
-async function stage(
-  kit: MountKit,
-  source: Source,
-  staging: string,
-  readonly: boolean,
-  slot: Slot,
-  owner: Owner,
-): Promise<void> {
-  // A volume stores guest ids and needs the whole range; a host folder belongs to one host user, who appears as one guest user.
-  const shown = owner ?? (source.isVolume ? null : { uid: 0, gid: 0 });
-  await bindAt(kit, staging, {
-    root: source.root,
-    path: source.path,
-    readonly,
-    idmap: { userPath: slot.userNamespace, idBase: slot.idBase, owner: shown },
-  });
-}
-
-async function bindAt(
-  kit: MountKit,
-  target: string,
-  request: Omit<Parameters<HostCalls['bind']>[0], 'target'>,
-): Promise<void> {
-  try {
-    // Makes the target: a file for a file, a folder for a folder.
-    await kit.hostCalls.bind({ ...request, target });
-  } catch (error) {
-    if (!NOT_THERE.some((errno) => isErrno(error, errno))) throw error;
-    const message = `mounts: ${request.path} does not exist inside its root; create it first`;
-    throw new PlatformError('invalid_sandbox_config', message, {
-      details: { field: 'mounts' },
-      cause: error,
-    });
-  }
-}
-
-const NOT_THERE = ['ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV'];
-
-function isErrno(error: unknown, errno: string): boolean {
-  return error instanceof Error && 'errno' in error && error.errno === errno;
-}
-
-const DISK_FILE_SYSTEMS: readonly string[] = ['ext4', 'ext3', 'ext2'];
-
-/**
- * SAFETY: the host's kernel reads the image, and a hostile one can take the kernel over. So it must come from a folder that the operator
- * set aside for images; never from a volume or a bind root, which sandboxes write to.
- */
-function diskImageSource(kit: MountKit, host: string): Source {
-  const root = kit.diskImageRoots.find((allowed) => host.startsWith(`${allowed}/`));
-  if (root !== undefined) return { root, path: relative(root, host), isVolume: false };
-  const allowed =
-    kit.diskImageRoots.length === 0 ? 'it allows none' : `allowed: ${kit.diskImageRoots.join(', ')}`;
-  const message =
-    `mounts: this host does not let sandboxes mount the disk image ${host} (${allowed}); ` +
-    'its operator can set a folder aside for trusted images with `svc engine start --disk-image-root DIR`';
-  throw new PlatformError('invalid_sandbox_config', message, { details: { field: 'mounts', host } });
-}
-
-async function stageDiskImage(
-  kit: MountKit,
-  mount: Extract<Mount, { type: 'disk_image' }>,
-  staging: string,
-  readonly: boolean,
-  slot: Slot,
-): Promise<void> {
-  const source = diskImageSource(kit, mount.host);
-  if (mount.format !== 'raw' || !DISK_FILE_SYSTEMS.includes(mount.fstype ?? 'ext4')) {
-    const message =
-      `mounts: a disk image must be raw with ${DISK_FILE_SYSTEMS.join(', ')}, not ${mount.format} with ${mount.fstype ?? 'ext4'}; ` +
-      `convert it with \`qemu-img convert -O raw ${mount.host} ${mount.host}.raw\``;
-    throw new PlatformError('invalid_sandbox_config', message, {
-      details: { field: 'mounts', host: mount.host },
-    });
-  }
-  const file = `${staging}-file`;
-  const disk = `${staging}-disk`;
-  await bindAt(kit, file, { root: source.root, path: source.path, readonly, idmap: null });
-  await mkdir(disk, { recursive: true, mode: 0o700 });
-  // The kernel's ext4 reads all three.
-  await kit.hostCalls.mountImage({ image: file, target: disk, fstype: 'ext4', readonly });
-  await stage(kit, { root: disk, path: '.', isVolume: true }, staging, readonly, slot, ownerOf(mount));
 }

@@ -35,11 +35,13 @@ export class Run implements GuestListener {
   #lastActivityMs = performance.now();
   #activeProcesses = 0;
   #oomKills = 0;
+  #forkRefusals: number;
   #closed = false;
 
   private constructor(parts: RunParts) {
     this.#parts = parts;
     this.slot = parts.slot;
+    this.#forkRefusals = parts.kit.cgroups.forkRefusals(parts.handle);
     this.main = new MainProcess(`main-${parts.token.slice(0, 8)}`, parts.log, {
       notify: (type, payload) => this.#link?.notify(type, payload),
       request: (type, payload, signal) => this.link.request(type, payload, signal),
@@ -115,6 +117,14 @@ export class Run implements GuestListener {
     this.#oomKills = Math.max(kills, this.#oomKills);
     if (isNew) this.#parts.onOutOfMemory();
     return await Promise.resolve(isNew);
+  }
+
+  /** True when a process could not be started for their number since the last question. */
+  wereForksRefused(): boolean {
+    const refusals = this.#parts.kit.cgroups.forkRefusals(this.#parts.handle);
+    const isNew = refusals > this.#forkRefusals;
+    this.#forkRefusals = Math.max(refusals, this.#forkRefusals);
+    return isNew;
   }
 
   /** After this nothing that happens to the sandbox is reported. Can be repeated. */

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { EndReason, LogEntry, ReadLogs, SandboxState, SandboxView } from '../client/engine-api.ts';
 import type { GuestSession } from '../guest/guest-link.ts';
 import { SandboxLog } from '../logs/sandbox-log.ts';
@@ -31,6 +31,7 @@ export class Sandbox {
   #log: SandboxLog | undefined;
   /** Why the run that is being stopped ends; kept when that takes several attempts. */
   #ending: RunOutcome | undefined;
+  #isRemoved = false;
 
   /** `onEnded`: a run has ended, by itself or on request. */
   constructor(kit: Kit, record: SandboxRecord, runtime: Runtime, onEnded: (sandbox: Sandbox) => void) {
@@ -96,6 +97,7 @@ export class Sandbox {
       await this.#run?.close();
       this.#run = undefined;
       await releaseRun(this.#kit, this.#record, this.#runtime);
+      this.#isRemoved = true;
       await this.#kit.rootfs.removeDisk(this.#record.handle);
       this.#log?.close();
       await this.#kit.records.remove(this.#record.handle);
@@ -123,6 +125,23 @@ export class Sandbox {
       await this.#afterStart(run, signal);
       run.touch();
       return this.view();
+    });
+  }
+
+  /** Copies the disk to a new file. Nothing else happens to the sandbox meanwhile. */
+  async saveDisk(file: string, signal: AbortSignal): Promise<void> {
+    await this.#turns.take(async () => {
+      const { id, state } = this.#record;
+      const details = { sandboxId: id, state };
+      if (this.#isRemoved)
+        throw new PlatformError('sandbox_not_found', `there is no sandbox ${id}; it was removed`, {
+          details,
+        });
+      if (this.#isActive) {
+        const message = `Sandbox ${id} is ${state}; stop it before its disk is copied`;
+        throw new PlatformError('invalid_state_transition', message, { details });
+      }
+      await this.#kit.rootfs.saveDisk(this.#record.handle, file, signal);
     });
   }
 

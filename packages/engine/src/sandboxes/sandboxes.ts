@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { checkSpec, DEFAULT_DISK_MIB, PlatformError, type SandboxSpec } from '@svc/contract';
-import type { CreateSandbox, SandboxView } from '../client/engine-api.ts';
-import type { Image, ImageProgress } from '../images/images.ts';
+import type { SandboxSpec } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
+import type { CreateSandbox, CreateSnapshot, SandboxView, SnapshotView } from '../client/engine-api.ts';
+import type { ImageProgress } from '../images/images.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { checkSupported } from './check-supported.ts';
 import { chooseRuntime } from './choose-runtime.ts';
 import type { Kit } from './kit.ts';
+import { diskSizeMib, fromImage, originOf, type Origin } from './origin.ts';
 import { volumesOf } from './prepare-mounts.ts';
 import { newHandle, type SandboxRecord } from './record.ts';
 import { Sandbox } from './sandbox.ts';
@@ -23,6 +25,8 @@ export class Sandboxes {
   readonly #kit: Kit;
   readonly #byId = new Map<string, Sandbox>();
   readonly #removing = new Set<string>();
+  /** One entry per create that has its image and is not in `#byId` yet. */
+  readonly #imagesOfCreates = new Set<{ readonly imageId: string }>();
   readonly #pool: WarmPool;
   readonly #background = new Set<Promise<unknown>>();
 
@@ -43,9 +47,12 @@ export class Sandboxes {
     });
     const known = new Set(records.map((record) => record.handle));
     await this.#removeStrangers(known);
-    await kit.network.recover(records.flatMap((record) => record.run?.slot?.key ?? []));
-    await kit.rootfs.recover([...known]);
-    await kit.volumes.recover(holdersOf(records));
+    await Promise.all([
+      kit.network.recover(records.flatMap((record) => record.run?.slot?.key ?? [])),
+      kit.rootfs.recover([...known]),
+      kit.volumes.recover(holdersOf(records)),
+      kit.snapshots.recover(),
+    ]);
     for (const handle of broken) await kit.records.remove(handle);
     await Promise.all(records.map((record) => this.#recoverOne(record)));
     this.#pool.start();
@@ -58,21 +65,19 @@ export class Sandboxes {
   ): Promise<SandboxView> {
     const id = request.id ?? randomUUID();
     if (!SANDBOX_ID.test(id)) throw invalidId(id);
+    // Schemas take a while to load, which the start of an engine need not wait for.
+    const { checkSpec } = await import('@svc/contract/check-spec');
     const spec = checkSpec(request.spec);
     checkSupported(spec);
     const runtime = chooseRuntime(this.#kit, request.isolation);
     this.#claim(id);
     try {
-      const options = {
-        pullPolicy: spec.pull_policy ?? 'if_missing',
-        auth: request.registryAuth ?? null,
-        onProgress,
-        signal,
-      };
-      const image = await this.#kit.images.resolve(spec.image.reference, options);
-      const warm = request.start === true ? this.#pool.take(spec, image, runtime) : undefined;
+      const origin = await originOf(this.#kit, { ...request, spec }, { onProgress, signal });
+      using _ = this.#holdImage(origin.image.id);
+      const mayBeWarm = request.start === true && request.snapshot === undefined;
+      const warm = mayBeWarm ? this.#pool.take(spec, origin.image, runtime) : undefined;
       if (warm !== undefined) return await this.#handOut(warm, { ...request, id, spec }, signal);
-      return await this.#createCold(id, request, image, runtime, signal);
+      return await this.#createCold(id, request, origin, runtime, signal);
     } catch (error) {
       this.#byId.delete(id);
       throw error;
@@ -102,6 +107,19 @@ export class Sandboxes {
     this.#kit.events.add('removed', id);
   }
 
+  /** Copies the disk of a sandbox that does not run. */
+  async snapshot({ id, sandboxId }: CreateSnapshot, signal: AbortSignal): Promise<SnapshotView> {
+    const sandbox = this.get(sandboxId);
+    const { image, spec } = sandbox.record;
+    const source = {
+      sandboxId,
+      image: { reference: image.reference, id: image.id },
+      diskSizeMib: diskSizeMib(spec),
+      saveDisk: (file: string) => sandbox.saveDisk(file, signal),
+    };
+    return await this.#kit.snapshots.create(id, source, signal);
+  }
+
   get(id: string): Sandbox {
     const sandbox = this.#byId.get(id);
     if (sandbox !== undefined && sandbox !== PENDING) return sandbox;
@@ -115,7 +133,12 @@ export class Sandboxes {
   }
 
   isImageInUse(imageId: string): boolean {
-    return this.list().some((sandbox) => sandbox.record.image.id === imageId) || this.#pool.uses(imageId);
+    return (
+      this.list().some((sandbox) => sandbox.record.image.id === imageId) ||
+      this.#imagesOfCreates.values().some((create) => create.imageId === imageId) ||
+      this.#pool.uses(imageId) ||
+      this.#kit.snapshots.isImageInUse(imageId)
+    );
   }
 
   /** Ends sandboxes that are idle or have run long enough, and those whose end has failed before. Called about once a second. */
@@ -137,11 +160,11 @@ export class Sandboxes {
   async #createCold(
     id: string,
     request: CreateSandbox,
-    image: Image,
+    origin: Origin,
     runtime: Runtime,
     signal: AbortSignal,
   ): Promise<SandboxView> {
-    const sandbox = await this.#make({ ...request, id }, image, runtime, signal);
+    const sandbox = await this.#make({ ...request, id }, origin, runtime, signal);
     this.#byId.set(id, sandbox);
     this.#kit.events.add('created', id);
     try {
@@ -154,13 +177,13 @@ export class Sandboxes {
   }
 
   async #make(
-    request: Omit<CreateSandbox, 'id'> & { readonly id: string | null },
-    image: Image,
+    request: Omit<CreateSandbox, 'id' | 'spec'> & { readonly id: string | null },
+    { spec, image, createDisk }: Origin,
     runtime: Runtime,
     signal: AbortSignal,
   ): Promise<Sandbox> {
     const kit = this.#kit;
-    const { spec, id } = request;
+    const { id } = request;
     const record: SandboxRecord = {
       handle: newHandle(),
       id,
@@ -179,7 +202,7 @@ export class Sandboxes {
     await using undo = new AsyncDisposableStack();
     undo.defer(() => kit.records.remove(record.handle));
     undo.defer(() => kit.rootfs.removeDisk(record.handle));
-    await kit.rootfs.createDisk(record.handle, spec.resources?.disk_size_mib ?? DEFAULT_DISK_MIB, signal);
+    await createDisk(record.handle, signal);
     // Written last: a crash before this leaves a disk without a record, which recovery removes.
     // A run does not outlive a loss of power, so what is started at once need not wait for the disk.
     await kit.records.write(record, { durable: id !== null && request.start !== true });
@@ -190,9 +213,11 @@ export class Sandboxes {
   async #makeWarm(reference: string, isolation: WarmTarget['isolation']): Promise<Sandbox> {
     const spec: SandboxSpec = { image: { type: 'oci', reference } };
     const signal = AbortSignal.timeout(this.#kit.limits.startTimeoutMs);
-    const options = { pullPolicy: 'never', auth: null, onProgress: () => {}, signal } as const;
+    const options = { pullPolicy: 'never', auth: null, scope: null, onProgress: () => {}, signal } as const;
     const image = await this.#kit.images.resolve(reference, options);
-    const sandbox = await this.#make({ id: null, spec }, image, chooseRuntime(this.#kit, isolation), signal);
+    using _ = this.#holdImage(image.id);
+    const runtime = chooseRuntime(this.#kit, isolation);
+    const sandbox = await this.#make({ id: null }, fromImage(this.#kit, spec, image), runtime, signal);
     try {
       await sandbox.start();
     } catch (error) {
@@ -218,6 +243,12 @@ export class Sandboxes {
       await sandbox.remove();
       throw error;
     }
+  }
+
+  #holdImage(imageId: string): Disposable {
+    const entry = { imageId };
+    this.#imagesOfCreates.add(entry);
+    return { [Symbol.dispose]: () => this.#imagesOfCreates.delete(entry) };
   }
 
   #claim(id: string): void {

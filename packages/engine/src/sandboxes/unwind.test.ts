@@ -13,6 +13,7 @@ import type { Image, Images } from '../images/images.ts';
 import { FakeNetwork } from '../network/fake-network.ts';
 import { FakeRootfs } from '../rootfs/fake-rootfs.ts';
 import { FakeRuntime } from '../runtime/fake-runtime.ts';
+import { Snapshots } from '../snapshots/snapshots.ts';
 import { FakeVolumes } from '../volumes/fake-volumes.ts';
 import type { Kit } from './kit.ts';
 import { RecordFiles } from './record-files.ts';
@@ -67,6 +68,7 @@ class PretendedHost {
   readonly rootfs = new FakeRootfs(join(this.folder, 'rootfs'));
   readonly runtime = new FakeRuntime(join(this.folder, 'runtime'));
   readonly volumes = new FakeVolumes(join(this.folder, 'volumes'));
+  readonly snapshots = new Snapshots(join(this.folder, 'snapshots'), pino({ level: 'silent' }));
   readonly records = new RecordFiles(join(this.folder, 'sandboxes'));
   readonly guestFolders = new GuestFolders(join(this.folder, 'run'));
   readonly staged = new Set<string>();
@@ -77,6 +79,7 @@ class PretendedHost {
     await this.guestFolders.prepare(join(this.folder, 'init'));
     await this.network.recover([]);
     await this.rootfs.recover([]);
+    await this.snapshots.recover();
     await this.volumes.create('data', 16);
     // All records live here; an empty folder is what "nothing left" looks like.
     await this.records.readAll(() => assert.fail('no record is broken'));
@@ -90,7 +93,8 @@ class PretendedHost {
       records: fault.wrap(this.records, ['write']),
       events: new EventLog(),
       images: this.#images(fault),
-      rootfs: fault.wrap(this.rootfs, ['createDisk', 'mount']),
+      rootfs: fault.wrap(this.rootfs, ['createDisk', 'saveDisk', 'restoreDisk', 'mount']),
+      snapshots: this.snapshots,
       // A slot whose acquire failed is the adapter's to give back: nobody else knows its name.
       network: fault.isBefore ? fault.wrap(this.network, ['acquire']) : this.network,
       volumes,
@@ -99,13 +103,14 @@ class PretendedHost {
       knownRuntimes: [this.runtime],
       defaultIsolation: 'container',
       missing: new Map(),
-      cgroups: { usage: () => undefined, oomKills: () => 0 },
+      cgroups: { usage: () => undefined, oomKills: () => 0, forkRefusals: () => 0 },
       rlimitCeilings: new Map(),
       mounts: {
         hostCalls: fault.wrap(this.#hostCalls(), ['bind']),
         volumes,
         bindRoots: [],
         diskImageRoots: [],
+        rawCopyFolder: join(this.folder, 'raw-copies'),
         stagingFolder: join(this.folder, 'staging'),
         openFolder: () => assert.fail('nothing is copied'),
       },
@@ -120,6 +125,7 @@ class PretendedHost {
       ...(await this.rootfs.leftovers()),
       ...(await this.runtime.list()),
       ...readdirSync(join(this.folder, 'sandboxes')),
+      ...readdirSync(join(this.folder, 'snapshots')),
       ...readdirSync(join(this.folder, 'run/guests')).filter((name) => name !== 'svc-init'),
       ...this.staged,
     ];
@@ -148,6 +154,7 @@ class PretendedHost {
       architecture: 'amd64',
       sizeBytes: 0,
       createdAt: '',
+      scopes: null,
     };
     const image: Image = { ...about, layers, config };
     // SAFETY of the type: creating and starting a sandbox asks the store for nothing but these two.
@@ -209,6 +216,80 @@ for (const when of ['before', 'after'] as const) {
       await host.volumes.remove('data');
     }
     assert.ok(steps >= 9, `only ${steps} steps were seen to fail`);
+  });
+}
+
+/** A host with a snapshot of a sandbox that is gone. */
+async function pretendWithSnapshot(t: TestContext): Promise<PretendedHost> {
+  const host = await pretend(t);
+  const sandboxes = new Sandboxes(host.kit(new Fault(Infinity, 'before')), { warm: [] });
+  const signal = AbortSignal.timeout(10_000);
+  await sandboxes.create({ id: 'origin', spec: SPEC }, () => {}, signal);
+  await sandboxes.snapshot({ id: 'kept', sandboxId: 'origin' }, signal);
+  await sandboxes.remove('origin');
+  return host;
+}
+
+for (const when of ['before', 'after'] as const) {
+  test(`a create from a snapshot that fails ${when} any step leaves nothing but the snapshot`, async (t) => {
+    let steps = 0;
+    for (let failAt = 1; failAt < 100; failAt++) {
+      const host = await pretendWithSnapshot(t);
+      const before = await host.leftovers();
+      const fault = new Fault(failAt, when);
+      const sandboxes = new Sandboxes(host.kit(fault), { warm: [] });
+      const request = { id: 'one', spec: SPEC, start: true, snapshot: 'kept' };
+      const outcome = await sandboxes
+        .create(request, () => {}, AbortSignal.timeout(10_000))
+        .then(
+          () => 'created',
+          () => 'failed',
+        );
+      if (!fault.wasInjected) {
+        assert.equal(outcome, 'created');
+        await sandboxes.remove('one');
+        assert.deepEqual(await host.leftovers(), before, 'a removed sandbox leaves the snapshot alone');
+        steps = failAt - 1;
+        break;
+      }
+      assert.equal(outcome, 'failed', `step ${failAt} failed and nobody was told`);
+      assert.deepEqual(await host.leftovers(), before, `left when step ${failAt} failed`);
+      assert.throws(() => sandboxes.get('one'), { code: 'sandbox_not_found' });
+      // Nobody reads it any more, so it goes whole.
+      await host.snapshots.remove('kept');
+      assert.deepEqual(await host.leftovers(), []);
+    }
+    assert.ok(steps >= 9, `only ${steps} steps were seen to fail`);
+  });
+
+  test(`a snapshot that fails ${when} any step leaves the sandbox and nothing else`, async (t) => {
+    let steps = 0;
+    for (let failAt = 1; failAt < 100; failAt++) {
+      const host = await pretend(t);
+      const signal = AbortSignal.timeout(10_000);
+      const working = new Sandboxes(host.kit(new Fault(Infinity, 'before')), { warm: [] });
+      await working.create({ id: 'one', spec: SPEC, start: true }, () => {}, signal);
+      await working.stop('one');
+      const before = await host.leftovers();
+      const fault = new Fault(failAt, when);
+      const sandboxes = new Sandboxes(host.kit(fault), { warm: [] });
+      await sandboxes.recover();
+      const outcome = await sandboxes.snapshot({ id: 'kept', sandboxId: 'one' }, signal).then(
+        () => 'made',
+        () => 'failed',
+      );
+      if (!fault.wasInjected) {
+        assert.equal(outcome, 'made');
+        steps = failAt - 1;
+        break;
+      }
+      assert.equal(outcome, 'failed', `step ${failAt} failed and nobody was told`);
+      assert.deepEqual(await host.leftovers(), before, `left when step ${failAt} failed`);
+      assert.throws(() => host.snapshots.get('kept'), { code: 'snapshot_not_found' });
+      assert.ok(!host.snapshots.isImageInUse('sha256:1'));
+      await sandboxes.snapshot({ id: 'kept', sandboxId: 'one' }, signal);
+    }
+    assert.ok(steps >= 1, `only ${steps} steps were seen to fail`);
   });
 }
 

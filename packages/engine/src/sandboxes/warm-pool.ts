@@ -1,4 +1,5 @@
-import { DEFAULT_DISK_MIB, DEFAULT_MEMORY_MIB, DEFAULT_VCPUS, type SandboxSpec } from '@svc/contract';
+import type { SandboxSpec } from '@svc/contract';
+import { DEFAULT_DISK_MIB, DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from '@svc/contract/spec';
 import type { Image } from '../images/images.ts';
 import type { Isolation, Runtime } from '../runtime/runtime.ts';
 import type { Kit } from './kit.ts';

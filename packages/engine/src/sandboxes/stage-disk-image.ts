@@ -1,0 +1,124 @@
+import { mkdir, readdir, rm } from 'node:fs/promises';
+import { basename, join, relative } from 'node:path';
+import type { Mount } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
+import type { HostCalls } from '../host/host-calls.ts';
+import { bindAt, explained, stageSource, type Reasons, type Source, type Stage } from './stage-source.ts';
+
+export interface DiskImageKit {
+  readonly hostCalls: HostCalls;
+  /** Where disk images may come from: folders that no sandbox can write to. */
+  readonly diskImageRoots: readonly string[];
+  /** Where raw copies of images in other formats are made; each is deleted once it is mounted. */
+  readonly rawCopyFolder: string;
+}
+
+export type DiskImageMount = Extract<Mount, { type: 'disk_image' }>;
+
+/** Mounts a disk image and puts its root where a runtime finds it. */
+export async function stageDiskImage(
+  kit: DiskImageKit,
+  mount: DiskImageMount,
+  { handle, ...stage }: Stage & { readonly handle: string },
+  signal: AbortSignal,
+): Promise<void> {
+  const source = diskImageSource(kit, mount.host);
+  checkWish(mount);
+  const readonly = mount.options?.readonly ?? false;
+  const { staging } = stage;
+  await using undo = new AsyncDisposableStack();
+  const bindImage = (target: string): Promise<void> =>
+    bindAt(kit.hostCalls, target, { root: source.root, path: source.path, readonly, idmap: null });
+  let image = `${staging}-file`;
+  if (mount.format === 'raw') {
+    await bindImage(image);
+  } else {
+    const folder = join(kit.rawCopyFolder, `${handle}-${basename(staging)}`);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
+    // The mount keeps the copy alive and takes it along when it ends.
+    undo.defer(() => removeCopy(kit, folder));
+    const path = foreignImageIn(folder);
+    await bindImage(path);
+    // Loaded when it is needed: few sandboxes have such an image.
+    const { convertToRaw } = await import('./convert-to-raw.ts');
+    image = await convertToRaw({ folder, path, format: mount.format, host: mount.host }, signal);
+  }
+  const disk = `${staging}-disk`;
+  await mkdir(disk, { recursive: true, mode: 0o700 });
+  // The kernel's ext4 reads all three.
+  await kit.hostCalls
+    .mountImage({ image, target: disk, fstype: 'ext4', readonly })
+    .catch((error: unknown) => Promise.reject(explained(error, mount.host, IMAGE_REASONS)));
+  await stageSource(kit.hostCalls, { root: disk, path: '.', isVolume: true }, mount, stage);
+}
+
+/** In the folder of its copy. */
+function foreignImageIn(folder: string): string {
+  return join(folder, 'image');
+}
+
+const IMAGE_REASONS: Reasons = [
+  {
+    errnos: ['EINVAL'],
+    code: 'invalid_sandbox_config',
+    says: 'holds no ext4, ext3 or ext2 file system; one in a partition cannot be mounted, copy it out first',
+  },
+  {
+    errnos: ['EUCLEAN', 'EROFS'],
+    code: 'invalid_sandbox_config',
+    says: 'was not unmounted cleanly; check it with `e2fsck -p` first',
+  },
+  {
+    errnos: ['EBUSY'],
+    code: 'unavailable',
+    says: 'is mounted by another sandbox; stop that one, or mount it read-only in both',
+  },
+];
+
+/** Deletes copies that a start left behind when the engine was killed. Can be repeated. */
+export async function releaseDiskImages(kit: DiskImageKit, handle: string): Promise<void> {
+  const names = await readdir(kit.rawCopyFolder).catch(() => []);
+  for (const name of names.filter((each) => each.startsWith(`${handle}-`))) {
+    await removeCopy(kit, join(kit.rawCopyFolder, name));
+  }
+}
+
+async function removeCopy(kit: DiskImageKit, folder: string): Promise<void> {
+  await kit.hostCalls.unmount(foreignImageIn(folder));
+  // SAFETY: a folder of our own naming directly under ours; what was bound in it is detached.
+  await rm(folder, { recursive: true, force: true });
+}
+
+/**
+ * SAFETY: the host's kernel reads the image, and a hostile one can take the kernel over. So it must come from a folder that the operator
+ * set aside for images; never from a volume or a bind root, which sandboxes write to.
+ */
+function diskImageSource(kit: DiskImageKit, host: string): Source {
+  const root = kit.diskImageRoots.find((allowed) => host.startsWith(`${allowed}/`));
+  if (root !== undefined) return { root, path: relative(root, host), isVolume: false };
+  const allowed =
+    kit.diskImageRoots.length === 0 ? 'it allows none' : `allowed: ${kit.diskImageRoots.join(', ')}`;
+  const message =
+    `mounts: this host does not let sandboxes mount the disk image ${host} (${allowed}); ` +
+    'its operator can set a folder aside for trusted images with `svc engine start --disk-image-root DIR`';
+  throw new PlatformError('invalid_sandbox_config', message, { details: { field: 'mounts', host } });
+}
+
+const DISK_FILE_SYSTEMS: readonly string[] = ['ext4', 'ext3', 'ext2'];
+
+function checkWish({ format, fstype, host, options }: DiskImageMount): void {
+  if (!DISK_FILE_SYSTEMS.includes(fstype ?? 'ext4')) {
+    throw refusal(host, `a disk image must hold ${DISK_FILE_SYSTEMS.join(', ')}, not ${fstype ?? ''}`);
+  }
+  if (format !== 'raw' && options?.readonly !== true) {
+    // A copy would take the writes and lose them.
+    const remedy = `set readonly, or convert it once with \`qemu-img convert -O raw ${host} ${host}.raw\``;
+    throw refusal(host, `a ${format} image cannot be written to; ${remedy}`);
+  }
+}
+
+function refusal(host: string, reason: string): PlatformError {
+  return new PlatformError('invalid_sandbox_config', `mounts: ${reason}`, {
+    details: { field: 'mounts', host },
+  });
+}

@@ -1,0 +1,104 @@
+import type { Mount } from '@svc/contract';
+import { PlatformError, type ErrorCode } from '@svc/contract/errors';
+import type { HostCalls } from '../host/host-calls.ts';
+import type { Slot } from '../network/network.ts';
+
+/** What a mount shows: a place inside a folder of the host, or inside a volume, which stores guest ids. */
+export interface Source {
+  readonly root: string;
+  readonly path: string;
+  readonly isVolume: boolean;
+}
+
+/** Where it is put, and for whom. */
+export interface Stage {
+  readonly staging: string;
+  readonly slot: Slot;
+}
+
+/** Puts a source where a runtime finds it, as the guest is to see it. */
+export async function stageSource(
+  hostCalls: HostCalls,
+  source: Source,
+  mount: Mount,
+  { staging, slot }: Stage,
+): Promise<void> {
+  const [named, quotaMib] = [ownerOf(mount), quotaOf(mount)];
+  const storedAs = source.isVolume ? 'volume' : 'folder';
+  // A volume stores guest ids: without wishes it is shown as it is. A folder of the host belongs to one of its users.
+  const isPlain = source.isVolume && named === null && quotaMib === null;
+  const owner = isPlain ? null : ({ storedAs, ...(named ?? ROOT), quotaMib } as const);
+  await bindAt(hostCalls, staging, {
+    root: source.root,
+    path: source.path,
+    readonly: mount.options?.readonly ?? false,
+    idmap: { userPath: slot.userNamespace, idBase: slot.idBase, owner },
+  });
+}
+
+/** The guest user whose files those of the host are to be; null when nobody was named. */
+function ownerOf(mount: Mount): { readonly uid: number; readonly gid: number } | null {
+  const { override_uid: uid, override_gid: gid } = mount.options ?? {};
+  return typeof uid === 'number' && typeof gid === 'number' ? { uid, gid } : null;
+}
+
+function quotaOf(mount: Mount): number | null {
+  return mount.type === 'bind' ? (mount.quota_mib ?? null) : null;
+}
+
+const ROOT = { uid: 0, gid: 0 };
+
+/** @throws invalid_sandbox_config when the caller named what cannot be bound */
+export async function bindAt(
+  hostCalls: HostCalls,
+  target: string,
+  request: Omit<Parameters<HostCalls['bind']>[0], 'target'>,
+): Promise<void> {
+  try {
+    // Makes the target: a file for a file, a folder for a folder.
+    await hostCalls.bind({ ...request, target });
+  } catch (error) {
+    throw explained(error, request.path, BIND_REASONS);
+  }
+}
+
+/** What an errno means for a caller: code and sentence, which begins with the caller's name for the thing. */
+export type Reasons = readonly {
+  readonly errnos: readonly string[];
+  readonly code: ErrorCode;
+  readonly says: string;
+}[];
+
+/** The error to throw instead: itself when nobody foresaw it. */
+export function explained(error: unknown, name: string, reasons: Reasons): unknown {
+  const reason = reasons.find(({ errnos }) => errnos.some((errno) => isErrno(error, errno)));
+  if (reason === undefined) return error;
+  const details = { field: 'mounts' };
+  return new PlatformError(reason.code, `mounts: ${name} ${reason.says}`, { details, cause: error });
+}
+
+const BIND_REASONS: Reasons = [
+  {
+    errnos: ['ENOENT', 'ENOTDIR', 'ELOOP', 'EXDEV'],
+    code: 'invalid_sandbox_config',
+    says: 'does not exist inside its root; create it first',
+  },
+  {
+    errnos: ['ENODEV'],
+    code: 'invalid_sandbox_config',
+    says:
+      'has a quota or belongs to an account of the system, and this host has no FUSE to serve it with; ' +
+      '`modprobe fuse`, or mount it read-only',
+  },
+  {
+    errnos: ['EIO'],
+    code: 'invalid_sandbox_config',
+    says:
+      'has a quota or belongs to an account of the system, and its file system has no file handles to serve it by; ' +
+      'move it to ext4, xfs or btrfs, or mount it read-only',
+  },
+];
+
+function isErrno(error: unknown, errno: string): boolean {
+  return error instanceof Error && 'errno' in error && error.errno === errno;
+}

@@ -1,0 +1,204 @@
+/* Entries of folders: finding and making them. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../privileges.h"
+#include "handlers.h"
+
+/* A new entry may cost a block of its own and one more of its folder. */
+enum { BYTES_PER_ENTRY = BYTES_PER_FILE + 2 * 4096 };
+
+const char *name_in(const char *text, size_t length) {
+  size_t end = strnlen(text, length);
+  /* SAFETY: the kernel sends single names; with anything else a call relative to a folder could leave it. */
+  if (end == length || end == 0 || end > NAME_MAX || memchr(text, '/', end) != NULL) return NULL;
+  return strcmp(text, ".") == 0 || strcmp(text, "..") == 0 ? NULL : text;
+}
+
+int fill_entry(struct server *server, int fd, struct fuse_entry_out *entry) {
+  struct stat status;
+  if (fstat(fd, &status) < 0) return errno;
+  const struct node *node = remember(&server->nodes, fd, &status);
+  if (node == NULL) return errno;
+  *entry = (struct fuse_entry_out){
+      .nodeid = node_id(&server->nodes, node),
+      .entry_valid = VALID_SECONDS,
+      .attr_valid = VALID_SECONDS,
+  };
+  fill_attributes(server, &status, &entry->attr);
+  return 0;
+}
+
+static int answer_entry(struct server *server, int folder, const char *name, struct reply *reply) {
+  int fd = openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return errno;
+  int error = fill_entry(server, fd, (struct fuse_entry_out *)reply->data);
+  if (error == 0) reply->length = sizeof(struct fuse_entry_out);
+  close(fd);
+  return error;
+}
+
+int handle_lookup(struct server *server, const struct call *call, struct reply *reply) {
+  const char *name = name_in(call->body, call->length);
+  if (name == NULL) return ENAMETOOLONG;
+  int folder = open_node(server, node_of(server, call), O_PATH);
+  if (folder < 0) return errno;
+  int error = answer_entry(server, folder, name, reply);
+  close(folder);
+  return error;
+}
+
+/* What is to be made, in the words of the kernel's call. */
+struct wish {
+  const char *name;
+  mode_t mode;
+  /* Of a symbolic link. */
+  const char *target;
+  /* Of a regular file that is opened as well: the flags, and the descriptor it is opened at. */
+  int flags;
+  int *opened;
+};
+
+static int make_in(int folder, const struct wish *wish) {
+  mode_t mode = permitted_mode(wish->mode);
+  switch (mode & S_IFMT) {
+    case S_IFDIR:
+      return mkdirat(folder, wish->name, mode & 07777);
+    case S_IFLNK:
+      return symlinkat(wish->target, folder, wish->name);
+    case S_IFREG:
+      if (wish->opened == NULL) return mknodat(folder, wish->name, mode, 0);
+      *wish->opened = openat(folder, wish->name, wish->flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 07777);
+      return *wish->opened;
+    case S_IFIFO:
+    case S_IFSOCK:
+      return mknodat(folder, wish->name, mode, 0);
+    default:
+      errno = EPERM;
+      return -1;
+  }
+}
+
+/* Makes it as the user who asked: nobody ever sees it as anybody else's. */
+static int make_as_caller(const struct server *server, const struct call *call, int folder, const struct wish *wish) {
+  uint32_t uid, gid;
+  if (!stored_id(&server->users, call->header->uid, &uid) || !stored_id(&server->groups, call->header->gid, &gid)) return EOVERFLOW;
+  struct failure failure = {0};
+  if (act_as_owner(uid, gid, &failure) < 0) return failure.error;
+  int error = make_in(folder, wish) < 0 ? errno : 0;
+  act_as_root();
+  return error;
+}
+
+static void count_growth(struct server *server, const struct call *call, int folder, const struct stat *before) {
+  struct stat after;
+  if (fstat(folder, &after) == 0) count_file(&server->quota, node_of(server, call)->key, bytes_of(before), bytes_of(&after));
+}
+
+static int make(struct server *server, const struct call *call, const struct wish *wish, struct reply *reply) {
+  if (room_in(&server->quota) < BYTES_PER_ENTRY) return EDQUOT;
+  int folder = open_node(server, node_of(server, call), O_PATH);
+  if (folder < 0) return errno;
+  struct stat before;
+  int error = fstat(folder, &before) < 0 ? errno : make_as_caller(server, call, folder, wish);
+  if (error == 0) {
+    error = wish->opened == NULL ? answer_entry(server, folder, wish->name, reply)
+                                 : fill_entry(server, *wish->opened, (struct fuse_entry_out *)reply->data);
+    count_growth(server, call, folder, &before);
+    const struct fuse_entry_out *made = (const struct fuse_entry_out *)reply->data;
+    if (error == 0) count_new_file(&server->quota, find_node(&server->nodes, made->nodeid)->key, made->attr.blocks * 512);
+  }
+  close(folder);
+  return error;
+}
+
+int handle_mkdir(struct server *server, const struct call *call, struct reply *reply) {
+  const struct fuse_mkdir_in *in = (const struct fuse_mkdir_in *)call->body;
+  struct wish wish = {.name = name_in(call->body + sizeof *in, call->length - sizeof *in)};
+  wish.mode = S_IFDIR | (in->mode & 07777);
+  return wish.name == NULL ? EINVAL : make(server, call, &wish, reply);
+}
+
+int handle_mknod(struct server *server, const struct call *call, struct reply *reply) {
+  const struct fuse_mknod_in *in = (const struct fuse_mknod_in *)call->body;
+  struct wish wish = {.name = name_in(call->body + sizeof *in, call->length - sizeof *in), .mode = in->mode};
+  return wish.name == NULL ? EINVAL : make(server, call, &wish, reply);
+}
+
+int handle_symlink(struct server *server, const struct call *call, struct reply *reply) {
+  struct wish wish = {.name = name_in(call->body, call->length), .mode = S_IFLNK | 0777};
+  if (wish.name == NULL) return EINVAL;
+  size_t used = strlen(wish.name) + 1;
+  wish.target = call->body + used;
+  if (strnlen(wish.target, call->length - used) == call->length - used) return EINVAL;
+  return make(server, call, &wish, reply);
+}
+
+int handle_link(struct server *server, const struct call *call, struct reply *reply) {
+  const struct fuse_link_in *in = (const struct fuse_link_in *)call->body;
+  const char *name = name_in(call->body + sizeof *in, call->length - sizeof *in);
+  if (name == NULL) return EINVAL;
+  if (room_in(&server->quota) < BYTES_PER_ENTRY) return EDQUOT;
+  int file = open_node(server, find_node(&server->nodes, in->oldnodeid), O_PATH);
+  if (file < 0) return errno;
+  int folder = open_node(server, node_of(server, call), O_PATH);
+  int error = folder < 0 ? errno : 0;
+  struct stat before;
+  if (error == 0 && fstat(folder, &before) < 0) error = errno;
+  if (error == 0 && linkat(file, "", folder, name, AT_EMPTY_PATH) < 0) error = errno;
+  if (error == 0) {
+    count_growth(server, call, folder, &before);
+    error = answer_entry(server, folder, name, reply);
+  }
+  if (folder >= 0) close(folder);
+  close(file);
+  return error;
+}
+
+/* Opens a file that somebody else has made since the guest looked. */
+static int open_existing(const struct server *server, const struct call *call, const struct wish *wish) {
+  int folder = open_node(server, node_of(server, call), O_PATH);
+  if (folder < 0) return errno;
+  *wish->opened = openat(folder, wish->name, wish->flags | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+  int error = *wish->opened < 0 ? errno : 0;
+  close(folder);
+  return error;
+}
+
+static int answer_existing(struct server *server, int file, struct reply *reply) {
+  struct stat status;
+  if (fstat(file, &status) < 0) return errno;
+  return S_ISREG(status.st_mode) ? fill_entry(server, file, (struct fuse_entry_out *)reply->data) : EEXIST;
+}
+
+int handle_create(struct server *server, const struct call *call, struct reply *reply) {
+  const struct fuse_create_in *in = (const struct fuse_create_in *)call->body;
+  int file = -1;
+  struct wish wish = {
+      .name = name_in(call->body + sizeof *in, call->length - sizeof *in),
+      .mode = S_IFREG | (in->mode & 07777),
+      .flags = (int)in->flags & (O_ACCMODE | O_SYNC | O_DSYNC),
+      .opened = &file,
+  };
+  if (wish.name == NULL) return EINVAL;
+  int error = make(server, call, &wish, reply);
+  if (error == EEXIST && (in->flags & O_EXCL) == 0) {
+    error = open_existing(server, call, &wish);
+    if (error == 0) error = answer_existing(server, file, reply);
+  }
+  if (error != 0) {
+    if (file >= 0) close(file);
+    return error;
+  }
+  const struct fuse_entry_out *entry = (const struct fuse_entry_out *)reply->data;
+  note_opened(server, find_node(&server->nodes, entry->nodeid), in->flags, entry->attr.blocks * 512);
+  struct fuse_open_out *out = (struct fuse_open_out *)(reply->data + sizeof *entry);
+  *out = (struct fuse_open_out){.fh = (uint64_t)file};
+  reply->length = sizeof *entry + sizeof *out;
+  return 0;
+}
