@@ -25,6 +25,7 @@ static void configure(struct conn *, struct message *);
 static void dial_more(struct conn *, struct message *);
 static void drop(struct conn *, struct message *);
 static void killed_answer(struct conn *, struct message *);
+static void failed_answer(struct conn *, struct message *);
 static void shut_down(struct conn *, struct message *);
 
 static const struct route routes[] = {
@@ -32,6 +33,7 @@ static const struct route routes[] = {
     {"svc.dial", dial_more, 0},
     {"svc.drop", drop, 0},
     {"svc.killed.answer", killed_answer, 0},
+    {"svc.failed.answer", failed_answer, 0},
     {"svc.shutdown", shut_down, 0},
     {"svc.process.start", durable_start, 0},
     {"svc.process.attach", durable_attach, 0},
@@ -70,13 +72,13 @@ void control_notify(const char *type, struct writer *payload) {
   if (!conn_answer(current, 0, 0, type, payload)) conn_end(current, CONN_LOST);
 }
 
-uint32_t control_ask_killed(pid_t pid) {
+uint32_t control_ask(const char *type, pid_t pid) {
   if (!current || current->is_ending) return 0;
   struct writer payload = writer_new();
   if (++last_question == 0) last_question = 1;
   write_map(&payload, 1);
   write_uint_pair(&payload, "pid", (uint64_t)pid);
-  return conn_answer(current, last_question, 0, "svc.killed", &payload) ? last_question : 0;
+  return conn_answer(current, last_question, 0, type, &payload) ? last_question : 0;
 }
 
 static void on_message(struct conn *conn, struct message *message) {
@@ -140,12 +142,23 @@ static void drop(struct conn *conn, struct message *message) {
   exec_drop((uint32_t)number);
 }
 
-static void killed_answer(struct conn *conn, struct message *message) {
-  static const struct field field = {"oom", field_bool, 0, true};
+/** Reads a payload that holds one truth. False when it is malformed: no answer then is as good as any. */
+static bool read_truth(struct message *message, const char *key, bool *value) {
+  const struct field field = {key, field_bool, 0, true};
   struct arena none = {0};
+  return read_fields(&message->payload, &none, &field, 1, value);
+}
+
+static void killed_answer(struct conn *conn, struct message *message) {
   bool is_oom = false;
   (void)conn;
-  if (read_fields(&message->payload, &none, &field, 1, &is_oom)) process_killed_answer(message->id, is_oom);
+  if (read_truth(message, "oom", &is_oom)) process_explained(message->id, is_oom, false);
+}
+
+static void failed_answer(struct conn *conn, struct message *message) {
+  bool is_pids = false;
+  (void)conn;
+  if (read_truth(message, "pids", &is_pids)) process_explained(message->id, false, is_pids);
 }
 
 static void shut_down(struct conn *conn, struct message *message) {

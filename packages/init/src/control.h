@@ -12,7 +12,7 @@ struct conn *control(void); // NULL while the engine is away
 
 /** Sends a notification (id 0) when the engine is there, and frees the writer. */
 void control_notify(const char *type, struct writer *payload);
-/** Asks whether the OOM killer killed this pid. The id of the question, 0 when nobody can be asked. */
-uint32_t control_ask_killed(pid_t pid);
+/** Asks why a process died: `svc.killed` or `svc.failed`. The id of the question, 0 when nobody can be asked. */
+uint32_t control_ask(const char *type, pid_t pid);
 
 #endif

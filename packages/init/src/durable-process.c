@@ -6,8 +6,9 @@
 #include "activity.h"
 #include "control.h"
 #include "durable.h"
+#include "process-state.h"
 
-enum { PIECE = 64 * 1024, STATE_PAIRS = 11 };
+enum { PIECE = 64 * 1024 };
 
 size_t durable_stdin_waiting;
 
@@ -98,7 +99,7 @@ static void failed(struct process *process, const struct failure *failure) {
 
 static ssize_t readable(struct process *process, int stream, int fd) {
   struct durable *durable = durable_of(process);
-  ssize_t got = ring_read(&durable->rings[stream], fd);
+  ssize_t got = ring_read(&durable->rings[stream], fd, DURABLE_RING);
   if (got <= 0) return got;
   activity();
   task_queue(&durable->pump);
@@ -145,25 +146,6 @@ static void send_output(struct conn *conn, struct durable *durable, int stream) 
   ring->sent += length;
 }
 
-static void write_optional(struct writer *payload, const char *key, bool is_set, int64_t value) {
-  if (is_set) return write_int_pair(payload, key, value);
-  write_text(payload, key);
-  write_null(payload);
-}
-
 static void write_state(struct writer *payload, const struct durable *durable) {
-  const struct process *process = &durable->process;
-  bool is_over = process->is_finished;
-  write_map(payload, STATE_PAIRS);
-  write_text_pair(payload, "key", durable->key);
-  write_uint_pair(payload, "pid", (uint64_t)process->pid);
-  write_text_pair(payload, "state", is_over ? "exited" : "running");
-  write_optional(payload, "code", is_over, process_code(process));
-  write_optional(payload, "signal", is_over && process_signal_number(process), process_signal_number(process));
-  write_text_pair(payload, "reason", is_over ? process_reason(process) : NULL);
-  write_uint_pair(payload, "stdout", ring_end(&durable->rings[0]));
-  write_uint_pair(payload, "stderr", ring_end(&durable->rings[1]));
-  write_bool_pair(payload, "tty", process->tty);
-  write_uint_pair(payload, "started_at_ns", process->started_ns);
-  write_optional(payload, "exited_at_ns", is_over, (int64_t)process->exited_ns);
+  process_state_write(payload, durable->key, &durable->process, process_reason(&durable->process), durable->rings, 0);
 }

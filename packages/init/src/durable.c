@@ -75,7 +75,7 @@ void durable_start(struct conn *conn, struct message *message) {
   struct launch launch;
   struct failure failure;
   struct durable *durable = NULL;
-  bool ok = launch_read(&launch, &message->payload, true);
+  bool ok = launch_read(&launch, &message->payload, LAUNCH_DURABLE);
   if (!ok) {
     message->payload.bad = true;
   } else if (find_key(launch.key)) {
@@ -91,6 +91,7 @@ void durable_start(struct conn *conn, struct message *message) {
     durable->start_id = message->id;
     durable->is_attached = true;
     task_init(&durable->pump, durable_pump);
+    for (int i = 0; i < 2; i++) durable->rings[i].limit = DURABLE_RING;
     list_append(&durables, &durable->all);
     count++;
     activity_count.processes++;

@@ -53,7 +53,7 @@ void exec_request(struct conn *conn, struct message *message) {
   struct failure failure;
   if (session_find(conn, message->id, NULL)) return conn_error(conn, message->id, "invalid_session", "this id is in use", NULL);
   struct exec *exec = calloc(1, sizeof *exec);
-  if (!launch_read(&launch, &message->payload, false)) {
+  if (!launch_read(&launch, &message->payload, LAUNCH_EXEC)) {
     message->payload.bad = true;
   } else if (shutdown_is_running()) {
     failure_set(&failure, "other", "start", 0, "the sandbox is shutting down");

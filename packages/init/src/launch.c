@@ -12,17 +12,19 @@ static const struct field fields[] = {
     FIELD(struct launch, user, field_string, false),  FIELD(struct launch, tty, field_bool, false),
     FIELD(struct launch, rows, field_uint, false),    FIELD(struct launch, cols, field_uint, false),
     FIELD(struct launch, rlimits, field_limits, false),
-    // Only durable processes have these.
+    // Only durable and detached processes have these.
     FIELD(struct launch, key, field_string, true),    FIELD(struct launch, stdin, field_bool, false),
     FIELD(struct launch, timeout_ms, field_uint, false),
+    // Only detached processes have these.
+    FIELD(struct launch, ring_bytes, field_uint, false), FIELD(struct launch, output_max, field_uint, false),
 };
-enum { EXEC_FIELDS = 9 };
+static const size_t field_counts[] = {[LAUNCH_EXEC] = 9, [LAUNCH_DURABLE] = 12, [LAUNCH_DETACHED] = COUNT(fields)};
 
-bool launch_read(struct launch *launch, struct reader *payload, bool is_durable) {
-  *launch = (struct launch){.rows = 24, .cols = 80, .stdin = !is_durable};
-  size_t count = is_durable ? COUNT(fields) : (size_t)EXEC_FIELDS;
-  bool ok = read_fields(payload, &launch->arena, fields, count, launch);
+bool launch_read(struct launch *launch, struct reader *payload, enum launch_kind kind) {
+  *launch = (struct launch){.rows = 24, .cols = 80, .stdin = kind == LAUNCH_EXEC, .ring_bytes = DETACHED_RING};
+  bool ok = read_fields(payload, &launch->arena, fields, field_counts[kind], launch);
   return ok && launch->env.count <= ENV_MAX && launch->rows <= UINT16_MAX && launch->cols <= UINT16_MAX && strlen(launch->cmd) > 0 &&
+         launch->ring_bytes >= DETACHED_RING_MIN && launch->ring_bytes <= DETACHED_RING_MAX &&
          (!launch->key || (launch->key[0] && strlen(launch->key) <= KEY_MAX));
 }
 

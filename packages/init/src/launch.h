@@ -28,7 +28,7 @@ struct identity {
 /** What one start of a process asks for. Strings live in `arena`. */
 struct launch {
   struct arena arena;
-  char *key; // of a durable process
+  char *key; // of a durable or detached process
   char *cmd;
   struct strings args, env;
   char *cwd, *user;
@@ -36,10 +36,12 @@ struct launch {
   uint64_t rows, cols;
   struct limits rlimits;
   uint64_t timeout_ms;
+  uint64_t ring_bytes, output_max; // of a detached process
 };
 
-/** Reads core.exec.request and svc.process.start; what the call leaves out is as the contract says. */
-bool launch_read(struct launch *, struct reader *payload, bool is_durable);
+enum launch_kind { LAUNCH_EXEC, LAUNCH_DURABLE, LAUNCH_DETACHED };
+/** Reads core.exec.request, svc.process.start and svc.detached.start; what the call leaves out is as the contract says. */
+bool launch_read(struct launch *, struct reader *payload, enum launch_kind);
 void launch_free(struct launch *);
 
 // Why a process did not start, as core.exec.failed tells it. No pointers: it travels through a pipe.

@@ -29,6 +29,13 @@ enum {
   PROCESSES_MAX = 4096,
   DURABLE_MAX = 1024,
   DURABLE_RING = 256 * 1024,
+  DETACHED_MAX = 1024,
+  DETACHED_RING = 1024 * 1024, // per stream, unless the start says otherwise
+  DETACHED_RING_MIN = 4096,
+  DETACHED_RING_MAX = 16 * 1024 * 1024,
+  DETACHED_STDIN_MAX = 16 * 1024 * 1024, // stdin waiting for all detached processes together
+  DETACHED_PATIENCE_MS = 10000,          // how long a reader that takes nothing may hold up a detached process
+  RINGS_MAX = 64 * 1024 * 1024,
   DURABLE_STDIN_MAX = 16 * 1024 * 1024, // stdin waiting for all durable processes together
   HANDLES_MAX = 1024,                   // per connection; streams count too
   DISCARDS_MAX = 1024,

@@ -98,12 +98,13 @@ const char *process_reason(const struct process *process) {
 int process_signal_number(const struct process *process) { return WIFSIGNALED(process->status) ? WTERMSIG(process->status) : 0; }
 int process_code(const struct process *process) { return WIFEXITED(process->status) ? WEXITSTATUS(process->status) : -1; }
 
-void process_killed_answer(uint32_t question, bool is_oom) {
+void process_explained(uint32_t question, bool is_oom, bool is_pids) {
   for (struct list *node = processes.next; node != &processes; node = node->next) {
     struct process *process = containing(node, struct process, all);
     if (!process->question || process->question != question) continue;
     process->question = 0;
     process->was_oom = is_oom;
+    process->was_pids = is_pids;
     timer_stop(&process->timeout);
     return settle(process);
   }
@@ -160,10 +161,9 @@ static void on_exit(struct child *child, int status) {
     struct outlet *outlet = &process->outlets[i];
     if (outlet->watch.fd >= 0 && !process->tty && !ioctl(outlet->watch.fd, FIONREAD, &waiting)) outlet->owed = (size_t)waiting;
   }
-  if (process_signal_number(process) == SIGKILL && !process->was_killed) {
-    process->question = control_ask_killed(process->pid);
-    if (process->question) timer_start(&process->timeout, KILLED_ANSWER_MS);
-  }
+  if (process_signal_number(process) == SIGKILL && !process->was_killed) process->question = control_ask("svc.killed", process->pid);
+  else if (process->explains_failure && process_code(process) > 0) process->question = control_ask("svc.failed", process->pid);
+  if (process->question) timer_start(&process->timeout, KILLED_ANSWER_MS);
   if (process->error.fd >= 0) return on_error_pipe(&process->error, EPOLLIN);
   settle(process);
 }

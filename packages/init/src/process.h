@@ -37,8 +37,9 @@ struct process {
   struct sink in;
   struct timer quiet, timeout;
   uint64_t quiet_until_ms, started_ns, exited_ns;
-  bool tty, is_started, is_reaped, is_finished, was_killed, was_timed_out, was_oom;
-  uint32_t question; // id of the open svc.killed, 0 when none
+  bool tty, is_started, is_reaped, is_finished, was_killed, was_timed_out, was_oom, was_pids;
+  bool explains_failure; // the owner wants to know why it failed, not only why it was killed
+  uint32_t question; // id of the open svc.killed or svc.failed, 0 when none
   int status;
 };
 
@@ -57,8 +58,8 @@ const char *process_reason(const struct process *); // exit, signal, oom, timeou
 int process_signal_number(const struct process *);  // 0 when it exited by itself
 int process_code(const struct process *);           // -1 after a signal
 
-/** The engine's answer to svc.killed. */
-void process_killed_answer(uint32_t question, bool is_oom);
+/** The engine's answer to svc.killed or svc.failed. */
+void process_explained(uint32_t question, bool is_oom, bool is_pids);
 /** Everything is about to be killed by us: no SIGKILL needs an explanation any more. */
 void process_expect_kill(void);
 

@@ -6,22 +6,25 @@
 #include <sys/types.h>
 
 /**
- * The output of one stream from the first byte nobody has acknowledged, at most DURABLE_RING bytes. Offsets count all
- * bytes the stream ever produced. Memory grows with what waits and is given back when all is acknowledged.
+ * The latest output of one stream, at most `limit` bytes. Offsets count all bytes the stream ever produced. Memory grows
+ * with what is kept and is given back when all is forgotten; all rings together take no more than RINGS_MAX, beyond the
+ * first page of each.
  */
 struct ring {
   uint8_t *bytes;
-  size_t at, length, capacity;
+  size_t at, length, capacity, limit;
   uint64_t base; // offset of the first byte kept
   uint64_t sent; // offset of the first byte not yet sent in this attachment
 };
 
 static inline uint64_t ring_end(const struct ring *ring) { return ring->base + ring->length; }
 
-/** Reads once from the descriptor. -1 with EBUSY: the ring is full, or there is no memory now. */
-ssize_t ring_read(struct ring *, int fd);
+/** Reads once from the descriptor, `most` bytes at most. -1 with EBUSY: the ring is full, or there is no memory now (then length < limit). */
+ssize_t ring_read(struct ring *, int fd, size_t most);
 /** Forgets everything below `offset`, which must not be above ring_end. */
 void ring_forget(struct ring *, uint64_t offset);
+/** The kept bytes from `offset` on that lie together; returns how many. `offset` is not below base or above ring_end. */
+size_t ring_peek(const struct ring *, uint64_t offset, const uint8_t **bytes);
 /** The unsent bytes that lie together; returns how many. */
 size_t ring_unsent(const struct ring *, const uint8_t **bytes);
 void ring_free(struct ring *);

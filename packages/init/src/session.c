@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "activity.h"
+#include "detached.h"
 #include "dial.h"
 #include "exec.h"
 #include "files.h"
@@ -33,6 +34,10 @@ static const struct route routes[] = {
     {"core.tcp.eof", tcp_eof, false, true},           {"core.tcp.close", tcp_close, false, true},
     {"core.ping", ping, true, false},                 {"core.touch", touch, true, false},
     {"core.shutdown", shut_down, false, true},
+    {"svc.detached.start", detached_start, false, true}, {"svc.detached.list", detached_list, false, false},
+    {"svc.detached.read", detached_read, false, false},  {"svc.detached.stdin", detached_stdin, false, true},
+    {"svc.detached.signal", detached_signal, false, true}, {"svc.detached.resize", detached_resize, false, true},
+    {"svc.detached.forget", detached_forget, false, true},
 };
 
 static void dispatch(struct conn *, struct message *, bool only_files);

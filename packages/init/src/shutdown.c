@@ -8,6 +8,7 @@
 #include "activity.h"
 #include "children.h"
 #include "conn.h"
+#include "detached.h"
 #include "loop.h"
 #include "process.h"
 
@@ -55,7 +56,7 @@ static void on_none(void) {
 
 static void on_last_words(struct timer *timer) {
   // The last output and the exit reports leave first, unless nobody takes them.
-  bool is_told = activity_count.processes == 0 && conns_are_flushed();
+  bool is_told = activity_count.processes == 0 && detached_is_told() && conns_are_flushed();
   if (!is_told && ++waits < LAST_WORDS_TRIES) return timer_start(timer, LAST_WORDS_MS);
   int root = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (root >= 0) syncfs(root);

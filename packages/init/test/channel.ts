@@ -14,6 +14,7 @@ const FLAGS: Readonly<Record<string, number>> = {
   'core.fs.request': 2,
   'core.tcp.connect': 2,
   'core.shutdown': 4,
+  'svc.detached.start': 2,
 };
 
 export function encodeFrame(id: number, type: string, payload: Payload, flags = FLAGS[type] ?? 0): Buffer {

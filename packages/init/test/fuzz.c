@@ -136,8 +136,10 @@ static void seed_launch(bool is_control, const char *type, bool tty) {
 
 static void seed_flat(bool is_control, const char *type) {
   struct writer payload = writer_new();
-  write_map(&payload, 12);
+  write_map(&payload, 14);
   write_text_pair(&payload, "key", "k");
+  write_text_pair(&payload, "by", "someone");
+  write_bool_pair(&payload, "follow", true);
   write_text(&payload, "data");
   write_bytes(&payload, "some bytes", 10);
   write_uint_pair(&payload, "signal", 15);
@@ -158,7 +160,8 @@ static void make_seeds(void) {
       "Copy", "Rename", "OpenFile", "OpenDir", "CloseHandle", "Read", "Write", "ReadDir", "FStat", "FSetStat"};
   static const char *const extras[] = {"options", "attrs", "recursive", "len"};
   static const char *const flat[] = {"core.exec.stdin", "core.exec.signal", "core.exec.resize", "core.fs.data", "core.tcp.connect",
-      "core.tcp.data", "core.tcp.eof", "core.tcp.close", "core.ping", "core.touch", "core.shutdown", "core.pong"};
+      "core.tcp.data", "core.tcp.eof", "core.tcp.close", "core.ping", "core.touch", "core.shutdown", "core.pong",
+      "svc.detached.list", "svc.detached.read", "svc.detached.stdin", "svc.detached.signal", "svc.detached.resize", "svc.detached.forget"};
   static const char *const flat_control[] = {"svc.configure", "svc.dial", "svc.drop", "svc.killed.answer", "svc.shutdown",
       "svc.process.attach", "svc.process.ack", "svc.process.forget", "svc.process.stdin", "svc.process.signal", "svc.process.resize"};
   for (size_t i = 0; i < COUNT(variants); i++) {
@@ -170,6 +173,8 @@ static void make_seeds(void) {
   seed_launch(false, "core.exec.request", false);
   seed_launch(false, "core.exec.request", true);
   seed_launch(true, "svc.process.start", false);
+  seed_launch(false, "svc.detached.start", false);
+  seed_launch(false, "svc.detached.start", true);
   struct writer payload = writer_new(); // a real configuration
   write_map(&payload, 2);
   write_text(&payload, "files");

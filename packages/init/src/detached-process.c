@@ -1,0 +1,222 @@
+#include "detached-process.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "activity.h"
+#include "detached-reading.h"
+#include "detached.h"
+#include "process-state.h"
+#include "shutdown.h"
+
+enum { DISK_FULL_BYTES = 64 * 1024 };
+
+struct list detacheds = {&detacheds, &detacheds};
+unsigned detached_count;
+size_t detached_stdin_waiting;
+
+static void started(struct process *);
+static void failed(struct process *, const struct failure *);
+static ssize_t readable(struct process *, int stream, int fd);
+static void finished(struct process *);
+static void stdin_taken(struct sink *, size_t bytes, uint32_t tag, bool is_last);
+static void stdin_broken(struct sink *, int error);
+static void stdin_ended(struct sink *);
+static void request_gone(struct session *, enum conn_end);
+
+const struct process_owner detached_owner = {started, failed, readable, finished, {stdin_taken, stdin_broken, stdin_ended}};
+const struct session_kind detached_request = {NULL, request_gone};
+
+static struct detached *detached_of(struct process *process) { return containing(process, struct detached, process); }
+static void request_gone(struct session *session, enum conn_end end) { (void)end, session_close(session); }
+
+void detached_destroy(struct detached *detached) {
+  struct session *waiting[] = {&detached->starting, &detached->writing, &detached->forgetting};
+  for (size_t i = 0; i < COUNT(waiting); i++) {
+    if (waiting[i]->conn) session_close(waiting[i]);
+  }
+  if (!detached->process.is_finished) activity_count.processes--;
+  readings_end(detached);
+  process_free(&detached->process);
+  timer_stop(&detached->patience);
+  list_remove(&detached->all);
+  for (int i = 0; i < 2; i++) ring_free(&detached->rings[i]);
+  detached_count--;
+  free(detached);
+}
+
+void detached_answer(struct session *session, const char *type, struct writer *payload) {
+  struct conn *conn = session->conn;
+  uint32_t id = session->id;
+  if (!conn) {
+    if (payload) writer_free(payload);
+    return;
+  }
+  session_close(session);
+  if (!payload) conn_answer_empty(conn, id, FLAG_TERMINAL, type);
+  else if (!conn_answer(conn, id, FLAG_TERMINAL, type, payload)) conn_end(conn, CONN_LOST);
+}
+
+void detached_refuse(struct session *session, const char *kind, const char *message) {
+  struct conn *conn = session->conn;
+  uint32_t id = session->id;
+  if (!conn) return;
+  session_close(session);
+  conn_error(conn, id, kind, message, NULL);
+}
+
+bool detached_is_told(void) {
+  for (struct list *node = detacheds.next; node != &detacheds; node = node->next) {
+    struct detached *detached = containing(node, struct detached, all);
+    if (detached->process.is_finished && !list_is_empty(&detached->readings)) return false;
+  }
+  return true;
+}
+
+void detached_taken(struct detached *detached) {
+  if (!detached->is_held) return;
+  detached->is_held = false;
+  timer_stop(&detached->patience);
+  process_resume(&detached->process);
+}
+
+static void started(struct process *process) {
+  struct detached *detached = detached_of(process);
+  struct writer payload = writer_new();
+  activity();
+  write_map(&payload, 2);
+  write_uint_pair(&payload, "pid", (uint64_t)process->pid);
+  write_uint_pair(&payload, "started_at_ns", process->started_ns);
+  detached_answer(&detached->starting, "svc.detached.started", &payload);
+}
+
+static void failed(struct process *process, const struct failure *failure) {
+  struct detached *detached = detached_of(process);
+  struct writer payload = writer_new();
+  write_map(&payload, 5);
+  failure_write(&payload, failure);
+  detached_answer(&detached->starting, "svc.detached.failed", &payload);
+  detached_answer(&detached->forgetting, "svc.detached.done", NULL);
+  detached_destroy(detached);
+}
+
+/** The oldest process that ended gives its output up, so that one that runs can keep more of its own. */
+static bool reclaim(void) {
+  for (struct list *node = detacheds.next; node != &detacheds; node = node->next) {
+    struct detached *detached = containing(node, struct detached, all);
+    bool is_empty = !detached->rings[0].length && !detached->rings[1].length;
+    if (!detached->process.is_finished || is_empty || !list_is_empty(&detached->readings)) continue;
+    for (int i = 0; i < 2; i++) ring_forget(&detached->rings[i], ring_end(&detached->rings[i]));
+    return true;
+  }
+  return false;
+}
+
+/** Forgets old output that no reader is waiting for. False: readers must take some first. */
+static bool make_room(struct detached *detached, int stream) {
+  struct ring *ring = &detached->rings[stream];
+  if (ring->length < ring->limit && reclaim()) return true;
+  uint64_t until = ring->base + (ring->length + 3) / 4, needed = readings_need(detached, stream);
+  if (until > needed) until = needed;
+  if (until <= ring->base) return false;
+  ring_forget(ring, until);
+  return true;
+}
+
+/** What the process may still write; all of it counts from the start. */
+static size_t allowance(const struct detached *detached) {
+  uint64_t written = ring_end(&detached->rings[0]) + ring_end(&detached->rings[1]);
+  if (!detached->output_max) return SIZE_MAX;
+  return written < detached->output_max ? (size_t)(detached->output_max - written) : 0;
+}
+
+/** Whatever it writes beyond its limit ends the process, and is kept nowhere. */
+static ssize_t read_excess(struct detached *detached, int fd) {
+  ssize_t got = read(fd, scratch(), SCRATCH_BYTES);
+  if (got > 0 && !detached->was_over_limit) detached->was_over_limit = process_signal(&detached->process, SIGKILL) == 0;
+  return got;
+}
+
+static ssize_t readable(struct process *process, int stream, int fd) {
+  struct detached *detached = detached_of(process);
+  struct ring *ring = &detached->rings[stream];
+  size_t most = allowance(detached);
+  if (!most) return read_excess(detached, fd);
+  ssize_t got = ring_read(ring, fd, most);
+  while (got < 0 && errno == EBUSY) {
+    if (make_room(detached, stream)) {
+      got = ring_read(ring, fd, most);
+      continue;
+    }
+    if (!detached->is_held) timer_start(&detached->patience, DETACHED_PATIENCE_MS);
+    detached->is_held = true;
+    return errno = EBUSY, -1;
+  }
+  if (got <= 0) return got;
+  activity();
+  readings_wake(detached);
+  return got;
+}
+
+static bool is_disk_full(void) {
+  struct statvfs disk;
+  return statvfs("/", &disk) == 0 && disk.f_blocks && (uint64_t)disk.f_bavail * disk.f_frsize < DISK_FULL_BYTES;
+}
+
+static void finished(struct process *process) {
+  struct detached *detached = detached_of(process);
+  activity_count.processes--;
+  activity();
+  timer_stop(&detached->patience);
+  int signal = process_signal_number(process);
+  detached->was_shut_down = shutdown_is_running() && (signal == SIGTERM || signal == SIGKILL) && !process->was_oom;
+  detached->was_disk_full = process_code(process) != 0 && is_disk_full();
+  detached_refuse(&detached->writing, "invalid_session", "the process has exited");
+  if (detached->is_leaving) {
+    detached_answer(&detached->forgetting, "svc.detached.done", NULL);
+    return detached_destroy(detached);
+  }
+  readings_wake(detached);
+}
+
+static void stdin_taken(struct sink *sink, size_t bytes, uint32_t tag, bool is_last) {
+  struct detached *detached = detached_of(containing(sink, struct process, in));
+  detached_stdin_waiting -= bytes;
+  if (!is_last || tag != detached->write_tag) return;
+  if (sink_is_open(sink)) detached_answer(&detached->writing, "svc.detached.done", NULL);
+  else detached_refuse(&detached->writing, "invalid_session", "stdin is closed");
+}
+
+static void stdin_broken(struct sink *sink, int error) { (void)sink, (void)error; }
+
+static void stdin_ended(struct sink *sink) {
+  struct detached *detached = detached_of(containing(sink, struct process, in));
+  detached_answer(&detached->writing, "svc.detached.done", NULL);
+  if (detached->process.tty) sink->is_ending = false; // a terminal has no end of input
+  else sink_close(sink);
+}
+
+static const char *reason_of(const struct detached *detached) {
+  const struct process *process = &detached->process;
+  int signal = process_signal_number(process);
+  if (process->was_timed_out) return "timeout";
+  if (detached->was_over_limit && signal == SIGKILL) return "output_limit";
+  if (detached->by[0] && signal && signal == detached->by_signal) return "killed_by";
+  if (detached->was_shut_down) return "shutdown";
+  if (process->was_pids) return "pids";
+  if (detached->was_disk_full && !process->was_oom) return "disk_full";
+  return process_reason(process);
+}
+
+void detached_write_state(struct writer *payload, const struct detached *detached) {
+  const char *reason = reason_of(detached);
+  bool is_by = detached->process.is_finished && !strcmp(reason, "killed_by");
+  process_state_write(payload, detached->key, &detached->process, reason, detached->rings, 3);
+  write_text_pair(payload, "by", is_by ? detached->by : NULL);
+  write_uint_pair(payload, "stdout_from", detached->rings[0].base);
+  write_uint_pair(payload, "stderr_from", detached->rings[1].base);
+}

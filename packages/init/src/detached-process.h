@@ -1,0 +1,39 @@
+#ifndef SVC_DETACHED_PROCESS_H
+#define SVC_DETACHED_PROCESS_H
+
+#include "limits.h"
+#include "process.h"
+#include "ring.h"
+#include "session.h"
+
+struct detached {
+  struct process process;
+  struct list all;
+  struct ring rings[2];
+  struct list readings; // detached-reading.h
+  // Requests that are not answered yet; `conn` is NULL when there is none.
+  struct session starting, writing, forgetting;
+  uint32_t write_tag; // of the latest write to stdin
+  struct timer patience;
+  char key[KEY_MAX + 1];
+  char by[KEY_MAX + 1]; // who sent the latest signal, and which
+  int by_signal;
+  uint64_t output_max; // bytes of both streams; 0: no limit
+  bool was_over_limit, was_disk_full, was_shut_down, is_held, is_leaving;
+};
+
+extern struct list detacheds;
+extern unsigned detached_count;
+extern size_t detached_stdin_waiting; // bytes, all detached processes together
+extern const struct process_owner detached_owner;
+extern const struct session_kind detached_request; // start, stdin and forget while they wait
+
+void detached_destroy(struct detached *);
+/** Output was taken by a reader, or a reader has left: goes on when that is what it waited for. */
+void detached_taken(struct detached *);
+void detached_write_state(struct writer *, const struct detached *);
+/** Answers one of the requests that wait, if somebody still does. */
+void detached_answer(struct session *, const char *type, struct writer *payload);
+void detached_refuse(struct session *, const char *kind, const char *message);
+
+#endif

@@ -1,0 +1,19 @@
+#ifndef SVC_DETACHED_H
+#define SVC_DETACHED_H
+
+#include "conn.h"
+
+// svc.detached.*: processes that a client starts and that outlive its connection. Any later client may read their latest
+// output from any offset, write to them, signal them and forget them.
+void detached_start(struct conn *, struct message *);
+void detached_list(struct conn *, struct message *);
+void detached_read(struct conn *, struct message *);
+void detached_stdin(struct conn *, struct message *);
+void detached_signal(struct conn *, struct message *);
+void detached_resize(struct conn *, struct message *);
+void detached_forget(struct conn *, struct message *);
+
+/** True when every reader of a process that ended has its last bytes. */
+bool detached_is_told(void);
+
+#endif
