@@ -62,6 +62,7 @@ test('a cgroup that is not there has no usage, no processes and no kills', () =>
   const cgroups = new Cgroups();
   assert.equal(cgroups.usage('nobody'), undefined);
   assert.equal(cgroups.oomKills('nobody'), 0);
+  assert.equal(cgroups.forkRefusals('nobody'), 0);
   assert.deepEqual(cgroups.processIds('nobody'), []);
 });
 

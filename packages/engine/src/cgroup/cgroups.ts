@@ -71,6 +71,11 @@ export class Cgroups {
     return valueOf(readKernelFile(`${this.#memory}/${handle}/${file}`) ?? '', 'oom_kill') ?? 0;
   }
 
+  /** Forks that the kernel refused because the sandbox had as many processes as it may; 0 when the cgroup is gone. */
+  forkRefusals(handle: string): number {
+    return valueOf(readKernelFile(`${this.#pids}/${handle}/pids.events`) ?? '', 'max') ?? 0;
+  }
+
   /** Host process ids of everything in the cgroup, zombies excluded. */
   processIds(handle: string): readonly number[] {
     const inTree = (path: string) => processIds(readKernelFile(`${path}/${handle}/cgroup.procs`) ?? '');

@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 
 /** Longer than a process takes to die under load; one that waits for a dead disk may never do so. */
 const DEADLINE_MS = 10_000;

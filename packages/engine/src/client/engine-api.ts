@@ -49,8 +49,39 @@ export interface CreateSandbox {
   readonly start?: boolean;
   /** Volume ids by the names that `named` mounts use; a name without an entry is taken as the id. */
   readonly volumes?: Readonly<Record<string, string>>;
+  /**
+   * Id of a snapshot: the disk begins as a copy of its disk, on the image that it was made on; the image of `spec` and its pull policy
+   * do not count. `disk_size_mib` may be larger than it was, and is as it was when absent. Patches are applied as to any new sandbox.
+   */
+  readonly snapshot?: string;
+  /** Whose images may be used without asking their registry: those that are public, and those pulled for the same scope. */
+  readonly imageScope?: string;
   /** Volume that relative `host` paths of binds, disk images and copied files resolve in. */
   readonly hostVolume?: string;
+}
+
+/** A copy of the disk of a sandbox that did not run. It never changes. */
+export interface SnapshotView {
+  readonly id: string;
+  readonly sandboxId: string;
+  /** What the disk lies over. Cannot be removed as long as the snapshot exists. */
+  readonly image: { readonly reference: string; readonly id: string };
+  /** The least that a sandbox made from it has. */
+  readonly diskSizeMib: number;
+  /** Length of the disk's file, most of it holes. */
+  readonly sizeBytes: number;
+  /** What it takes on this host, when it shares nothing. */
+  readonly storedBytes: number;
+  /** `sha256:…` of the disk's file. */
+  readonly digest: string;
+  readonly createdAt: string;
+}
+
+export interface CreateSnapshot {
+  /** 1–128 characters; one that exists is `name_already_exists`. */
+  readonly id: string;
+  /** Must be created, stopped or failed; it cannot start until its disk is copied. */
+  readonly sandboxId: string;
 }
 
 export interface SandboxMetrics {
@@ -112,6 +143,8 @@ export interface ImageView {
   readonly architecture: string;
   readonly sizeBytes: number;
   readonly createdAt: string;
+  /** Who may use it without asking its registry; null: everybody. */
+  readonly scopes: readonly string[] | null;
   readonly layers: number;
 }
 
@@ -119,6 +152,8 @@ export interface PullImage {
   readonly reference: string;
   readonly policy?: PullPolicy;
   readonly auth?: RegistryAuth | null;
+  /** Opaque, at most 128 characters. What is pulled with credentials is kept for callers of this scope alone; see `imageScope`. */
+  readonly scope?: string;
 }
 
 export interface ImportImage {

@@ -5,6 +5,7 @@ import type {
   BuildDemoImages,
   Capabilities,
   CreateSandbox,
+  CreateSnapshot,
   EngineEvent,
   ImageView,
   ImportImage,
@@ -13,6 +14,7 @@ import type {
   ReadLogs,
   SandboxMetrics,
   SandboxView,
+  SnapshotView,
   StreamLine,
 } from './engine-api.ts';
 import { EngineConnection } from './engine-connection.ts';
@@ -67,6 +69,24 @@ export class EngineClient {
 
   listSandboxes(signal?: AbortSignal): Promise<readonly SandboxView[]> {
     return this.#connection.json('GET', '/sandboxes', undefined, signal);
+  }
+
+  /** Copies the disk of a sandbox that does not run. A caller that aborts leaves nothing behind. */
+  createSnapshot(request: CreateSnapshot, signal?: AbortSignal): Promise<SnapshotView> {
+    return this.#connection.json('POST', '/snapshots', request, signal);
+  }
+
+  getSnapshot(id: string, signal?: AbortSignal): Promise<SnapshotView> {
+    return this.#connection.json('GET', `/snapshots/${segment(id)}`, undefined, signal);
+  }
+
+  listSnapshots(signal?: AbortSignal): Promise<readonly SnapshotView[]> {
+    return this.#connection.json('GET', '/snapshots', undefined, signal);
+  }
+
+  /** Always legal: sandboxes made from it have copies of their own. Removing a missing snapshot succeeds. */
+  async removeSnapshot(id: string, signal?: AbortSignal): Promise<void> {
+    await this.#connection.json('DELETE', `/snapshots/${segment(id)}`, undefined, signal);
   }
 
   /** The command channel of a running sandbox: bytes as contract/channel.md defines them, handshake included. */

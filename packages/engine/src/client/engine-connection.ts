@@ -1,7 +1,8 @@
-import { Agent, request, type ClientRequest, type IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Readable, type Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { isErrorCode, PlatformError } from '@svc/contract/errors';
+import { Agent, request } from './node-http.ts';
 
 /** HTTP over the engine's unix socket, with its errors turned back into `PlatformError`. */
 export class EngineConnection {
@@ -42,12 +43,16 @@ export class EngineConnection {
   async upload(path: string, content: AsyncIterable<Uint8Array>, signal?: AbortSignal): Promise<void> {
     const outgoing = this.#request('PUT', path, { 'content-type': 'application/octet-stream' }, signal);
     const answered = this.#answer(outgoing);
-    // The engine may refuse before it has read everything: its answer is then the error to report, not the broken pipe.
-    const [sent, received] = await Promise.allSettled([pipeline(Readable.from(content), outgoing), answered]);
-    if (received.status === 'rejected') throw received.reason;
-    const text = await readText(received.value);
-    this.#check(received.value, text);
-    if (sent.status === 'rejected') throw sent.reason;
+    const refused = new AbortController();
+    const sent = pipeline(Readable.from(content), outgoing, { signal: refused.signal });
+    // Awaited below; whatever breaks the sending breaks the answer first.
+    sent.catch(() => undefined);
+    const response = await answered;
+    const text = await readText(response);
+    // The engine may refuse before it has read everything: its answer is then the error to report, and nothing more is sent.
+    if (response.statusCode !== 200) refused.abort();
+    this.#check(response, text);
+    await sent;
   }
 
   upgrade(path: string, signal?: AbortSignal): Promise<Duplex> {

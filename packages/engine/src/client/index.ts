@@ -3,6 +3,7 @@ export type {
   BuildDemoImages,
   Capabilities,
   CreateSandbox,
+  CreateSnapshot,
   EndReason,
   EngineEvent,
   ImageView,
@@ -14,6 +15,7 @@ export type {
   SandboxMetrics,
   SandboxState,
   SandboxView,
+  SnapshotView,
 } from './engine-api.ts';
 export type { ImageProgress, RegistryAuth } from '../images/images.ts';
 export type { Isolation } from '../runtime/runtime.ts';

@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { DEFAULT_DISK_MIB } from '@svc/contract';
+import { DEFAULT_DISK_MIB } from '@svc/contract/spec';
 import type { Logger } from 'pino';
 import { Cgroups } from '../cgroup/cgroups.ts';
 import { EventLog } from '../events/event-log.ts';
@@ -22,6 +22,7 @@ import { runsc } from '../runtime/runsc.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import { RecordFiles } from '../sandboxes/record-files.ts';
+import { Snapshots } from '../snapshots/snapshots.ts';
 import { openConfinedFolder } from '../volumes/confined-folder.ts';
 import { DiskVolumes } from '../volumes/disk-volumes.ts';
 import type { EngineConfig } from './config.ts';
@@ -75,12 +76,8 @@ export async function buildKit(
     records: new RecordFiles(join(dataFolder, 'sandboxes')),
     events: new EventLog(),
     images: makeImages(config, isImageInUse, network),
-    rootfs: new OverlayRootfs({
-      folder: join(dataFolder, 'rootfs'),
-      mountFolder: join(runFolder, 'rootfs'),
-      hostCalls,
-      defaultSizeMib: DEFAULT_DISK_MIB,
-    }),
+    rootfs: makeRootfs(config, hostCalls),
+    snapshots: new Snapshots(join(dataFolder, 'snapshots'), logger),
     network,
     volumes,
     guestFolders,
@@ -91,6 +88,7 @@ export async function buildKit(
       volumes,
       bindRoots: config.bindRoots,
       diskImageRoots: config.diskImageRoots,
+      rawCopyFolder: join(dataFolder, 'raw-copies'),
       stagingFolder: join(runFolder, 'staging'),
       openFolder: (folder, signal) => openConfinedFolder(config.initProgram, folder, signal),
     },
@@ -103,6 +101,15 @@ export async function buildKit(
       reconnectMs: 10_000,
     },
   };
+}
+
+function makeRootfs({ dataFolder, runFolder }: EngineConfig, hostCalls: SvcHostCalls): OverlayRootfs {
+  return new OverlayRootfs({
+    folder: join(dataFolder, 'rootfs'),
+    mountFolder: join(runFolder, 'rootfs'),
+    hostCalls,
+    defaultSizeMib: DEFAULT_DISK_MIB,
+  });
 }
 
 async function makeNetwork(
@@ -118,6 +125,7 @@ async function makeNetwork(
     instance,
     firstHostId: firstHostId(instance),
     prepared: { public: config.preparedSlots, loopback: Math.min(1, config.preparedSlots) },
+    codeCache: config.codeCache,
     logger,
     ...(config.nameservers.length === 0 ? {} : { resolvers: config.nameservers.map(readNameserver) }),
   });

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { Isolation } from '../runtime/runtime.ts';
 import type { WarmTarget } from '../sandboxes/warm-pool.ts';
 
@@ -34,6 +34,8 @@ export interface EngineConfig {
   readonly trustedRegistries: readonly string[];
   readonly nameservers: readonly string[];
   readonly maxProcesses: number;
+  /** Where Node keeps compiled code, for the Node processes of the engine; null: nowhere. */
+  readonly codeCache: string | null;
   /** PATH of this process. */
   readonly path: string;
   /** HTTP_PROXY and the like, for tools that download. */
@@ -100,6 +102,7 @@ export function readConfig(
     trustedRegistries: values['trusted-registry'] ?? [],
     nameservers: values.nameserver ?? [],
     maxProcesses: whole('max-processes', values['max-processes'], 1024),
+    codeCache: env['NODE_COMPILE_CACHE'] ?? null,
     path: env['PATH'] ?? '',
     proxy: readProxy(env),
     initProgram: env['SVC_INIT'] ?? join(PACKAGES, 'init/build/svc-init'),

@@ -1,6 +1,6 @@
 import { realpath, stat } from 'node:fs/promises';
 import { delimiter, dirname, join } from 'node:path';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { allDemoImages, buildDemoImages } from '../images/build-demo.ts';
 import type { Images } from '../images/images.ts';
 import type { EngineConfig } from './config.ts';

@@ -1,4 +1,6 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
+
+const ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
 
 interface FieldTypes {
   readonly string: string;
@@ -32,4 +34,13 @@ export function required<T extends keyof FieldTypes>(
   const value = optional(given, name, type);
   if (value !== undefined) return value;
   throw new PlatformError('invalid_request', `${name}: is required`, { details: { field: name } });
+}
+
+/** A name that the caller chooses for something new. It never becomes a file name. */
+export function readId(given: Readonly<Record<string, unknown>>): string {
+  const id = required(given, 'id', 'string');
+  if (ID.test(id)) return id;
+  throw new PlatformError('invalid_request', 'id: must be 1–128 letters, digits, . _ : / or -', {
+    details: { field: 'id' },
+  });
 }

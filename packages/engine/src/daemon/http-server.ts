@@ -1,7 +1,8 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
-import { ERROR_STATUS, PlatformError, type ErrorEnvelope } from '@svc/contract';
+import { ERROR_STATUS, PlatformError, type ErrorEnvelope } from '@svc/contract/errors';
 import type { Logger } from 'pino';
+import { createServer } from '../client/node-http.ts';
 
 /** One request, opened up. */
 export interface Call {

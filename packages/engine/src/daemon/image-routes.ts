@@ -1,6 +1,5 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { ImageView } from '../client/engine-api.ts';
-import { detectImportSource } from '../images/detect-import-source.ts';
 import type { Image, ImageProgress, PullPolicy, RegistryAuth } from '../images/images.ts';
 import { fields, optional, required } from './fields.ts';
 import type { Routes } from './http-server.ts';
@@ -19,6 +18,7 @@ export function operatorRoutes({ kit, logger }: Daemon): Routes {
   return {
     'POST /images/import': async (call) => {
       const given = fields(await call.json());
+      const { detectImportSource } = await import('../images/detect-import-source.ts');
       const source = await detectImportSource(required(given, 'path', 'string'), call.signal);
       const reference = required(given, 'reference', 'string');
       return await sendProgress(call, logger, async (onProgress) =>
@@ -44,6 +44,7 @@ export function imageRoutes({ kit, buildDemo, logger }: Daemon): Routes {
       const options = {
         pullPolicy: readPolicy(optional(given, 'policy', 'string')),
         auth: readAuth(given['auth']),
+        scope: readScope(given, 'scope'),
       };
       return await sendProgress(call, logger, async (onProgress) =>
         toView(await images.resolve(reference, { ...options, onProgress, signal: call.signal })),
@@ -81,6 +82,16 @@ export function readAuth(value: unknown): RegistryAuth | null {
   if (value === undefined || value === null) return null;
   const given = fields(value);
   return { username: required(given, 'username', 'string'), password: required(given, 'password', 'string') };
+}
+
+const MAX_SCOPE_LENGTH = 128;
+
+export function readScope(given: Readonly<Record<string, unknown>>, field: string): string | null {
+  const scope = optional(given, field, 'string') ?? null;
+  if (scope === null || (scope.length > 0 && scope.length <= MAX_SCOPE_LENGTH)) return scope;
+  throw new PlatformError('invalid_request', `${field}: must have 1 to ${MAX_SCOPE_LENGTH} characters`, {
+    details: { field },
+  });
 }
 
 function readNames(value: unknown): readonly string[] | undefined {

@@ -50,6 +50,16 @@ test('a side that reads nothing stops the other before memory fills', async () =
   assert.ok(sent < MAX_SENT_BYTES, `${sent} bytes were taken`);
 });
 
+test('a side that leaves while nothing of it is taken is noticed', async () => {
+  const one = await pair();
+  const other = await pair();
+  joinSockets(one.near, other.near);
+  for (let sent = 0; sent < 8; sent++) one.far.write(Buffer.alloc(MIB));
+  await once(other.far, 'readable');
+  one.far.destroy();
+  await once(one.near, 'close', { signal: AbortSignal.timeout(5000) });
+});
+
 test('when one side leaves, the other gets what was sent before and then its end', async () => {
   const { left, right } = await joined();
   const text = readAll(right);

@@ -3,6 +3,9 @@ import { reopenSocket } from '../guest/socket-transport.ts';
 
 /** Room for a whole frame of output, so that a gigabyte takes some thousand reads. */
 const BUFFER_BYTES = 256 * 1024;
+/** How often a side that is not being read is asked whether it is still there. */
+const PROBE_MS = 500;
+const NO_BYTES = Buffer.alloc(0);
 
 /**
  * Copies what arrives at either socket to the other, never faster than that one takes it, and ends both when one is over.
@@ -23,6 +26,7 @@ class Side {
   readonly #isReopened: boolean;
   #target: Duplex | undefined;
   #isWaiting = false;
+  #probes: NodeJS.Timeout | undefined;
 
   constructor(original: Duplex) {
     this.#original = original;
@@ -52,7 +56,22 @@ class Side {
     target.write(bytes, () => this.#goOn());
     // What the kernel did not take at once still lies in our buffer: nothing may be read over it.
     this.#isWaiting = target.writableLength > 0;
+    if (this.#isWaiting) this.#probes ??= setInterval(() => this.#probe(), PROBE_MS);
     return !this.#isWaiting;
+  }
+
+  /**
+   * The end of a socket that is not read from goes unnoticed, for ever when the other side takes nothing any more. Writing
+   * nothing to it fails once its peer is gone.
+   */
+  #probe(): void {
+    if (!this.#isWaiting) this.#stopProbing();
+    else if (this.#socket.writableLength === 0) this.#socket.write(NO_BYTES);
+  }
+
+  #stopProbing(): void {
+    clearInterval(this.#probes);
+    this.#probes = undefined;
   }
 
   #goOn(): void {
@@ -64,6 +83,7 @@ class Side {
 
   /** What was sent to the peer still reaches it. */
   #end(): void {
+    this.#stopProbing();
     this.#target?.end();
     this.#socket.destroy();
     this.#original.destroy();

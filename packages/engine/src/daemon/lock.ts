@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:net';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 
 /**
  * Makes this the only engine on its data folder. The lock is an abstract unix socket: the kernel frees it when the

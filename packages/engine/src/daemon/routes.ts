@@ -1,4 +1,4 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import type { Capabilities, CreateSandbox, LogSource, ReadLogs } from '../client/engine-api.ts';
 import type { Kit } from '../sandboxes/kit.ts';
@@ -6,7 +6,8 @@ import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import type { Sampler } from '../metrics/sampler.ts';
 import { fields, optional, required } from './fields.ts';
 import type { Call, Routes } from './http-server.ts';
-import { imageRoutes, readAuth, type BuildDemo } from './image-routes.ts';
+import { imageRoutes, readAuth, readScope, type BuildDemo } from './image-routes.ts';
+import { snapshotRoutes } from './snapshot-routes.ts';
 import { sendLines, sendProgress } from './streams.ts';
 import { volumeRoutes } from './volume-routes.ts';
 
@@ -21,7 +22,12 @@ export interface Daemon {
 
 /** The one list of what the engine does. */
 export function createRoutes(daemon: Daemon): Routes {
-  return { ...sandboxRoutes(daemon), ...imageRoutes(daemon), ...volumeRoutes(daemon) };
+  return {
+    ...sandboxRoutes(daemon),
+    ...snapshotRoutes(daemon),
+    ...imageRoutes(daemon),
+    ...volumeRoutes(daemon),
+  };
 }
 
 function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon): Routes {
@@ -69,7 +75,17 @@ function readGrace(body: unknown): number | undefined {
   });
 }
 
-const CREATE_FIELDS = new Set(['id', 'spec', 'isolation', 'registryAuth', 'start', 'volumes', 'hostVolume']);
+const CREATE_FIELDS = new Set([
+  'id',
+  'spec',
+  'isolation',
+  'registryAuth',
+  'start',
+  'volumes',
+  'hostVolume',
+  'snapshot',
+  'imageScope',
+]);
 
 function readCreate(body: unknown): CreateSandbox {
   const given = fields(body);
@@ -81,11 +97,13 @@ function readCreate(body: unknown): CreateSandbox {
     ['isolation', 'string'],
     ['start', 'boolean'],
     ['hostVolume', 'string'],
+    ['snapshot', 'string'],
     ['volumes', 'object'],
   ] as const) {
     optional(given, name, type);
   }
   readAuth(given['registryAuth']);
+  readScope(given, 'imageScope');
   if (Object.values(given['volumes'] ?? {}).some((volume) => typeof volume !== 'string'))
     throw new PlatformError('invalid_request', 'volumes: must map names to volume ids');
   // `spec` is checked whole by `checkSpec`, `isolation` by `chooseRuntime`; the rest was checked above.

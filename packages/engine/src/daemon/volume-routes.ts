@@ -1,10 +1,8 @@
-import { PlatformError } from '@svc/contract';
-import { fields, required } from './fields.ts';
+import { PlatformError } from '@svc/contract/errors';
+import { fields, readId, required } from './fields.ts';
 import type { Call, Routes } from './http-server.ts';
 import type { Daemon } from './routes.ts';
 import { sendBytes } from './streams.ts';
-
-const VOLUME_ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
 
 export function volumeRoutes({ kit }: Daemon): Routes {
   const { volumes } = kit;
@@ -15,7 +13,7 @@ export function volumeRoutes({ kit }: Daemon): Routes {
     'GET /volumes': () => volumes.list(),
     'POST /volumes': async (call) => {
       const given = fields(await call.json());
-      return await volumes.create(readId(required(given, 'id', 'string')), readCapacity(given), call.signal);
+      return await volumes.create(readId(given), readCapacity(given), call.signal);
     },
     'PATCH /volumes/:id': async (call) => {
       return await volumes.resize(id(call), readCapacity(fields(await call.json())), call.signal);
@@ -61,13 +59,6 @@ export function volumeRoutes({ kit }: Daemon): Routes {
 async function* wholeBody(call: Call): AsyncGenerator<Uint8Array> {
   for await (const chunk of call.request as AsyncIterable<Uint8Array>) yield chunk;
   if (!call.request.complete) throw new PlatformError('invalid_request', 'the upload ended too early');
-}
-
-function readId(id: string): string {
-  if (VOLUME_ID.test(id)) return id;
-  throw new PlatformError('invalid_request', 'id: must be 1–128 letters, digits, . _ : / or -', {
-    details: { field: 'id' },
-  });
 }
 
 function readCapacity(given: Readonly<Record<string, unknown>>): number {

@@ -2,6 +2,7 @@
  * The egress process: it alone parses what sandboxes send to our resolver. It gives up all privileges before it opens
  * a socket, and goes on answering while the engine is away, so that a restart of the engine costs sandboxes nothing.
  */
+import { flushCompileCache } from 'node:module';
 import { DnsForwarder } from './dns-forwarder.ts';
 import { listenForDns } from './dns-listeners.ts';
 import type { EgressConfig, EgressReport } from './egress-messages.ts';
@@ -19,6 +20,8 @@ process.stderr.on('error', () => undefined);
 process.once('message', (config) => void serve(config as EgressConfig)); // Our own parent sent it.
 
 async function serve(config: EgressConfig): Promise<void> {
+  // Now or never: later on we may not, and at the end we are killed.
+  flushCompileCache();
   dropPrivileges(config.hostId);
   const resolvers = config.resolvers === null ? hostResolvers(RESOLV_CONF) : fixedResolvers(config.resolvers);
   const abandoned = setTimeout(() => {

@@ -10,6 +10,8 @@ export interface EgressOptions extends EgressConfig {
   /** Remembers the process, so that the next engine can end it. */
   readonly recordFile: string;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
+  /** Where Node keeps compiled code; null: nowhere. */
+  readonly codeCache: string | null;
   /** Queries are to be sent to this port from now on. Called again whenever the process was replaced. */
   readonly onListening: (port: number) => Promise<void>;
 }
@@ -80,7 +82,7 @@ export class EgressProcess {
   }
 
   #spawn(): ChildProcess {
-    const { listenAddress, hostId, resolvers, logger } = this.#options;
+    const { listenAddress, hostId, resolvers, logger, codeCache } = this.#options;
     const child = spawn(
       'setpriv',
       [...CONFINE, process.execPath, `--max-old-space-size=${MAX_HEAP_MIB}`, MAIN],
@@ -89,7 +91,10 @@ export class EgressProcess {
         // A signal to the engine's terminal is not meant for it.
         detached: true,
         cwd: '/',
-        env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin' },
+        env: {
+          PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
+          ...(codeCache === null ? {} : { NODE_COMPILE_CACHE: codeCache }),
+        },
       },
     );
     child.on('error', (error) => logger.warn({ error }, 'The egress process cannot be started'));

@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
+import { PlatformError } from '@svc/contract/errors';
 import {
   decodeMessage,
   encodeMessage,
   FrameSplitter,
   MAX_FRAME_BYTES,
-  PlatformError,
   type Message,
   type Payload,
-} from '@svc/contract';
+} from '@svc/contract/frames';
 import {
   readHello,
   readOutput,
@@ -25,6 +25,7 @@ interface ControlListener {
   output(output: ProcessOutput): void;
   exited(state: ProcessState): void;
   wasOutOfMemory(): Promise<boolean>;
+  wereForksRefused(): boolean;
   closed(): void;
 }
 
@@ -112,6 +113,8 @@ export class ControlConnection {
       case 'svc.killed':
         this.#answerKilled(message.id);
         return undefined;
+      case 'svc.failed':
+        return this.#send(message.id, 'svc.failed.answer', { pids: this.#listener.wereForksRefused() });
       default:
         this.#pending.get(message.id)?.(message);
         return undefined;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -23,4 +23,21 @@ test('what a sandbox shares with its engine is open to root of that sandbox and 
   assert.throws(() => readAs(owner + 65_536), /denied/);
   await folders.remove('0123456789abcdef');
   assert.equal(await folders.exists('0123456789abcdef'), false);
+});
+
+test('a script whose name leads out of its folder is not written', async (t) => {
+  const run = mkdtempSync(join(tmpdir(), 'svc-guest-folders-'));
+  t.after(() => rmSync(run, { recursive: true, force: true }));
+  writeFileSync(join(run, 'program'), 'the init of every sandbox');
+  const folders = new GuestFolders(run);
+  await folders.prepare(join(run, 'program'));
+  const content = { meminfo: '', cpuinfo: '', cpuOnline: '' };
+  for (const name of ['../init', '../../../outside', '..', '.', '', 'a/b']) {
+    const scripts = { [name]: 'mine now' };
+    await assert.rejects(
+      folders.create('0123456789abcdef', 0, { ...content, scripts }),
+      /no name of a script/,
+    );
+  }
+  assert.equal(existsSync(join(run, 'outside')), false);
 });

@@ -1,6 +1,8 @@
 import { chmod, chown, copyFile, link, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
+const SCRIPT_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
+
 export interface GuestFolder {
   /** Shown read-only at /.svc in the sandbox. */
   readonly path: string;
@@ -61,13 +63,11 @@ export class GuestFolders {
     return folder;
   }
 
-  /** SAFETY: script names match /^[A-Za-z0-9_][A-Za-z0-9._-]*$/ (schema), so they stay inside the folder. */
   async writeScripts(handle: string, scripts: Readonly<Record<string, string>>): Promise<void> {
     const folder = join(this.of(handle).path, 'scripts');
     await mkdir(folder, { mode: 0o755, recursive: true });
-    await Promise.all(
-      Object.entries(scripts).map(([name, body]) => writeFile(join(folder, name), body, { mode: 0o555 })),
-    );
+    const files = Object.entries(scripts).map(([name, body]) => ({ path: scriptPath(folder, name), body }));
+    await Promise.all(files.map(({ path, body }) => writeFile(path, body, { mode: 0o555 })));
   }
 
   of(handle: string): GuestFolder {
@@ -94,4 +94,10 @@ export class GuestFolders {
   #initProgram(): string {
     return join(this.#folder, 'svc-init');
   }
+}
+
+/** SAFETY: names come from callers, and we write as root: whatever the schema says, a name stays inside the folder. */
+function scriptPath(folder: string, name: string): string {
+  if (!SCRIPT_NAME.test(name)) throw new Error(`${JSON.stringify(name)} is no name of a script`);
+  return join(folder, name);
 }

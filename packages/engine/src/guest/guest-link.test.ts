@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { encodeMessage } from '@svc/contract';
+import { decodeMessage, encodeMessage, FrameSplitter } from '@svc/contract/frames';
 import fc from 'fast-check';
 import { GuestLink, type GuestListener } from './guest-link.ts';
 
@@ -28,6 +28,7 @@ async function listen(t: TestContext): Promise<Fixture> {
     output: ({ key }) => seen.push(`output ${key}`),
     exited: ({ key }) => seen.push(`exited ${key}`),
     wasOutOfMemory: async () => true,
+    wereForksRefused: () => false,
   };
   const link = await GuestLink.listen(folder, token, listener);
   const sockets: Socket[] = [];
@@ -77,6 +78,24 @@ test('a client gets a session connection whose first bytes are the handshake', a
   assert.equal(session.connection, 1);
   const [first] = await once(session.socket, 'data');
   assert.equal(String(first), 'hello bytes');
+});
+
+test('a session connection that is lost on its way is asked for again', async (t) => {
+  const { link, dial, seen } = await listen(t);
+  const control = await dial('C', 0);
+  const asked: unknown[] = [];
+  const splitter = new FrameSplitter();
+  control.on('data', (chunk: Buffer) => {
+    for (const frame of splitter.push(chunk)) asked.push(decodeMessage(frame).payload['count']);
+  });
+  control.write(encodeMessage(0, 'svc.hello', { processes: [] }));
+  await until(() => seen.includes('connected'));
+  const session = link.takeSession(AbortSignal.timeout(5000));
+  // Two spares and the one for the client; nothing is dialled, and so the client's is asked for once more.
+  await until(() => asked.length > 2);
+  assert.deepEqual(asked.slice(0, 3), [2, 1, 1]);
+  await dial('S', 9);
+  assert.equal((await session).connection, 9);
 });
 
 test('without a connection of svc-init a client is told to wait, and a wait ends with its signal', async (t) => {

@@ -2,7 +2,8 @@ import { timingSafeEqual } from 'node:crypto';
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { PlatformError, type Message, type Payload } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
+import type { Message, Payload } from '@svc/contract/frames';
 import { ControlConnection } from './control-connection.ts';
 import type { GuestStatus, Hello, ProcessOutput, ProcessState } from './guest-messages.ts';
 import { readPreamble } from './preamble.ts';
@@ -17,6 +18,8 @@ export interface GuestListener {
   exited(state: ProcessState): void;
   /** A process died of SIGKILL: did the kernel kill it for memory? */
   wasOutOfMemory(): Promise<boolean>;
+  /** A process failed: did the sandbox reach its limit of processes? */
+  wereForksRefused(): boolean;
 }
 
 /** A connection to svc-init for one client; its first bytes are the handshake that the client expects. */
@@ -27,6 +30,8 @@ export interface GuestSession {
 
 /** Session connections kept dialled, so that a client need not wait for one. */
 const SPARE_SESSIONS = 2;
+/** A connection may be lost on the way, among many that were dialled at once: it is asked for again. */
+const DIAL_AGAIN_MS = 250;
 /** svc-init has at most 256 session connections, its control connection, and some that are being replaced. */
 const MAX_CONNECTIONS = 320;
 /**
@@ -99,9 +104,11 @@ export class GuestLink {
     const abort = () => reject(signal.reason);
     signal.addEventListener('abort', abort, { once: true });
     this.#waiting.push(resolve);
+    const again = setInterval(() => this.notify('svc.dial', { count: 1 }), DIAL_AGAIN_MS);
     try {
       return await promise;
     } finally {
+      clearInterval(again);
       signal.removeEventListener('abort', abort);
       const index = this.#waiting.indexOf(resolve);
       if (index >= 0) this.#waiting.splice(index, 1);
@@ -160,6 +167,7 @@ export class GuestLink {
       output: (output) => this.#listener.output(output),
       exited: (state) => this.#listener.exited(state),
       wasOutOfMemory: () => this.#listener.wasOutOfMemory(),
+      wereForksRefused: () => this.#listener.wereForksRefused(),
       closed: () => {
         if (this.#control !== control) return;
         this.#control = undefined;

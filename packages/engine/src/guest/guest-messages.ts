@@ -1,4 +1,4 @@
-import type { Message, Payload } from '@svc/contract';
+import type { Message, Payload } from '@svc/contract/frames';
 
 /** The payloads that svc-init sends, read defensively: the sandbox may be hostile. */
 

@@ -1,3 +1,4 @@
+import type { AccessProof } from './image-access.ts';
 import type { ImageLimits } from './image-limits.ts';
 import type { ImageRecord, ImageRecords } from './image-records.ts';
 import type { ImageProgress } from './images.ts';
@@ -17,6 +18,8 @@ export interface AddOptions {
   readonly layers: LayerStore;
   readonly records: ImageRecords;
   readonly limits: ImageLimits;
+  /** Why the image may be used. */
+  readonly proof: AccessProof;
   readonly onProgress: (progress: ImageProgress) => void;
   readonly signal: AbortSignal;
 }
@@ -49,7 +52,7 @@ export async function recordImage(
   const { config } = parts;
   await options.layers.sync(config.diffIds);
   options.signal.throwIfAborted();
-  const record: ImageRecord = {
+  const record = {
     reference,
     id: config.id,
     digest: parts.digest,
@@ -63,6 +66,5 @@ export async function recordImage(
     ),
     createdAt: config.createdAt ?? new Date().toISOString(),
   };
-  await options.records.put(record);
-  return record;
+  return await options.records.put(record, options.proof);
 }

@@ -1,6 +1,6 @@
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, normalize } from 'node:path/posix';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { readDecompressed } from './decompress.ts';
 import type { ImageLimits } from './image-limits.ts';
 import { refused } from './oci-documents.ts';

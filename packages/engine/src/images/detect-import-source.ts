@@ -1,7 +1,7 @@
 import { access, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { normalize } from 'node:path/posix';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { readDecompressed } from './decompress.ts';
 import type { ImportSource } from './images.ts';
 import { tarEntries } from './tar-entries.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 

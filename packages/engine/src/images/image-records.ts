@@ -1,7 +1,9 @@
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { digestOf, hexOf } from './digest.ts';
 import { syncFolder, writeDurably } from './durable-json.ts';
+import { scopesAfter, type AccessProof, type Scopes } from './image-access.ts';
 import type { ImageConfig } from './images.ts';
 
 /** One name of an image with all there is to know about the image; an image exists as long as one record does. */
@@ -19,6 +21,8 @@ export interface ImageRecord {
   readonly architecture: string;
   readonly sizeBytes: number;
   readonly createdAt: string;
+  /** Who may use the image under this name. */
+  readonly scopes: Scopes;
 }
 
 const FILE = /^[0-9a-f]{64}\.json$/;
@@ -30,6 +34,8 @@ const FILE = /^[0-9a-f]{64}\.json$/;
 export class ImageRecords {
   readonly #folder: string;
   readonly #records = new Map<string, ImageRecord>();
+  /** Ends with the last `put` that was asked for: each adds to what the one before has written. */
+  #putting: Promise<unknown> = Promise.resolve();
 
   constructor(folder: string) {
     this.#folder = folder;
@@ -55,13 +61,11 @@ export class ImageRecords {
     return this.#records.get(fileName({ reference, id: '' }));
   }
 
-  async put(record: ImageRecord): Promise<void> {
-    const before = this.#records.get(fileName(record));
-    // The image that loses its last name may be in use: it stays, nameless, until it is pruned.
-    if (before !== undefined && before.id !== record.id && this.#namesOf(before.id) === 1) {
-      await this.#write({ ...before, reference: null });
-    }
-    await this.#write(record);
+  /** Makes the name lead to the image. Those who could use the same image under this name before still can. */
+  async put(named: Omit<ImageRecord, 'scopes'>, proof: AccessProof): Promise<ImageRecord> {
+    const put = this.#putting.then(() => this.#putNext(named, proof));
+    this.#putting = put.catch(() => {});
+    return await put;
   }
 
   async delete(record: ImageRecord): Promise<void> {
@@ -69,6 +73,18 @@ export class ImageRecords {
     this.#records.delete(name);
     await rm(join(this.#folder, name), { force: true });
     await syncFolder(this.#folder);
+  }
+
+  async #putNext(named: Omit<ImageRecord, 'scopes'>, proof: AccessProof): Promise<ImageRecord> {
+    const before = this.#records.get(fileName(named));
+    const isSame = before?.id === named.id;
+    const record = { ...named, scopes: scopesAfter(isSame ? before.scopes : undefined, proof) };
+    // The image that loses its last name may be in use: it stays, nameless, until it is pruned.
+    if (before !== undefined && !isSame && this.#namesOf(before.id) === 1) {
+      await this.#write({ ...before, reference: null });
+    }
+    if (before === undefined || !isDeepStrictEqual(before, record)) await this.#write(record);
+    return record;
   }
 
   #namesOf(id: string): number {
@@ -91,7 +107,9 @@ function parseRecord(text: string): ImageRecord | null {
   // Written whole by `#write`; a file that does not parse was damaged from outside.
   try {
     const record = JSON.parse(text) as ImageRecord;
-    return typeof record.id === 'string' && Array.isArray(record.layers) ? record : null;
+    if (typeof record.id !== 'string' || !Array.isArray(record.layers)) return null;
+    // Without scopes it was written before there were any: everybody's.
+    return { ...record, scopes: record.scopes ?? null };
   } catch {
     return null;
   }

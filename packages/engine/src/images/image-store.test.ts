@@ -16,6 +16,7 @@ imagesSuite('images in a folder', async (t) => {
   const prefix = `suite${repository++}`;
   registry.isReachable = true;
   registry.gate = Promise.resolve();
+  registry.auth = null;
   return {
     images: store,
     inUse,
@@ -26,6 +27,9 @@ imagesSuite('images in a folder', async (t) => {
     },
     setReachable: (isReachable) => {
       registry.isReachable = isReachable;
+    },
+    setAuth: (auth) => {
+      registry.auth = auth;
     },
     holdPulls: () => {
       const { promise, resolve } = Promise.withResolvers<void>();

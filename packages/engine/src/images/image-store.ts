@@ -1,13 +1,12 @@
 import { join, resolve as absolute } from 'node:path';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { AddOptions } from './add-image.ts';
 import { isDigest } from './digest.ts';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './image-limits.ts';
+import { isOpenTo, PUBLIC, unionOf, type AccessProof } from './image-access.ts';
 import { ImageRecords, type ImageRecord } from './image-records.ts';
 import type { Image, Images, ImportSource, IsImageInUse, ResolveOptions } from './images.ts';
-import { importImage } from './import-image.ts';
 import { LayerStore } from './layer-store.ts';
-import { ImagePuller } from './pull-image.ts';
 import { formatReference, nameOf, parseReference, type Reference } from './reference.ts';
 import type { RegistrySettings } from './registry.ts';
 import { SharedTasks } from './shared-task.ts';
@@ -31,7 +30,7 @@ export class ImageStore implements Images {
   readonly #limits: ImageLimits;
   readonly #aliases: ReadonlyMap<string, string>;
   readonly #isInUse: IsImageInUse;
-  readonly #puller: ImagePuller;
+  readonly #registries: Partial<RegistrySettings>;
   readonly #pulls = new SharedTasks<ImageRecord>();
   #loaded: Promise<void> | null = null;
 
@@ -45,7 +44,7 @@ export class ImageStore implements Images {
       Object.entries(options.aliases ?? {}).map(([name, target]) => [normalized(name), normalized(target)]),
     );
     this.#isInUse = options.isInUse;
-    this.#puller = new ImagePuller(this.#staging, options.registries ?? {});
+    this.#registries = options.registries ?? {};
   }
 
   /** Safe to repeat, but only while nothing else of this store is under way. */
@@ -57,19 +56,21 @@ export class ImageStore implements Images {
   async resolve(reference: string, options: ResolveOptions): Promise<Image> {
     await this.#ready();
     options.signal.throwIfAborted();
-    if (isDigest(reference)) return this.#imageOf(this.#local(reference) ?? missing(reference));
+    const isOpen = ({ scopes }: ImageRecord) => isOpenTo(scopes, options.scope);
+    if (isDigest(reference)) return this.#imageOf(this.#local(reference, isOpen) ?? missing(reference));
     const parsed = parseReference(reference);
     const name = formatReference(parsed);
     options.onProgress({ step: 'resolving', reference: name });
-    const local = this.#local(name);
+    const local = this.#local(name, isOpen);
     const mayPull = parsed.registry !== null && options.pullPolicy !== 'never';
     if (!mayPull || (local !== undefined && options.pullPolicy === 'if_missing')) {
       return this.#done(local ?? missing(name), options);
     }
+    const proof = { isAnonymous: options.auth === null, scope: options.scope };
     // Credentials are part of the key: nobody gets a private image through the pull of someone else.
-    const key = JSON.stringify([name, options.auth?.username, options.auth?.password]);
+    const key = JSON.stringify([name, options.scope, options.auth?.username, options.auth?.password]);
     const start = (onProgress: ResolveOptions['onProgress'], signal: AbortSignal) =>
-      this.#wholeOrNothing(this.#puller.pull(parsed, options.auth, this.#addOptions(onProgress, signal)));
+      this.#wholeOrNothing(this.#pull(parsed, options.auth, this.#addOptions(proof, onProgress, signal)));
     const pulled = this.#pulls
       .run(key, start, options)
       .catch((error: unknown) => this.#withHint(error, name));
@@ -79,7 +80,7 @@ export class ImageStore implements Images {
   async import(
     source: ImportSource,
     reference: string,
-    options: Omit<ResolveOptions, 'pullPolicy' | 'auth'>,
+    options: Omit<ResolveOptions, 'pullPolicy' | 'auth' | 'scope'>,
   ): Promise<Image> {
     await this.#ready();
     const parsed = parseReference(reference);
@@ -89,10 +90,8 @@ export class ImageStore implements Images {
         'Give an import a name with a tag; its digest follows from its content',
       );
     }
-    const add = this.#addOptions(options.onProgress, options.signal);
-    const record = await this.#wholeOrNothing(
-      importImage(source, formatReference(parsed), this.#staging, add),
-    );
+    const add = this.#addOptions(PUBLIC, options.onProgress, options.signal);
+    const record = await this.#wholeOrNothing(this.#import(source, formatReference(parsed), add));
     return this.#done(record, options);
   }
 
@@ -119,7 +118,7 @@ export class ImageStore implements Images {
     if (goesWhole && this.#isInUse(record.id)) {
       throw new PlatformError(
         'image_in_use',
-        `Image ${referenceOrId} is used by a sandbox; remove the sandbox first`,
+        `Image ${referenceOrId} is used by a sandbox or a snapshot; remove that first`,
         {
           details: { imageId: record.id },
         },
@@ -181,35 +180,48 @@ export class ImageStore implements Images {
     }
   }
 
+  /** What reads images of others is loaded when there is one to read, so that engines start quickly. */
+  async #pull(reference: Reference, auth: ResolveOptions['auth'], options: AddOptions): Promise<ImageRecord> {
+    const { ImagePuller } = await import('./pull-image.ts');
+    return await new ImagePuller(this.#staging, this.#registries).pull(reference, auth, options);
+  }
+
+  async #import(source: ImportSource, reference: string, options: AddOptions): Promise<ImageRecord> {
+    const { importImage } = await import('./import-image.ts');
+    return await importImage(source, reference, this.#staging, options);
+  }
+
   #removeUnusedLayers(): Promise<number> {
     const wanted = new Set(this.#records.all().flatMap(({ layers }) => layers));
     return this.#layers.removeUnused((diffId) => wanted.has(diffId));
   }
 
-  /** By id, by exact name, by pinned digest, or by alias. */
-  #local(name: string): ImageRecord | undefined {
-    if (isDigest(name)) return this.#records.all().find(({ id }) => id === name);
+  /** By id, by exact name, by pinned digest, or by alias; of those that the caller may use. */
+  #local(name: string, isOpen: (record: ImageRecord) => boolean = () => true): ImageRecord | undefined {
+    if (isDigest(name)) return this.#records.all().find((record) => record.id === name && isOpen(record));
     const exact = this.#records.find(name);
-    if (exact !== undefined) return exact;
+    if (exact !== undefined && isOpen(exact)) return exact;
     const parsed = parseReference(name);
-    if (parsed.digest !== null) return this.#pinned(parsed);
+    if (parsed.digest !== null) return this.#pinned(parsed, isOpen);
     const alias = this.#aliases.get(name);
-    return alias === undefined ? undefined : this.#records.find(alias);
+    // What an alias leads to is made here, and everybody's.
+    return alias === undefined || exact !== undefined ? undefined : this.#records.find(alias);
   }
 
-  #pinned(parsed: Reference): ImageRecord | undefined {
+  #pinned(parsed: Reference, isOpen: (record: ImageRecord) => boolean): ImageRecord | undefined {
     return this.#records
       .all()
       .find(
         (record) =>
+          isOpen(record) &&
           record.reference !== null &&
           nameOf(parseReference(record.reference)) === nameOf(parsed) &&
           (record.digest === parsed.digest || record.manifestDigest === parsed.digest),
       );
   }
 
-  #addOptions(onProgress: ResolveOptions['onProgress'], signal: AbortSignal): AddOptions {
-    return { layers: this.#layers, records: this.#records, limits: this.#limits, onProgress, signal };
+  #addOptions(proof: AccessProof, onProgress: ResolveOptions['onProgress'], signal: AbortSignal): AddOptions {
+    return { layers: this.#layers, records: this.#records, limits: this.#limits, proof, onProgress, signal };
   }
 
   #done(record: ImageRecord, options: Pick<ResolveOptions, 'onProgress'>): Image {
@@ -231,6 +243,7 @@ export class ImageStore implements Images {
       architecture: record.architecture,
       sizeBytes: record.sizeBytes,
       createdAt: record.createdAt,
+      scopes: unionOf(names.map(({ scopes }) => scopes)),
     };
   }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
-import { PlatformError, type ErrorCode } from '@svc/contract';
-import type { ImageProgress, Images, ImportSource, ResolveOptions } from './images.ts';
+import { PlatformError, type ErrorCode } from '@svc/contract/errors';
+import type { ImageProgress, Images, ImportSource, RegistryAuth, ResolveOptions } from './images.ts';
 
 /** What the suite needs around an adapter. Everything is removed by `t.after`. */
 export interface ImagesHarness {
@@ -11,6 +11,8 @@ export interface ImagesHarness {
   /** Makes content available there and returns its digest. Other content, other image. */
   readonly publish: (name: string, content: string) => Promise<string>;
   readonly setReachable: (isReachable: boolean) => void;
+  /** What the registry asks for; null lets everybody in. */
+  readonly setAuth: (auth: RegistryAuth | null) => void;
   /** Pulls stay under way until the returned function is called. */
   readonly holdPulls: () => () => void;
   /** How often content was fetched. */
@@ -26,6 +28,7 @@ export function imagesSuite(title: string, make: (t: TestContext) => Promise<Ima
     resolving(make);
     sharing(make);
     keeping(make);
+    keepingPrivate(make);
   });
 }
 
@@ -189,12 +192,104 @@ function keeping(make: Make): void {
   });
 }
 
+const ALICE: RegistryAuth = { username: 'alice', password: 'correct horse' };
+
+function keepingPrivate(make: Make): void {
+  test('what was pulled with credentials is there for its scope alone, until others show theirs', async (t) => {
+    const harness = await make(t);
+    await harness.publish('app', 'one');
+    harness.setAuth(ALICE);
+    const mine = await resolve(harness, 'app', { auth: ALICE, scope: 'mine' });
+    assert.deepEqual(mine.scopes, ['mine']);
+    for (const scope of ['other', null]) {
+      await rejects('image_pull_failed', resolve(harness, 'app', { scope }));
+      await rejects('image_not_found', resolve(harness, 'app', { scope, pullPolicy: 'never' }));
+      const auth = { ...ALICE, password: 'wrong horse' };
+      await rejects('image_pull_failed', resolve(harness, 'app', { scope, auth }));
+    }
+    const other = await resolve(harness, 'app', { auth: ALICE, scope: 'other' });
+    assert.deepEqual(other, { ...mine, scopes: ['mine', 'other'] });
+    harness.setReachable(false);
+    for (const scope of ['mine', 'other']) {
+      assert.equal((await resolve(harness, 'app', { scope })).id, mine.id);
+      assert.equal((await resolve(harness, 'app', { scope, pullPolicy: 'never' })).id, mine.id);
+    }
+    await rejects('image_pull_failed', resolve(harness, 'app'));
+  });
+
+  test("an anonymous pull that succeeds makes an image everybody's, and later credentials do not take it back", async (t) => {
+    const harness = await make(t);
+    await harness.publish('app', 'one');
+    await resolve(harness, 'app', { auth: ALICE, scope: 'mine' });
+    assert.equal((await resolve(harness, 'app', { scope: 'other' })).scopes, null);
+    await resolve(harness, 'app', { auth: ALICE, scope: 'mine', pullPolicy: 'always' });
+    harness.setReachable(false);
+    assert.equal((await resolve(harness, 'app', { scope: 'third' })).scopes, null);
+  });
+
+  test('a private image is private by its digest and its id too, and under each of its names', async (t) => {
+    const harness = await make(t);
+    const digest = await harness.publish('app', 'one');
+    await harness.publish('copy', 'one');
+    harness.setAuth(ALICE);
+    const { id } = await resolve(harness, 'app', { auth: ALICE, scope: 'mine' });
+    const pinned = `${harness.reference('app').replace(/:[^:/]*$/, '')}@${digest}`;
+    await rejects('image_pull_failed', harness.images.resolve(pinned, options({ scope: 'other' })));
+    await rejects('image_not_found', harness.images.resolve(id, options({ scope: 'other' })));
+    assert.equal(
+      (await harness.images.resolve(pinned, options({ scope: 'mine', pullPolicy: 'never' }))).id,
+      id,
+    );
+    assert.equal((await harness.images.resolve(id, options({ scope: 'mine' }))).id, id);
+    assert.equal((await resolve(harness, 'copy', { auth: ALICE, scope: 'other' })).id, id);
+    await rejects('image_pull_failed', resolve(harness, 'app', { scope: 'other' }));
+    assert.equal((await harness.images.resolve(id, options({ scope: 'other' }))).id, id);
+  });
+
+  test('whoever has seen the older content of a name has not seen the newer', async (t) => {
+    const harness = await make(t);
+    await harness.publish('app', 'one');
+    harness.setAuth(ALICE);
+    await resolve(harness, 'app', { auth: ALICE, scope: 'mine' });
+    await resolve(harness, 'app', { auth: ALICE, scope: 'other' });
+    await harness.publish('app', 'two');
+    const newer = await resolve(harness, 'app', { auth: ALICE, scope: 'mine', pullPolicy: 'always' });
+    assert.deepEqual(newer.scopes, ['mine']);
+    await rejects('image_pull_failed', resolve(harness, 'app', { scope: 'other' }));
+  });
+
+  test('scopes that pull at the same time are both let in', async (t) => {
+    const harness = await make(t);
+    await harness.publish('app', 'one');
+    harness.setAuth(ALICE);
+    const names = ['one', 'three', 'two'];
+    await Promise.all(names.map((scope) => resolve(harness, 'app', { auth: ALICE, scope })));
+    assert.deepEqual((await harness.images.get(harness.reference('app')))?.scopes, names);
+  });
+
+  test('credentials without a scope serve callers without a scope', async (t) => {
+    const harness = await make(t);
+    await harness.publish('app', 'one');
+    harness.setAuth(ALICE);
+    const { id } = await resolve(harness, 'app', { auth: ALICE });
+    assert.equal((await resolve(harness, 'app')).id, id);
+    await rejects('image_pull_failed', resolve(harness, 'app', { scope: 'other' }));
+  });
+
+  test("an import is everybody's", async (t) => {
+    const { images, source } = await make(t);
+    const { id } = await images.import(await source('one'), 'svc/mine', options());
+    const found = await images.resolve('svc/mine', options({ scope: 'anybody', pullPolicy: 'never' }));
+    assert.deepEqual([found.id, found.scopes], [id, null]);
+  });
+}
+
 function resolve(harness: ImagesHarness, name: string, changes: Partial<ResolveOptions> = {}) {
   return harness.images.resolve(harness.reference(name), options(changes));
 }
 
 function options(changes: Partial<ResolveOptions> = {}): ResolveOptions {
-  const defaults = { pullPolicy: 'if_missing', auth: null, onProgress: () => {} } as const;
+  const defaults = { pullPolicy: 'if_missing', auth: null, scope: null, onProgress: () => {} } as const;
   return { ...defaults, signal: AbortSignal.timeout(30_000), ...changes };
 }
 

@@ -23,6 +23,8 @@ export interface Image {
   readonly architecture: string;
   readonly sizeBytes: number;
   readonly createdAt: string;
+  /** Who may use it without asking its registry; null: everybody. */
+  readonly scopes: readonly string[] | null;
 }
 
 export interface RegistryAuth {
@@ -44,6 +46,8 @@ export interface ResolveOptions {
   readonly pullPolicy: PullPolicy;
   /** Null pulls anonymously. */
   readonly auth: RegistryAuth | null;
+  /** For whom it is wanted; null is a scope like any other. */
+  readonly scope: string | null;
   readonly onProgress: (progress: ImageProgress) => void;
   readonly signal: AbortSignal;
 }
@@ -58,6 +62,9 @@ export type ImportSource =
 /**
  * Holds images, each layer unpacked once.
  * - `resolve` pulls when the policy says so; concurrent calls for one reference pull once. A reference with `@sha256:…` is that content or an error.
+ * - What was pulled with credentials is, under that name, there for callers of the same scope alone; for all others it is missing, until
+ *   their own pull shows that the registry gives it to them too. An anonymous pull that succeeds makes it everybody's, and so is
+ *   what was imported. The name counts, its digest and its id alike.
  * - Every layer's bytes match their digest and diff id, or nothing of the image is kept.
  * - A pull or import that fails or is killed leaves no image and no reference; leftovers go at the next `recover`.
  * - `remove` of a reference removes the image with its last reference, unless a sandbox uses it (`image_in_use`).
@@ -71,7 +78,7 @@ export interface Images {
   import(
     source: ImportSource,
     reference: string,
-    options: Omit<ResolveOptions, 'pullPolicy' | 'auth'>,
+    options: Omit<ResolveOptions, 'pullPolicy' | 'auth' | 'scope'>,
   ): Promise<Image>;
   get(referenceOrId: string): Promise<Image | undefined>;
   list(): Promise<readonly Image[]>;

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { recordImage, type AddOptions } from './add-image.ts';
 import { hostArchitecture } from './host-architecture.ts';
 import type { ImageRecord } from './image-records.ts';

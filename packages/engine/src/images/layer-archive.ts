@@ -1,4 +1,4 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { killGroup, outcomeOf, spawnConfined } from './confined-command.ts';
 import { readDecompressed } from './decompress.ts';
 import { checkDigest, digestOfFile } from './digest.ts';

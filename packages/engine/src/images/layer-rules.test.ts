@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import fc from 'fast-check';
 import { DEFAULT_IMAGE_LIMITS } from './image-limits.ts';
 import { LayerRules, type KeptEntry } from './layer-rules.ts';

@@ -1,4 +1,4 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { Header } from 'tar-stream';
 import type { ImageLimits } from './image-limits.ts';
 import type { TarHeader } from './tar-entries.ts';

@@ -1,5 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { ImageLimits } from './image-limits.ts';
 import type { LayerArchive } from './layer-archive.ts';
 import type { UnpackAnswer, UnpackFailure, UnpackRequest } from './unpack-thread.ts';

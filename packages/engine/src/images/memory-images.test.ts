@@ -13,6 +13,9 @@ imagesSuite('images in memory', async () => {
     setReachable: (isReachable) => {
       images.isReachable = isReachable;
     },
+    setAuth: (auth) => {
+      images.auth = auth;
+    },
     holdPulls: () => {
       const { promise, resolve } = Promise.withResolvers<void>();
       images.gate = promise;

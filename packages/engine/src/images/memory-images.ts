@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { digestOf, isDigest } from './digest.ts';
 import { hostArchitecture } from './host-architecture.ts';
-import type { Image, Images, ImportSource, IsImageInUse, ResolveOptions } from './images.ts';
+import { isOpenTo, PUBLIC, scopesAfter, unionOf, type AccessProof, type Scopes } from './image-access.ts';
+import type { Image, Images, ImportSource, IsImageInUse, RegistryAuth, ResolveOptions } from './images.ts';
 import { formatReference, parseReference } from './reference.ts';
 import { SharedTasks } from './shared-task.ts';
 
@@ -14,12 +15,14 @@ export class MemoryImages implements Images {
   readonly #isInUse: IsImageInUse;
   /** Reference to content; the same content is the same image. */
   readonly #registry = new Map<string, string>();
-  readonly #names = new Map<string, string>();
+  readonly #names = new Map<string, { readonly id: string; readonly scopes: Scopes }>();
   readonly #images = new Map<string, Image>();
   readonly #pulls = new SharedTasks<string>();
   /** Pulls end when this has come true. */
   gate: Promise<void> = Promise.resolve();
   isReachable = true;
+  /** What the registry asks for. */
+  auth: RegistryAuth | null = null;
   pullCount = 0;
 
   constructor(isInUse: IsImageInUse = () => false) {
@@ -41,7 +44,7 @@ export class MemoryImages implements Images {
     options.signal.throwIfAborted();
     const name = isDigest(reference) ? reference : normalized(reference);
     options.onProgress({ step: 'resolving', reference: name });
-    const local = this.#find(name);
+    const local = this.#find(name, (scopes) => isOpenTo(scopes, options.scope));
     const mayPull =
       !isDigest(name) && parseReference(name).registry !== null && options.pullPolicy !== 'never';
     const isEnough = local !== undefined && options.pullPolicy === 'if_missing';
@@ -59,12 +62,12 @@ export class MemoryImages implements Images {
   async import(
     source: ImportSource,
     reference: string,
-    options: Omit<ResolveOptions, 'pullPolicy' | 'auth'>,
+    options: Omit<ResolveOptions, 'pullPolicy' | 'auth' | 'scope'>,
   ): Promise<Image> {
     const name = normalized(reference);
     options.signal.throwIfAborted();
     await setImmediate();
-    const id = this.#add(name, `${source.type} ${source.path}`, null);
+    const id = this.#add(name, `${source.type} ${source.path}`, null, PUBLIC);
     options.onProgress({ step: 'done', id });
     return this.#view(id);
   }
@@ -80,12 +83,12 @@ export class MemoryImages implements Images {
 
   async remove(referenceOrId: string): Promise<void> {
     const name = isDigest(referenceOrId) ? referenceOrId : normalized(referenceOrId);
-    const id = isDigest(name) ? this.#find(name) : this.#names.get(name);
+    const id = isDigest(name) ? this.#find(name) : this.#names.get(name)?.id;
     if (id === undefined) throw new PlatformError('image_not_found', `Image ${name} is not on this host`);
     const others = this.#view(id).references.filter((each) => each !== name);
     const goesWhole = isDigest(name) || others.length === 0;
     if (goesWhole && this.#isInUse(id))
-      throw new PlatformError('image_in_use', `Image ${name} is used by a sandbox`);
+      throw new PlatformError('image_in_use', `Image ${name} is used by a sandbox or a snapshot`);
     for (const each of goesWhole ? this.#view(id).references : [name]) this.#names.delete(each);
     if (goesWhole) this.#images.delete(id);
   }
@@ -97,18 +100,24 @@ export class MemoryImages implements Images {
   }
 
   #pull(name: string, options: ResolveOptions): Promise<string> {
+    const { auth, scope } = options;
     return this.#pulls.run(
-      name,
+      JSON.stringify([name, scope, auth]),
       async (onProgress, signal) => {
         this.pullCount += 1;
         if (!this.isReachable)
           throw new PlatformError('image_pull_failed', `The registry of ${name} cannot be reached`);
+        const isLetIn =
+          this.auth === null ||
+          (auth?.username === this.auth.username && auth.password === this.auth.password);
+        if (!isLetIn)
+          throw new PlatformError('image_pull_failed', `The registry of ${name} wants credentials`);
         const { content, digest } = this.#published(name);
         onProgress({ step: 'downloading', doneBytes: 0, totalBytes: CONTENT_BYTES });
         await Promise.race([this.gate, aborted(signal)]);
         signal.throwIfAborted();
         onProgress({ step: 'downloading', doneBytes: CONTENT_BYTES, totalBytes: CONTENT_BYTES });
-        return this.#add(name, content, digest);
+        return this.#add(name, content, digest, { isAnonymous: auth === null, scope });
       },
       options,
     );
@@ -120,7 +129,7 @@ export class MemoryImages implements Images {
     throw new PlatformError('image_not_found', `${name} does not exist in its registry`);
   }
 
-  #add(name: string, content: string, digest: string | null): string {
+  #add(name: string, content: string, digest: string | null, proof: AccessProof): string {
     const id = digestOf(content);
     const image: Image = {
       id,
@@ -139,24 +148,40 @@ export class MemoryImages implements Images {
       architecture: hostArchitecture(),
       sizeBytes: CONTENT_BYTES,
       createdAt: new Date().toISOString(),
+      scopes: null,
     };
     if (!this.#images.has(id)) this.#images.set(id, image);
-    this.#names.set(name, id);
+    const before = this.#names.get(name);
+    this.#names.set(name, { id, scopes: scopesAfter(before?.id === id ? before.scopes : undefined, proof) });
+    if (before !== undefined && !this.#isNamed(before.id)) this.#keepNameless(before);
     return id;
   }
 
-  #find(name: string): string | undefined {
-    if (isDigest(name)) return this.#images.has(name) ? name : undefined;
-    const { digest } = parseReference(name);
-    if (digest === null) return this.#names.get(name);
-    return [...this.#images.values()].find((image) => image.digest === digest)?.id;
+  #keepNameless({ id, scopes }: { readonly id: string; readonly scopes: Scopes }): void {
+    const image = this.#images.get(id);
+    if (image !== undefined) this.#images.set(id, { ...image, scopes });
+  }
+
+  #find(name: string, isOpen: (scopes: Scopes) => boolean = () => true): string | undefined {
+    const { digest } = isDigest(name) ? { digest: null } : parseReference(name);
+    if (!isDigest(name) && digest === null) {
+      const named = this.#names.get(name);
+      return named !== undefined && isOpen(named.scopes) ? named.id : undefined;
+    }
+    const ids = [...this.#images.keys()].filter((id) => isOpen(this.#view(id).scopes));
+    return ids.find((id) => id === name || (digest !== null && this.#images.get(id)?.digest === digest));
+  }
+
+  #isNamed(id: string): boolean {
+    return this.#names.values().some((each) => each.id === id);
   }
 
   #view(id: string): Image {
     const image = this.#images.get(id);
     if (image === undefined) throw new Error(`no image ${id}`);
-    const references = [...this.#names].filter(([, target]) => target === id).map(([name]) => name);
-    return { ...image, references: references.sort() };
+    const names = [...this.#names].filter(([, target]) => target.id === id);
+    const scopes = names.length === 0 ? image.scopes : unionOf(names.map(([, target]) => target.scopes));
+    return { ...image, scopes, references: names.map(([name]) => name).sort() };
   }
 }
 

@@ -1,4 +1,4 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { Type, type Static, type TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { checkDigest, digestOf } from './digest.ts';

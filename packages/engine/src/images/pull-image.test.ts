@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, beforeEach, suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { zstdCompressSync } from 'node:zlib';
-import { PlatformError, type ErrorCode } from '@svc/contract';
+import { PlatformError, type ErrorCode } from '@svc/contract/errors';
 import { digestOf } from './digest.ts';
 import { hostArchitecture } from './host-architecture.ts';
 import type { ImageProgress } from './images.ts';

@@ -1,5 +1,5 @@
 import { statfs } from 'node:fs/promises';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { addImage, type AddOptions } from './add-image.ts';
 import { checkDigest, digestOf } from './digest.ts';
 import { hostArchitecture } from './host-architecture.ts';
@@ -55,11 +55,7 @@ export class ImagePuller {
     const digest = digestOf(top);
     if (reference.digest !== null) checkDigest('manifest', reference.digest, digest);
     const known = options.records.all().find((record) => record.digest === digest);
-    if (known !== undefined) {
-      const record = { ...known, reference: name };
-      if (known.reference !== name) await options.records.put(record);
-      return record;
-    }
+    if (known !== undefined) return await options.records.put({ ...known, reference: name }, options.proof);
     const remote = await describe(registry, reference, top);
     checkImage(remote.manifest, remote.config, options.limits, hostArchitecture());
     return await fetchImage(registry, remote, name, staged.path, options);

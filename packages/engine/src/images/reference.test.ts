@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import fc from 'fast-check';
 import { formatReference, isHostLocal, isPrivateAddress, parseReference } from './reference.ts';
 

@@ -1,5 +1,5 @@
 import { isIPv4, isIPv6 } from 'node:net';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { isPublicAddress } from '../egress/public-addresses.ts';
 import { isDigest } from './digest.ts';
 

@@ -1,4 +1,4 @@
-import { PlatformError, type ErrorCode } from '@svc/contract';
+import { PlatformError, type ErrorCode } from '@svc/contract/errors';
 
 export interface FailedRequest {
   /** The image as the user knows it. */

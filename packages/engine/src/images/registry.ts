@@ -1,7 +1,7 @@
 import { mkdir, readdir, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { outcomeOf, spawnConfined } from './confined-command.ts';
 import { hexOf } from './digest.ts';
 import type { RegistryAuth } from './images.ts';

@@ -45,7 +45,7 @@ export async function newTestStore(
 }
 
 export function resolveOptions(changes: Partial<ResolveOptions> = {}): ResolveOptions {
-  const defaults = { pullPolicy: 'if_missing', auth: null, onProgress: () => {} } as const;
+  const defaults = { pullPolicy: 'if_missing', auth: null, scope: null, onProgress: () => {} } as const;
   return { ...defaults, signal: AbortSignal.timeout(30_000), ...changes };
 }
 

@@ -7,7 +7,7 @@ import { Readable } from 'node:stream';
 import { suite, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { createGunzip, gzipSync } from 'node:zlib';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { digestOf } from './digest.ts';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './image-limits.ts';
 import { tarOf, type TestEntry } from './test-layers.ts';

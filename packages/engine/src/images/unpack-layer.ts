@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { statfs } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { pack, type Pack } from 'tar-stream';
 import { outcomeOf, spawnConfined } from './confined-command.ts';
 import { drained } from './drained.ts';

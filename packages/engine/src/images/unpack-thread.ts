@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { PlatformError, type ErrorCode, type ErrorDetails } from '@svc/contract';
+import { PlatformError, type ErrorCode, type ErrorDetails } from '@svc/contract/errors';
 import type { ImageLimits } from './image-limits.ts';
 import { readArchive, type LayerArchive } from './layer-archive.ts';
 import { unpackLayer, type UnpackedLayer } from './unpack-layer.ts';

@@ -1,4 +1,4 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 
 /** A place in a log: byte `offset` of file `generation`. */
 export interface LogPlace {

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { chooseAddressPool, firstFreePool } from './choose-address-pool.ts';
 
 const candidates = ['172.16.0.0/16', '172.17.0.0/16', '172.18.0.0/16'];

@@ -1,4 +1,4 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { Network, Reach, Slot, Traffic } from './network.ts';
 
 /** What stays on the pretended host when an engine ends. Share one between fakes to pretend a restart. */

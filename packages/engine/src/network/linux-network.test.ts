@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { Slot } from './network.ts';
 import { networkSuite } from './network.suite.ts';
 import { command } from './testing/command.ts';

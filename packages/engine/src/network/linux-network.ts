@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import { EgressProcess } from '../egress/egress-process.ts';
 import type { Resolver } from '../egress/resolvers.ts';
@@ -45,6 +45,8 @@ export interface LinuxNetworkOptions {
   readonly firstHostId: number;
   readonly prepared: Readonly<Record<Reach, number>>;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
+  /** Where Node keeps compiled code; null: nowhere. */
+  readonly codeCache?: string | null;
   /** Where DNS questions go; the resolvers of this host unless given. */
   readonly resolvers?: readonly Resolver[];
 }
@@ -88,12 +90,18 @@ export class LinuxNetwork implements Network {
     await refuseOverlap(this.#pool, linkPrefix(instance));
     const kept = await this.#adopt(new Set(keep));
     this.#mtu = await uplinkMtu();
-    await this.#warnOfObstacles();
     await addGateway(this.#pool.gateway);
-    await this.#loadRuleset(kept);
-    await this.#removeStrangers(kept);
-    await this.#forward();
-    await this.#startEgress();
+    const ruled = this.#loadRuleset(kept);
+    const steps = await Promise.allSettled([
+      ruled.then(() => this.#removeStrangers(kept)).then(() => this.#forward()),
+      this.#startEgress(ruled),
+      this.#warnOfObstacles(),
+    ]);
+    const failure = steps.find((step) => step.status === 'rejected');
+    if (failure !== undefined) {
+      await this.#stop();
+      throw failure.reason;
+    }
     this.#prepared = { loopback: this.#prepare('loopback'), public: this.#prepare('public') };
     return kept;
   }
@@ -195,8 +203,9 @@ export class LinuxNetwork implements Network {
     );
   }
 
-  async #startEgress(): Promise<void> {
-    const { instance, runFolder, firstHostId, resolvers, logger } = this.#options;
+  /** Queries can be led to the process once there are rules. */
+  async #startEgress(ruled: Promise<void>): Promise<void> {
+    const { instance, runFolder, firstHostId, resolvers, logger, codeCache = null } = this.#options;
     const { gateway } = this.#pool;
     const egress = new EgressProcess({
       listenAddress: gateway,
@@ -204,7 +213,11 @@ export class LinuxNetwork implements Network {
       resolvers: resolvers ?? null,
       recordFile: join(runFolder, 'egress.json'),
       logger,
-      onListening: (port) => this.#nft.run(setResolverPort(instance, gateway, port)),
+      codeCache,
+      onListening: async (port) => {
+        await ruled;
+        await this.#nft.run(setResolverPort(instance, gateway, port));
+      },
     });
     this.#egress = egress;
     await egress.start();

@@ -1,9 +1,12 @@
+import { execFile } from 'node:child_process';
 import { cp, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { Slot } from '../network/network.ts';
 import type { DiskUsage, Rootfs } from './rootfs.ts';
 
+const run = promisify(execFile);
 const HANDLE = /^[a-z0-9]{8,32}$/;
 
 /**
@@ -29,10 +32,29 @@ export class FakeRootfs implements Rootfs {
 
   async createDisk(handle: string, sizeMib: number, signal: AbortSignal): Promise<void> {
     const disk = this.#place('disks', handle);
-    if (!Number.isSafeInteger(sizeMib) || sizeMib < 1) throw new Error(`not a disk size: ${sizeMib} MiB`);
+    checkSize(sizeMib);
     signal.throwIfAborted();
     await mkdir(disk);
     await writeFile(join(disk, 'size'), String(sizeMib * 2 ** 20));
+  }
+
+  /** A saved disk is an archive. */
+  async saveDisk(handle: string, file: string, signal: AbortSignal): Promise<void> {
+    const disk = this.#place('disks', handle);
+    signal.throwIfAborted();
+    await readFile(join(disk, 'size'));
+    await run('tar', ['-cf', file, '-C', disk, '.']);
+  }
+
+  async restoreDisk(handle: string, file: string, sizeMib: number, signal: AbortSignal): Promise<void> {
+    const disk = this.#place('disks', handle);
+    checkSize(sizeMib);
+    signal.throwIfAborted();
+    await readFile(file);
+    await mkdir(disk);
+    await run('tar', ['-xf', file, '-C', disk]);
+    const sizeBytes = Number(await readFile(join(disk, 'size'), 'utf8'));
+    await writeFile(join(disk, 'size'), String(Math.max(sizeBytes, sizeMib * 2 ** 20)));
   }
 
   async mount(handle: string, layers: readonly string[], _slot: Slot, signal: AbortSignal): Promise<string> {
@@ -92,6 +114,10 @@ export class FakeRootfs implements Rootfs {
     if (!HANDLE.test(handle)) throw new Error(`not a disk handle: ${JSON.stringify(handle)}`);
     return join(this.#folder, kind, handle);
   }
+}
+
+function checkSize(sizeMib: number): void {
+  if (!Number.isSafeInteger(sizeMib) || sizeMib < 1) throw new Error(`not a disk size: ${sizeMib} MiB`);
 }
 
 /** Lays `layer` over `tree`. A character device is a whiteout: it hides what lower layers have under its name. */

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { chmod, chown, link, mkdir, open, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { loopDevices, makeRealHost } from './real-host.ts';
 import { makeLayer, rootfsSuite } from './rootfs.suite.ts';
 
@@ -236,25 +236,33 @@ test('disks that take long to write out on unmount do not hold up the making of 
   const rootfs = host.open();
   await rootfs.recover([]);
   const layer = makeLayer(join(host.scratch, 'layer'), {});
-  const handles = ['dirtydisk1', 'dirtydisk2', 'dirtydisk3'];
-  for (const handle of handles) {
-    await rootfs.createDisk(handle, 256, soon());
-    await rootfs.mount(handle, [layer], slot, soon());
-    await host.asGuest(slot, 'dd if=/dev/zero of="$1/fill" bs=1M count=150 2>&1', [
-      join(host.folder, 'mounts', handle, 'root'),
-    ]);
+  const dirty = ['dirtydisk1', 'dirtydisk2', 'dirtydisk3'];
+  const round = async (quick: string): Promise<readonly string[]> => {
+    for (const handle of dirty) {
+      await rootfs.createDisk(handle, 256, soon());
+      await rootfs.mount(handle, [layer], slot, soon());
+      await host.asGuest(slot, 'dd if=/dev/zero of="$1/fill" bs=1M count=150 2>&1', [
+        join(host.folder, 'mounts', handle, 'root'),
+      ]);
+    }
+    const ended: string[] = [];
+    const unmounting = dirty.map(async (handle) => {
+      await rootfs.unmount(handle);
+      ended.push(handle);
+    });
+    await rootfs.createDisk(quick, 16, soon());
+    await rootfs.mount(quick, [layer], slot, soon());
+    ended.push(quick);
+    await Promise.all(unmounting);
+    for (const handle of dirty) await rootfs.removeDisk(handle);
+    return ended;
+  };
+  // On a busy machine the new disk may be slower than the others for reasons of its own; one that has to wait is so always.
+  const orders: string[] = [];
+  for (let attempt = 1; attempt <= 5; attempt += 1) {
+    const ended = await round(`quickdisk${attempt}`);
+    if (ended.at(-1) !== `quickdisk${attempt}`) return;
+    orders.push(ended.join(', '));
   }
-  const ended: string[] = [];
-  const unmounting = handles.map(async (handle) => {
-    await rootfs.unmount(handle);
-    ended.push(handle);
-  });
-  await rootfs.createDisk('quickdisk', 16, soon());
-  await rootfs.mount('quickdisk', [layer], slot, soon());
-  ended.push('quickdisk');
-  await Promise.all(unmounting);
-  assert.ok(
-    ended.indexOf('quickdisk') < ended.length - 1,
-    `the new disk waited for all others: ${ended.join(', ')}`,
-  );
+  assert.fail(`the new disk waited for all others: ${orders.join('; ')}`);
 });

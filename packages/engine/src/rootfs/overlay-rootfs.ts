@@ -1,12 +1,14 @@
 import { statfsSync } from 'node:fs';
-import { chmod, chown, mkdir, readdir, rename, rm, rmdir, statfs } from 'node:fs/promises';
+import { chmod, chown, mkdir, open, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { HostCallError } from '../host/host-calls.ts';
 import type { HostCalls } from '../host/host-calls.ts';
 import type { Slot } from '../network/network.ts';
+import { copyDisk } from './copy-disk.ts';
 import { DiskTemplates } from './disk-templates.ts';
+import { growDisk } from './grow-disk.ts';
 import { repairDisk } from './repair-disk.ts';
 import type { DiskUsage, Rootfs } from './rootfs.ts';
 
@@ -16,6 +18,8 @@ const HANDLE = /^[a-z0-9]{8,32}$/;
 /** A disk that was just unmounted may be held a little longer by a mount namespace that is going away. */
 const RELEASE_TIMEOUT_MS = 10_000;
 const RELEASE_POLL_MS = 5;
+/** `st_blocks` counts these, whatever the file system's own block size. */
+const STAT_BLOCK_BYTES = 512;
 
 export interface OverlayRootfsOptions {
   /** Absolute; made when missing. Holds the disks. */
@@ -78,14 +82,36 @@ export class OverlayRootfs implements Rootfs {
 
   async createDisk(handle: string, sizeMib: number, signal: AbortSignal): Promise<void> {
     const disk = this.#disk(handle);
-    if (!Number.isSafeInteger(sizeMib) || sizeMib < 1) throw new Error(`not a disk size: ${sizeMib} MiB`);
+    checkSize(sizeMib);
     signal.throwIfAborted();
-    await this.#checkReserve();
-    // Renamed when whole: a disk either exists completely or not at all, whenever this process dies.
-    const unfinished = `${disk}.new`;
-    await rm(unfinished, { force: true });
-    await this.#templates.createDisk(sizeMib, unfinished);
-    await rename(unfinished, disk);
+    await this.#checkReserve(this.#folders.disks);
+    await wholeFile(disk, (unfinished) => this.#templates.createDisk(sizeMib, unfinished));
+  }
+
+  async saveDisk(handle: string, file: string, signal: AbortSignal): Promise<void> {
+    const disk = this.#disk(handle);
+    signal.throwIfAborted();
+    await this.#checkReserve(dirname(file), await allocatedBytes(disk));
+    await wholeFile(file, async (unfinished) => {
+      await copyDisk(disk, unfinished, signal);
+      // Only after a crash of the host there is something to do.
+      await repairDisk(unfinished, signal);
+      await flush(unfinished);
+    });
+  }
+
+  async restoreDisk(handle: string, file: string, sizeMib: number, signal: AbortSignal): Promise<void> {
+    const disk = this.#disk(handle);
+    checkSize(sizeMib);
+    signal.throwIfAborted();
+    await this.#checkReserve(this.#folders.disks, await allocatedBytes(file));
+    await wholeFile(disk, async (unfinished) => {
+      await this.#templates.createDisk(sizeMib, unfinished);
+      const { size: wantedBytes } = await stat(unfinished);
+      await rm(unfinished);
+      await copyDisk(file, unfinished, signal);
+      if ((await stat(unfinished)).size < wantedBytes) await growDisk(unfinished, wantedBytes, signal);
+    });
   }
 
   async mount(handle: string, layers: readonly string[], slot: Slot, signal: AbortSignal): Promise<string> {
@@ -187,12 +213,13 @@ export class OverlayRootfs implements Rootfs {
     }
   }
 
-  async #checkReserve(): Promise<void> {
-    const { bavail, bsize } = await statfs(this.#folders.disks);
+  /** `neededBytes` will be written in `folder` at once: other disks must not run into a full host. */
+  async #checkReserve(folder: string, neededBytes = 0): Promise<void> {
+    const { bavail, bsize } = await statfs(folder);
     const freeBytes = bavail * bsize;
-    if (freeBytes >= this.#reserveBytes) return;
+    if (freeBytes - neededBytes >= this.#reserveBytes) return;
     throw new PlatformError('disk_full', 'The host is short of disk space; remove sandboxes or images', {
-      details: { freeBytes, reserveBytes: this.#reserveBytes },
+      details: { freeBytes, neededBytes, reserveBytes: this.#reserveBytes },
     });
   }
 
@@ -220,6 +247,37 @@ export class OverlayRootfs implements Rootfs {
     // SAFETY: what matches has no slash or dot, so the joined path stays inside our folder.
     if (!HANDLE.test(handle)) throw new Error(`not a disk handle: ${JSON.stringify(handle)}`);
     return join(this.#folders[kind], handle);
+  }
+}
+
+function checkSize(sizeMib: number): void {
+  if (!Number.isSafeInteger(sizeMib) || sizeMib < 1) throw new Error(`not a disk size: ${sizeMib} MiB`);
+}
+
+/** Renamed when whole: `path` either exists completely or not at all, whenever this process dies. */
+async function wholeFile(path: string, make: (unfinished: string) => Promise<void>): Promise<void> {
+  const unfinished = `${path}.new`;
+  await rm(unfinished, { force: true });
+  try {
+    await make(unfinished);
+  } catch (error) {
+    await rm(unfinished, { force: true });
+    throw error;
+  }
+  await rename(unfinished, path);
+}
+
+/** What a sparse file takes on the host's disk. */
+async function allocatedBytes(file: string): Promise<number> {
+  return (await stat(file)).blocks * STAT_BLOCK_BYTES;
+}
+
+async function flush(path: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
   }
 }
 

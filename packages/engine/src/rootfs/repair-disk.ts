@@ -1,4 +1,4 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { runTool, ToolFailed } from '../host/run-tool.ts';
 
 /** e2fsck adds these up; from 4 on something is left uncorrected. */

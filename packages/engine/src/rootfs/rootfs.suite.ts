@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import type { Slot } from '../network/network.ts';
@@ -102,6 +102,62 @@ export function rootfsSuite(name: string, makeHost: () => Promise<RootfsSuiteHos
     await host.write('smalldisk', slot, 'more', Buffer.alloc(MIB, 1));
   });
 
+  test(`${name}: a saved disk is restored as another one, and neither sees what the other does from then on`, async () => {
+    await using host = await makeHost();
+    const [slot, otherSlot] = host.slots;
+    const rootfs = host.open();
+    await rootfs.recover([]);
+    const layer = makeLayer(join(host.scratch, 'layer'), { motd: 'image', victim: 'image' });
+    const file = join(host.scratch, 'saved');
+    await rootfs.createDisk('firstdisk', 16, soon());
+    await rootfs.mount('firstdisk', [layer], slot, soon());
+    await host.write('firstdisk', slot, 'motd', 'when saved');
+    await host.remove('firstdisk', slot, 'victim');
+    await rootfs.unmount('firstdisk');
+    await rootfs.saveDisk('firstdisk', file, soon());
+    await rootfs.mount('firstdisk', [layer], slot, soon());
+    await host.write('firstdisk', slot, 'motd', 'later');
+    await rootfs.restoreDisk('seconddisk', file, 16, soon());
+    await rootfs.restoreDisk('thirddisk', file, 16, soon());
+    rmSync(file);
+    await rootfs.mount('seconddisk', [layer], otherSlot, soon());
+    assert.equal(await host.read('seconddisk', otherSlot, 'motd'), 'when saved');
+    await assert.rejects(host.read('seconddisk', otherSlot, 'victim'), /no such file/i);
+    await host.write('seconddisk', otherSlot, 'motd', 'by the second');
+    await rootfs.mount('thirddisk', [layer], otherSlot, soon());
+    assert.equal(await host.read('thirddisk', otherSlot, 'motd'), 'when saved');
+    assert.equal(await host.read('firstdisk', slot, 'motd'), 'later');
+  });
+
+  test(`${name}: a disk is restored as large as asked for, and never smaller than it was`, async () => {
+    await using host = await makeHost();
+    const [slot] = host.slots;
+    const rootfs = host.open();
+    await rootfs.recover([]);
+    const layer = makeLayer(join(host.scratch, 'empty'), {});
+    const file = join(host.scratch, 'saved');
+    await rootfs.createDisk('smalldisk', 16, soon());
+    await rootfs.mount('smalldisk', [layer], slot, soon());
+    await host.write('smalldisk', slot, 'kept', 'x'.repeat(5000));
+    await rootfs.unmount('smalldisk');
+    await rootfs.saveDisk('smalldisk', file, soon());
+    for (const [handle, sizeMib, leastMib] of [
+      ['largedisk', 64, 64],
+      ['equaldisk', 16, 16],
+      ['lesserdisk', 8, 16],
+    ] as const) {
+      await rootfs.restoreDisk(handle, file, sizeMib, soon());
+      await rootfs.mount(handle, [layer], slot, soon());
+      assert.equal(await host.read(handle, slot, 'kept'), 'x'.repeat(5000));
+      const totalBytes = rootfs.usage(handle)?.totalBytes ?? 0;
+      assert.ok(
+        totalBytes >= leastMib * MIB && totalBytes < leastMib * 1.1 * MIB,
+        `${handle}: ${totalBytes}`,
+      );
+    }
+    await host.write('largedisk', slot, 'much', Buffer.alloc(60 * MIB, 1));
+  });
+
   test(`${name}: usage is known while a disk is mounted, and only then`, async () => {
     await using host = await makeHost();
     const [slot] = host.slots;
@@ -190,6 +246,7 @@ export function rootfsSuite(name: string, makeHost: () => Promise<RootfsSuiteHos
     const [slot] = host.slots;
     const rootfs = host.open();
     await rootfs.recover([]);
+    const saved = join(host.scratch, 'saved');
     for (const handle of [
       '../escaped',
       'with/slash',
@@ -203,13 +260,23 @@ export function rootfsSuite(name: string, makeHost: () => Promise<RootfsSuiteHos
       await assert.rejects(rootfs.mount(handle, [], slot, soon()), /not a disk handle/);
       await assert.rejects(rootfs.unmount(handle), /not a disk handle/);
       await assert.rejects(rootfs.removeDisk(handle), /not a disk handle/);
+      await assert.rejects(rootfs.saveDisk(handle, saved, soon()), /not a disk handle/);
+      await assert.rejects(rootfs.restoreDisk(handle, saved, 16, soon()), /not a disk handle/);
       assert.throws(() => rootfs.usage(handle), /not a disk handle/);
     }
     for (const sizeMib of [0, -1, 1.5, Number.NaN]) {
+      await assert.rejects(rootfs.restoreDisk('sizeddisk', saved, sizeMib, soon()), /not a disk size/);
       await assert.rejects(rootfs.createDisk('sizeddisk', sizeMib, soon()), /not a disk size/);
     }
     await assert.rejects(rootfs.createDisk('latedisk', 16, AbortSignal.abort()), { name: 'AbortError' });
     await rootfs.createDisk('latedisk', 16, soon());
+    await assert.rejects(rootfs.saveDisk('latedisk', saved, AbortSignal.abort()), { name: 'AbortError' });
+    await assert.rejects(rootfs.restoreDisk('otherdisk', saved, 16, AbortSignal.abort()), {
+      name: 'AbortError',
+    });
+    await assert.rejects(rootfs.saveDisk('neverexisted', saved, soon()));
+    assert.ok(!existsSync(saved));
+    await assert.rejects(rootfs.restoreDisk('otherdisk', saved, 16, soon()));
     await assert.rejects(rootfs.mount('latedisk', ['/'], slot, AbortSignal.abort()), { name: 'AbortError' });
     await rootfs.removeDisk('latedisk');
     assert.deepEqual(await host.leftovers(), []);

@@ -12,15 +12,20 @@ export interface DiskUsage {
  * - `mount` shows the layers under the disk, owned as the slot's user namespace sees them, and returns the path.
  *   What was written is there again after `unmount` and `mount`, also with another slot. A crash of the host may cost what was
  *   written in the half minute before it, fsync or not: what must outlive that belongs in a volume.
+ * - `saveDisk` copies a disk that is not mounted to the new file `file`, on the host's disk when it returns. `restoreDisk` makes a disk
+ *   of such a file, as large as asked for or as it was, whichever is more; the two have nothing in common from then on. Either
+ *   leaves no file when it fails; without room it is `disk_full`.
  * - `unmount` and `removeDisk` succeed when there is nothing (left) to do, so cleanup can be repeated.
  * - `recover` runs once at start-up, before anything else: mounts and disks of handles not in `keep` are removed, those in `keep`
  *   stay as they are, mounted or not.
- * - `mount` waits for a disk that its last run has not let go of; after ten seconds it is `unavailable`.
+ * - `mount` and `saveDisk` wait for a disk that its last run has not let go of; after ten seconds it is `unavailable`.
  * - Calls for one handle never overlap; calls for different handles may.
  */
 export interface Rootfs {
   recover(keep: readonly string[]): Promise<void>;
   createDisk(handle: string, sizeMib: number, signal: AbortSignal): Promise<void>;
+  saveDisk(handle: string, file: string, signal: AbortSignal): Promise<void>;
+  restoreDisk(handle: string, file: string, sizeMib: number, signal: AbortSignal): Promise<void>;
   /** `layers`: absolute folders, lowest first. */
   mount(handle: string, layers: readonly string[], slot: Slot, signal: AbortSignal): Promise<string>;
   unmount(handle: string): Promise<void>;

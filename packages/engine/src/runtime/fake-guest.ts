@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
-import { decodeMessage, encodeMessage, FrameSplitter, GENERATION } from '@svc/contract';
+import { decodeMessage, encodeMessage, FrameSplitter, GENERATION } from '@svc/contract/frames';
 import type { RuntimeSpec } from './runtime.ts';
 
 const REDIAL_MS = 20;

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { FakeGuest } from './fake-guest.ts';
 import type { Runtime, RuntimeProbe, RuntimeSpec, Started } from './runtime.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { RLIMIT_RESOURCES } from '@svc/contract';
+import { RLIMIT_RESOURCES } from '@svc/contract/spec';
 import { grantableRlimits, rlimitCeilings } from './rlimits.ts';
 
 const LIMITS = `Limit                     Soft Limit           Hard Limit           Units

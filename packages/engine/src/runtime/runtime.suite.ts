@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { Runtime, RuntimeSpec } from './runtime.ts';
 import { GuestControl } from './test/guest-control.ts';
 import { waitUntil } from './test/wait-until.ts';

@@ -1,4 +1,4 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import { HostCallError } from '../host/host-calls.ts';
 import type { RuntimeSpec } from './runtime.ts';
 

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -31,6 +33,34 @@ for (const createRuntime of [runc, crun, runsc]) {
       assert.deepEqual(await later.list(), []);
       assert.deepEqual(await world.leftovers(spec), [], `killed after ${afterMs} ms`);
     }
+  });
+}
+
+for (const createRuntime of [runc, crun, runsc]) {
+  test(`a sandbox that ${createRuntime.name} started unseen is alive for the next engine, until it ends`, async (t) => {
+    const world = await realWorld(createRuntime);
+    t.after(() => world.close());
+    const spec = await world.spec();
+    const first = world.open();
+    world.defer(() => first.remove(spec.handle));
+    await first.start(spec, AbortSignal.timeout(30_000));
+    const note = join(world.folder, 'bundles', spec.handle, 'init');
+    // Where an engine stands that was killed before it could note which process is PID 1.
+    rmSync(note);
+    const next = world.open();
+    assert.equal(await next.isAlive(spec.handle), true);
+    assert.ok(existsSync(note), 'noted for the engine after that');
+    assert.equal(await world.open().isAlive(spec.handle), true);
+
+    rmSync(note);
+    const pidFile = join(world.folder, 'bundles', spec.handle, 'pid');
+    const pid = readFileSync(pidFile, 'utf8');
+    // The id of PID 1 may by now be that of any process.
+    writeFileSync(pidFile, String(process.pid));
+    assert.equal(await world.open().isAlive(spec.handle), false);
+    writeFileSync(pidFile, pid);
+    await next.kill(spec.handle);
+    assert.equal(await world.open().isAlive(spec.handle), false);
   });
 }
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { ChannelClient, ChannelError, ExecFailed, FileFailed } from '@svc/contract';
+import { ChannelClient, ChannelError, ExecFailed, FileFailed } from '@svc/contract/channel';
 import { BUILT_SVC_INIT, startLocalInit } from './local-init.ts';
 import type { LocalInit } from './local-init.ts';
 import { openConfinedFolder } from './confined-folder.ts';

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { Duplex } from 'node:stream';
-import { ChannelClient } from '@svc/contract';
-import type { ChannelFiles } from '@svc/contract';
+import { ChannelClient } from '@svc/contract/channel';
+import type { ChannelFiles } from '@svc/contract/channel';
 import { socketTransport } from '../guest/socket-transport.ts';
 
 const MAX_COMPLAINT_CHARACTERS = 2000;

@@ -1,5 +1,5 @@
-import { PlatformError } from '@svc/contract';
-import type { ChannelFiles, FileEntry } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
+import type { ChannelFiles, FileEntry } from '@svc/contract/channel';
 
 /** Copies a file, a link, or a folder with all that is in it, to a path where nothing is. Links are copied, not followed. */
 export async function copyTree(

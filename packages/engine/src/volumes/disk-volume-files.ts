@@ -1,5 +1,6 @@
-import { ChannelError, FileFailed, PlatformError } from '@svc/contract';
-import type { ChannelFiles, FileEntry } from '@svc/contract';
+import { ChannelError, FileFailed } from '@svc/contract/channel';
+import { PlatformError } from '@svc/contract/errors';
+import type { ChannelFiles, FileEntry } from '@svc/contract/channel';
 import { copyTree, keptAttributes } from './copy-tree.ts';
 import { asPlatformError } from './file-errors.ts';
 import type { FileAccess, FileServer } from './file-server.ts';

@@ -5,7 +5,7 @@ import { watch } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { HostCalls } from '../host/host-calls.ts';
 import { makeRealHost, waitUntil } from './real-host.ts';
 import type { RealHost } from './real-host.ts';

@@ -1,5 +1,5 @@
 import { rm, statfs } from 'node:fs/promises';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import type { HostCalls } from '../host/host-calls.ts';
 import { DiskVolumeFiles } from './disk-volume-files.ts';

@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { cp, lstat, mkdir, open, readdir, readFile, realpath, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { FileFailed, PlatformError } from '@svc/contract';
+import { FileFailed } from '@svc/contract/channel';
+import { PlatformError } from '@svc/contract/errors';
 import { asPlatformError } from './file-errors.ts';
 import { parseEntryPath, parseVolumePath } from './volume-path.ts';
 import type { Volume, VolumeEntry, VolumeFiles, Volumes, VolumeUsage } from './volumes.ts';

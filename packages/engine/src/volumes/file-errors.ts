@@ -1,5 +1,6 @@
-import { ChannelError, FileFailed, PlatformError } from '@svc/contract';
-import type { ErrorCode } from '@svc/contract';
+import { ChannelError, FileFailed } from '@svc/contract/channel';
+import { PlatformError } from '@svc/contract/errors';
+import type { ErrorCode } from '@svc/contract/errors';
 
 /** What an errno of a file operation means to the caller who named `path`. */
 export function asPlatformError(error: unknown, path: string): unknown {

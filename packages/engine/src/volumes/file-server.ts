@@ -1,5 +1,5 @@
-import { PlatformError } from '@svc/contract';
-import type { ChannelFiles } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
+import type { ChannelFiles } from '@svc/contract/channel';
 import { openConfinedFolder } from './confined-folder.ts';
 import type { ConfinedFolder } from './confined-folder.ts';
 import { OneAtATime } from './one-at-a-time.ts';

@@ -7,7 +7,7 @@ import type { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { encodeMessage } from '@svc/contract';
+import { encodeMessage } from '@svc/contract/frames';
 import { readPreamble } from '../guest/preamble.ts';
 
 /** Where `npm run build` puts svc-init. */

@@ -1,4 +1,4 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import type { HostCalls } from '../host/host-calls.ts';
 import type { VolumeAccess } from './disk-volume-files.ts';

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { FileFailed } from '@svc/contract';
-import type { ChannelFiles } from '@svc/contract';
+import { FileFailed } from '@svc/contract/channel';
+import type { ChannelFiles } from '@svc/contract/channel';
 
 /**
  * Which temporary files are in a volume, noted outside of it before they are made: after a crash exactly those are removed,

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import { HostCallError } from '../host/host-calls.ts';
 import type { HostCalls } from '../host/host-calls.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import * as fc from 'fast-check';
 import { isTemporaryName, parseEntryPath, parseVolumePath } from './volume-path.ts';
 

@@ -1,4 +1,4 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 
 const MAX_PATH_BYTES = 4096;
 const MAX_NAME_BYTES = 255;

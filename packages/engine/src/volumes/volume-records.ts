@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Type } from 'typebox';
-import { Value } from 'typebox/value';
 import type { Volume } from './volumes.ts';
 
 /** A volume on disk: one folder with its record, its image and the place where that is mounted. */
@@ -80,12 +78,6 @@ export type StoredFolder = Omit<StoredVolume, 'volume'>;
 
 const RECORD = 'volume.json';
 
-const Record = Type.Object({
-  id: Type.String(),
-  capacityMib: Type.Integer({ minimum: 1 }),
-  createdAt: Type.String(),
-});
-
 function placesIn(folder: string): StoredFolder {
   return {
     folder,
@@ -103,8 +95,10 @@ async function readRecord(folder: string): Promise<Volume | 'missing' | 'damaged
     if (isMissing(error)) return 'missing';
     throw error;
   }
+  // Schemas take a while to load, which engines without volumes need not wait for.
+  const { parseVolume } = await import('./parse-volume.ts');
   try {
-    return Value.Parse(Record, JSON.parse(text));
+    return parseVolume(text);
   } catch {
     // Neither JSON nor a record: the volume's data may be fine, so this must not look like a leftover.
     return 'damaged';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { PlatformError } from '@svc/contract';
-import type { ErrorCode } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
+import type { ErrorCode } from '@svc/contract/errors';
 import type { VolumeFiles, Volumes } from './volumes.ts';
 
 /** A host on which engines follow each other. */

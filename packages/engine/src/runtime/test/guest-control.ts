@@ -30,6 +30,7 @@ export class GuestControl {
         control.#exits.get(key)?.({ code, reason, output: control.#outputs.get(key) ?? '' });
       },
       wasOutOfMemory: async () => wasOutOfMemory(),
+      wereForksRefused: () => false,
     });
     return control;
   }

@@ -1,0 +1,22 @@
+import { fields, readId, required } from './fields.ts';
+import type { Call, Routes } from './http-server.ts';
+import type { Daemon } from './routes.ts';
+
+export function snapshotRoutes({ kit, sandboxes }: Daemon): Routes {
+  const { snapshots } = kit;
+  const id = (call: Call) => call.params['id'] ?? '';
+  return {
+    'GET /snapshots': async () => await Promise.resolve(snapshots.list()),
+    'POST /snapshots': async (call) => {
+      const given = fields(await call.json());
+      const request = { id: readId(given), sandboxId: required(given, 'sandboxId', 'string') };
+      // A caller that goes away gives up: nothing of the snapshot stays.
+      return await sandboxes.snapshot(request, call.signal);
+    },
+    'GET /snapshots/:id': async (call) => await Promise.resolve(snapshots.get(id(call))),
+    'DELETE /snapshots/:id': async (call) => {
+      await snapshots.remove(id(call));
+      return {};
+    },
+  };
+}

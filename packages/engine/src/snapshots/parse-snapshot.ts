@@ -1,0 +1,19 @@
+import { Type } from 'typebox';
+import { Value } from 'typebox/value';
+import type { SnapshotView } from '../client/engine-api.ts';
+
+const Record = Type.Object({
+  id: Type.String(),
+  sandboxId: Type.String(),
+  image: Type.Object({ reference: Type.String(), id: Type.String() }),
+  diskSizeMib: Type.Integer({ minimum: 1 }),
+  sizeBytes: Type.Integer({ minimum: 1 }),
+  storedBytes: Type.Integer({ minimum: 0 }),
+  digest: Type.String(),
+  createdAt: Type.String(),
+});
+
+/** Reads the record of a snapshot. @throws when it is none */
+export function parseSnapshot(text: string): SnapshotView {
+  return Value.Parse(Record, JSON.parse(text));
+}
