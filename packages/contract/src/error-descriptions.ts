@@ -19,6 +19,7 @@ export const ERROR_DESCRIPTIONS = {
   org_not_found: 'There is no such organization, or the credential does not belong to it.',
   image_not_found: 'The image is not on this host and may not be pulled, or its registry does not have it.',
   process_not_found: 'There is no such process in the sandbox.',
+  snapshot_not_found: 'There is no snapshot of this name or id. List them to see which exist.',
   method_not_allowed: 'The address exists, but not with this method.',
   name_already_exists: 'The name is taken. Choose another one, or use what is there.',
   invalid_state_transition: 'The state it is in does not allow this. The message says which state that is.',
@@ -26,9 +27,13 @@ export const ERROR_DESCRIPTIONS = {
   volume_in_use: 'A sandbox has the volume mounted. Stop the sandbox first.',
   idempotency_conflict: 'The same idempotency key came with another body. Use a new key.',
   sandbox_not_running: 'The sandbox does not run. Start it first.',
+  precondition_failed:
+    'Somebody else changed it since it was read. Read it again, then repeat the change with its new ETag.',
   payload_too_large: 'The body is larger than the limit that the message names.',
   isolation_unavailable:
     'This host lacks the isolation class that was asked for. `svc doctor` says why; protection is never weakened silently.',
+  snapshot_ineligible:
+    'No snapshot can be made of this sandbox as it is: it runs, is ephemeral, or has never been started.',
   exec_failed: 'The command could not be started in the sandbox. The message says why.',
   quota_exceeded: 'The quota does not allow more. Remove something, or have the quota raised.',
   rate_limited: 'Too many requests. Wait as long as the answer says.',

@@ -18,6 +18,7 @@ export const ERROR_STATUS = {
   org_not_found: 404,
   image_not_found: 404,
   process_not_found: 404,
+  snapshot_not_found: 404,
   method_not_allowed: 405,
   name_already_exists: 409,
   invalid_state_transition: 409,
@@ -25,8 +26,10 @@ export const ERROR_STATUS = {
   volume_in_use: 409,
   idempotency_conflict: 409,
   sandbox_not_running: 409,
+  precondition_failed: 412,
   payload_too_large: 413,
   isolation_unavailable: 422,
+  snapshot_ineligible: 422,
   quota_exceeded: 429,
   rate_limited: 429,
   internal: 500,
@@ -57,12 +60,19 @@ export interface ErrorEnvelope {
 export class PlatformError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails | null;
+  /** The request was well formed, but what it would change does not allow it; for codes that can mean either. */
+  readonly isConflict: boolean;
 
-  constructor(code: ErrorCode, message: string, options: { details?: ErrorDetails; cause?: unknown } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    options: { details?: ErrorDetails; cause?: unknown; isConflict?: boolean } = {},
+  ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'PlatformError';
     this.code = code;
     this.details = options.details ?? null;
+    this.isConflict = options.isConflict ?? false;
   }
 
   static is(error: unknown, code?: ErrorCode): error is PlatformError {

@@ -6,6 +6,9 @@ export type { ChannelErrorKind, ExecFailureKind } from './channel/channel-error.
 export type { ChannelFiles } from './channel/channel-files.ts';
 export type { ChannelProcess, ExecRequest, ProcessExit } from './channel/channel-process.ts';
 export type { AgentInfo } from './channel/connection.ts';
+export type { DetachedEvent } from './channel/detached-output.ts';
+export type { DetachedProcesses, DetachedRequest, ReadDetached } from './channel/detached-processes.ts';
+export type { DetachedEndReason, DetachedState } from './channel/detached-state.ts';
 export type { FileAttributes, FileEntry, OpenFlags } from './channel/file-entry.ts';
 export type { RunOptions, RunResult } from './channel/run-process.ts';
 export type { TcpStream } from './channel/tcp-stream.ts';
@@ -20,15 +23,12 @@ export type { Message, Payload } from './frames/frame.ts';
 export { flagsOf, isTerminal } from './frames/message-types.ts';
 export { Mount, MountOptions, Patch } from './spec/mounts.ts';
 export { Network, NetworkPolicy } from './spec/network.ts';
-export { Rlimit, RLIMIT_RESOURCES, SandboxSpec } from './spec/sandbox-spec.ts';
-export { RESERVED_LABEL_PREFIXES } from './spec/strict.ts';
-export {
-  checkSpec,
-  DEFAULT_DISK_MIB,
-  DEFAULT_MEMORY_MIB,
-  DEFAULT_VCPUS,
-  normalizeGuestPath,
-} from './spec/check-spec.ts';
+export { RLIMIT_RESOURCES } from './spec/rlimit-resources.ts';
+export { Rlimit, SandboxSpec } from './spec/sandbox-spec.ts';
+export { MAX_LABELS, RESERVED_LABEL_PREFIXES } from './spec/strict.ts';
+export { checkSpec } from './spec/check-spec.ts';
+export { DEFAULT_DISK_MIB, DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from './spec/defaults.ts';
+export { normalizeGuestPath } from './spec/guest-path.ts';
 export { nameProblem } from './operations/check-name.ts';
 export { checkInput } from './operations/check-input.ts';
 export { LANGUAGES } from './operations/code.ts';

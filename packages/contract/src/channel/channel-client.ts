@@ -6,6 +6,7 @@ import { startProcess } from './channel-process.ts';
 import type { ChannelProcess, ExecRequest } from './channel-process.ts';
 import { Connection } from './connection.ts';
 import type { AgentInfo } from './connection.ts';
+import { DetachedProcesses } from './detached-processes.ts';
 import { readUint } from './payload-fields.ts';
 import { runProcess } from './run-process.ts';
 import type { RunOptions, RunResult } from './run-process.ts';
@@ -34,11 +35,13 @@ export class ChannelClient {
   readonly #connection: Connection;
   readonly agent: AgentInfo;
   readonly files: ChannelFiles;
+  readonly detached: DetachedProcesses;
 
   private constructor(connection: Connection, agent: AgentInfo) {
     this.#connection = connection;
     this.agent = agent;
     this.files = new ChannelFiles(connection, () => this.#require('files'));
+    this.detached = new DetachedProcesses(connection);
   }
 
   /** Waits for the agent's hello. The transport is closed when it does not come in time. */

@@ -10,11 +10,18 @@ export type ChannelErrorKind = 'closed' | 'timeout' | 'protocol' | 'refused' | '
 /** A call over the channel that failed for a reason of the channel. */
 export class ChannelError extends Error {
   readonly kind: ChannelErrorKind;
+  /** The peer's own word for why it refused; null when it did not. */
+  readonly refusal: string | null;
 
-  constructor(kind: ChannelErrorKind, message: string, options?: ErrorOptions) {
+  constructor(
+    kind: ChannelErrorKind,
+    message: string,
+    options: ErrorOptions & { readonly refusal?: string } = {},
+  ) {
     super(message, options);
     this.name = 'ChannelError';
     this.kind = kind;
+    this.refusal = options.refusal ?? null;
   }
 }
 

@@ -85,7 +85,7 @@ export async function startProcess(
   return process;
 }
 
-function encodeRequest(request: ExecRequest): Record<string, unknown> {
+export function encodeRequest(request: ExecRequest): Record<string, unknown> {
   return {
     cmd: request.cmd,
     args: request.args ?? [],
@@ -231,7 +231,7 @@ function readExit({ payload }: Message): ProcessExit {
   };
 }
 
-function readFailure({ payload }: Message): ExecFailed {
+export function readFailure({ payload }: Message): ExecFailed {
   return new ExecFailed(
     readMessage(payload, 'kind'),
     readMessage(payload, 'message') || 'The process could not be started',

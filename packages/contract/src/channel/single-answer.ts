@@ -35,5 +35,6 @@ export function refusal(message: Message): ChannelError {
   return new ChannelError(
     'refused',
     `The sandbox refused: ${readMessage(message.payload, 'message')} (${kind})`,
+    { refusal: kind },
   );
 }

@@ -18,6 +18,7 @@ const FLAGS: ReadonlyMap<string, number> = new Map([
   ['core.shutdown', SHUTDOWN],
   ['svc.configured', TERMINAL],
   ['svc.killed.answer', TERMINAL],
+  ['svc.failed.answer', TERMINAL],
   ['svc.process.started', TERMINAL],
   ['svc.process.failed', TERMINAL],
   ['svc.process.attached', TERMINAL],
@@ -25,6 +26,12 @@ const FLAGS: ReadonlyMap<string, number> = new Map([
   ['svc.process.stdin.done', TERMINAL],
   ['svc.process.signalled', TERMINAL],
   ['svc.process.resized', TERMINAL],
+  ['svc.detached.start', SESSION_START],
+  ['svc.detached.started', TERMINAL],
+  ['svc.detached.failed', TERMINAL],
+  ['svc.detached.listed', TERMINAL],
+  ['svc.detached.end', TERMINAL],
+  ['svc.detached.done', TERMINAL],
 ]);
 
 export function flagsOf(type: string): number {

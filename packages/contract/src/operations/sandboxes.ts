@@ -1,5 +1,5 @@
 import { Type, type Static } from 'typebox';
-import { strictObject } from '../spec/strict.ts';
+import { Scripts, strictObject } from '../spec/strict.ts';
 import type { Operation } from './operation.ts';
 import { SandboxReference } from './sandbox-reference.ts';
 
@@ -19,13 +19,7 @@ export const SandboxConfig = strictObject({
   volumes: nullable(Words, 'Directories of the host, each host:guest or host:guest:ro'),
   ports: nullable(Words, 'TCP ports on the loopback interface of the host, each host:guest or port'),
   shell: nullable(Text, 'Shell of the sandbox'),
-  scripts: nullable(
-    Type.Record(
-      Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$' }),
-      Type.String({ maxLength: 1_048_576 }),
-    ),
-    'Commands by name, put on PATH',
-  ),
+  scripts: nullable(Scripts, 'Commands by name, put on PATH'),
 });
 export type SandboxConfig = Static<typeof SandboxConfig>;
 

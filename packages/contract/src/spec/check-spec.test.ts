@@ -96,3 +96,22 @@ for (const [title, spec, field] of refused) {
     assert.ok(refusal(spec).startsWith(field), refusal(spec));
   });
 }
+
+test('a key of a map that does not match is refused, never let through unchecked', () => {
+  for (const name of ['../init', '../../../etc/cron.d/x', 'a/b', '', 'a\nb', '.hidden']) {
+    assert.match(refusal({ image, runtime: { scripts: { [name]: 'x' } } }), /runtime\.scripts/);
+  }
+  for (const [key, value] of [
+    ['', 'x'],
+    ['k'.repeat(257), 'x'],
+    ['a\0', 'x'],
+    ['a', '\0'],
+    ['a\nb', { not: 'text' }],
+  ] as const) {
+    assert.match(refusal({ image, labels: { [key]: value } }), /labels/);
+  }
+  const many = Object.fromEntries(Array.from({ length: 65 }, (_, index) => [`k${index}`, '']));
+  assert.match(refusal({ image, labels: many }), /labels.*64/);
+  const scripts = Object.fromEntries(Array.from({ length: 257 }, (_, index) => [`s${index}`, '']));
+  assert.match(refusal({ image, runtime: { scripts } }), /runtime\.scripts.*256/);
+});

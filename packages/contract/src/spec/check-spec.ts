@@ -1,21 +1,21 @@
 import { Compile } from 'typebox/compile';
 import { PlatformError } from '../errors.ts';
 import { firstProblem } from '../schema/first-problem.ts';
+import { normalizeGuestPath } from './guest-path.ts';
 import type { Mount } from './mounts.ts';
 import { SandboxSpec } from './sandbox-spec.ts';
 import { RESERVED_LABEL_PREFIXES } from './strict.ts';
 
-export const DEFAULT_VCPUS = 1;
-export const DEFAULT_MEMORY_MIB = 512;
-export const DEFAULT_DISK_MIB = 4096;
-
 /** Scripts live in the host's memory while the sandbox runs. */
 const MAX_SCRIPT_CHARACTERS = 1_048_576;
 
-const validator = Compile(SandboxSpec);
+const compile = () => Compile(SandboxSpec);
+let compiled: ReturnType<typeof compile> | undefined;
 
 /** Checks a spec from outside. @throws PlatformError `invalid_sandbox_config` that names the field and what it takes. */
 export function checkSpec(value: unknown): SandboxSpec {
+  compiled ??= compile();
+  const validator = compiled;
   if (!validator.Check(value)) {
     const { field, reason } = firstProblem([...validator.Errors(value)], 'spec');
     throw invalid(field, reason);
@@ -81,14 +81,6 @@ function checkMounts(mounts: readonly Mount[]): void {
       throw invalid(`${field}.host_permissions`, 'mirror needs stat_virtualization strict or relaxed');
     }
   }
-}
-
-/** Undefined when the path is not absolute or could climb. */
-export function normalizeGuestPath(path: string): string | undefined {
-  if (!path.startsWith('/')) return undefined;
-  const parts = path.split('/').filter((part) => part !== '');
-  if (parts.some((part) => part === '.' || part === '..')) return undefined;
-  return `/${parts.join('/')}`;
 }
 
 function isOurs(guest: string): boolean {

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { PublishedPort } from './published-port.ts';
 import { strictObject } from './strict.ts';
 
 const Action = Type.Enum(['allow', 'deny']);
@@ -74,6 +75,16 @@ export const Network = strictObject({
   max_connections: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: 4096 }), Type.Null()])),
 });
 export type Network = Static<typeof Network>;
+
+const MAX_PUBLISHED_PORTS = 64;
+
+/** What a create may say about the network: beside what the engine is told, the ports that the server publishes. */
+export const NetworkRequest = strictObject({
+  ...Network.properties,
+  ports: Type.Optional(
+    Type.Union([Type.Array(PublishedPort, { maxItems: MAX_PUBLISHED_PORTS }), Type.Null()]),
+  ),
+});
 
 function Port() {
   return Type.Integer({ minimum: 0, maximum: 65_535 });

@@ -1,26 +1,8 @@
 import { Type, type Static } from 'typebox';
 import { Mount, Patch } from './mounts.ts';
 import { Network } from './network.ts';
-import { Labels, strictObject } from './strict.ts';
-
-export const RLIMIT_RESOURCES = [
-  'cpu',
-  'fsize',
-  'data',
-  'stack',
-  'core',
-  'rss',
-  'nproc',
-  'nofile',
-  'memlock',
-  'as',
-  'locks',
-  'sigpending',
-  'msgqueue',
-  'nice',
-  'rtprio',
-  'rttime',
-] as const;
+import { RLIMIT_RESOURCES } from './rlimit-resources.ts';
+import { Labels, Scripts, strictObject } from './strict.ts';
 
 export const Rlimit = strictObject({
   resource: Type.Enum([...RLIMIT_RESOURCES]),
@@ -61,12 +43,7 @@ export const Runtime = strictObject({
   entrypoint: OptionalWords,
   cmd: OptionalWords,
   log_level: Type.Optional(Type.Union([Type.Enum(['error', 'warn', 'info', 'debug', 'trace']), Type.Null()])),
-  scripts: Type.Optional(
-    Type.Record(
-      Type.String({ pattern: '^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$' }),
-      Type.String({ maxLength: 1_048_576 }),
-    ),
-  ),
+  scripts: Type.Optional(Scripts),
 });
 
 export const Init = strictObject({

@@ -1,0 +1,54 @@
+import { Type } from 'typebox';
+import { strictObject } from '../spec/strict.ts';
+import { NO_FIELDS, nullable } from './fields.ts';
+import type { RestOperation } from './rest-operation.ts';
+
+export const FEATURES = [
+  'snapshots',
+  'volumes',
+  'recovery',
+  'idempotency_keys',
+  'metrics_history',
+  'audit_chain',
+] as const;
+
+const Capabilities = strictObject({
+  version: Type.String({ description: 'Of the engine that runs sandboxes' }),
+  isolation: strictObject({
+    default: nullable(Type.String(), { description: 'What `auto` gives; null when nothing can be run' }),
+    classes: Type.Array(
+      strictObject({
+        name: Type.String(),
+        runtime: nullable(Type.String(), { description: 'The program behind it; null when there is none' }),
+        is_available: Type.Boolean(),
+        reason: Type.String({ description: 'Which version runs, or what is missing and how to get it' }),
+      }),
+    ),
+  }),
+  features: Type.Array(Type.Enum([...FEATURES])),
+  limits: strictObject({
+    default_page_size: Type.Integer(),
+    max_page_size: Type.Integer(),
+    max_body_bytes: Type.Integer({ description: 'Of JSON; streamed files may be of any size' }),
+    max_metrics_range_secs: Type.Integer(),
+    min_metrics_step_secs: Type.Integer(),
+  }),
+});
+
+export const capabilityOperations = {
+  'capabilities.get': {
+    summary: 'What this server can do',
+    tag: 'capabilities',
+    method: 'GET',
+    path: '/capabilities',
+    audience: 'both',
+    role: 'member',
+    params: NO_FIELDS,
+    query: NO_FIELDS,
+    headers: NO_FIELDS,
+    body: null,
+    output: Capabilities,
+    status: 200,
+    errors: ['orchestrator_unreachable'],
+  },
+} as const satisfies Record<string, RestOperation>;

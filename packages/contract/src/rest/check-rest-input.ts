@@ -1,0 +1,49 @@
+import type { TObject, TSchema } from 'typebox';
+import { Compile, type Validator } from 'typebox/compile';
+import { PlatformError } from '../errors.ts';
+import { firstProblem } from '../schema/first-problem.ts';
+import { REST_OPERATIONS, type RestOperationName } from './rest-operations.ts';
+import type { RestOperation } from './rest-operation.ts';
+
+type Part = 'params' | 'query' | 'headers' | 'body';
+
+const validators = new Map<string, Validator>();
+
+/**
+ * Checks one part of a request. Texts of the query become what the schema says: numbers and truths.
+ * @throws PlatformError `invalid_request` with details `{field, reason}`
+ */
+export function checkRestInput(name: RestOperationName, part: Part, value: unknown): unknown {
+  const operation: RestOperation = REST_OPERATIONS[name];
+  const schema = operation[part];
+  if (schema === null || typeof schema === 'string') return value;
+  const given = part === 'query' ? coerce(operation.query, value as Record<string, unknown>) : value;
+  const validator = validatorOf(`${name} ${part}`, schema);
+  if (validator.Check(given)) return given;
+  const { field, reason } = firstProblem(validator.Errors(given), part);
+  throw new PlatformError('invalid_request', `${field} ${reason}`, { details: { field, reason, in: part } });
+}
+
+function coerce(schema: TObject, values: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const known: Readonly<Record<string, TSchema & { readonly type?: unknown }>> = schema.properties;
+  const entries = Object.entries(values).map(([name, value]) => {
+    const type = Object.hasOwn(known, name) ? known[name]?.type : undefined;
+    return [name, typeof value === 'string' ? coerceText(value, type) : value] as const;
+  });
+  return Object.fromEntries(entries);
+}
+
+/** A text that is not of the type stays as it is, so that the schema refuses it by name. */
+function coerceText(text: string, type: unknown): unknown {
+  if (type === 'integer' && /^-?\d{1,15}$/.test(text)) return Number(text);
+  if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
+  return text;
+}
+
+function validatorOf(key: string, schema: TSchema): Validator {
+  const known = validators.get(key);
+  if (known !== undefined) return known;
+  const compiled: Validator = Compile(schema);
+  validators.set(key, compiled);
+  return compiled;
+}

@@ -1,0 +1,184 @@
+import type { TObject, TSchema } from 'typebox';
+import { ERROR_DESCRIPTIONS } from '../error-descriptions.ts';
+import { ERROR_STATUS, type ErrorCode } from '../errors.ts';
+import { COMPONENTS } from './components.ts';
+import { BYTES, EVENT_STREAM, type RestOperation } from './rest-operation.ts';
+import { pathsOf } from './paths.ts';
+import { REST_OPERATIONS } from './rest-operations.ts';
+
+export const API_VERSION = '0.1.0';
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** Every operation may fail with these, whatever else it may. */
+const COMMON_ERRORS: readonly ErrorCode[] = ['invalid_request', 'rate_limited', 'internal'];
+
+/** The control plane as an OpenAPI 3.1 document, from the table alone. */
+export function describeOpenApi(): Json {
+  const paths: Record<string, Record<string, Json>> = {};
+  const tags = new Set<string>();
+  for (const [name, operation] of Object.entries<RestOperation>(REST_OPERATIONS)) {
+    tags.add(operation.tag);
+    for (const { path, audience } of pathsOf(operation)) {
+      const methods = (paths[`/v1${path}`] ??= {});
+      methods[operation.method.toLowerCase()] = describeOperation(name, operation, path, audience);
+    }
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'svc control plane',
+      version: API_VERSION,
+      summary: 'Sandboxes, volumes, quotas, usage and audit events of one organization.',
+      description:
+        'Request and response bodies are JSON unless stated otherwise; file content is raw bytes. Every answer that is not 2xx has the error envelope. Mutations take an `Idempotency-Key`.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'The server that serves this document' }],
+    tags: [...tags].toSorted().map((name) => ({ name, description: `Everything about ${name}.` })),
+    paths,
+    components: {
+      securitySchemes: {
+        api_key: { type: 'http', scheme: 'bearer', description: 'Organization API key, prefix `svc_`' },
+        user: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'Personal access token (`svc_pat_`) or session',
+        },
+      },
+      schemas: { ...describeComponents(), Error: ERROR_SCHEMA },
+    },
+  };
+}
+
+const ERROR_SCHEMA = {
+  type: 'object',
+  required: ['error'],
+  properties: {
+    error: {
+      type: 'object',
+      required: ['code', 'message', 'details'],
+      properties: {
+        code: { type: 'string', enum: Object.keys(ERROR_STATUS) },
+        message: { type: 'string' },
+        details: { type: ['object', 'null'] },
+      },
+    },
+  },
+};
+
+function describeOperation(
+  name: string,
+  operation: RestOperation,
+  path: string,
+  audience: 'anyone' | 'key' | 'user',
+): Json {
+  const isTwin = path !== operation.path;
+  return {
+    operationId: isTwin ? `org.${name}` : name,
+    summary: operation.summary,
+    tags: [operation.tag],
+    security: audience === 'anyone' ? [] : [{ [audience === 'key' ? 'api_key' : 'user']: [] }],
+    parameters: [
+      ...(path.startsWith('/orgs/{slug}') ? [SLUG_PARAMETER] : []),
+      ...describeParameters('path', operation.params),
+      ...describeParameters('query', operation.query),
+      ...describeParameters('header', operation.headers),
+      ...(operation.method === 'GET' ? [] : [IDEMPOTENCY_PARAMETER]),
+    ],
+    ...describeBody(operation.body),
+    responses: { [operation.status]: describeOutput(operation), ...describeErrors(operation, audience) },
+  };
+}
+
+const SLUG_PARAMETER = {
+  name: 'slug',
+  in: 'path',
+  required: true,
+  description: 'Slug of the organization',
+  schema: { type: 'string' },
+};
+const IDEMPOTENCY_PARAMETER = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description: 'The first outcome is kept for 24 hours and repeated for the same key',
+  schema: { type: 'string', minLength: 1, maxLength: 255 },
+};
+
+function describeParameters(place: 'path' | 'query' | 'header', { properties, required }: TObject): Json[] {
+  const needed: readonly string[] = required ?? [];
+  return Object.entries<TSchema & { readonly description?: string }>(properties).map(([name, schema]) => ({
+    name,
+    in: place,
+    required: place === 'path' || needed.includes(name),
+    ...(schema.description === undefined ? {} : { description: schema.description }),
+    schema: refer(schema),
+  }));
+}
+
+function describeBody(body: RestOperation['body']): Json {
+  if (body === null) return {};
+  if (body === BYTES) {
+    const schema = { type: 'string', format: 'binary' };
+    return { requestBody: { required: true, content: { 'application/octet-stream': { schema } } } };
+  }
+  return { requestBody: { content: { 'application/json': { schema: refer(body) } } } };
+}
+
+function describeOutput({ output, summary }: RestOperation): Json {
+  const description = `Done: ${summary.charAt(0).toLowerCase()}${summary.slice(1)}`;
+  if (output === BYTES) {
+    const schema = { type: 'string', format: 'binary' };
+    return { description, content: { 'application/octet-stream': { schema } } };
+  }
+  if (output === EVENT_STREAM) {
+    return { description, content: { 'text/event-stream': { schema: { type: 'string' } } } };
+  }
+  return { description, content: { 'application/json': { schema: refer(output) } } };
+}
+
+function describeErrors(operation: RestOperation, audience: string): Json {
+  const codes = new Set<ErrorCode>([...operation.errors, ...COMMON_ERRORS]);
+  if (audience !== 'anyone') codes.add('invalid_api_key');
+  if (audience === 'user') codes.add('forbidden');
+  if (operation.method !== 'GET') codes.add('idempotency_conflict');
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of codes) {
+    const status = ERROR_STATUS[code];
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  const schema = { $ref: '#/components/schemas/Error' };
+  const responses = [...byStatus].map(([status, list]) => [
+    String(status),
+    {
+      description: list.map((code) => `\`${code}\`: ${ERROR_DESCRIPTIONS[code]}`).join('\n\n'),
+      content: { 'application/json': { schema } },
+    },
+  ]);
+  return Object.fromEntries(responses) as Json;
+}
+
+function describeComponents(): Json {
+  return Object.fromEntries(
+    Object.entries<TSchema>(COMPONENTS).map(([name, schema]) => [name, refer(schema, true)]),
+  );
+}
+
+/** By their text, because wrapping a schema as optional copies it. */
+const NAMES = new Map(Object.entries(COMPONENTS).map(([name, schema]) => [JSON.stringify(schema), name]));
+
+/** A copy of the schema in which those that have a name are references. */
+function refer(schema: unknown, isDefinition = false): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => refer(item));
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const name = isDefinition ? undefined : NAMES.get(JSON.stringify(schema));
+  if (name !== undefined) return { $ref: `#/components/schemas/${name}` };
+  const copy = Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, refer(value)]));
+  return 'additionalItems' in copy ? toTuple(copy) : copy;
+}
+
+/** JSON Schema 2020-12, which OpenAPI 3.1 uses, spells tuples in a new way. */
+function toTuple({ items, additionalItems, ...rest }: Record<string, unknown>): unknown {
+  return { ...rest, prefixItems: items, items: additionalItems };
+}

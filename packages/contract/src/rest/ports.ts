@@ -1,0 +1,70 @@
+import { Type } from 'typebox';
+import { Port } from '../spec/published-port.ts';
+import { strictObject } from '../spec/strict.ts';
+import { MessageResponse, NO_FIELDS, nullable, optional, Timestamp, Uuid } from './fields.ts';
+import type { RestOperation } from './rest-operation.ts';
+
+const YEAR_SECONDS = 366 * 24 * 60 * 60;
+
+const PREVIEW = {
+  id: Uuid,
+  port: Port,
+  url: Type.String({ description: 'Where a browser finds the port, with the token' }),
+  prefix: Type.String({ description: 'The last 8 characters of the token, to recognize it by' }),
+  created_at: Timestamp,
+  expires_at: nullable(Timestamp, { description: 'Null: never' }),
+};
+
+const COMMON = {
+  tag: 'previews',
+  audience: 'both',
+  role: 'member',
+  query: NO_FIELDS,
+  headers: NO_FIELDS,
+  status: 200,
+} as const;
+const OF_SANDBOX = strictObject({ sandbox_id: Uuid });
+
+export const portOperations = {
+  'previews.list': {
+    ...COMMON,
+    summary: 'List the preview tokens of a sandbox, newest first',
+    method: 'GET',
+    path: '/sandboxes/{sandbox_id}/previews',
+    params: OF_SANDBOX,
+    body: null,
+    output: Type.Array(strictObject(PREVIEW)),
+    errors: ['sandbox_not_found'],
+  },
+  'previews.create': {
+    ...COMMON,
+    summary: 'Make a token with which a browser may use one port of a sandbox',
+    method: 'POST',
+    path: '/sandboxes/{sandbox_id}/previews',
+    params: OF_SANDBOX,
+    body: strictObject({
+      port: Port,
+      expires_in_secs: optional(Type.Integer({ minimum: 1, maximum: YEAR_SECONDS }), {
+        description: 'Absent or null: until it is revoked',
+      }),
+    }),
+    output: strictObject({
+      ...PREVIEW,
+      token: nullable(Type.String(), {
+        description: 'Shown once; sent as ?svc_preview_token= or in the header x-svc-preview-token',
+      }),
+    }),
+    secretField: 'token',
+    errors: ['sandbox_not_found', 'quota_exceeded', 'unavailable'],
+  },
+  'previews.revoke': {
+    ...COMMON,
+    summary: 'Revoke a preview token; connections that it opened end within a minute',
+    method: 'DELETE',
+    path: '/sandboxes/{sandbox_id}/previews/{preview_id}',
+    params: strictObject({ sandbox_id: Uuid, preview_id: Uuid }),
+    body: null,
+    output: MessageResponse,
+    errors: ['sandbox_not_found', 'not_found'],
+  },
+} as const satisfies Record<string, RestOperation>;

@@ -1,0 +1,44 @@
+import { billingOperations } from './billing.ts';
+import { capabilityOperations } from './capabilities.ts';
+import { credentialOperations } from './credentials.ts';
+import { eventOperations } from './events.ts';
+import { logOperations } from './logs.ts';
+import { memberOperations } from './members.ts';
+import { metricOperations } from './metrics.ts';
+import { organizationOperations } from './organizations.ts';
+import { portOperations } from './ports.ts';
+import { processOperations } from './processes.ts';
+import { quotaOperations } from './quotas.ts';
+import { registryOperations } from './registries.ts';
+import type { RestOperation } from './rest-operation.ts';
+import { sandboxOperations } from './sandboxes.ts';
+import { snapshotOperations } from './snapshots.ts';
+import { sshKeyOperations } from './ssh-keys.ts';
+import { userOperations } from './users.ts';
+import { volumeFileOperations } from './volume-files.ts';
+import { volumeOperations } from './volumes.ts';
+
+/** Everything that the control plane does. Routes, validation, OpenAPI and clients derive from this table. */
+export const REST_OPERATIONS = {
+  ...sandboxOperations,
+  ...metricOperations,
+  ...logOperations,
+  ...processOperations,
+  ...portOperations,
+  ...snapshotOperations,
+  ...volumeOperations,
+  ...volumeFileOperations,
+  ...quotaOperations,
+  ...billingOperations,
+  ...eventOperations,
+  ...organizationOperations,
+  ...memberOperations,
+  ...credentialOperations,
+  ...registryOperations,
+  ...userOperations,
+  ...sshKeyOperations,
+  ...capabilityOperations,
+} as const satisfies Record<string, RestOperation>;
+
+export type RestOperations = typeof REST_OPERATIONS;
+export type RestOperationName = keyof RestOperations;

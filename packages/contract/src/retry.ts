@@ -1,0 +1,54 @@
+import type { ErrorCode } from './errors.ts';
+
+/**
+ * Whether a failure passes by itself within seconds, so that a client may repeat the same call without asking anybody.
+ * A code that is forgotten here does not compile.
+ */
+const PASSES: Readonly<Record<ErrorCode, boolean>> = {
+  invalid_request: false,
+  invalid_sandbox_config: false,
+  invalid_volume_path: false,
+  invalid_cursor: false,
+  invalid_image: false,
+  invalid_api_key: false,
+  forbidden: false,
+  not_found: false,
+  sandbox_not_found: false,
+  volume_not_found: false,
+  volume_file_not_found: false,
+  event_not_found: false,
+  org_not_found: false,
+  image_not_found: false,
+  process_not_found: false,
+  snapshot_not_found: false,
+  method_not_allowed: false,
+  name_already_exists: false,
+  invalid_state_transition: false,
+  image_in_use: false,
+  volume_in_use: false,
+  idempotency_conflict: false,
+  sandbox_not_running: false,
+  precondition_failed: false,
+  payload_too_large: false,
+  isolation_unavailable: false,
+  snapshot_ineligible: false,
+  // Of the same status as rate_limited, but only the caller can make room.
+  quota_exceeded: false,
+  rate_limited: true,
+  internal: false,
+  image_pull_failed: false,
+  // An engine that is started again answers within seconds.
+  orchestrator_unreachable: true,
+  unavailable: true,
+  // A full host stays full until a sandbox ends, which takes longer than any client should ask again and again.
+  insufficient_capacity: false,
+  disk_full: false,
+  exec_failed: false,
+  exec_timeout: false,
+  start_failed: false,
+};
+
+/** Also when the same call could do harm twice: that is what idempotency keys are for. */
+export function isPassing(code: ErrorCode): boolean {
+  return PASSES[code];
+}

@@ -1,0 +1,15 @@
+import { Type, type Static } from 'typebox';
+import { strictObject } from './strict.ts';
+
+export const Port = Type.Integer({ minimum: 1, maximum: 65_535 });
+
+/** A port of the server's host that leads into a sandbox. The server keeps it; engines know nothing of it. */
+export const PublishedPort = strictObject({
+  guest_port: Port,
+  host_port: Port,
+  host_bind: Type.Optional(
+    Type.String({ maxLength: 64, default: '127.0.0.1', description: 'An address that the operator allows' }),
+  ),
+  protocol: Type.Optional(Type.Enum(['tcp', 'udp'], { default: 'tcp' })),
+});
+export type PublishedPort = Static<typeof PublishedPort>;

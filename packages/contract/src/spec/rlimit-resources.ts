@@ -1,0 +1,18 @@
+export const RLIMIT_RESOURCES = [
+  'cpu',
+  'fsize',
+  'data',
+  'stack',
+  'core',
+  'rss',
+  'nproc',
+  'nofile',
+  'memlock',
+  'as',
+  'locks',
+  'sigpending',
+  'msgqueue',
+  'nice',
+  'rtprio',
+  'rttime',
+] as const;
