@@ -62,3 +62,9 @@ test('options of the engine are handed on as they are', () => {
   const handedOn = '--isolation gvisor --warm python=2 --bind-root /a --bind-root /b'.split(' ');
   assert.deepEqual(readConfig(args, {}).engineArguments, handedOn);
 });
+
+test('the file of plans is named by an absolute path, because the server works elsewhere', () => {
+  assert.equal(readConfig([], {}).plansPath, null);
+  assert.equal(readConfig(['--plans', '/etc/svc/plans.json'], {}).plansPath, '/etc/svc/plans.json');
+  assert.throws(() => readConfig(['--plans', 'plans.json'], {}), /--plans must be an absolute path/);
+});

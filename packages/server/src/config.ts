@@ -1,8 +1,11 @@
-import { join, resolve } from 'node:path';
+import { isAbsolute, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import { readPreviewPlace, readPublishAddresses, readSsh } from './access-options.ts';
 import type { ServerOptions } from './server.ts';
+import { DEFAULT_REST_SETTINGS, type RestSettings } from './rest/rest-parts.ts';
 import { EXIT } from './process/exit-codes.ts';
 import { StartError } from './process/start-error.ts';
+import type { SshSettings } from './ssh/ssh-settings.ts';
 import { DEFAULT_LIMITS } from './transports/http/http-limits.ts';
 import { isLoopback } from './transports/http/loopback.ts';
 
@@ -28,6 +31,13 @@ export interface ServerConfig {
   /** Whom the web-facing process becomes when it is started as root: a user name or `UID:GID`. */
   readonly runAs: string;
   readonly hasConformanceFixtures: boolean;
+  readonly restSettings: RestSettings;
+  /** The file with the keys that secrets are sealed with. */
+  readonly secretsKeyPath: string;
+  /** The file with the plans of organizations; null: those that the store has. */
+  readonly plansPath: string | null;
+  /** Null: no SSH. */
+  readonly ssh: SshSettings | null;
   /** We are the web-facing child of a supervisor. */
   readonly isSupervised: boolean;
 }
@@ -47,6 +57,14 @@ const OPTIONS = {
   'cors-origin': { type: 'string', multiple: true },
   'max-body-bytes': { type: 'string' },
   'max-calls': { type: 'string' },
+  'rate-limit': { type: 'string' },
+  'recovery-time': { type: 'string' },
+  'secrets-key': { type: 'string' },
+  plans: { type: 'string' },
+  'ssh-port': { type: 'string' },
+  'ssh-idle-timeout': { type: 'string' },
+  'preview-domain': { type: 'string' },
+  'publish-address': { type: 'string', multiple: true },
   'run-as': { type: 'string' },
   database: { type: 'string' },
   'engine-socket': { type: 'string' },
@@ -75,6 +93,7 @@ const ENGINE_OPTIONS = [
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const MAX_CALLS = 1024;
 const MAX_PORT = 65_535;
+const MAX_RECOVERY_SECONDS = 30 * 24 * 60 * 60;
 
 /** Reads the command line and the environment once. @throws StartError with every bad value */
 export function readConfig(
@@ -103,6 +122,8 @@ export function readConfig(
           problems,
         ),
       },
+      previews: readPreviewPlace(values, host, problems),
+      requestsPerMinute: readRate(values['rate-limit'], problems),
       maxConcurrentCalls: whole('max-calls', values['max-calls'], MAX_CALLS, 1_000_000, problems),
     },
     isDev: values.dev ?? false,
@@ -116,6 +137,15 @@ export function readConfig(
     ),
     runAs: values['run-as'] ?? 'svc',
     hasConformanceFixtures: values['conformance-fixtures'] ?? false,
+    restSettings: {
+      ...DEFAULT_REST_SETTINGS,
+      hasHostPaths: values.dev ?? false,
+      publishAddresses: readPublishAddresses(values['publish-address'] ?? [], problems),
+      recoveryMs: readRecoveryMs(values['recovery-time'], problems),
+    },
+    secretsKeyPath: resolve(values['secrets-key'] ?? join(dataFolder, 'server', 'secrets.key')),
+    plansPath: readPlansPath(values.plans, problems),
+    ssh: readSsh(values, host, problems),
     isSupervised: values[SUPERVISED] ?? false,
   };
   if (config.isDev && !isLoopback(host) && values['allow-remote-dev'] !== true) {
@@ -146,6 +176,22 @@ function whole(
   if (number <= maximum) return number;
   problems.push(`--${name} must be a whole number up to ${maximum}, not ${text}`);
   return fallback;
+}
+
+/** Requests of one organization or user in a minute. */
+function readRate(text: string | undefined, problems: string[]): number | null {
+  return text === undefined ? null : whole('rate-limit', text, 0, 1_000_000_000, problems);
+}
+
+function readRecoveryMs(text: string | undefined, problems: string[]): number {
+  const fallback = DEFAULT_REST_SETTINGS.recoveryMs / 1000;
+  return whole('recovery-time', text, fallback, MAX_RECOVERY_SECONDS, problems) * 1000;
+}
+
+/** The web-facing process does not work in the folder that the operator is in. */
+function readPlansPath(path: string | undefined, problems: string[]): string | null {
+  if (path !== undefined && !isAbsolute(path)) problems.push(`--plans must be an absolute path, not ${path}`);
+  return path ?? null;
 }
 
 function readOrigin(text: string, problems: string[]): string {

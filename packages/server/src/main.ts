@@ -1,43 +1,74 @@
+import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
 import { argv, env } from 'node:process';
-import { pino, type Logger } from 'pino';
+import { fileURLToPath } from 'node:url';
+import type { Logger } from 'pino';
 import { readConfig, type ServerConfig } from './config.ts';
 import { alreadyRunning } from './process/already-running.ts';
+import { canAnybodyRead } from './process/can-anybody-read.ts';
 import { becomeUser, findIdentity } from './process/drop-privileges.ts';
 import { lockDataFolder } from './process/data-folder-lock.ts';
 import { EXIT } from './process/exit-codes.ts';
 import { forgetPid, writePid } from './process/pid-file.ts';
 import { prepareFolders } from './process/prepare-folders.ts';
 import { StartError } from './process/start-error.ts';
-import { runSupervisor } from './supervisor.ts';
+import { runSupervisor, startWebProcess } from './supervisor.ts';
+
+/** One of our own files and one of others that are loaded when they are needed. */
+const LOADED_LATER = ['./transports/mcp/mcp-endpoint.ts', '@modelcontextprotocol/sdk/server/index.js'].map(
+  (name) => fileURLToPath(import.meta.resolve(name)),
+);
 
 /** `svc server start` runs this. As root it supervises; otherwise, and as the supervisor's child, it serves. */
 async function main(args: readonly string[]): Promise<number> {
   const stop = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => stop.abort());
-  let logger = createLogger('info');
+  let logLevel = 'info';
   try {
     const config = readConfig(args, env);
-    logger = createLogger(config.logLevel);
-    if (config.isSupervised) return await serveSupervised(config, stop, logger);
-    if (process.getuid?.() !== 0) {
-      await prepareFolders(config, null);
-      return await alone(config, () => serve(config, stop.signal, logger));
-    }
-    await prepareFolders(config, findIdentity(config.runAs));
-    return await alone(config, () => runSupervisor(config, args, stop.signal, logger));
+    ({ logLevel } = config);
+    if (config.isSupervised) return await serveSupervised(config, stop);
+    if (process.getuid?.() === 0) return await supervise(config, args, stop.signal);
+    await prepareFolders(config, null);
+    const logger = await createLogger(logLevel);
+    return await alone(config, () => serve(config, stop.signal, logger));
   } catch (error) {
-    return reportFailure(error, logger);
+    return reportFailure(error, await createLogger(logLevel));
   }
 }
 
-async function serveSupervised(config: ServerConfig, stop: AbortController, logger: Logger): Promise<number> {
+async function supervise(config: ServerConfig, args: readonly string[], stop: AbortSignal): Promise<number> {
+  const owner = findIdentity(config.runAs);
+  // First of all, because loading its modules takes longer than everything that we do meanwhile.
+  const web = startWebProcess([...args, '--run-as', `${owner.uid}:${owner.gid}`]);
+  try {
+    const logger = await createLogger(config.logLevel);
+    await prepareFolders(config, owner);
+    return await alone(config, () => runSupervisor(config, owner, web, stop, logger));
+  } finally {
+    web.child.kill();
+  }
+}
+
+async function serveSupervised(config: ServerConfig, stop: AbortController): Promise<number> {
   // Whatever becomes of the supervisor, nobody serves without one.
   process.on('disconnect', () => stop.abort());
-  // Everything that will be needed is loaded now: the program may be where the service user cannot read.
-  await import('./web.ts');
+  const mayServe = once(process, 'message', { signal: stop.signal }).catch(() => undefined);
+  const { loadSshGateway } = await import('./web.ts');
+  // What is left for later must be loaded now when the program is where the service user cannot read.
+  const { loadMcp } = await import('./transports/mcp/register-mcp.ts');
+  if (!LOADED_LATER.every(canAnybodyRead)) {
+    await loadMcp();
+    // The framework loads the rest of itself when it is first used.
+    (await import('fastify')).default();
+  }
+  if (config.ssh !== null) await loadSshGateway();
+  if (config.databaseUrl !== null) await (await import('./store/open-database.ts')).loadPostgres();
+  const logger = await createLogger(config.logLevel);
   flushCompileCache();
   becomeUser(findIdentity(config.runAs));
+  await mayServe;
+  if (stop.signal.aborted) return EXIT.stopped;
   return await serve(config, stop.signal, logger, () => process.send?.('ready'));
 }
 
@@ -80,7 +111,8 @@ function reportFailure(error: unknown, logger: Logger): number {
 }
 
 /** Written at once, so that the last words before an end are not lost. */
-function createLogger(level: string): Logger {
+async function createLogger(level: string): Promise<Logger> {
+  const { pino } = await import('pino');
   return pino({ level }, pino.destination({ fd: 2, sync: true }));
 }
 

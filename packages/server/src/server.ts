@@ -2,32 +2,61 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
+import { repeatEvery, type BackgroundTask } from './background.ts';
 import { ChannelPool } from './channels/channel-pool.ts';
 import type { CodeRunner } from './code/code-runner.ts';
 import type { Authenticate } from './dispatch/authenticate.ts';
+import type { Identify } from './dispatch/principal.ts';
+import { RestDispatch } from './dispatch/rest-dispatch.ts';
 import { Dispatch, type OnCallEnd } from './dispatch/dispatch.ts';
 import { codeHandlers } from './handlers/code.ts';
 import { commandHandlers } from './handlers/commands.ts';
 import { healthHandlers } from './handlers/health.ts';
 import { metricsHandlers } from './handlers/metrics.ts';
 import { sandboxHandlers } from './handlers/sandboxes.ts';
+import { NO_CLAIMS, rowClaims } from './lifecycle/claims.ts';
 import { EngineHealth } from './lifecycle/engine-health.ts';
 import { Lifecycle } from './lifecycle/lifecycle.ts';
 import { Reconciler } from './lifecycle/reconciler.ts';
+import { MetricHistory } from './metrics-history/metric-history.ts';
 import { CallMetrics } from './observability/metrics.ts';
 import type { Orchestrator } from './orchestrator/orchestrator.ts';
+import { ProcessKeeper } from './processes/process-keeper.ts';
 import { PortForwarder } from './ports/port-forwarder.ts';
+import { divertPreviews } from './previews/divert-previews.ts';
+import { previewUrl, type PreviewPlace } from './previews/preview-place.ts';
+import { Previews } from './previews/previews.ts';
+import type { SnapshotStore } from './orchestrator/snapshot-store.ts';
+import type { VolumeStore } from './orchestrator/volume-store.ts';
+import { enforceLimits } from './quotas/enforce-limits.ts';
+import { createRestHandlers } from './rest/create-rest-handlers.ts';
+import type { RestParts, RestSettings } from './rest/rest-parts.ts';
+import type { Sealer } from './secrets/sealer.ts';
+import { SnapshotWorker } from './snapshots/snapshot-worker.ts';
 import type { Database } from './store/database.ts';
+import { forgetOldKeys } from './store/idempotency.ts';
+import { registerDocs } from './transports/docs/register-docs.ts';
+import {
+  DEFAULT_CHANNEL_SETTINGS,
+  registerChannel,
+  type ChannelSettings,
+} from './transports/channel/register-channel.ts';
+import { ensureMade } from './volumes/make-volume.ts';
 import { createHttpServer } from './transports/http/create-http-server.ts';
 import { Guard } from './transports/http/guard.ts';
 import type { HttpLimits } from './transports/http/http-limits.ts';
 import { registerHealth } from './transports/http/health.ts';
 import { registerPrometheus } from './transports/http/prometheus.ts';
 import { registerMcp } from './transports/mcp/register-mcp.ts';
+import { RateLimiter } from './transports/rest/rate-limiter.ts';
+import { registerRest } from './transports/rest/register-rest.ts';
+import { describeRestFailure } from './transports/rest/rest-failure.ts';
+import { VolumeKeeper } from './volumes/volume-keeper.ts';
 import { registerRpc } from './transports/rpc/register-rpc.ts';
 
 /** What may still be under way when the server is told to stop gets this long. */
 const DRAIN_MS = 5000;
+const FORGET_INTERVAL_MS = 60 * 60_000;
 
 export interface ServerOptions {
   readonly host: string;
@@ -36,14 +65,28 @@ export interface ServerOptions {
   readonly corsOrigins: readonly string[];
   readonly limits: HttpLimits;
   readonly maxConcurrentCalls: number;
+  /** Null: no previews. */
+  readonly previews: PreviewPlace | null;
+  /** Of one organization or user; null: as many as they like. */
+  readonly requestsPerMinute: number | null;
 }
 
 export interface ServerParts {
   readonly options: ServerOptions;
   readonly database: Database;
   readonly orchestrator: Orchestrator;
+  readonly volumeStore: VolumeStore;
+  readonly snapshotStore: SnapshotStore;
   readonly codeRunner: CodeRunner;
   readonly authenticate: Authenticate;
+  readonly identify: Identify;
+  readonly sealer: Sealer;
+  readonly restSettings: RestSettings;
+  readonly channelSettings?: Partial<ChannelSettings>;
+  /** How often it is looked whether WebSockets of previews may stay open. */
+  readonly previewRecheckMs?: number;
+  /** No other server uses the store. */
+  readonly isAlone?: boolean;
   readonly logger: Logger;
   /** MCP also offers what the official conformance suite asks for. */
   readonly hasConformanceFixtures?: boolean;
@@ -64,13 +107,13 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const ports = new PortForwarder(openChannel, logger);
   const health = new EngineHealth();
   const metrics = new CallMetrics();
-  const onRunEnded = (sandboxId: string) => codeRunner.forget(sandboxId);
-  const lifecycle = new Lifecycle({ database, orchestrator, channels, ports, onRunEnded, logger });
-  const reconciler = new Reconciler({ database, orchestrator, lifecycle, health, logger });
+  const lifecycle = createLifecycle(parts, { channels, ports });
+  const { recoveryMs } = parts.restSettings;
+  const reconciler = new Reconciler({ database, orchestrator, lifecycle, health, recoveryMs, logger });
   const dispatch = new Dispatch(
     {
       ...healthHandlers(health),
-      ...sandboxHandlers(lifecycle),
+      ...sandboxHandlers(database, lifecycle),
       ...metricsHandlers(database, orchestrator),
       ...codeHandlers(database, codeRunner),
       ...commandHandlers(database, channels),
@@ -79,31 +122,164 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   );
   const http = createHttpServer({ guard: new Guard(options), limits: options.limits, logger });
   registerHealth(http, health);
+  registerDocs(http);
   const { maxConcurrentCalls } = options;
   const { hasConformanceFixtures = false } = parts;
   registerRpc(http, { dispatch, authenticate, logger, maxConcurrentCalls });
   registerPrometheus(http, { authenticate, database, health, metrics });
   registerMcp(http, { dispatch, authenticate, logger, maxConcurrentCalls, hasConformanceFixtures });
-  await http.listen({ host: options.host, port: options.port });
+  const workers = createWorkers(parts, channels);
+  const made = { lifecycle, channels, health, metrics, previewUrl: previewUrls(http, options.previews) };
+  const rest = createRestDispatch(parts, { ...made, ...workers });
+  const rateLimiter = options.requestsPerMinute === null ? null : new RateLimiter(options.requestsPerMinute);
+  const { maxBodyBytes, requestTimeoutMs: maxBodyPauseMs } = options.limits;
+  registerRest(http, { dispatch: rest, maxBodyBytes, maxBodyPauseMs, rateLimiter, logger });
+  openChannels(http, parts, rateLimiter);
+  await listen(http, parts);
   const stop = new AbortController();
-  const following = reconciler.run(stop.signal);
+  const tasks: readonly BackgroundTask[] = [
+    reconciler,
+    ...Object.values(workers),
+    repeatEvery(FORGET_INTERVAL_MS, 'forgetting old idempotency keys', () => forgetOldKeys(database), logger),
+    createLimitCheck(parts, lifecycle),
+  ];
+  const running = tasks.map((task) => task.run(stop.signal));
   return {
     url: urlOf(http),
     health,
     close: async () => {
       stop.abort(new Error('the server is shutting down'));
       await closeHttp(http);
-      await Promise.race([lifecycle.whenIdle(), afterMs(DRAIN_MS)]);
+      await Promise.race([lifecycle.close(), afterMs(DRAIN_MS)]);
       channels.close();
       await ports.closeAll();
-      await following;
+      await Promise.all(running);
     },
   };
 }
 
+/** What works in the background and is told of by handlers. */
+function createWorkers(parts: ServerParts, channels: ChannelPool) {
+  const { database, snapshotStore: store, logger } = parts;
+  return {
+    snapshotWorker: new SnapshotWorker({ database, store, logger }),
+    volumeKeeper: createVolumeKeeper(parts),
+    processKeeper: new ProcessKeeper({ database, channels, logger }),
+    metricHistory: createMetricHistory(parts),
+  };
+}
+
+function openChannels(http: FastifyInstance, parts: ServerParts, rateLimiter: RateLimiter | null): void {
+  const { database, orchestrator, identify, logger } = parts;
+  const settings = { ...DEFAULT_CHANNEL_SETTINGS, ...parts.channelSettings };
+  registerChannel(http, { database, orchestrator, identify, rateLimiter, settings, logger });
+}
+
+/** Asked for while the server listens, so its port is known. */
+function previewUrls(http: FastifyInstance, place: PreviewPlace | null): RestParts['previewUrl'] {
+  if (place === null) return null;
+  return (port, slug) => previewUrl(place, (http.server.address() as AddressInfo).port, { port, slug });
+}
+
+/** Previews come last of all that answers requests, because they stand before all of it. */
+async function listen(http: FastifyInstance, parts: ServerParts): Promise<void> {
+  const { options, database, orchestrator, previewRecheckMs: recheckMs, logger } = parts;
+  if (options.previews !== null) {
+    const previews = new Previews({ place: options.previews, database, orchestrator, recheckMs, logger });
+    divertPreviews(http.server, previews);
+    http.addHook('preClose', async () => await Promise.resolve(previews.close()));
+  }
+  await http.listen({ host: options.host, port: options.port });
+}
+
+function createLimitCheck(
+  { database, restSettings, logger }: ServerParts,
+  lifecycle: Lifecycle,
+): BackgroundTask {
+  const check = () => enforceLimits(database, (sandboxId) => lifecycle.converge(sandboxId));
+  return repeatEvery(restSettings.limitCheckMs, 'enforcing limits', check, logger);
+}
+
+function createMetricHistory({ database, orchestrator, restSettings, logger }: ServerParts): MetricHistory {
+  const { metricSampleMs: sampleMs } = restSettings;
+  return new MetricHistory({ database, orchestrator, sampleMs, logger });
+}
+
+function createVolumeKeeper({ database, volumeStore, restSettings, logger }: ServerParts): VolumeKeeper {
+  const { defaultVolumeGib, volumeSampleMs } = restSettings;
+  return new VolumeKeeper({ database, volumeStore, defaultVolumeGib, sampleMs: volumeSampleMs, logger });
+}
+
+function createLifecycle(
+  parts: ServerParts,
+  made: { readonly channels: ChannelPool; readonly ports: PortForwarder },
+): Lifecycle {
+  const { database, orchestrator, volumeStore, sealer, codeRunner, logger } = parts;
+  const { recoveryMs, defaultVolumeGib } = parts.restSettings;
+  return new Lifecycle({
+    ...made,
+    database,
+    orchestrator,
+    claims: parts.isAlone === true ? NO_CLAIMS : rowClaims(database),
+    sealer,
+    makeVolume: (volume) => ensureMade({ database, volumeStore, defaultVolumeGib }, volume),
+    recoveryMs,
+    onRunEnded: (sandboxId) => codeRunner.forget(sandboxId),
+    logger,
+  });
+}
+
+function createRestDispatch(
+  parts: ServerParts,
+  made: {
+    readonly lifecycle: Lifecycle;
+    readonly health: EngineHealth;
+    readonly metrics: CallMetrics;
+    readonly snapshotWorker: SnapshotWorker;
+    readonly volumeKeeper: VolumeKeeper;
+    readonly channels: ChannelPool;
+    readonly processKeeper: ProcessKeeper;
+    readonly metricHistory: MetricHistory;
+    readonly previewUrl: RestParts['previewUrl'];
+  },
+): RestDispatch {
+  const { database, orchestrator, volumeStore, sealer, restSettings, identify, logger } = parts;
+  const { metrics, ...workers } = made;
+  const settings = restSettings;
+  const handlers = createRestHandlers({
+    database,
+    orchestrator,
+    volumeStore,
+    ...workers,
+    sealer,
+    maxBodyBytes: parts.options.limits.maxBodyBytes,
+    settings,
+    logger,
+  });
+  return new RestDispatch({
+    database,
+    handlers,
+    identify,
+    describeFailure: (error) => {
+      const { status, body } = describeRestFailure(error, '');
+      return { status, body: JSON.stringify(body) };
+    },
+    onCallEnd: ({ operation, requestId, organization, durationMs, failure }) => {
+      const outcome = outcomeOf(failure);
+      metrics.count(operation, outcome, durationMs);
+      logger.debug({ operation, requestId, organization, durationMs, outcome }, 'call');
+    },
+  });
+}
+
+function outcomeOf(failure: unknown): string {
+  if (failure === null) return 'success';
+  return PlatformError.is(failure) ? failure.code : 'internal';
+}
+
 function reportCalls(metrics: CallMetrics, logger: Logger): OnCallEnd {
   return ({ operation, requestId, namespace, durationMs, failure }) => {
-    const outcome = failure === null ? 'success' : PlatformError.is(failure) ? failure.code : 'internal';
+    const outcome = outcomeOf(failure);
     metrics.count(operation, outcome, durationMs);
     logger.debug({ operation, requestId, namespace, durationMs, outcome }, 'call');
   };

@@ -4,13 +4,21 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { pino } from 'pino';
 import type { CodeRunner } from './code/code-runner.ts';
-import { authenticateNobody, authenticateWithKeys } from './dispatch/authenticate.ts';
-import { verifyKey } from './keys/keys.ts';
+import { authenticateNobody } from './dispatch/authenticate.ts';
+import { identifyDeveloper } from './dispatch/principal.ts';
+import { withCredentials } from './keys/with-credentials.ts';
 import { FakeOrchestrator } from './orchestrator/fake-orchestrator.ts';
+import { FakeSnapshotStore } from './orchestrator/fake-snapshot-store.ts';
+import type { SnapshotStore } from './orchestrator/snapshot-store.ts';
+import { FakeVolumeStore } from './orchestrator/fake-volume-store.ts';
+import type { VolumeStore } from './orchestrator/volume-store.ts';
+import { DEFAULT_REST_SETTINGS, type RestSettings } from './rest/rest-parts.ts';
+import { Sealer } from './secrets/sealer.ts';
 import { startServer, type RunningServer, type ServerOptions } from './server.ts';
 import type { Database } from './store/database.ts';
 import { openStore } from './store/open-store.ts';
 import { sqliteDialect } from './store/sqlite.ts';
+import type { ChannelSettings } from './transports/channel/register-channel.ts';
 import { DEFAULT_LIMITS } from './transports/http/http-limits.ts';
 
 export interface TestServer extends RunningServer {
@@ -20,6 +28,22 @@ export interface TestServer extends RunningServer {
   post(body: unknown, options?: PostOptions): Promise<RpcReply>;
   /** One call; returns the envelope. */
   call(method: string, params: object, options?: PostOptions): Promise<RpcReply['body']>;
+  /** A request to the control plane, `path` below /v1; the body is sent as JSON, or as it is when it is bytes. */
+  rest(method: string, path: string, options?: RestOptions): Promise<RestReply>;
+}
+
+export interface RestOptions {
+  /** A bearer credential. */
+  readonly key?: string;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface RestReply {
+  readonly status: number;
+  readonly headers: Headers;
+  // oxlint-disable-next-line typescript/no-explicit-any -- Tests look into answers in many ways, and name the fields they expect.
+  readonly body: any;
 }
 
 export interface PostOptions {
@@ -46,6 +70,13 @@ export interface TestServerOptions extends Partial<ServerOptions> {
   readonly folder?: string;
   readonly codeRunner?: CodeRunner;
   readonly hasConformanceFixtures?: boolean;
+  readonly volumeStore?: VolumeStore;
+  readonly snapshotStore?: SnapshotStore;
+  readonly restSettings?: Partial<RestSettings>;
+  readonly channelSettings?: Partial<ChannelSettings>;
+  readonly previewRecheckMs?: number;
+  /** Absent: SQLite in the folder. The test server closes it. */
+  readonly database?: Database;
 }
 
 /** A whole server on a free port over a real store, with the fake orchestrator. Everything is gone after the test. */
@@ -56,7 +87,7 @@ export async function startTestServer(t: TestContext, options: TestServerOptions
     folder = await makeFolder(t),
     ...rest
   } = options;
-  const database = await openStore(sqliteDialect(join(folder, 'store.db')));
+  const database = options.database ?? (await openStore(sqliteDialect(join(folder, 'store.db'))));
   const server = await startServer({
     options: {
       host: '127.0.0.1',
@@ -65,16 +96,24 @@ export async function startTestServer(t: TestContext, options: TestServerOptions
       corsOrigins: [],
       limits: DEFAULT_LIMITS,
       maxConcurrentCalls: 1024,
+      requestsPerMinute: null,
+      previews: null,
       ...rest,
     },
     database,
     orchestrator,
     codeRunner: rest.codeRunner ?? refuseCode,
     hasConformanceFixtures: rest.hasConformanceFixtures ?? false,
-    authenticate:
-      signingKey === undefined
-        ? authenticateNobody
-        : authenticateWithKeys((key) => verifyKey(signingKey, key)),
+    volumeStore: rest.volumeStore ?? new FakeVolumeStore(),
+    snapshotStore: rest.snapshotStore ?? new FakeSnapshotStore(),
+    sealer: new Sealer([new Uint8Array(32).fill(7)]),
+    restSettings: { ...DEFAULT_REST_SETTINGS, ...rest.restSettings },
+    isAlone: options.database === undefined,
+    channelSettings: rest.channelSettings ?? {},
+    ...(rest.previewRecheckMs === undefined ? {} : { previewRecheckMs: rest.previewRecheckMs }),
+    ...(signingKey === undefined
+      ? { authenticate: authenticateNobody, identify: identifyDeveloper(database) }
+      : withCredentials(database, signingKey)),
     logger: pino({ level: 'silent' }),
   });
   let isClosed = false;
@@ -92,6 +131,7 @@ export async function startTestServer(t: TestContext, options: TestServerOptions
     database,
     orchestrator,
     post,
+    rest: restTo(server.url),
     call: async (method, params, postOptions) =>
       (await post({ jsonrpc: '2.0', method, params, id: 'test' }, postOptions)).body,
   };
@@ -125,6 +165,26 @@ function postTo(url: string) {
     const text = await response.text();
     const parsed = text === '' ? undefined : (JSON.parse(text) as RpcReply['body']);
     return { status: response.status, headers: response.headers, body: parsed ?? {} };
+  };
+}
+
+function restTo(url: string) {
+  return async (method: string, path: string, options: RestOptions = {}): Promise<RestReply> => {
+    const { key, body, headers = {} } = options;
+    const isRaw = body instanceof Uint8Array || typeof body === 'string';
+    const response = await fetch(`${url}/v1${path}`, {
+      method,
+      headers: {
+        ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+        ...(body === undefined || isRaw ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: isRaw ? body : JSON.stringify(body) }),
+    });
+    const bytes = Buffer.from(await response.arrayBuffer());
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
+    const parsed: unknown = isJson ? JSON.parse(bytes.toString()) : bytes;
+    return { status: response.status, headers: response.headers, body: parsed };
   };
 }
 

@@ -2,14 +2,18 @@ import { EngineClient } from '@svc/engine/client';
 import type { Logger } from 'pino';
 import { createCodeRunner } from './code/code-runner.ts';
 import type { ServerConfig } from './config.ts';
-import { authenticateNobody, authenticateWithKeys, type Authenticate } from './dispatch/authenticate.ts';
-import { verifyKey } from './keys/keys.ts';
+import { authenticateNobody, type Authenticate } from './dispatch/authenticate.ts';
+import { withCredentials } from './keys/with-credentials.ts';
 import { ensureSigningKey, resetSigningKey } from './keys/signing-key.ts';
 import { LocalOrchestrator } from './orchestrator/local-orchestrator.ts';
 import { alreadyRunning } from './process/already-running.ts';
 import { lockDataFolder } from './process/data-folder-lock.ts';
+import { loadPlans } from './quotas/load-plans.ts';
 import { startServer } from './server.ts';
 import type { Database } from './store/database.ts';
+import { identifyDeveloper, type Identify } from './dispatch/principal.ts';
+import type { startSshGateway } from './ssh/ssh-gateway.ts';
+import { openSealer } from './secrets/open-sealer.ts';
 import { forgetKeys } from './store/keys.ts';
 import { openDatabase } from './store/open-database.ts';
 import { openAdminSocket } from './transports/admin/admin-socket.ts';
@@ -28,23 +32,38 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   undo.defer(() => lock.release());
   const database = await openDatabase(config, logger);
   undo.defer(() => database.destroy());
-  const orchestrator = new LocalOrchestrator(new EngineClient({ socketPath: config.engineSocket }));
+  const engine = new EngineClient({ socketPath: config.engineSocket });
+  const orchestrator = new LocalOrchestrator(engine);
   const openChannel = (id: string, signal: AbortSignal) => orchestrator.openChannel(id, signal);
   const codeRunner = createCodeRunner({ openChannel, logger });
   undo.defer(() => codeRunner.close());
-  const authenticate = await chooseAuthentication(config, database);
+  if (config.plansPath !== null) await loadPlans(database, config.plansPath);
+  const { authenticate, identify } = await chooseAuthentication(config, database);
+  const sealer = await openSealer(config.secretsKeyPath, database);
   const { options, isDev, hasConformanceFixtures } = config;
   const server = await startServer({
     options,
     database,
     orchestrator,
+    volumeStore: engine,
+    snapshotStore: engine,
     codeRunner,
     authenticate,
+    identify,
+    sealer,
+    restSettings: config.restSettings,
+    isAlone: config.databaseUrl === null,
     logger,
     hasConformanceFixtures,
   });
   undo.defer(() => server.close());
   const { url, health } = server;
+  if (config.ssh !== null) {
+    const { serverFolder, ssh: settings } = config;
+    const ssh = await loadSshGateway();
+    const gateway = await ssh.startSshGateway({ database, orchestrator, serverFolder, settings, logger });
+    undo.defer(() => gateway.close());
+  }
   const startedAt = new Date().toISOString();
   const status = () => gatherStatus({ url, isDev, startedAt, database, orchestrator, health });
   const admin = await openAdminSocket(config.serverFolder, status, logger);
@@ -54,13 +73,19 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   return { url, close: () => parts.disposeAsync() };
 }
 
+/** Most servers do without. To be called before root is dropped: it may be unreadable later. */
+export async function loadSshGateway(): Promise<{ readonly startSshGateway: typeof startSshGateway }> {
+  return await import('./ssh/ssh-gateway.ts');
+}
+
 async function chooseAuthentication(
   { serverFolder, isDev, shouldResetKey }: ServerConfig,
   database: Database,
-): Promise<Authenticate> {
+): Promise<{ readonly authenticate: Authenticate; readonly identify: Identify }> {
   const signingKey = shouldResetKey
     ? await resetSigningKey(serverFolder)
     : await ensureSigningKey(serverFolder);
   if (shouldResetKey) await forgetKeys(database);
-  return isDev ? authenticateNobody : authenticateWithKeys((key) => verifyKey(signingKey, key));
+  if (isDev) return { authenticate: authenticateNobody, identify: identifyDeveloper(database) };
+  return withCredentials(database, signingKey);
 }

@@ -1,4 +1,3 @@
-export { createKey, type CreatedKey } from './create-key.ts';
 export { readStatus } from './read-status.ts';
 export { EXIT } from '../process/exit-codes.ts';
 export { findServer, SERVER_MAIN, serverLogPath } from '../process/pid-file.ts';

@@ -1,5 +1,6 @@
-import { request } from 'node:http';
+import { access } from 'node:fs/promises';
 import { join } from 'node:path';
+import { request } from '../process/node-http.ts';
 import { adminSocketPath } from '../transports/admin/admin-socket.ts';
 import type { ServerStatus } from '../transports/admin/status.ts';
 
@@ -7,9 +8,12 @@ const TIMEOUT_MS = 5000;
 
 /** Asks the server with this data folder; undefined when none answers. */
 export async function readStatus(dataFolder: string): Promise<ServerStatus | undefined> {
+  const socketPath = adminSocketPath(join(dataFolder, 'server'));
   try {
+    // Whoever waits for a server asks often, and this look costs less than a request.
+    await access(socketPath);
     // The server is ours and of the same version.
-    return JSON.parse(await get(adminSocketPath(join(dataFolder, 'server')))) as ServerStatus;
+    return JSON.parse(await get(socketPath)) as ServerStatus;
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'ENOENT' || code === 'ECONNREFUSED') return undefined;

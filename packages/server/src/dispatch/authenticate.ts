@@ -6,7 +6,7 @@ import type { Caller } from './caller.ts';
 export type Authenticate = (headers: IncomingHttpHeaders) => Promise<Caller>;
 
 /** Judges a key by its value. @throws PlatformError `invalid_api_key` */
-export type VerifyKey = (key: string) => Promise<{ readonly namespace: string }>;
+export type VerifyKey = (key: string) => Promise<Pick<Caller, 'namespace' | 'apiKey'>>;
 
 export const AUTHENTICATION_REQUIRED = 'Authentication required';
 
@@ -15,8 +15,7 @@ export function authenticateWithKeys(verifyKey: VerifyKey): Authenticate {
   return async (headers) => {
     const key = credentialOf(headers.authorization) ?? credentialOf(headers['proxy-authorization']);
     if (key === undefined) throw new PlatformError('invalid_api_key', AUTHENTICATION_REQUIRED);
-    const { namespace } = await verifyKey(key);
-    return { kind: 'key', namespace };
+    return { kind: 'key', ...(await verifyKey(key)) };
   };
 }
 

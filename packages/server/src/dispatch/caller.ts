@@ -6,6 +6,8 @@ export interface Caller {
   readonly kind: 'developer' | 'key';
   /** One namespace, or `*` for all. */
   readonly namespace: string;
+  /** The organization's key that was shown; absent for a key that the server signed. */
+  readonly apiKey?: { readonly id: string; readonly name: string };
 }
 
 export function reaches(caller: Caller, namespace: string): boolean {

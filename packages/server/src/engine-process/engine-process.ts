@@ -2,7 +2,6 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { open, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { env } from 'node:process';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 
@@ -65,8 +64,6 @@ export class EngineProcess {
         stdio: ['ignore', log.fd, log.fd],
         cwd: '/',
         detached: true,
-        // SAFETY: the cached code is run as root; only root can write there.
-        env: { ...env, NODE_COMPILE_CACHE: join(dataFolder, 'code-cache') },
       });
       this.#child = child;
       await once(child, 'spawn');

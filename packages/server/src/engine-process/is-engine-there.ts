@@ -1,4 +1,4 @@
-import { request } from 'node:http';
+import { request } from '../process/node-http.ts';
 
 const TIMEOUT_MS = 1000;
 

@@ -11,7 +11,7 @@ export async function requireRunning(
 ): Promise<SandboxRecord> {
   const record = await findSandbox(database, namespace, name);
   if (record === undefined) throw notFound(name);
-  if (record.desired === 'running') return record;
+  if (record.desired === 'running' || record.desired === 'restarted') return record;
   const why = record.failureMessage === null ? '' : ` (${record.failureMessage})`;
   const message = `Sandbox '${name}' is ${record.observed}${why}; start it with sandbox.start`;
   throw new PlatformError('sandbox_not_running', message, { details: { state: record.observed } });

@@ -1,19 +1,33 @@
-import type { Handlers } from '../dispatch/dispatch.ts';
+import type { Call, Handlers } from '../dispatch/dispatch.ts';
+import { createActorOfCaller } from '../dispatch/actor-of-caller.ts';
 import type { Lifecycle } from '../lifecycle/lifecycle.ts';
+import type { Database } from '../store/database.ts';
+import type { Asker } from '../store/sandboxes.ts';
 import { toSpec } from './sandbox-spec.ts';
 import { waitFor } from './wait-for.ts';
 
-export function sandboxHandlers(lifecycle: Lifecycle): Pick<Handlers, 'sandbox.start' | 'sandbox.stop'> {
+export function sandboxHandlers(
+  database: Database,
+  lifecycle: Lifecycle,
+): Pick<Handlers, 'sandbox.start' | 'sandbox.stop'> {
+  const actorOf = createActorOfCaller(database);
+  const askerOf = async ({ caller, requestId }: Call): Promise<Asker> => ({
+    actor: await actorOf(caller),
+    requestId,
+    sourceAddress: null,
+  });
   return {
-    'sandbox.start': async ({ sandbox, config }, { namespace, onProgress, signal }) => {
+    'sandbox.start': async ({ sandbox, config }, call) => {
+      const { namespace, onProgress, signal } = call;
       const image = config?.image ?? null;
       const wanted = image === null || config === null ? undefined : toSpec(image, config ?? {});
+      const asker = await askerOf(call);
       // A caller that goes away does not leave a sandbox half-started: the start goes on without it.
-      await waitFor(lifecycle.start(namespace, sandbox, wanted, onProgress), signal);
+      await waitFor(lifecycle.start(namespace, sandbox, wanted, asker, onProgress), signal);
       return `Sandbox ${sandbox} started successfully`;
     },
-    'sandbox.stop': async ({ sandbox }, { namespace, signal }) => {
-      await waitFor(lifecycle.stop(namespace, sandbox), signal);
+    'sandbox.stop': async ({ sandbox }, call) => {
+      await waitFor(lifecycle.stop(call.namespace, sandbox, await askerOf(call)), call.signal);
       return `Sandbox ${sandbox} stopped successfully`;
     },
   };

@@ -1,5 +1,7 @@
 import { ALL_NAMESPACES, nameProblem, PlatformError } from '@svc/contract';
-import { errors, jwtVerify, SignJWT } from 'jose';
+import { JOSEError, JWTExpired } from 'jose/errors';
+import { SignJWT } from 'jose/jwt/sign';
+import { jwtVerify } from 'jose/jwt/verify';
 import { AUTHENTICATION_REQUIRED } from '../dispatch/authenticate.ts';
 
 const PREFIX = 'svc_';
@@ -38,11 +40,16 @@ export async function verifyKey(
     const namespace = payload[NAMESPACE_CLAIM];
     if (typeof namespace === 'string' && isScope(namespace)) return { namespace };
   } catch (error) {
-    if (error instanceof errors.JWTExpired) throw refused('expired', error);
-    if (error instanceof errors.JOSEError) throw refused('invalid', error);
+    if (error instanceof JWTExpired) throw refused('expired', error);
+    if (error instanceof JOSEError) throw refused('invalid', error);
     throw error;
   }
   throw refused('invalid');
+}
+
+/** Whether it has the form of a key that this or another server signed. Keys of other forms are known to the store. */
+export function isSignedKey(key: string): boolean {
+  return !key.startsWith(PREFIX) || key.includes('.');
 }
 
 export function isScope(namespace: string): boolean {

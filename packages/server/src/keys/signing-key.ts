@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { link, open, readFile, rename, stat, unlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { PlatformError } from '@svc/contract';
+import { createPrivateFile, isErrno, replacePrivateFile } from './private-file.ts';
 
 const KEY_BYTES = 32;
 const FILE_NAME = 'signing.key';
@@ -11,15 +12,7 @@ export async function ensureSigningKey(serverFolder: string): Promise<Uint8Array
   const path = keyPath(serverFolder);
   const existing = await readSigningKey(path);
   if (existing !== undefined) return existing;
-  const temporary = await writeTemporary(path, randomBytes(KEY_BYTES));
-  try {
-    // Unlike rename, link never replaces a key that another process has just made.
-    await link(temporary, path);
-  } catch (error) {
-    if (!isErrno(error, 'EEXIST')) throw error;
-  } finally {
-    await unlink(temporary);
-  }
+  await createPrivateFile(path, randomBytes(KEY_BYTES));
   const key = await readSigningKey(path);
   if (key === undefined) throw new Error('the signing key vanished while it was made');
   return key;
@@ -28,9 +21,7 @@ export async function ensureSigningKey(serverFolder: string): Promise<Uint8Array
 /** Replaces the signing key: every key that was signed with the old one stops working. */
 export async function resetSigningKey(serverFolder: string): Promise<Uint8Array> {
   const key = randomBytes(KEY_BYTES);
-  const path = keyPath(serverFolder);
-  await rename(await writeTemporary(path, key), path);
-  await syncFolder(serverFolder);
+  await replacePrivateFile(keyPath(serverFolder), key);
   return key;
 }
 
@@ -51,25 +42,4 @@ async function readSigningKey(path: string): Promise<Uint8Array | undefined> {
   }
   const hint = `${path} is not a signing key; make a new one with: svc server start --reset-key`;
   throw new PlatformError('internal', hint);
-}
-
-/** Whole and on the disk before it gets its name. Owned by whoever owns the folder, also when root makes it. */
-async function writeTemporary(path: string, key: Uint8Array): Promise<string> {
-  const temporary = `${path}.${randomBytes(6).toString('hex')}`;
-  const owner = await stat(dirname(path));
-  await using file = await open(temporary, 'wx', 0o600);
-  await file.writeFile(key);
-  // SAFETY: mode 0600 throughout; only the owner changes, from root to the service user.
-  if (process.getuid?.() === 0) await file.chown(owner.uid, owner.gid);
-  await file.sync();
-  return temporary;
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  await using handle = await open(folder, 'r');
-  await handle.sync();
-}
-
-function isErrno(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

@@ -4,32 +4,51 @@ import type { SandboxRecord } from '../store/sandboxes.ts';
 /**
  * What brings a record and reality to agreement.
  * - `note`: reality is as wanted, or ended by itself; write down what is seen.
- * - `start`: a start was interrupted; finish it.
+ * - `start`: it should run and does not; the start is new or was interrupted.
  * - `stop`, `remove`: it should be so and is not.
  * - `lost`: it ran, and the orchestrator knows nothing of it any more.
  */
 export type Decision = 'note' | 'start' | 'stop' | 'remove' | 'lost' | 'nothing';
 
-export function decide(
-  record: Pick<SandboxRecord, 'desired' | 'observed'>,
-  report: Pick<SandboxReport, 'state'> | undefined,
-): Decision {
+type Wanted = Pick<SandboxRecord, 'desired' | 'observed'>;
+type Seen = Pick<SandboxReport, 'state'> | undefined;
+
+export function decide(record: Wanted, report: Seen): Decision {
   if (record.desired === 'removed') return report === undefined ? 'nothing' : 'remove';
-  const isActive = report !== undefined && ['starting', 'running', 'stopping'].includes(report.state);
-  if (record.desired === 'stopped') return decideStopped(record, report, isActive);
-  const wasRunning = record.observed === 'running' || record.observed === 'temporarily_unavailable';
-  if (report === undefined) return wasRunning ? 'lost' : 'start';
-  if (wasRunning || isActive) return 'note';
-  return 'start';
+  if (record.desired === 'stopped') return decideStopped(record, report);
+  // Its next run begins after the end of this one was written down.
+  if (record.desired === 'restarted') {
+    if (isActive(report)) return 'stop';
+    return report === undefined ? 'lost' : 'note';
+  }
+  return decideRunning(record, report);
 }
 
-function decideStopped(
-  record: Pick<SandboxRecord, 'observed'>,
-  report: Pick<SandboxReport, 'state'> | undefined,
-  isActive: boolean,
-): Decision {
-  if (isActive) return 'stop';
-  const isKnownToRest = record.observed === 'stopped' || record.observed === 'failed';
+function decideRunning({ observed }: Wanted, report: Seen): Decision {
+  const isYetToRun = observed === 'starting';
+  if (report === undefined) return isYetToRun ? 'start' : 'lost';
+  // It runs, and nobody has decided yet what is to become of it.
+  if (observed === 'recovery_decision_required' && isActive(report)) return 'nothing';
+  return isYetToRun && !isActive(report) ? 'start' : 'note';
+}
+
+function decideStopped({ observed }: Wanted, report: Seen): Decision {
+  if (isActive(report)) return 'stop';
+  const isKnownToRest = observed === 'created' || observed === 'stopped' || observed === 'failed';
   if (isKnownToRest) return 'nothing';
   return report === undefined ? 'lost' : 'note';
+}
+
+function isActive(report: Seen): boolean {
+  return report !== undefined && ['starting', 'running', 'stopping'].includes(report.state);
+}
+
+/** Whether the record says already what the orchestrator says of a sandbox that runs as it should. */
+export function isNoted(record: SandboxRecord, report: SandboxReport | undefined): boolean {
+  return (
+    report?.state === 'running' &&
+    record.observed === 'running' &&
+    record.desired === 'running' &&
+    record.startedAt === report.startedAt
+  );
 }

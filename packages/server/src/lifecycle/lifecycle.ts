@@ -1,207 +1,209 @@
-import { PlatformError } from '@svc/contract';
-import type { Logger } from 'pino';
-import type { ChannelPool } from '../channels/channel-pool.ts';
+import { randomUUID } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
+import { isErrorCode, PlatformError, type SandboxSpec } from '@svc/contract';
 import type { Progress } from '../dispatch/dispatch.ts';
-import type { Orchestrator, SandboxReport } from '../orchestrator/orchestrator.ts';
-import type { PortForwarder } from '../ports/port-forwarder.ts';
 import type { PortMapping } from '../ports/port-mapping.ts';
+import { requireRoomForRun, requireRoomForSandbox } from '../quotas/require-room.ts';
 import type { Database } from '../store/database.ts';
-import {
-  findSandbox,
-  getSandbox,
-  replaceSandbox,
-  updateSandbox,
-  type NewSandbox,
-  type SandboxRecord,
-} from '../store/sandboxes.ts';
-import { decide } from './decide.ts';
-import { observe } from './observe.ts';
+import { lockLivingOrganization } from '../store/lock-organization.ts';
+import { insertSandbox } from '../store/new-sandbox.ts';
+import { ensureOrganization, findOrganization, type OrganizationRecord } from '../store/organizations.ts';
+import { findSandbox, getSandbox, type Asker, type SandboxRecord } from '../store/sandboxes.ts';
+import { Convergence, type ConvergenceParts } from './convergence.ts';
+import { recordSandboxEvent } from './sandbox-events.ts';
 import { Turns } from './turns.ts';
+import { volumesOf } from './volumes-of.ts';
+import { wishRecovery, wishRemove, wishStart, wishStop } from './wishes.ts';
 
-const START_TIMEOUT_MS = 15 * 60_000;
-const STOP_GRACE_MS = 10_000;
-const STOP_TIMEOUT_MS = 60_000;
+const ASK_TIMEOUT_MS = 60_000;
+const REST_STATES = new Set(['created', 'stopped', 'failed']);
 
-export interface LifecycleParts {
-  readonly database: Database;
-  readonly orchestrator: Orchestrator;
-  readonly channels: ChannelPool;
-  readonly ports: PortForwarder;
-  /** Told when a run is over, so that nothing of it is used in the next one. */
-  readonly onRunEnded: (sandboxId: string) => void;
-  readonly logger: Logger;
+export interface LifecycleParts extends Omit<ConvergenceParts, 'onChange'> {
+  /** How long a sandbox may be unavailable before somebody must decide. */
+  readonly recoveryMs: number;
+}
+
+/** What `sandbox.start` makes a sandbox of. */
+export interface SandboxConfiguration {
+  readonly spec: SandboxSpec;
+  readonly ports: readonly PortMapping[];
 }
 
 /**
  * Starts and stops sandboxes so that record and reality agree, whatever fails in between.
- * - What is wanted is written down before the orchestrator is asked. Whoever comes after a crash finishes or undoes it.
- * - Work on one sandbox never overlaps. It runs to its end also when the caller goes away.
- * - A start that fails leaves the sandbox wanted stopped; a stop that fails leaves it wanted stopped, and is repeated.
+ * - What is wanted is written down before the orchestrator is asked. Whoever comes after a crash finishes it.
+ * - The control plane writes its wishes (wishes.ts) in its own transactions and then calls `converge`; `start` and `stop`
+ *   do both and answer when it is done. Their start that fails leaves the sandbox wanted stopped; their stop that fails
+ *   leaves it wanted stopped too, and is repeated.
  */
 export class Lifecycle {
   readonly #parts: LifecycleParts;
-  readonly #turns = new Turns();
+  readonly #convergence: Convergence;
+  readonly #starts = new Turns();
+  readonly #changes = new EventEmitter<Record<string, []>>().setMaxListeners(0);
 
   constructor(parts: LifecycleParts) {
     this.#parts = parts;
+    this.#convergence = new Convergence({
+      ...parts,
+      onChange: (sandboxId) => void this.#changes.emit(sandboxId),
+    });
+  }
+
+  /** Something else is wanted of this sandbox: ends what is under way and sees to it, in the background. */
+  converge(sandboxId: string): void {
+    this.#convergence.interrupt(sandboxId);
+    this.#convergence.converge(sandboxId).catch((error: unknown) => {
+      // A start that failed says so on its record.
+      this.#parts.logger.info({ sandboxId, err: error }, 'a sandbox did not get where it should be');
+    });
+  }
+
+  /** Brings one record and what the orchestrator says to agreement. Repeating it changes nothing. */
+  async reconcile(sandboxId: string): Promise<void> {
+    await this.#convergence.converge(sandboxId);
+  }
+
+  /** Resolves when this server wrote something down about the sandbox. */
+  async nextChange(sandboxId: string, signal: AbortSignal): Promise<void> {
+    await once(this.#changes, sandboxId, { signal });
   }
 
   /** `config` undefined: from what is stored. Resolves when the sandbox runs and its channel answers. */
   async start(
     namespace: string,
     name: string,
-    config: Pick<NewSandbox, 'spec' | 'ports'> | undefined,
+    config: SandboxConfiguration | undefined,
+    asker: Asker,
     onProgress: (progress: Progress) => void,
   ): Promise<void> {
-    await this.#turns.take(turnKey(namespace, name), async () => {
-      const { database } = this.#parts;
-      const stored = await findSandbox(database, namespace, name);
+    await this.#starts.take(`${namespace}/${name}`, async () => {
+      const stored = await findSandbox(this.#parts.database, namespace, name);
       if (stored === undefined && config === undefined) throw notFound(name);
-      const isSame = stored !== undefined && (config === undefined || isSameConfig(stored, config));
-      if (stored !== undefined && (await this.#isRunning(stored))) {
+      const isSame = stored !== undefined && (config === undefined || isSameConfiguration(stored, config));
+      if (stored !== undefined && (await this.#isRunning(stored, asker))) {
         if (isSame) return;
         const message = `Sandbox '${name}' is running with another configuration; stop it first`;
         throw new PlatformError('invalid_state_transition', message, { details: { state: 'running' } });
       }
-      if (isSame) {
-        await updateSandbox(database, stored.id, { desired: 'running', observed: 'starting' });
-        await this.#bringUp({ ...stored, desired: 'running', observed: 'starting' }, onProgress);
-        return;
-      }
+      if (isSame) return await this.#startStored(stored, asker, onProgress);
       // The first test above left only this case without a config.
       if (config === undefined) throw notFound(name);
-      const record = await replaceSandbox(database, { namespace, name, ...config });
-      if (stored !== undefined) await this.#discard(stored.id);
-      await this.#bringUp(record, onProgress);
+      const { id } = await this.#replace(namespace, name, config, asker);
+      await this.#settleStart(id, { isNew: true, onProgress });
     });
   }
 
-  async stop(namespace: string, name: string): Promise<void> {
-    await this.#turns.take(turnKey(namespace, name), async () => {
-      const record = await findSandbox(this.#parts.database, namespace, name);
-      if (record === undefined) throw notFound(name);
-      await updateSandbox(this.#parts.database, record.id, { desired: 'stopped' });
-      await this.#bringDown({ ...record, desired: 'stopped' });
+  async stop(namespace: string, name: string, asker: Asker): Promise<void> {
+    const stored = await findSandbox(this.#parts.database, namespace, name);
+    if (stored === undefined) throw notFound(name);
+    await this.#inTransaction(stored, async (transaction, record) => {
+      if (!REST_STATES.has(record.observed)) await wishStop(transaction, record, asker);
     });
+    this.#convergence.interrupt(stored.id);
+    await this.#convergence.converge(stored.id, { isAwaited: true });
   }
 
-  /** Brings one record and what the orchestrator says to agreement. Repeating it changes nothing. */
-  async reconcile(sandboxId: string, signal: AbortSignal): Promise<void> {
-    const known = await getSandbox(this.#parts.database, sandboxId);
-    // A sandbox that was never ours is none of our business.
-    if (known === undefined) return;
-    await this.#turns.take(turnKey(known.namespace, known.name), async () => {
-      const record = await getSandbox(this.#parts.database, sandboxId);
-      if (record === undefined) return;
-      const report = await this.#parts.orchestrator.get(sandboxId, signal);
-      await this.#converge(record, report);
+  /** Resolves when what is under way is over; nothing is tried again. */
+  async close(): Promise<void> {
+    await this.#convergence.close();
+  }
+
+  async #startStored(
+    stored: SandboxRecord,
+    asker: Asker,
+    onProgress: (progress: Progress) => void,
+  ): Promise<void> {
+    // It may have ended unseen, or be on its way down: only what rests can be started.
+    if (!REST_STATES.has(stored.observed)) await this.#convergence.converge(stored.id, { isAwaited: true });
+    await this.#inTransaction(stored, async (transaction, record, organization) => {
+      if (record.removedAt !== null) throw notFound(stored.name);
+      if (record.observed !== 'running') await wishStart(transaction, organization, record, asker);
     });
+    await this.#settleStart(stored.id, { onProgress });
   }
 
-  async whenIdle(): Promise<void> {
-    await this.#turns.whenIdle();
+  async #settleStart(
+    id: string,
+    options: { readonly isNew?: boolean; readonly onProgress: (progress: Progress) => void },
+  ): Promise<void> {
+    await this.#convergence.converge(id, { ...options, isAwaited: true });
+    const record = await getSandbox(this.#parts.database, id);
+    if (record?.observed !== 'running') throw notStarted(record);
+    await this.#parts.channels.get(id);
   }
 
-  async #converge(record: SandboxRecord, report: SandboxReport | undefined): Promise<void> {
-    const decision = decide(record, report);
-    if (decision !== 'nothing' && decision !== 'note') {
-      this.#parts.logger.info({ sandboxId: record.id, decision }, 'reconciling a sandbox');
-    }
-    if (decision === 'start') await this.#bringUp(record, ignoreProgress);
-    else if (decision === 'stop') await this.#bringDown(record);
-    else if (decision === 'remove') await this.#discard(record.id);
-    else if (decision === 'lost') await this.#note(record, lostReport(record));
-    else if (decision === 'note' && report !== undefined) await this.#note(record, report);
-  }
-
-  async #isRunning(record: SandboxRecord): Promise<boolean> {
-    if (record.desired !== 'running') return false;
-    const { orchestrator } = this.#parts;
-    const report = await orchestrator.get(record.id, AbortSignal.timeout(STOP_TIMEOUT_MS));
+  async #isRunning(record: SandboxRecord, asker: Asker): Promise<boolean> {
+    if (record.desired !== 'running' || record.observed === 'starting') return false;
+    const { orchestrator, recoveryMs } = this.#parts;
+    const report = await orchestrator.get(record.id, AbortSignal.timeout(ASK_TIMEOUT_MS));
     if (report?.state !== 'running') return false;
-    await this.#note(record, report);
+    if (record.observed === 'recovery_decision_required') {
+      // Who wants it to run has decided.
+      await this.#inTransaction(record, async (transaction, now) => {
+        await wishRecovery(transaction, now, 'wait', recoveryMs, asker);
+      });
+    }
+    await this.#convergence.converge(record.id);
     await this.#parts.channels.get(record.id);
     return true;
   }
 
-  async #bringUp(record: SandboxRecord, onProgress: (progress: Progress) => void): Promise<void> {
-    try {
-      await this.#parts.ports.open(record.id, record.ports);
-      const report = await this.#startInOrchestrator(record, onProgress);
-      await this.#note(record, report);
-      await this.#parts.channels.get(record.id);
-    } catch (error) {
-      await this.#forgetRun(record.id);
-      const failureMessage = error instanceof Error ? error.message : String(error);
-      await updateSandbox(this.#parts.database, record.id, {
-        desired: 'stopped',
-        observed: 'failed',
-        failureMessage,
+  /** Makes a sandbox that is wanted running in place of the one that has its name. */
+  async #replace(
+    namespace: string,
+    name: string,
+    { spec, ports }: SandboxConfiguration,
+    asker: Asker,
+  ): Promise<SandboxRecord> {
+    const { database } = this.#parts;
+    await ensureOrganization(database, namespace);
+    const { added, old } = await database.transaction().execute(async (transaction) => {
+      const organization = await requireOrganization(transaction, namespace);
+      const before = await findSandbox(transaction, namespace, name);
+      if (before !== undefined) await wishRemove(transaction, before, asker);
+      await requireRoomForSandbox(transaction, organization, spec);
+      await requireRoomForRun(transaction, organization, { isEphemeral: false });
+      const record = await insertSandbox(transaction, {
+        id: randomUUID(),
+        organizationId: organization.id,
+        name,
+        slug: null,
+        spec,
+        ports,
+        isolation: null,
+        snapshotId: null,
+        secrets: null,
+        volumes: await volumesOf(transaction, organization.id, spec),
+        isWantedRunning: true,
+        wish: asker,
       });
-      throw explainTimeout(error, 'start', START_TIMEOUT_MS);
-    }
+      await recordSandboxEvent(transaction, 'sandbox_created', record, asker, describeNew(record));
+      return { added: record, old: before };
+    });
+    if (old !== undefined) await this.#discard(old.id);
+    return added;
   }
 
-  async #startInOrchestrator(
-    record: SandboxRecord,
-    onProgress: (progress: Progress) => void,
-  ): Promise<SandboxReport> {
-    const { orchestrator } = this.#parts;
-    const signal = AbortSignal.timeout(START_TIMEOUT_MS);
-    const report = await orchestrator.get(record.id, signal);
-    if (report?.state === 'running') return report;
-    if (report === undefined) {
-      await orchestrator.create(
-        { id: record.id, spec: record.spec },
-        ({ message, doneBytes, totalBytes }) => onProgress({ message, done: doneBytes, total: totalBytes }),
-        signal,
-      );
-    }
-    onProgress({ message: 'starting the sandbox', done: null, total: null });
-    return await orchestrator.start(record.id, signal);
-  }
-
-  async #bringDown(record: SandboxRecord): Promise<void> {
-    const signal = AbortSignal.timeout(STOP_TIMEOUT_MS);
-    await this.#forgetRun(record.id);
-    try {
-      const report = await this.#parts.orchestrator.stop(record.id, { graceMs: STOP_GRACE_MS }, signal);
-      await this.#note(record, report);
-    } catch (error) {
-      if (!PlatformError.is(error, 'sandbox_not_found')) throw explainTimeout(error, 'stop', STOP_TIMEOUT_MS);
-      await this.#note(record, lostReport(record));
-    }
-  }
-
-  /** Of a sandbox whose record says that it is removed: what is left now is removed by the next reconciliation. */
+  /** What is left of it now is removed by the next reconciliation. */
   async #discard(sandboxId: string): Promise<void> {
-    await this.#forgetRun(sandboxId);
     try {
-      await this.#parts.orchestrator.remove(sandboxId, AbortSignal.timeout(STOP_TIMEOUT_MS));
+      await this.#convergence.converge(sandboxId, { isAwaited: true });
     } catch (error) {
       this.#parts.logger.warn({ sandboxId, err: error }, 'an old sandbox could not be removed yet');
     }
   }
 
-  async #note(record: SandboxRecord, report: SandboxReport): Promise<void> {
-    await observe(this.#parts.database, record, report);
-    if (report.state === 'running') await this.#openPorts(record.id, record.ports);
-    else await this.#forgetRun(record.id);
-  }
-
-  /** A sandbox that runs is not stopped because a port of it was taken while nobody looked. */
-  async #openPorts(sandboxId: string, ports: readonly PortMapping[]): Promise<void> {
-    try {
-      await this.#parts.ports.open(sandboxId, ports);
-    } catch (error) {
-      this.#parts.logger.error({ sandboxId, err: error }, 'a port of a running sandbox could not be opened');
-    }
-  }
-
-  async #forgetRun(sandboxId: string): Promise<void> {
-    this.#parts.channels.forget(sandboxId);
-    this.#parts.onRunEnded(sandboxId);
-    await this.#parts.ports.close(sandboxId);
+  async #inTransaction(
+    { id, namespace, name }: SandboxRecord,
+    work: (transaction: Database, record: SandboxRecord, organization: OrganizationRecord) => Promise<void>,
+  ): Promise<void> {
+    await this.#parts.database.transaction().execute(async (transaction) => {
+      const organization = await requireOrganization(transaction, namespace);
+      const record = await getSandbox(transaction, id);
+      if (record === undefined || record.removedAt !== null) throw notFound(name);
+      await work(transaction, record, organization);
+    });
   }
 }
 
@@ -211,38 +213,30 @@ export function notFound(name: string): PlatformError {
   });
 }
 
-function explainTimeout(error: unknown, verb: string, timeoutMs: number): unknown {
-  const isTimeout = error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError');
-  if (!isTimeout) return error;
-  const message = `the engine did not ${verb} it within ${timeoutMs / 1000} s; try again`;
-  return new PlatformError('unavailable', message, { cause: error });
+/** What the event of a new sandbox tells about it. */
+export function describeNew({ slug, spec, isEphemeral }: SandboxRecord): Readonly<Record<string, unknown>> {
+  return { slug, image: spec.image.reference, ephemeral: isEphemeral };
 }
 
-function turnKey(namespace: string, name: string): string {
-  return `${namespace}/${name}`;
+async function requireOrganization(transaction: Database, namespace: string): Promise<OrganizationRecord> {
+  const found = await findOrganization(transaction, namespace);
+  if (found === undefined)
+    throw new PlatformError('org_not_found', `There is no organization '${namespace}'`);
+  await lockLivingOrganization(transaction, found.id);
+  return found;
+}
+
+function notStarted(record: SandboxRecord | undefined): PlatformError {
+  const { failureCode: code = null, failureMessage = null, observed = 'stopped' } = record ?? {};
+  if (isErrorCode(code)) return new PlatformError(code, failureMessage ?? 'it could not be started');
+  const message = failureMessage ?? `it is ${observed}: somebody stopped it while it started`;
+  return new PlatformError('start_failed', message, { details: { state: observed } });
 }
 
 /** Specs are made by one function from checked fields, so equal ones have equal text. */
-function isSameConfig(record: SandboxRecord, config: Pick<NewSandbox, 'spec' | 'ports'>): boolean {
+function isSameConfiguration(record: SandboxRecord, config: SandboxConfiguration): boolean {
   return (
     JSON.stringify(record.spec) === JSON.stringify(config.spec) &&
     JSON.stringify(record.ports) === JSON.stringify(config.ports)
   );
-}
-
-function lostReport(record: SandboxRecord): SandboxReport {
-  const endedAt = new Date().toISOString();
-  const wasWanted = record.desired === 'running';
-  const message = wasWanted ? 'the engine no longer knows this sandbox' : 'it was stopped';
-  return {
-    id: record.id,
-    state: wasWanted ? 'failed' : 'stopped',
-    startedAt: record.startedAt,
-    endedAt,
-    end: { reason: wasWanted ? 'lost' : 'stopped', message },
-  };
-}
-
-function ignoreProgress(): void {
-  // Nobody waits for this start.
 }

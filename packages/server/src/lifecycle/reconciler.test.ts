@@ -6,7 +6,8 @@ import { FakeOrchestrator } from '../orchestrator/fake-orchestrator.ts';
 import type { Database } from '../store/database.ts';
 import { openStore } from '../store/open-store.ts';
 import { listRuns } from '../store/runs.ts';
-import { getSandbox, listSandboxes, replaceSandbox, updateSandbox } from '../store/sandboxes.ts';
+import { getSandbox, listSandboxes, updateSandbox } from '../store/sandboxes.ts';
+import { addSandbox } from '../store/test-sandbox.ts';
 import { sqliteDialect } from '../store/sqlite.ts';
 import { makeFolder, startTestServer, waitUntil } from '../test-server.ts';
 
@@ -31,7 +32,7 @@ async function leftBehind(
 test('a server killed between writing a record and asking the engine starts the sandbox after all', async (t) => {
   let id = '';
   const server = await leftBehind(t, async (db) => {
-    ({ id } = await replaceSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] }));
+    ({ id } = await addSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] }));
   });
   await waitUntil(async () => (await getSandbox(server.database, id))?.observed === 'running');
   assert.equal((await server.orchestrator.get(id))?.state, 'running');
@@ -40,7 +41,7 @@ test('a server killed between writing a record and asking the engine starts the 
 test('a server killed after the engine made the sandbox starts it after all, once', async (t) => {
   let id = '';
   const server = await leftBehind(t, async (db, orchestrator) => {
-    ({ id } = await replaceSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] }));
+    ({ id } = await addSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] }));
     await orchestrator.create({ id, spec: SPEC }, ignore);
   });
   await waitUntil(async () => (await getSandbox(server.database, id))?.observed === 'running');
@@ -50,7 +51,7 @@ test('a server killed after the engine made the sandbox starts it after all, onc
 test('a server killed before it wrote that the sandbox runs finds it running, with its run', async (t) => {
   let id = '';
   const server = await leftBehind(t, async (db, orchestrator) => {
-    ({ id } = await replaceSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] }));
+    ({ id } = await addSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] }));
     await orchestrator.create({ id, spec: SPEC }, ignore);
     await orchestrator.start(id);
   });
@@ -65,10 +66,11 @@ test('a server killed before it wrote that the sandbox runs finds it running, wi
 test('a stop that was wanted is carried out by the next server', async (t) => {
   let id = '';
   const server = await leftBehind(t, async (db, orchestrator) => {
-    ({ id } = await replaceSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] }));
+    const record = await addSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] });
+    ({ id } = record);
     await orchestrator.create({ id, spec: SPEC }, ignore);
     await orchestrator.start(id);
-    await updateSandbox(db, id, { desired: 'stopped', observed: 'running' });
+    await updateSandbox(db, record, { desired: 'stopped', observed: 'stopping' });
   });
   await waitUntil(async () => (await server.orchestrator.get(id))?.state === 'stopped');
   await waitUntil(async () => (await getSandbox(server.database, id))?.observed === 'stopped');
@@ -76,12 +78,12 @@ test('a stop that was wanted is carried out by the next server', async (t) => {
 
 test('a sandbox that was replaced is removed from the engine, and a stranger is left alone', async (t) => {
   const server = await leftBehind(t, async (db, orchestrator) => {
-    const { id } = await replaceSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] });
+    const { id } = await addSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] });
     for (const each of [id, 'stranger']) {
       await orchestrator.create({ id: each, spec: SPEC }, ignore);
       await orchestrator.start(each);
     }
-    await replaceSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] });
+    await addSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] });
   });
   const [record] = await listSandboxes(server.database);
   await waitUntil(async () => {
@@ -94,10 +96,11 @@ test('a sandbox that was replaced is removed from the engine, and a stranger is 
 test('a sandbox that ended while no server ran is seen to have ended, and its run with it', async (t) => {
   let id = '';
   const server = await leftBehind(t, async (db, orchestrator) => {
-    ({ id } = await replaceSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] }));
+    const record = await addSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] });
+    ({ id } = record);
     await orchestrator.create({ id, spec: SPEC }, ignore);
     await orchestrator.start(id);
-    await updateSandbox(db, id, { observed: 'running' });
+    await updateSandbox(db, record, { observed: 'running' });
     orchestrator.end(id, 'oom', 'too much memory');
   });
   await waitUntil(async () => (await getSandbox(server.database, id))?.observed === 'failed');
@@ -113,8 +116,9 @@ test('a sandbox that ended while no server ran is seen to have ended, and its ru
 test('a sandbox that the engine knows nothing of any more has failed, and says so', async (t) => {
   let id = '';
   const server = await leftBehind(t, async (db) => {
-    ({ id } = await replaceSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] }));
-    await updateSandbox(db, id, { observed: 'running', startedAt: '2026-01-01T00:00:00.000Z' });
+    const record = await addSandbox(db, { namespace: 'n', name: 'a', spec: SPEC, ports: [] });
+    ({ id } = record);
+    await updateSandbox(db, record, { observed: 'running', startedAt: '2026-01-01T00:00:00.000Z' });
   });
   await waitUntil(async () => (await getSandbox(server.database, id))?.observed === 'failed');
   assert.match((await getSandbox(server.database, id))?.failureMessage ?? '', /no longer knows/);

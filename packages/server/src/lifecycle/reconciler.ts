@@ -3,18 +3,26 @@ import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
 import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import type { Database } from '../store/database.ts';
-import { findRemoved, listSandboxes, markUnavailable } from '../store/sandboxes.ts';
+import { findSandboxes, listSandboxesIn, type SandboxRecord } from '../store/sandboxes.ts';
+import { decide, isNoted } from './decide.ts';
 import type { EngineHealth } from './engine-health.ts';
 import type { Lifecycle } from './lifecycle.ts';
+import { failOverdue, markUnavailable, requireDecisions } from './sweep.ts';
 
 const FIRST_RETRY_MS = 50;
 const LAST_RETRY_MS = 2000;
+const SWEEP_MS = 500;
+/** What nobody was told of is seen by then: a sandbox that was removed by another server, a change whose news was lost. */
+const LOOK_AGAIN_MS = 30_000;
+/** A query names this many ids at most. */
+const IDS_AT_ONCE = 500;
 
 export interface ReconcilerParts {
   readonly database: Database;
   readonly orchestrator: Orchestrator;
   readonly lifecycle: Lifecycle;
   readonly health: EngineHealth;
+  readonly recoveryMs: number;
   readonly logger: Logger;
 }
 
@@ -29,16 +37,40 @@ export class Reconciler {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    const sweeping = this.#sweep(signal);
     let retryMs = FIRST_RETRY_MS;
     while (!signal.aborted) {
       try {
         await this.#follow(signal, () => (retryMs = FIRST_RETRY_MS));
       } catch (error) {
-        if (signal.aborted) return;
+        if (signal.aborted) break;
         await this.#noteAbsence(error);
       }
       await delay(retryMs, undefined, { signal }).catch(() => undefined);
       retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
+    }
+    await sweeping;
+  }
+
+  /** What only the clock changes. */
+  async #sweep(signal: AbortSignal): Promise<void> {
+    let lookAgainAt = Date.now() + LOOK_AGAIN_MS;
+    const { database, health, logger } = this.#parts;
+    while (!signal.aborted) {
+      await delay(SWEEP_MS, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      try {
+        // A server that has just started asks the engine before it asks anybody for a decision.
+        if (health.isKnown) await requireDecisions(database);
+        await failOverdue(database);
+        if (!health.current.isHealthy || Date.now() < lookAgainAt) continue;
+        lookAgainAt = Date.now() + LOOK_AGAIN_MS;
+        await this.#reconcileAll(signal, 'what differs');
+      } catch (error) {
+        // An engine that is away says so by the end of its changes too.
+        if (signal.aborted || PlatformError.is(error, 'orchestrator_unreachable')) continue;
+        logger.error({ err: error }, 'sandboxes could not be looked at');
+      }
     }
   }
 
@@ -69,14 +101,24 @@ export class Reconciler {
     }
   }
 
-  /** Begins with every sandbox; none waits for another, because one of them may be busy for minutes. */
-  async #reconcileAll(signal: AbortSignal): Promise<void> {
+  /** Begins with every sandbox that is not as it should be; none waits for another, because one may be busy for minutes. */
+  async #reconcileAll(signal: AbortSignal, which: 'all' | 'what differs' = 'all'): Promise<void> {
     const { database, orchestrator } = this.#parts;
-    const reports = await orchestrator.list(signal);
-    const known = new Set((await listSandboxes(database)).map(({ id }) => id));
-    const unknown = reports.map(({ id }) => id).filter((id) => !known.has(id));
-    const removed = await findRemoved(database, unknown);
-    for (const id of [...known, ...removed.map((record) => record.id)]) void this.#reconcileOne(id, signal);
+    const reports = new Map((await orchestrator.list(signal)).map((report) => [report.id, report]));
+    const records = new Map<string, SandboxRecord>();
+    const note = (found: readonly SandboxRecord[]) =>
+      found.forEach((record) => records.set(record.id, record));
+    note(await listSandboxesIn(database, NOT_AT_REST));
+    const others = [...reports.keys()].filter((id) => !records.has(id));
+    for (let at = 0; at < others.length; at += IDS_AT_ONCE) {
+      note(await findSandboxes(database, others.slice(at, at + IDS_AT_ONCE)));
+    }
+    for (const record of records.values()) {
+      const report = reports.get(record.id);
+      if (decide(record, report) === 'nothing') continue;
+      if (which === 'what differs' && isNoted(record, report)) continue;
+      void this.#reconcileOne(record.id, signal);
+    }
   }
 
   async #reconcileOne(sandboxId: string, signal: AbortSignal): Promise<void> {
@@ -87,7 +129,7 @@ export class Reconciler {
     do {
       this.#underWay.set(sandboxId, false);
       try {
-        await this.#parts.lifecycle.reconcile(sandboxId, signal);
+        await this.#parts.lifecycle.reconcile(sandboxId);
       } catch (error) {
         // The end of the stream of changes tells the same, and everything is looked at again afterwards.
         if (signal.aborted || PlatformError.is(error, 'orchestrator_unreachable')) break;
@@ -98,13 +140,21 @@ export class Reconciler {
   }
 
   async #noteAbsence(error: unknown): Promise<void> {
-    const { health, logger, database } = this.#parts;
+    const { health, logger, database, recoveryMs } = this.#parts;
     const reason = error instanceof Error ? error.message : String(error);
     if (health.noteAbsence(reason)) logger.warn({ err: error }, 'the engine is away');
     try {
-      await markUnavailable(database);
+      await markUnavailable(database, recoveryMs);
     } catch (failure) {
       logger.error({ err: failure }, 'the store could not be written');
     }
   }
 }
+
+const NOT_AT_REST = [
+  'starting',
+  'running',
+  'temporarily_unavailable',
+  'recovery_decision_required',
+  'stopping',
+] as const;

@@ -1,5 +1,3 @@
-import type { OperationName } from '@svc/contract';
-
 const DURATION_BUCKETS_SECONDS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60,
 ] as const;
@@ -13,9 +11,9 @@ interface Series {
 /** Counts calls for Prometheus (text exposition format 0.0.4). */
 export class CallMetrics {
   readonly #byOutcome = new Map<string, number>();
-  readonly #durations = new Map<OperationName, Series>();
+  readonly #durations = new Map<string, Series>();
 
-  count(operation: OperationName, outcome: string, durationMs: number): void {
+  count(operation: string, outcome: string, durationMs: number): void {
     const key = `operation="${operation}",outcome="${outcome}"`;
     this.#byOutcome.set(key, (this.#byOutcome.get(key) ?? 0) + 1);
     const series = this.#seriesOf(operation);
@@ -41,7 +39,7 @@ export class CallMetrics {
     return lines;
   }
 
-  #seriesOf(operation: OperationName): Series {
+  #seriesOf(operation: string): Series {
     const known = this.#durations.get(operation);
     if (known !== undefined) return known;
     const series = { buckets: DURATION_BUCKETS_SECONDS.map(() => 0), sumSeconds: 0, count: 0 };
@@ -50,7 +48,7 @@ export class CallMetrics {
   }
 }
 
-function renderSeries(operation: OperationName, { buckets, sumSeconds, count }: Series): readonly string[] {
+function renderSeries(operation: string, { buckets, sumSeconds, count }: Series): readonly string[] {
   const name = 'svc_call_duration_seconds';
   let below = 0;
   const lines = DURATION_BUCKETS_SECONDS.map((limit, index) => {

@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import { Duplex } from 'node:stream';
 import { decodeMessage, encodeMessage, FrameSplitter, type Message, type Payload } from '@svc/contract';
+import { FakeTcp } from './fake-tcp.ts';
 
 const HELLO = encodeMessage(0, 'core.ready', {
   boot_time_ns: 1,
@@ -13,7 +14,7 @@ const ID_RANGE = Uint8Array.of(0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff);
 
 /**
  * The sandbox's end of a command channel that starts real processes on this host: for tests, with programs that the test
- * itself chose. It speaks exec only.
+ * itself chose. It speaks exec and TCP.
  */
 export function createFakeAgent(env: Readonly<Record<string, string>>, cwd: string): Duplex {
   const processes = new Map<number, ChildProcess>();
@@ -26,13 +27,17 @@ export function createFakeAgent(env: Readonly<Record<string, string>>, cwd: stri
     },
     destroy: (error, done) => {
       for (const child of processes.values()) signalGroup(child, constants.signals.SIGKILL);
+      tcp.destroy();
       done(error);
     },
   });
   const send = (id: number, type: string, payload: Payload) => {
     if (!stream.destroyed) stream.push(encodeMessage(id, type, payload));
   };
-  const receive = ({ id, type, payload }: Message) => {
+  const tcp = new FakeTcp(send);
+  const receive = (message: Message) => {
+    const { id, type, payload } = message;
+    if (type.startsWith('core.tcp.')) return tcp.receive(message);
     const child = processes.get(id);
     if (type === 'core.exec.request') {
       processes.set(

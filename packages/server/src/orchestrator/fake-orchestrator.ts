@@ -1,27 +1,50 @@
-import { EventEmitter, on } from 'node:events';
-import { ChannelClient, PlatformError, type SandboxSpec } from '@svc/contract';
-import { duplexTransport } from '@svc/engine/client';
+import { EventEmitter, on, once } from 'node:events';
+import type { Duplex } from 'node:stream';
+import { ChannelClient, PlatformError } from '@svc/contract';
+import { duplexTransport, type LogEntry, type LogSource, type ReadLogs } from '@svc/engine/client';
 import { createFakeAgent } from './fake-agent.ts';
-import type {
-  FetchProgress,
-  Orchestrator,
-  OrchestratorDescription,
-  SandboxReport,
-  SandboxUsageReport,
+import { FakeLog } from './fake-log.ts';
+import {
+  STARTING_MESSAGE,
+  type FetchProgress,
+  type NewOrchestratorSandbox,
+  type Orchestrator,
+  type OrchestratorDescription,
+  type SandboxReport,
+  type SandboxUsageReport,
 } from './orchestrator.ts';
 
 interface FakeSandbox {
-  readonly spec: SandboxSpec;
+  readonly request: NewOrchestratorSandbox;
   report: SandboxReport;
-  readonly channels: Set<ChannelClient>;
+  readonly channels: Set<Closable>;
+  readonly log: FakeLog;
 }
 
-/** Keeps the promises of the port in memory; processes are real ones of this host. Image `missing` cannot be found. */
+/** A channel or a stream. */
+type Closable = () => void;
+
+const NEVER = new AbortController().signal;
+
+/**
+ * Keeps the promises of the port in memory; processes are real ones of this host. Image `missing` cannot be found, and
+ * image `slow` is not there before `finishFetching`.
+ */
 export class FakeOrchestrator implements Orchestrator {
   readonly #sandboxes = new Map<string, FakeSandbox>();
   readonly #changes = new EventEmitter<{ change: [string | null] }>().setMaxListeners(0);
+  readonly #fetched = Promise.withResolvers<void>();
   #away: AbortController = new AbortController();
   isAway = false;
+  /** How many sandboxes there is room for. */
+  capacity = Number.POSITIVE_INFINITY;
+  /** How many starts are waiting for the slow image. */
+  fetching = 0;
+  /** Calls that change something, in their order; the one with this number fails, before it does anything. */
+  failAtChange = 0;
+  changesAsked = 0;
+  /** The sandbox's end of every channel. A test may put something hostile in its place. */
+  createAgent: typeof createFakeAgent = createFakeAgent;
 
   /** As when the engine is killed: calls fail and watchers are thrown out; sandboxes run on. */
   goAway(): void {
@@ -35,6 +58,15 @@ export class FakeOrchestrator implements Orchestrator {
     this.isAway = false;
   }
 
+  finishFetching(): void {
+    this.#fetched.resolve();
+  }
+
+  /** What it was asked to make. */
+  requestOf(id: string): NewOrchestratorSandbox {
+    return this.#find(id).request;
+  }
+
   /** As when a sandbox's main process ends by itself, or the kernel ends it. */
   end(id: string, reason: string, message: string): void {
     const sandbox = this.#find(id);
@@ -44,35 +76,47 @@ export class FakeOrchestrator implements Orchestrator {
 
   async describe(): Promise<OrchestratorDescription> {
     await this.#answer();
-    return { version: 'fake', isolation: 'container', problem: null };
+    const classes = [{ isolation: 'container', runtime: 'fake', isUsable: true, reason: 'version fake' }];
+    return { version: 'fake', isolation: 'container', problem: null, classes };
   }
 
   async create(
-    request: { readonly id: string; readonly spec: SandboxSpec },
+    request: NewOrchestratorSandbox,
     onProgress: (progress: FetchProgress) => void,
+    signal: AbortSignal = NEVER,
   ): Promise<SandboxReport> {
-    await this.#answer();
+    await this.#answerChange();
     const { id, spec } = request;
     if (this.#sandboxes.has(id)) throw new PlatformError('name_already_exists', `sandbox ${id} exists`);
     onProgress({ message: 'downloading image', doneBytes: 1, totalBytes: 2 });
     if (spec.image.reference === 'missing') {
       throw new PlatformError('image_not_found', 'image missing is not known; import it first');
     }
-    const report: SandboxReport = { id, state: 'created', startedAt: null, endedAt: null, end: null };
-    this.#sandboxes.set(id, { spec, report, channels: new Set() });
+    if (spec.image.reference === 'slow') await this.#fetchSlowly(signal);
+    if (request.start === true) onProgress({ message: STARTING_MESSAGE, doneBytes: null, totalBytes: null });
+    if (this.capacity <= this.#sandboxes.size)
+      throw new PlatformError('insufficient_capacity', 'no room is left');
+    const report: SandboxReport = {
+      id,
+      state: 'created',
+      isolation: request.isolation ?? 'container',
+      startedAt: null,
+      endedAt: null,
+      end: null,
+    };
+    this.#sandboxes.set(id, { request, report, channels: new Set(), log: new FakeLog() });
     this.#changes.emit('change', id);
-    return report;
+    return request.start === true ? this.#run(id) : report;
   }
 
   async start(id: string): Promise<SandboxReport> {
-    await this.#answer();
+    await this.#answerChange();
     const { report } = this.#find(id);
-    if (report.state === 'running') return report;
-    return this.#move(id, { state: 'running', startedAt: now(), endedAt: null, end: null });
+    return report.state === 'running' ? report : this.#run(id);
   }
 
   async stop(id: string): Promise<SandboxReport> {
-    await this.#answer();
+    await this.#answerChange();
     const { report, channels } = this.#find(id);
     if (report.state !== 'running') return report;
     closeAll(channels);
@@ -84,7 +128,7 @@ export class FakeOrchestrator implements Orchestrator {
   }
 
   async remove(id: string): Promise<void> {
-    await this.#answer();
+    await this.#answerChange();
     const sandbox = this.#sandboxes.get(id);
     if (sandbox === undefined) return;
     closeAll(sandbox.channels);
@@ -108,21 +152,49 @@ export class FakeOrchestrator implements Orchestrator {
       id,
       cpuPercent: 1.5,
       memoryBytes: 3 * 1024 * 1024,
+      memoryLimitBytes: 512 * 1024 * 1024,
       diskUsedBytes: 4096,
+      diskTotalBytes: 4096 * 1024 * 1024,
+      networkReceivedBytes: 10,
+      networkSentBytes: 20,
+      processes: 2,
     }));
   }
 
   async openChannel(id: string, signal: AbortSignal): Promise<ChannelClient> {
+    const agent = await this.openStream(id);
+    return await ChannelClient.connect(duplexTransport(agent), { signal });
+  }
+
+  async openStream(id: string): Promise<Duplex> {
     await this.#answer();
-    const { spec, report, channels } = this.#find(id);
+    const { request, report, channels } = this.#find(id);
     if (report.state !== 'running') {
       throw new PlatformError('sandbox_not_running', `sandbox ${id} is ${report.state}; start it first`);
     }
+    const { spec } = request;
     const env = Object.fromEntries((spec.env ?? []).map(({ key, value }) => [key, value]));
-    const agent = createFakeAgent(env, spec.runtime?.workdir ?? '/');
-    const channel = await ChannelClient.connect(duplexTransport(agent), { signal });
-    channels.add(channel);
-    return channel;
+    const agent = this.createAgent(env, spec.runtime?.workdir ?? '/');
+    const close = () => void agent.destroy();
+    channels.add(close);
+    agent.once('close', () => channels.delete(close));
+    return agent;
+  }
+
+  async *logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncGenerator<LogEntry> {
+    await this.#answer();
+    const sandbox = this.#find(id);
+    yield* sandbox.log.read(options, signal, () => sandbox.report.state !== 'running');
+  }
+
+  /** How many follow the log of this sandbox right now. */
+  followers(id: string): number {
+    return this.#find(id).log.followers;
+  }
+
+  /** As when a process of the sandbox writes. */
+  addLog(id: string, source: LogSource, text: string): void {
+    this.#find(id).log.add(source, text);
   }
 
   async *changes(signal: AbortSignal): AsyncGenerator<string | null> {
@@ -138,6 +210,27 @@ export class FakeOrchestrator implements Orchestrator {
     }
   }
 
+  #run(id: string): SandboxReport {
+    return this.#move(id, { state: 'running', startedAt: now(), endedAt: null, end: null });
+  }
+
+  async #fetchSlowly(signal: AbortSignal): Promise<void> {
+    this.fetching += 1;
+    try {
+      const aborted = once(signal, 'abort').then(() => Promise.reject(new Error('the caller went away')));
+      await Promise.race([this.#fetched.promise, aborted]);
+    } finally {
+      this.fetching -= 1;
+    }
+  }
+
+  /** Of calls that change something. */
+  async #answerChange(): Promise<void> {
+    await this.#answer();
+    this.changesAsked += 1;
+    if (this.changesAsked === this.failAtChange) throw unreachable();
+  }
+
   #find(id: string): FakeSandbox {
     const sandbox = this.#sandboxes.get(id);
     if (sandbox === undefined) throw new PlatformError('sandbox_not_found', `sandbox ${id} does not exist`);
@@ -147,6 +240,7 @@ export class FakeOrchestrator implements Orchestrator {
   #move(id: string, change: Partial<SandboxReport>): SandboxReport {
     const sandbox = this.#find(id);
     sandbox.report = { ...sandbox.report, ...change };
+    sandbox.log.add('system', sandbox.report.state);
     this.#changes.emit('change', id);
     return sandbox.report;
   }
@@ -161,8 +255,8 @@ function unreachable(): PlatformError {
   return new PlatformError('orchestrator_unreachable', 'the engine cannot be reached');
 }
 
-function closeAll(channels: Set<ChannelClient>): void {
-  for (const channel of channels) channel.close();
+function closeAll(channels: Set<Closable>): void {
+  for (const close of channels) close();
   channels.clear();
 }
 

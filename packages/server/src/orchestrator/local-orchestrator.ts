@@ -1,17 +1,22 @@
-import { ChannelClient, PlatformError, type SandboxSpec } from '@svc/contract';
+import type { Duplex } from 'node:stream';
+import { ChannelClient, PlatformError } from '@svc/contract';
 import {
   duplexTransport,
   type Capabilities,
   type EngineClient,
   type ImageProgress,
+  type LogEntry,
+  type ReadLogs,
   type SandboxView,
 } from '@svc/engine/client';
-import type {
-  FetchProgress,
-  Orchestrator,
-  OrchestratorDescription,
-  SandboxReport,
-  SandboxUsageReport,
+import {
+  STARTING_MESSAGE,
+  type FetchProgress,
+  type NewOrchestratorSandbox,
+  type Orchestrator,
+  type OrchestratorDescription,
+  type SandboxReport,
+  type SandboxUsageReport,
 } from './orchestrator.ts';
 
 /** The engine of this host, behind its unix socket. */
@@ -27,13 +32,13 @@ export class LocalOrchestrator implements Orchestrator {
   }
 
   async create(
-    request: { readonly id: string; readonly spec: SandboxSpec },
+    request: NewOrchestratorSandbox,
     onProgress: (progress: FetchProgress) => void,
     signal: AbortSignal,
   ): Promise<SandboxReport> {
     const view = await this.#engine.createSandbox(
       request,
-      (progress) => onProgress(toProgress(progress)),
+      (progress) => onProgress(toProgress(progress, request)),
       signal,
     );
     return toReport(view);
@@ -73,6 +78,14 @@ export class LocalOrchestrator implements Orchestrator {
     return await ChannelClient.connect(duplexTransport(stream), { signal });
   }
 
+  async openStream(id: string, signal: AbortSignal): Promise<Duplex> {
+    return await this.#engine.openChannel(id, signal);
+  }
+
+  logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncIterable<LogEntry> {
+    return this.#engine.logs(id, options, signal);
+  }
+
   async *changes(signal: AbortSignal): AsyncGenerator<string | null> {
     for await (const event of this.#engine.events({}, signal)) {
       yield event.type === 'engine_started' ? null : event.sandboxId;
@@ -86,20 +99,27 @@ function describeCapabilities(capabilities: Capabilities): OrchestratorDescripti
   const { version, defaultIsolation, runtimes } = capabilities;
   const reasons = runtimes.map(({ name, reason }) => `${name}: ${reason}`).join('; ');
   const problem = defaultIsolation === null ? `no isolation runtime is usable (${reasons})` : null;
-  return { version, isolation: defaultIsolation, problem };
+  const classes = runtimes.map(({ name, isolation, usable, reason }) => ({
+    isolation,
+    runtime: name,
+    isUsable: usable,
+    reason,
+  }));
+  return { version, isolation: defaultIsolation, problem, classes };
 }
 
-function toReport({ id, state, startedAt, endedAt, end }: SandboxView): SandboxReport {
+function toReport({ id, state, isolation, startedAt, endedAt, end }: SandboxView): SandboxReport {
   return {
     id,
     state,
+    isolation,
     startedAt,
     endedAt,
     end: end === null ? null : { reason: end.reason, message: end.message },
   };
 }
 
-function toProgress(progress: ImageProgress): FetchProgress {
+function toProgress(progress: ImageProgress, { start = false }: NewOrchestratorSandbox): FetchProgress {
   const unknown = { doneBytes: null, totalBytes: null };
   switch (progress.step) {
     case 'resolving':
@@ -113,7 +133,7 @@ function toProgress(progress: ImageProgress): FetchProgress {
     case 'building':
       return { message: progress.message, ...unknown };
     case 'done':
-      return { message: 'image is ready', ...unknown };
+      return { message: start ? STARTING_MESSAGE : 'image is ready', ...unknown };
     default:
       return progress satisfies never;
   }

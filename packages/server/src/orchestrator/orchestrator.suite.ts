@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { randomUUID } from 'node:crypto';
-import { PlatformError, type SandboxSpec } from '@svc/contract';
+import { ChannelClient, PlatformError, type SandboxSpec } from '@svc/contract';
+import { duplexTransport } from '@svc/engine/client';
+import { waitUntil } from '../test-server.ts';
 import type { Orchestrator, SandboxReport } from './orchestrator.ts';
 
 const GRACE = { graceMs: 500 };
@@ -50,6 +52,17 @@ export function orchestratorSuite(
       assert.equal(await orchestrator.get(id, never), undefined);
     });
 
+    test('makes a sandbox that runs at once, with the class it got', async (t) => {
+      const { orchestrator, spec } = await open(t);
+      const id = randomUUID();
+      t.after(() => orchestrator.remove(id, never));
+      const report = await orchestrator.create({ id, spec, start: true }, ignore, never);
+      assert.equal(report.state, 'running');
+      assert.ok(Date.parse(report.startedAt ?? '') <= Date.now());
+      assert.equal(report.isolation, (await orchestrator.describe(never)).isolation);
+      assert.deepEqual(await orchestrator.get(id, never), report);
+    });
+
     test('starts, says since when, and starts again without a change', async (t) => {
       const { orchestrator, id } = await made(t);
       const report = await orchestrator.start(id, never);
@@ -84,6 +97,8 @@ export function orchestratorSuite(
       await assert.rejects(orchestrator.start(id, never), failsWith('sandbox_not_found'));
       await assert.rejects(orchestrator.stop(id, GRACE, never), failsWith('sandbox_not_found'));
       await assert.rejects(orchestrator.openChannel(id, never), failsWith('sandbox_not_found'));
+      await assert.rejects(orchestrator.openStream(id, never), failsWith('sandbox_not_found'));
+      await assert.rejects(Array.fromAsync(orchestrator.logs(id, {}, never)), failsWith('sandbox_not_found'));
     });
 
     test('opens a channel into a sandbox that runs, and none into one that does not', async (t) => {
@@ -94,6 +109,37 @@ export function orchestratorSuite(
       t.after(() => channel.close());
       const { code, stdout } = await channel.run({ cmd: 'sh', args: ['-c', 'echo inside'] });
       assert.deepEqual([code, Buffer.from(stdout).toString()], [0, 'inside\n']);
+    });
+
+    test('opens streams that are clients of their own, and none into a sandbox that does not run', async (t) => {
+      const { orchestrator, id } = await made(t);
+      await assert.rejects(orchestrator.openStream(id, never), failsWith('sandbox_not_running'));
+      await orchestrator.start(id, never);
+      const open = async () =>
+        ChannelClient.connect(duplexTransport(await orchestrator.openStream(id, never)));
+      const [leaving, staying] = [await open(), await open()];
+      t.after(() => staying.close());
+      const { pid } = await leaving.exec({ cmd: 'sleep', args: ['60'] });
+      const isThere = async () =>
+        (await staying.run({ cmd: 'sh', args: ['-c', `kill -0 ${pid}`] })).code === 0;
+      assert.equal(await isThere(), true);
+      leaving.close();
+      await waitUntil(async () => !(await isThere()), 'the process of the client that left is killed');
+    });
+
+    test('keeps a log that can be read on from any entry, and followed until the run is over', async (t) => {
+      const { orchestrator, id } = await made(t);
+      await orchestrator.start(id, never);
+      const followed = Array.fromAsync(orchestrator.logs(id, { sources: ['system'], follow: true }, never));
+      await orchestrator.stop(id, GRACE, never);
+      const entries = await Array.fromAsync(orchestrator.logs(id, { sources: ['system'] }, never));
+      assert.ok(entries.length >= 2, `${entries.length} entries`);
+      assert.deepEqual(await followed, entries);
+      const [first] = entries;
+      const rest = orchestrator.logs(id, { sources: ['system'], cursor: first?.cursor ?? '' }, never);
+      assert.deepEqual(await Array.fromAsync(rest), entries.slice(1));
+      const last = orchestrator.logs(id, { sources: ['system'], tail: 1 }, never);
+      assert.deepEqual(await Array.fromAsync(last), entries.slice(-1));
     });
 
     test('measures what runs and nothing else', async (t) => {

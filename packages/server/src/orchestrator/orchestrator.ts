@@ -1,14 +1,25 @@
-import type { ChannelClient, SandboxSpec } from '@svc/contract';
+import type { Duplex } from 'node:stream';
+import type { ChannelClient } from '@svc/contract';
+import type { CreateSandbox } from '@svc/engine/client';
+import type { LogEntry, ReadLogs } from '@svc/engine/client';
 
 /**
  * Runs sandboxes somewhere. Implemented by the engine of this host and, for tests, in memory.
  * - Ids are chosen by the caller. `create` with an id that exists is `name_already_exists`.
  * - `create` makes a stopped sandbox; the image is fetched when it is missing. A failed `create` leaves nothing.
+ * - `create` with `start` answers as `start` does, and may take a sandbox that was prepared. Once it has fetched the image
+ *   it reports `STARTING_MESSAGE`.
+ * - A caller that aborts a `create` while the image is fetched leaves nothing; later, the sandbox may come to be.
  * - `start` answers when the sandbox runs and its channel answers. Starting a running one changes nothing.
  * - `stop` answers when everything of the run is released; the disk is kept. Stopping a stopped one succeeds.
  * - `remove` is legal in every state and succeeds when the sandbox is already gone.
- * - `start`, `stop` and `openChannel` of an unknown id are `sandbox_not_found`.
- * - `openChannel` of a sandbox that does not run is `sandbox_not_running`.
+ * - `start`, `stop`, `openChannel`, `openStream` and `logs` of an unknown id are `sandbox_not_found`.
+ * - `openChannel` and `openStream` of a sandbox that does not run are `sandbox_not_running`.
+ * - `openStream` gives the bytes of a command channel, handshake first, for a relay that does not look into them. Each
+ *   stream is a client of its own: what it started is killed when it is destroyed, and no other stream sees its frames.
+ *   Neither end is read faster than the other takes it.
+ * - `logs` yields what is kept, oldest first; with `follow` also what comes, until the run is over. Sandboxes that do not
+ *   run have logs too.
  * - `metrics` reports running sandboxes only.
  * - Sandboxes outlive the caller and the orchestrator's own process: `list` finds them again.
  * - `changes` yields the id of every sandbox that changed since the call (perhaps also before it), and null when any may
@@ -18,7 +29,7 @@ import type { ChannelClient, SandboxSpec } from '@svc/contract';
 export interface Orchestrator {
   describe(signal: AbortSignal): Promise<OrchestratorDescription>;
   create(
-    request: { readonly id: string; readonly spec: SandboxSpec },
+    request: NewOrchestratorSandbox,
     onProgress: (progress: FetchProgress) => void,
     signal: AbortSignal,
   ): Promise<SandboxReport>;
@@ -29,8 +40,14 @@ export interface Orchestrator {
   get(id: string, signal: AbortSignal): Promise<SandboxReport | undefined>;
   metrics(signal: AbortSignal): Promise<readonly SandboxUsageReport[]>;
   openChannel(id: string, signal: AbortSignal): Promise<ChannelClient>;
+  openStream(id: string, signal: AbortSignal): Promise<Duplex>;
+  logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncIterable<LogEntry>;
   changes(signal: AbortSignal): AsyncIterable<string | null>;
 }
+
+export const STARTING_MESSAGE = 'starting the sandbox';
+
+export type NewOrchestratorSandbox = CreateSandbox & { readonly id: string };
 
 export interface OrchestratorDescription {
   readonly version: string;
@@ -38,12 +55,25 @@ export interface OrchestratorDescription {
   readonly isolation: string | null;
   /** Why it is null. */
   readonly problem: string | null;
+  /** Every way to isolate that was looked for, usable or not. */
+  readonly classes: readonly IsolationClass[];
+}
+
+export interface IsolationClass {
+  readonly isolation: string;
+  /** The program behind it. */
+  readonly runtime: string;
+  readonly isUsable: boolean;
+  /** Which version runs, or what is missing and how to get it. */
+  readonly reason: string;
 }
 
 /** What an orchestrator says about one sandbox. Times are RFC 3339 and of its latest run. */
 export interface SandboxReport {
   readonly id: string;
   readonly state: 'created' | 'starting' | 'running' | 'stopping' | 'stopped' | 'failed';
+  /** The class it was made with; null when nobody can say. */
+  readonly isolation: string | null;
   readonly startedAt: string | null;
   readonly endedAt: string | null;
   /** How the latest run ended; null while it lasts. */
@@ -54,7 +84,13 @@ export interface SandboxUsageReport {
   readonly id: string;
   readonly cpuPercent: number;
   readonly memoryBytes: number;
+  readonly memoryLimitBytes: number;
   readonly diskUsedBytes: number;
+  readonly diskTotalBytes: number;
+  /** Since the run began. */
+  readonly networkReceivedBytes: number;
+  readonly networkSentBytes: number;
+  readonly processes: number;
 }
 
 export interface FetchProgress {

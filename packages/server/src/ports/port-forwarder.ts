@@ -4,6 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { PlatformError, type ChannelClient, type TcpStream } from '@svc/contract';
 import type { Logger } from 'pino';
 import type { PortMapping } from './port-mapping.ts';
+import { readHalf } from './read-half.ts';
 
 type OpenChannel = (sandboxId: string, signal: AbortSignal) => Promise<ChannelClient>;
 
@@ -11,7 +12,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const LOOPBACK = '127.0.0.1';
 
 /**
- * Leads TCP ports of this host's loopback interface into sandboxes.
+ * Leads TCP ports of this host into sandboxes.
  * - `open` of a sandbox whose ports are open changes nothing; `close` may be repeated.
  * - Each connection has a channel of its own, so that a slow one holds up no other.
  */
@@ -30,8 +31,8 @@ export class PortForwarder {
     if (mappings.length === 0 || this.#listeners.has(sandboxId)) return;
     const opened: Listener[] = [];
     try {
-      for (const { host, guest } of mappings) {
-        opened.push(await listen(host, (socket) => this.#forward(socket, sandboxId, guest)));
+      for (const mapping of mappings) {
+        opened.push(await listen(mapping, (socket) => this.#forward(socket, sandboxId, mapping.guest)));
       }
     } catch (error) {
       await Promise.all(opened.map(stopListening));
@@ -72,7 +73,10 @@ interface Listener {
   readonly sockets: Set<Socket>;
 }
 
-async function listen(port: number, forward: (socket: Socket) => Promise<void>): Promise<Listener> {
+async function listen(
+  { host: port, bind = LOOPBACK }: PortMapping,
+  forward: (socket: Socket) => Promise<void>,
+): Promise<Listener> {
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);
@@ -81,8 +85,8 @@ async function listen(port: number, forward: (socket: Socket) => Promise<void>):
     void forward(socket);
   });
   try {
-    // SAFETY: loopback only; who may reach a sandbox from outside is the operator's choice, not a caller's.
-    server.listen({ host: LOOPBACK, port });
+    // SAFETY: loopback, or an address that the operator lets callers publish on; see publish-ports.ts.
+    server.listen({ host: bind, port });
     await once(server, 'listening');
   } catch (error) {
     const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
@@ -100,6 +104,6 @@ async function stopListening({ server, sockets }: Listener): Promise<void> {
 }
 
 async function sendAll(socket: Socket, stream: TcpStream): Promise<void> {
-  for await (const chunk of socket as AsyncIterable<Uint8Array>) await stream.write(chunk);
+  for await (const chunk of readHalf(socket)) await stream.write(chunk);
   await stream.end();
 }

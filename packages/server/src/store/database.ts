@@ -1,45 +1,218 @@
-import type { Kysely } from 'kysely';
+import type { ColumnType, Kysely } from 'kysely';
 
 /**
  * The tables, the same in SQLite and PostgreSQL. Times are RFC 3339 text in UTC with milliseconds, so that they sort as
- * text; documents are JSON text.
+ * text; documents are JSON text; truths are 0 and 1. Rows of removed things stay, with `removed_at`: usage and events
+ * refer to them, and their names are free again.
  */
 export interface Tables {
+  plans: PlanRow;
   organizations: OrganizationRow;
+  users: UserRow;
+  members: MemberRow;
+  invites: InviteRow;
+  api_keys: ApiKeyRow;
+  tokens: TokenRow;
+  ssh_keys: SshKeyRow;
+  preview_tokens: PreviewTokenRow;
+  registries: RegistryRow;
   sandboxes: SandboxRow;
+  sandbox_labels: SandboxLabelRow;
+  sandbox_volumes: SandboxVolumeRow;
   runs: RunRow;
+  processes: ProcessRow;
+  volumes: VolumeRow;
+  volume_usage: VolumeUsageRow;
+  snapshots: SnapshotRow;
+  snapshot_operations: SnapshotOperationRow;
+  events: EventRow;
+  idempotency: IdempotencyRow;
+  metric_samples: MetricSampleRow;
   keys: KeyRow;
 }
 
 export type Database = Kysely<Tables>;
 
+/** PostgreSQL hands 64-bit integers out as text; `Number` reads either. */
+export type BigCount = ColumnType<number | string, number, number>;
+
+/** What a new row may leave to the column's default. */
+type Defaulted<T> = ColumnType<T, T | undefined, T>;
+
+/** What organizations may have; `document` is JSON, `position` the order in which the operator wrote them. */
+export interface PlanRow {
+  name: string;
+  position: number;
+  document: string;
+}
+
 /** A namespace of the self-hosted surface is the slug of an organization. */
 export interface OrganizationRow {
   id: string;
   slug: string;
+  /** Null: as the slug. */
+  name: Defaulted<string | null>;
+  created_at: string;
+  updated_at: Defaulted<string | null>;
+  deleted_at: Defaulted<string | null>;
+  mfa_required: Defaulted<number>;
+  plan: Defaulted<string>;
+  /** What this organization has in place of its plan's limits; JSON. */
+  quotas: Defaulted<string>;
+  is_suspended: Defaulted<number>;
+  /** Of the latest event; also the lock that every change of the organization takes. */
+  event_sequence: ColumnType<number | string, number | undefined, number>;
+  event_hash: Defaulted<string>;
+  event_timestamp: Defaulted<string>;
+}
+
+export interface UserRow {
+  id: string;
+  /** In lower case. */
+  email: string;
+  display_name: string | null;
+  avatar_url: string | null;
+  created_at: string;
+  updated_at: string;
+}
+
+export interface MemberRow {
+  organization_id: string;
+  user_id: string;
+  role: string;
   created_at: string;
 }
 
-/** Rows of removed sandboxes stay, with `removed_at`: runs refer to them, and the name is free again. */
+export interface InviteRow {
+  id: string;
+  organization_id: string;
+  email: string;
+  role: string;
+  token_hash: string;
+  invited_by: string;
+  created_at: string;
+  expires_at: string;
+}
+
+interface CredentialRow {
+  id: string;
+  name: string;
+  /** SHA-256 of the secret, which is not kept. */
+  hash: string;
+  /** Its last 8 characters, to recognize it by. */
+  suffix: string;
+  created_by: string | null;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+  last_used_at: string | null;
+}
+
+export interface ApiKeyRow extends CredentialRow {
+  organization_id: string;
+}
+
+/** Personal access tokens. */
+export interface TokenRow extends CredentialRow {
+  user_id: string;
+}
+
+/** A public key with which a user reaches the sandboxes of their organizations over SSH. */
+export interface SshKeyRow {
+  id: string;
+  user_id: string;
+  name: string;
+  /** `<type> <base64>`, without a comment. */
+  public_key: string;
+  /** `SHA256:<base64>`, as OpenSSH shows it. */
+  fingerprint: string;
+  created_at: string;
+  last_used_at: string | null;
+}
+
+/** Opens one port of one sandbox to browsers. */
+export interface PreviewTokenRow {
+  id: string;
+  organization_id: string;
+  sandbox_id: string;
+  port: number;
+  /** SHA-256 of the token, which is not kept. */
+  hash: string;
+  /** Its last 8 characters. */
+  suffix: string;
+  created_at: string;
+  expires_at: string | null;
+  revoked_at: string | null;
+}
+
+export interface RegistryRow {
+  id: string;
+  organization_id: string;
+  registry_host: string;
+  username: string;
+  /** Sealed. */
+  password: string;
+  created_at: string;
+  updated_at: string;
+}
+
 export interface SandboxRow {
   id: string;
   organization_id: string;
   name: string;
+  slug: string;
+  /** Without the values of secrets. */
   spec: string;
   ports: string;
   desired: string;
   observed: string;
+  /** Grows with every change that a caller can see. */
+  version: Defaulted<number>;
+  is_ephemeral: Defaulted<number>;
+  isolation: Defaulted<string | null>;
+  status_reason: Defaulted<string | null>;
+  failure_code: Defaulted<string | null>;
   failure_message: string | null;
+  unavailable_since: Defaulted<string | null>;
+  recovery_ends_at: Defaulted<string | null>;
+  /** When `observed` last changed. */
+  state_since: Defaulted<string | null>;
+  snapshot_id: Defaulted<string | null>;
+  /** Sealed: values of secrets and registry passwords. */
+  secrets: Defaulted<string | null>;
+  /** Who last asked for a change of its state; JSON. */
+  wish: Defaulted<string | null>;
+  /** Which server works on it, and until when nobody else does. */
+  claimed_by: Defaulted<string | null>;
+  claimed_until: Defaulted<string | null>;
   created_at: string;
+  updated_at: Defaulted<string | null>;
   started_at: string | null;
   ended_at: string | null;
   removed_at: string | null;
+}
+
+export interface SandboxLabelRow {
+  sandbox_id: string;
+  organization_id: string;
+  key: string;
+  value: string;
+  /** The sandbox's, for pages in its order. */
+  created_at: string;
+}
+
+export interface SandboxVolumeRow {
+  sandbox_id: string;
+  volume_id: string;
+  mount_path: string;
+  is_read_only: number;
 }
 
 /** One stretch of running, with the sizes that were allocated; `ended_at` is null while it lasts. */
 export interface RunRow {
   id: string;
   sandbox_id: string;
+  organization_id: string;
   vcpus: number;
   memory_mib: number;
   disk_mib: number;
@@ -48,7 +221,121 @@ export interface RunRow {
   end_reason: string | null;
 }
 
-/** A key that was handed out. The key itself is not kept: `fingerprint` is its SHA-256. */
+/** A process that was started to outlive its client. What is here is what was last seen of it. */
+export interface ProcessRow {
+  /** Also its key in the sandbox. */
+  id: string;
+  organization_id: string;
+  sandbox_id: string;
+  /** It cannot outlive this run of its sandbox. */
+  run_id: string;
+  name: string | null;
+  /** Null: whether it started is not known yet. */
+  pid: number | null;
+  /** Program and arguments, cut off when they are long; JSON. */
+  command: string;
+  is_tty: number;
+  started_at: string;
+  ended_at: string | null;
+  /** How it ended; JSON. */
+  exit: string | null;
+  stdout_bytes: BigCount;
+  stderr_bytes: BigCount;
+}
+
+export interface VolumeRow {
+  id: string;
+  organization_id: string;
+  kind: string;
+  /** Null: the volume of kind `host`. */
+  name: string | null;
+  capacity_gib: number | null;
+  labels: string;
+  status: string;
+  version: Defaulted<number>;
+  /** Whether the orchestrator has it yet. */
+  is_made: Defaulted<number>;
+  created_at: string;
+  updated_at: string;
+  removed_at: string | null;
+}
+
+/** A stretch of time in which a volume held this much. */
+export interface VolumeUsageRow {
+  volume_id: string;
+  organization_id: string;
+  started_at: string;
+  ended_at: string;
+  used_bytes: BigCount;
+}
+
+export interface SnapshotRow {
+  id: string;
+  organization_id: string;
+  name: string;
+  sandbox_id: string;
+  sandbox_name: string;
+  digest: string;
+  size_bytes: BigCount;
+  manifest: string;
+  labels: string;
+  created_at: string;
+  removed_at: string | null;
+}
+
+export interface SnapshotOperationRow {
+  id: string;
+  organization_id: string;
+  snapshot_id: string;
+  snapshot_name: string;
+  sandbox_id: string;
+  sandbox_name: string;
+  request: string;
+  status: string;
+  error: string | null;
+  claimed_by: Defaulted<string | null>;
+  claimed_until: Defaulted<string | null>;
+  created_at: string;
+  updated_at: string;
+  completed_at: string | null;
+}
+
+/** Append-only. `hash` covers the row and `previous_hash`, so that a change shows. */
+export interface EventRow {
+  id: string;
+  organization_id: string;
+  sequence: BigCount;
+  category: string;
+  event_type: string;
+  actor: string;
+  payload: string;
+  request_id: string | null;
+  source_address: string | null;
+  timestamp: string;
+  previous_hash: string;
+  hash: string;
+}
+
+/** `status` is null while the first call is under way. */
+export interface IdempotencyRow {
+  scope: string;
+  key: string;
+  fingerprint: string;
+  status: number | null;
+  body: string | null;
+  owner: string;
+  leased_until: string;
+  created_at: string;
+}
+
+export interface MetricSampleRow {
+  /** Of a sandbox or a volume. */
+  owner_id: string;
+  at_ms: BigCount;
+  sample: string;
+}
+
+/** A key of the self-hosted surface that was handed out. The key itself is not kept: `fingerprint` is its SHA-256. */
 export interface KeyRow {
   id: string;
   fingerprint: string;

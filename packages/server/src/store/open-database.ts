@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { ServerConfig } from '../config.ts';
 import type { Database } from './database.ts';
 import { openStore } from './open-store.ts';
-import { postgresDialect } from './postgres.ts';
+import type { postgresDialect } from './postgres.ts';
 import { sqliteDialect } from './sqlite.ts';
 
 /** The store that the configuration names. */
@@ -15,6 +15,11 @@ export async function openDatabase(
   return await openStore(
     databaseUrl === null
       ? sqliteDialect(join(serverFolder, 'store.db'))
-      : postgresDialect(databaseUrl, logger),
+      : (await loadPostgres()).postgresDialect(databaseUrl, logger),
   );
+}
+
+/** Most servers use SQLite and do without the driver. To be called before root is dropped: it may be unreadable later. */
+export async function loadPostgres(): Promise<{ readonly postgresDialect: typeof postgresDialect }> {
+  return await import('./postgres.ts');
 }

@@ -1,10 +1,28 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from './database.ts';
+import { DEFAULT_NAMESPACE, PlatformError } from '@svc/contract';
+import type { Role } from '@svc/contract/rest';
+import type { Selectable } from 'kysely';
+import type { Database, OrganizationRow } from './database.ts';
+import { isUniqueViolation } from './unique-violation.ts';
+
+export interface OrganizationRecord {
+  readonly id: string;
+  /** Also the name of its namespace on the self-hosted surface. */
+  readonly slug: string;
+  readonly name: string;
+  readonly plan: string;
+  /** What it has in place of its plan's limits. */
+  readonly quotas: Readonly<Record<string, number | null>>;
+  readonly isSuspended: boolean;
+  readonly isMfaRequired: boolean;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
 
 /** The id of the organization with this slug, which is made when it is missing. */
 export async function ensureOrganization(db: Database, slug: string): Promise<string> {
   const found = await findOrganization(db, slug);
-  if (found !== undefined) return found;
+  if (found !== undefined) return found.id;
   await db
     .insertInto('organizations')
     .values({ id: randomUUID(), slug, created_at: new Date().toISOString() })
@@ -19,7 +37,141 @@ export async function ensureOrganization(db: Database, slug: string): Promise<st
   return id;
 }
 
-async function findOrganization(db: Database, slug: string): Promise<string | undefined> {
-  const row = await db.selectFrom('organizations').select('id').where('slug', '=', slug).executeTakeFirst();
-  return row?.id;
+/** @throws PlatformError `name_already_exists` */
+export async function createOrganization(
+  db: Database,
+  { slug, name }: { readonly slug: string; readonly name: string },
+): Promise<OrganizationRecord> {
+  const row = await db
+    .insertInto('organizations')
+    .values({ id: randomUUID(), slug, name, created_at: new Date().toISOString() })
+    .onConflict((conflict) => conflict.column('slug').doNothing())
+    .returningAll()
+    .executeTakeFirst();
+  if (row === undefined) throw slugTaken(slug);
+  return toOrganization(row);
+}
+
+export interface OrganizationChange {
+  readonly slug?: string | undefined;
+  readonly name?: string | undefined;
+  readonly isMfaRequired?: boolean | undefined;
+}
+
+/** Changes only what is named. @throws PlatformError `name_already_exists` */
+export async function updateOrganization(
+  db: Database,
+  organizationId: string,
+  { slug, name, isMfaRequired }: OrganizationChange,
+): Promise<OrganizationRecord> {
+  const row = await db
+    .updateTable('organizations')
+    .set({
+      ...(slug === undefined ? {} : { slug }),
+      ...(name === undefined ? {} : { name }),
+      ...(isMfaRequired === undefined ? {} : { mfa_required: isMfaRequired ? 1 : 0 }),
+      updated_at: new Date().toISOString(),
+    })
+    .where('id', '=', organizationId)
+    .returningAll()
+    .executeTakeFirstOrThrow()
+    .catch((error: unknown) => {
+      throw slug !== undefined && isUniqueViolation(error) ? slugTaken(slug) : error;
+    });
+  return toOrganization(row);
+}
+
+/** Undefined also when it was deleted. */
+export async function findOrganization(db: Database, slug: string): Promise<OrganizationRecord | undefined> {
+  const row = await db
+    .selectFrom('organizations')
+    .selectAll()
+    .where('slug', '=', slug)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst();
+  return row === undefined ? undefined : toOrganization(row);
+}
+
+/** An organization and what this user is in it; undefined when it does not exist or the user is no member. */
+export async function findMembership(
+  db: Database,
+  slug: string,
+  userId: string,
+): Promise<{ readonly organization: OrganizationRecord; readonly role: Role } | undefined> {
+  const row = await db
+    .selectFrom('organizations')
+    .innerJoin('members', 'members.organization_id', 'organizations.id')
+    .selectAll('organizations')
+    .select('members.role')
+    .where('organizations.slug', '=', slug)
+    .where('organizations.deleted_at', 'is', null)
+    .where('members.user_id', '=', userId)
+    .executeTakeFirst();
+  // Roles are written from the same closed list.
+  return row === undefined ? undefined : { organization: toOrganization(row), role: row.role as Role };
+}
+
+/** Where the user is a member, by slug. */
+export async function listMemberships(
+  db: Database,
+  userId: string,
+): Promise<readonly { readonly organization: OrganizationRecord; readonly role: Role }[]> {
+  const rows = await db
+    .selectFrom('organizations')
+    .innerJoin('members', 'members.organization_id', 'organizations.id')
+    .selectAll('organizations')
+    .select('members.role')
+    .where('organizations.deleted_at', 'is', null)
+    .where('members.user_id', '=', userId)
+    .orderBy('organizations.slug')
+    .execute();
+  // Roles are written from the same closed list.
+  return rows.map((row) => ({ organization: toOrganization(row), role: row.role as Role }));
+}
+
+/** Makes the user a member with this role, or changes the role. */
+export async function putMember(
+  db: Database,
+  organizationId: string,
+  userId: string,
+  role: Role,
+): Promise<void> {
+  await db
+    .insertInto('members')
+    .values({
+      organization_id: organizationId,
+      user_id: userId,
+      role,
+      created_at: new Date().toISOString(),
+    })
+    .onConflict((conflict) => conflict.columns(['organization_id', 'user_id']).doUpdateSet({ role }))
+    .execute();
+}
+
+export function toOrganization(row: Selectable<OrganizationRow>): OrganizationRecord {
+  return {
+    id: row.id,
+    slug: row.slug,
+    name: row.name ?? row.slug,
+    plan: row.plan,
+    quotas: JSON.parse(row.quotas) as Readonly<Record<string, number | null>>,
+    isSuspended: row.is_suspended !== 0,
+    isMfaRequired: row.mfa_required !== 0,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at ?? row.created_at,
+  };
+}
+
+/**
+ * A namespace that keys were handed out for, and the one that requests without a namespace mean, are the operator's.
+ * @throws PlatformError `name_already_exists`
+ */
+export async function requireUnreservedSlug(db: Database, slug: string): Promise<void> {
+  const key = await db.selectFrom('keys').select('id').where('namespace', '=', slug).executeTakeFirst();
+  if (slug === DEFAULT_NAMESPACE || key !== undefined) throw slugTaken(slug);
+}
+
+function slugTaken(slug: string): PlatformError {
+  const message = `The slug '${slug}' is taken; choose another one`;
+  return new PlatformError('name_already_exists', message, { details: { field: 'slug', slug } });
 }

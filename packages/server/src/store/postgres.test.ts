@@ -4,13 +4,13 @@ import { pino } from 'pino';
 import { openStore } from './open-store.ts';
 import { postgresDialect } from './postgres.ts';
 import { listSandboxes } from './sandboxes.ts';
-import { storeSuite } from './store.suite.ts';
+import { everySuite } from './every.suite.ts';
 import { TestPostgres } from './test-postgres.ts';
 
 const postgres = await TestPostgres.start();
 after(() => postgres[Symbol.asyncDispose]());
 
-storeSuite('PostgreSQL', async (t) => {
+everySuite('PostgreSQL', async (t) => {
   const url = await postgres.createDatabase();
   return async () => {
     const database = await openStore(postgresDialect(url, pino({ level: 'silent' })));

@@ -1,118 +1,123 @@
-import { randomUUID } from 'node:crypto';
 import type { SandboxSpec } from '@svc/contract';
-import type { Selectable, SelectQueryBuilder } from 'kysely';
+import { sql, type Selectable, type SelectQueryBuilder } from 'kysely';
 import type { PortMapping } from '../ports/port-mapping.ts';
-import type { Database, OrganizationRow, SandboxRow, Tables } from './database.ts';
-import { ensureOrganization } from './organizations.ts';
+import type { Database, SandboxRow, Tables } from './database.ts';
+import type { Actor } from './events.ts';
+import { requireMove } from './sandbox-moves.ts';
 
-/** What callers want of a sandbox. */
-export type DesiredState = 'running' | 'stopped' | 'removed';
+/** What callers want of a sandbox. `restarted`: stopped first, and then running. */
+export type DesiredState = 'running' | 'restarted' | 'stopped' | 'removed';
 
-/** What is known about it. `temporarily_unavailable`: it ran when the engine was last seen. */
+/**
+ * What is known about it; `MOVES` in sandbox-moves.ts says what can follow what.
+ * - `temporarily_unavailable`: it ran when the engine was last seen.
+ * - `recovery_decision_required`: that was too long ago to go on without a decision.
+ */
 export type ObservedState =
   | 'created'
   | 'starting'
   | 'running'
   | 'temporarily_unavailable'
+  | 'recovery_decision_required'
   | 'stopping'
   | 'stopped'
   | 'failed';
 
+/** Who asked for something, for the event that tells of it. */
+export interface Asker {
+  readonly actor: Actor;
+  readonly requestId: string | null;
+  readonly sourceAddress: string | null;
+}
+
 export interface SandboxRecord {
   /** Also its id in the engine. */
   readonly id: string;
+  readonly organizationId: string;
+  /** The slug of the organization. */
   readonly namespace: string;
   readonly name: string;
+  readonly slug: string;
+  /** Grows with every change that a caller can see. */
+  readonly version: number;
+  /** Without the values of secrets. */
   readonly spec: SandboxSpec;
   readonly ports: readonly PortMapping[];
+  readonly isEphemeral: boolean;
+  /** As asked for, or as it was made; null: not known yet. */
+  readonly isolation: string | null;
+  readonly snapshotId: string | null;
+  /** Sealed; see lifecycle/sandbox-secrets.ts. */
+  readonly secrets: string | null;
   readonly desired: DesiredState;
   readonly observed: ObservedState;
+  readonly statusReason: StatusReason | null;
   /** Why the latest start or run went wrong; null when it did not. */
+  readonly failureCode: string | null;
   readonly failureMessage: string | null;
+  readonly unavailableSince: string | null;
+  readonly recoveryEndsAt: string | null;
+  /** When `observed` last changed. */
+  readonly stateSince: string;
+  /** Who asked for what is desired; null: the service itself. */
+  readonly wish: Asker | null;
   readonly createdAt: string;
   readonly startedAt: string | null;
   readonly endedAt: string | null;
   readonly removedAt: string | null;
 }
 
-export interface NewSandbox {
-  readonly namespace: string;
-  readonly name: string;
-  readonly spec: SandboxSpec;
-  readonly ports: readonly PortMapping[];
-}
-
-/** Adds a sandbox that is wanted running. One of the same name that was there before is to be removed. */
-export async function replaceSandbox(db: Database, sandbox: NewSandbox): Promise<SandboxRecord> {
-  const id = randomUUID();
-  const now = new Date().toISOString();
-  await db.transaction().execute(async (transaction) => {
-    const organizationId = await ensureOrganization(transaction, sandbox.namespace);
-    await transaction
-      .updateTable('sandboxes')
-      .set({ desired: 'removed', removed_at: now })
-      .where('organization_id', '=', organizationId)
-      .where('name', '=', sandbox.name)
-      .where('removed_at', 'is', null)
-      .execute();
-    await transaction
-      .insertInto('sandboxes')
-      .values({
-        id,
-        organization_id: organizationId,
-        name: sandbox.name,
-        spec: JSON.stringify(sandbox.spec),
-        ports: JSON.stringify(sandbox.ports),
-        desired: 'running',
-        observed: 'created',
-        failure_message: null,
-        created_at: now,
-        started_at: null,
-        ended_at: null,
-        removed_at: null,
-      })
-      .execute();
-  });
-  return toRecord(await select(db).where('sandboxes.id', '=', id).executeTakeFirstOrThrow());
-}
+export type StatusReason = 'scheduling' | 'insufficient_capacity';
 
 export interface SandboxChange {
+  readonly name?: string;
+  readonly slug?: string;
+  readonly isolation?: string | null;
+  readonly secrets?: string | null;
   readonly desired?: DesiredState;
   readonly observed?: ObservedState;
+  readonly statusReason?: StatusReason | null;
+  readonly failureCode?: string | null;
   readonly failureMessage?: string | null;
+  readonly unavailableSince?: string | null;
+  readonly recoveryEndsAt?: string | null;
+  readonly wish?: Asker | null;
   readonly startedAt?: string | null;
   readonly endedAt?: string | null;
+  readonly removedAt?: string | null;
 }
 
-export async function updateSandbox(db: Database, id: string, change: SandboxChange): Promise<void> {
-  const { desired, observed, failureMessage, startedAt, endedAt } = change;
+/** Writes what differs from the record; a change that changes nothing leaves the version as it is. */
+export async function updateSandbox(
+  db: Database,
+  record: SandboxRecord,
+  change: SandboxChange,
+): Promise<SandboxRecord> {
+  const changed = Object.fromEntries(
+    Object.entries(change).filter(
+      ([name, value]) => !isSame(record[name as keyof SandboxChange], value as unknown),
+    ),
+  ) as SandboxChange;
+  if (Object.keys(changed).length === 0) return record;
+  if (changed.observed !== undefined) requireMove(record.observed, changed.observed);
+  const now = new Date().toISOString();
+  const stateSince = changed.observed === undefined ? {} : { stateSince: now };
   await db
     .updateTable('sandboxes')
     .set({
-      ...(desired === undefined ? {} : { desired }),
-      ...(observed === undefined ? {} : { observed }),
-      ...(failureMessage === undefined ? {} : { failure_message: failureMessage }),
-      ...(startedAt === undefined ? {} : { started_at: startedAt }),
-      ...(endedAt === undefined ? {} : { ended_at: endedAt }),
+      ...toColumns({ ...changed, ...stateSince }),
+      version: sql<number>`version + 1`,
+      updated_at: now,
     })
-    .where('id', '=', id)
+    .where('id', '=', record.id)
     .execute();
+  return { ...record, ...changed, ...stateSince, version: record.version + 1 };
 }
 
 /** Removed ones too. */
 export async function getSandbox(db: Database, id: string): Promise<SandboxRecord | undefined> {
-  const row = await select(db).where('sandboxes.id', '=', id).executeTakeFirst();
+  const row = await selectSandboxes(db).where('sandboxes.id', '=', id).executeTakeFirst();
   return row === undefined ? undefined : toRecord(row);
-}
-
-/** The orchestrator went away: what ran may still run, but nobody can say. */
-export async function markUnavailable(db: Database): Promise<void> {
-  await db
-    .updateTable('sandboxes')
-    .set({ observed: 'temporarily_unavailable' })
-    .where('observed', '=', 'running')
-    .where('removed_at', 'is', null)
-    .execute();
 }
 
 export async function findSandbox(
@@ -120,7 +125,7 @@ export async function findSandbox(
   namespace: string,
   name: string,
 ): Promise<SandboxRecord | undefined> {
-  const row = await select(db)
+  const row = await selectSandboxes(db)
     .where('organizations.slug', '=', namespace)
     .where('sandboxes.name', '=', name)
     .where('sandboxes.removed_at', 'is', null)
@@ -128,23 +133,53 @@ export async function findSandbox(
   return row === undefined ? undefined : toRecord(row);
 }
 
+/** By id or by name, within one organization. */
+export async function findOwnSandbox(
+  db: Database,
+  organizationId: string,
+  reference: SandboxReference,
+): Promise<SandboxRecord | undefined> {
+  const query = selectSandboxes(db)
+    .where('sandboxes.organization_id', '=', organizationId)
+    .where('sandboxes.removed_at', 'is', null);
+  const row = await (
+    'id' in reference
+      ? query.where('sandboxes.id', '=', reference.id.toLowerCase())
+      : query.where('sandboxes.name', '=', reference.name)
+  ).executeTakeFirst();
+  return row === undefined ? undefined : toRecord(row);
+}
+
+export type SandboxReference = { readonly id: string } | { readonly name: string };
+
 /** Those that are not removed, by namespace and name. A filter that is absent admits everything. */
 export async function listSandboxes(
   db: Database,
   filter: { readonly namespace?: string; readonly name?: string } = {},
 ): Promise<readonly SandboxRecord[]> {
-  let query = select(db).where('sandboxes.removed_at', 'is', null);
+  let query = selectSandboxes(db).where('sandboxes.removed_at', 'is', null);
   if (filter.namespace !== undefined) query = query.where('organizations.slug', '=', filter.namespace);
   if (filter.name !== undefined) query = query.where('sandboxes.name', '=', filter.name);
   return (await query.orderBy('organizations.slug').orderBy('sandboxes.name').execute()).map(toRecord);
 }
 
-/** Which of these ids belong to sandboxes that were removed here, so that the engine must not keep them. */
-export async function findRemoved(db: Database, ids: readonly string[]): Promise<readonly SandboxRecord[]> {
+/** Those of these ids that are records here, removed ones too. */
+export async function findSandboxes(db: Database, ids: readonly string[]): Promise<readonly SandboxRecord[]> {
   if (ids.length === 0) return [];
-  const rows = await select(db)
+  const rows = await selectSandboxes(db)
     .where('sandboxes.id', 'in', [...ids])
-    .where('sandboxes.removed_at', 'is not', null)
+    .execute();
+  return rows.map(toRecord);
+}
+
+/** Those that are in one of these states and not removed. */
+export async function listSandboxesIn(
+  db: Database,
+  states: readonly ObservedState[],
+): Promise<readonly SandboxRecord[]> {
+  const rows = await selectSandboxes(db)
+    .where('sandboxes.observed', 'in', [...states])
+    .where('sandboxes.removed_at', 'is', null)
     .execute();
   return rows.map(toRecord);
 }
@@ -160,30 +195,77 @@ export async function countSandboxes(db: Database): Promise<ReadonlyMap<Observed
   return new Map(rows.map(({ observed, count }) => [observed as ObservedState, Number(count)]));
 }
 
-type JoinedRow = Selectable<SandboxRow> & Pick<Selectable<OrganizationRow>, 'slug'>;
+export type SandboxSelection = Selectable<SandboxRow> & { readonly namespace: string };
 
-function select(db: Database): SelectQueryBuilder<Tables, 'sandboxes' | 'organizations', JoinedRow> {
+export function selectSandboxes(
+  db: Database,
+): SelectQueryBuilder<Tables, 'sandboxes' | 'organizations', SandboxSelection> {
   return db
     .selectFrom('sandboxes')
     .innerJoin('organizations', 'organizations.id', 'sandboxes.organization_id')
     .selectAll('sandboxes')
-    .select('organizations.slug');
+    .select('organizations.slug as namespace');
 }
 
-/** The columns hold what the functions above wrote, so their types are known. */
-function toRecord(row: JoinedRow): SandboxRecord {
+/** The columns hold what the functions of this folder wrote, so their types are known. */
+export function toRecord(row: SandboxSelection): SandboxRecord {
   return {
     id: row.id,
-    namespace: row.slug,
+    organizationId: row.organization_id,
+    namespace: row.namespace,
     name: row.name,
+    slug: row.slug,
+    version: row.version,
     spec: JSON.parse(row.spec) as SandboxSpec,
     ports: JSON.parse(row.ports) as readonly PortMapping[],
+    isEphemeral: row.is_ephemeral !== 0,
+    isolation: row.isolation,
+    snapshotId: row.snapshot_id,
+    secrets: row.secrets,
     desired: row.desired as DesiredState,
     observed: row.observed as ObservedState,
+    statusReason: row.status_reason as StatusReason | null,
+    failureCode: row.failure_code,
     failureMessage: row.failure_message,
+    unavailableSince: row.unavailable_since,
+    recoveryEndsAt: row.recovery_ends_at,
+    stateSince: row.state_since ?? row.created_at,
+    wish: row.wish === null ? null : (JSON.parse(row.wish) as Asker),
     createdAt: row.created_at,
     startedAt: row.started_at,
     endedAt: row.ended_at,
     removedAt: row.removed_at,
   };
+}
+
+const COLUMNS = {
+  name: 'name',
+  slug: 'slug',
+  isolation: 'isolation',
+  secrets: 'secrets',
+  desired: 'desired',
+  observed: 'observed',
+  statusReason: 'status_reason',
+  failureCode: 'failure_code',
+  failureMessage: 'failure_message',
+  unavailableSince: 'unavailable_since',
+  recoveryEndsAt: 'recovery_ends_at',
+  stateSince: 'state_since',
+  wish: 'wish',
+  startedAt: 'started_at',
+  endedAt: 'ended_at',
+  removedAt: 'removed_at',
+} as const satisfies Record<keyof SandboxChange | 'stateSince', keyof SandboxRow>;
+
+function toColumns(change: SandboxChange & { readonly stateSince?: string }): Record<string, string | null> {
+  return Object.fromEntries(
+    Object.entries(change).map(([name, value]: [string, string | null | Asker]) => [
+      COLUMNS[name as keyof typeof COLUMNS],
+      value === null || typeof value === 'string' ? value : JSON.stringify(value),
+    ]),
+  );
+}
+
+function isSame(before: unknown, after: unknown): boolean {
+  return before === after || JSON.stringify(before) === JSON.stringify(after);
 }

@@ -9,9 +9,9 @@ import type { Database } from './database.ts';
 import { openStore } from './open-store.ts';
 import { listSandboxes } from './sandboxes.ts';
 import { sqliteDialect } from './sqlite.ts';
-import { storeSuite } from './store.suite.ts';
+import { everySuite } from './every.suite.ts';
 
-storeSuite('SQLite', async (t) => {
+everySuite('SQLite', async (t) => {
   const folder = await makeFolder(t);
   return async () => {
     const database = await openStore(sqliteDialect(join(folder, 'store.db')));

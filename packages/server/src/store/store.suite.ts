@@ -2,26 +2,27 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import type { SandboxSpec } from '@svc/contract';
 import { observe } from '../lifecycle/observe.ts';
+import { markUnavailable } from '../lifecycle/sweep.ts';
 import type { Database } from './database.ts';
 import { forgetKeys, listKeys, recordKey } from './keys.ts';
 import { ensureOrganization } from './organizations.ts';
 import { closeRun, listRuns, openRun } from './runs.ts';
 import {
   countSandboxes,
-  findRemoved,
   findSandbox,
+  findSandboxes,
   getSandbox,
   listSandboxes,
-  markUnavailable,
-  replaceSandbox,
   updateSandbox,
 } from './sandboxes.ts';
+import { addSandbox } from './test-sandbox.ts';
 
 const SPEC: SandboxSpec = {
   image: { type: 'oci', reference: 'python' },
   resources: { vcpus: 2, memory_mib: 256 },
   env: [{ key: 'A', value: '“quoted” = \u{1f600}\n' }],
 };
+const REPORT = { isolation: null, endedAt: null, end: null };
 const EARLY = '2026-01-01T00:00:00.000Z';
 const LATER = '2026-01-01T01:00:00.000Z';
 const LATEST = '2026-01-01T02:00:00.000Z';
@@ -31,7 +32,7 @@ export function storeSuite(name: string, open: (t: TestContext) => Promise<() =>
   describe(`the store on ${name}`, () => {
     const empty = async (t: TestContext) => await (await open(t))();
     const add = (db: Database, sandbox: string, namespace = 'default') =>
-      replaceSandbox(db, { namespace, name: sandbox, spec: SPEC, ports: [{ host: 1, guest: 2 }] });
+      addSandbox(db, { namespace, name: sandbox, spec: SPEC, ports: [{ host: 1, guest: 2 }] });
 
     test('keeps what was written when it is opened again', async (t) => {
       const reopen = await open(t);
@@ -50,23 +51,19 @@ export function storeSuite(name: string, open: (t: TestContext) => Promise<() =>
       const db = await empty(t);
       const added = await add(db, 'a', 'team');
       assert.deepEqual(await findSandbox(db, 'team', 'a'), added);
-      assert.deepEqual(
-        { ...added, id: '', createdAt: '' },
-        {
-          id: '',
-          namespace: 'team',
-          name: 'a',
-          spec: SPEC,
-          ports: [{ host: 1, guest: 2 }],
-          desired: 'running',
-          observed: 'created',
-          failureMessage: null,
-          createdAt: '',
-          startedAt: null,
-          endedAt: null,
-          removedAt: null,
-        },
-      );
+      assert.partialDeepStrictEqual(added, {
+        namespace: 'team',
+        name: 'a',
+        version: 1,
+        spec: SPEC,
+        ports: [{ host: 1, guest: 2 }],
+        desired: 'running',
+        observed: 'starting',
+        failureMessage: null,
+        startedAt: null,
+        endedAt: null,
+        removedAt: null,
+      });
     });
 
     test('knows a name in its own namespace only', async (t) => {
@@ -87,41 +84,42 @@ export function storeSuite(name: string, open: (t: TestContext) => Promise<() =>
         (await listSandboxes(db)).map(({ id }) => id),
         [fresh.id],
       );
-      const removed = await findRemoved(db, [old.id, fresh.id, 'stranger']);
-      assert.deepEqual(
-        removed.map(({ id, desired }) => [id, desired]),
-        [[old.id, 'removed']],
-      );
-      assert.deepEqual(await findRemoved(db, []), []);
+      const known = await findSandboxes(db, [old.id, fresh.id, 'stranger']);
+      assert.deepEqual(Object.fromEntries(known.map(({ id, desired }) => [id, desired])), {
+        [old.id]: 'removed',
+        [fresh.id]: 'running',
+      });
+      assert.deepEqual(await findSandboxes(db, []), []);
     });
 
     test('changes only the fields that a change names', async (t) => {
       const db = await empty(t);
-      const { id } = await add(db, 'a');
-      await updateSandbox(db, id, { observed: 'failed', failureMessage: 'no image' });
-      await updateSandbox(db, id, { desired: 'stopped' });
-      const record = await getSandbox(db, id);
-      assert.equal(record?.observed, 'failed');
-      assert.equal(record?.failureMessage, 'no image');
-      assert.equal(record?.desired, 'stopped');
+      const added = await add(db, 'a');
+      const failed = await updateSandbox(db, added, { observed: 'failed', failureMessage: 'no image' });
+      const stopped = await updateSandbox(db, failed, { desired: 'stopped' });
+      assert.partialDeepStrictEqual(stopped, { observed: 'failed', failureMessage: 'no image', version: 3 });
+      assert.deepEqual(await getSandbox(db, added.id), stopped);
+      assert.deepEqual(await updateSandbox(db, stopped, { desired: 'stopped' }), stopped);
     });
 
     test('marks only what ran as temporarily unavailable, and counts by state', async (t) => {
       const db = await empty(t);
-      const { id } = await add(db, 'a');
+      const added = await add(db, 'a');
       await add(db, 'b');
-      await updateSandbox(db, id, { observed: 'running' });
-      await markUnavailable(db);
+      await updateSandbox(db, added, { observed: 'running' });
+      await markUnavailable(db, 1000);
       assert.deepEqual(Object.fromEntries(await countSandboxes(db)), {
-        created: 1,
+        starting: 1,
         temporarily_unavailable: 1,
       });
+      const { unavailableSince: since, recoveryEndsAt: end } = (await getSandbox(db, added.id)) ?? added;
+      assert.equal(Date.parse(end ?? '') - Date.parse(since ?? ''), 1000);
     });
 
     test('notes a run once, however often it is reported, with the sizes it was given', async (t) => {
       const db = await empty(t);
       const record = await add(db, 'a');
-      const report = { id: record.id, state: 'running', startedAt: EARLY, endedAt: null, end: null } as const;
+      const report = { ...REPORT, id: record.id, state: 'running', startedAt: EARLY } as const;
       await observe(db, record, report);
       await observe(db, record, report);
       const runs = await listRuns(db, record.id);
@@ -131,6 +129,7 @@ export function storeSuite(name: string, open: (t: TestContext) => Promise<() =>
           {
             id: '',
             sandbox_id: record.id,
+            organization_id: record.organizationId,
             vcpus: 2,
             memory_mib: 256,
             disk_mib: 4096,
@@ -144,9 +143,10 @@ export function storeSuite(name: string, open: (t: TestContext) => Promise<() =>
 
     test('ends a run at the time that was reported, and a sandbox that ended by itself is not wanted running', async (t) => {
       const db = await empty(t);
-      const record = await add(db, 'a');
+      const record = await updateSandbox(db, await add(db, 'a'), { observed: 'running' });
       const end = { reason: 'oom', message: 'it used more memory than it may' };
-      await observe(db, record, { id: record.id, state: 'failed', startedAt: EARLY, endedAt: LATER, end });
+      const ended = { state: 'failed', startedAt: EARLY, endedAt: LATER, end } as const;
+      await observe(db, record, { ...REPORT, id: record.id, ...ended });
       const [run, ...more] = await listRuns(db, record.id);
       assert.deepEqual([run?.started_at, run?.ended_at, run?.end_reason], [EARLY, LATER, 'oom']);
       assert.equal(more.length, 0);
@@ -159,9 +159,10 @@ export function storeSuite(name: string, open: (t: TestContext) => Promise<() =>
 
     test('a run whose end nobody saw ends when the next one begins', async (t) => {
       const db = await empty(t);
-      const { id } = await add(db, 'a');
-      await openRun(db, id, EARLY, SPEC);
-      await openRun(db, id, LATER, SPEC);
+      const record = await add(db, 'a');
+      const { id } = record;
+      await openRun(db, record, EARLY);
+      await openRun(db, record, LATER);
       await closeRun(db, id, LATEST, 'stopped');
       assert.deepEqual(
         (await listRuns(db, id)).map((run) => [run.started_at, run.ended_at]),
@@ -174,8 +175,9 @@ export function storeSuite(name: string, open: (t: TestContext) => Promise<() =>
 
     test('a run never ends before it began, whatever the clock did', async (t) => {
       const db = await empty(t);
-      const { id } = await add(db, 'a');
-      await openRun(db, id, LATER, SPEC);
+      const record = await add(db, 'a');
+      const { id } = record;
+      await openRun(db, record, LATER);
       await closeRun(db, id, EARLY, 'stopped');
       await closeRun(db, id, LATEST, 'stopped');
       assert.deepEqual(

@@ -2,9 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { PlatformError } from '@svc/contract';
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
+import { limitBodyTime } from './body-deadline.ts';
 import type { Guard } from './guard.ts';
 import type { HttpLimits } from './http-limits.ts';
 import { describeHttpFailure, refuseConnection } from './http-failure.ts';
+import { isRestPath, sendRestFailure } from '../rest/rest-failure.ts';
 
 const KEEP_ALIVE_MS = 72_000;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
@@ -18,17 +20,26 @@ export function createHttpServer(parts: {
   const { guard, limits, logger } = parts;
   const server = Fastify({
     bodyLimit: limits.maxBodyBytes,
-    requestTimeout: limits.requestTimeoutMs,
+    // Only for the head; see `limitBodyTime`.
+    requestTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,
-    http: { maxHeaderSize: limits.maxHeaderBytes, headersTimeout: limits.requestTimeoutMs },
+    http: {
+      maxHeaderSize: limits.maxHeaderBytes,
+      headersTimeout: limits.requestTimeoutMs,
+      // Offers of anything else, HTTP/2 for one, may be ignored; the request is then answered as it is.
+      shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === 'websocket',
+    },
     clientErrorHandler: refuseConnection,
     genReqId: (request) => requestIdOf(request.headers['x-request-id']),
     exposeHeadRoutes: true,
     forceCloseConnections: 'idle',
     // Routes throw what they mean; nothing of the framework's own ends up in an answer.
+    // No route has a schema for the framework: inputs are checked by dispatch. Without this it loads a compiler at every start.
+    schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, logger),
   });
   server.server.maxConnections = limits.maxConnections;
+  limitBodyTime(server, limits.requestTimeoutMs);
   server.addHook('onRequest', (request, reply, done) => {
     try {
       reply.header('x-request-id', request.id);
@@ -57,7 +68,16 @@ function readJsonBodies(server: FastifyInstance): void {
   );
 }
 
+function noSchemas(): never {
+  throw new Error('routes have no schemas for the framework');
+}
+
 function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): void {
+  // A request that broke before it had a route is of the surface that its address belongs to.
+  if (isRestPath(request.url)) {
+    sendRestFailure(error, request, reply, logger);
+    return;
+  }
   const { status, body } = describeHttpFailure(error, request.id);
   if (status >= 500)
     logger.error({ err: error, requestId: request.id, url: request.url }, 'a request failed');
@@ -69,18 +89,21 @@ function requestIdOf(header: string | string[] | undefined): string {
   return typeof header === 'string' && REQUEST_ID.test(header) ? header : randomUUID();
 }
 
-function isPreflight(request: FastifyRequest): boolean {
+export function isPreflight(request: FastifyRequest): boolean {
   return request.method === 'OPTIONS' && request.headers['access-control-request-method'] !== undefined;
 }
 
 function allowCors(origin: string, reply: FastifyReply): void {
   reply.header('access-control-allow-origin', origin);
   reply.header('vary', 'Origin');
-  reply.header('access-control-allow-methods', 'GET, POST, DELETE');
+  reply.header('access-control-allow-methods', 'GET, POST, PUT, PATCH, DELETE');
   reply.header(
     'access-control-allow-headers',
-    'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id, x-request-id',
+    'authorization, content-type, idempotency-key, if-match, mcp-session-id, mcp-protocol-version, last-event-id, x-request-id, x-svc-file-path, x-svc-file-recursive',
   );
-  reply.header('access-control-expose-headers', 'mcp-session-id, x-request-id');
+  reply.header(
+    'access-control-expose-headers',
+    'etag, idempotency-replayed, mcp-session-id, ratelimit-limit, ratelimit-remaining, ratelimit-reset, retry-after, x-request-id',
+  );
   reply.header('access-control-max-age', '600');
 }

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { ERROR_STATUS, PlatformError } from '@svc/contract';
+import { ERROR_STATUS, PlatformError, type ErrorCode } from '@svc/contract';
 import { failure, RPC_CODE, rpcError, type RpcResponse } from '../rpc/envelope.ts';
 
 export interface HttpFailure {
@@ -30,10 +30,21 @@ export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): 
   if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
   const status = CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400;
   const message = MESSAGES[status] ?? 'The request is not valid HTTP';
-  const body = JSON.stringify(failure(null, rpcError(RPC_CODE.invalidRequest, message)));
+  const body = JSON.stringify(
+    wasRestRequest(error)
+      ? { error: { code: REST_CODE[status] ?? 'invalid_request', message, details: null } }
+      : failure(null, rpcError(RPC_CODE.invalidRequest, message)),
+  );
   const head = `HTTP/1.1 ${status} Refused\r\nconnection: close\r\ncontent-type: application/json\r\n`;
   socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
 }
+
+/** What did arrive begins with the request line. */
+function wasRestRequest(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }): boolean {
+  return /^[A-Z]+ \/v1[/? ]/.test(error.rawPacket?.subarray(0, 32).toString('latin1') ?? '');
+}
+
+const REST_CODE: Readonly<Record<number, ErrorCode>> = { 413: 'payload_too_large' };
 
 const MESSAGES: Readonly<Record<number, string>> = {
   400: 'Parse error',

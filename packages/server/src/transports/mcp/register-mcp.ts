@@ -1,53 +1,36 @@
-import { PlatformError } from '@svc/contract';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Logger } from 'pino';
+import { PlatformError } from '@svc/contract/errors';
+import type { FastifyInstance } from 'fastify';
 import type { Authenticate } from '../../dispatch/authenticate.ts';
-import type { Dispatch } from '../../dispatch/dispatch.ts';
-import { failure, RPC_CODE, rpcError } from '../rpc/envelope.ts';
-import { toAuthInfo } from './caller-info.ts';
-import { createConformanceFixtures } from './conformance-fixtures.ts';
-import { DEFAULT_SESSION_LIMITS, McpSessions, type McpSession, type SessionLimits } from './mcp-sessions.ts';
-import { versionOf } from './protocol-version.ts';
+import type { McpEndpoint, McpEndpointParts } from './mcp-endpoint.ts';
 
 const PATH = '/mcp';
-const SESSION_NOT_FOUND = -32_001;
-const EVENT_STREAM = 'text/event-stream';
-const decoder = new TextDecoder('utf-8', { fatal: true });
 
-export interface McpTransportParts {
-  readonly dispatch: Dispatch;
+export interface McpTransportParts extends McpEndpointParts {
   readonly authenticate: Authenticate;
-  readonly logger: Logger;
-  /** Tool calls beyond this many at work are refused instead of queued. */
-  readonly maxConcurrentCalls: number;
-  /** Beside our own tools and prompts, those that the official conformance suite asks for. */
-  readonly hasConformanceFixtures: boolean;
-  readonly sessionLimits?: SessionLimits;
 }
 
-/** MCP over Streamable HTTP. */
-export function registerMcp(server: FastifyInstance, parts: McpTransportParts): McpSessions {
-  const { dispatch, authenticate, logger, maxConcurrentCalls, hasConformanceFixtures } = parts;
-  let atWork = 0;
-  const sessions = new McpSessions(
-    {
-      dispatch,
-      logger,
-      fixtures: hasConformanceFixtures ? createConformanceFixtures() : undefined,
-      enter: () => {
-        if (atWork >= maxConcurrentCalls) return false;
-        atWork += 1;
-        return true;
-      },
-      leave: () => void (atWork -= 1),
-    },
-    parts.sessionLimits ?? DEFAULT_SESSION_LIMITS,
-  );
+/**
+ * MCP over Streamable HTTP. What it is made of is loaded with the first request of a known caller: it is a good part of the whole
+ * server's code, and a server should start quickly.
+ * @returns how many sessions there are
+ */
+export function registerMcp(server: FastifyInstance, parts: McpTransportParts): { readonly size: number } {
+  let endpoint: McpEndpoint | undefined;
+  let isClosing = false;
+  const load = async (): Promise<McpEndpoint> => {
+    const { McpEndpoint } = await loadMcp();
+    if (isClosing) throw new PlatformError('unavailable', 'the server is shutting down; try again later');
+    endpoint ??= new McpEndpoint(parts);
+    return endpoint;
+  };
   server.route({
     method: ['POST', 'GET', 'DELETE'],
     url: PATH,
     exposeHeadRoute: false,
-    handler: (request, reply) => serve(sessions, authenticate, request, reply),
+    handler: async (request, reply) => {
+      const caller = await parts.authenticate(request.headers);
+      return await (endpoint ?? (await load())).serve(caller, request, reply);
+    },
   });
   server.route({
     method: ['PUT', 'PATCH', 'HEAD'],
@@ -58,60 +41,16 @@ export function registerMcp(server: FastifyInstance, parts: McpTransportParts): 
     },
   });
   // Streams have no end of their own, and a server that waits for them would never close.
-  server.addHook('preClose', async () => await sessions.close());
-  return sessions;
-}
-
-async function serve(
-  sessions: McpSessions,
-  authenticate: Authenticate,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
-  const caller = await authenticate(request.headers);
-  const body = request.method === 'POST' ? parse(request.body) : { value: undefined };
-  if (body === undefined) return refuse(reply, 400, RPC_CODE.parseError, 'Parse error');
-  const sessionId = request.headers['mcp-session-id'];
-  const session =
-    typeof sessionId === 'string'
-      ? sessions.find(sessionId, caller)
-      : await sessions.open(caller, body.value);
-  if (session === undefined) return refuse(reply, 404, SESSION_NOT_FOUND, 'Session not found');
-  reply.raw.once('close', sessions.use(session));
-  const response = await session.transport.handleRequest(toWebRequest(request, session), {
-    parsedBody: body.value,
-    authInfo: toAuthInfo({ caller, requestId: request.id }),
+  server.addHook('preClose', async () => {
+    isClosing = true;
+    await endpoint?.close();
   });
-  void reply.send(response);
-  // A stream may have nothing to say for long, and its reader waits for the head.
-  if (response.headers.get('content-type') === EVENT_STREAM) reply.raw.flushHeaders();
-  return reply;
+  return {
+    get size() {
+      return endpoint?.size ?? 0;
+    },
+  };
 }
 
-/** The body has been read already, and the SDK looks at the path of no request. */
-function toWebRequest({ method, headers }: FastifyRequest, session: McpSession): Request {
-  const copied = new Headers();
-  for (const name of ['accept', 'content-type', 'last-event-id', 'mcp-session-id']) {
-    const value = headers[name];
-    if (typeof value === 'string') copied.set(name, value);
-  }
-  const version = versionOf(headers['mcp-protocol-version']?.toString(), session.protocolVersion);
-  if (version !== undefined) copied.set('mcp-protocol-version', version);
-  return new Request(`http://localhost${PATH}`, { method, headers: copied });
-}
-
-function refuse(reply: FastifyReply, status: number, code: number, message: string): FastifyReply {
-  const body = JSON.stringify(failure(null, rpcError(code, message)));
-  return reply.code(status).header('content-type', 'application/json').send(body);
-}
-
-/** @returns undefined when it is not JSON in UTF-8. */
-function parse(body: unknown): { readonly value: unknown } | undefined {
-  if (!(body instanceof Uint8Array)) return undefined;
-  try {
-    return { value: JSON.parse(decoder.decode(body)) };
-  } catch {
-    // Whatever is wrong with it, the answer is the same.
-    return undefined;
-  }
-}
+/** Node finds a module again without reading folders only when the same file asks for it, so whoever loads it early does so here. */
+export const loadMcp = () => import('./mcp-endpoint.ts');

@@ -18,15 +18,18 @@ const START = { name: 'sandbox_start', arguments: { sandbox: 'one', config: { im
 
 /** Starts take long enough for a client to notice news about them before their end. */
 class SlowOrchestrator extends FakeOrchestrator {
-  override async start(id: string): ReturnType<FakeOrchestrator['start']> {
+  override async create(
+    ...request: Parameters<FakeOrchestrator['create']>
+  ): ReturnType<FakeOrchestrator['create']> {
+    const report = await super.create(...request);
     await delay(100);
-    return await super.start(id);
+    return report;
   }
 }
 
 test('svc mcp lists and calls the tools of a running server', async (t) => {
   const { url } = await startTestServer(t, { orchestrator: new SlowOrchestrator() });
-  const client = await connect(t, { SVC_SERVER_URL: url });
+  const client = await connect(t, { SVC_API_URL: url });
   assert.equal((await client.listTools()).tools.length, 5);
   const seen: string[] = [];
   const started = await client.callTool(START, undefined, {
@@ -42,15 +45,15 @@ test('svc mcp sends the key from SVC_API_KEY, and says what to do without one', 
   const signingKey = randomBytes(32);
   const { url } = await startTestServer(t, { signingKey });
   const key = await signKey(signingKey, { namespace: 'team', createdAt: new Date(), expiresAt: null });
-  await assert.rejects(connect(t, { SVC_SERVER_URL: url }), /Authentication required: set SVC_API_KEY/);
-  const client = await connect(t, { SVC_SERVER_URL: url, SVC_API_KEY: key });
+  await assert.rejects(connect(t, { SVC_API_URL: url }), /Authentication required: set SVC_API_KEY/);
+  const client = await connect(t, { SVC_API_URL: url, SVC_API_KEY: key });
   const denied = await client.callTool(START);
   assert.match(JSON.stringify(denied.content), /Access denied to namespace 'default'/);
 });
 
 test('svc mcp says so when no server answers', async (t) => {
   await assert.rejects(
-    connect(t, { SVC_SERVER_URL: 'http://127.0.0.1:1' }),
+    connect(t, { SVC_API_URL: 'http://127.0.0.1:1' }),
     /no server answers at http:\/\/127\.0\.0\.1:1.*svc server start/,
   );
 });
@@ -65,7 +68,7 @@ test('svc mcp answers all that was written before its input ended', async (t) =>
     { jsonrpc: '2.0', id: 2, method: 'tools/call', params: START },
   ];
   const child = spawn(SVC, ['mcp'], {
-    env: { PATH, SVC_SERVER_URL: url },
+    env: { PATH, SVC_API_URL: url },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
   child.stdin.end(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
@@ -77,7 +80,7 @@ test('svc mcp answers all that was written before its input ended', async (t) =>
 test('svc mcp goes on after a restart of the server', async (t) => {
   const folder = await makeFolder(t);
   const first = await startTestServer(t, { folder });
-  const client = await connect(t, { SVC_SERVER_URL: first.url });
+  const client = await connect(t, { SVC_API_URL: first.url });
   await client.listTools();
   const { orchestrator } = first;
   await first.close();

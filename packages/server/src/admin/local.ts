@@ -1,0 +1,10 @@
+export { createLocalApiKey, listLocalApiKeys, revokeLocalApiKey } from './api-keys.ts';
+export type { LocalCredential, NewLocalCredential } from './api-keys.ts';
+export type { StorePlace } from './local-store.ts';
+export { verifyLocalAudit } from './audit.ts';
+export type { AuditReport } from './audit.ts';
+export { createLocalOrganization, listLocalOrganizations } from './organizations.ts';
+export type { OrganizationSummary } from './organizations.ts';
+export { setLocalQuotas } from './quotas.ts';
+export { rotateSecrets } from './rotate-secrets.ts';
+export { createLocalToken, listLocalTokens, revokeLocalToken } from './tokens.ts';

@@ -1,0 +1,114 @@
+import { PlatformError } from '@svc/contract';
+import { checkRestInput, ORGANIZATION_SLUG_PATTERN } from '@svc/contract/rest';
+import type { Database } from '../store/database.ts';
+import {
+  createOrganization,
+  findOrganization,
+  putMember,
+  toOrganization,
+  updateOrganization,
+  type OrganizationRecord,
+} from '../store/organizations.ts';
+import { ensureUser } from '../store/users.ts';
+import { changeStore, recordFromCli, withStore, type StorePlace } from './local-store.ts';
+
+const SLUG = new RegExp(ORGANIZATION_SLUG_PATTERN);
+
+export interface OrganizationSummary extends OrganizationRecord {
+  readonly members: number;
+  readonly sandboxes: number;
+}
+
+/**
+ * Adds an organization, with this user as its owner. One that came to be as a namespace and has no members yet may be taken
+ * over. @throws PlatformError `name_already_exists`
+ */
+export async function createLocalOrganization(
+  place: StorePlace,
+  request: { readonly slug: string; readonly name?: string | undefined; readonly owner?: string | undefined },
+): Promise<OrganizationRecord> {
+  const { slug, name = slug, owner } = request;
+  if (owner !== undefined) checkRestInput('invites.create', 'body', { email: owner });
+  return await changeStore(place, async (transaction) => {
+    const organization = (await takeOver(transaction, slug, name)) ?? (await create(transaction, slug, name));
+    const user = owner === undefined ? undefined : await ensureUser(transaction, owner);
+    if (user !== undefined) await putMember(transaction, organization.id, user.id, 'owner');
+    const payload = { slug, name, ...(user === undefined ? {} : { owner_id: user.id }) };
+    await recordFromCli(transaction, {
+      organizationId: organization.id,
+      type: 'org_created',
+      category: 'org',
+      payload,
+    });
+    return organization;
+  });
+}
+
+/** By slug. */
+export async function listLocalOrganizations(place: StorePlace): Promise<readonly OrganizationSummary[]> {
+  return await withStore(place, async (database) => {
+    const rows = await database
+      .selectFrom('organizations')
+      .selectAll()
+      .where('deleted_at', 'is', null)
+      .orderBy('slug')
+      .execute();
+    const members = await countMembers(database);
+    const sandboxes = await countSandboxes(database);
+    return rows.map((row) => ({
+      ...toOrganization(row),
+      members: members.get(row.id) ?? 0,
+      sandboxes: sandboxes.get(row.id) ?? 0,
+    }));
+  });
+}
+
+async function takeOver(
+  transaction: Database,
+  slug: string,
+  name: string,
+): Promise<OrganizationRecord | undefined> {
+  const found = await findOrganization(transaction, slug);
+  if (found === undefined) return undefined;
+  const member = await transaction
+    .selectFrom('members')
+    .select('user_id')
+    .where('organization_id', '=', found.id)
+    .executeTakeFirst();
+  return member === undefined ? await updateOrganization(transaction, found.id, { name }) : undefined;
+}
+
+/** Whoever runs the server may also name the namespaces that its keys are for. */
+async function create(transaction: Database, slug: string, name: string): Promise<OrganizationRecord> {
+  if (!SLUG.test(slug)) {
+    const rule = '1–63 lowercase letters, digits and single hyphens';
+    throw new PlatformError('invalid_request', `'${slug}' is no name for an organization: use ${rule}`);
+  }
+  checkRestInput('organizations.create', 'body', { slug, name });
+  if ((await findOrganization(transaction, slug)) === undefined) {
+    return await createOrganization(transaction, { slug, name });
+  }
+  const message = `There is an organization '${slug}' with members already; see \`svc org ls\``;
+  throw new PlatformError('name_already_exists', message);
+}
+
+type Count = ReadonlyMap<string, number>;
+
+async function countMembers(database: Database): Promise<Count> {
+  const rows = await database
+    .selectFrom('members')
+    .select((build) => ['organization_id as id', build.fn.countAll<number | string>().as('count')])
+    .groupBy('organization_id')
+    .execute();
+  return new Map(rows.map(({ id, count }) => [id, Number(count)]));
+}
+
+async function countSandboxes(database: Database): Promise<Count> {
+  const rows = await database
+    .selectFrom('sandboxes')
+    .select((build) => ['organization_id as id', build.fn.countAll<number | string>().as('count')])
+    .where('removed_at', 'is', null)
+    .groupBy('organization_id')
+    .execute();
+  return new Map(rows.map(({ id, count }) => [id, Number(count)]));
+}

@@ -1,0 +1,28 @@
+import type { Logger } from 'pino';
+import { setTimeout as delay } from 'node:timers/promises';
+
+/** Work that goes on for as long as the server runs. `run` resolves soon after the signal and never rejects. */
+export interface BackgroundTask {
+  run(signal: AbortSignal): Promise<void>;
+}
+
+/** Repeats something with pauses; a failure is logged and tried again at the next turn. */
+export function repeatEvery(
+  intervalMs: number,
+  what: string,
+  work: (signal: AbortSignal) => Promise<void>,
+  logger: Logger,
+): BackgroundTask {
+  return {
+    run: async (signal) => {
+      while (!signal.aborted) {
+        try {
+          await work(signal);
+        } catch (error) {
+          if (!signal.aborted) logger.error({ err: error }, `${what} failed; it is tried again`);
+        }
+        await delay(intervalMs, undefined, { signal }).catch(() => undefined);
+      }
+    },
+  };
+}

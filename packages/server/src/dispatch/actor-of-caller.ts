@@ -1,0 +1,17 @@
+import type { Database } from '../store/database.ts';
+import type { Actor } from '../store/events.ts';
+import { ensureUser } from '../store/users.ts';
+import { actorOf } from './authorize-rest.ts';
+import type { Caller } from './caller.ts';
+import { DEVELOPER_EMAIL } from './principal.ts';
+
+/** Whom events name when somebody of the self-hosted surface did something. */
+export function createActorOfCaller(database: Database): (caller: Caller) => Promise<Actor> {
+  let developer: Promise<Actor> | undefined;
+  return async ({ kind, namespace, apiKey }) => {
+    if (kind === 'developer')
+      return await (developer ??= ensureUser(database, DEVELOPER_EMAIL).then(actorOf));
+    if (apiKey !== undefined) return { kind: 'api_key', api_key_id: apiKey.id, name: apiKey.name };
+    return { kind: 'api_key', api_key_id: 'server-key', name: `server key for ${namespace}` };
+  };
+}

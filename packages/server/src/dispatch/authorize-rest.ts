@@ -1,0 +1,94 @@
+import { PlatformError } from '@svc/contract';
+import { ROLES, type RestOperation, type Role } from '@svc/contract/rest';
+import type { Database } from '../store/database.ts';
+import type { Actor } from '../store/events.ts';
+import { findMembership, type OrganizationRecord } from '../store/organizations.ts';
+import type { UserRecord } from '../store/users.ts';
+import { unauthorized, type Principal } from './principal.ts';
+
+/** In whose name a call is made. `organization` is null where the operation has none. */
+export interface Authority {
+  readonly organization: OrganizationRecord | null;
+  readonly user: UserRecord | null;
+  readonly role: Role;
+  readonly actor: Actor;
+}
+
+/**
+ * Decides whether the caller may. `slug` is the organization in the path, undefined on paths without one.
+ * An organization that does not exist and one that the user does not belong to get the same answer.
+ */
+export async function authorize(
+  database: Database,
+  operation: Pick<RestOperation, 'role' | 'audience'>,
+  slug: string | undefined,
+  principal: Principal,
+): Promise<Authority> {
+  if (slug !== undefined) return await asMember(database, operation.role, slug, principal);
+  if (operation.audience === 'user') return asPerson(principal);
+  if (principal.kind === 'user') throw unauthorized();
+  if (principal.kind === 'api_key') {
+    const { organization, id, name, createdBy } = principal;
+    await requireMaker(database, operation.role, organization, createdBy);
+    const actor: Actor = { kind: 'api_key', api_key_id: id, name };
+    return { organization, user: null, role: 'owner', actor };
+  }
+  const { organization, user } = principal;
+  return { organization, user, role: 'owner', actor: actorOf(user) };
+}
+
+/** A key reaches no further than whoever made it, or members would get the rights of admins by making one. */
+async function requireMaker(
+  database: Database,
+  least: Role,
+  { slug }: OrganizationRecord,
+  createdBy: string | null,
+): Promise<void> {
+  if (createdBy === null || least === 'member') return;
+  const maker = await findMembership(database, slug, createdBy);
+  if (maker !== undefined && ROLES.indexOf(maker.role) >= ROLES.indexOf(least)) return;
+  const message = `This takes a key that somebody with the role ${least} made`;
+  throw new PlatformError('forbidden', message, { details: { needed: least } });
+}
+
+async function asMember(
+  database: Database,
+  least: Role,
+  slug: string,
+  principal: Principal,
+): Promise<Authority> {
+  if (principal.kind === 'api_key') throw unauthorized();
+  const { user } = principal;
+  const membership = await findMembership(database, slug, user.id);
+  if (membership === undefined) {
+    const message = `You are not a member of an organization '${slug}'`;
+    throw new PlatformError('forbidden', message, { details: { organization: slug } });
+  }
+  const { organization, role } = membership;
+  if (ROLES.indexOf(role) < ROLES.indexOf(least)) {
+    const message = `This takes the role ${least}; you are ${role} of '${slug}'`;
+    throw new PlatformError('forbidden', message, { details: { role, needed: least } });
+  }
+  return { organization, user, role, actor: actorOf(user) };
+}
+
+function asPerson(principal: Principal): Authority {
+  if (principal.kind === 'api_key') throw unauthorized();
+  const { user } = principal;
+  return { organization: null, user, role: 'member', actor: actorOf(user) };
+}
+
+export function actorOf(user: UserRecord): Actor {
+  return {
+    kind: 'user',
+    user_id: user.id,
+    label: user.displayName ?? redact(user.email),
+    redacted_email: redact(user.email),
+  };
+}
+
+/** Enough to recognize an address by, too little to write to it. */
+function redact(email: string): string {
+  const [name = '', domain = ''] = email.split('@');
+  return `${name.slice(0, 1)}***@${domain}`;
+}

@@ -1,0 +1,134 @@
+import { ALL_NAMESPACES, DEFAULT_NAMESPACE, PlatformError } from '@svc/contract';
+import type { Database } from '../store/database.ts';
+import {
+  API_KEY_PREFIX,
+  findApiKey,
+  findToken,
+  TOKEN_PREFIX,
+  type CredentialTable,
+} from '../store/credentials.ts';
+import {
+  ensureOrganization,
+  findMembership,
+  findOrganization,
+  putMember,
+  type OrganizationRecord,
+} from '../store/organizations.ts';
+import { ensureUser, findUser, findUserByEmail, type UserRecord } from '../store/users.ts';
+
+/** Who calls the control plane, after the credential was checked. */
+export type Principal =
+  | {
+      readonly kind: 'api_key';
+      readonly id: string;
+      readonly name: string;
+      /** Who made the key; null: the operator. */
+      readonly createdBy: string | null;
+      readonly organization: OrganizationRecord;
+    }
+  | { readonly kind: 'user'; readonly user: UserRecord }
+  /** The server runs in development mode and asks nobody: the owner of organization `default`. */
+  | { readonly kind: 'developer'; readonly user: UserRecord; readonly organization: OrganizationRecord };
+
+/** @throws PlatformError `invalid_api_key`, always with the same words. */
+export type Identify = (authorization: string | undefined) => Promise<Principal>;
+
+interface SignedCredentials {
+  /** Keys of `svc server keygen`. @throws when it is none of ours */
+  readonly verifyKey: (key: string) => Promise<{ readonly namespace: string }>;
+  /** Sessions. @returns the user's id @throws when it is none of ours */
+  readonly verifySession: (token: string) => Promise<string>;
+}
+
+export interface CredentialChecks extends SignedCredentials {
+  /** Told of every use of a credential that the store knows. */
+  readonly noteUse: (table: CredentialTable, id: string, lastUsedAt: string | null) => void;
+}
+
+export const DEVELOPER_EMAIL = 'developer@localhost';
+
+/** A credential is judged by its value alone. */
+export function identifyByCredential(database: Database, checks: CredentialChecks): Identify {
+  return async (authorization) => {
+    const secret = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1];
+    if (secret === undefined) throw unauthorized();
+    if (secret.startsWith(TOKEN_PREFIX)) return await byToken(database, checks, secret);
+    if (secret.startsWith(API_KEY_PREFIX) && secret.includes('.'))
+      return await bySignedKey(database, checks, secret);
+    if (secret.startsWith(API_KEY_PREFIX)) return await byApiKey(database, checks, secret);
+    return await bySession(database, checks, secret);
+  };
+}
+
+/** Everyone who can connect is the owner of organization `default`. Both are made when they are missing. */
+export function identifyDeveloper(database: Database): Identify {
+  return async () => {
+    const found = await findDeveloper(database);
+    if (found !== undefined) return found;
+    const user = await ensureUser(database, DEVELOPER_EMAIL);
+    await putMember(database, await ensureOrganization(database, DEFAULT_NAMESPACE), user.id, 'owner');
+    const made = await findDeveloper(database);
+    if (made === undefined) throw unauthorized();
+    return made;
+  };
+}
+
+async function findDeveloper(database: Database): Promise<Principal | undefined> {
+  const user = await findUserByEmail(database, DEVELOPER_EMAIL);
+  if (user === undefined) return undefined;
+  const membership = await findMembership(database, DEFAULT_NAMESPACE, user.id);
+  return membership && { kind: 'developer', user, organization: membership.organization };
+}
+
+async function byToken(
+  database: Database,
+  { noteUse }: CredentialChecks,
+  secret: string,
+): Promise<Principal> {
+  const token = await findToken(database, secret);
+  if (token === undefined) throw unauthorized();
+  noteUse('tokens', token.id, token.lastUsedAt);
+  return { kind: 'user', user: token.user };
+}
+
+async function byApiKey(
+  database: Database,
+  { noteUse }: CredentialChecks,
+  secret: string,
+): Promise<Principal> {
+  const key = await findApiKey(database, secret);
+  if (key === undefined) throw unauthorized();
+  noteUse('api_keys', key.id, key.lastUsedAt);
+  const { id, name, createdBy, organization } = key;
+  return { kind: 'api_key', id, name, createdBy, organization };
+}
+
+/** A key for every namespace acts for the organization that requests without one mean. */
+async function bySignedKey(
+  database: Database,
+  { verifyKey }: SignedCredentials,
+  secret: string,
+): Promise<Principal> {
+  const { namespace } = await verifyKey(secret).catch(() => Promise.reject(unauthorized()));
+  const slug = namespace === ALL_NAMESPACES ? DEFAULT_NAMESPACE : namespace;
+  await ensureOrganization(database, slug);
+  const organization = await findOrganization(database, slug);
+  if (organization === undefined) throw unauthorized();
+  const name = `server key for ${namespace}`;
+  return { kind: 'api_key', id: 'server-key', name, createdBy: null, organization };
+}
+
+async function bySession(
+  database: Database,
+  { verifySession }: SignedCredentials,
+  secret: string,
+): Promise<Principal> {
+  const userId = await verifySession(secret).catch(() => Promise.reject(unauthorized()));
+  const user = await findUser(database, userId);
+  if (user === undefined) throw unauthorized();
+  return { kind: 'user', user };
+}
+
+export function unauthorized(): PlatformError {
+  return new PlatformError('invalid_api_key', 'unauthorized');
+}

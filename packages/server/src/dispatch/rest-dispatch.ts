@@ -1,0 +1,215 @@
+import { createHash } from 'node:crypto';
+import { PlatformError } from '@svc/contract';
+import { REST_OPERATIONS, type RestOperation, type RestOperationName } from '@svc/contract/rest';
+import type { RestCall, Change, RecordedEvent } from '../rest/rest-call.ts';
+import type { RestHandlers } from '../rest/rest-handlers.ts';
+import type { Database } from '../store/database.ts';
+import { appendEvent } from '../store/events.ts';
+import { lockLivingOrganization } from '../store/lock-organization.ts';
+import { authorize, type Authority } from './authorize-rest.ts';
+import { beginOnce, conflict, type FirstCall } from './idempotency.ts';
+import type { Identify } from './principal.ts';
+import { recordRefusal } from '../quotas/record-refusal.ts';
+
+/** A request whose parts were read and checked against the operation's schemas. */
+export interface RestRequest {
+  readonly input: {
+    readonly params: unknown;
+    readonly query: unknown;
+    readonly headers: unknown;
+    readonly body: unknown;
+  };
+  /** The organization in the path; undefined on paths without one. */
+  readonly slug: string | undefined;
+  readonly authorization: string | undefined;
+  readonly idempotencyKey: string | undefined;
+  /** What makes two requests the same: method, path, query and a JSON body, as text. */
+  readonly identity: string;
+  /** Of a streamed body, once it was read to its end. */
+  readonly bodyDigest: (() => Promise<string>) | undefined;
+  readonly context: RequestContext;
+}
+
+export type RequestContext = Pick<
+  RestCall,
+  'requestId' | 'sourceAddress' | 'userAgent' | 'expectedVersion' | 'signal' | 'setHeader'
+>;
+
+export type RestAnswer =
+  | { readonly kind: 'output'; readonly output: unknown }
+  /** The remembered outcome of an earlier call with the same idempotency key. */
+  | { readonly kind: 'replay'; readonly status: number; readonly body: string };
+
+export type OnRestCallEnd = (end: {
+  readonly operation: RestOperationName;
+  readonly requestId: string;
+  readonly organization: string;
+  readonly durationMs: number;
+  readonly failure: unknown;
+}) => void;
+
+export interface RestDispatchParts {
+  readonly database: Database;
+  readonly handlers: RestHandlers;
+  readonly identify: Identify;
+  /** The answer to a failure, so that it can be remembered like any other outcome. */
+  readonly describeFailure: (error: unknown) => { readonly status: number; readonly body: string };
+  readonly onCallEnd: OnRestCallEnd;
+}
+
+/** From the transport to the handlers: who calls, may they, was it done before, and then the work. */
+export class RestDispatch {
+  readonly #parts: RestDispatchParts;
+
+  constructor(parts: RestDispatchParts) {
+    this.#parts = parts;
+  }
+
+  /** Who calls and in whose name. The transport asks before it reads a body, so that strangers cannot send one. */
+  async admit(
+    name: RestOperationName,
+    request: Pick<RestRequest, 'slug' | 'authorization'>,
+  ): Promise<Authority> {
+    const { database, identify } = this.#parts;
+    return await authorize(
+      database,
+      REST_OPERATIONS[name],
+      request.slug,
+      await identify(request.authorization),
+    );
+  }
+
+  /** @throws PlatformError; anything else that is thrown is a bug. */
+  async call(name: RestOperationName, request: RestRequest, authority: Authority): Promise<RestAnswer> {
+    const startedAt = performance.now();
+    const report = (failure: unknown) =>
+      this.#parts.onCallEnd({
+        operation: name,
+        requestId: request.context.requestId,
+        organization: authority.organization?.slug ?? '',
+        durationMs: performance.now() - startedAt,
+        failure,
+      });
+    try {
+      const answer = await this.#once(name, request, authority);
+      report(null);
+      return answer;
+    } catch (error) {
+      report(error);
+      await this.#noteRefusal(name, request, authority, error);
+      throw error;
+    }
+  }
+
+  /** What was refused was undone with its transaction; that it was asked for is worth knowing. */
+  async #noteRefusal(
+    operation: RestOperationName,
+    { context }: RestRequest,
+    { organization, actor }: Authority,
+    error: unknown,
+  ): Promise<void> {
+    if (organization === null) return;
+    const { requestId, sourceAddress } = context;
+    const origin = { organizationId: organization.id, operation, actor, requestId, sourceAddress };
+    await recordRefusal(this.#parts.database, error, origin);
+  }
+
+  async #once(name: RestOperationName, request: RestRequest, authority: Authority): Promise<RestAnswer> {
+    const { idempotencyKey: key } = request;
+    if (key === undefined) return { kind: 'output', output: await this.#run(name, request, authority) };
+    const { database, describeFailure } = this.#parts;
+    const scope = authority.organization?.id ?? authority.user?.id ?? '';
+    const identity = fingerprintOf(request.identity);
+    const first = await beginOnce(database, { scope, key }, identity, request.context.signal);
+    if (!('end' in first)) {
+      await requireSameBody(request, first.fingerprint, key);
+      return { kind: 'replay', status: first.status, body: first.body };
+    }
+    try {
+      const output = await this.#run(name, request, authority, first);
+      const digest = await request.bodyDigest?.();
+      const fingerprint = digest === undefined ? undefined : `${identity}:${digest}`;
+      await first.end({ status: REST_OPERATIONS[name].status, body: toRemember(name, output) }, fingerprint);
+      return { kind: 'output', output };
+    } catch (error) {
+      await first.end(describeFailure(error));
+      throw error;
+    }
+  }
+
+  async #run(
+    name: RestOperationName,
+    request: RestRequest,
+    authority: Authority,
+    first?: FirstCall,
+  ): Promise<unknown> {
+    const call = this.#createCall(name, request, authority, first);
+    // Input and handler are of the same name; the compiler cannot follow that through a union of names.
+    const handler = this.#parts.handlers[name] as (input: unknown, call: RestCall) => Promise<unknown>;
+    return await handler(request.input, call);
+  }
+
+  #createCall(
+    name: RestOperationName,
+    { context }: RestRequest,
+    authority: Authority,
+    first: FirstCall | undefined,
+  ): RestCall {
+    const { database } = this.#parts;
+    const { organization, user, role, actor } = authority;
+    const append = (transaction: Database) => (event: RecordedEvent, organizationId?: string) =>
+      appendEvent(transaction, {
+        ...event,
+        organizationId: organizationId ?? requireOrganization(organization).id,
+        actor,
+        requestId: context.requestId,
+        sourceAddress: context.sourceAddress,
+      });
+    return {
+      ...context,
+      user,
+      role,
+      actor,
+      get organization() {
+        return requireOrganization(organization);
+      },
+      commit: async (work, respond) =>
+        await database.transaction().execute(async (transaction) => {
+          if (organization !== null) await lockLivingOrganization(transaction, organization.id);
+          const change: Change = { db: transaction, record: append(transaction) };
+          const result = await work(change);
+          if (first !== undefined && respond !== undefined) {
+            const body = toRemember(name, respond(result));
+            await first.settle(transaction, { status: REST_OPERATIONS[name].status, body });
+          }
+          return result;
+        }),
+    };
+  }
+}
+
+/** Secrets are shown once and never kept, also not for whoever asks again. */
+function toRemember(name: RestOperationName, output: unknown): string {
+  const { secretField }: RestOperation = REST_OPERATIONS[name];
+  if (secretField === undefined) return JSON.stringify(output);
+  return JSON.stringify({ ...(output as object), [secretField]: null });
+}
+
+function requireOrganization<T>(organization: T | null): T {
+  if (organization === null) throw new Error('this operation has no organization');
+  return organization;
+}
+
+async function requireSameBody(request: RestRequest, stored: string, key: string): Promise<void> {
+  const [, body] = stored.split(':');
+  const digest = await request.bodyDigest?.();
+  if (body !== undefined && digest !== undefined && body !== digest) throw conflict(key);
+}
+
+function fingerprintOf(identity: string): string {
+  return createHash('sha256').update(identity).digest('hex');
+}
+
+export function badField(field: string, reason: string): PlatformError {
+  return new PlatformError('invalid_request', `${field} ${reason}`, { details: { field, reason } });
+}

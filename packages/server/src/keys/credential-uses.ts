@@ -1,0 +1,34 @@
+import { touchCredentials, type CredentialTable } from '../store/credentials.ts';
+import type { Database } from '../store/database.ts';
+
+/** How often at most the time of a credential's last use is written. */
+const MIN_INTERVAL_MS = 60_000;
+const WRITE_AFTER_MS = 500;
+
+export type NoteUse = (table: CredentialTable, id: string, lastUsedAt: string | null) => void;
+
+/**
+ * Writes down when credentials were last used, some time after the answer, so that no caller waits for it. A use that was
+ * not written, because the process ended or the disk was full, is made up for by the next one.
+ */
+export function noteUses(database: Database): NoteUse {
+  const waiting: Record<CredentialTable, Set<string>> = { api_keys: new Set(), tokens: new Set() };
+  let isScheduled = false;
+  const write = async () => {
+    isScheduled = false;
+    const now = new Date().toISOString();
+    for (const table of ['api_keys', 'tokens'] as const) {
+      const ids = [...waiting[table]];
+      waiting[table].clear();
+      if (ids.length > 0) await touchCredentials(database, table, ids, now);
+    }
+  };
+  return (table, id, lastUsedAt) => {
+    if (lastUsedAt !== null && Date.now() - Date.parse(lastUsedAt) < MIN_INTERVAL_MS) return;
+    waiting[table].add(id);
+    if (isScheduled) return;
+    isScheduled = true;
+    // The store may be closed or full by then, and nobody misses this.
+    setTimeout(() => void write().catch(() => undefined), WRITE_AFTER_MS).unref();
+  };
+}

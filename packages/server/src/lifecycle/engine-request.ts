@@ -1,0 +1,110 @@
+import { isAbsolute } from 'node:path';
+import { PlatformError, type SandboxSpec } from '@svc/contract';
+import type { CreateSandbox, RegistryAuth } from '@svc/engine/client';
+import type { NewOrchestratorSandbox } from '../orchestrator/orchestrator.ts';
+import type { Sealer } from '../secrets/sealer.ts';
+import type { Database } from '../store/database.ts';
+import { findRegistry, findRegistryFor, registryContext, type RegistryRecord } from '../store/registries.ts';
+import { canonicalRegistryHost } from '../store/registry-host.ts';
+import type { SandboxRecord } from '../store/sandboxes.ts';
+import { ensureHostVolume, findVolume, type VolumeRecord } from '../store/volumes.ts';
+import { openSecrets, withValues, type RegistryChoice } from './sandbox-secrets.ts';
+
+const DOCKER_HUB = 'docker.io';
+
+export interface RequestParts {
+  readonly database: Database;
+  readonly sealer: Sealer;
+  /** The engine has the volume afterwards. */
+  readonly makeVolume: (volume: VolumeRecord) => Promise<void>;
+}
+
+/** What the engine needs to make this sandbox and start it. It knows nothing of organizations: names become ids here. */
+export async function toEngineRequest(
+  parts: RequestParts,
+  record: SandboxRecord,
+): Promise<NewOrchestratorSandbox> {
+  const { id, organizationId, isolation, snapshotId, spec } = record;
+  const { values, registry } = openSecrets(parts.sealer, record);
+  const hostVolume = usesHostVolume(spec) ? await prepareHostVolume(parts, organizationId) : undefined;
+  return {
+    id,
+    // When its run ends we remove it ourselves, after its end was written down.
+    spec: { ...withValues(spec, values), lifecycle: { ...spec.lifecycle, ephemeral: false } },
+    start: true,
+    volumes: await prepareVolumes(parts, record),
+    registryAuth: await registryAuthOf(parts, record, registry),
+    imageScope: organizationId,
+    ...(hostVolume === undefined ? {} : { hostVolume }),
+    ...(snapshotId === null ? {} : { snapshot: snapshotId }),
+    // A class is written by the engine's report, or was checked against the list of classes.
+    ...(isolation === null ? {} : { isolation: isolation as NonNullable<CreateSandbox['isolation']> }),
+  };
+}
+
+/** Whether a path of the spec is relative, and so lies in the organization's host volume. */
+export function usesHostVolume(spec: SandboxSpec): boolean {
+  const isRelative = (path: string) => !isAbsolute(path);
+  const inMounts = (spec.mounts ?? []).some((mount) => 'host' in mount && isRelative(mount.host));
+  return inMounts || (spec.patches ?? []).some((patch) => 'src' in patch && isRelative(patch.src));
+}
+
+async function prepareHostVolume(
+  { database, makeVolume }: RequestParts,
+  organizationId: string,
+): Promise<string> {
+  const volume = await ensureHostVolume(database, organizationId);
+  await makeVolume(volume);
+  return volume.id;
+}
+
+/** Volume ids by the names that the spec uses: those that the sandbox was made with, also when a name was reused since. */
+async function prepareVolumes(
+  { database, makeVolume }: RequestParts,
+  { id, organizationId, spec }: SandboxRecord,
+): Promise<Record<string, string>> {
+  const rows = await database
+    .selectFrom('sandbox_volumes')
+    .selectAll()
+    .where('sandbox_id', '=', id)
+    .execute();
+  const byPath = new Map(rows.map((row) => [row.mount_path, row.volume_id]));
+  const volumes: Record<string, string> = {};
+  for (const mount of spec.mounts ?? []) {
+    if (mount.type !== 'named') continue;
+    const volume = await findVolume(database, organizationId, byPath.get(mount.guest) ?? '');
+    if (volume === undefined) {
+      const message = `Volume '${mount.name}' was deleted; make it again and create the sandbox anew`;
+      throw new PlatformError('volume_not_found', message, { details: { volume: mount.name } });
+    }
+    await makeVolume(volume);
+    volumes[mount.name] = volume.id;
+  }
+  return volumes;
+}
+
+async function registryAuthOf(
+  { database, sealer }: RequestParts,
+  { organizationId, spec }: SandboxRecord,
+  registry: RegistryChoice | null,
+): Promise<RegistryAuth | null> {
+  if (registry?.mode === 'anonymous') return null;
+  if (registry?.mode === 'inline') return { username: registry.username, password: registry.password };
+  const host = canonicalRegistryHost(registryHostOf(spec.image.reference));
+  const found = await (registry?.mode === 'specific'
+    ? findRegistry(database, organizationId, registry.credential_id)
+    : findRegistryFor(database, organizationId, host));
+  // SAFETY: a password is shown to the registry that it is for and to no other, whoever chose the image.
+  return found?.host === host ? openRegistry(sealer, found) : null;
+}
+
+function openRegistry(sealer: Sealer, { id, username, sealedPassword }: RegistryRecord): RegistryAuth {
+  return { username, password: sealer.open(sealedPassword, registryContext(id)) };
+}
+
+/** As the engine reads references: a first part with a dot or a port, or `localhost`, is a host. */
+export function registryHostOf(reference: string): string {
+  const [first = '', ...rest] = reference.split('/');
+  const isHost = rest.length > 0 && (/[.:]/.test(first) || first === 'localhost');
+  return isHost ? first : DOCKER_HUB;
+}

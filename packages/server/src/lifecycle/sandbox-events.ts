@@ -1,0 +1,42 @@
+import type { Database, RunRow } from '../store/database.ts';
+import { appendEvent } from '../store/events.ts';
+import type { Asker, SandboxRecord } from '../store/sandboxes.ts';
+
+export type SandboxEventType =
+  | 'sandbox_created'
+  | 'sandbox_started'
+  | 'sandbox_stopped'
+  | 'sandbox_failed'
+  | 'sandbox_deleted'
+  | 'sandbox_renamed'
+  | 'recovery_chosen';
+
+/** What happens without anybody asking for it. */
+const SERVICE: Asker = {
+  actor: { kind: 'system', code: 'lifecycle', label: 'Sandbox lifecycle' },
+  requestId: null,
+  sourceAddress: null,
+};
+
+/** Writes down in the caller's transaction what happened to a sandbox. `asker` null: the service did it by itself. */
+export async function recordSandboxEvent(
+  transaction: Database,
+  type: SandboxEventType,
+  { id, name, organizationId }: SandboxRecord,
+  asker: Asker | null,
+  details: Readonly<Record<string, unknown>> = {},
+): Promise<void> {
+  await appendEvent(transaction, {
+    ...(asker ?? SERVICE),
+    organizationId,
+    type,
+    category: 'sandbox',
+    payload: { sandbox_id: id, name, ...details },
+  });
+}
+
+/** Enough to compute from events alone what was used. */
+export function describeRun(run: RunRow): Readonly<Record<string, unknown>> {
+  const { started_at, ended_at, vcpus, memory_mib, disk_mib } = run;
+  return { started_at, ended_at, vcpus, memory_mib, disk_mib };
+}

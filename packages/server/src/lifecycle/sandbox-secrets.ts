@@ -1,0 +1,52 @@
+import type { SandboxSpec } from '@svc/contract';
+import type { Sealer } from '../secrets/sealer.ts';
+import { sandboxSecretsContext } from '../secrets/stored-secrets.ts';
+
+/** With whose name an image is fetched. */
+export type RegistryChoice =
+  | { readonly mode: 'auto' | 'anonymous' }
+  | { readonly mode: 'specific'; readonly credential_id: string }
+  | { readonly mode: 'inline'; readonly username: string; readonly password: string };
+
+/** What of a sandbox is kept sealed, apart from its spec. */
+export interface SandboxSecrets {
+  /** Of `network.secrets.entries`, in their order. */
+  readonly values: readonly string[];
+  /** Null: whatever the organization has for the image's registry. */
+  readonly registry: RegistryChoice | null;
+}
+
+const NO_SECRETS: SandboxSecrets = { values: [], registry: null };
+
+/** @returns null when there is nothing to keep. */
+export function sealSecrets(sealer: Sealer, sandboxId: string, secrets: SandboxSecrets): string | null {
+  if (secrets.values.length === 0 && secrets.registry === null) return null;
+  return sealer.seal(JSON.stringify(secrets), sandboxSecretsContext(sandboxId));
+}
+
+export function openSecrets(
+  sealer: Sealer,
+  { id, secrets }: { readonly id: string; readonly secrets: string | null },
+): SandboxSecrets {
+  if (secrets === null) return NO_SECRETS;
+  // Only `sealSecrets` seals for this place.
+  return JSON.parse(sealer.open(secrets, sandboxSecretsContext(id))) as SandboxSecrets;
+}
+
+/** Takes the values out of a spec, so that it can be stored and shown. */
+export function withoutValues(spec: SandboxSpec): { readonly spec: SandboxSpec; readonly values: string[] } {
+  const secrets = spec.network?.secrets ?? null;
+  if (secrets === null || secrets.entries.length === 0) return { spec, values: [] };
+  const entries = secrets.entries.map(({ value: _value, source: _source, ...entry }) => entry);
+  return {
+    spec: { ...spec, network: { ...spec.network, secrets: { ...secrets, entries } } },
+    values: secrets.entries.map(({ value = '' }) => value),
+  };
+}
+
+export function withValues(spec: SandboxSpec, values: readonly string[]): SandboxSpec {
+  const secrets = spec.network?.secrets ?? null;
+  if (secrets === null || values.length === 0) return spec;
+  const entries = secrets.entries.map((entry, index) => ({ ...entry, value: values[index] ?? '' }));
+  return { ...spec, network: { ...spec.network, secrets: { ...secrets, entries } } };
+}

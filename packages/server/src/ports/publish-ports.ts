@@ -1,0 +1,70 @@
+import { once } from 'node:events';
+import { createServer, isIP } from 'node:net';
+import { PlatformError } from '@svc/contract';
+import type { CreateSandboxRequest } from '@svc/contract/rest';
+import type { PortMapping } from './port-mapping.ts';
+
+type PublishedPort = NonNullable<NonNullable<CreateSandboxRequest['network']>['ports']>[number];
+
+const LOOPBACK = '127.0.0.1';
+
+/**
+ * What a create asks to publish. Loopback is always allowed; who else may reach a sandbox is the operator's choice.
+ * @throws PlatformError `invalid_sandbox_config` naming the field
+ */
+export function checkPorts(
+  ports: readonly PublishedPort[],
+  publishAddresses: readonly string[],
+): readonly PortMapping[] {
+  const seen = new Set<string>();
+  return ports.map((port, index) => {
+    const { guest_port: guest, host_port: host, host_bind: bind = LOOPBACK, protocol = 'tcp' } = port;
+    const field = `network.ports[${index}]`;
+    if (protocol === 'udp') {
+      const reason =
+        'udp cannot be published: sandboxes are reached over a channel that carries TCP; use tcp';
+      throw invalid(`${field}.protocol`, reason);
+    }
+    if (bind !== LOOPBACK && !publishAddresses.includes(bind)) {
+      const reason = `${bind} may not be published on; use ${[LOOPBACK, ...publishAddresses].join(' or ')}, or let the operator add it with --publish-address`;
+      throw invalid(`${field}.host_bind`, isIP(bind) === 0 ? 'must be an IP address' : reason);
+    }
+    const key = `${bind} ${host}`;
+    if (seen.has(key)) throw invalid(`${field}.host_port`, `${host} is published twice; keep one`);
+    seen.add(key);
+    return bind === LOOPBACK ? { host, guest } : { host, guest, bind };
+  });
+}
+
+/**
+ * Finds out now what a start would fail with later. Somebody may still be faster than the start.
+ * @throws PlatformError `invalid_sandbox_config` naming the port
+ */
+export async function requireFreePorts(mappings: readonly PortMapping[]): Promise<void> {
+  for (const { host, bind = LOOPBACK } of mappings) {
+    const server = createServer();
+    try {
+      server.listen({ host: bind, port: host });
+      await once(server, 'listening');
+    } catch (error) {
+      throw unavailable(host, bind, error);
+    } finally {
+      server.close();
+    }
+  }
+}
+
+function unavailable(port: number, bind: string, error: unknown): PlatformError {
+  const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  const why = reason === 'EADDRINUSE' ? 'is in use' : `cannot be opened (${reason})`;
+  const message = `Port ${port} of ${bind} ${why}; publish another host_port`;
+  return new PlatformError('invalid_sandbox_config', message, {
+    isConflict: true,
+    details: { field: 'network.ports', host_port: port, host_bind: bind, reason },
+    cause: error,
+  });
+}
+
+function invalid(field: string, reason: string): PlatformError {
+  return new PlatformError('invalid_sandbox_config', `${field}: ${reason}`, { details: { field, reason } });
+}

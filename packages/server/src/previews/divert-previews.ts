@@ -1,0 +1,19 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Previews } from './previews.ts';
+
+/** Hands requests to hosts of previews over before anything else of the server sees them. Call it after all listeners. */
+export function divertPreviews(server: Server, previews: Previews): void {
+  const answer = server.listeners('request');
+  server.removeAllListeners('request');
+  server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    if (previews.takes(request)) void previews.answer(request, response);
+    else for (const listener of answer) listener.call(server, request, response);
+  });
+  const upgrade = server.listeners('upgrade');
+  server.removeAllListeners('upgrade');
+  server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
+    if (previews.takes(request)) void previews.upgrade(request, socket, head);
+    else for (const listener of upgrade) listener.call(server, request, socket, head);
+  });
+}

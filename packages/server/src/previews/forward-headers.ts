@@ -1,0 +1,104 @@
+import type { IncomingMessage } from 'node:http';
+import { cookiesWithoutToken, TOKEN_HEADER, TOKEN_NAME } from './preview-token.ts';
+
+/** Between two neighbours only (RFC 9110, 7.6.1), with those that `Connection` names. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/** Said anew by us, or to us alone. */
+const NOT_FOR_SANDBOX = new Set([
+  'expect',
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-port',
+  'x-forwarded-proto',
+  'x-real-ip',
+  TOKEN_HEADER,
+]);
+
+/** What would reach beyond the one host that the answer is of: other previews, or where the browser goes next time. */
+const NOT_FOR_BROWSER = new Set([
+  'alt-svc',
+  'clear-site-data',
+  'nel',
+  'report-to',
+  'reporting-endpoints',
+  'set-cookie2',
+  'strict-transport-security',
+]);
+
+/** A key of the API that a caller sends by mistake. */
+const OUR_CREDENTIAL = /^\s*(bearer|basic)\s+svc_/i;
+
+/** Names and values in turn, as Node has raw headers; of one request to a sandbox. */
+export function headersForSandbox(
+  request: IncomingMessage,
+  { scheme, isUpgrade }: { readonly scheme: string; readonly isUpgrade: boolean },
+): string[] {
+  const host = request.headers.host ?? '';
+  const kept = endToEnd(request).flatMap(([name, value]) => {
+    const lower = name.toLowerCase();
+    if (NOT_FOR_SANDBOX.has(lower)) return [];
+    if (lower === 'authorization' && OUR_CREDENTIAL.test(value)) return [];
+    if (lower === 'cookie') {
+      const cookies = cookiesWithoutToken(value);
+      return cookies === undefined ? [] : [name, cookies];
+    }
+    return [name, value];
+  });
+  const hops = isUpgrade ? ['connection', 'Upgrade', 'upgrade', 'websocket'] : ['connection', 'close'];
+  // A body of unknown length stays one.
+  const framing = request.headers['transfer-encoding'] === undefined ? [] : ['transfer-encoding', 'chunked'];
+  const port = /:(\d+)$/.exec(host)?.[1] ?? (scheme === 'https' ? '443' : '80');
+  return [
+    ...kept,
+    ...hops,
+    ...framing,
+    ...Object.entries({
+      'x-forwarded-for': request.socket.remoteAddress ?? '',
+      'x-forwarded-host': host,
+      'x-forwarded-proto': scheme,
+      'x-forwarded-port': port,
+    }).flat(),
+  ];
+}
+
+/** Of one answer of a sandbox. */
+export function headersForBrowser(answer: IncomingMessage): string[] {
+  return endToEnd(answer).flatMap(([name, value]) => {
+    const lower = name.toLowerCase();
+    if (NOT_FOR_BROWSER.has(lower)) return [];
+    if (lower !== 'set-cookie') return [name, value];
+    const cookie = confineCookie(value);
+    return cookie === undefined ? [] : [name, cookie];
+  });
+}
+
+/** Without `Domain` a cookie is of this host alone. Ours is not for a sandbox to set. */
+function confineCookie(cookie: string): string | undefined {
+  const [pair = '', ...attributes] = cookie.split(';');
+  if (pair.split('=')[0]?.trim() === TOKEN_NAME) return undefined;
+  const kept = attributes.filter((attribute) => !/^\s*domain\s*(=|$)/i.test(attribute));
+  return [pair, ...kept].join(';');
+}
+
+function endToEnd({ rawHeaders, headers }: IncomingMessage): (readonly [string, string])[] {
+  const named = new Set((headers.connection ?? '').split(',').map((name) => name.trim().toLowerCase()));
+  const pairs: (readonly [string, string])[] = [];
+  for (let index = 0; index + 1 < rawHeaders.length; index += 2) {
+    const [name = '', value = ''] = rawHeaders.slice(index, index + 2);
+    const lower = name.toLowerCase();
+    if (!HOP_BY_HOP.has(lower) && !named.has(lower)) pairs.push([name, value]);
+  }
+  return pairs;
+}

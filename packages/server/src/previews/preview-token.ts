@@ -1,0 +1,67 @@
+import type { IncomingHttpHeaders } from 'node:http';
+
+export const TOKEN_NAME = 'svc_preview_token';
+export const TOKEN_HEADER = 'x-svc-preview-token';
+
+export interface OfferedTokens {
+  /** In the order in which they are tried. */
+  readonly header: string | undefined;
+  readonly query: string | undefined;
+  /** Several: a page of another preview can set cookies of this name for the whole domain, so none is taken for ours. */
+  readonly cookies: readonly string[];
+}
+
+export function readTokens(url: string, headers: IncomingHttpHeaders): OfferedTokens {
+  const header = headers[TOKEN_HEADER];
+  return {
+    header: typeof header === 'string' ? header : undefined,
+    query: queryParts(url).find(({ isToken }) => isToken)?.value,
+    cookies: cookieParts(headers.cookie).flatMap(({ name, value }) => (name === TOKEN_NAME ? [value] : [])),
+  };
+}
+
+/** The address as the sandbox gets to see it. Whatever else is in it stays as it was written. */
+export function withoutToken(url: string): string {
+  const start = url.indexOf('?');
+  if (start < 0) return url;
+  const kept = queryParts(url).filter(({ isToken }) => !isToken);
+  return url.slice(0, start) + (kept.length === 0 ? '' : `?${kept.map(({ text }) => text).join('&')}`);
+}
+
+/** Undefined when nothing is left. */
+export function cookiesWithoutToken(header: string | undefined): string | undefined {
+  const kept = cookieParts(header).filter(({ name }) => name !== TOKEN_NAME);
+  return kept.length === 0 ? undefined : kept.map(({ text }) => text).join('; ');
+}
+
+function queryParts(url: string) {
+  const start = url.indexOf('?');
+  if (start < 0) return [];
+  return url
+    .slice(start + 1)
+    .split('&')
+    .map((text) => {
+      const [name = '', ...rest] = text.split('=');
+      return { text, isToken: decode(name) === TOKEN_NAME, value: decode(rest.join('=')) };
+    });
+}
+
+function cookieParts(header: string | undefined) {
+  return (header ?? '')
+    .split(';')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+    .map((text) => {
+      const [name = '', ...rest] = text.split('=');
+      return { text, name: name.trim(), value: rest.join('=').trim() };
+    });
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // Not ours then, because ours need no escapes.
+    return text;
+  }
+}

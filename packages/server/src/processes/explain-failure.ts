@@ -1,0 +1,36 @@
+import { ChannelError, ExecFailed, PlatformError } from '@svc/contract';
+
+/** What a failed call to the sandbox about a process means to the caller. */
+export function explainFailure(error: unknown, about: { readonly process: string }): unknown {
+  if (error instanceof ExecFailed) return explainStart(error, about.process);
+  if (error instanceof RangeError) {
+    const message = 'program, arguments and environment are together larger than 4 MiB; use a file';
+    return new PlatformError('payload_too_large', message, { cause: error });
+  }
+  if (!(error instanceof ChannelError)) return error;
+  if (error.kind !== 'refused') {
+    const message = 'the connection to the sandbox broke; look at the process before you repeat the call';
+    return new PlatformError('unavailable', message, { cause: error });
+  }
+  if (error.refusal === 'invalid_session') return notNow(about.process, error);
+  const message =
+    error.refusal === 'resource_limit'
+      ? 'the process has not read what it was sent before; try again'
+      : `the sandbox refused: ${error.message}`;
+  return new PlatformError('unavailable', message, { cause: error });
+}
+
+function explainStart(error: ExecFailed, command: string): PlatformError {
+  const message =
+    error.kind === 'not_found'
+      ? `'${command}' not found in the sandbox; give a path or a program that is on its PATH`
+      : `'${command}' could not be started: ${error.message}`;
+  const details = { reason: error.kind, errno: error.errnoName, stage: error.stage };
+  return new PlatformError('exec_failed', message, { details, cause: error });
+}
+
+/** The process is there, but what was asked of it cannot be done to it, or any more. */
+function notNow(process: string, error: ChannelError): PlatformError {
+  const message = `process ${process} cannot do this: ${error.message}; get it to see where it stands`;
+  return new PlatformError('invalid_state_transition', message, { cause: error });
+}

@@ -1,0 +1,159 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  ChannelError,
+  PlatformError,
+  type ChannelClient,
+  type DetachedEvent,
+  type DetachedState,
+  type ErrorCode,
+} from '@svc/contract';
+import type { ServerEvent } from '@svc/contract/rest';
+import type { Orchestrator } from '../orchestrator/orchestrator.ts';
+import type { Database } from '../store/database.ts';
+import { noteProcess, type ProcessRecord } from '../store/processes.ts';
+import type { OutputCursor } from './output-cursor.ts';
+import { changeOf, type ProcessKeeper } from './process-keeper.ts';
+import { processNotFound, toProcessView } from './process-view.ts';
+
+/** How long a reader is held while its sandbox cannot be reached: an engine is back sooner. */
+const PATIENCE_MS = 60_000;
+const RETRY_MS = 100;
+const OPEN_MS = 10_000;
+
+export interface FollowParts {
+  readonly database: Database;
+  readonly orchestrator: Pick<Orchestrator, 'openChannel'>;
+  readonly keeper: ProcessKeeper;
+}
+
+export interface FollowRequest {
+  readonly process: ProcessRecord;
+  readonly cursor: OutputCursor;
+  readonly isFollowing: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * The output of a process from a cursor on, each byte once and in order, over a channel of its own: whoever reads slowly
+ * holds up nobody but the process. When the connection to the sandbox breaks, because the engine was restarted, it goes on
+ * where it was. Ends with an event that tells how the process stands.
+ */
+export async function* followOutput(parts: FollowParts, request: FollowRequest): AsyncGenerator<ServerEvent> {
+  const { process, cursor, signal } = request;
+  let troubleSince: number | undefined;
+  while (!signal.aborted) {
+    let isGone = false;
+    try {
+      const channel = await openChannel(parts, request);
+      troubleSince = undefined;
+      const end = yield* readOn(channel, request);
+      const known = await note(parts, process, end);
+      // A process that ended with its sandbox has the sandbox's reason, which is known in a moment.
+      isGone = end.end !== null && known.exit === null;
+      if (!isGone) return yield endEvent(known);
+    } catch (error) {
+      if (signal.aborted) break;
+      troubleSince ??= Date.now();
+      if (!isPassing(error) || Date.now() - troubleSince > PATIENCE_MS) throw error;
+      isGone = isUnreachable(error);
+    }
+    const known = await parts.keeper.look(process.sandboxId, process.id);
+    if (known === undefined) throw processNotFound(process.id);
+    if (known.exit !== null && isGone) return yield* tellLoss(known, cursor);
+    await delay(RETRY_MS, undefined, { signal }).catch(() => undefined);
+  }
+  return undefined;
+}
+
+async function openChannel(
+  { orchestrator }: FollowParts,
+  { process, signal }: FollowRequest,
+): Promise<ChannelClient> {
+  const deadline = AbortSignal.timeout(OPEN_MS);
+  try {
+    return await orchestrator.openChannel(process.sandboxId, AbortSignal.any([signal, deadline]));
+  } catch (error) {
+    if (!deadline.aborted) throw error;
+    const message = 'the sandbox does not answer on its channel; try again';
+    throw new PlatformError('unavailable', message, { cause: error });
+  }
+}
+
+/** What there is to read over one channel; returns how the process stands then. */
+async function* readOn(
+  channel: ChannelClient,
+  { process, cursor, isFollowing, signal }: FollowRequest,
+): AsyncGenerator<ServerEvent, DetachedState> {
+  const leave = () => channel.close();
+  signal.addEventListener('abort', leave, { once: true });
+  try {
+    signal.throwIfAborted();
+    const events = channel.detached.read(process.id, { ...cursor.offsets, follow: isFollowing });
+    for await (const event of events) {
+      if (event.type === 'end') return event.state;
+      cursor.pass(event);
+      yield toServerEvent(event, cursor);
+    }
+    throw new ChannelError('protocol', 'The sandbox ended the output without an end');
+  } finally {
+    signal.removeEventListener('abort', leave);
+    channel.close();
+  }
+}
+
+async function note(
+  { database }: FollowParts,
+  process: ProcessRecord,
+  state: DetachedState,
+): Promise<ProcessRecord> {
+  const change = changeOf(process, state);
+  await noteProcess(database, process.id, change);
+  return { ...process, ...change };
+}
+
+/** The process is over, and its output with its sandbox or by its age: what was not read yet cannot be read any more. */
+function* tellLoss(process: ProcessRecord, cursor: OutputCursor): Generator<ServerEvent> {
+  const written = { stdout: process.stdoutBytes, stderr: process.stderrBytes };
+  for (const stream of cursor.streams) {
+    const [from, to] = [cursor.nextOf(stream), written[stream]];
+    if (from >= to) continue;
+    const dropped = { type: 'dropped', stream, from, to } as const;
+    cursor.pass(dropped);
+    yield toServerEvent(dropped, cursor);
+  }
+  yield endEvent(process);
+}
+
+function endEvent(process: ProcessRecord): ServerEvent {
+  return { event: 'end', data: toProcessView(process) };
+}
+
+function toServerEvent(event: Exclude<DetachedEvent, { type: 'end' }>, cursor: OutputCursor): ServerEvent {
+  const id = cursor.toString();
+  const { stream } = event;
+  if (event.type === 'dropped') {
+    return { event: 'dropped', id, data: { stream, from: event.from, to: event.to } };
+  }
+  const { buffer, byteOffset, length } = event.data;
+  const data = Buffer.from(buffer, byteOffset, length).toString('base64');
+  return { event: 'output', id, data: { stream, offset: event.offset, data } };
+}
+
+const PASSING: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'unavailable',
+  'orchestrator_unreachable',
+  'sandbox_not_running',
+  'sandbox_not_found',
+]);
+
+/** What may be over in a moment, or turn out to be the end of the process. */
+function isPassing(error: unknown): boolean {
+  if (error instanceof ChannelError) return error.kind !== 'refused' || error.refusal === 'invalid_session';
+  return PlatformError.is(error) && PASSING.has(error.code);
+}
+
+/** The sandbox does not know the process any more, or runs no more itself. */
+function isUnreachable(error: unknown): boolean {
+  if (error instanceof ChannelError) return error.kind === 'refused';
+  return PlatformError.is(error, 'sandbox_not_running') || PlatformError.is(error, 'sandbox_not_found');
+}

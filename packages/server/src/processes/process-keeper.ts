@@ -1,0 +1,122 @@
+import { ChannelError, PlatformError, type ChannelClient, type DetachedState } from '@svc/contract';
+import type { Logger } from 'pino';
+import { repeatEvery, type BackgroundTask } from '../background.ts';
+import type { ChannelPool } from '../channels/channel-pool.ts';
+import type { Database } from '../store/database.ts';
+import {
+  findProcess,
+  getRuns,
+  listSandboxesWithUnfinished,
+  listUnfinished,
+  noteProcess,
+  removeProcess,
+  type ProcessChange,
+  type ProcessRecord,
+} from '../store/processes.ts';
+import { getSandbox } from '../store/sandboxes.ts';
+import { eachLimited } from '../volumes/each-limited.ts';
+import { describeEndWithRun, describeExit, isOwnEnd, UNSEEN_END } from './describe-exit.ts';
+
+const CHECK_MS = 5000;
+const MAX_AT_ONCE = 8;
+/** A process of which the sandbox knows nothing may be about to start for this long. */
+const START_MS = 60_000;
+const LIST_MS = 10_000;
+
+interface ProcessKeeperParts {
+  readonly database: Database;
+  readonly channels: Pick<ChannelPool, 'get' | 'forget'>;
+  readonly logger: Logger;
+}
+
+/**
+ * Keeps the records of processes true. svc-init knows them while their sandbox runs; what it says about an end is written
+ * down before it is gone with the run, and the end of a run is the end of what ran in it.
+ */
+export class ProcessKeeper implements BackgroundTask {
+  readonly #parts: ProcessKeeperParts;
+
+  constructor(parts: ProcessKeeperParts) {
+    this.#parts = parts;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const check = async () => {
+      const sandboxes = await listSandboxesWithUnfinished(this.#parts.database);
+      await eachLimited(sandboxes, MAX_AT_ONCE, (id) => this.refresh(id));
+    };
+    await repeatEvery(CHECK_MS, 'looking after processes', check, this.#parts.logger).run(signal);
+  }
+
+  /** Brings what is known about the processes of a sandbox up to date, as far as it can be reached. */
+  async refresh(sandboxId: string): Promise<void> {
+    const { database } = this.#parts;
+    const records = await listUnfinished(database, sandboxId);
+    if (records.length === 0) return;
+    const runs = await getRuns(
+      database,
+      records.map(({ runId }) => runId),
+    );
+    const living: ProcessRecord[] = [];
+    for (const record of records) {
+      const run = runs.get(record.runId);
+      if (run?.ended_at === null) living.push(record);
+      else if (run !== undefined) {
+        const wish = (await getSandbox(database, sandboxId))?.wish ?? null;
+        await noteProcess(database, record.id, {
+          endedAt: run.ended_at,
+          exit: describeEndWithRun(run, wish),
+        });
+      }
+    }
+    if (living.length === 0) return;
+    const states = await this.#ask(sandboxId);
+    if (states === undefined) return;
+    for (const record of living) await this.#note(record, states.get(record.id));
+  }
+
+  /** The record after a look at the sandbox. */
+  async look(sandboxId: string, id: string): Promise<ProcessRecord | undefined> {
+    await this.refresh(sandboxId);
+    return await findProcess(this.#parts.database, sandboxId, id);
+  }
+
+  /** Undefined when the sandbox cannot be asked: what was last seen has to do. */
+  async #ask(sandboxId: string): Promise<ReadonlyMap<string, DetachedState> | undefined> {
+    let channel: ChannelClient | undefined;
+    try {
+      channel = await this.#parts.channels.get(sandboxId);
+      const states = await channel.detached.list(AbortSignal.timeout(LIST_MS));
+      return new Map(states.map((state) => [state.key, state]));
+    } catch (error) {
+      if (error instanceof ChannelError || PlatformError.is(error)) return undefined;
+      if (error instanceof Error && error.name === 'TimeoutError') return undefined;
+      throw error;
+    }
+  }
+
+  async #note(record: ProcessRecord, state: DetachedState | undefined): Promise<void> {
+    const { database } = this.#parts;
+    if (state !== undefined) return await noteProcess(database, record.id, changeOf(record, state));
+    if (record.pid !== null) {
+      const endedAt = new Date().toISOString();
+      return await noteProcess(database, record.id, { endedAt, exit: UNSEEN_END });
+    }
+    // The server that wrote it down was killed before it could start it.
+    if (Date.parse(record.startedAt) < Date.now() - START_MS) await removeProcess(database, record.id);
+    return undefined;
+  }
+}
+
+/** What a state says that the record does not. */
+export function changeOf(record: ProcessRecord, state: DetachedState): ProcessChange {
+  const { pid, end, startedAtMs, stdout, stderr } = state;
+  return {
+    ...(record.pid === pid ? {} : { pid, startedAt: new Date(startedAtMs).toISOString() }),
+    ...(record.stdoutBytes === stdout.to ? {} : { stdoutBytes: stdout.to }),
+    ...(record.stderrBytes === stderr.to ? {} : { stderrBytes: stderr.to }),
+    ...(end === null || !isOwnEnd(end)
+      ? {}
+      : { endedAt: new Date(end.atMs).toISOString(), exit: describeExit(end) }),
+  };
+}

@@ -1,0 +1,28 @@
+import type { ChannelClient } from '@svc/contract';
+import type { ByteSource } from '@svc/contract/rest';
+import { Turns } from '../lifecycle/turns.ts';
+
+interface StdinWrite {
+  readonly content: ByteSource;
+  readonly isLast: boolean;
+  readonly signal: AbortSignal;
+}
+
+/** Writes to the input of processes, one call after the other for each, so that their bytes do not mix. */
+export class StdinWriter {
+  readonly #turns = new Turns();
+
+  /** Resolves when the process has taken everything; each piece waits until the one before was. */
+  async write({ detached }: ChannelClient, key: string, write: StdinWrite): Promise<{ bytes: number }> {
+    const { content, isLast, signal } = write;
+    return await this.#turns.take(key, async () => {
+      let bytes = 0;
+      for await (const chunk of content) {
+        await detached.writeStdin(key, chunk, signal);
+        bytes += chunk.length;
+      }
+      if (isLast) await detached.closeStdin(key, signal);
+      return { bytes };
+    });
+  }
+}

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { waitUntil } from '../test-server.ts';
+import { body, startHealthy, until } from './test-sandboxes.ts';
+
+const SECRET = 'sk-very-secret-value';
+const FULL = {
+  resources: { vcpus: 2, memory_mib: 1024, disk_size_mib: 8192 },
+  runtime: {
+    workdir: '/app',
+    shell: '/bin/bash',
+    user: '1000:1000',
+    scripts: { go: 'echo' },
+    log_level: 'debug',
+  },
+  env: [{ key: 'A', value: '1' }],
+  labels: { team: 'ml', marker: '' },
+  rlimits: [{ resource: 'nofile', soft: 1, hard: 2 }],
+  mounts: [
+    { type: 'bind', host: 'secret/place', guest: '/b', options: { readonly: true }, quota_mib: 5 },
+    { type: 'tmpfs', guest: '/t', size_mib: 64 },
+    { type: 'disk_image', host: 'img.qcow2', guest: '/d', format: 'qcow2', fstype: 'ext4' },
+  ],
+  patches: [{ type: 'text', path: '/x', content: 'patched' }],
+  network: {
+    enabled: true,
+    strict: true,
+    max_connections: 7,
+    policy: { default_egress: 'deny', default_ingress: 'allow', rules: [] },
+    secrets: {
+      entries: [
+        {
+          env_var: 'K',
+          placeholder: '$SVC_K',
+          value: SECRET,
+          allowed_hosts: [{ type: 'exact', value: 'a.example' }],
+        },
+      ],
+      on_violation: { type: 'block' },
+    },
+  },
+  lifecycle: { ephemeral: false, idle_timeout_secs: 600, max_duration_secs: 3600 },
+  registry: { mode: 'inline', username: 'u', password: 'registry-password' },
+};
+const OPTIONS = {
+  readonly: false,
+  noexec: false,
+  nosuid: false,
+  nodev: false,
+  override_uid: null,
+  override_gid: null,
+};
+
+test('a spec is shown with its defaults and without its sources', async (t) => {
+  const server = await startHealthy(t);
+  const { status, body: sandbox } = await server.rest('POST', '/sandboxes', { body: body('one', FULL) });
+  assert.equal(status, 200);
+  assert.deepEqual(sandbox.spec, {
+    image: 'x',
+    env: FULL.env,
+    labels: FULL.labels,
+    lifecycle: FULL.lifecycle,
+    mounts: [
+      {
+        type: 'Bind',
+        guest: '/b',
+        options: { ...OPTIONS, readonly: true },
+        stat_virtualization: 'strict',
+        host_permissions: 'private',
+        quota_mib: 5,
+      },
+      { type: 'Tmpfs', guest: '/t', options: OPTIONS, size_mib: 64 },
+      { type: 'DiskImage', guest: '/d', options: OPTIONS, format: 'Qcow2', fstype: 'ext4' },
+    ],
+    network: {
+      enabled: true,
+      trust_host_cas: false,
+      max_connections: 7,
+      ports: [],
+      dns: { nameservers: [], query_timeout_ms: 5000, rebind_protection: true },
+      policy: FULL.network.policy,
+      secrets: [
+        {
+          env_var: 'K',
+          placeholder: '$SVC_K',
+          allowed_hosts: [{ type: 'exact', value: 'a.example' }],
+          injection: { headers: true, basic_auth: true, query_params: false, body: false },
+          on_violation: null,
+        },
+      ],
+    },
+    resources: FULL.resources,
+    rlimits: [{ resource: 'Nofile', soft: 1, hard: 2 }],
+    runtime: {
+      cmd: null,
+      entrypoint: null,
+      hostname: null,
+      shell: '/bin/bash',
+      user: '1000:1000',
+      workdir: '/app',
+      log_level: 'debug',
+      scripts: { go: 'echo' },
+      disable_metrics_sample: false,
+      metrics_sample_interval_ms: 1000,
+    },
+  });
+});
+
+test('secret values and registry passwords reach the engine and nobody else', async (t) => {
+  const server = await startHealthy(t);
+  const { body: sandbox } = await server.rest('POST', '/sandboxes?start=true&wait_for=running', {
+    body: body('one', FULL),
+    headers: { 'idempotency-key': 'secret' },
+  });
+  assert.equal(sandbox.status, 'running');
+  const request = server.orchestrator.requestOf(sandbox.id);
+  assert.equal(request.spec.network?.secrets?.entries[0]?.value, SECRET);
+  assert.deepEqual(request.registryAuth, { username: 'u', password: 'registry-password' });
+  assert.equal(request.imageScope, sandbox.org_id);
+  assert.equal(request.start, true);
+  const shown = [
+    sandbox,
+    (await server.rest('GET', '/sandboxes')).body,
+    ...(await Promise.all(
+      (['sandboxes', 'events', 'idempotency', 'sandbox_labels'] as const).map((table) =>
+        server.database.selectFrom(table).selectAll().execute(),
+      ),
+    )),
+  ];
+  assert.doesNotMatch(JSON.stringify(shown), /very-secret|registry-password/);
+});
+
+test('a password that came with a create is forgotten once the image was fetched', async (t) => {
+  const server = await startHealthy(t);
+  const { registry } = FULL;
+  await server.rest('POST', '/sandboxes?start=true&wait_for=running', { body: body('one', { registry }) });
+  await waitUntil(async () => {
+    const row = await server.database.selectFrom('sandboxes').select('secrets').executeTakeFirst();
+    return row?.secrets === null;
+  });
+});
+
+test('the reference client gets the shape that it sends, and statuses that it knows', async (t) => {
+  const server = await startHealthy(t, { restSettings: { recoveryMs: 1000 } });
+  const headers = { 'user-agent': 'microsandbox-sdk/0.6.18' };
+  const { body: made } = await server.rest('POST', '/sandboxes?start=true&wait_for=running', {
+    body: body('one', { env: FULL.env, runtime: FULL.runtime, rlimits: FULL.rlimits }),
+    headers,
+  });
+  assert.partialDeepStrictEqual(made.spec, {
+    image: { type: 'oci', reference: 'x' },
+    env: FULL.env,
+    runtime: FULL.runtime,
+    rlimits: FULL.rlimits,
+    pull_policy: 'if_missing',
+  });
+  const seen = async () => (await server.rest('GET', '/sandboxes', { headers })).body.data[0];
+  server.orchestrator.goAway();
+  await until(server, 'one', 'temporarily_unavailable');
+  assert.equal((await seen()).status, 'starting');
+  await until(server, 'one', 'recovery_decision_required');
+  assert.equal((await seen()).status, 'failed');
+  assert.deepEqual((await seen()).spec, made.spec);
+});

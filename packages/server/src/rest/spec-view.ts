@@ -1,0 +1,141 @@
+import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS, type Mount, type SandboxSpec } from '@svc/contract';
+import type { PortMapping } from '../ports/port-mapping.ts';
+import type { SandboxRecord } from '../store/sandboxes.ts';
+
+const METRICS_INTERVAL_MS = 1000;
+const DNS = { nameservers: [], query_timeout_ms: 5000, rebind_protection: true };
+const MOUNT_OPTIONS = {
+  readonly: false,
+  noexec: false,
+  nosuid: false,
+  nodev: false,
+  override_uid: null,
+  override_gid: null,
+};
+const INJECTION = { headers: true, basic_auth: true, query_params: false, body: false };
+
+/** What a sandbox was made of, as answers show it: with its defaults, without secret values and sources on the host. */
+export function toSpecView({ spec, ports }: Pick<SandboxRecord, 'spec' | 'ports'>) {
+  return {
+    image: spec.image.reference,
+    env: spec.env ?? [],
+    labels: spec.labels ?? {},
+    lifecycle: lifecycleOf(spec),
+    mounts: (spec.mounts ?? []).map(toMountView),
+    network: toNetworkView(spec, ports),
+    resources: resourcesOf(spec),
+    rlimits: (spec.rlimits ?? []).map((limit) => ({ ...limit, resource: toPascalCase(limit.resource) })),
+    runtime: {
+      ...runtimeOf(spec),
+      hostname: spec.runtime?.hostname ?? null,
+      disable_metrics_sample: false,
+      metrics_sample_interval_ms: METRICS_INTERVAL_MS,
+    },
+  };
+}
+
+/** The same in the shape that callers send, again without secret values. */
+export function toCreateShape(spec: SandboxSpec) {
+  return {
+    image: spec.image,
+    resources: resourcesOf(spec),
+    runtime: runtimeOf(spec),
+    env: spec.env ?? [],
+    labels: spec.labels ?? {},
+    rlimits: spec.rlimits ?? [],
+    mounts: spec.mounts ?? [],
+    patches: [],
+    network: { ...spec.network, enabled: spec.network?.enabled ?? true },
+    init: spec.init ?? null,
+    pull_policy: spec.pull_policy ?? 'if_missing',
+    security_profile: spec.security_profile ?? 'default',
+    lifecycle: lifecycleOf(spec),
+  };
+}
+
+function resourcesOf({ resources }: SandboxSpec) {
+  return {
+    vcpus: resources?.vcpus ?? DEFAULT_VCPUS,
+    memory_mib: resources?.memory_mib ?? DEFAULT_MEMORY_MIB,
+    disk_size_mib: resources?.disk_size_mib ?? null,
+  };
+}
+
+function lifecycleOf({ lifecycle }: SandboxSpec) {
+  return {
+    ephemeral: lifecycle?.ephemeral ?? false,
+    idle_timeout_secs: lifecycle?.idle_timeout_secs ?? null,
+    max_duration_secs: lifecycle?.max_duration_secs ?? null,
+  };
+}
+
+function runtimeOf({ runtime }: SandboxSpec) {
+  return {
+    cmd: runtime?.cmd ?? null,
+    entrypoint: runtime?.entrypoint ?? null,
+    log_level: runtime?.log_level ?? null,
+    scripts: runtime?.scripts ?? {},
+    shell: runtime?.shell ?? null,
+    user: runtime?.user ?? null,
+    workdir: runtime?.workdir ?? null,
+  };
+}
+
+function toMountView(mount: Mount) {
+  const { guest } = mount;
+  const common = { guest, options: { ...MOUNT_OPTIONS, ...mount.options } };
+  switch (mount.type) {
+    case 'bind':
+      return { type: 'Bind', ...common, ...presentationOf(mount), quota_mib: mount.quota_mib ?? null };
+    case 'named':
+      return { type: 'Named', ...common, ...presentationOf(mount) };
+    case 'tmpfs':
+      return { type: 'Tmpfs', ...common, size_mib: mount.size_mib ?? null };
+    case 'disk_image':
+      return {
+        type: 'DiskImage',
+        ...common,
+        format: toPascalCase(mount.format),
+        fstype: mount.fstype ?? null,
+      };
+    default:
+      return mount satisfies never;
+  }
+}
+
+function presentationOf(mount: {
+  readonly stat_virtualization?: string;
+  readonly host_permissions?: string;
+}): { stat_virtualization: string; host_permissions: string } {
+  return {
+    stat_virtualization: mount.stat_virtualization ?? 'strict',
+    host_permissions: mount.host_permissions ?? 'private',
+  };
+}
+
+function toNetworkView({ network }: SandboxSpec, ports: readonly PortMapping[]) {
+  return {
+    enabled: network?.enabled ?? true,
+    trust_host_cas: false,
+    max_connections: network?.max_connections ?? null,
+    ports: ports.map(({ host, guest, bind = '127.0.0.1' }) => ({
+      host_port: host,
+      guest_port: guest,
+      host_bind: bind,
+      protocol: 'tcp',
+    })),
+    dns: DNS,
+    policy: network?.policy ?? null,
+    secrets: (network?.secrets?.entries ?? []).map((entry) => ({
+      env_var: entry.env_var,
+      placeholder: entry.placeholder,
+      allowed_hosts: entry.allowed_hosts,
+      injection: { ...INJECTION, ...entry.injection },
+      on_violation: entry.on_violation ?? null,
+    })),
+  };
+}
+
+function toPascalCase(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}

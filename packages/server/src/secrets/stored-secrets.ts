@@ -1,0 +1,43 @@
+import type { Database } from '../store/database.ts';
+import { registryContext } from '../store/registries.ts';
+
+/** A value in the database that a `Sealer` sealed. */
+export interface StoredSecret {
+  readonly sealed: string;
+  readonly context: string;
+  /** Puts another one in its place, unless it was changed meanwhile. */
+  replace(sealed: string): Promise<void>;
+}
+
+/** What the secret values and registry passwords of a sandbox are sealed for. */
+export function sandboxSecretsContext(sandboxId: string): string {
+  return `sandbox:${sandboxId}`;
+}
+
+/** Every sealed value of the database. A column that holds some and is not read here would not survive a rotation. */
+export async function listStoredSecrets(db: Database): Promise<readonly StoredSecret[]> {
+  const registries = await db.selectFrom('registries').select(['id', 'password']).execute();
+  const sandboxes = await db
+    .selectFrom('sandboxes')
+    .select(['id', 'secrets'])
+    .where('secrets', 'is not', null)
+    .execute();
+  return [
+    ...registries.map(({ id, password }) => ({
+      sealed: password,
+      context: registryContext(id),
+      replace: async (sealed: string) => {
+        const query = db.updateTable('registries').set({ password: sealed }).where('id', '=', id);
+        await query.where('password', '=', password).execute();
+      },
+    })),
+    ...sandboxes.map(({ id, secrets }) => ({
+      sealed: secrets ?? '',
+      context: sandboxSecretsContext(id),
+      replace: async (sealed: string) => {
+        const query = db.updateTable('sandboxes').set({ secrets: sealed }).where('id', '=', id);
+        await query.where('secrets', '=', secrets).execute();
+      },
+    })),
+  ];
+}

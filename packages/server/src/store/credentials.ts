@@ -1,0 +1,150 @@
+import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import type { Database } from './database.ts';
+import { toOrganization, type OrganizationRecord } from './organizations.ts';
+import { toUser, type UserRecord } from './users.ts';
+
+export const API_KEY_PREFIX = 'svc_';
+export const TOKEN_PREFIX = 'svc_pat_';
+
+const SECRET_BYTES = 32;
+const SUFFIX_LENGTH = 8;
+
+export type CredentialTable = 'api_keys' | 'tokens';
+
+/** A credential as it is handed out: `secret` exists only here and with its owner. */
+export interface IssuedCredential {
+  readonly id: string;
+  readonly secret: string;
+  readonly suffix: string;
+  readonly createdAt: string;
+}
+
+export interface NewCredential {
+  readonly name: string;
+  readonly createdBy: string | null;
+  /** Null: never. */
+  readonly expiresAt: string | null;
+}
+
+export async function createApiKey(
+  db: Database,
+  organizationId: string,
+  credential: NewCredential,
+): Promise<IssuedCredential> {
+  const { issued, row } = issue(API_KEY_PREFIX, credential);
+  await db
+    .insertInto('api_keys')
+    .values({ ...row, organization_id: organizationId })
+    .execute();
+  return issued;
+}
+
+export async function createToken(
+  db: Database,
+  userId: string,
+  credential: NewCredential,
+): Promise<IssuedCredential> {
+  const { issued, row } = issue(TOKEN_PREFIX, credential);
+  await db
+    .insertInto('tokens')
+    .values({ ...row, user_id: userId })
+    .execute();
+  return issued;
+}
+
+/** The key and its organization; undefined when it does not exist, was revoked or has expired. */
+export async function findApiKey(
+  db: Database,
+  secret: string,
+): Promise<
+  | {
+      readonly id: string;
+      readonly name: string;
+      /** Null: the operator. */
+      readonly createdBy: string | null;
+      readonly organization: OrganizationRecord;
+      readonly lastUsedAt: string | null;
+    }
+  | undefined
+> {
+  const row = await db
+    .selectFrom('api_keys')
+    .innerJoin('organizations', 'organizations.id', 'api_keys.organization_id')
+    .selectAll('organizations')
+    .select([
+      'api_keys.id as key_id',
+      'api_keys.name as key_name',
+      'api_keys.created_by',
+      'api_keys.expires_at',
+      'api_keys.last_used_at',
+    ])
+    .where('api_keys.hash', '=', hashSecret(secret))
+    .where('api_keys.revoked_at', 'is', null)
+    .where('organizations.deleted_at', 'is', null)
+    .executeTakeFirst();
+  if (row === undefined || isPast(row.expires_at)) return undefined;
+  const { key_id: id, key_name: name, created_by: createdBy, last_used_at: lastUsedAt } = row;
+  return { id, name, createdBy, organization: toOrganization(row), lastUsedAt };
+}
+
+/** The token's user; undefined when it does not exist, was revoked or has expired. */
+export async function findToken(
+  db: Database,
+  secret: string,
+): Promise<
+  { readonly id: string; readonly user: UserRecord; readonly lastUsedAt: string | null } | undefined
+> {
+  const row = await db
+    .selectFrom('tokens')
+    .innerJoin('users', 'users.id', 'tokens.user_id')
+    .selectAll('users')
+    .select(['tokens.id as token_id', 'tokens.expires_at', 'tokens.last_used_at'])
+    .where('tokens.hash', '=', hashSecret(secret))
+    .where('tokens.revoked_at', 'is', null)
+    .executeTakeFirst();
+  if (row === undefined || isPast(row.expires_at)) return undefined;
+  return { id: row.token_id, user: toUser(row), lastUsedAt: row.last_used_at };
+}
+
+/** Notes when they were last used. */
+export async function touchCredentials(
+  db: Database,
+  table: CredentialTable,
+  ids: readonly string[],
+  at: string,
+): Promise<void> {
+  await db
+    .updateTable(table)
+    .set({ last_used_at: at })
+    .where('id', 'in', [...ids])
+    .execute();
+}
+
+/** The secret has 256 random bits, so a plain hash is as hard to turn around as any. */
+export function hashSecret(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex');
+}
+
+function issue(prefix: string, { name, createdBy, expiresAt }: NewCredential) {
+  // In hexadecimal no secret of an API key begins like a token.
+  const secret = prefix + randomBytes(SECRET_BYTES).toString('hex');
+  const suffix = secret.slice(-SUFFIX_LENGTH);
+  const id = randomUUID();
+  const createdAt = new Date().toISOString();
+  const row = {
+    id,
+    name,
+    hash: hashSecret(secret),
+    suffix,
+    created_by: createdBy,
+    created_at: createdAt,
+    expires_at: expiresAt,
+    revoked_at: null,
+    last_used_at: null,
+  };
+  return { issued: { id, secret, suffix, createdAt }, row };
+}
+
+function isPast(expiresAt: string | null): boolean {
+  return expiresAt !== null && Date.parse(expiresAt) <= Date.now();
+}

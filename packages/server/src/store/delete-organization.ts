@@ -1,0 +1,34 @@
+import type { Database } from './database.ts';
+
+/**
+ * Hides an organization at once, with everything that nobody has to clean up behind it. Its slug is free again, and what it
+ * is called from now on is no legal name of a namespace. Call it in a transaction, after its sandboxes and volumes were
+ * wanted removed.
+ */
+export async function deleteOrganization(transaction: Database, organizationId: string): Promise<void> {
+  const now = new Date().toISOString();
+  await transaction
+    .updateTable('organizations')
+    .set({ deleted_at: now, updated_at: now, slug: `~${organizationId}` })
+    .where('id', '=', organizationId)
+    .execute();
+  await transaction
+    .updateTable('snapshots')
+    .set({ removed_at: now })
+    .where('organization_id', '=', organizationId)
+    .where('removed_at', 'is', null)
+    .execute();
+  await forgetAccess(transaction, organizationId, now);
+}
+
+async function forgetAccess(transaction: Database, organizationId: string, now: string): Promise<void> {
+  await transaction
+    .updateTable('api_keys')
+    .set({ revoked_at: now })
+    .where('organization_id', '=', organizationId)
+    .where('revoked_at', 'is', null)
+    .execute();
+  for (const table of ['registries', 'invites', 'members'] as const) {
+    await transaction.deleteFrom(table).where('organization_id', '=', organizationId).execute();
+  }
+}

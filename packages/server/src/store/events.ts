@@ -1,0 +1,170 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { PlatformError } from '@svc/contract';
+import { sql, type Selectable } from 'kysely';
+import type { Database, EventRow } from './database.ts';
+
+/** Who did something. The shape is public. */
+export type Actor =
+  | {
+      readonly kind: 'user';
+      readonly user_id: string;
+      readonly label: string;
+      readonly redacted_email: string;
+    }
+  | { readonly kind: 'api_key'; readonly api_key_id: string; readonly name: string }
+  | { readonly kind: 'system'; readonly code: string; readonly label: string }
+  | {
+      readonly kind: 'ssh_key';
+      readonly key_id: string;
+      readonly fingerprint: string;
+      readonly label: string | null;
+    };
+
+export interface NewEvent {
+  readonly organizationId: string;
+  /** `<resource>_<past participle>`. */
+  readonly type: string;
+  /** The resource. */
+  readonly category: string;
+  readonly actor: Actor;
+  readonly payload: Readonly<Record<string, unknown>>;
+  readonly requestId: string | null;
+  readonly sourceAddress: string | null;
+}
+
+/**
+ * Adds an event to its organization's chain. Call it in the transaction of what it records: the organization's row is
+ * locked until its end, so that changes of one organization come one after the other, and so do their events.
+ */
+export async function appendEvent(transaction: Database, event: NewEvent): Promise<void> {
+  const head = await transaction
+    .updateTable('organizations')
+    .set({ event_sequence: sql<number>`event_sequence + 1` })
+    .where('id', '=', event.organizationId)
+    .returning(['event_sequence', 'event_hash', 'event_timestamp'])
+    .executeTakeFirst();
+  if (head === undefined) throw new PlatformError('org_not_found', 'the organization is gone');
+  const now = new Date().toISOString();
+  const row = {
+    id: randomUUID(),
+    organization_id: event.organizationId,
+    sequence: Number(head.event_sequence),
+    category: event.category,
+    event_type: event.type,
+    actor: JSON.stringify(event.actor),
+    payload: JSON.stringify(event.payload),
+    request_id: event.requestId,
+    source_address: event.sourceAddress,
+    // Never before the event before, also when the clock was set back: times and sequence have one order.
+    timestamp: now < head.event_timestamp ? head.event_timestamp : now,
+    previous_hash: head.event_hash,
+  };
+  const hash = hashEvent(row);
+  await transaction
+    .insertInto('events')
+    .values({ ...row, hash })
+    .execute();
+  await transaction
+    .updateTable('organizations')
+    .set({ event_hash: hash, event_timestamp: row.timestamp })
+    .where('id', '=', event.organizationId)
+    .execute();
+}
+
+export type EventRecord = Selectable<EventRow>;
+
+export interface EventFilter {
+  readonly eventType?: string | undefined;
+  /** Not before; as it is stored. */
+  readonly since?: string | undefined;
+  /** Not after. */
+  readonly until?: string | undefined;
+}
+
+/** Newest first, beginning after the event with the sequence `before`; at most `limit`. */
+export async function listEvents(
+  db: Database,
+  organizationId: string,
+  { eventType, since, until }: EventFilter,
+  page: { readonly before: number | null; readonly limit: number },
+): Promise<readonly EventRecord[]> {
+  // Times grow with the sequence, so a span of time is a span of sequences: a page is read from one index, however many
+  // events there are.
+  const first = since === undefined ? undefined : await findSequence(db, organizationId, since, 'first');
+  const last = until === undefined ? undefined : await findSequence(db, organizationId, until, 'last');
+  if (first === null || last === null) return [];
+  let query = db.selectFrom('events').selectAll().where('organization_id', '=', organizationId);
+  if (eventType !== undefined) query = query.where('event_type', '=', eventType);
+  if (first !== undefined) query = query.where('sequence', '>=', first);
+  if (last !== undefined) query = query.where('sequence', '<=', last);
+  if (page.before !== null) query = query.where('sequence', '<', page.before);
+  return await query.orderBy('sequence', 'desc').limit(page.limit).execute();
+}
+
+export async function findEvent(
+  db: Database,
+  organizationId: string,
+  id: string,
+): Promise<EventRecord | undefined> {
+  return await db
+    .selectFrom('events')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .where('id', '=', id)
+    .executeTakeFirst();
+}
+
+/** Oldest first, after the event with the sequence `after`. */
+export async function listEventsAfter(
+  db: Database,
+  organizationId: string,
+  after: number,
+  limit: number,
+): Promise<readonly EventRecord[]> {
+  return await db
+    .selectFrom('events')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .where('sequence', '>', after)
+    .orderBy('sequence')
+    .limit(limit)
+    .execute();
+}
+
+/** The first event that is not before the time, or the last one that is not after it; null: there is none. */
+async function findSequence(
+  db: Database,
+  organizationId: string,
+  time: string,
+  which: 'first' | 'last',
+): Promise<number | null> {
+  const order = which === 'first' ? 'asc' : 'desc';
+  const row = await db
+    .selectFrom('events')
+    .select('sequence')
+    .where('organization_id', '=', organizationId)
+    .where('timestamp', which === 'first' ? '>=' : '<=', time)
+    .orderBy('timestamp', order)
+    .orderBy('sequence', order)
+    .limit(1)
+    .executeTakeFirst();
+  return row === undefined ? null : Number(row.sequence);
+}
+
+/** What the chain is made of: every column in a fixed order, as JSON, so that no two rows have one text. */
+export function hashEvent(row: Omit<Selectable<EventRow>, 'hash'>): string {
+  const fields = [
+    row.previous_hash,
+    row.id,
+    row.organization_id,
+    Number(row.sequence),
+    row.category,
+    row.event_type,
+    row.actor,
+    row.payload,
+    row.request_id,
+    row.source_address,
+    row.timestamp,
+  ];
+  return createHash('sha256').update(JSON.stringify(fields)).digest('hex');
+}

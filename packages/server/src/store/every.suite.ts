@@ -1,0 +1,31 @@
+import type { TestContext } from 'node:test';
+import { accessSuite } from './access.suite.ts';
+import type { Database } from './database.ts';
+import { eventsSuite } from './events.suite.ts';
+import { idempotencySuite } from './idempotency.suite.ts';
+import { organizationsSuite } from './organizations.suite.ts';
+import { processesSuite } from './processes.suite.ts';
+import { quotasSuite } from './quotas.suite.ts';
+import { sandboxesSuite } from './sandboxes.suite.ts';
+import { snapshotSuite } from './snapshots.suite.ts';
+import { storeSuite } from './store.suite.ts';
+import { usagePropertySuite } from './usage-property.suite.ts';
+import { usageSuite } from './usage.suite.ts';
+import { volumesSuite } from './volumes.suite.ts';
+
+/** Everything that a database must do. `open` gives an empty store, or the same one again when asked to reopen. */
+export function everySuite(name: string, open: (t: TestContext) => Promise<() => Promise<Database>>): void {
+  const empty = async (t: TestContext) => await (await open(t))();
+  sandboxesSuite(name, open);
+  storeSuite(name, open);
+  idempotencySuite(name, empty);
+  organizationsSuite(name, empty);
+  volumesSuite(name, empty);
+  processesSuite(name, empty);
+  eventsSuite(name, empty);
+  usageSuite(name, empty);
+  usagePropertySuite(name, empty);
+  quotasSuite(name, empty);
+  snapshotSuite(name, empty);
+  accessSuite(name, empty);
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { describe, test, type TestContext } from 'node:test';
+import type { Database } from './database.ts';
+import { claimKey, extendLease, forgetOldKeys, releaseKey, REMEMBERED_MS, settleKey } from './idempotency.ts';
+
+const LEASE_MS = 60_000;
+const claim = (owner: string, key = 'k') => ({ scope: 'org', key, owner });
+
+/** What every database must do the same with idempotency keys. */
+export function idempotencySuite(name: string, open: (t: TestContext) => Promise<Database>): void {
+  describe(`idempotency keys on ${name}`, () => {
+    test('of many who claim a key at once, one gets it and the others see its row', async (t) => {
+      const db = await open(t);
+      const owners = Array.from({ length: 20 }, (_, index) => `owner-${index}`);
+      const results = await Promise.all(owners.map((owner) => claimKey(db, claim(owner), 'print', LEASE_MS)));
+      assert.equal(results.filter((result) => result === 'claimed').length, 1);
+      for (const result of results) {
+        if (result !== 'claimed') assert.deepEqual([result.status, result.fingerprint], [null, 'print']);
+      }
+    });
+
+    test('a settled key gives its outcome to whoever comes later', async (t) => {
+      const db = await open(t);
+      await claimKey(db, claim('a'), 'print', LEASE_MS);
+      await settleKey(db, claim('a'), { status: 200, body: '{"x":1}' });
+      const found = await claimKey(db, claim('b'), 'print', LEASE_MS);
+      assert.ok(found !== 'claimed');
+      assert.deepEqual([found.status, found.body], [200, '{"x":1}']);
+    });
+
+    test('a claim whose lease ran out is taken over, and its first owner cannot settle it any more', async (t) => {
+      const db = await open(t);
+      await claimKey(db, claim('a'), 'print', -1);
+      assert.equal(await claimKey(db, claim('b'), 'print', LEASE_MS), 'claimed');
+      await settleKey(db, claim('a'), { status: 200, body: '"a"' });
+      const found = await claimKey(db, claim('c'), 'print', LEASE_MS);
+      assert.ok(found !== 'claimed');
+      assert.deepEqual([found.owner, found.status], ['b', null]);
+    });
+
+    test('a lease that is extended in time is not taken over', async (t) => {
+      const db = await open(t);
+      await claimKey(db, claim('a'), 'print', 0);
+      await extendLease(db, claim('a'), LEASE_MS);
+      assert.notEqual(await claimKey(db, claim('b'), 'print', LEASE_MS), 'claimed');
+    });
+
+    test('a released key is free, a settled one is not released', async (t) => {
+      const db = await open(t);
+      await claimKey(db, claim('a'), 'print', LEASE_MS);
+      await releaseKey(db, claim('a'));
+      assert.equal(await claimKey(db, claim('b'), 'other', LEASE_MS), 'claimed');
+      await settleKey(db, claim('b'), { status: 200, body: 'null' });
+      await releaseKey(db, claim('b'));
+      assert.notEqual(await claimKey(db, claim('c'), 'other', LEASE_MS), 'claimed');
+    });
+
+    test('the same key of another scope is another key', async (t) => {
+      const db = await open(t);
+      await claimKey(db, claim('a'), 'print', LEASE_MS);
+      const other = { scope: 'other', key: 'k', owner: 'b' };
+      assert.equal(await claimKey(db, other, 'print', LEASE_MS), 'claimed');
+    });
+
+    test('outcomes are forgotten after a day', async (t) => {
+      const db = await open(t);
+      for (const key of ['old', 'new']) {
+        await claimKey(db, claim('a', key), 'print', LEASE_MS);
+        await settleKey(db, claim('a', key), { status: 200, body: 'null' });
+      }
+      const past = new Date(Date.now() - REMEMBERED_MS - 1000).toISOString();
+      await db.updateTable('idempotency').set({ created_at: past }).where('key', '=', 'old').execute();
+      assert.equal(await claimKey(db, claim('b', 'old'), 'other', LEASE_MS), 'claimed');
+      await db.updateTable('idempotency').set({ created_at: past }).where('key', '=', 'old').execute();
+      await forgetOldKeys(db);
+      const left = await db.selectFrom('idempotency').select('key').execute();
+      assert.deepEqual(
+        left.map(({ key }) => key),
+        ['new'],
+      );
+    });
+  });
+}

@@ -1,0 +1,31 @@
+import { PlatformError } from '@svc/contract';
+import { sql } from 'kysely';
+import type { Database } from './database.ts';
+
+/**
+ * Changes of one organization come one after the other: call this first in the transaction, and what it reads stays true
+ * until its end. SQLite has one writer anyway; in PostgreSQL this waits for whoever changes the same organization.
+ */
+export async function lockOrganization(transaction: Database, organizationId: string): Promise<void> {
+  await transaction
+    .updateTable('organizations')
+    .set({ event_sequence: sql<number>`event_sequence` })
+    .where('id', '=', organizationId)
+    .execute();
+}
+
+/** The same, for whoever wants to add to it. @throws PlatformError `org_not_found` when it was deleted meanwhile */
+export async function lockLivingOrganization(
+  transaction: Database,
+  organizationId: string,
+): Promise<{ readonly id: string; readonly slug: string }> {
+  const row = await transaction
+    .updateTable('organizations')
+    .set({ event_sequence: sql<number>`event_sequence` })
+    .where('id', '=', organizationId)
+    .where('deleted_at', 'is', null)
+    .returning(['id', 'slug'])
+    .executeTakeFirst();
+  if (row === undefined) throw new PlatformError('org_not_found', 'The organization was deleted');
+  return row;
+}

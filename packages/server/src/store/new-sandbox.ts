@@ -1,0 +1,145 @@
+import { PlatformError, type SandboxSpec } from '@svc/contract';
+import type { PortMapping } from '../ports/port-mapping.ts';
+import type { Database, SandboxVolumeRow } from './database.ts';
+import {
+  getSandbox,
+  updateSandbox,
+  type Asker,
+  type SandboxChange,
+  type SandboxRecord,
+} from './sandboxes.ts';
+import { isSlugFree, makeSlug } from './slugs.ts';
+
+const SLUG_ATTEMPTS = 20;
+
+export interface NewSandbox {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly name: string;
+  /** Null: one is made up. */
+  readonly slug: string | null;
+  readonly spec: SandboxSpec;
+  readonly ports: readonly PortMapping[];
+  readonly isolation: string | null;
+  readonly snapshotId: string | null;
+  /** Sealed. */
+  readonly secrets: string | null;
+  readonly volumes: readonly Omit<SandboxVolumeRow, 'sandbox_id'>[];
+  readonly isWantedRunning: boolean;
+  readonly wish: Asker | null;
+}
+
+/** Adds a sandbox in the caller's transaction. @throws PlatformError `name_already_exists` for its name or its slug */
+export async function insertSandbox(transaction: Database, sandbox: NewSandbox): Promise<SandboxRecord> {
+  const { id, organizationId, name, spec } = sandbox;
+  const now = new Date().toISOString();
+  for (let attempt = 0; ; attempt += 1) {
+    const slug = sandbox.slug ?? makeSlug();
+    if (await insertRow(transaction, sandbox, slug, now)) break;
+    if (await isNameTaken(transaction, organizationId, name)) throw nameTaken('name', name);
+    if (sandbox.slug !== null) throw nameTaken('slug', slug);
+    if (attempt > SLUG_ATTEMPTS) throw new Error(`no free slug was found in ${SLUG_ATTEMPTS} attempts`);
+  }
+  const labels = Object.entries(spec.labels ?? {}).map(([key, value]) => ({
+    sandbox_id: id,
+    organization_id: organizationId,
+    key,
+    value,
+    created_at: now,
+  }));
+  if (labels.length > 0) await transaction.insertInto('sandbox_labels').values(labels).execute();
+  const volumes = sandbox.volumes.map((volume) => ({ sandbox_id: id, ...volume }));
+  if (volumes.length > 0) await transaction.insertInto('sandbox_volumes').values(volumes).execute();
+  const record = await getSandbox(transaction, id);
+  if (record === undefined) throw new Error(`sandbox ${id} is gone right after it was written`);
+  return record;
+}
+
+/** Takes it out of every list in the caller's transaction; its name and slug are free again, and its secrets forgotten. */
+export async function removeSandbox(
+  transaction: Database,
+  record: SandboxRecord,
+  wish: Asker | null,
+): Promise<SandboxRecord> {
+  const now = new Date().toISOString();
+  for (const table of ['sandbox_labels', 'sandbox_volumes'] as const) {
+    await transaction.deleteFrom(table).where('sandbox_id', '=', record.id).execute();
+  }
+  return await updateSandbox(transaction, record, {
+    desired: 'removed',
+    removedAt: now,
+    secrets: null,
+    wish,
+  });
+}
+
+/** @throws PlatformError `name_already_exists` */
+export async function renameSandbox(
+  transaction: Database,
+  record: SandboxRecord,
+  change: Pick<SandboxChange, 'name' | 'slug'>,
+): Promise<SandboxRecord> {
+  const { name, slug } = change;
+  if (name !== undefined && name !== record.name) {
+    if (await isNameTaken(transaction, record.organizationId, name)) throw nameTaken('name', name);
+  }
+  if (slug !== undefined && slug !== record.slug) {
+    if (!(await isSlugFree(transaction, slug))) throw nameTaken('slug', slug);
+  }
+  return await updateSandbox(transaction, record, change);
+}
+
+export function nameTaken(field: 'name' | 'slug', value: string): PlatformError {
+  const message = `There is a sandbox with the ${field} '${value}' already; choose another one`;
+  return new PlatformError('name_already_exists', message, { details: { field, [field]: value } });
+}
+
+/** @returns false when its name or its slug is taken. */
+async function insertRow(
+  transaction: Database,
+  sandbox: NewSandbox,
+  slug: string,
+  now: string,
+): Promise<boolean> {
+  const { id, organizationId, name, spec, ports, isWantedRunning } = sandbox;
+  const inserted = await transaction
+    .insertInto('sandboxes')
+    .values({
+      id,
+      organization_id: organizationId,
+      name,
+      slug,
+      spec: JSON.stringify(spec),
+      ports: JSON.stringify(ports),
+      is_ephemeral: spec.lifecycle?.ephemeral === true ? 1 : 0,
+      isolation: sandbox.isolation,
+      snapshot_id: sandbox.snapshotId,
+      secrets: sandbox.secrets,
+      desired: isWantedRunning ? 'running' : 'stopped',
+      observed: isWantedRunning ? 'starting' : 'created',
+      status_reason: isWantedRunning ? 'scheduling' : null,
+      state_since: now,
+      wish: sandbox.wish === null ? null : JSON.stringify(sandbox.wish),
+      failure_message: null,
+      created_at: now,
+      updated_at: now,
+      started_at: null,
+      ended_at: null,
+      removed_at: null,
+    })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('id')
+    .executeTakeFirst();
+  return inserted !== undefined;
+}
+
+async function isNameTaken(db: Database, organizationId: string, name: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('sandboxes')
+    .select('id')
+    .where('organization_id', '=', organizationId)
+    .where('name', '=', name)
+    .where('removed_at', 'is', null)
+    .executeTakeFirst();
+  return row !== undefined;
+}

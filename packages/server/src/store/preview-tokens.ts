@@ -1,0 +1,116 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import type { Selectable } from 'kysely';
+import { hashSecret } from './credentials.ts';
+import type { Database, PreviewTokenRow } from './database.ts';
+import { selectSandboxes, toRecord, type SandboxRecord } from './sandboxes.ts';
+
+export const PREVIEW_TOKEN_PREFIX = 'svc_preview_';
+
+const SECRET_BYTES = 32;
+const SUFFIX_LENGTH = 8;
+
+/** Everything that is known of a token but the token. */
+export interface PreviewToken {
+  readonly id: string;
+  readonly sandboxId: string;
+  readonly port: number;
+  readonly suffix: string;
+  readonly createdAt: string;
+  readonly expiresAt: string | null;
+}
+
+export async function createPreviewToken(
+  db: Database,
+  preview: {
+    readonly sandbox: Pick<SandboxRecord, 'id' | 'organizationId'>;
+    readonly port: number;
+    readonly expiresAt: string | null;
+  },
+): Promise<{ readonly preview: PreviewToken; readonly secret: string }> {
+  const { sandbox, port, expiresAt } = preview;
+  const secret = PREVIEW_TOKEN_PREFIX + randomBytes(SECRET_BYTES).toString('hex');
+  const row = {
+    id: randomUUID(),
+    organization_id: sandbox.organizationId,
+    sandbox_id: sandbox.id,
+    port,
+    hash: hashSecret(secret),
+    suffix: secret.slice(-SUFFIX_LENGTH),
+    created_at: new Date().toISOString(),
+    expires_at: expiresAt,
+    revoked_at: null,
+  };
+  await db.insertInto('preview_tokens').values(row).execute();
+  return { preview: toToken(row), secret };
+}
+
+/** Those that can still be used, newest first. */
+export async function listPreviewTokens(db: Database, sandboxId: string): Promise<readonly PreviewToken[]> {
+  const rows = await db
+    .selectFrom('preview_tokens')
+    .selectAll()
+    .where('sandbox_id', '=', sandboxId)
+    .where('revoked_at', 'is', null)
+    .where((build) =>
+      build.or([build('expires_at', 'is', null), build('expires_at', '>', new Date().toISOString())]),
+    )
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .execute();
+  return rows.map(toToken);
+}
+
+/** For good. @returns undefined when the sandbox has none of this id, or it was revoked before */
+export async function revokePreviewToken(
+  db: Database,
+  sandboxId: string,
+  id: string,
+): Promise<PreviewToken | undefined> {
+  const row = await db
+    .updateTable('preview_tokens')
+    .set({ revoked_at: new Date().toISOString() })
+    .where('sandbox_id', '=', sandboxId)
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .returningAll()
+    .executeTakeFirst();
+  return row === undefined ? undefined : toToken(row);
+}
+
+/** The sandbox whose port the token opens; undefined when it does not open this port of this sandbox, or no more. */
+export async function findPreview(
+  db: Database,
+  secret: string,
+  place: { readonly slug: string; readonly port: number },
+): Promise<{ readonly preview: PreviewToken; readonly sandbox: SandboxRecord } | undefined> {
+  const row = await db
+    .selectFrom('preview_tokens')
+    .selectAll()
+    .where('hash', '=', hashSecret(secret))
+    .where('port', '=', place.port)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst();
+  if (row === undefined || isPast(row.expires_at)) return undefined;
+  const sandbox = await selectSandboxes(db)
+    .where('sandboxes.id', '=', row.sandbox_id)
+    .where('sandboxes.slug', '=', place.slug)
+    .where('sandboxes.removed_at', 'is', null)
+    .where('organizations.deleted_at', 'is', null)
+    .executeTakeFirst();
+  return sandbox === undefined ? undefined : { preview: toToken(row), sandbox: toRecord(sandbox) };
+}
+
+function isPast(expiresAt: string | null): boolean {
+  return expiresAt !== null && Date.parse(expiresAt) <= Date.now();
+}
+
+function toToken(row: Selectable<PreviewTokenRow>): PreviewToken {
+  return {
+    id: row.id,
+    sandboxId: row.sandbox_id,
+    port: row.port,
+    suffix: row.suffix,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+  };
+}

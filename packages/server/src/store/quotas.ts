@@ -1,0 +1,127 @@
+import { PlatformError } from '@svc/contract';
+import { LIMIT_NAMES, type BillingPlan, type Limits } from '@svc/contract/rest';
+import { sql } from 'kysely';
+import type { Database } from './database.ts';
+import { choosePlan, listPlans } from './plans.ts';
+
+/** What an organization has to keep to. */
+export interface Terms {
+  readonly plan: BillingPlan;
+  /** Its own where it has some, otherwise its plan's. */
+  readonly limits: Limits;
+  readonly hasOwnLimits: boolean;
+  /** The plan has no price for more than it includes, so that its pools must not be exceeded. */
+  readonly isHardCap: boolean;
+  readonly isSuspended: boolean;
+}
+
+/** As they are now; in a transaction that locked the organization they stay so. @throws PlatformError `org_not_found` */
+export async function readTerms(db: Database, organizationId: string): Promise<Terms> {
+  const row = await db
+    .selectFrom('organizations')
+    .select(['plan', 'quotas', 'is_suspended'])
+    .where('id', '=', organizationId)
+    .executeTakeFirst();
+  if (row === undefined) throw new PlatformError('org_not_found', 'the organization is gone');
+  return toTerms(await listPlans(db), row);
+}
+
+export function toTerms(
+  plans: readonly BillingPlan[],
+  row: { readonly plan: string; readonly quotas: string; readonly is_suspended: number },
+): Terms {
+  const plan = choosePlan(plans, row.plan);
+  // Only `setQuotas` writes here, by these names.
+  const own = JSON.parse(row.quotas) as Partial<Limits>;
+  return {
+    plan,
+    limits: { ...limitsOf(plan), ...own },
+    hasOwnLimits: Object.keys(own).length > 0,
+    isHardCap: !isPriced(plan),
+    isSuspended: row.is_suspended !== 0,
+  };
+}
+
+export function isPriced(plan: BillingPlan): boolean {
+  const prices = [
+    plan.subscription_price_cents,
+    plan.usage_vcpu_hour_usd,
+    plan.usage_memory_gib_hour_usd,
+    plan.usage_disk_gib_hour_usd,
+    plan.usage_storage_gib_month_usd,
+    plan.usage_snapshot_storage_gib_month_usd,
+  ];
+  return prices.some((price) => price !== null);
+}
+
+function limitsOf(plan: BillingPlan): Limits {
+  // Built from the list of all names.
+  return Object.fromEntries(LIMIT_NAMES.map((name) => [name, plan[name]])) as Limits;
+}
+
+/** Those that exist, in whatever state. */
+export async function countSandboxesOf(db: Database, organizationId: string): Promise<number> {
+  const row = await db
+    .selectFrom('sandboxes')
+    .select((build) => build.fn.countAll<number | string>().as('count'))
+    .where('organization_id', '=', organizationId)
+    .where('removed_at', 'is', null)
+    .executeTakeFirst();
+  return Number(row?.count ?? 0);
+}
+
+export interface RunningCount {
+  readonly ephemeral: number;
+  readonly persistent: number;
+}
+
+/** Running, starting or waiting for a start. One that failed or is being stopped counts no more. */
+export async function countRunning(db: Database, organizationId: string): Promise<RunningCount> {
+  const rows = await db
+    .selectFrom('sandboxes')
+    .select((build) => ['is_ephemeral', build.fn.countAll<number | string>().as('count')])
+    .where('organization_id', '=', organizationId)
+    .where('removed_at', 'is', null)
+    // In the words of the index that covers it.
+    .where(sql<boolean>`desired in ('running', 'restarted')`)
+    .where('observed', '!=', 'failed')
+    .groupBy('is_ephemeral')
+    .execute();
+  const count = (isEphemeral: boolean) =>
+    Number(rows.find((row) => (row.is_ephemeral !== 0) === isEphemeral)?.count ?? 0);
+  return { ephemeral: count(true), persistent: count(false) };
+}
+
+export interface OpenRun {
+  readonly sandboxId: string;
+  readonly organizationId: string;
+  readonly startedAt: string;
+  readonly terms: Terms;
+}
+
+/** Runs of sandboxes that are wanted running, with what their organizations have to keep to. */
+export async function listOpenRuns(db: Database): Promise<readonly OpenRun[]> {
+  const plans = await listPlans(db);
+  const rows = await db
+    .selectFrom('runs')
+    .innerJoin('sandboxes', 'sandboxes.id', 'runs.sandbox_id')
+    .innerJoin('organizations', 'organizations.id', 'sandboxes.organization_id')
+    .select([
+      'runs.sandbox_id',
+      'runs.started_at',
+      'sandboxes.organization_id',
+      'organizations.plan',
+      'organizations.quotas',
+      'organizations.is_suspended',
+    ])
+    .where('runs.ended_at', 'is', null)
+    .where('sandboxes.desired', 'in', ['running', 'restarted'])
+    .where('sandboxes.removed_at', 'is', null)
+    .execute();
+  return rows.map((row) => ({
+    sandboxId: row.sandbox_id,
+    organizationId: row.organization_id,
+    startedAt: row.started_at,
+    terms: toTerms(plans, row),
+  }));
+}

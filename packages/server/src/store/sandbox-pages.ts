@@ -1,0 +1,119 @@
+import type { ExpressionBuilder } from 'kysely';
+import type { Database, Tables } from './database.ts';
+import { selectSandboxes, toRecord, type SandboxRecord } from './sandboxes.ts';
+
+/** A label that so many sandboxes have is not counted further: any other is better to begin with. */
+const COUNT_LIMIT = 1000;
+
+export interface SandboxPage {
+  readonly organizationId: string;
+  /** All of them must match. */
+  readonly labels: Readonly<Record<string, string>>;
+  readonly limit: number;
+  /** The last one of the page before. */
+  readonly after: { readonly createdAt: string; readonly id: string } | null;
+}
+
+/** Newest first, one more than the limit when there are more. Read from indexes in the order of the page. */
+export async function listSandboxPage(db: Database, page: SandboxPage): Promise<readonly SandboxRecord[]> {
+  const { organizationId, limit, after } = page;
+  const [first, ...others] = await rarestFirst(db, organizationId, Object.entries(page.labels));
+  if (first !== undefined) return await listLabelled(db, page, first, others);
+  let query = selectSandboxes(db)
+    .where('sandboxes.organization_id', '=', organizationId)
+    .where('sandboxes.removed_at', 'is', null);
+  if (after !== null) {
+    query = query
+      // Said twice: the first condition is a range of the index, the second one decides between equal times.
+      .where('sandboxes.created_at', '<=', after.createdAt)
+      .where((build) =>
+        build.or([build('sandboxes.created_at', '<', after.createdAt), build('sandboxes.id', '<', after.id)]),
+      );
+  }
+  const rows = await query
+    .orderBy('sandboxes.created_at', 'desc')
+    .orderBy('sandboxes.id', 'desc')
+    .limit(limit + 1)
+    .execute();
+  return rows.map(toRecord);
+}
+
+type Label = readonly [key: string, value: string];
+
+/** Ids come from the index of one label, in order; the other labels of each are looked up by key. */
+async function listLabelled(
+  db: Database,
+  { organizationId, limit, after }: SandboxPage,
+  [key, value]: Label,
+  others: readonly Label[],
+): Promise<readonly SandboxRecord[]> {
+  let matches = db
+    .selectFrom('sandbox_labels')
+    .select('sandbox_labels.sandbox_id')
+    .where('sandbox_labels.organization_id', '=', organizationId)
+    .where('sandbox_labels.key', '=', key)
+    .where('sandbox_labels.value', '=', value);
+  for (const [otherKey, otherValue] of others) {
+    matches = matches.where((build) => build(valueOf(build, otherKey), '=', otherValue));
+  }
+  if (after !== null) {
+    matches = matches
+      .where('sandbox_labels.created_at', '<=', after.createdAt)
+      .where((build) =>
+        build.or([
+          build('sandbox_labels.created_at', '<', after.createdAt),
+          build('sandbox_labels.sandbox_id', '<', after.id),
+        ]),
+      );
+  }
+  matches = matches
+    .orderBy('sandbox_labels.created_at', 'desc')
+    .orderBy('sandbox_labels.sandbox_id', 'desc')
+    .limit(limit + 1);
+  // Removed sandboxes have no labels, so each match is one to show.
+  const rows = await selectSandboxes(db)
+    .where('sandboxes.id', 'in', matches)
+    .orderBy('sandboxes.created_at', 'desc')
+    .orderBy('sandboxes.id', 'desc')
+    .execute();
+  return rows.map(toRecord);
+}
+
+/** A query for one value is asked for row by row, in the order of the page; a join would be made of all of them first. */
+function valueOf(build: ExpressionBuilder<Tables, 'sandbox_labels'>, key: string) {
+  return build
+    .selectFrom('sandbox_labels as other')
+    .select('other.value')
+    .whereRef('other.sandbox_id', '=', 'sandbox_labels.sandbox_id')
+    .where('other.key', '=', key);
+}
+
+/** So that a label that everything has does not make the search for one that nothing has long. */
+async function rarestFirst(
+  db: Database,
+  organizationId: string,
+  labels: readonly Label[],
+): Promise<readonly Label[]> {
+  if (labels.length < 2) return labels;
+  const counted = await Promise.all(
+    labels.map(async (label) => ({ label, count: await countUpTo(db, organizationId, label) })),
+  );
+  return counted.toSorted((a, b) => a.count - b.count).map(({ label }) => label);
+}
+
+async function countUpTo(db: Database, organizationId: string, [key, value]: Label): Promise<number> {
+  const row = await db
+    .selectFrom((build) =>
+      build
+        .selectFrom('sandbox_labels')
+        .select('sandbox_id')
+        .where('organization_id', '=', organizationId)
+        .where('key', '=', key)
+        .where('value', '=', value)
+        .limit(COUNT_LIMIT)
+        .as('some'),
+    )
+    .select((build) => build.fn.countAll<number | string>().as('count'))
+    .executeTakeFirst();
+  return Number(row?.count ?? 0);
+}

@@ -1,0 +1,54 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Database } from '../../store/database.ts';
+import { appendEvent, type NewEvent } from '../../store/events.ts';
+
+/** A commit per process would cost more than starting the process. */
+const GATHER_MS = 10;
+
+interface Waiting {
+  readonly event: NewEvent;
+  readonly done: PromiseWithResolvers<void>;
+}
+
+/**
+ * Writes audit events of things that have no transaction of their own. Events of one organization are written in the order
+ * in which they came, as many together as gather in a moment: a chain is one row, and each commit waits for the disk, with
+ * SQLite everybody with it.
+ */
+export class EventQueue {
+  readonly #database: Database;
+  /** By organization; an entry exists while somebody writes. */
+  readonly #waiting = new Map<string, Waiting[]>();
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** Resolves when the event is on the disk. */
+  append(event: NewEvent): Promise<void> {
+    const waiting: Waiting = { event, done: Promise.withResolvers<void>() };
+    const queue = this.#waiting.get(event.organizationId);
+    if (queue === undefined) {
+      this.#waiting.set(event.organizationId, [waiting]);
+      void this.#write(event.organizationId);
+    } else queue.push(waiting);
+    return waiting.done.promise;
+  }
+
+  async #write(organizationId: string): Promise<void> {
+    for (;;) {
+      await delay(GATHER_MS);
+      const batch = this.#waiting.get(organizationId) ?? [];
+      if (batch.length === 0) return void this.#waiting.delete(organizationId);
+      this.#waiting.set(organizationId, []);
+      try {
+        await this.#database.transaction().execute(async (transaction) => {
+          for (const { event } of batch) await appendEvent(transaction, event);
+        });
+        for (const { done } of batch) done.resolve();
+      } catch (error) {
+        for (const { done } of batch) done.reject(error);
+      }
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import { PlatformError } from '@svc/contract';
+import type { WebSocket } from 'ws';
+
+const REFUSED = 1008;
+
+/**
+ * Finds out when a client is gone without a word, and when it may not go on. A client that is being held back, or that is
+ * slow to read, cannot answer a ping: it is pinged all the same, because writing to a connection that is gone fails, but
+ * its silence is not held against it.
+ */
+export class KeepAlive {
+  readonly #client: WebSocket;
+  readonly #recheck: () => Promise<void>;
+  readonly #timer: NodeJS.Timeout;
+  #isAnswerDue = false;
+
+  constructor(
+    client: WebSocket,
+    options: { readonly keepAliveMs: number; readonly recheck: () => Promise<void> },
+  ) {
+    this.#client = client;
+    this.#recheck = options.recheck;
+    const hear = () => (this.#isAnswerDue = false);
+    client.on('pong', hear);
+    client.on('message', hear);
+    this.#timer = setInterval(() => void this.#look(), options.keepAliveMs);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    const client = this.#client;
+    const isHeldUp = client.isPaused || client.bufferedAmount > 0;
+    if (this.#isAnswerDue && !isHeldUp) return client.terminate();
+    this.#isAnswerDue = !isHeldUp;
+    client.ping();
+    try {
+      await this.#recheck();
+    } catch (error) {
+      // A store that cannot be asked says nothing about the client.
+      if (PlatformError.is(error)) client.close(REFUSED, error.code);
+    }
+  }
+}

@@ -1,0 +1,103 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import type { Caller } from '../../dispatch/caller.ts';
+import type { Dispatch } from '../../dispatch/dispatch.ts';
+import { failure, RPC_CODE, rpcError } from '../rpc/envelope.ts';
+import { toAuthInfo } from './caller-info.ts';
+import { createConformanceFixtures } from './conformance-fixtures.ts';
+import { DEFAULT_SESSION_LIMITS, McpSessions, type McpSession, type SessionLimits } from './mcp-sessions.ts';
+import { versionOf } from './protocol-version.ts';
+
+const SESSION_NOT_FOUND = -32_001;
+const EVENT_STREAM = 'text/event-stream';
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+export interface McpEndpointParts {
+  readonly dispatch: Dispatch;
+  readonly logger: Logger;
+  /** Tool calls beyond this many at work are refused instead of queued. */
+  readonly maxConcurrentCalls: number;
+  /** Beside our own tools and prompts, those that the official conformance suite asks for. */
+  readonly hasConformanceFixtures: boolean;
+  readonly sessionLimits?: SessionLimits;
+}
+
+/** Answers the requests of MCP clients, and holds their sessions. */
+export class McpEndpoint {
+  readonly #sessions: McpSessions;
+
+  constructor(parts: McpEndpointParts) {
+    const { dispatch, logger, maxConcurrentCalls, hasConformanceFixtures } = parts;
+    let atWork = 0;
+    this.#sessions = new McpSessions(
+      {
+        dispatch,
+        logger,
+        fixtures: hasConformanceFixtures ? createConformanceFixtures() : undefined,
+        enter: () => {
+          if (atWork >= maxConcurrentCalls) return false;
+          atWork += 1;
+          return true;
+        },
+        leave: () => void (atWork -= 1),
+      },
+      parts.sessionLimits ?? DEFAULT_SESSION_LIMITS,
+    );
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  async serve(caller: Caller, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const body = request.method === 'POST' ? parse(request.body) : { value: undefined };
+    if (body === undefined) return refuse(reply, 400, RPC_CODE.parseError, 'Parse error');
+    const sessionId = request.headers['mcp-session-id'];
+    const session =
+      typeof sessionId === 'string'
+        ? this.#sessions.find(sessionId, caller)
+        : await this.#sessions.open(caller, body.value);
+    if (session === undefined) return refuse(reply, 404, SESSION_NOT_FOUND, 'Session not found');
+    reply.raw.once('close', this.#sessions.use(session));
+    const response = await session.transport.handleRequest(toWebRequest(request, session), {
+      parsedBody: body.value,
+      authInfo: toAuthInfo({ caller, requestId: request.id }),
+    });
+    void reply.send(response);
+    // A stream may have nothing to say for long, and its reader waits for the head.
+    if (response.headers.get('content-type') === EVENT_STREAM) reply.raw.flushHeaders();
+    return reply;
+  }
+
+  async close(): Promise<void> {
+    await this.#sessions.close();
+  }
+}
+
+/** The body has been read already, and the SDK looks at the path of no request. */
+function toWebRequest({ method, headers }: FastifyRequest, session: McpSession): Request {
+  const copied = new Headers();
+  for (const name of ['accept', 'content-type', 'last-event-id', 'mcp-session-id']) {
+    const value = headers[name];
+    if (typeof value === 'string') copied.set(name, value);
+  }
+  const version = versionOf(headers['mcp-protocol-version']?.toString(), session.protocolVersion);
+  if (version !== undefined) copied.set('mcp-protocol-version', version);
+  return new Request('http://localhost/mcp', { method, headers: copied });
+}
+
+function refuse(reply: FastifyReply, status: number, code: number, message: string): FastifyReply {
+  const body = JSON.stringify(failure(null, rpcError(code, message)));
+  return reply.code(status).header('content-type', 'application/json').send(body);
+}
+
+/** @returns undefined when it is not JSON in UTF-8. */
+function parse(body: unknown): { readonly value: unknown } | undefined {
+  if (!(body instanceof Uint8Array)) return undefined;
+  try {
+    return { value: JSON.parse(decoder.decode(body)) };
+  } catch {
+    // Whatever is wrong with it, the answer is the same.
+    return undefined;
+  }
+}

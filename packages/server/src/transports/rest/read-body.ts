@@ -1,0 +1,106 @@
+import { createHash } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { PlatformError } from '@svc/contract';
+
+const decoder = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * Reads a JSON body; an absent one counts as an empty object.
+ * @throws PlatformError `payload_too_large` or `invalid_request`
+ */
+export async function readJsonBody(
+  request: IncomingMessage,
+  maxBytes: number,
+): Promise<{ readonly value: unknown; readonly text: string }> {
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > maxBytes) throw tooLarge(maxBytes);
+    chunks.push(chunk);
+  }
+  if (length === 0) return { value: {}, text: '' };
+  requireJson(request.headers['content-type']);
+  try {
+    const text = decoder.decode(Buffer.concat(chunks));
+    return { value: JSON.parse(text), text };
+  } catch (error) {
+    const reason = 'is not JSON in UTF-8';
+    throw new PlatformError('invalid_request', `The body ${reason}`, {
+      details: { field: 'body', reason },
+      cause: error,
+    });
+  }
+}
+
+/**
+ * A streamed body, and its SHA-256 once somebody read it to the end; whoever did not is overtaken. A body that breaks off, or
+ * pauses for longer than `maxPauseMs` while somebody waits for more of it, is an error, never a short body.
+ */
+export function streamBody(
+  request: IncomingMessage,
+  maxPauseMs: number,
+): {
+  readonly content: AsyncIterable<Uint8Array>;
+  readonly digest: () => Promise<string>;
+} {
+  const hash = createHash('sha256');
+  const next = readChunks(request, maxPauseMs);
+  async function* content(): AsyncGenerator<Uint8Array> {
+    for (let chunk = await next(); chunk !== undefined; chunk = await next()) {
+      hash.update(chunk);
+      yield chunk;
+    }
+  }
+  return {
+    content: content(),
+    digest: async () => {
+      for await (const chunk of content()) void chunk;
+      return hash.copy().digest('hex');
+    },
+  };
+}
+
+/** Each call gives the next chunk; undefined at the end. */
+function readChunks(request: IncomingMessage, maxPauseMs: number): () => Promise<Buffer | undefined> {
+  const chunks = request[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>;
+  let isWaiting = false;
+  const timer = setTimeout(() => {
+    if (isWaiting) request.destroy(new Error(`nothing came for ${maxPauseMs} ms`));
+  }, maxPauseMs);
+  timer.unref();
+  return async () => {
+    timer.refresh();
+    isWaiting = true;
+    try {
+      const { value, done } = await chunks.next();
+      if (done !== true) return value;
+      if (!request.complete) throw new Error('the connection was closed');
+    } catch (error) {
+      throw new PlatformError('invalid_request', 'the body ended too early; send it again', {
+        details: { field: 'body', reason: 'ended too early' },
+        cause: error,
+      });
+    } finally {
+      isWaiting = false;
+    }
+    clearTimeout(timer);
+    return undefined;
+  };
+}
+
+/** A body without a type is taken for what the operation expects. */
+function requireJson(contentType: string | undefined): void {
+  if (contentType === undefined || /^application\/([\w.-]+\+)?json\b/i.test(contentType)) return;
+  const reason = `must be application/json, not ${contentType}`;
+  throw new PlatformError('invalid_request', `The Content-Type ${reason}`, {
+    details: { field: 'Content-Type', reason },
+  });
+}
+
+function tooLarge(maxBytes: number): PlatformError {
+  return new PlatformError('payload_too_large', `The body is larger than ${maxBytes} bytes`, {
+    details: { max_bytes: maxBytes },
+  });
+}

@@ -1,0 +1,66 @@
+import { ERROR_STATUS, PlatformError, type ErrorCode, type ErrorEnvelope } from '@svc/contract';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { discardBody } from '../http/discard-body.ts';
+
+export const REST_PREFIX = '/v1';
+
+export interface RestFailure {
+  readonly status: number;
+  readonly body: ErrorEnvelope;
+}
+
+const CONFLICT = 409;
+
+/** What a failed request gets, whatever failed: a handler, the transport or the HTTP framework. */
+export function describeRestFailure(error: unknown, requestId: string): RestFailure {
+  if (PlatformError.is(error)) {
+    const { code, message, details, isConflict } = error;
+    return { status: isConflict ? CONFLICT : ERROR_STATUS[code], body: envelope(code, message, details) };
+  }
+  const known = frameworkFailure(error);
+  if (known !== undefined) return known;
+  const message = `The server met a bug; its log says more under request ${requestId}`;
+  return { status: 500, body: envelope('internal', message, { request_id: requestId }) };
+}
+
+export function isRestPath(url: string): boolean {
+  return url === REST_PREFIX || url.startsWith(`${REST_PREFIX}/`) || url.startsWith(`${REST_PREFIX}?`);
+}
+
+export function sendRestFailure(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  logger: Logger,
+): void {
+  const { status, body } = describeRestFailure(error, request.id);
+  if (status === 500) {
+    // Not the address itself, which may hold the token of an invite.
+    logger.error({ err: error, requestId: request.id, route: request.routeOptions.url }, 'a request failed');
+  }
+  if (status === 401) reply.header('www-authenticate', 'Bearer');
+  void reply.code(status).header('content-type', 'application/json').send(JSON.stringify(body));
+  discardBody(request.raw);
+}
+
+function envelope(
+  code: ErrorCode,
+  message: string,
+  details: Readonly<Record<string, unknown>> | null = null,
+): ErrorEnvelope {
+  return { error: { code, message, details } };
+}
+
+/** Of an error that the HTTP framework threw about the request; undefined when it is something else. */
+function frameworkFailure(error: unknown): RestFailure | undefined {
+  if (!(error instanceof Error) || !('statusCode' in error)) return undefined;
+  const { statusCode } = error;
+  if (typeof statusCode !== 'number' || statusCode < 400 || statusCode >= 500) return undefined;
+  if (statusCode === 404)
+    return { status: 404, body: envelope('not_found', 'There is nothing at this address') };
+  if (statusCode === 413) {
+    return { status: 413, body: envelope('payload_too_large', 'The request body is too large') };
+  }
+  return { status: 400, body: envelope('invalid_request', error.message) };
+}

@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { test } from 'node:test';
+import { startTestServer } from '../../test-server.ts';
+
+const SIGNING_KEY = new Uint8Array(32).fill(1);
+
+test('an address that does not exist is 404 not_found in the error envelope', async (t) => {
+  const server = await startTestServer(t);
+  const { status, body, headers } = await server.rest('GET', '/nothing');
+  assert.equal(status, 404);
+  assert.equal(body.error.code, 'not_found');
+  assert.equal(body.error.details, null);
+  assert.ok(headers.get('x-request-id'));
+});
+
+test('a method that an address does not take is 405 and says which it takes', async (t) => {
+  const server = await startTestServer(t);
+  const { status, body, headers } = await server.rest('PUT', '/sandboxes');
+  assert.equal(status, 405);
+  assert.equal(body.error.code, 'method_not_allowed');
+  assert.equal(headers.get('allow'), 'GET, POST');
+});
+
+test('a missing or wrong credential is 401 unauthorized, whatever else is wrong with the request', async (t) => {
+  const server = await startTestServer(t, { signingKey: SIGNING_KEY });
+  for (const key of [undefined, 'svc_nonsense', 'svc_pat_nonsense', 'eyJ.nonsense.x', 'svc_eyJ.a.b']) {
+    const { status, body, headers } = await server.rest('POST', '/sandboxes?x=1', {
+      ...(key === undefined ? {} : { key }),
+      body: '{',
+    });
+    assert.equal(status, 401, key ?? 'no key');
+    assert.deepEqual(body, { error: { code: 'invalid_api_key', message: 'unauthorized', details: null } });
+    assert.equal(headers.get('www-authenticate'), 'Bearer');
+  }
+});
+
+test('an unknown query parameter, a bad limit and an unknown body field are 400 and named', async (t) => {
+  const server = await startTestServer(t);
+  const cases = [
+    ['GET', '/sandboxes?bogus=1', undefined, 'bogus'],
+    ['GET', '/sandboxes?limit=0', undefined, 'limit'],
+    ['GET', '/sandboxes?limit=101', undefined, 'limit'],
+    ['GET', '/sandboxes?limit=ten', undefined, 'limit'],
+    ['GET', '/sandboxes/not-a-uuid', undefined, 'sandbox_id'],
+    ['POST', '/sandboxes', { name: 'a', bogus: 1 }, 'bogus'],
+    ['POST', '/sandboxes', {}, 'name'],
+  ] as const;
+  for (const [method, path, sent, field] of cases) {
+    const { status, body } = await server.rest(method, path, { body: sent });
+    assert.equal(status, 400, path);
+    assert.equal(body.error.code, 'invalid_request', path);
+    assert.match(String(body.error.details.field), new RegExp(field), path);
+  }
+});
+
+test('a body that is no JSON, is of another type, or too large is refused in the envelope', async (t) => {
+  const server = await startTestServer(t);
+  const broken = await server.rest('POST', '/sandboxes', { body: '{' });
+  assert.deepEqual([broken.status, broken.body.error.code], [400, 'invalid_request']);
+  const typed = await server.rest('POST', '/sandboxes', {
+    body: 'a=1',
+    headers: { 'content-type': 'text/csv' },
+  });
+  assert.deepEqual([typed.status, typed.body.error.details.field], [400, 'Content-Type']);
+  const large = await server.rest('POST', '/sandboxes', { body: `"${'x'.repeat(3 * 1024 * 1024)}"` });
+  assert.deepEqual([large.status, large.body.error.code], [413, 'payload_too_large']);
+});
+
+test('what is no HTTP, and an address that cannot be decoded, get the envelope too', async (t) => {
+  const server = await startTestServer(t);
+  const { hostname, port } = new URL(server.url);
+  const answer = async (text: string) =>
+    await new Promise<string>((resolve) => {
+      let received = '';
+      const socket = connect(Number(port), hostname, () => socket.write(text));
+      socket.on('data', (data) => (received += data.toString()));
+      socket.on('close', () => resolve(received));
+    });
+  const huge = await answer(
+    `GET /v1/sandboxes HTTP/1.1\r\nhost: localhost\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`,
+  );
+  assert.match(huge, /^HTTP\/1\.1 431 /);
+  assert.match(huge, /"error":\{"code":"invalid_request"/);
+  const undecodable = await answer('GET /v1/%zz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n');
+  assert.match(undecodable, /^HTTP\/1\.1 400 /);
+  assert.match(undecodable, /"error":\{"code":"invalid_request"/);
+});
+
+test('a page elsewhere cannot call the control plane', async (t) => {
+  const server = await startTestServer(t);
+  const { status, body } = await server.rest('GET', '/sandboxes', {
+    headers: { origin: 'https://elsewhere.example' },
+  });
+  assert.deepEqual([status, body.error.code], [403, 'forbidden']);
+});
+
+test('a page that may call it is told so before it does', async (t) => {
+  const server = await startTestServer(t, { corsOrigins: ['https://app.example'] });
+  const response = await fetch(`${server.url}/v1/volumes/x`, {
+    method: 'OPTIONS',
+    headers: { origin: 'https://app.example', 'access-control-request-method': 'PATCH' },
+  });
+  assert.equal(response.status, 204);
+  assert.match(response.headers.get('access-control-allow-methods') ?? '', /PATCH/);
+});
+
+test('the request id of the caller is kept, and a bad one replaced', async (t) => {
+  const server = await startTestServer(t);
+  const kept = await server.rest('GET', '/sandboxes', { headers: { 'x-request-id': 'call-7' } });
+  assert.equal(kept.headers.get('x-request-id'), 'call-7');
+  const replaced = await server.rest('GET', '/sandboxes', { headers: { 'x-request-id': 'a b' } });
+  assert.match(replaced.headers.get('x-request-id') ?? '', /^[0-9a-f-]{36}$/);
+});
+
+test('with a rate limit every answer says what is left, and too many are refused with the time to wait', async (t) => {
+  const server = await startTestServer(t, { requestsPerMinute: 2 });
+  const first = await server.rest('GET', '/sandboxes');
+  assert.deepEqual(
+    [first.headers.get('ratelimit-limit'), first.headers.get('ratelimit-remaining')],
+    ['2', '1'],
+  );
+  await server.rest('GET', '/sandboxes');
+  const third = await server.rest('GET', '/sandboxes');
+  assert.deepEqual([third.status, third.body.error.code], [429, 'rate_limited']);
+  assert.ok(Number(third.headers.get('retry-after')) > 0);
+});
+
+test('the document and the page to browse it are served to anybody', async (t) => {
+  const server = await startTestServer(t, { signingKey: SIGNING_KEY });
+  const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as { openapi: string };
+  assert.equal(document.openapi, '3.1.0');
+  const page = await (await fetch(`${server.url}/docs`)).text();
+  assert.match(page, /\/v1\/orgs\/\{slug\}\/sandboxes\/\{sandbox_id\}\/stop/);
+});
