@@ -1,0 +1,60 @@
+/** Content to send: whole, or piece by piece. */
+export type Content = string | Uint8Array | AsyncIterable<Uint8Array> | ReadableStream<Uint8Array>;
+
+const encoder = new TextEncoder();
+
+/** In pieces unless it is whole already. */
+export function toBytes(content: Content): Uint8Array | AsyncIterable<Uint8Array> {
+  if (typeof content === 'string') return encoder.encode(content);
+  return content instanceof ReadableStream ? chunksOf(content) : content;
+}
+
+/** Not every browser can iterate a stream by itself. Leaving early cancels the stream. */
+export async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+  const reader = stream.getReader();
+  let isDone = false;
+  try {
+    for (;;) {
+      const next = await reader.read();
+      if (next.done) {
+        isDone = true;
+        return;
+      }
+      yield next.value;
+    }
+  } finally {
+    // A stream that fails while it is cancelled has nobody left to tell.
+    if (!isDone) reader.cancel().catch(() => undefined);
+  }
+}
+
+/** Asked for one piece at a time, so that a slow receiver holds up the source. */
+export function streamOf(chunks: AsyncIterable<Uint8Array>): ReadableStream<Uint8Array> {
+  const iterator = chunks[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>({
+    async pull(controller) {
+      const next = await iterator.next();
+      if (next.done === true) controller.close();
+      else controller.enqueue(next.value);
+    },
+    async cancel() {
+      await iterator.return?.();
+    },
+  });
+}
+
+export async function joinChunks(chunks: AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+  const held: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of chunks) {
+    held.push(chunk);
+    length += chunk.length;
+  }
+  const joined = new Uint8Array(length);
+  let position = 0;
+  for (const chunk of held) {
+    joined.set(chunk, position);
+    position += chunk.length;
+  }
+  return joined;
+}

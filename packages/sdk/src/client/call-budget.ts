@@ -1,0 +1,111 @@
+import { SvcError } from './svc-error.ts';
+import { toSvcError } from './to-svc-error.ts';
+
+/** What every call takes. */
+export interface CallOptions {
+  /** Ends the call at once, which then throws `aborted`. */
+  readonly signal?: AbortSignal;
+  /** How long the call may take in all, retries included; it then throws `timeout`. */
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Does work that may last so long; `timeoutMs` undefined: as long as it takes.
+ * @throws SvcError, whatever went wrong
+ */
+export async function withBudget<T>(
+  options: CallOptions,
+  work: (budget: CallBudget) => Promise<T>,
+): Promise<T> {
+  const budget = new CallBudget(options);
+  try {
+    return await work(budget);
+  } catch (error) {
+    throw budget.explain(error);
+  } finally {
+    budget.end();
+  }
+}
+
+/** As `withBudget`, for what comes piece by piece. */
+export async function* withBudgetEach<T>(
+  options: CallOptions,
+  work: (budget: CallBudget) => AsyncIterable<T>,
+): AsyncGenerator<T, void> {
+  const budget = new CallBudget(options);
+  try {
+    yield* work(budget);
+  } catch (error) {
+    throw budget.explain(error);
+  } finally {
+    budget.end();
+  }
+}
+
+/** How long a call may go on. Its signal aborts with a SvcError that says why it may not. Whoever makes one ends it. */
+export class CallBudget {
+  readonly #controller = new AbortController();
+  readonly #deadline: number;
+  readonly #caller: AbortSignal | undefined;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor({ timeoutMs, signal: caller }: CallOptions) {
+    this.#deadline = timeoutMs === undefined ? Number.POSITIVE_INFINITY : performance.now() + timeoutMs;
+    this.#caller = caller;
+    if (timeoutMs !== undefined) this.#timer = setTimeout(() => this.#expire(timeoutMs), timeoutMs);
+    if (caller?.aborted === true) this.#abort();
+    else caller?.addEventListener('abort', this.#abort);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  get remainingMs(): number {
+    return Math.max(0, this.#deadline - performance.now());
+  }
+
+  /** The rest of the work may take as long as it likes; only the caller ends it. */
+  stopClock(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /** @throws SvcError `timeout` or `aborted` */
+  check(): void {
+    this.signal.throwIfAborted();
+  }
+
+  async pause(milliseconds: number): Promise<void> {
+    this.check();
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const stop = (): void => reject(this.signal.reason as SvcError);
+    const timer = setTimeout(resolve, milliseconds);
+    this.signal.addEventListener('abort', stop);
+    try {
+      await promise;
+    } finally {
+      clearTimeout(timer);
+      this.signal.removeEventListener('abort', stop);
+    }
+  }
+
+  /** What ended the call, or else what went wrong. */
+  explain(error: unknown): SvcError {
+    return this.signal.aborted ? (this.signal.reason as SvcError) : toSvcError(error);
+  }
+
+  end(): void {
+    clearTimeout(this.#timer);
+    this.#caller?.removeEventListener('abort', this.#abort);
+  }
+
+  readonly #abort = (): void => {
+    const cause: unknown = this.#caller?.reason;
+    this.#controller.abort(new SvcError('aborted', 'The call was aborted by its caller', { cause }));
+  };
+
+  #expire(timeoutMs: number): void {
+    const message = `The call took longer than the ${timeoutMs} ms that it was given`;
+    this.#controller.abort(new SvcError('timeout', message, { details: { timeout_ms: timeoutMs } }));
+  }
+}

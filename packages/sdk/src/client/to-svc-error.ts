@@ -1,0 +1,46 @@
+import type { ErrorCode } from '@svc/contract/errors';
+import { ChannelError, ExecFailed, FileFailed, type ChannelErrorKind } from '@svc/contract/channel';
+import { SvcError, type SvcErrorCode } from './svc-error.ts';
+
+/** Whatever went wrong, as the one error that callers see. */
+export function toSvcError(error: unknown): SvcError {
+  if (error instanceof SvcError) return error;
+  if (error instanceof FileFailed) return ofFile(error);
+  if (error instanceof ExecFailed) {
+    const details = { kind: error.kind, errno: error.errnoName };
+    return new SvcError('exec_failed', error.message, { details, cause: error });
+  }
+  if (error instanceof ChannelError) {
+    // The reason why a connection was given up may be one of ours: an abort, a refusal.
+    if (error.cause instanceof SvcError) return error.cause;
+    return new SvcError(CODE_OF_KIND[error.kind], error.message, { cause: error });
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return new SvcError('connection_failed', message, { cause: error });
+}
+
+const CODE_OF_KIND = {
+  closed: 'connection_failed',
+  timeout: 'timeout',
+  protocol: 'internal',
+  refused: 'invalid_request',
+  unsupported: 'invalid_request',
+} as const satisfies Record<ChannelErrorKind, SvcErrorCode>;
+
+const CODE_OF_ERRNO: Readonly<Record<string, ErrorCode>> = {
+  ENOENT: 'not_found',
+  ENOTDIR: 'not_found',
+  EEXIST: 'name_already_exists',
+  EACCES: 'forbidden',
+  EPERM: 'forbidden',
+  EROFS: 'forbidden',
+  ENOSPC: 'disk_full',
+  EDQUOT: 'disk_full',
+  EFBIG: 'payload_too_large',
+};
+
+function ofFile(error: FileFailed): SvcError {
+  const { errnoName } = error;
+  const code = CODE_OF_ERRNO[errnoName ?? ''] ?? 'invalid_request';
+  return new SvcError(code, error.message, { details: { errno: errnoName }, cause: error });
+}

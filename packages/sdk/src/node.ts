@@ -1,0 +1,3 @@
+export { downloadTree } from './node/download-tree.ts';
+export type { TreeOptions } from './node/tree-options.ts';
+export { uploadTree } from './node/upload-tree.ts';

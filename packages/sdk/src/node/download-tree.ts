@@ -1,0 +1,94 @@
+import { constants } from 'node:fs';
+import { lstat, mkdir, open, rm, symlink } from 'node:fs/promises';
+import { dirname, join, posix } from 'node:path';
+import { SvcError } from '../client/svc-error.ts';
+import type { FileInfo } from '../sandbox/files.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
+import { forEachOf, type TreeOptions } from './tree-options.ts';
+
+const PERMISSIONS = 0o777;
+const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
+
+interface RemoteFile {
+  readonly info: FileInfo;
+  readonly local: string;
+}
+
+/**
+ * Copies a file or a folder of a sandbox with all that is in it to this machine: `localPath` is what it becomes here.
+ * The sandbox is not trusted: nothing is written outside `localPath`, links that would lead out of it are left out, and
+ * so are set-user-id bits, sockets and devices.
+ * @returns the links that were left out, as paths in the sandbox
+ */
+export async function downloadTree(
+  sandbox: Sandbox,
+  remotePath: string,
+  localPath: string,
+  options: TreeOptions = {},
+): Promise<{ readonly skippedLinks: readonly string[] }> {
+  const { onFile, ...call } = options;
+  const files: RemoteFile[] = [];
+  const links: RemoteFile[] = [];
+  const visit = async (info: FileInfo, local: string): Promise<void> => {
+    call.signal?.throwIfAborted();
+    if (info.kind === 'file') files.push({ info, local });
+    else if (info.kind === 'symlink') links.push({ info, local });
+    else if (info.kind === 'directory') {
+      await makeFolder(local);
+      for (const child of await sandbox.files.list(info.path, call)) {
+        // SAFETY: the name is one part, neither `.` nor `..`, so the joined path stays inside the folder.
+        await visit(child, join(local, requirePlainName(child.name)));
+      }
+    }
+  };
+  await visit(await sandbox.files.stat(remotePath, call), localPath);
+  await forEachOf(files, async ({ info, local }) => {
+    await writeLocal(local, info.mode, sandbox.files.readStream(info.path, call));
+    onFile?.(info.path, info.sizeBytes);
+  });
+  // SAFETY: links come last, so that no file is written through one that the sandbox chose.
+  const skippedLinks: string[] = [];
+  for (const { info, local } of links) {
+    const target = await sandbox.files.readLink(info.path, call);
+    if (leadsOut(remotePath, info.path, target)) skippedLinks.push(info.path);
+    else await putLink(target, local);
+  }
+  return { skippedLinks };
+}
+
+function requirePlainName(name: string): string {
+  if (name !== '' && name !== '.' && name !== '..' && !name.includes('/') && !name.includes('\0'))
+    return name;
+  throw new SvcError('invalid_request', `The sandbox has a file whose name '${name}' is none`);
+}
+
+/** SAFETY: a link that stands in the way is not followed. */
+async function makeFolder(path: string): Promise<void> {
+  await mkdir(path).catch(async (error: unknown) => {
+    const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST';
+    if (!isThere || !(await lstat(path)).isDirectory()) throw error;
+  });
+}
+
+/** SAFETY: O_NOFOLLOW, because a link of this name may lead anywhere. */
+async function writeLocal(path: string, mode: number, content: AsyncIterable<Uint8Array>): Promise<void> {
+  const file = await open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW, mode & PERMISSIONS);
+  try {
+    await file.writeFile(content);
+    await file.chmod(mode & PERMISSIONS);
+  } finally {
+    await file.close();
+  }
+}
+
+function leadsOut(root: string, link: string, target: string): boolean {
+  if (posix.isAbsolute(target)) return true;
+  const path = posix.relative(root, posix.join(posix.dirname(link), target));
+  return path === '..' || path.startsWith('../');
+}
+
+async function putLink(target: string, local: string): Promise<void> {
+  await rm(local, { force: true });
+  await mkdir(dirname(local), { recursive: true });
+  await symlink(target, local);
+}

@@ -1,0 +1,4 @@
+export { dialNode as dial } from './node-dial.ts';
+export { readEnvironment } from './config.ts';
+
+export const USER_AGENT: string | null = 'svc-sdk/0.1.0';

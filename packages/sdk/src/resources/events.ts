@@ -1,0 +1,35 @@
+import { Client, type ClientCallOptions } from '../client/client.ts';
+import { eachItem } from '../client/pages.ts';
+import type { RestCallOutput } from '../client/rest-call.ts';
+
+/** Something that was done in the organization; each names the hash of the one before. */
+export type AuditEvent = RestCallOutput<'events.get'>;
+
+export interface ListEventsOptions extends ClientCallOptions {
+  /** Such as `sandbox_created` or `exec_started`. */
+  readonly type?: string;
+  /** RFC 3339, included. */
+  readonly since?: string;
+  readonly until?: string;
+}
+
+/** The audit log of the organization. */
+export const Events = {
+  /** Newest first. */
+  list(options: ListEventsOptions = {}): AsyncGenerator<AuditEvent, void> {
+    const { client = Client.ofEnvironment, type, since, until } = options;
+    const query = {
+      limit: 100,
+      ...(type === undefined ? {} : { event_type: type }),
+      ...(since === undefined ? {} : { since }),
+      ...(until === undefined ? {} : { until }),
+    };
+    return eachItem((cursor) => client.call('events.list', { query: { ...query, ...cursor } }, options));
+  },
+
+  /** @throws SvcError `event_not_found` */
+  async get(id: string, options: ClientCallOptions = {}): Promise<AuditEvent> {
+    const { client = Client.ofEnvironment } = options;
+    return await client.call('events.get', { params: { event_id: id } }, options);
+  },
+} as const;

@@ -1,0 +1,133 @@
+import { ChannelError, type ExecRequest } from '@svc/contract/channel';
+import { toBytes, type Content } from '../client/byte-content.ts';
+import type { CallOptions } from '../client/call-budget.ts';
+import type { Client } from '../client/client.ts';
+import { SvcError } from '../client/svc-error.ts';
+import { toSvcError } from '../client/to-svc-error.ts';
+import { Command } from './command.ts';
+import { DetachedProcess, type DetachedOptions } from './detached-process.ts';
+import type { CommandOptions } from './command-options.ts';
+import { ExecResult } from './exec-result.ts';
+import type { HeldChannel } from './held-channel.ts';
+
+export interface RunOptions extends CommandOptions, CallOptions {
+  /** What the process reads; nothing unless given. */
+  readonly stdin?: Content;
+  /** The process is killed after this long, and the call throws `exec_timeout`. No limit unless given. */
+  readonly timeoutMs?: number;
+  /** Of each stream; what comes beyond is thrown away and noted in `truncated`. 8 MiB unless given. */
+  readonly maxOutputBytes?: number;
+}
+
+export interface StartOptions extends CommandOptions, CallOptions {
+  /** For the start alone: the process may run as long as it likes. */
+  readonly timeoutMs?: number;
+  /** `ignore` throws the output away. `pipe` unless given. */
+  readonly stdout?: 'pipe' | 'ignore';
+  readonly stderr?: 'pipe' | 'ignore';
+}
+
+/** Processes of a sandbox. Programs are looked up on PATH; no shell is involved. */
+export class Commands {
+  readonly #channel: HeldChannel;
+
+  readonly #client: Client;
+  readonly #sandboxId: string;
+
+  constructor(client: Client, sandboxId: string, channel: HeldChannel) {
+    this.#client = client;
+    this.#sandboxId = sandboxId;
+    this.#channel = channel;
+  }
+
+  /**
+   * Runs a program to its end. A code other than 0 is a result like any other.
+   * @throws SvcError `exec_failed` when it cannot be started, `exec_timeout` when it took too long
+   */
+  async run(program: string, args: readonly string[] = [], options: RunOptions = {}): Promise<ExecResult> {
+    const { timeoutMs, maxOutputBytes, stdin, ...rest } = options;
+    const limits = {
+      ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      ...(maxOutputBytes === undefined ? {} : { maxOutputBytes }),
+      ...(stdin === undefined ? {} : { input: toBytes(stdin) }),
+    };
+    const caller = options.signal === undefined ? {} : { signal: options.signal };
+    const result = await this.#channel.use(caller, async (channel, signal) => {
+      try {
+        return await channel.run(toRequest(program, args, rest), { ...limits, signal });
+      } catch (error) {
+        // It did not even start in the time that it was given; if it does yet, it is killed.
+        if (error instanceof ChannelError && error.kind === 'timeout') throw tooSlow(program, timeoutMs);
+        throw error;
+      }
+    });
+    const { reason } = result;
+    if (reason === 'timeout') throw tooSlow(program, timeoutMs);
+    return new ExecResult({ ...result, reason });
+  }
+
+  /** Starts a program, to be talked to while it runs. @throws SvcError `exec_failed` when it cannot be started */
+  async start(program: string, args: readonly string[] = [], options: StartOptions = {}): Promise<Command> {
+    const command = await this.open(toRequest(program, args, options), options);
+    if (options.stdout === 'ignore') command.stdout.discard();
+    if (options.stderr === 'ignore') command.stderr.discard();
+    return command;
+  }
+
+  /**
+   * Starts a program that runs on when this one ends; `connect` finds it again, from anywhere.
+   * @throws SvcError `exec_failed`, `name_already_exists` when one of this name runs
+   */
+  async startDetached(
+    program: string,
+    args: readonly string[] = [],
+    options: DetachedOptions = {},
+  ): Promise<DetachedProcess> {
+    return await DetachedProcess.start(this.#client, this.#sandboxId, { program, args, options });
+  }
+
+  /** A detached process, by its id or its name. @throws SvcError `process_not_found` */
+  async connect(idOrName: string, options: CallOptions = {}): Promise<DetachedProcess> {
+    return await DetachedProcess.connect(this.#client, this.#sandboxId, idOrName, options);
+  }
+
+  /** Detached processes, newest first; also those that ended. */
+  list(
+    options: CallOptions & { readonly status?: 'running' | 'exited' } = {},
+  ): AsyncGenerator<DetachedProcess, void> {
+    return DetachedProcess.list(this.#client, this.#sandboxId, options);
+  }
+
+  /** For terminals. The signal ends the process also after it has started. */
+  async open(request: ExecRequest, options: CallOptions): Promise<Command> {
+    // A reader may be slow, which would hold up every other call on a shared connection.
+    const channel = await this.#channel.openOwn(options);
+    try {
+      const call = options.signal === undefined ? {} : { signal: options.signal };
+      return new Command(channel, await channel.exec(request, call));
+    } catch (error) {
+      channel.close();
+      if (options.signal?.aborted === true) {
+        throw new SvcError('aborted', 'The call was aborted by its caller', { cause: error });
+      }
+      throw toSvcError(error);
+    }
+  }
+}
+
+function tooSlow(program: string, timeoutMs: number | undefined): SvcError {
+  const message = `${program} took longer than the ${timeoutMs} ms that it was given, and was killed`;
+  return new SvcError('exec_timeout', message, { details: { timeout_ms: timeoutMs } });
+}
+
+function toRequest(cmd: string, args: readonly string[], options: CommandOptions): ExecRequest {
+  const { env, cwd, user, rlimits } = options;
+  return {
+    cmd,
+    args,
+    ...(env === undefined ? {} : { env }),
+    ...(cwd === undefined ? {} : { cwd }),
+    ...(user === undefined ? {} : { user }),
+    ...(rlimits === undefined ? {} : { rlimits }),
+  };
+}

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { toCreateRequest } from './create-options.ts';
+
+test('a sandbox without a name gets one and is ephemeral unless told otherwise', () => {
+  const nameless = toCreateRequest({ image: 'alpine' });
+  assert.match(nameless.name, /^sandbox-[0-9a-f]{8}$/);
+  assert.deepEqual(nameless.lifecycle, { ephemeral: true });
+  assert.deepEqual(toCreateRequest({ image: 'alpine', isEphemeral: false }).lifecycle, { ephemeral: false });
+  assert.deepEqual(toCreateRequest({ image: 'alpine', name: 'x' }).lifecycle, { ephemeral: false });
+});
+
+test('options become the body of the request, and `spec` wins', () => {
+  const request = toCreateRequest({
+    name: 'x',
+    image: 'alpine',
+    vcpus: 2,
+    memoryMib: 64,
+    env: { A: 'b' },
+    workdir: '/w',
+    idleTimeoutSeconds: 60,
+    spec: { labels: { from: 'spec' }, pull_policy: 'never' },
+  });
+  assert.deepEqual(request, {
+    name: 'x',
+    image: { type: 'oci', reference: 'alpine' },
+    resources: { vcpus: 2, memory_mib: 64 },
+    runtime: { workdir: '/w' },
+    env: [{ key: 'A', value: 'b' }],
+    labels: { from: 'spec' },
+    lifecycle: { ephemeral: false, idle_timeout_secs: 60 },
+    pull_policy: 'never',
+  });
+  const copy = toCreateRequest({ name: 'y', snapshotId: 's' });
+  assert.deepEqual(
+    [copy.source, copy.disk_snapshot_ref, copy.image],
+    ['disk_snapshot', { type: 'managed', id: 's' }, undefined],
+  );
+});

@@ -1,0 +1,78 @@
+import type { CreateSandboxRequest } from '@svc/contract/rest';
+import { randomId } from '../client/random-id.ts';
+
+/** What a sandbox is made of. Whatever has no field here goes into `spec`, in the words of the REST API. */
+export interface CreateOptions {
+  /** A random one unless given; a sandbox without a name is ephemeral unless told otherwise. */
+  readonly name?: string;
+  /** Unique on the server; made from the name unless given. */
+  readonly slug?: string;
+  /** Reference of an OCI image. Needed unless it is made from a snapshot. */
+  readonly image?: string;
+  /** Id of a snapshot whose disk it begins with. */
+  readonly snapshotId?: string;
+  /** Limits, not reservations: 1 and 512 MiB unless given. */
+  readonly vcpus?: number;
+  readonly memoryMib?: number;
+  readonly diskMib?: number;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly workdir?: string;
+  readonly user?: string;
+  readonly shell?: string;
+  /** It is removed when it stops. */
+  readonly isEphemeral?: boolean;
+  /** It stops after this long without anything going on. */
+  readonly idleTimeoutSeconds?: number;
+  readonly maxDurationSeconds?: number;
+  readonly isolation?: NonNullable<CreateSandboxRequest['isolation']>;
+  readonly mounts?: NonNullable<CreateSandboxRequest['mounts']>;
+  readonly network?: NonNullable<CreateSandboxRequest['network']>;
+  /** Anything else of the body of `POST /v1/sandboxes`; wins over the fields above. */
+  readonly spec?: Partial<CreateSandboxRequest>;
+}
+
+export function toCreateRequest(options: CreateOptions): CreateSandboxRequest {
+  const { name = randomName(), isEphemeral = options.name === undefined } = options;
+  return withoutUndefined({
+    name,
+    slug: options.slug,
+    ...sourceOf(options),
+    resources: withoutUndefined({
+      vcpus: options.vcpus,
+      memory_mib: options.memoryMib,
+      disk_size_mib: options.diskMib,
+    }),
+    runtime: withoutUndefined({ workdir: options.workdir, user: options.user, shell: options.shell }),
+    env: Object.entries(options.env ?? {}).map(([key, value]) => ({ key, value })),
+    labels: { ...options.labels },
+    lifecycle: withoutUndefined({
+      ephemeral: isEphemeral,
+      idle_timeout_secs: options.idleTimeoutSeconds,
+      max_duration_secs: options.maxDurationSeconds,
+    }),
+    isolation: options.isolation,
+    mounts: options.mounts,
+    network: options.network,
+    ...options.spec,
+  });
+}
+
+function sourceOf({ image, snapshotId }: CreateOptions): Partial<CreateSandboxRequest> {
+  if (snapshotId !== undefined) {
+    return { source: 'disk_snapshot', disk_snapshot_ref: { type: 'managed', id: snapshotId } };
+  }
+  return image === undefined ? {} : { image: { type: 'oci', reference: image } };
+}
+
+/** The keys that were given: null means something else to the server, and undefined nothing. */
+function withoutUndefined<T extends object>(fields: {
+  readonly [Key in keyof T]: T[Key] | undefined;
+}): T {
+  // What is left has a value of its own type.
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
+}
+
+function randomName(): string {
+  return `sandbox-${randomId().slice(0, 8)}`;
+}

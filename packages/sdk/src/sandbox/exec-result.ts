@@ -1,0 +1,41 @@
+import type { RunResult } from '@svc/contract/channel';
+
+const decoder = new TextDecoder();
+
+/** How a process ended and what it said. */
+export class ExecResult {
+  /** -1 when a signal ended the process. */
+  readonly code: number;
+  /** Which signal ended it; null when it exited. */
+  readonly signal: number | null;
+  /** `oom`: it was killed because the sandbox ran out of memory. */
+  readonly reason: 'exit' | 'signal' | 'oom';
+  readonly stdout: Uint8Array;
+  readonly stderr: Uint8Array;
+  /** The streams of which only the beginning is here: see `maxOutputBytes`. */
+  readonly truncated: readonly ('stdout' | 'stderr')[];
+
+  constructor(result: Omit<RunResult, 'reason'> & { readonly reason: ExecResult['reason'] }) {
+    this.code = result.code;
+    this.signal = result.signal;
+    this.reason = result.reason;
+    this.stdout = result.stdout;
+    this.stderr = result.stderr;
+    this.truncated = result.truncated;
+  }
+
+  /** Whether it exited with 0. */
+  get isSuccess(): boolean {
+    return this.code === 0;
+  }
+
+  /** stdout as text. */
+  text(): string {
+    return decoder.decode(this.stdout);
+  }
+
+  /** stderr as text. */
+  errorText(): string {
+    return decoder.decode(this.stderr);
+  }
+}

@@ -1,0 +1,164 @@
+import type { ChannelFiles, FileEntry } from '@svc/contract/channel';
+import { toBytes, type Content } from '../client/byte-content.ts';
+import type { CallOptions } from '../client/call-budget.ts';
+import type { HeldChannel } from './held-channel.ts';
+
+/** What a sandbox says about one of its files. */
+export interface FileInfo {
+  readonly path: string;
+  /** The last part of the path. */
+  readonly name: string;
+  readonly kind: 'file' | 'directory' | 'symlink' | 'other';
+  readonly sizeBytes: number;
+  /** Permission bits. */
+  readonly mode: number;
+  readonly uid: number;
+  readonly gid: number;
+  /** To the second. */
+  readonly modifiedAt: Date | null;
+}
+
+const PERMISSIONS = 0o7777;
+
+/**
+ * Files of a sandbox. Paths are absolute. Failures are `not_found`, `name_already_exists`, `forbidden`, `disk_full` or
+ * `invalid_request`, with the errno in `details`. Content of any size goes through the streams.
+ */
+export class Files {
+  readonly #channel: HeldChannel;
+
+  constructor(channel: HeldChannel) {
+    this.#channel = channel;
+  }
+
+  /** Whole, up to 64 MiB unless told otherwise. @throws SvcError `payload_too_large` */
+  async read(path: string, options: CallOptions & { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
+    const limit = options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes };
+    return await this.#call(options, (files, signal) => files.readFile(path, limit, signal));
+  }
+
+  /** As UTF-8. */
+  async readText(path: string, options: CallOptions & { readonly maxBytes?: number } = {}): Promise<string> {
+    return new TextDecoder().decode(await this.read(path, options));
+  }
+
+  /** As fast as it is taken. */
+  readStream(path: string, options: CallOptions = {}): AsyncGenerator<Uint8Array, void> {
+    return this.#channel.stream(options, ({ files }, signal) => files.readStream(path, signal));
+  }
+
+  /** Makes or replaces a file; `mode` counts for a new one. Readers may see it half written. */
+  async write(
+    path: string,
+    content: Content,
+    options: CallOptions & { readonly mode?: number } = {},
+  ): Promise<void> {
+    const mode = options.mode === undefined ? {} : { mode: options.mode };
+    await this.#call(options, (files, signal) => files.writeFile(path, toBytes(content), mode, signal));
+  }
+
+  /** For `pipeTo`: closing it resolves when the file is complete. */
+  writeStream(
+    path: string,
+    options: CallOptions & { readonly mode?: number } = {},
+  ): WritableStream<Uint8Array> {
+    const pipe = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = pipe.writable.getWriter();
+    const written = this.write(path, pipe.readable, options);
+    // A file that fails before its content was asked for leaves the pipe full: whoever writes must not wait for that.
+    written.catch((error: unknown) => pipe.readable.cancel(error).catch(() => undefined));
+    return new WritableStream<Uint8Array>({
+      // A pipe that takes no more is one whose file failed, which says why.
+      write: (chunk) => writer.write(chunk).catch(() => written),
+      close: async () => {
+        await writer.close().catch(() => undefined);
+        await written;
+      },
+      abort: (reason) => writer.abort(reason),
+    });
+  }
+
+  /** The children of a directory, by name. */
+  async list(path: string, options: CallOptions = {}): Promise<readonly FileInfo[]> {
+    const entries = await this.#call(options, (files, signal) =>
+      Array.fromAsync(files.readDirectory(path, signal)),
+    );
+    return entries.map(toInfo).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  }
+
+  /** Of what a link leads to, unless told otherwise. */
+  async stat(
+    path: string,
+    options: CallOptions & { readonly followSymlink?: boolean } = {},
+  ): Promise<FileInfo> {
+    const { followSymlink = true } = options;
+    return toInfo(await this.#call(options, (files, signal) => files.stat(path, { followSymlink }, signal)));
+  }
+
+  async exists(path: string, options: CallOptions = {}): Promise<boolean> {
+    return await this.#call(options, (files, signal) => files.exists(path, signal));
+  }
+
+  /** With the directories that lead to it; one that exists is fine. */
+  async mkdir(path: string, options: CallOptions & { readonly mode?: number } = {}): Promise<void> {
+    const mode = options.mode === undefined ? {} : { mode: options.mode };
+    await this.#call(options, (files, signal) => files.mkdir(path, mode, signal));
+  }
+
+  /** Replaces what is there. */
+  async rename(from: string, to: string, options: CallOptions = {}): Promise<void> {
+    await this.#call(options, (files, signal) => files.rename(from, to, signal));
+  }
+
+  /** A single file. */
+  async copy(from: string, to: string, options: CallOptions = {}): Promise<void> {
+    await this.#call(options, (files, signal) => files.copy(from, to, signal));
+  }
+
+  /** Directories that hold something only with `recursive`. */
+  async remove(path: string, options: CallOptions & { readonly recursive?: boolean } = {}): Promise<void> {
+    const { recursive = false } = options;
+    await this.#call(options, async (files, signal) => {
+      const { kind } = await files.stat(path, { followSymlink: false }, signal);
+      if (kind === 'dir') await files.removeDir(path, { recursive }, signal);
+      else await files.remove(path, signal);
+    });
+  }
+
+  /** What a link says. */
+  async readLink(path: string, options: CallOptions = {}): Promise<string> {
+    return await this.#call(options, (files, signal) => files.readLink(path, signal));
+  }
+
+  async symlink(target: string, path: string, options: CallOptions = {}): Promise<void> {
+    await this.#call(options, (files, signal) => files.symlink(target, path, signal));
+  }
+
+  /** Permission bits; of what a link leads to. */
+  async chmod(path: string, mode: number, options: CallOptions = {}): Promise<void> {
+    await this.#call(options, (files, signal) => files.setStat(path, { mode }, {}, signal));
+  }
+
+  async #call<T>(
+    options: CallOptions,
+    work: (files: ChannelFiles, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    return await this.#channel.use(options, ({ files }, signal) => work(files, signal));
+  }
+}
+
+const KINDS = { file: 'file', dir: 'directory', symlink: 'symlink', other: 'other' } as const;
+
+function toInfo(entry: FileEntry): FileInfo {
+  const { path, kind, size, mode, uid, gid, modifiedSeconds } = entry;
+  return {
+    path,
+    name: path.slice(path.lastIndexOf('/') + 1),
+    kind: KINDS[kind],
+    sizeBytes: size,
+    mode: mode & PERMISSIONS,
+    uid,
+    gid,
+    modifiedAt: modifiedSeconds === null ? null : new Date(modifiedSeconds * 1000),
+  };
+}

@@ -1,0 +1,128 @@
+import { ChannelClient } from '@svc/contract/channel';
+import { withBudget, withBudgetEach, type CallBudget, type CallOptions } from '../client/call-budget.ts';
+import type { Client } from '../client/client.ts';
+import type { HeldTransport } from '../platform/platform.ts';
+
+/** For the way to the sandbox and its greeting. */
+const OPEN_MS = 15_000;
+
+/** A channel, and how to say whether it is in use. */
+interface OpenChannel {
+  readonly channel: ChannelClient;
+  readonly transport: HeldTransport;
+}
+
+/**
+ * The connection that calls of one sandbox object share. It is opened at the first call, and again at the first one after
+ * it broke; while nobody uses it, it does not keep the program running.
+ */
+export class HeldChannel {
+  readonly #client: Client;
+  readonly #sandboxId: string;
+  #opening: Promise<OpenChannel> | undefined;
+  #uses = 0;
+
+  constructor(client: Client, sandboxId: string) {
+    this.#client = client;
+    this.#sandboxId = sandboxId;
+  }
+
+  /** Does work that ends by itself. @throws SvcError */
+  async use<T>(
+    options: CallOptions,
+    work: (channel: ChannelClient, signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    return await withBudget(options, async (budget) => {
+      const open = await this.#take(budget);
+      try {
+        return await work(open.channel, budget.signal);
+      } finally {
+        this.#giveBack(open);
+      }
+    });
+  }
+
+  /** As `use`, for what comes piece by piece; the connection is in use until the last piece was taken. */
+  stream<T>(
+    options: CallOptions,
+    work: (channel: ChannelClient, signal: AbortSignal) => AsyncIterable<T>,
+  ): AsyncGenerator<T, void> {
+    return withBudgetEach(options, (budget) => this.#streamWithin(budget, work));
+  }
+
+  /** A connection for one user alone, who closes it. @throws SvcError */
+  async openOwn(options: CallOptions): Promise<ChannelClient> {
+    const timeoutMs = Math.min(options.timeoutMs ?? OPEN_MS, OPEN_MS);
+    return await withBudget({ ...options, timeoutMs }, async (budget) => (await this.#open(budget)).channel);
+  }
+
+  close(): void {
+    const opening = this.#opening;
+    this.#opening = undefined;
+    opening?.then(
+      ({ channel }) => channel.close(),
+      () => undefined,
+    );
+  }
+
+  async *#streamWithin<T>(
+    budget: CallBudget,
+    work: (channel: ChannelClient, signal: AbortSignal) => AsyncIterable<T>,
+  ): AsyncGenerator<T, void> {
+    const open = await this.#take(budget);
+    try {
+      yield* work(open.channel, budget.signal);
+    } finally {
+      this.#giveBack(open);
+    }
+  }
+
+  async #take(budget: CallBudget): Promise<OpenChannel> {
+    budget.check();
+    this.#opening ??= this.#openShared();
+    const open = await raced(this.#opening, budget.signal);
+    this.#uses += 1;
+    open.transport.setInUse(true);
+    return open;
+  }
+
+  #giveBack({ transport }: OpenChannel): void {
+    this.#uses -= 1;
+    if (this.#uses === 0) transport.setInUse(false);
+  }
+
+  /** Others may wait for the same connection, so nobody's signal ends it but its own. */
+  async #openShared(): Promise<OpenChannel> {
+    try {
+      const open = await withBudget({ timeoutMs: OPEN_MS }, (budget) => this.#open(budget));
+      void open.channel.closed.then(() => this.#forget(open));
+      return open;
+    } catch (error) {
+      this.#opening = undefined;
+      throw error;
+    }
+  }
+
+  async #open(budget: CallBudget): Promise<OpenChannel> {
+    const transport = await this.#client.dial(this.#sandboxId, budget);
+    const channel = await ChannelClient.connect(transport, { signal: budget.signal });
+    return { channel, transport };
+  }
+
+  async #forget(ended: OpenChannel): Promise<void> {
+    const current = await this.#opening?.catch(() => undefined);
+    if (current === ended) this.#opening = undefined;
+  }
+}
+
+/** Settles like the promise unless the signal aborts first. */
+async function raced<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const abort = (): void => reject(signal.reason as Error);
+  signal.addEventListener('abort', abort);
+  try {
+    return await Promise.race([promise, aborted]);
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}

@@ -1,0 +1,248 @@
+import type { Sandbox as SandboxRecord, SandboxStatus, Snapshot } from '@svc/contract/rest';
+import type { CallOptions } from '../client/call-budget.ts';
+import { Client, type ClientCallOptions } from '../client/client.ts';
+import { eachItem } from '../client/pages.ts';
+import type { RestCallOutput } from '../client/rest-call.ts';
+import { SvcError } from '../client/svc-error.ts';
+import { Commands, type RunOptions } from './commands.ts';
+import { toCreateRequest, type CreateOptions } from './create-options.ts';
+import type { ExecResult } from './exec-result.ts';
+import { Files } from './files.ts';
+import { HeldChannel } from './held-channel.ts';
+import { readLogs, type LogEntry, type LogOptions } from './logs.ts';
+import { runCode, type CodeResult, type RunCodeOptions } from './run-code.ts';
+import { requireRunning, untilStopped, waitForRunning } from './settle.ts';
+import { makeSnapshot, type SnapshotOptions } from './snapshot.ts';
+import { Terminals } from './terminals.ts';
+
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+const DEFAULT_SHELL = '/bin/sh';
+
+export interface CreateSandboxOptions extends CreateOptions, ClientCallOptions {
+  /** False: it is written down and not started. */
+  readonly start?: boolean;
+}
+
+export interface ListOptions extends ClientCallOptions {
+  /** Only those that have all of these. */
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/**
+ * A sandbox of the server, and what can be done in it. The object holds one connection to it, opened when it is needed.
+ * `await using` stops the sandbox at the end of the block, or removes it when it is ephemeral.
+ */
+export class Sandbox implements AsyncDisposable {
+  readonly client: Client;
+  /** Processes. */
+  readonly commands: Commands;
+  readonly files: Files;
+  /** Terminals. */
+  readonly pty: Terminals;
+  readonly #channel: HeldChannel;
+  #info: SandboxRecord;
+
+  private constructor(client: Client, info: SandboxRecord) {
+    this.client = client;
+    this.#info = info;
+    this.#channel = new HeldChannel(client, info.id);
+    this.commands = new Commands(client, info.id, this.#channel);
+    this.files = new Files(this.#channel);
+    this.pty = new Terminals(this.commands, () => this.#shell);
+  }
+
+  /**
+   * Makes a sandbox and waits until it runs.
+   * @throws SvcError `start_failed` with `details.sandbox_id` when it was made but does not run; `timeout` while it starts
+   */
+  static async create(options: CreateSandboxOptions): Promise<Sandbox> {
+    const client = options.client ?? Client.ofEnvironment;
+    const body = toCreateRequest(options);
+    if (options.start === false) {
+      return new Sandbox(client, await client.call('sandboxes.create', { body }, options));
+    }
+    const { query, call } = waitForRunning(options);
+    const record = await client.call('sandboxes.create', { body, query: { start: true, ...query } }, call);
+    return new Sandbox(client, requireRunning(record));
+  }
+
+  /** One that exists, by its name or its id; it is not started. @throws SvcError `sandbox_not_found` */
+  static async connect(nameOrId: string, options: ClientCallOptions = {}): Promise<Sandbox> {
+    const client = options.client ?? Client.ofEnvironment;
+    return new Sandbox(client, await find(client, nameOrId, options));
+  }
+
+  /** The one of this name, started when it does not run; or a new one. What exists stays as it is made. */
+  static async getOrCreate(options: CreateSandboxOptions & { readonly name: string }): Promise<Sandbox> {
+    const found = await Sandbox.#connectIfThere(options);
+    if (found === undefined) {
+      try {
+        return await Sandbox.create(options);
+      } catch (error) {
+        // Somebody else has made it meanwhile.
+        if (!SvcError.is(error, 'name_already_exists')) throw error;
+      }
+    }
+    const sandbox = found ?? (await Sandbox.connect(options.name, options));
+    if (options.start !== false && sandbox.status !== 'running') await sandbox.start(options);
+    return sandbox;
+  }
+
+  static async #connectIfThere(
+    options: ClientCallOptions & { readonly name: string },
+  ): Promise<Sandbox | undefined> {
+    try {
+      return await Sandbox.connect(options.name, options);
+    } catch (error) {
+      if (SvcError.is(error, 'sandbox_not_found')) return undefined;
+      throw error;
+    }
+  }
+
+  /** All sandboxes of the organization, newest first. */
+  static async *list(options: ListOptions = {}): AsyncGenerator<Sandbox, void> {
+    const client = options.client ?? Client.ofEnvironment;
+    const labels = options.labels === undefined ? {} : { labels: JSON.stringify(options.labels) };
+    const records = eachItem((cursor) =>
+      client.call('sandboxes.list', { query: { limit: 100, ...labels, ...cursor } }, options),
+    );
+    for await (const record of records) yield new Sandbox(client, record);
+  }
+
+  get id(): string {
+    return this.#info.id;
+  }
+
+  get name(): string {
+    return this.#info.name;
+  }
+
+  /** As it was when the server was last asked: see `refresh`. */
+  get status(): SandboxStatus {
+    return this.#info.status;
+  }
+
+  /** All that the server said when it was last asked. */
+  get info(): SandboxRecord {
+    return this.#info;
+  }
+
+  /** Asks the server how it is. */
+  async refresh(options: CallOptions = {}): Promise<SandboxRecord> {
+    this.#info = await this.client.call('sandboxes.get', this.#self, options);
+    return this.#info;
+  }
+
+  /** Waits until it runs. One that runs is fine. @throws SvcError `start_failed`, `timeout` */
+  async start(options: CallOptions = {}): Promise<void> {
+    const { query, call } = waitForRunning(options);
+    this.#info = await this.client.call('sandboxes.start', { ...this.#self, query }, call);
+    requireRunning(this.#info);
+  }
+
+  /** Waits until it has stopped. Its disk is kept; an ephemeral one is removed. */
+  async stop(options: CallOptions = {}): Promise<void> {
+    this.#channel.close();
+    this.#info = await this.client.call('sandboxes.stop', this.#self, options);
+    const stopped = await untilStopped(this.client, this.id, options);
+    this.#info = stopped ?? { ...this.#info, status: 'stopped' };
+  }
+
+  async restart(options: CallOptions = {}): Promise<void> {
+    await this.stop(options);
+    await this.start(options);
+  }
+
+  /** Stops it and destroys all that it has; volumes and snapshots stay. */
+  async remove(options: CallOptions = {}): Promise<void> {
+    this.#channel.close();
+    await this.client.call('sandboxes.remove', this.#self, options);
+  }
+
+  async rename(
+    names: { readonly name?: string; readonly slug?: string },
+    options: CallOptions = {},
+  ): Promise<void> {
+    this.#info = await this.client.call('sandboxes.update', { ...this.#self, body: names }, options);
+  }
+
+  /** Chooses how it goes on after an outage of its host. @throws SvcError `invalid_state_transition` without one */
+  async recover(action: 'wait' | 'restart' | 'stop', options: CallOptions = {}): Promise<void> {
+    this.#info = await this.client.call('sandboxes.recover', { ...this.#self, body: { action } }, options);
+  }
+
+  /** Runs a program to its end; short for `commands.run`. No shell is involved. */
+  async exec(program: string, args: readonly string[] = [], options: RunOptions = {}): Promise<ExecResult> {
+    return await this.commands.run(program, args, options);
+  }
+
+  /** Runs a script in the shell of the sandbox. */
+  async shell(script: string, options: RunOptions = {}): Promise<ExecResult> {
+    return await this.commands.run(this.#shell, ['-c', script], options);
+  }
+
+  /** In an interpreter that stays: what one call defines, the next one knows. Needs an API key, not a token. */
+  async runCode(code: string, options: RunCodeOptions): Promise<CodeResult> {
+    const namespace = await this.client.slug(options.signal === undefined ? {} : { signal: options.signal });
+    return await runCode(this.client, { name: this.name, namespace }, code, options);
+  }
+
+  /** What its processes have written, oldest first. */
+  logs(options: LogOptions = {}): AsyncGenerator<LogEntry, void> {
+    return readLogs(this.client, this.id, options);
+  }
+
+  /** What it used over time: the last hour in steps of 30 s unless told otherwise. */
+  async metrics(
+    options: CallOptions & { readonly rangeSeconds?: number; readonly stepSeconds?: number } = {},
+  ): Promise<RestCallOutput<'sandboxes.metrics'>> {
+    const { rangeSeconds, stepSeconds } = options;
+    const query = {
+      ...(rangeSeconds === undefined ? {} : { range_secs: rangeSeconds }),
+      ...(stepSeconds === undefined ? {} : { step_secs: stepSeconds }),
+    };
+    return await this.client.call('sandboxes.metrics', { ...this.#self, query }, options);
+  }
+
+  /** Of its disk, while it is stopped. New sandboxes begin with it: `Sandbox.create({ snapshotId })`. */
+  async snapshot(name: string, options: SnapshotOptions = {}): Promise<Snapshot> {
+    return await makeSnapshot(this.client, this.id, name, options);
+  }
+
+  /** Ends the connection and what runs over it; the sandbox goes on. */
+  close(): void {
+    this.#channel.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await (this.#info.ephemeral ? this.remove() : this.stop());
+    } catch (error) {
+      // Whoever has stopped or removed it already has done what was to be done.
+      const isOver =
+        SvcError.is(error, 'sandbox_not_found') || SvcError.is(error, 'invalid_state_transition');
+      if (!isOver) throw error;
+    }
+  }
+
+  get #self(): { readonly params: { readonly sandbox_id: string } } {
+    return { params: { sandbox_id: this.id } };
+  }
+
+  get #shell(): string {
+    const runtime: { readonly shell?: string | null } = this.#info.spec?.runtime ?? {};
+    return runtime.shell ?? DEFAULT_SHELL;
+  }
+}
+
+/** What looks like an id may still be a name. */
+async function find(client: Client, nameOrId: string, call: CallOptions): Promise<SandboxRecord> {
+  if (UUID.test(nameOrId)) {
+    try {
+      return await client.call('sandboxes.get', { params: { sandbox_id: nameOrId } }, call);
+    } catch (error) {
+      if (!SvcError.is(error, 'sandbox_not_found')) throw error;
+    }
+  }
+  return await client.call('sandboxes.getByName', { params: { name: nameOrId } }, call);
+}

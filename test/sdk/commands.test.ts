@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { Sandbox, SvcError } from '@svc/sdk';
+import { BUSYBOX } from '../engine/start-engine.ts';
+import { waitUntil } from '../engine/wait-until.ts';
+import { useRealServer } from './real-server.ts';
+
+const MIB = 1024 * 1024;
+const real = useRealServer();
+
+test('a program runs to its end, with its output, its code and its input', async () => {
+  const { sandbox } = real;
+  const { code, reason } = await sandbox.exec('sh', ['-c', 'exit 7']);
+  assert.deepEqual([code, reason], [7, 'exit']);
+  const said = await sandbox.shell('echo out; echo err >&2');
+  assert.deepEqual([said.text(), said.errorText(), said.isSuccess], ['out\n', 'err\n', true]);
+  assert.equal((await sandbox.exec('cat', [], { stdin: 'in' })).text(), 'in');
+  const killed = await sandbox.shell('kill -9 $$');
+  assert.deepEqual([killed.code, killed.signal, killed.reason], [-1, 9, 'signal']);
+});
+
+test('environment, folder and user are those of the call', async () => {
+  const options = { env: { A: 'b' }, cwd: '/tmp', user: '1000:1000' };
+  assert.equal((await real.sandbox.shell('echo $A $(pwd) $(id -u)', options)).text(), 'b /tmp 1000\n');
+});
+
+test('a program that cannot be started says why', async () => {
+  await assert.rejects(real.sandbox.exec('no-such-program'), (error) => {
+    assert.ok(SvcError.is(error, 'exec_failed'));
+    assert.equal(error.details?.['kind'], 'not_found');
+    return true;
+  });
+});
+
+test('a program that takes too long is killed, and nothing of it is left', async () => {
+  const { sandbox } = real;
+  const script = 'echo $$ > /tmp/late; sleep 1000';
+  const failure = await sandbox.shell(script, { timeoutMs: 2000 }).catch((error: unknown) => error);
+  assert.ok(SvcError.is(failure, 'exec_timeout'), String(failure));
+  const pid = (await sandbox.files.readText('/tmp/late')).trim();
+  assert.equal((await sandbox.exec('kill', ['-0', pid])).code, 1);
+});
+
+test('an abort ends the call at once and the process soon after', async () => {
+  const { sandbox } = real;
+  const controller = new AbortController();
+  const call = sandbox.shell('echo $$ > /tmp/aborted; sleep 1000', { signal: controller.signal });
+  const isThere = async () => (await sandbox.shell('test -s /tmp/aborted')).isSuccess;
+  await waitUntil(isThere, { timeoutMs: 10_000, what: 'the process runs' });
+  controller.abort(new Error('enough'));
+  const failure = await call.catch((error: unknown) => error);
+  assert.ok(SvcError.is(failure, 'aborted'), String(failure));
+  assert.equal((failure.cause as Error).message, 'enough');
+  const pid = (await sandbox.files.readText('/tmp/aborted')).trim();
+  const isGone = async () => (await sandbox.exec('kill', ['-0', pid])).code === 1;
+  await waitUntil(isGone, { timeoutMs: 10_000, what: 'the process is gone' });
+});
+
+test('output beyond the limit is cut and said to be', async () => {
+  const result = await real.sandbox.shell('head -c 5000 /dev/zero', { maxOutputBytes: 1000 });
+  assert.deepEqual([result.stdout.length, result.truncated], [1000, ['stdout']]);
+});
+
+test('64 MiB of output arrive as they were written', async () => {
+  const { sandbox } = real;
+  const script =
+    'i=0; while [ $i -lt 64 ]; do dd if=/dev/zero bs=1M count=1 2>/dev/null | tr "\\0" "x"; echo $i; i=$((i+1)); done';
+  await using command = await sandbox.commands.start('sh', ['-c', script], { stderr: 'ignore' });
+  const hash = createHash('sha256');
+  let length = 0;
+  for await (const chunk of command.stdout) {
+    hash.update(chunk);
+    length += chunk.length;
+  }
+  const expected = createHash('sha256');
+  for (let index = 0; index < 64; index++) expected.update('x'.repeat(MIB)).update(`${index}\n`);
+  assert.equal((await command.wait()).code, 0);
+  assert.ok(length > 64 * MIB);
+  assert.equal(hash.digest('hex'), expected.digest('hex'));
+});
+
+test('a process waits for a reader who is slow, and other calls do not', async () => {
+  const { sandbox } = real;
+  const script = 'dd if=/dev/zero of=/dev/stdout bs=64k count=4096 2>/dev/null; echo done > /tmp/slow-done';
+  await using command = await sandbox.commands.start('sh', ['-c', script], { stderr: 'ignore' });
+  const reader = command.stdout[Symbol.asyncIterator]();
+  await reader.next();
+  for (let call = 0; call < 20; call++) assert.equal((await sandbox.exec('true')).code, 0);
+  assert.equal(await sandbox.files.exists('/tmp/slow-done'), false);
+  let bytes = 0;
+  for (let next = await reader.next(); next.done !== true; next = await reader.next())
+    bytes += next.value.length;
+  assert.ok(bytes > 250 * MIB, `${bytes} bytes`);
+  assert.equal((await command.wait()).code, 0);
+});
+
+test('a command is written to, reads its end, and is signalled', async () => {
+  const { sandbox } = real;
+  const cat = await sandbox.commands.start('cat');
+  await cat.write('one\n');
+  await cat.write(Buffer.from('two'));
+  await cat.closeStdin();
+  assert.deepEqual(await Array.fromAsync(cat.stdout.lines()), ['one', 'two']);
+  assert.equal((await cat.wait()).code, 0);
+  const sleeper = await sandbox.commands.start('sleep', ['1000']);
+  assert.ok(sleeper.pid > 1);
+  await sleeper.signal('SIGTERM');
+  assert.deepEqual(await sleeper.wait(), { code: -1, signal: 15, reason: 'signal' });
+  await assert.rejects(sleeper.signal(99), (error) => SvcError.is(error, 'invalid_request'));
+});
+
+test('a command ends with its block', async () => {
+  const { sandbox } = real;
+  let pid = 0;
+  {
+    await using command = await sandbox.commands.start('sleep', ['1000']);
+    ({ pid } = command);
+  }
+  const isGone = async () => (await sandbox.exec('kill', ['-0', String(pid)])).code === 1;
+  await waitUntil(isGone, { timeoutMs: 10_000, what: 'the process is gone' });
+});
+
+test('a hundred calls at once share one connection', async () => {
+  const results = await Promise.all(
+    Array.from({ length: 100 }, (_, index) => real.sandbox.shell(`echo ${index}`)),
+  );
+  assert.deepEqual(
+    results.map((result) => result.text()),
+    Array.from({ length: 100 }, (_, index) => `${index}\n`),
+  );
+});
+
+test('a terminal has the size it was given, takes another, and takes Ctrl-C', async () => {
+  await using terminal = await real.sandbox.pty.open({ cols: 90, rows: 30 });
+  let screen = '';
+  const reading = (async () => {
+    for await (const text of terminal.output.texts()) screen += text;
+  })();
+  const shows = (text: string) =>
+    waitUntil(() => screen.includes(text), { timeoutMs: 10_000, what: `the screen shows ${text}` });
+  await terminal.write('stty size; echo $TERM\n');
+  await shows('30 90');
+  await shows('xterm-256color');
+  await terminal.resize({ cols: 100, rows: 40 });
+  await terminal.write('stty size\n');
+  await shows('40 100');
+  await terminal.write('sleep 1000 | (echo be\\gun; cat)\n');
+  await shows('begun');
+  await terminal.write('\u0003');
+  await terminal.write('exit 5\n');
+  assert.equal((await terminal.wait()).code, 5);
+  await reading;
+});
+
+test('a sandbox that does not run says so, and runs commands again once it is started', async () => {
+  const { client } = real;
+  const sandbox = await Sandbox.create({ client, name: 'stopped', image: BUSYBOX });
+  assert.equal((await sandbox.exec('true')).code, 0);
+  await sandbox.stop();
+  assert.equal(sandbox.status, 'stopped');
+  const failure = await sandbox.exec('true').catch((error: unknown) => error);
+  assert.ok(SvcError.is(failure, 'sandbox_not_running'), String(failure));
+  assert.equal(failure.status, 409);
+  assert.ok(failure.requestId);
+  await sandbox.start();
+  assert.equal((await sandbox.exec('true')).code, 0);
+  await sandbox.remove();
+  await assert.rejects(Sandbox.connect('stopped', { client }), (error) =>
+    SvcError.is(error, 'sandbox_not_found'),
+  );
+});
