@@ -1,28 +1,43 @@
-import { resolve } from 'node:path';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
 
 export interface CliConfig {
-  /** Data folder of the engine that commands talk to. */
+  /** Data folder of the engine and the server on this machine. */
   readonly dataFolder: string;
-  /** Where clients reach the server. */
-  readonly serverUrl: string;
+  /** Whether that folder was chosen for this call, by `--path` or SVC_HOME. */
+  readonly isFolderChosen: boolean;
+  /** Where contexts and their keys are kept. */
+  readonly contextFolder: string;
+  /** Of the environment, for commands that are given no context. */
+  readonly apiUrl: string | undefined;
   readonly apiKey: string | undefined;
+  readonly organization: string | undefined;
+  /** A variable that a context names as the place of its key. */
+  readonly readVariable: (name: string) => string | undefined;
   readonly hasColours: boolean;
   /** What a process on our terminal should take it for. */
   readonly terminalName: string;
 }
 
-/** The only place that reads the environment. */
+/** The only place that reads the environment. An empty variable counts as none. */
 export function readConfig(
   options: { readonly path?: string },
   env: Readonly<Record<string, string | undefined>> = process.env,
 ): CliConfig {
-  const { NO_COLOR, TERM } = env;
-  const isPlain = (NO_COLOR !== undefined && NO_COLOR !== '') || TERM === 'dumb';
+  const read = (name: string) => (env[name] === '' ? undefined : env[name]);
+  const isPlain = read('NO_COLOR') !== undefined || env['TERM'] === 'dumb';
+  const chosen = options.path ?? read('SVC_HOME');
+  const terminal = read('TERM') ?? 'dumb';
   return Object.freeze({
-    dataFolder: resolve(options.path ?? env['SVC_HOME'] ?? '/var/lib/svc'),
-    serverUrl: env['SVC_SERVER_URL'] ?? 'http://127.0.0.1:5555',
-    apiKey: env['SVC_API_KEY'],
+    dataFolder: resolve(chosen ?? '/var/lib/svc'),
+    isFolderChosen: chosen !== undefined,
+    // SAFETY: the user's own environment says where the user's own settings are.
+    contextFolder: join(read('XDG_CONFIG_HOME') ?? join(read('HOME') ?? homedir(), '.config'), 'svc'),
+    apiUrl: read('SVC_API_URL'),
+    apiKey: read('SVC_API_KEY'),
+    organization: read('SVC_ORG'),
+    readVariable: read,
     hasColours: !isPlain && process.stdout.isTTY,
-    terminalName: TERM === undefined || TERM === '' || TERM === 'dumb' ? 'xterm' : TERM,
+    terminalName: terminal === 'dumb' ? 'xterm' : terminal,
   });
 }

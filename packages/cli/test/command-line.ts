@@ -20,7 +20,7 @@ export interface Outcome {
 export class CommandLine {
   readonly folder: string;
   /** Engines of tests that run side by side must not share addresses. */
-  readonly #pool = `10.${randomInt(192, 250)}.${randomInt(0, 64) * 4}.0/22`;
+  readonly pool = `10.${randomInt(192, 250)}.${randomInt(0, 64) * 4}.0/22`;
 
   private constructor(folder: string) {
     this.folder = folder;
@@ -46,7 +46,7 @@ export class CommandLine {
   }
 
   async startEngine(): Promise<void> {
-    const options = ['--isolation', 'container', '--address-pool', this.#pool];
+    const options = ['--isolation', 'container', '--address-pool', this.pool];
     await this.succeed([
       'engine',
       'start',
@@ -79,8 +79,7 @@ export class CommandLine {
 
   /** Ends everything, also after a test that failed half-way. */
   async close(): Promise<void> {
-    const names = (await this.run(['ls', '-q'])).stdout.split('\n').filter((name) => name !== '');
-    if (names.length > 0) await this.run(['rm', '-f', ...names]);
+    await this.run(['server', 'stop']);
     await this.run(['engine', 'stop']);
     const instance = createHash('sha256').update(this.folder).digest('hex').slice(0, 8);
     await promisify(execFile)('umount', ['--lazy', `/run/svc/${instance}`]).catch(() => undefined);

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import type { LogSource } from '@svc/engine/client';
+import type { LogSource } from '@svc/sdk';
 
 const SOURCES: readonly LogSource[] = ['stdout', 'stderr', 'output', 'system'];
 

@@ -77,7 +77,7 @@ async function start(options: StartOptions, command: Command): Promise<void> {
   if (options['detach'] !== true) return await runHere(dataFolder, handOn(options));
   const pid = await startDetached(dataFolder, handOn(options));
   if (isJson) printJson({ pid, started: true });
-  else print(`engine started (pid ${pid}); next: svc run python -- python3 --version`);
+  else print(`engine started (pid ${pid}); next: svc server start --dev --detach`);
 }
 
 function handOn(options: StartOptions): readonly string[] {

@@ -15,7 +15,7 @@ export function createCommand(): Command {
       'after',
       examples(
         ['svc engine stop', 'sandboxes run on'],
-        ['svc rm -f $(svc ls -q)', 'before it: end them too'],
+        ['svc rm -f $(svc ps -q)', 'before it: end them too'],
       ),
     )
     .action(stop);

@@ -1,19 +1,26 @@
 import { Command } from 'commander';
-import { connectEngine } from '../engine/connect.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { printJson } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('inspect')
-    .description('Shows everything about a sandbox, as JSON.')
-    .argument('<name>', 'the sandbox')
+    .description('Shows everything about sandboxes, as JSON: one object, or a list of several.')
+    .argument('<name...>', 'the sandboxes')
     .addHelpText(
       'after',
-      examples(['svc inspect web', 'state, spec, address, how its last run ended, timings']),
+      examples(
+        ['svc inspect web', 'status, what it was made of, why it failed'],
+        ['svc inspect web db', 'a list'],
+      ),
     )
-    .action(async (name: string, _options: unknown, command: Command) => {
-      const engine = await connectEngine(readGlobals(command).dataFolder);
-      printJson(await engine.getSandbox(name));
+    .action(async (names: readonly string[], _options: unknown, command: Command) => {
+      const { Sandbox } = await import('@svc/sdk');
+      const { connectServer } = await import('../server/connect.ts');
+      const client = await connectServer(readGlobals(command));
+      const found = await Promise.all(
+        names.map(async (name) => (await Sandbox.connect(name, { client })).info),
+      );
+      printJson(found.length === 1 ? found[0] : found);
     });
 }

@@ -1,14 +1,16 @@
 import { Command } from 'commander';
-import type { LogEntry, LogSource } from '@svc/engine/client';
+import type { LogEntry, LogSource } from '@svc/sdk';
 import { collectSource } from '../arguments/log-source.ts';
 import { wholeNumber } from '../arguments/number.ts';
-import { connectEngine } from '../engine/connect.ts';
+import { parseTime } from '../arguments/time.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 
-interface LogOptions {
+interface LogCommandOptions {
   readonly follow?: boolean;
   readonly tail?: number;
+  readonly since?: string;
+  readonly until?: string;
   readonly source?: readonly LogSource[];
   readonly timestamps?: boolean;
 }
@@ -21,28 +23,36 @@ export function createCommand(): Command {
     .argument('<name>', 'the sandbox')
     .option('-f, --follow', 'go on as more is written, until the sandbox stops')
     .option('-n, --tail <count>', 'the last entries only', wholeNumber(0))
+    .option('--since <time>', 'from this time on (RFC 3339, or 10m for ten minutes ago)', parseTime)
+    .option('--until <time>', 'up to this time', parseTime)
     .option('-t, --timestamps', 'begin every line with its time and source')
     .option('-s, --source <source>', 'stdout, stderr, output or system (repeatable)', collectSource)
     .addHelpText(
       'after',
-      examples(['svc logs -f web', 'follow'], ['svc logs -s system web', 'starts, stops and their reasons']),
+      examples(
+        ['svc logs -f web', 'follow'],
+        ['svc logs --since 10m --tail 100 web', 'the end of the last ten minutes'],
+        ['svc logs -s system web', 'starts, stops and their reasons'],
+      ),
     )
     .action(showLogs);
 }
 
-async function showLogs(name: string, options: LogOptions, command: Command): Promise<void> {
-  const { dataFolder, isJson } = readGlobals(command);
-  const engine = await connectEngine(dataFolder);
-  const wanted = {
-    ...(options.tail === undefined ? {} : { tail: options.tail }),
-    ...(options.source === undefined ? {} : { sources: options.source }),
-  };
-  const { followLogs } = await import('../sandbox/follow-logs.ts');
-  const entries = options.follow === true ? followLogs(engine, name, wanted) : engine.logs(name, wanted);
-  for await (const entry of entries) {
-    if (isJson) process.stdout.write(`${JSON.stringify(entry)}\n`);
-    else showEntry(entry, options.timestamps === true);
+async function showLogs(name: string, options: LogCommandOptions, command: Command): Promise<void> {
+  const globals = readGlobals(command);
+  const { Sandbox } = await import('@svc/sdk');
+  const { connectServer } = await import('../server/connect.ts');
+  const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });
+  const { source: sources, timestamps: hasTimestamps = false, ...wanted } = options;
+  for await (const entry of sandbox.logs({ ...wanted, ...(sources === undefined ? {} : { sources }) })) {
+    if (globals.isJson) process.stdout.write(`${JSON.stringify(toJson(entry))}\n`);
+    else showEntry(entry, hasTimestamps);
   }
+}
+
+/** In the names of the REST API. */
+function toJson({ cursor, time, source, text }: LogEntry): object {
+  return { cursor, ts: time, source, text };
 }
 
 function showEntry(entry: LogEntry, hasTimestamps: boolean): void {

@@ -1,15 +1,16 @@
 import { Command } from 'commander';
-import { readConfig } from '../config.ts';
+import { resolveServer } from '../context/resolve-server.ts';
 import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
 import { UsageError } from '../usage-error.ts';
 
 export function createCommand(): Command {
   return new Command('mcp')
     .description(
       'Speaks MCP on standard input and output for a tool that starts its servers itself, and forwards it to a running server.\n' +
-        'The key is read from SVC_API_KEY.',
+        'Which server, and with which key: svc context --help.',
     )
-    .option('--url <url>', 'address of the server (default: $SVC_SERVER_URL or http://127.0.0.1:5555)')
+    .option('--url <url>', 'address of the server, with the key in SVC_API_KEY')
     .addHelpText(
       'after',
       examples(
@@ -20,9 +21,10 @@ export function createCommand(): Command {
     .action(serveMcp);
 }
 
-async function serveMcp(options: { readonly url?: string }): Promise<void> {
-  const { serverUrl, apiKey } = readConfig({});
-  const given = options.url ?? serverUrl;
+async function serveMcp(options: { readonly url?: string }, command: Command): Promise<void> {
+  const globals = readGlobals(command);
+  const { url: given, apiKey } =
+    options.url === undefined ? await resolveServer(globals) : { url: options.url, apiKey: globals.apiKey };
   if (!URL.canParse(given) || !/^https?:$/.test(new URL(given).protocol)) {
     throw new UsageError(`the server's address must be like http://127.0.0.1:5555, not '${given}'`);
   }

@@ -1,33 +1,27 @@
 import { Command } from 'commander';
-import { connectEngine } from '../engine/connect.ts';
+import type { Sandbox } from '@svc/sdk';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { print, printJson } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
+
+const AT_WORK: ReadonlySet<Sandbox['status']> = new Set(['running', 'starting', 'stopping']);
 
 export function createCommand(): Command {
   return new Command('rm')
-    .description('Removes sandboxes with their disks and logs. Images and volumes stay.')
+    .description('Removes sandboxes with their disks and logs. Images, volumes and snapshots stay.')
     .argument('<name...>', 'the sandboxes')
     .option('-f, --force', 'also when it runs')
     .addHelpText('after', examples(['svc rm web', 'a stopped sandbox'], ['svc rm -f web', 'a running one']))
-    .action(remove);
-}
-
-async function remove(
-  names: readonly string[],
-  options: { readonly force?: boolean },
-  command: Command,
-): Promise<void> {
-  const { dataFolder, isJson } = readGlobals(command);
-  const engine = await connectEngine(dataFolder);
-  for (const name of names) {
-    // The engine removes in any state and succeeds without a sandbox; a person who mistypes wants to hear of it.
-    const { state } = await engine.getSandbox(name);
-    if (options.force !== true && (state === 'running' || state === 'starting'))
-      throw new UsageError(`sandbox ${name} is ${state}\n  try: svc rm -f ${name}`);
-    await engine.removeSandbox(name);
-    if (!isJson) print(name);
-  }
-  if (isJson) printJson({ removed: names });
+    .action(async (names: readonly string[], options: { readonly force?: boolean }, command: Command) => {
+      const globals = readGlobals(command);
+      const { eachSandbox } = await import('../sandbox/each-sandbox.ts');
+      const { connectServer } = await import('../server/connect.ts');
+      await eachSandbox(await connectServer(globals), names, globals.isJson, async (sandbox) => {
+        const { name, id, status } = sandbox;
+        if (options.force !== true && AT_WORK.has(status))
+          throw new UsageError(`sandbox ${name} is ${status}\n  try: svc rm -f ${name}`);
+        await sandbox.remove();
+        return { id, name, is_removed: true };
+      });
+    });
 }

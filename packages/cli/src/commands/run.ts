@@ -1,33 +1,15 @@
-import { Command, Option } from 'commander';
-import type { SandboxSpec } from '@svc/contract';
-import type { EngineClient, Isolation } from '@svc/engine/client';
-import { collectEnvVar } from '../arguments/env-var.ts';
-import type { EnvVar } from '../arguments/env-var.ts';
-import { parseMib } from '../arguments/memory.ts';
-import { parseMount } from '../arguments/mount.ts';
-import { parseSeconds, wholeNumber } from '../arguments/number.ts';
-import { connectEngine } from '../engine/connect.ts';
+import { Command } from 'commander';
+import type { Client, Sandbox } from '@svc/sdk';
+import { parseSeconds } from '../arguments/number.ts';
+import { commandWords } from '../arguments/words.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
+import { addSandboxOptions, toCreateOptions, type SandboxOptions } from '../sandbox/create-options.ts';
+import { shellOf } from '../sandbox/spec-view.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
-import { ProgressLine } from '../terminal/progress.ts';
 import { UsageError } from '../usage-error.ts';
 
-type Mount = NonNullable<SandboxSpec['mounts']>[number];
-
-interface RunOptions {
-  readonly name?: string;
-  readonly memory?: number;
-  readonly cpus?: number;
-  readonly disk?: number;
-  readonly env?: readonly EnvVar[];
-  readonly workdir?: string;
-  readonly user?: string;
-  readonly volume?: readonly Mount[];
-  readonly isolation?: Isolation;
-  readonly security?: 'default' | 'restricted';
-  readonly pull?: 'if_missing' | 'always' | 'never';
-  readonly network: boolean;
+interface RunOptions extends SandboxOptions {
   readonly rm?: boolean;
   readonly detach?: boolean;
   readonly interactive?: boolean;
@@ -39,45 +21,30 @@ interface RunOptions {
 const ABANDONED_SECONDS = 60;
 
 export function createCommand(): Command {
-  return new Command('run')
+  const command = new Command('run')
     .description(
       'Makes a sandbox, runs a command in it and removes it again. With --name the sandbox stays and runs on.\n' +
-        'Without a command the default one of the image runs.',
+        'Without a command a terminal gets a shell; with --detach the sandbox just runs.\n' +
+        "Exit code: the command's; 127 not found, 126 not executable, 128+n killed by signal n, 124 out of time.\n" +
+        'Ctrl-] leaves a terminal, which ends what runs in it.',
     )
     .argument('<image>', 'image reference, such as python or registry/name:tag')
-    .argument('[command...]', 'what to run; put -- before it')
+    .argument('[command...]', 'what to run, with its own options')
     .option('--name <name>', 'name of the sandbox; it stays when the command has ended')
-    .option('-m, --memory <mib>', 'memory limit (512M, 2G; default 512M)', parseMib)
-    .option('--cpus <n>', 'number of CPUs (default 1)', wholeNumber(1))
-    .option('--disk <mib>', 'size of the writable disk (default 4G)', parseMib)
-    .option('-e, --env <key=value>', 'environment variable (repeatable)', collectEnvVar)
-    .option('-w, --workdir <dir>', 'working folder')
-    .option('-u, --user <user>', 'name, uid, name:group or uid:gid')
-    .option('-v, --volume <volume:path[:ro]>', 'mount a volume (repeatable)', parseMount)
-    .addOption(
-      new Option('--isolation <class>', 'default: the strongest here').choices([
-        'container',
-        'gvisor',
-        'microvm',
-      ]),
-    )
-    .addOption(new Option('--security <profile>', 'security profile').choices(['default', 'restricted']))
-    .addOption(
-      new Option('--pull <policy>', 'when to pull the image').choices(['if_missing', 'always', 'never']),
-    )
-    .option('--no-network', 'loopback only')
     .option('--rm', 'remove the sandbox afterwards, although it has a name')
     .option('-d, --detach', 'run the command in the background and print the name of the sandbox')
     .option('-i, --interactive', 'hand over stdin, also from a terminal')
     .option('-t, --tty', 'give the command a terminal')
-    .option('--timeout <time>', 'kill the command after this long (90, 10m)', parseSeconds)
+    .option('--timeout <time>', 'kill the command after this long (90, 10m)', parseSeconds);
+  return addSandboxOptions(command)
+    .passThroughOptions()
     .addHelpText(
       'after',
       examples(
-        [`svc run python -- python3 -c 'print(6*7)'`, 'run Python once'],
-        ['svc run -it python -- sh', 'a shell'],
-        ['svc run --name web -d python -- python3 -m http.server', 'a server that stays'],
-        ['echo 1 2 3 | svc run -m 64M base -- wc -w', 'with input and a memory limit'],
+        [`svc run python python3 -c 'print(6*7)'`, 'run Python once'],
+        ['svc run -it python sh', 'a shell'],
+        ['svc run -d --name web -p 8080:8000 python python3 -m http.server', 'a server that stays'],
+        ['echo 1 2 3 | svc run -m 64M base wc -w', 'with input and a memory limit'],
       ),
     )
     .action(run);
@@ -85,94 +52,74 @@ export function createCommand(): Command {
 
 async function run(
   image: string,
-  words: readonly string[],
+  rest: readonly string[],
   options: RunOptions,
   command: Command,
 ): Promise<void> {
-  const { dataFolder, isJson, terminalName } = readGlobals(command);
-  const engine = await connectEngine(dataFolder);
-  if (options.detach === true && words.length === 0)
+  const globals = readGlobals(command);
+  const words = commandWords(rest);
+  const isDetached = options.detach === true;
+  const wantsShell = words.length === 0 && !isDetached;
+  if (wantsShell && !process.stdin.isTTY)
     throw new UsageError(
-      `a command is needed to run in the background\n  try: svc run -d ${image} -- COMMAND`,
+      `there is no command to run, and no terminal for a shell\n  try: svc run ${image} COMMAND`,
     );
-  const id = await create(engine, image, words, options);
-  if (options.detach === true) return isJson ? printJson(await engine.getSandbox(id)) : print(id);
+  const { connectServer } = await import('../server/connect.ts');
+  const client = await connectServer(globals);
+  const sandbox = await create(client, image, isDetached ? words : [], options);
+  if (isDetached) return globals.isJson ? printJson(sandbox.info) : print(sandbox.name);
 
-  const goesAway = options.rm ?? options.name === undefined;
+  const goesAway = isEphemeral(options);
+  const isTty = options.tty === true || wantsShell;
   try {
-    const [cmd = '', ...args] = words.length > 0 ? words : await defaultCommand(engine, image);
     const { runProcess } = await import('../sandbox/run-process.ts');
-    process.exitCode = await runProcess(engine, id, {
+    const [cmd = shellOf(sandbox.info), ...args] = words;
+    process.exitCode = await runProcess(sandbox, {
       cmd,
       args,
-      env: options.tty === true ? { TERM: terminalName } : {},
-      tty: options.tty === true,
-      interactive: options.interactive === true || options.tty === true,
+      env: isTty ? { TERM: globals.terminalName } : {},
+      cwd: null,
+      user: null,
+      tty: isTty,
+      interactive: options.interactive === true || isTty,
       timeoutSeconds: options.timeout,
     });
   } finally {
-    if (goesAway) await engine.removeSandbox(id);
+    if (goesAway) await removeAgain(sandbox);
   }
   if (!goesAway && process.stderr.isTTY)
-    tell(`sandbox ${id} runs on; next: svc exec ${id} -- COMMAND, svc rm ${id}`);
+    tell(
+      `sandbox ${sandbox.name} runs on; next: svc exec ${sandbox.name} COMMAND, svc rm -f ${sandbox.name}`,
+    );
 }
 
 async function create(
-  engine: EngineClient,
+  client: Client,
   image: string,
   words: readonly string[],
   options: RunOptions,
-): Promise<string> {
-  const progress = new ProgressLine();
-  try {
-    const request = { spec: specOf(image, words, options), start: true };
-    const { id } = await engine.createSandbox(
-      {
-        ...request,
-        ...(options.name === undefined ? {} : { id: options.name }),
-        ...(options.isolation === undefined ? {} : { isolation: options.isolation }),
-      },
-      progress.show,
-    );
-    return id;
-  } finally {
-    progress.clear();
-  }
-}
-
-function specOf(image: string, words: readonly string[], options: RunOptions): SandboxSpec {
-  const { memory, cpus, disk, workdir, user, security, pull, env = [], volume = [], network } = options;
-  const isDetached = options.detach === true;
-  return {
-    image: { type: 'oci', reference: image },
-    resources: {
-      ...(cpus === undefined ? {} : { vcpus: cpus }),
-      ...(memory === undefined ? {} : { memory_mib: memory }),
-      ...(disk === undefined ? {} : { disk_size_mib: disk }),
-    },
-    runtime: {
-      ...(workdir === undefined ? {} : { workdir }),
-      ...(user === undefined ? {} : { user }),
-      ...(isDetached ? { cmd: [...words] } : {}),
-    },
-    env: [...env],
-    mounts: [...volume],
-    network: { enabled: network },
-    ...(pull === undefined ? {} : { pull_policy: pull }),
-    ...(security === undefined ? {} : { security_profile: security }),
-    lifecycle: lifecycleOf(options),
-  };
-}
-
-function lifecycleOf({ name, rm, detach }: RunOptions): NonNullable<SandboxSpec['lifecycle']> {
-  if (!(rm ?? name === undefined)) return { ephemeral: false };
+): Promise<Sandbox> {
+  const { createSandbox } = await import('../sandbox/create-sandbox.ts');
+  const goesAway = isEphemeral(options);
   // In the background the command itself decides how long the sandbox lives.
-  return detach === true ? { ephemeral: true } : { ephemeral: true, idle_timeout_secs: ABANDONED_SECONDS };
+  const isWatched = goesAway && options.detach !== true;
+  return await createSandbox(client, {
+    ...(isWatched ? { idleTimeoutSeconds: ABANDONED_SECONDS } : {}),
+    ...toCreateOptions(image, words, options),
+    name: options.name ?? `run-${crypto.randomUUID().slice(0, 8)}`,
+    isEphemeral: goesAway,
+  });
 }
 
-async function defaultCommand(engine: EngineClient, image: string): Promise<readonly string[]> {
-  const { config } = await engine.getImage(image);
-  const words = [...config.entrypoint, ...config.cmd];
-  if (words.length > 0) return words;
-  throw new UsageError(`the image ${image} has no default command\n  try: svc run ${image} -- COMMAND`);
+function isEphemeral({ name, rm, detach }: RunOptions): boolean {
+  return rm ?? (name === undefined && detach !== true);
+}
+
+/** The server removes it as well, when it has seen nobody for a while. */
+async function removeAgain(sandbox: Sandbox): Promise<void> {
+  const { SvcError } = await import('@svc/sdk');
+  await sandbox.remove().catch((error: unknown) => {
+    if (SvcError.is(error, 'sandbox_not_found')) return;
+    tell(`warning: sandbox ${sandbox.name} could not be removed\n  try: svc rm -f ${sandbox.name}`);
+  });
 }

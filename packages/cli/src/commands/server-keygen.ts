@@ -1,9 +1,8 @@
-import { PlatformError } from '@svc/contract/errors';
-import { Command, Option } from 'commander';
+import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
+import { asUsage, databaseOption } from '../local-store.ts';
 import { print, printJson } from '../terminal/print.ts';
-import { UsageError } from '../usage-error.ts';
 
 export function createCommand(): Command {
   return new Command('keygen')
@@ -14,7 +13,7 @@ export function createCommand(): Command {
     .option('--expire <duration>', 'number and unit: s, m, h, d, w, mo (30 d), y (365 d); never when absent')
     .option('--namespace <namespace>', 'limits the key to the sandboxes of one namespace')
     .option('--json', 'print JSON')
-    .addOption(new Option('--database <url>', 'as for svc server start').env('SVC_DATABASE_URL'))
+    .addOption(databaseOption())
     .addHelpText(
       'after',
       examples(
@@ -34,7 +33,7 @@ interface KeygenOptions {
 
 async function keygen(options: KeygenOptions, command: Command): Promise<void> {
   const { dataFolder, isJson } = readGlobals(command);
-  const { createKey } = await import('@svc/server/admin');
+  const { createKey } = await import('@svc/server/keys');
   const { expire, namespace, database } = options;
   const created = await createKey(dataFolder, { expire, namespace, databaseUrl: database }).catch(asUsage);
   if (isJson || options.json === true) {
@@ -43,8 +42,4 @@ async function keygen(options: KeygenOptions, command: Command): Promise<void> {
   print(`Token: ${created.key}`);
   print(`Token expires: ${created.expiresAt ?? 'never'}`);
   print(`Namespace: ${created.namespace === '*' ? '* (all)' : created.namespace}`);
-}
-
-function asUsage(error: unknown): never {
-  throw PlatformError.is(error, 'invalid_request') ? new UsageError(error.message) : error;
 }

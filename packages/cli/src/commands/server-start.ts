@@ -2,6 +2,7 @@ import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
 import { once } from 'node:events';
 import { mkdir, open } from 'node:fs/promises';
 import { constants } from 'node:os';
+import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import type { ServerStatus } from '@svc/server/admin';
@@ -38,6 +39,24 @@ const HANDED_ON = [
   new Option('--nameserver <address...>', 'resolvers to forward to (default: those of this host)'),
   new Option('--address-pool <cidr>', 'addresses of sandboxes'),
   new Option('--database <url>', 'PostgreSQL instead of the built-in store; better in SVC_DATABASE_URL'),
+  new Option(
+    '--secrets-key <file>',
+    'keys that secrets in the database are sealed with; made when missing',
+  ).argParser((path) => resolve(path)),
+  new Option(
+    '--plans <file>',
+    'plans, limits and prices of organizations; kept until another file is given',
+  ).argParser((path: string) => resolve(path)),
+  new Option('--ssh-port <port>', 'let SSH into sandboxes on this port, such as 5522 (default: off)'),
+  new Option(
+    '--ssh-idle-timeout <seconds>',
+    'end SSH without traffic after this long; 0: never (default: 600)',
+  ),
+  new Option(
+    '--preview-domain <domain>',
+    'show ports of sandboxes at <port>-<slug>.<domain>; a URL when browsers use TLS (default: off)',
+  ),
+  new Option('--publish-address <address...>', 'addresses beside 127.0.0.1 that ports may be published on'),
   new Option('--engine-socket <path>', 'use the engine behind this socket and start none'),
   new Option('--run-as <user>', 'whom the web-facing process becomes when started as root (default: svc)'),
   new Option('--max-body-bytes <n>', 'largest request (default: 2 MiB)'),

@@ -1,8 +1,6 @@
 import { Command } from 'commander';
-import { connectEngine } from '../engine/connect.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { print, printJson } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('start')
@@ -10,12 +8,12 @@ export function createCommand(): Command {
     .argument('<name...>', 'the sandboxes')
     .addHelpText('after', examples(['svc start web', 'start it again']))
     .action(async (names: readonly string[], _options: unknown, command: Command) => {
-      const { dataFolder, isJson } = readGlobals(command);
-      const engine = await connectEngine(dataFolder);
-      for (const name of names) {
-        const sandbox = await engine.startSandbox(name);
-        if (isJson) printJson(sandbox);
-        else print(name);
-      }
+      const globals = readGlobals(command);
+      const { eachSandbox } = await import('../sandbox/each-sandbox.ts');
+      const { connectServer } = await import('../server/connect.ts');
+      await eachSandbox(await connectServer(globals), names, globals.isJson, async (sandbox) => {
+        await sandbox.start();
+        return sandbox.info;
+      });
     });
 }

@@ -1,43 +1,55 @@
 import { once } from 'node:events';
 import { constants } from 'node:os';
-import { ChannelClient, ChannelError } from '@svc/contract/channel';
-import type { ByteStream, ChannelProcess, ExecRequest, ProcessExit } from '@svc/contract/channel';
-import type { EngineClient } from '@svc/engine/client';
+import { SvcError, type Command, type CommandExit, type OutputStream, type Sandbox } from '@svc/sdk';
+import { borrowTerminal, windowSize } from '../terminal/raw-terminal.ts';
 import { tell } from '../terminal/print.ts';
 
-export interface RunRequest extends ExecRequest {
+export interface RunRequest {
+  readonly cmd: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string | null;
+  readonly user: string | null;
+  readonly tty: boolean;
   /** Hand our stdin to the process, also when it is a terminal. */
   readonly interactive: boolean;
-  readonly timeoutSeconds?: number | undefined;
+  readonly timeoutSeconds: number | undefined;
 }
+
+/** As the reference client answers when its user has left a terminal. */
+const DETACHED = 255;
+const TIMED_OUT = 124;
 
 /**
  * Runs a process in a running sandbox as if it were ours: its streams are our streams, our signals its signals.
- * Returns the code to exit with: its own, 128 + n when signal n ended it, 124 when its time was up.
+ * Returns the code to exit with: its own, 128 + n when signal n ended it, 124 when its time was up, 255 after the detach key.
  */
-export async function runProcess(engine: EngineClient, id: string, request: RunRequest): Promise<number> {
-  const { duplexTransport } = await import('@svc/engine/client');
-  const channel = await ChannelClient.connect(duplexTransport(await engine.openChannel(id)));
-  try {
-    const ourTerminal = request.tty === true && process.stdin.isTTY ? process.stdin : undefined;
-    const child = await channel.exec(ourTerminal ? { ...request, ...windowSize() } : request);
-    using _signals = forwardSignals(child);
-    using _terminal = ourTerminal && borrowTerminal(ourTerminal, child);
-    using timer = startTimer(child, request.timeoutSeconds);
-    const input = forwardInput(child, request.interactive);
-    const [exit] = await Promise.all([
-      child.exited,
-      forwardOutput(child.stdout, process.stdout),
-      forwardOutput(child.stderr, process.stderr),
-    ]);
-    input.stop();
-    return timer.hasPassed ? timedOut(request.timeoutSeconds) : exitCode(exit);
-  } finally {
-    channel.close();
+export async function runProcess(sandbox: Sandbox, request: RunRequest): Promise<number> {
+  const { interactive, timeoutSeconds, ...exec } = request;
+  const hasTerminal = request.tty && process.stdin.isTTY;
+  await using child = await sandbox.commands.open(hasTerminal ? { ...exec, ...windowSize() } : exec, {});
+  using _signals = forwardSignals(child);
+  using terminal = hasTerminal ? borrowTerminal(child) : null;
+  using timer = startTimer(child, timeoutSeconds);
+  const input = forwardInput(child, interactive, terminal?.filter);
+  const finished = Promise.all([
+    child.wait(),
+    forwardOutput(child.stdout, process.stdout),
+    forwardOutput(child.stderr, process.stderr),
+  ]);
+  const outcome = await Promise.race([finished, ...(terminal === null ? [] : [terminal.left])]);
+  input.stop();
+  if (outcome === 'left') {
+    // The connection goes away with this program, and the process with it; nobody waits for the rest.
+    finished.catch(() => undefined);
+    terminal?.[Symbol.dispose]();
+    tell(`\nleft ${sandbox.name}; what ran in this terminal has ended (svc exec -dit makes one that stays)`);
+    return DETACHED;
   }
+  return timer.hasPassed ? timedOut(timeoutSeconds) : exitCode(outcome[0]);
 }
 
-function exitCode(exit: ProcessExit): number {
+function exitCode(exit: CommandExit): number {
   if (exit.reason === 'oom')
     tell('the process was killed: it needed more memory than the sandbox has (give it more with -m)');
   return exit.signal === null ? exit.code : 128 + exit.signal;
@@ -45,25 +57,32 @@ function exitCode(exit: ProcessExit): number {
 
 function timedOut(seconds: number | undefined): number {
   tell(`the process was killed: it ran longer than ${seconds} s (--timeout)`);
-  return 124;
+  return TIMED_OUT;
 }
 
 /** The connection waits while our own reader is slow, and with it the process. */
-async function forwardOutput(from: ByteStream, to: NodeJS.WriteStream): Promise<void> {
-  for await (const chunk of from) if (!to.write(chunk)) await once(to, 'drain');
+async function forwardOutput(from: OutputStream, to: NodeJS.WriteStream): Promise<void> {
+  for await (const chunk of from) if (!to.write(Buffer.from(chunk))) await once(to, 'drain');
 }
 
 /** A terminal is left alone unless asked for: the process sees an empty stdin instead. */
-function forwardInput(child: ChannelProcess, interactive: boolean): { stop(): void } {
+function forwardInput(
+  child: Command,
+  interactive: boolean,
+  filter: ((chunk: Buffer) => Buffer) | undefined,
+): { stop(): void } {
   const stopped = new AbortController();
   const pump = async (): Promise<void> => {
     if (interactive || !process.stdin.isTTY)
-      for await (const chunk of process.stdin as AsyncIterable<Uint8Array>) await child.writeStdin(chunk);
+      for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+        const typed = filter === undefined ? chunk : filter(chunk);
+        if (typed.length > 0) await child.write(typed);
+      }
     await child.closeStdin();
   };
   pump().catch((error: unknown) => {
     // A process may end, or close its stdin, without having read everything.
-    if (stopped.signal.aborted || error instanceof ChannelError) return;
+    if (stopped.signal.aborted || SvcError.is(error)) return;
     tell(`stdin could not be read: ${String(error)}`);
   });
   return {
@@ -76,7 +95,7 @@ function forwardInput(child: ChannelProcess, interactive: boolean): { stop(): vo
 
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
 
-function forwardSignals(child: ChannelProcess): Disposable {
+function forwardSignals(child: Command): Disposable {
   const forward = (name: NodeJS.Signals) => void child.signal(constants.signals[name]).catch(() => undefined);
   for (const name of FORWARDED) process.on(name, forward);
   return {
@@ -86,28 +105,7 @@ function forwardSignals(child: ChannelProcess): Disposable {
   };
 }
 
-/** Keys go to the process as they are, Ctrl-C included, until it ends. */
-function borrowTerminal(terminal: NodeJS.ReadStream, child: ChannelProcess): Disposable {
-  const resize = () => {
-    const { rows, cols } = windowSize();
-    child.resize(rows, cols).catch(() => undefined);
-  };
-  terminal.setRawMode(true);
-  process.stdout.on('resize', resize);
-  return {
-    [Symbol.dispose]: () => {
-      process.stdout.off('resize', resize);
-      terminal.setRawMode(false);
-    },
-  };
-}
-
-function windowSize(): { rows: number; cols: number } {
-  const { rows, columns } = process.stdout;
-  return { rows: rows ?? 24, cols: columns ?? 80 };
-}
-
-function startTimer(child: ChannelProcess, seconds: number | undefined): Disposable & { hasPassed: boolean } {
+function startTimer(child: Command, seconds: number | undefined): Disposable & { hasPassed: boolean } {
   const timer = { hasPassed: false, [Symbol.dispose]: () => undefined as void };
   if (seconds === undefined) return timer;
   const handle = setTimeout(() => {

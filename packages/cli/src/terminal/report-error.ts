@@ -1,17 +1,34 @@
-import { ChannelError, ExecFailed } from '@svc/contract/channel';
+import { dirname } from 'node:path';
+import { ChannelError } from '@svc/contract/channel';
 import { PlatformError } from '@svc/contract/errors';
-import type { ErrorCode } from '@svc/contract/errors';
+import { SvcError } from '@svc/sdk';
+import type { SvcErrorCode } from '@svc/sdk';
+import { InterruptedError } from '../sandbox/interrupted.ts';
 import { UsageError } from '../usage-error.ts';
 import { painter } from './colours.ts';
 import { tell } from './print.ts';
 
 /** Prints what went wrong and the next command to type; returns the code to exit with. */
 export function reportError(error: unknown, words: readonly string[]): number {
-  if (wantsJson(words)) tell(JSON.stringify({ error: describe(error) }));
-  else tell(`${painter(process.stderr.isTTY)('red', 'error')}: ${sentence(error)}`);
+  return reportFailure(error, { isJson: wantsJson(words) });
+}
+
+/** The same of one of several things, which `name` says. */
+export function reportFailure(
+  error: unknown,
+  { isJson, name }: { readonly isJson: boolean; readonly name?: string },
+): number {
+  if (error instanceof InterruptedError) return error.exitCode;
+  if (isJson) tell(JSON.stringify({ error: describe(error) }));
+  else tell(`${painter(hasColours())('red', 'error')}: ${sentence(error, name)}`);
   if (error instanceof UsageError) return 2;
-  if (error instanceof ExecFailed) return EXIT_OF_EXEC_FAILURE[error.kind] ?? 1;
+  if (SvcError.is(error, 'exec_failed')) return EXIT_OF_EXEC_FAILURE[String(error.details?.['kind'])] ?? 1;
   return 1;
+}
+
+/** Of stderr, where errors go. The configuration may be the very thing that is wrong, so it is not asked. */
+function hasColours(): boolean {
+  return process.stderr.isTTY && process.stderr.hasColors();
 }
 
 /** The command line may be the very thing that is wrong, so it is read here without its rules. */
@@ -26,48 +43,78 @@ function wantsJson(words: readonly string[]): boolean {
 }
 
 /** What a shell says in these cases. */
-const EXIT_OF_EXEC_FAILURE: Partial<Record<ExecFailed['kind'], number>> = {
+const EXIT_OF_EXEC_FAILURE: Readonly<Record<string, number>> = {
   not_found: 127,
   permission_denied: 126,
   not_executable: 126,
 };
 
-const NEXT_STEP: Partial<Record<ErrorCode, string>> = {
+const NEXT_STEP: Partial<Record<SvcErrorCode, string>> = {
+  connection_failed: 'svc server start --dev',
   orchestrator_unreachable: 'svc engine start --detach',
-  sandbox_not_found: 'svc ls',
+  invalid_api_key:
+    'export SVC_API_KEY=$(svc server keygen)   # or: svc context add NAME --url URL --key-stdin',
+  forbidden: 'svc context ls',
+  not_found: 'svc exec NAME ls -la /',
+  disk_full: 'svc exec NAME df -h /',
+  sandbox_not_found: 'svc ps --all',
+  process_not_found: 'svc process ls NAME',
+  volume_not_found: 'svc volume ls',
+  snapshot_not_found: 'svc snapshot ls',
   image_not_found: 'svc image ls',
   image_pull_failed: 'svc image build-demo   # makes python, node and base without a registry',
   isolation_unavailable: 'svc doctor',
-  start_failed: 'svc doctor',
+  start_failed: 'svc logs --source system NAME',
   sandbox_not_running: 'svc start NAME',
-  name_already_exists: 'svc ls',
-  internal: 'svc engine logs',
+  invalid_state_transition: 'svc ps --all',
+  name_already_exists: 'svc ps --all',
+  quota_exceeded: 'svc quota',
+  volume_in_use: 'svc ps --all',
+  snapshot_ineligible: 'svc stop NAME',
+  timeout: 'svc ps --all',
+  internal: 'svc server logs',
 };
 
 function describe(error: unknown): object {
-  if (PlatformError.is(error)) return { code: error.code, message: error.message, details: error.details };
-  if (error instanceof ExecFailed)
-    return { code: 'start_failed', message: error.message, details: { kind: error.kind } };
+  if (SvcError.is(error) || PlatformError.is(error))
+    return { code: error.code, message: error.message, details: error.details };
   const code = error instanceof UsageError ? 'invalid_request' : 'internal';
   return { code, message: messageOf(error), details: null };
 }
 
-function sentence(error: unknown): string {
+function sentence(error: unknown, name: string | undefined): string {
   if (error instanceof UsageError) return error.message;
-  if (error instanceof ExecFailed) return execSentence(error);
-  if (error instanceof ChannelError) return `${error.message}\n  try: svc ls`;
-  if (!PlatformError.is(error)) return `${messageOf(error)}\n  try: svc doctor`;
-  const next = NEXT_STEP[error.code];
+  if (SvcError.is(error, 'exec_failed')) return execSentence(error);
+  if (error instanceof ChannelError) return `${error.message}\n  try: svc ps`;
+  if (isOfThisMachine(error)) return `${error.message}\n  try: ls -ld ${dirname(error.path)}`;
+  if (!SvcError.is(error) && !PlatformError.is(error)) return `${messageOf(error)}\n  try: svc doctor`;
+  const next = isElsewhere(error) ? 'svc context ls' : (NEXT_STEP[error.code] ?? 'svc --help');
   // Some sentences say it themselves.
-  return next === undefined || error.message.includes('`svc ')
+  return error.message.includes('`svc ')
     ? error.message
-    : `${error.message}\n  try: ${next}`;
+    : `${error.message}\n  try: ${next.replace('NAME', name ?? quotedIn(error.message))}`;
 }
 
-function execSentence({ message, errnoName, kind }: ExecFailed): string {
-  const reason = errnoName === null ? message : `${message} (${errnoName})`;
+/** Sentences of the server put the name of what they are about in quotes. */
+function quotedIn(message: string): string {
+  return /'([\w.-]+)'/.exec(message)?.[1] ?? 'NAME';
+}
+
+/** A file that a copy was to read or write here. */
+function isOfThisMachine(error: unknown): error is Error & { readonly path: string } {
+  return error instanceof Error && 'path' in error && typeof error.path === 'string';
+}
+
+/** A server here can be started; of one elsewhere we only know its address. */
+function isElsewhere({ code, message }: SvcError | PlatformError): boolean {
+  return code === 'connection_failed' && !/\/\/(127\.|localhost|\[::1\])/.test(message);
+}
+
+function execSentence({ message, details }: SvcError): string {
+  const { kind, errno } = details ?? {};
+  const reason = typeof errno === 'string' ? `${message} (${errno})` : message;
   return kind === 'not_found'
-    ? `${reason}\n  commands come from the image; look around with: svc run -it IMAGE -- sh`
+    ? `${reason}\n  commands come from the image; look around with: svc run -it IMAGE sh`
     : reason;
 }
 

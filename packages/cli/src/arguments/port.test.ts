@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { collectPort } from './port.ts';
+
+test('a port is HOST:GUEST, with an address before it and a protocol behind it', () => {
+  assert.deepEqual(collectPort('8080:80'), [{ guest_port: 80, host_port: 8080, protocol: 'tcp' }]);
+  const earlier = collectPort('1:2');
+  assert.deepEqual(collectPort('0.0.0.0:5353:53/udp', earlier), [
+    ...earlier,
+    { guest_port: 53, host_port: 5353, host_bind: '0.0.0.0', protocol: 'udp' },
+  ]);
+  assert.equal(collectPort('[::1]:1:2')[0]?.host_bind, '::1');
+});
+
+test('anything else is refused', () => {
+  for (const text of ['', '80', '0:80', '80:0', '80:65536', '80:80/icmp', 'a:b', '1:2:3:4'])
+    assert.throws(() => collectPort(text), /HOST:GUEST/, text);
+});

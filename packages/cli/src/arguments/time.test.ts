@@ -1,0 +1,13 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseTime } from './time.ts';
+
+test('a time is a date, or how long ago', () => {
+  assert.equal(parseTime('2026-01-31T12:00:00Z'), '2026-01-31T12:00:00.000Z');
+  const agoMs = Date.now() - Date.parse(parseTime('10m'));
+  assert.ok(Math.abs(agoMs - 600_000) < 5000, `${agoMs}`);
+});
+
+test('anything else is refused', () => {
+  for (const text of ['', 'soon', '10 minutes']) assert.throws(() => parseTime(text), /Give a time/, text);
+});

@@ -1,0 +1,93 @@
+import type { Command } from 'commander';
+
+interface ListedCommand {
+  readonly name: string;
+  readonly alias?: string;
+  readonly summary: string;
+  /** Not for people. */
+  readonly isHidden?: boolean;
+  readonly load: () => Promise<{ readonly createCommand: () => Command }>;
+}
+
+/** Every command, in the order of `svc --help`. Only the ones that the command line names are loaded. */
+export const COMMANDS: readonly ListedCommand[] = [
+  { name: 'run', summary: 'run a command in a new sandbox', load: () => import('./commands/run.ts') },
+  { name: 'create', summary: 'make a sandbox, not started', load: () => import('./commands/create.ts') },
+  { name: 'exec', summary: 'run a command in a sandbox', load: () => import('./commands/exec.ts') },
+  { name: 'ssh', summary: 'a shell in a sandbox', load: () => import('./commands/ssh.ts') },
+  { name: 'ps', alias: 'ls', summary: 'list sandboxes', load: () => import('./commands/ps.ts') },
+  { name: 'inspect', summary: 'show all about sandboxes', load: () => import('./commands/inspect.ts') },
+  { name: 'logs', summary: 'show what a sandbox wrote', load: () => import('./commands/logs.ts') },
+  { name: 'stats', summary: 'show what sandboxes use', load: () => import('./commands/stats.ts') },
+  { name: 'cp', summary: 'copy files into and out of a sandbox', load: () => import('./commands/cp.ts') },
+  { name: 'port', summary: 'show published ports', load: () => import('./commands/port.ts') },
+  { name: 'start', summary: 'start sandboxes', load: () => import('./commands/start.ts') },
+  { name: 'stop', summary: 'stop sandboxes', load: () => import('./commands/stop.ts') },
+  { name: 'restart', summary: 'stop and start sandboxes', load: () => import('./commands/restart.ts') },
+  { name: 'rename', summary: 'give a sandbox another name', load: () => import('./commands/rename.ts') },
+  {
+    name: 'recover',
+    summary: 'choose how a sandbox goes on after an outage',
+    load: () => import('./commands/recover.ts'),
+  },
+  { name: 'rm', summary: 'remove sandboxes', load: () => import('./commands/rm.ts') },
+  {
+    name: 'process',
+    summary: 'processes that run on without a client',
+    load: () => import('./commands/process.ts'),
+  },
+  {
+    name: 'volume',
+    summary: 'storage that outlives sandboxes',
+    load: () => import('./commands/volume.ts'),
+  },
+  { name: 'snapshot', summary: 'copies of disks', load: () => import('./commands/snapshot.ts') },
+  { name: 'events', summary: 'what was done, and by whom', load: () => import('./commands/events.ts') },
+  { name: 'usage', summary: 'what was used this month', load: () => import('./commands/usage.ts') },
+  { name: 'quota', summary: 'limits, and how much is taken', load: () => import('./commands/quota.ts') },
+  {
+    name: 'context',
+    summary: 'servers that commands can talk to',
+    load: () => import('./commands/context.ts'),
+  },
+  {
+    name: 'image',
+    summary: 'images that sandboxes here are made from',
+    load: () => import('./commands/image.ts'),
+  },
+  {
+    name: 'engine',
+    summary: 'the engine that runs sandboxes here',
+    load: () => import('./commands/engine.ts'),
+  },
+  {
+    name: 'server',
+    summary: 'the server on this machine',
+    load: () => import('./commands/server.ts'),
+  },
+  { name: 'org', summary: 'organizations of the server here', load: () => import('./commands/org.ts') },
+  {
+    name: 'apikey',
+    summary: 'API keys of organizations, for programs',
+    load: () => import('./commands/apikey.ts'),
+  },
+  { name: 'token', summary: 'personal access tokens of users', load: () => import('./commands/token.ts') },
+  { name: 'audit', summary: 'audit events of the server here', load: () => import('./commands/audit.ts') },
+  {
+    name: 'mcp',
+    summary: 'MCP on standard input and output, for AI tools',
+    load: () => import('./commands/mcp.ts'),
+  },
+  { name: 'doctor', summary: 'show what this host can do', load: () => import('./commands/doctor.ts') },
+  {
+    name: 'completion',
+    summary: 'make the shell complete svc commands',
+    load: () => import('./commands/completion.ts'),
+  },
+  {
+    name: 'complete-words',
+    summary: 'what may come next, for the shell',
+    isHidden: true,
+    load: () => import('./commands/complete-words.ts'),
+  },
+];

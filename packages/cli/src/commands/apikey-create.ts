@@ -1,0 +1,39 @@
+import { Command } from 'commander';
+import { examples } from '../examples.ts';
+import { asUsage, databaseOption, readLocal } from '../local-store.ts';
+import { print, printJson, tell } from '../terminal/print.ts';
+
+export function createCommand(): Command {
+  return new Command('create')
+    .description('Makes an API key and prints it, this once: the server keeps only its hash.')
+    .option('--org <name>', 'organization that it is for (default: default)')
+    .option('--name <text>', 'to recognize it by', 'command line')
+    .option('--expire <duration>', 'number and unit: s, m, h, d, w, mo (30 d), y (365 d); never when absent')
+    .addOption(databaseOption())
+    .addHelpText(
+      'after',
+      examples(
+        ['KEY=$(svc apikey create)', 'a key for organization default, in a variable'],
+        ['svc apikey create --org acme --name ci --expire 90d', 'for acme, for 90 days'],
+      ),
+    )
+    .action(create);
+}
+
+interface CreateOptions {
+  readonly org?: string;
+  readonly name: string;
+  readonly expire?: string;
+}
+
+async function create({ org, name, expire }: CreateOptions, command: Command): Promise<void> {
+  const { place, isJson } = readLocal(command);
+  const { createLocalApiKey } = await import('@svc/server/local');
+  const made = await createLocalApiKey(place, org, { name, expire }).catch(asUsage);
+  const { id, organization, secret, createdAt, expiresAt } = made;
+  if (isJson) {
+    return printJson({ id, organization, name, key: secret, created_at: createdAt, expires_at: expiresAt });
+  }
+  print(secret);
+  tell(`API key ${id} for organization ${organization}; expires: ${expiresAt ?? 'never'}`);
+}

@@ -1,0 +1,22 @@
+import { Command } from 'commander';
+import { examples } from '../examples.ts';
+import { databaseOption, readLocal } from '../local-store.ts';
+import { printJson, tell } from '../terminal/print.ts';
+
+export function createCommand(): Command {
+  return new Command('revoke')
+    .description('Makes an API key worthless, at once and for good.')
+    .argument('<id>', 'as svc apikey ls shows it')
+    .option('--org <name>', 'organization', 'default')
+    .addOption(databaseOption())
+    .addHelpText('after', examples(['svc apikey revoke --org acme ID', 'a key of acme']))
+    .action(revoke);
+}
+
+async function revoke(id: string, { org }: { readonly org: string }, command: Command): Promise<void> {
+  const { place, isJson } = readLocal(command);
+  const { revokeLocalApiKey } = await import('@svc/server/local');
+  const revoked = await revokeLocalApiKey(place, org, id);
+  if (isJson) return printJson({ id: revoked.id, name: revoked.name, is_revoked: true });
+  tell(`API key ${revoked.id} (${revoked.name}) is revoked`);
+}

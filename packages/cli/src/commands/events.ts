@@ -1,0 +1,82 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Command } from 'commander';
+import type { AuditEvent, ListEventsOptions } from '@svc/sdk';
+import { wholeNumber } from '../arguments/number.ts';
+import { parseTime } from '../arguments/time.ts';
+import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
+import { print } from '../terminal/print.ts';
+
+const POLL_MS = 1000;
+
+interface EventOptions {
+  readonly follow?: boolean;
+  readonly tail: number;
+  readonly type?: string;
+  readonly since?: string;
+  readonly until?: string;
+}
+
+export function createCommand(): Command {
+  return new Command('events')
+    .description(
+      'Shows what was done in the organization, by whom and from where, oldest first; as JSON one line each.',
+    )
+    .option('-f, --follow', 'go on with what comes, until Ctrl-C')
+    .option('-n, --tail <count>', 'the last events only', wholeNumber(0), 50)
+    .option('--type <type>', 'only those, such as sandbox_created')
+    .option('--since <time>', 'from this time on (RFC 3339, or 1h for an hour ago)', parseTime)
+    .option('--until <time>', 'up to this time', parseTime)
+    .addHelpText(
+      'after',
+      examples(
+        ['svc events -f', 'the last 50, and what comes'],
+        ['svc events --type exec_started --since 1d -o json', 'commands of the last day, for programs'],
+      ),
+    )
+    .action(showEvents);
+}
+
+async function showEvents(options: EventOptions, command: Command): Promise<void> {
+  const globals = readGlobals(command);
+  const { connectServer } = await import('../server/connect.ts');
+  const client = await connectServer(globals);
+  const { follow, tail, ...filter } = options;
+  const show = (event: AuditEvent) => print(globals.isJson ? JSON.stringify(event) : describe(event));
+  const first = await newest({ ...filter, client }, (_event, count) => count < tail);
+  first.forEach(show);
+  // Events are numbered without gaps, so the number of the last one says exactly what is new.
+  let last =
+    first.at(-1)?.sequence ?? (await newest({ client }, (_event, count) => count < 1)).at(-1)?.sequence ?? 0;
+  if (follow !== true) return;
+  for (;;) {
+    await delay(POLL_MS);
+    const fresh = await newest({ ...filter, client }, ({ sequence }) => sequence > last);
+    fresh.forEach(show);
+    last = fresh.at(-1)?.sequence ?? last;
+  }
+}
+
+/** The newest events for as long as they are wanted, oldest first. */
+async function newest(
+  options: ListEventsOptions,
+  isWanted: (event: AuditEvent, count: number) => boolean,
+): Promise<readonly AuditEvent[]> {
+  const { Events } = await import('@svc/sdk');
+  const found: AuditEvent[] = [];
+  for await (const event of Events.list(options)) {
+    if (!isWanted(event, found.length)) break;
+    found.unshift(event);
+  }
+  return found;
+}
+
+function describe({ timestamp, event_type: type, actor, payload }: AuditEvent): string {
+  return `${timestamp}  ${type.padEnd(24)}  ${actorName(actor)}  ${JSON.stringify(payload)}`;
+}
+
+function actorName(actor: AuditEvent['actor']): string {
+  if (actor.kind === 'user') return actor.redacted_email;
+  if (actor.kind === 'api_key') return `key ${actor.name}`;
+  return actor.kind === 'ssh_key' ? `ssh ${actor.label ?? actor.fingerprint}` : actor.label;
+}

@@ -1,0 +1,54 @@
+import { Command } from 'commander';
+import type { DetachedOutput, DetachedProcess } from '@svc/sdk';
+import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
+import { print } from '../terminal/print.ts';
+
+export function createCommand(): Command {
+  return new Command('logs')
+    .description(
+      'Shows what a detached process wrote. With --follow until it ends, also through lost connections.',
+    )
+    .argument('<sandbox>', 'the sandbox')
+    .argument('<process>', 'id or name')
+    .option('-f, --follow', 'go on until the process ends')
+    .addHelpText(
+      'after',
+      examples(['svc process logs web job', 'so far'], ['svc process logs -f web job', 'until it ends']),
+    )
+    .action(showLogs);
+}
+
+async function showLogs(
+  name: string,
+  processId: string,
+  options: { readonly follow?: boolean },
+  command: Command,
+): Promise<void> {
+  const globals = readGlobals(command);
+  const { Sandbox } = await import('@svc/sdk');
+  const { show } = await import('../sandbox/attach-process.ts');
+  const { connectServer } = await import('../server/connect.ts');
+  const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });
+  const found = await sandbox.commands.connect(processId);
+  const output = options.follow === true ? found.output() : writtenSoFar(found);
+  if (!globals.isJson) return await show(output);
+  for await (const event of output) print(JSON.stringify(toJson(event)));
+}
+
+/** What it had written when it was asked for. */
+async function* writtenSoFar(found: DetachedProcess): AsyncGenerator<DetachedOutput, void> {
+  const { status, stdout_bytes: stdout, stderr_bytes: stderr } = found.info;
+  const missing = { stdout, stderr };
+  if (status === 'running' && stdout + stderr === 0) return;
+  for await (const event of found.output()) {
+    yield event;
+    const total = event.stream === 'stdout' ? stdout : stderr;
+    missing[event.stream] = total - (event.kind === 'dropped' ? event.to : event.offset + event.data.length);
+    if (status === 'running' && missing.stdout <= 0 && missing.stderr <= 0) return;
+  }
+}
+
+function toJson(event: DetachedOutput): object {
+  return event.kind === 'data' ? { ...event, data: Buffer.from(event.data).toString('base64') } : event;
+}

@@ -1,0 +1,84 @@
+import { Command } from 'commander';
+import type { Sandbox } from '@svc/sdk';
+import { collectLabel, type Labels } from '../arguments/label.ts';
+import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
+import { resourcesOf } from '../sandbox/spec-view.ts';
+import { formatAge } from '../terminal/amounts.ts';
+import { painter } from '../terminal/colours.ts';
+import { print, printJson, tell } from '../terminal/print.ts';
+import { formatTable } from '../terminal/table.ts';
+
+type Status = Sandbox['status'];
+
+const COLOUR = {
+  created: 'dim',
+  starting: 'yellow',
+  running: 'green',
+  temporarily_unavailable: 'yellow',
+  recovery_decision_required: 'red',
+  stopping: 'yellow',
+  stopped: 'dim',
+  failed: 'red',
+} as const satisfies Record<Status, string>;
+
+const AT_REST: ReadonlySet<Status> = new Set(['created', 'stopped', 'failed']);
+
+interface ListOptions {
+  readonly all?: boolean;
+  readonly quiet?: boolean;
+  readonly label?: Labels;
+}
+
+export function createCommand(): Command {
+  return new Command('ps')
+    .description('Lists sandboxes that run; with --all also those that do not.')
+    .option('-a, --all', 'also those that do not run')
+    .option('-q, --quiet', 'names only')
+    .option('-l, --label <key=value>', 'only those with this label (repeatable)', collectLabel)
+    .addHelpText(
+      'after',
+      examples(
+        ['svc ps', 'what runs'],
+        ['svc ps --all --label team=ml', 'all of a team'],
+        ['svc rm -f $(svc ps -aq)', 'remove all'],
+        ['svc ps -a -o json', 'for programs'],
+      ),
+    )
+    .action(list);
+}
+
+async function list(options: ListOptions, command: Command): Promise<void> {
+  const globals = readGlobals(command);
+  const { Sandbox } = await import('@svc/sdk');
+  const { connectServer } = await import('../server/connect.ts');
+  const client = await connectServer(globals);
+  const labels = options.label === undefined ? {} : { labels: options.label };
+  const found = await Array.fromAsync(Sandbox.list({ client, ...labels }));
+  const shown = found.filter(({ status }) => options.all === true || !AT_REST.has(status));
+  if (globals.isJson) return printJson(shown.map(({ info }) => info));
+  if (options.quiet === true) return shown.forEach(({ name }) => print(name));
+  const hidden = found.length - shown.length;
+  if (shown.length > 0) print(table(shown, globals.hasColours));
+  else tell(hidden > 0 ? 'no sandbox runs' : 'no sandboxes; make one with: svc run -d --name web python');
+  if (hidden > 0 && process.stderr.isTTY) tell(`${hidden} more do not run: svc ps --all`);
+}
+
+function table(sandboxes: readonly Sandbox[], hasColours: boolean): string {
+  const paint = painter(hasColours);
+  const now = Date.now();
+  const rows = sandboxes.map(({ info }) => {
+    const { vcpus, memoryMib } = resourcesOf(info);
+    return [
+      info.name,
+      paint(COLOUR[info.status], info.status),
+      info.isolation ?? '-',
+      info.spec?.image ?? '-',
+      String(vcpus ?? '-'),
+      memoryMib === null ? '-' : `${memoryMib}M`,
+      formatAge(info.created_at, now),
+      info.last_failure_message ?? '',
+    ];
+  });
+  return formatTable(['NAME', 'STATUS', 'CLASS', 'IMAGE', 'CPUS', 'MEMORY', 'AGE', 'FAILURE'], rows);
+}

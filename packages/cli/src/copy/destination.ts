@@ -1,0 +1,30 @@
+import { stat } from 'node:fs/promises';
+import { basename, join, posix, resolve } from 'node:path';
+import { UsageError } from '../usage-error.ts';
+
+/** What a copy becomes on this machine: inside a folder that is there, else the path itself. */
+export async function localDestination(to: string, from: string): Promise<string> {
+  if (copiesContent(from)) return to;
+  const isFolder = await stat(to).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
+  // SAFETY: the base name of the path that the user typed, not of anything that a sandbox answers.
+  return isFolder || to.endsWith('/') ? join(to, nameOf(posix.basename(from))) : to;
+}
+
+/** The same on the other side. */
+export function remoteDestination(to: string, from: string, isFolder: boolean): string {
+  if (copiesContent(from)) return to;
+  return isFolder || to.endsWith('/') ? posix.join(to, nameOf(basename(resolve(from)))) : to;
+}
+
+/** `folder/.` is what is in the folder. */
+function copiesContent(from: string): boolean {
+  return from === '.' || from.endsWith('/.');
+}
+
+function nameOf(name: string): string {
+  if (name !== '' && name !== '.' && name !== '..') return name;
+  throw new UsageError('what is copied has no name of its own\n  try: a path that ends in the new name');
+}

@@ -1,0 +1,62 @@
+import { once } from 'node:events';
+import { constants } from 'node:os';
+import type { DetachedOutput, DetachedProcess } from '@svc/sdk';
+import { tell } from '../terminal/print.ts';
+import { borrowTerminal, windowSize } from '../terminal/raw-terminal.ts';
+
+/** Enough to draw the last screen of a terminal again. */
+const REPLAYED_BYTES = 16 * 1024;
+
+/**
+ * Shows what a detached process writes and hands it what is typed, until it ends or Ctrl-] leaves it running.
+ * Returns the code to exit with: its own, 128 + n when signal n ended it, 0 when it runs on.
+ */
+export async function attachProcess(child: DetachedProcess): Promise<number> {
+  const { tty: isTty, stdout_bytes: written } = child.info;
+  const leaving = new AbortController();
+  using terminal = isTty && process.stdin.isTTY ? borrowTerminal(child) : null;
+  if (terminal !== null) await child.resize(windowSize()).catch(() => undefined);
+  forwardInput(child, terminal?.filter);
+  const stdoutOffset = isTty ? Math.max(0, written - REPLAYED_BYTES) : 0;
+  const finished = show(child.output({ stdoutOffset, signal: leaving.signal }));
+  const outcome = await Promise.race([finished, ...(terminal === null ? [] : [terminal.left])]);
+  process.stdin.destroy();
+  if (outcome !== 'left') return await exitCodeOf(child);
+  // Ends our reading alone; it was asked for, so it is no failure.
+  finished.catch(() => undefined);
+  leaving.abort();
+  terminal?.[Symbol.dispose]();
+  tell(`\nleft; it runs on as ${child.name ?? child.id}`);
+  return 0;
+}
+
+/** Writes what a process wrote where it would have written it. */
+export async function show(output: AsyncIterable<DetachedOutput>): Promise<void> {
+  for await (const event of output) {
+    if (event.kind === 'dropped') {
+      tell(`… ${event.to - event.from} bytes of ${event.stream} were not kept …`);
+      continue;
+    }
+    const stream = event.stream === 'stderr' ? process.stderr : process.stdout;
+    if (!stream.write(event.data)) await once(stream, 'drain');
+  }
+}
+
+async function exitCodeOf(child: DetachedProcess): Promise<number> {
+  const { code, signal, message } = await child.wait();
+  if (code !== null) return code;
+  tell(message);
+  const number = Object.entries(constants.signals).find(([name]) => name === signal)?.[1];
+  return number === undefined ? 1 : 128 + number;
+}
+
+function forwardInput(child: DetachedProcess, filter: ((chunk: Buffer) => Buffer) | undefined): void {
+  const pump = async (): Promise<void> => {
+    for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+      const typed = filter === undefined ? chunk : filter(chunk);
+      if (typed.length > 0) await child.write(typed);
+    }
+  };
+  // A process may have no input, or none any more; what it writes is shown all the same.
+  pump().catch(() => undefined);
+}

@@ -1,0 +1,92 @@
+import { Option, type Command } from 'commander';
+import type { CreateOptions } from '@svc/sdk';
+import { collectEnvVar, type EnvVar } from '../arguments/env-var.ts';
+import { collectLabel, type Labels } from '../arguments/label.ts';
+import { parseMib } from '../arguments/memory.ts';
+import { parseMount } from '../arguments/mount.ts';
+import { parseSeconds, wholeNumber } from '../arguments/number.ts';
+import { collectPort, type PublishedPort } from '../arguments/port.ts';
+
+/** What a sandbox is made of, as the command line says it. */
+export interface SandboxOptions {
+  readonly name?: string;
+  readonly memory?: number;
+  readonly cpus?: number;
+  readonly disk?: number;
+  readonly env?: readonly EnvVar[];
+  readonly workdir?: string;
+  readonly user?: string;
+  readonly shell?: string;
+  readonly volume?: ReturnType<typeof parseMount>;
+  readonly publish?: readonly PublishedPort[];
+  readonly label?: Labels;
+  readonly isolation?: 'auto' | 'container' | 'gvisor' | 'microvm';
+  readonly security?: 'default' | 'restricted';
+  readonly pull?: 'if_missing' | 'always' | 'never';
+  readonly idleTimeout?: number;
+  readonly maxDuration?: number;
+  readonly network: boolean;
+}
+
+/** The options that `run` and `create` share. */
+export function addSandboxOptions(command: Command): Command {
+  return command
+    .option('-m, --memory <mib>', 'memory limit (512M, 2G; default 512M)', parseMib)
+    .option('--cpus <n>', 'number of CPUs (default 1)', wholeNumber(1))
+    .option('--disk <mib>', 'size of the writable disk (default 4G)', parseMib)
+    .option('-e, --env <key=value>', 'environment variable (repeatable)', collectEnvVar)
+    .option('-w, --workdir <dir>', 'working folder')
+    .option('-u, --user <user>', 'name, uid, name:group or uid:gid')
+    .option('--shell <path>', 'shell of the sandbox (default /bin/sh)')
+    .option('-v, --volume <volume:path[:ro]>', 'mount a volume (repeatable)', parseMount)
+    .option(
+      '-p, --publish <host:guest[/udp]>',
+      "publish a port on the server's host (repeatable)",
+      collectPort,
+    )
+    .option('-l, --label <key=value>', 'to find it by (repeatable)', collectLabel)
+    .addOption(
+      new Option('--isolation <class>', 'default: what the server chooses').choices([
+        'auto',
+        'container',
+        'gvisor',
+        'microvm',
+      ]),
+    )
+    .addOption(new Option('--security <profile>', 'security profile').choices(['default', 'restricted']))
+    .addOption(
+      new Option('--pull <policy>', 'when to pull the image').choices(['if_missing', 'always', 'never']),
+    )
+    .option('--idle-timeout <time>', 'stop it after this long with nothing going on (10m)', parseSeconds)
+    .option('--max-duration <time>', 'stop it after this long (8h)', parseSeconds)
+    .option('--no-network', 'loopback only');
+}
+
+/** The same in the words of the SDK. `words`: the command that runs from its start. */
+export function toCreateOptions(
+  image: string,
+  words: readonly string[],
+  options: SandboxOptions,
+): Omit<CreateOptions, 'name' | 'isEphemeral'> & { readonly image: string } {
+  const { memory, cpus, disk, workdir, user, shell, isolation, idleTimeout, maxDuration } = options;
+  const { env = [], volume, publish, label, security, pull } = options;
+  return {
+    image,
+    ...defined({ memoryMib: memory, vcpus: cpus, diskMib: disk, workdir, user, shell, isolation }),
+    ...defined({ idleTimeoutSeconds: idleTimeout, maxDurationSeconds: maxDuration, labels: label }),
+    ...defined({ mounts: volume }),
+    env: Object.fromEntries(env.map(({ key, value }) => [key, value])),
+    network: { enabled: options.network, ...(publish === undefined ? {} : { ports: [...publish] }) },
+    spec: {
+      ...defined({ security_profile: security, pull_policy: pull }),
+      ...(words.length === 0 ? {} : { runtime: { ...defined({ workdir, user, shell }), cmd: [...words] } }),
+    },
+  };
+}
+
+type Defined<T> = { [Key in keyof T]?: Exclude<T[Key], undefined> };
+
+function defined<T extends object>(fields: T): Defined<T> {
+  // Only what has a value is left.
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
+}

@@ -1,0 +1,52 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Sandbox, SvcError, type Client, type CreateOptions } from '@svc/sdk';
+import { StatusLine } from '../terminal/status-line.ts';
+import { Interrupted } from './interrupted.ts';
+
+/** How long the server holds its answer; most images are there by then. */
+const HOLD_MS = 20_000;
+const POLL_MS = 500;
+
+/**
+ * Makes and starts a sandbox while a line tells how it goes, however long its image takes. An interrupt takes it back.
+ * @throws InterruptedError, SvcError
+ */
+export async function createSandbox(
+  client: Client,
+  options: CreateOptions & { readonly name: string },
+): Promise<Sandbox> {
+  using interruption = new Interrupted();
+  using status = new StatusLine(`starting ${options.name} from ${options.image ?? 'a snapshot'}`);
+  const { signal } = interruption;
+  try {
+    return await Sandbox.create({ ...options, client, signal, timeoutMs: HOLD_MS });
+  } catch (error) {
+    if (SvcError.is(error, 'timeout')) return await untilRunning(client, options.name, status, signal);
+    const isOurs = !SvcError.is(error, 'name_already_exists');
+    if (isOurs && (options.isEphemeral === true || signal.aborted)) await removeQuietly(client, options.name);
+    throw interruption.reason ?? error;
+  }
+}
+
+async function untilRunning(
+  client: Client,
+  name: string,
+  status: StatusLine,
+  signal: AbortSignal,
+): Promise<Sandbox> {
+  const sandbox = await Sandbox.connect(name, { client, signal });
+  while (sandbox.status === 'starting') {
+    const { status_reason: reason } = sandbox.info;
+    status.note(reason === null ? '' : reason.replaceAll('_', ' '));
+    await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
+    await sandbox.refresh({ signal });
+  }
+  // Says what is wrong when it does not run.
+  if (sandbox.status !== 'running') await sandbox.start({ signal });
+  return sandbox;
+}
+
+/** What failed is what the caller is told; that something is left as well is worth no second error. */
+async function removeQuietly(client: Client, name: string): Promise<void> {
+  await client.call('sandboxes.removeByName', { params: { name } }).catch(() => undefined);
+}

@@ -1,0 +1,43 @@
+/** Ctrl-], which leaves the terminal of a sandbox. */
+const DETACH_KEY = 0x1d;
+
+interface Resizable {
+  resize(size: { readonly rows: number; readonly cols: number }): Promise<void>;
+}
+
+export interface BorrowedTerminal extends Disposable {
+  /** Takes the detach key, and all that was typed after it, out of what goes to the process. */
+  readonly filter: (typed: Buffer) => Buffer;
+  /** Resolves when the detach key was typed. */
+  readonly left: Promise<'left'>;
+}
+
+/** Keys go to the process as they are, Ctrl-C included, and the size of our window becomes its own, until this is disposed of. */
+export function borrowTerminal(child: Resizable): BorrowedTerminal {
+  const { promise: left, resolve } = Promise.withResolvers<'left'>();
+  const resize = () => void child.resize(windowSize()).catch(() => undefined);
+  const restore = () => {
+    process.stdout.off('resize', resize);
+    process.off('exit', restore);
+    process.stdin.setRawMode(false);
+  };
+  process.stdin.setRawMode(true);
+  process.stdout.on('resize', resize);
+  // Also when this program ends by an error that nobody expected: a shell in a raw terminal is of no use.
+  process.on('exit', restore);
+  return {
+    left,
+    filter: (typed) => {
+      const end = typed.indexOf(DETACH_KEY);
+      if (end === -1) return typed;
+      resolve('left');
+      return typed.subarray(0, end);
+    },
+    [Symbol.dispose]: restore,
+  };
+}
+
+export function windowSize(): { readonly rows: number; readonly cols: number } {
+  const { rows, columns } = process.stdout;
+  return { rows: rows ?? 24, cols: columns ?? 80 };
+}
