@@ -4,23 +4,46 @@ import { test } from 'node:test';
 import { importsOf, isShipped, readSources } from './source-files.ts';
 import type { Import, SourceFile } from './source-files.ts';
 
-/** What callers and servers agree on, with two narrow doors for programs that must start quickly. */
-const CONTRACT = ['@svc/contract', '@svc/contract/errors', '@svc/contract/channel'];
+/** What callers and servers agree on: all of it takes a quarter of a second to load, its narrow doors next to nothing. */
+const QUICK_CONTRACT = [
+  '@svc/contract/errors',
+  '@svc/contract/channel',
+  '@svc/contract/frames',
+  '@svc/contract/spec',
+];
+const CONTRACT = ['@svc/contract', '@svc/contract/rest', '@svc/contract/retry', ...QUICK_CONTRACT];
+/** Clients know the schemas as types alone. */
+const SDK_CONTRACT = [
+  '@svc/contract/errors',
+  '@svc/contract/channel',
+  '@svc/contract/retry',
+  '@svc/contract/routes',
+  '@svc/contract/volume-path',
+];
 
 /** Who may import whom. `dynamic`: only loaded on demand, or as a type, so that it costs nothing until it is used. */
 const MAY_IMPORT: Readonly<
   Record<string, { readonly static: readonly string[]; readonly dynamic: readonly string[] }>
 > = {
   contract: { static: [], dynamic: [] },
-  engine: { static: CONTRACT, dynamic: [] },
+  engine: { static: QUICK_CONTRACT, dynamic: ['@svc/contract', '@svc/contract/check-spec'] },
   server: { static: [...CONTRACT, '@svc/engine/client'], dynamic: [] },
-  sdk: { static: CONTRACT, dynamic: [] },
+  sdk: { static: SDK_CONTRACT, dynamic: ['@svc/contract', '@svc/contract/rest'] },
   dashboard: { static: [...CONTRACT, '@svc/sdk'], dynamic: [] },
   cli: {
-    static: [...CONTRACT, '@svc/sdk'],
-    dynamic: ['@svc/engine/client', '@svc/engine/doctor', '@svc/server/admin'],
+    static: [...CONTRACT, '@svc/sdk', '@svc/sdk/node'],
+    dynamic: [
+      '@svc/engine/client',
+      '@svc/engine/doctor',
+      '@svc/server/admin',
+      '@svc/server/keys',
+      '@svc/server/local',
+    ],
   },
 };
+
+const SLOW_TO_LOAD =
+  /^(typebox|kysely|fastify|zod|pg|jose|@modelcontextprotocol)(\/|$)|^@svc\/contract(\/rest|\/check-spec)?$/;
 
 /** Classes that act on this host, and the only places that may construct them. */
 const ADAPTERS = ['SvcHostCalls', 'ImageStore', 'OverlayRootfs', 'LinuxNetwork', 'DiskVolumes', 'OciRuntime'];
@@ -111,6 +134,80 @@ test('shipped code has no cycles of imports that run', () => {
   );
   assert.equal(findCycle(graph), undefined);
 });
+
+test('what starts before the server answers loads no schemas, no store and no framework', () => {
+  const entries = [
+    'packages/cli/src/main.ts',
+    'packages/cli/src/commands/server.ts',
+    'packages/server/src/admin/index.ts',
+    'packages/server/src/main.ts',
+    'packages/engine/src/daemon/main.ts',
+  ];
+  const reached = reachedFrom(entries);
+  const offences = shipped
+    .filter(({ path }) => reached.has(path))
+    .flatMap((file) =>
+      importsOf(file.text)
+        .filter(({ specifier, kind }) => kind === 'static' && SLOW_TO_LOAD.test(specifier))
+        .map(({ specifier }) => `${file.path}: ${specifier}`),
+    );
+  assert.deepEqual(offences, []);
+});
+
+test('what a browser loads of the SDK needs no Node and no schemas', () => {
+  const reached = reachedFrom(['packages/sdk/src/index.ts', 'packages/sdk/src/platform/browser-platform.ts']);
+  assert.ok(reached.has('packages/sdk/src/platform/browser-dial.ts'));
+  const offences = shipped
+    .filter(({ path }) => reached.has(path))
+    .flatMap((file) => [
+      ...importsOf(file.text)
+        .filter(({ specifier, kind }) => kind !== 'type' && specifier.startsWith('node:'))
+        .map(({ specifier }) => `${file.path}: ${specifier}`),
+      // Node 22 and some browsers do not know it yet.
+      ...(/^\s*(await )?using /m.test(file.text) ? [`${file.path}: using`] : []),
+      ...(/\b(Buffer\.|process\.(env|getBuiltinModule|versions))/.test(file.text)
+        ? [`${file.path}: a global of Node`]
+        : []),
+    ]);
+  assert.deepEqual(offences, []);
+});
+
+test('the web-facing process does not load MCP before somebody asks for it', () => {
+  const reached = reachedFrom(['packages/server/src/web.ts']);
+  assert.ok(reached.has('packages/server/src/transports/mcp/register-mcp.ts'));
+  const offences = shipped
+    .filter(({ path }) => reached.has(path))
+    .filter(({ text }) =>
+      importsOf(text).some(
+        ({ specifier, kind }) => kind === 'static' && specifier.startsWith('@modelcontextprotocol/'),
+      ),
+    )
+    .map(({ path }) => path);
+  assert.deepEqual(offences, []);
+});
+
+test('nobody imports node:http as a module: that loads fetch too, 50 ms in each of four processes', () => {
+  const offences = shipped
+    .filter(({ text }) =>
+      importsOf(text).some(({ specifier, kind }) => specifier === 'node:http' && kind === 'static'),
+    )
+    .map(({ path }) => path);
+  assert.deepEqual(offences, []);
+});
+
+/** Files that run as soon as one of these does. */
+function reachedFrom(entries: readonly string[]): ReadonlySet<string> {
+  const files = new Map(shipped.map((file) => [file.path, file]));
+  const reached = new Set<string>();
+  const visit = (path: string): void => {
+    const file = files.get(path);
+    if (file === undefined || reached.has(path)) return;
+    reached.add(path);
+    for (const { kind, target } of relativeImports(file)) if (kind === 'static') visit(target);
+  };
+  for (const entry of entries) visit(entry);
+  return reached;
+}
 
 function packageOf(path: string): string {
   return path.split('/')[1] ?? '';

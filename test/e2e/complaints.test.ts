@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
-import { createKey } from '@svc/server/admin';
+import { createKey } from '@svc/server/keys';
 import { descriptor, imageOf, layerFromTar } from '../../packages/engine/src/images/test-layers.ts';
 import { connectClient, textOf } from '../../packages/server/src/transports/mcp/test-client.ts';
 import { importConfigured } from '../engine/image-fixture.ts';

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import { createKey, EXIT, findServer, readStatus } from '@svc/server/admin';
+import { EXIT, findServer, readStatus } from '@svc/server/admin';
+import { createKey } from '@svc/server/keys';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { TestServer } from './start-server.ts';
 

@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict';
-import { spawn, type ChildProcess } from 'node:child_process';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, rm, rmdir } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative, resolve } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
 import { EXIT, readStatus, SERVER_MAIN } from '@svc/server/admin';
 import { waitUntil } from '../engine/wait-until.ts';
 
 const SOMEBODY = { uid: 64_556, gid: 64_556 };
 const NO_ENGINE = '/nowhere/engine.sock';
+const CHECKOUT = resolve(import.meta.dirname, '../..');
+const run = promisify(execFile);
 
 interface Started {
   readonly child: ChildProcess;
@@ -30,10 +33,15 @@ async function makeDataFolder(t: TestContext, owner?: typeof SOMEBODY): Promise<
 function start(
   t: TestContext,
   folder: string,
-  options: { readonly args?: readonly string[]; readonly user?: typeof SOMEBODY; readonly env?: object } = {},
+  options: {
+    readonly args?: readonly string[];
+    readonly user?: typeof SOMEBODY;
+    readonly env?: object;
+    readonly program?: string;
+  } = {},
 ): Started {
   const args = ['--path', folder, '--port', '0', '--run-as', '64555:64555', ...(options.args ?? [])];
-  const child = spawn(process.execPath, [SERVER_MAIN, ...args], {
+  const child = spawn(process.execPath, [options.program ?? SERVER_MAIN, ...args], {
     ...options.user,
     env: { PATH: process.env['PATH'], ...options.env },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -127,4 +135,33 @@ test('whoever kills the supervisor ends the web-facing process too, and the next
   await waitUntil(async () => (await readStatus(folder)) === undefined);
   start(t, folder, { args });
   await untilItListens(folder);
+});
+
+test('a program that the service user cannot read serves all the same, MCP included', async (t) => {
+  const hidden = await mkdtemp(join(tmpdir(), 'svc-hidden-'));
+  const checkout = join(hidden, 'checkout');
+  await mkdir(checkout);
+  await run('mount', ['--bind', CHECKOUT, checkout]);
+  t.after(async () => {
+    await run('umount', ['--lazy', checkout]);
+    // SAFETY: not recursive, so that nothing of the checkout goes should it still be mounted.
+    await rmdir(checkout);
+    await rmdir(hidden);
+  });
+  const folder = await makeDataFolder(t);
+  const program = join(checkout, relative(CHECKOUT, SERVER_MAIN));
+  const { log } = start(t, folder, { program, args: ['--dev', '--engine-socket', NO_ENGINE] });
+  const url = await untilItListens(folder);
+  const response = await fetch(`${url}/mcp`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify({
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 't', version: '1' } },
+    }),
+  });
+  assert.equal(response.status, 200, log());
+  assert.match(await response.text(), /"protocolVersion"/);
 });

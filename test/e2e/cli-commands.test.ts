@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { stat, writeFile } from 'node:fs/promises';
+import { createConnection } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { Readable } from 'node:stream';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { createKey } from '@svc/server/keys';
+import { BUSYBOX } from '../engine/start-engine.ts';
+import { waitUntil } from '../engine/wait-until.ts';
+import { useCli } from './cli-line.ts';
+
+const exec = promisify(execFile);
+const cli = useCli((svc) => svc.succeed(['run', '-d', '--name', 'box', '-l', 'team=ml', BUSYBOX]));
+
+test('-o json prints the objects of the REST API, of every command that shows something', async () => {
+  const { svc } = cli;
+  const [listed] = await svc.json<{ id: string; name: string; status: string }[]>(['ps']);
+  assert.deepEqual([listed?.name, listed?.status], ['box', 'running']);
+  assert.equal((await svc.json<{ id: string }>(['inspect', 'box'])).id, listed?.id);
+  const several = await svc.json<{ name: string }[]>(['inspect', 'box', 'box']);
+  assert.deepEqual(
+    several.map(({ name }) => name),
+    ['box', 'box'],
+  );
+  const [stats] = await svc.json<{ sandbox_id: string }[]>(['stats', 'box']);
+  assert.equal(stats?.sandbox_id, listed?.id);
+  assert.equal(typeof (await svc.json<{ hard_cap: boolean }>(['quota'])).hard_cap, 'boolean');
+  assert.ok(Array.isArray((await svc.json<{ line_items: unknown[] }>(['usage'])).line_items));
+  assert.deepEqual(await svc.json(['port', 'box']), []);
+  const missing = await svc.run(['inspect', '-o', 'json', 'nobody']);
+  const { error } = JSON.parse(missing.stderr) as { error: { code: string } };
+  assert.deepEqual([missing.code, error.code], [1, 'sandbox_not_found']);
+});
+
+test('sandboxes are found by label, renamed, and shown by their use', async () => {
+  const { svc } = cli;
+  await svc.succeed(['create', '--name', 'other', '-l', 'team=ops', BUSYBOX]);
+  assert.equal(await svc.succeed(['ps', '-aq', '--label', 'team=ops']), 'other\n');
+  assert.equal(await svc.succeed(['rename', 'other', 'another']), 'another\n');
+  assert.equal(await svc.succeed(['ps', '-aq', '--label', 'team=ops']), 'another\n');
+  assert.match((await svc.run(['rename', 'another', 'box'])).stderr, /try: svc ps --all\n$/);
+  await svc.succeed(['rm', 'another']);
+  await waitUntil(
+    async () => /box +[\d.]+% +[\d.]+ .iB of 512 MiB/.test(await svc.succeed(['stats', 'box'])),
+    {
+      timeoutMs: 30_000,
+      what: 'something was measured',
+    },
+  );
+});
+
+test('a process that was detached runs on, and its output can be read while it runs and after', async () => {
+  const { svc } = cli;
+  const script = 'echo one; echo oops >&2; sleep 1; echo two; exit 4';
+  const id = (await svc.succeed(['exec', '-d', '--name', 'job', 'box', 'sh', '-c', script])).trim();
+  const followed = await svc.run(['process', 'logs', '-f', 'box', 'job']);
+  assert.deepEqual([followed.stdout, followed.stderr], ['one\ntwo\n', 'oops\n']);
+  const [listed] = JSON.parse(await svc.succeed(['process', 'ls', '-o', 'json', 'box'])) as {
+    id: string;
+    exit: { code: number };
+  }[];
+  assert.deepEqual([listed?.id, listed?.exit.code], [id, 4]);
+  assert.equal(await svc.succeed(['process', 'logs', 'box', 'job']), 'one\ntwo\n');
+  await svc.succeed(['exec', '-d', '--name', 'endless', 'box', 'sh', '-c', 'echo so far; exec sleep 1000']);
+  await waitUntil(async () => (await svc.succeed(['process', 'logs', 'box', 'endless'])) === 'so far\n');
+  await svc.succeed(['process', 'kill', '-s', 'kill', 'box', 'endless']);
+  await waitUntil(async () => /endless +exited/.test(await svc.succeed(['process', 'ls', 'box'])));
+  await svc.succeed(['process', 'rm', 'box', 'job']);
+  assert.match((await svc.run(['process', 'logs', 'box', 'job'])).stderr, /try: svc process ls/);
+});
+
+test('what was done is in the events, each once while they are followed', async () => {
+  const { svc } = cli;
+  const names = ['first', 'second', 'third'];
+  const child = svc.spawn(['events', '-f', '-n', '1', '-o', 'json']);
+  const ended = once(child, 'exit');
+  const made: string[] = [];
+  let hasBegun = false;
+  for await (const line of createInterface(child.stdout ?? Readable.from([]))) {
+    const { event_type: type, payload } = JSON.parse(line) as {
+      event_type: string;
+      payload: { name: string };
+    };
+    if (hasBegun && type === 'sandbox_created') made.push(payload.name);
+    if (!hasBegun) for (const name of names) await svc.succeed(['create', '--name', name, BUSYBOX]);
+    hasBegun = true;
+    if (made.includes('third')) child.kill('SIGINT');
+  }
+  await ended;
+  assert.deepEqual(made, names);
+  await svc.succeed(['rm', ...names]);
+  assert.match(
+    await svc.succeed(['events', '--type', 'sandbox_deleted', '-n', '1']),
+    /sandbox_deleted .*third/,
+  );
+});
+
+test('a snapshot of a stopped sandbox is what another one begins with', async () => {
+  const { svc } = cli;
+  await svc.succeed(['run', '--name', 'origin', BUSYBOX, 'sh', '-c', 'echo kept > /kept']);
+  const running = await svc.run(['snapshot', 'create', 'origin', 'clean']);
+  assert.match(running.stderr, /try: svc stop/);
+  await svc.succeed(['stop', 'origin']);
+  await svc.succeed(['snapshot', 'create', 'origin', 'clean']);
+  assert.equal(await svc.succeed(['snapshot', 'ls', '-q']), 'clean\n');
+  await svc.succeed(['create', '--name', 'copy', '--snapshot', 'clean', '-']);
+  await svc.succeed(['start', 'copy']);
+  assert.equal(await svc.succeed(['exec', 'copy', 'cat', '/kept']), 'kept\n');
+  await svc.succeed(['snapshot', 'rm', 'clean']);
+  await svc.succeed(['rm', '-f', 'origin', 'copy']);
+});
+
+test('a context names a server and a key, which is kept where only its owner can read it', async () => {
+  const { svc } = cli;
+  const { key } = await createKey(svc.server.engine.folder, { namespace: 'elsewhere' });
+  const env = svc.bareEnv;
+  const run = async (words: readonly string[], input?: string) =>
+    await svc.run(words, { env, ...(input === undefined ? {} : { input }) });
+  const added = await run(
+    ['context', 'add', 'lab', '--url', `${svc.server.url}/`, '--key-stdin', '--use'],
+    `${key}\n`,
+  );
+  assert.equal(added.code, 0, added.stderr);
+  const keyFile = join(svc.home, '.config/svc/keys/lab');
+  assert.equal((await stat(keyFile)).mode & 0o777, 0o600);
+  await run(['context', 'add', 'main', '--url', svc.server.url, '--key-env', 'MAIN_KEY']);
+  const listed = await run(['context', 'ls']);
+  assert.match(listed.stdout, /\* +lab +http.*\n +main +http.* +env:MAIN_KEY/);
+  assert.match(listed.stderr, /\(context lab\)\n$/);
+  assert.ok(!listed.stdout.includes(key));
+
+  assert.equal((await run(['ps', '-q'])).stdout, '', 'another organization has other sandboxes');
+  const withMain = { ...env, MAIN_KEY: svc.env['SVC_API_KEY'] ?? '' };
+  assert.equal((await svc.run(['--context', 'main', 'ps', '-q'], { env: withMain })).stdout, 'box\n');
+  assert.equal((await svc.run(['ps', '-q', '--context', 'main'], { env: withMain })).stdout, 'box\n');
+  assert.match((await run(['ps', '--context', 'main'])).stderr, /try: export MAIN_KEY=KEY\n$/);
+  assert.equal(
+    (await svc.run(['ps', '-q'])).stdout,
+    'box\n',
+    'the environment comes before the context in use',
+  );
+
+  const envKey = { ...svc.env, SVC_API_URL: '' };
+  await run(['context', 'add', 'open', '--url', svc.server.url]);
+  const leaked = await svc.run(['ps', '--context', 'open'], { env: envKey });
+  assert.equal(leaked.code, 1, 'a key of the environment is not sent to the server of a context');
+  assert.match(leaked.stderr, /SVC_API_KEY|key/);
+
+  await writeFile(join(svc.home, 'loose'), key, { mode: 0o644 });
+  const loose = await run(['context', 'add', 'loose', '--url', svc.server.url, '--key-file', 'loose']);
+  assert.match(loose.stderr, /try: chmod 600/);
+  await run(['context', 'rm', 'lab']);
+  await assert.rejects(stat(keyFile));
+  assert.match((await run(['context', 'use', 'lab'])).stderr, /try: svc context ls\n$/);
+});
+
+test('a server that is not there is named, with the command that starts one', async () => {
+  const { svc } = cli;
+  const gone = { ...svc.env, SVC_API_URL: 'http://127.0.0.1:1' };
+  for (const words of [['ps'], ['run', 'x', 'true'], ['exec', 'x', 'true'], ['cp', 'x:/a', '-'], ['quota']]) {
+    const { code, stderr } = await svc.run(words, { env: gone });
+    assert.equal(code, 1, words.join(' '));
+    assert.match(
+      stderr,
+      /^error: The server at http:\/\/127\.0\.0\.1:1 .*\n {2}try: svc server start --dev\n$/,
+    );
+  }
+  const wrong = await svc.run(['ps'], { env: { ...svc.env, SVC_API_KEY: 'svc_wrong' } });
+  assert.deepEqual([wrong.code, /svc server keygen/.test(wrong.stderr)], [1, true]);
+  assert.ok(!wrong.stderr.includes('svc_wrong'));
+});
+
+test('completion scripts are sound, and complete commands, options, values and names', async () => {
+  const { svc } = cli;
+  const script = join(svc.home, 'completion.bash');
+  await writeFile(script, await svc.succeed(['completion', 'bash']));
+  await exec('bash', ['-n', script]);
+  for (const shell of ['zsh', 'fish'])
+    assert.match(await svc.succeed(['completion', shell]), /svc complete-words/);
+  const complete = async (...words: string[]) =>
+    (await svc.succeed(['complete-words', '--', ...words])).split('\n').filter((word) => word !== '');
+  assert.deepEqual(await complete('re'), ['recover', 'rename', 'restart']);
+  assert.deepEqual(await complete('volume', 'c'), ['cp', 'create']);
+  assert.deepEqual(await complete('run', '--isolation', 'g'), ['gvisor']);
+  assert.deepEqual(await complete('run', '--idle'), ['--idle-timeout']);
+  assert.deepEqual(await complete('exec', 'b'), ['box']);
+  assert.deepEqual(await complete('cp', 'file', 'b'), ['box:']);
+  assert.deepEqual(await complete('recover', 'box', ''), ['restart', 'stop', 'wait']);
+  assert.deepEqual(await complete('completion', ''), ['bash', 'fish', 'zsh']);
+});
+
+test('ssh through a gateway is the ssh of this machine, with the slug as the user', async () => {
+  const { svc } = cli;
+  const { slug } = await svc.json<{ slug: string }>(['inspect', 'box']);
+  await writeFile(join(svc.home, 'ssh'), '#!/bin/sh\necho "$@"; exit 9\n', { mode: 0o755 });
+  const env = { ...svc.env, PATH: `${svc.home}:${svc.env['PATH']}` };
+  const { code, stdout } = await svc.run(
+    ['ssh', '--gateway', 'gate.example.com:5522', 'box', 'uname', '-a'],
+    { env },
+  );
+  assert.deepEqual([code, stdout], [9, `-p 5522 ${slug}@gate.example.com uname -a\n`]);
+  const wrong = await svc.run(['ssh', '--gateway', '-oProxyCommand=x:22', 'box'], { env });
+  assert.equal(wrong.code, 2);
+});
+
+test('a published port leads into the sandbox', async () => {
+  const { svc } = cli;
+  const port = 20_000 + (process.pid % 20_000);
+  const serve = 'while true; do echo hello | nc -l -p 7; done';
+  await svc.succeed(['run', '-d', '--name', 'served', '-p', `${port}:7`, BUSYBOX, 'sh', '-c', serve]);
+  assert.equal(await svc.succeed(['port', 'served']), `7/tcp -> 127.0.0.1:${port}\n`);
+  await waitUntil(async () => (await readFrom(port)) === 'hello\n', { what: 'the sandbox answers' });
+  await svc.succeed(['rm', '-f', 'served']);
+});
+
+async function readFrom(port: number): Promise<string> {
+  const socket = createConnection(port, '127.0.0.1');
+  let text = '';
+  try {
+    for await (const chunk of socket) text += String(chunk);
+  } catch {
+    // Nobody listens yet.
+  }
+  return text;
+}

@@ -1,0 +1,114 @@
+import { execFile, spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { createKey } from '@svc/server/keys';
+import { TestServer } from '../e2e/start-server.ts';
+
+const MSB = join(import.meta.dirname, 'node_modules/microsandbox/bin/microsandbox.cjs');
+const SVC = join(import.meta.dirname, '../../svc');
+
+export interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface Typed {
+  readonly after: string;
+  readonly text: string;
+}
+
+/** The published client of the reference product, unmodified, pointed at a real server of ours. */
+export class ReferenceClient {
+  readonly server: TestServer;
+  /** Its home, and room for files of the test. */
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string>>;
+
+  private constructor(server: TestServer, folder: string, key: string) {
+    this.server = server;
+    this.folder = folder;
+    this.env = {
+      HOME: folder,
+      // Programs of the client are started by name.
+      PATH: `${dirname(process.execPath)}:/usr/bin:/bin`,
+      MSB_BACKEND: 'cloud',
+      MSB_API_URL: server.url,
+      MSB_API_KEY: key,
+    };
+  }
+
+  static async start(): Promise<ReferenceClient> {
+    const server = await TestServer.start({ args: [], engineArgs: ['--isolation', 'container'] });
+    const folder = await mkdtemp(join(tmpdir(), 'svc-interop-'));
+    try {
+      // Made as a user makes it, with our own command line.
+      const { stdout } = await promisify(execFile)(SVC, ['apikey', 'create', '--path', server.engine.folder]);
+      return new ReferenceClient(server, folder, stdout.trim());
+    } catch (error) {
+      await server.destroy();
+      throw error;
+    }
+  }
+
+  /** The same client with a key of another organization. */
+  async ofOrganization(namespace: string): Promise<ReferenceClient> {
+    const { key } = await createKey(this.server.engine.folder, { namespace });
+    return new ReferenceClient(this.server, this.folder, key);
+  }
+
+  /** Runs the command-line tool to its end. */
+  async msb(args: readonly string[], options: { readonly input?: string } = {}): Promise<Ended> {
+    return await this.run(process.execPath, [MSB, ...args], options);
+  }
+
+  /** As `msb` for somebody at a terminal of 33 lines, who types something once the screen shows something. */
+  async msbAtTerminal(args: readonly string[], typed: Typed): Promise<Ended> {
+    const command = [process.execPath, MSB, ...args].map(quoted).join(' ');
+    const script = `stty rows 33 cols 99; exec ${command}`;
+    return await this.run('script', ['-qec', script, '/dev/null'], { typed });
+  }
+
+  /** A program of this folder that uses the client as a library; it prints one JSON value. */
+  async program(name: string, ...args: readonly string[]): Promise<unknown> {
+    const { code, stdout, stderr } = await this.run(process.execPath, [
+      join(import.meta.dirname, name),
+      ...args,
+    ]);
+    if (code !== 0) throw new Error(`${name} ended with ${code}: ${stderr}`);
+    return JSON.parse(stdout);
+  }
+
+  async run(
+    command: string,
+    args: readonly string[],
+    { input, typed }: { readonly input?: string; readonly typed?: Typed } = {},
+  ): Promise<Ended> {
+    const child = spawn(command, args, { env: this.env, cwd: this.folder, timeout: 60_000 });
+    let [stdout, stderr] = ['', ''];
+    child.stdout.on('data', (data: Buffer) => {
+      const wasShown = typed === undefined || stdout.includes(typed.after);
+      stdout += data.toString();
+      if (!wasShown && stdout.includes(typed.after)) child.stdin.write(typed.text);
+    });
+    child.stderr.on('data', (data: Buffer) => (stderr += data.toString()));
+    child.stdin.on('error', () => undefined);
+    if (typed === undefined) child.stdin.end(input ?? '');
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', resolve);
+    });
+    return { code, stdout, stderr };
+  }
+
+  async destroy(): Promise<void> {
+    await rm(this.folder, { recursive: true, force: true });
+    await this.server.destroy();
+  }
+}
+
+function quoted(word: string): string {
+  return `'${word.replaceAll("'", `'\\''`)}'`;
+}
