@@ -66,6 +66,16 @@ export class BareRuntimes {
     return performance.now() - begun;
   }
 
+  /** How many bytes `dd` with these arguments writes there, read from a pipe. */
+  async readStdout(name: BareName, id: string, ddArgs: readonly string[]): Promise<number> {
+    const command = this.#command(name, ['exec', id, '/bin/dd', ...ddArgs]);
+    const child = start(command, 'pipe');
+    let bytes = 0;
+    child.stdout?.on('data', (chunk: Buffer) => (bytes += chunk.length));
+    await Promise.all([succeeded(child, command), once(child, 'close')]);
+    return bytes;
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { name, id } of this.#idle) {
       await untilEnd(this.#command(name, ['delete', '--force', id])).catch(() => undefined);

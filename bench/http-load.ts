@@ -6,6 +6,7 @@ export interface LoadRequest {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly body?: string;
+  readonly authorization?: string;
 }
 
 /**
@@ -63,7 +64,8 @@ function drive(socket: Socket, text: string, onAnswer: () => void, onFailure: (e
   socket.write(text);
 }
 
-function render({ method, path, body = '' }: LoadRequest, host: string): string {
-  const head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\n`;
+function render({ method, path, body = '', authorization }: LoadRequest, host: string): string {
+  const credential = authorization === undefined ? '' : `authorization: ${authorization}\r\n`;
+  const head = `${method} ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\n${credential}`;
   return `${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }

@@ -3,9 +3,12 @@ import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import type { Benchmark, BenchmarkContext } from './benchmark.ts';
 import { burst } from './burst.ts';
+import { cli } from './cli.ts';
 import { exec } from './exec.ts';
 import { memory } from './memory.ts';
 import { newReport, renderTable, summarize, type BenchmarkReport } from './report.ts';
+import { rest } from './rest.ts';
+import { sdk } from './sdk.ts';
 import { start } from './start.ts';
 import { throughput } from './throughput.ts';
 
@@ -14,7 +17,7 @@ import { throughput } from './throughput.ts';
  * Each prints its table when it is done; `--json FILE` writes everything; `--quick` only shows that they work.
  * A missed target is a finding, not a failure: the exit code is about whether the measurements could be made.
  */
-const BENCHMARKS: readonly Benchmark[] = [start, exec, throughput, burst, memory];
+const BENCHMARKS: readonly Benchmark[] = [start, exec, throughput, burst, memory, rest, sdk, cli];
 
 const { values: options, positionals: names } = parseArgs({
   options: { quick: { type: 'boolean' }, json: { type: 'string' } },
