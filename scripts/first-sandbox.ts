@@ -62,7 +62,8 @@ function howToGoOn(): string {
     `  ${JSON.stringify(mcp)}`,
     '',
     'Next:',
-    `  ${sudo}./svc run -it python -- sh    a shell in a sandbox of its own`,
+    `  ./svc run -it python sh              a shell in a sandbox of its own${key === '' ? '' : '; needs SVC_API_KEY'}`,
+    `  ./svc exec -it ${NAME} sh             a shell in this one`,
     `  ${sudo}./svc server status           what runs, and what it uses`,
     `  ${sudo}./svc server stop             stop the server (sandboxes run on)`,
   ].join('\n');

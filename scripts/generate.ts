@@ -1,14 +1,37 @@
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { ERROR_STATUS, SandboxSpec } from '../packages/contract/src/index.ts';
+import { basename, join } from 'node:path';
+import { ERROR_STATUS, isErrorCode, SandboxSpec } from '../packages/contract/src/index.ts';
+import {
+  BYTES,
+  describeOpenApi,
+  pathsOf,
+  REST_OPERATIONS,
+  type RestOperation,
+} from '../packages/contract/src/rest/index.ts';
+import { isPassing } from '../packages/contract/src/retry.ts';
 import { ERROR_DESCRIPTIONS } from '../packages/contract/src/error-descriptions.ts';
+import { renderCliReference } from './cli-reference.ts';
+import { renderSdkReference } from './sdk-reference.ts';
 
-/** Writes docs/reference from the code. With `--check` it writes nothing and fails when a file is not what the code says. */
+/**
+ * Writes docs/reference, and the table of routes that clients load, from the code. With `--check` it writes nothing and fails
+ * when a file is not what the code says.
+ */
 const FOLDER = join(import.meta.dirname, '../docs/reference');
+const PRINT_WIDTH = 110;
+const ROUTES = join(import.meta.dirname, '../packages/contract/src/rest/rest-routes.ts');
 
 const documents: Readonly<Record<string, string>> = {
   'errors.md': renderErrors(),
   'spec.schema.json': renderSpecSchema(),
+  'openapi.json': `${JSON.stringify(describeOpenApi(), null, 2)}\n`,
+  'operations.md': renderOperations(),
+  'sdk.md': renderSdkReference(),
+  'cli.md': await renderCliReference(),
+};
+const files: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(Object.entries(documents).map(([name, text]) => [join(FOLDER, name), text])),
+  [ROUTES]: renderRoutes(),
 };
 
 if (process.argv.includes('--check')) check();
@@ -17,21 +40,25 @@ else write();
 function write(): void {
   mkdirSync(FOLDER, { recursive: true });
   for (const name of strangers()) rmSync(join(FOLDER, name));
-  for (const [name, text] of Object.entries(documents)) writeFileSync(join(FOLDER, name), text);
-  console.log(`wrote ${Object.keys(documents).join(', ')}`);
+  for (const [path, text] of Object.entries(files)) writeFileSync(path, text);
+  console.log(`wrote ${namesOf(Object.keys(files))}`);
 }
 
 /** In both directions: every document is what the code says, and there is no document that the code does not know. */
 function check(): void {
-  const stale = Object.entries(documents)
-    .filter(([name, text]) => readIfThere(name) !== text)
-    .map(([name]) => name);
+  const stale = Object.entries(files)
+    .filter(([path, text]) => readIfThere(path) !== text)
+    .map(([path]) => path);
   const wrong = [...stale, ...strangers()];
   if (wrong.length === 0) return;
   console.error(
-    `error: docs/reference is not what the code says (${wrong.join(', ')})\n  run: make generate`,
+    `error: generated files are not what the code says (${namesOf(wrong)})\n  run: make generate`,
   );
   process.exit(1);
+}
+
+function namesOf(paths: readonly string[]): string {
+  return paths.map((path) => basename(path)).join(', ');
 }
 
 function strangers(): readonly string[] {
@@ -43,9 +70,9 @@ function strangers(): readonly string[] {
   }
 }
 
-function readIfThere(name: string): string | undefined {
+function readIfThere(path: string): string | undefined {
   try {
-    return readFileSync(join(FOLDER, name), 'utf8');
+    return readFileSync(path, 'utf8');
   } catch {
     // Missing is as wrong as different.
     return undefined;
@@ -56,7 +83,10 @@ function renderErrors(): string {
   const rows = Object.entries(ERROR_DESCRIPTIONS)
     .map(([code, meaning]) => ({ code, meaning, status: ERROR_STATUS[code as keyof typeof ERROR_STATUS] }))
     .toSorted((a, b) => a.status - b.status || a.code.localeCompare(b.code))
-    .map(({ code, meaning, status }) => `| \`${code}\` | ${status} | ${meaning} |`);
+    .map(({ code, meaning, status }) => {
+      const repetition = isErrorCode(code) && isPassing(code) ? 'yes' : '';
+      return `| \`${code}\` | ${status} | ${repetition} | ${meaning} |`;
+    });
   return [
     '# Errors',
     '',
@@ -64,9 +94,51 @@ function renderErrors(): string {
     '',
     'Every failure is `{"error": {"code", "message", "details"}}`. Act on the code; the message is for people.',
     '',
-    '| Code | Status | Meaning |',
-    '|---|---|---|',
+    'Clients repeat by themselves what is marked so: it passes within seconds.',
+    '',
+    '| Code | Status | Repeated | Meaning |',
+    '|---|---|---|---|',
     ...rows,
+    '',
+  ].join('\n');
+}
+
+function renderOperations(): string {
+  const rows = Object.entries<RestOperation>(REST_OPERATIONS).flatMap(([name, operation]) =>
+    pathsOf(operation).map(
+      ({ path, audience }) =>
+        `| \`${operation.method} /v1${path}\` | ${operation.summary} | ${audience} | ${audience === 'user' ? operation.role : ''} | \`${name}\` |`,
+    ),
+  );
+  return [
+    '# Operations of the control plane',
+    '',
+    'Generated from `packages/contract/src/rest` by `make generate`. Bodies and answers are in `openapi.json`, and on the page `/docs` of a running server.',
+    '',
+    '| Request | What it does | Credential | Least role | Operation |',
+    '|---|---|---|---|---|',
+    ...rows,
+    '',
+  ].join('\n');
+}
+
+function renderRoutes(): string {
+  const lines = Object.entries<RestOperation>(REST_OPERATIONS).map(([name, operation]) => {
+    const { method, path, audience } = operation;
+    const body = operation.body === null ? 'none' : operation.body === BYTES ? BYTES : 'json';
+    const output = typeof operation.output === 'string' ? operation.output : 'json';
+    const route = `'${[method, path, audience, body, output].join(' ')}',`;
+    // As the formatter lays it out.
+    const line = `  '${name}': ${route}`;
+    return line.length <= PRINT_WIDTH ? line : `  '${name}':\n    ${route}`;
+  });
+  return [
+    "import type { RestOperationName } from './rest-operations.ts';",
+    '',
+    '/** Method, path, audience, body and output of every operation. Generated from REST_OPERATIONS by `make generate`. */',
+    'export const REST_ROUTES: Readonly<Record<RestOperationName, string>> = {',
+    ...lines,
+    '};',
     '',
   ].join('\n');
 }

@@ -10,10 +10,11 @@ cd "$ROOT"
 # What the product needs to run, and to build its two C programs.
 PACKAGES=(
   runc nftables iproute2 tini skopeo bubblewrap mmdebstrap busybox-static e2fsprogs mount tar zstd ca-certificates passwd
+  qemu-utils
   gcc libc6-dev libseccomp-dev make
 )
 # What only the tests and benchmarks need.
-TEST_PACKAGES=(docker-registry crun postgresql python3 procps util-linux)
+TEST_PACKAGES=(docker-registry crun postgresql python3 procps util-linux openssh-client bsdutils tmux)
 
 main() {
   local for_tests=no
@@ -24,6 +25,7 @@ main() {
   make_service_user
   scripts/install-runsc.sh
   install_npm_packages
+  [ "$for_tests" = yes ] && install_reference_client
   build_programs
   as_root ./svc doctor --compact
 }
@@ -107,6 +109,20 @@ install_npm_packages() {
   # Written last: a set-up that was interrupted before this line installs again.
   printf '%s\n' "$wanted" | as_owner tee "$stamp" >/dev/null
   step_done 'npm packages' "installed, Node $(node_modules/.bin/node --version)"
+}
+
+# The published client of the reference product, which tests run against our server. In a folder of its own: nothing of it is ours.
+install_reference_client() {
+  local folder=test/interop stamp=test/interop/node_modules/.svc-installed wanted
+  wanted=$(sha256sum "$folder/package-lock.json")
+  if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
+    step_done 'reference client' 'in step with its package-lock.json'
+    return
+  fi
+  (cd "$folder" && as_owner npm install --no-save --no-progress --loglevel=error) ||
+    fail 'the reference client could not be installed' "read the lines above; try: cd $folder && npm install"
+  printf '%s\n' "$wanted" | as_owner tee "$stamp" >/dev/null
+  step_done 'reference client' 'installed, for tests'
 }
 
 build_programs() {
