@@ -148,12 +148,16 @@ async function measureCalls(
     };
     let created = 0;
     const labels = encodeURIComponent(JSON.stringify({ team: 'team-3', stage: 'live' }));
+    const load = { connections: CONNECTIONS, durationMs: isQuick ? 300 : RATE_MS };
+    const get = {
+      method: 'GET' as const,
+      path: `/v1/sandboxes/${sandboxId}`,
+      authorization: `Bearer ${key}`,
+    };
+    // The first time only warms caches, as everywhere.
+    await measureRate(served.url, get, load);
     return {
-      getRate: await measureRate(
-        served.url,
-        { method: 'GET', path: `/v1/sandboxes/${sandboxId}`, authorization: `Bearer ${key}` },
-        { connections: CONNECTIONS, durationMs: isQuick ? 300 : RATE_MS },
-      ),
+      getRate: await measureRate(served.url, get, load),
       get: await time('GET', `/v1/sandboxes/${sandboxId}`),
       create: await time('POST', '/v1/sandboxes', () => ({
         name: `made-${process.hrtime.bigint()}-${(created += 1)}`,

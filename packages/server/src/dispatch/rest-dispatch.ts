@@ -166,7 +166,15 @@ export class RestDispatch {
         sourceAddress: context.sourceAddress,
       });
     return {
-      ...context,
+      requestId: context.requestId,
+      sourceAddress: context.sourceAddress,
+      userAgent: context.userAgent,
+      expectedVersion: context.expectedVersion,
+      setHeader: context.setHeader,
+      // Not copied: reading it makes it.
+      get signal() {
+        return context.signal;
+      },
       user,
       role,
       actor,

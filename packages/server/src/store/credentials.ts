@@ -1,5 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { Database } from './database.ts';
+import { rememberUntilChange } from './change-stamp.ts';
+import { prepareQuery } from './prepare-query.ts';
 import { toOrganization, type OrganizationRecord } from './organizations.ts';
 import { toUser, type UserRecord } from './users.ts';
 
@@ -52,22 +54,39 @@ export async function createToken(
   return issued;
 }
 
+export interface ApiKeyRecord {
+  readonly id: string;
+  readonly name: string;
+  /** Null: the operator. */
+  readonly createdBy: string | null;
+  readonly organization: OrganizationRecord;
+  readonly lastUsedAt: string | null;
+  /** Null: never. */
+  readonly expiresAt: string | null;
+}
+
 /** The key and its organization; undefined when it does not exist, was revoked or has expired. */
-export async function findApiKey(
-  db: Database,
-  secret: string,
-): Promise<
-  | {
-      readonly id: string;
-      readonly name: string;
-      /** Null: the operator. */
-      readonly createdBy: string | null;
-      readonly organization: OrganizationRecord;
-      readonly lastUsedAt: string | null;
-    }
-  | undefined
-> {
-  const row = await db
+export async function findApiKey(db: Database, secret: string): Promise<ApiKeyRecord | undefined> {
+  const key = await readApiKey(db, hashSecret(secret));
+  return key === undefined || isPast(key.expiresAt) ? undefined : key;
+}
+
+/** Every request asks. */
+const readApiKey = rememberUntilChange(async (db, hash): Promise<ApiKeyRecord | undefined> => {
+  const row = await selectApiKey(db, { hash });
+  if (row === undefined) return undefined;
+  return {
+    id: row.key_id,
+    name: row.key_name,
+    createdBy: row.created_by,
+    organization: toOrganization(row),
+    lastUsedAt: row.last_used_at,
+    expiresAt: row.expires_at,
+  };
+});
+
+const selectApiKey = prepareQuery(['hash'], (db, { hash }) =>
+  db
     .selectFrom('api_keys')
     .innerJoin('organizations', 'organizations.id', 'api_keys.organization_id')
     .selectAll('organizations')
@@ -78,14 +97,10 @@ export async function findApiKey(
       'api_keys.expires_at',
       'api_keys.last_used_at',
     ])
-    .where('api_keys.hash', '=', hashSecret(secret))
+    .where('api_keys.hash', '=', hash)
     .where('api_keys.revoked_at', 'is', null)
-    .where('organizations.deleted_at', 'is', null)
-    .executeTakeFirst();
-  if (row === undefined || isPast(row.expires_at)) return undefined;
-  const { key_id: id, key_name: name, created_by: createdBy, last_used_at: lastUsedAt } = row;
-  return { id, name, createdBy, organization: toOrganization(row), lastUsedAt };
-}
+    .where('organizations.deleted_at', 'is', null),
+);
 
 /** The token's user; undefined when it does not exist, was revoked or has expired. */
 export async function findToken(

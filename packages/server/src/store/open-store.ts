@@ -1,5 +1,6 @@
 import { Kysely, type Dialect } from 'kysely';
 import { Migrator } from 'kysely/migration';
+import { noteDialect } from './change-stamp.ts';
 import type { Database, Tables } from './database.ts';
 import { initial } from './migrations/0001-initial.ts';
 import { controlPlane } from './migrations/0002-control-plane.ts';
@@ -11,6 +12,7 @@ const MIGRATIONS = { '0001-initial': initial, '0002-control-plane': controlPlane
 /** Opens the store and brings its tables up to date. Several processes may do so at once. */
 export async function openStore(dialect: Dialect): Promise<Database> {
   const database: Database = new Kysely<Tables>({ dialect });
+  noteDialect(database, dialect);
   try {
     const migrator = new Migrator({
       db: database,

@@ -3,6 +3,7 @@ import { sql, type Selectable, type SelectQueryBuilder } from 'kysely';
 import type { PortMapping } from '../ports/port-mapping.ts';
 import type { Database, SandboxRow, Tables } from './database.ts';
 import type { Actor } from './events.ts';
+import { prepareQuery } from './prepare-query.ts';
 import { requireMove } from './sandbox-moves.ts';
 
 /** What callers want of a sandbox. `restarted`: stopped first, and then running. */
@@ -139,16 +140,24 @@ export async function findOwnSandbox(
   organizationId: string,
   reference: SandboxReference,
 ): Promise<SandboxRecord | undefined> {
-  const query = selectSandboxes(db)
-    .where('sandboxes.organization_id', '=', organizationId)
-    .where('sandboxes.removed_at', 'is', null);
-  const row = await (
-    'id' in reference
-      ? query.where('sandboxes.id', '=', reference.id.toLowerCase())
-      : query.where('sandboxes.name', '=', reference.name)
-  ).executeTakeFirst();
+  const row = await ('id' in reference
+    ? selectOwnById(db, { organizationId, id: reference.id.toLowerCase() })
+    : selectOwnByName(db, { organizationId, name: reference.name }));
   return row === undefined ? undefined : toRecord(row);
 }
+
+const selectOwnById = prepareQuery(['organizationId', 'id'], (db, { organizationId, id }) =>
+  selectSandboxes(db)
+    .where('sandboxes.organization_id', '=', organizationId)
+    .where('sandboxes.removed_at', 'is', null)
+    .where('sandboxes.id', '=', id),
+);
+const selectOwnByName = prepareQuery(['organizationId', 'name'], (db, { organizationId, name }) =>
+  selectSandboxes(db)
+    .where('sandboxes.organization_id', '=', organizationId)
+    .where('sandboxes.removed_at', 'is', null)
+    .where('sandboxes.name', '=', name),
+);
 
 export type SandboxReference = { readonly id: string } | { readonly name: string };
 

@@ -1,12 +1,7 @@
+import type { StampedDialect } from './change-stamp.ts';
 import { DatabaseSync, type StatementSync, type SQLInputValue } from 'node:sqlite';
 import { PlatformError } from '@svc/contract';
-import {
-  SqliteAdapter,
-  SqliteDialect,
-  type Dialect,
-  type SqliteDatabase,
-  type SqliteStatement,
-} from 'kysely';
+import { SqliteAdapter, SqliteDialect, type SqliteDatabase, type SqliteStatement } from 'kysely';
 
 /** Statements kept prepared. The set of queries is fixed and smaller than this. */
 const MAX_PREPARED = 256;
@@ -14,9 +9,16 @@ const BUSY_TIMEOUT_MS = 5000;
 const SQLITE_FULL = 13;
 
 /** Kysely over the SQLite that Node brings. What a commit said is on the disk, also when the power fails. */
-export function sqliteDialect(path: string): Dialect {
-  const dialect = new SqliteDialect({ database: async () => await Promise.resolve(openDatabase(path)) });
+export function sqliteDialect(path: string): StampedDialect {
+  let readStamp: (() => string) | undefined;
+  const open = () => {
+    const { stamp, ...database } = openDatabase(path);
+    readStamp = stamp;
+    return database;
+  };
+  const dialect = new SqliteDialect({ database: async () => await Promise.resolve(open()) });
   return {
+    changeStamp: () => readStamp?.(),
     createAdapter: () => new TransactionalAdapter(),
     createDriver: () => dialect.createDriver(),
     createIntrospector: (db) => dialect.createIntrospector(db),
@@ -31,7 +33,7 @@ class TransactionalAdapter extends SqliteAdapter {
   }
 }
 
-function openDatabase(path: string): SqliteDatabase {
+function openDatabase(path: string): SqliteDatabase & { readonly stamp: () => string } {
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on');
   const prepared = new Map<string, SqliteStatement>();
@@ -43,7 +45,11 @@ function openDatabase(path: string): SqliteDatabase {
     prepared.set(sql, statement);
     return statement;
   };
+  const own = database.prepare('select total_changes() as changes');
+  const others = database.prepare('pragma data_version');
   return {
+    // The one counts what this connection changed, the other changes with every commit of somebody else.
+    stamp: () => `${Number(own.get()?.['changes'])}:${Number(others.get()?.['data_version'])}`,
     close: () => database.close(),
     // A transaction that reads first and writes later could not get the write lock any more once another process wrote.
     prepare: (sql) => {

@@ -199,17 +199,29 @@ function idempotencyKeyOf(operation: RestOperation, request: FastifyRequest): st
   throw badField('Idempotency-Key', `must have 1–${MAX_IDEMPOTENCY_KEY_LENGTH} characters`);
 }
 
+/** One for all: where it was made says nothing. */
+const CALLER_GONE = new Error('the caller went away');
+
 function contextOf(request: FastifyRequest, reply: FastifyReply): RequestContext {
-  const gone = new AbortController();
+  // Made for those who ask for it: most calls are over before anybody could go away.
+  let gone: AbortController | undefined;
+  let isGone = false;
   // Also after an answer that was sent whole: what still follows something for it is to end.
-  reply.raw.once('close', () => gone.abort(new Error('the caller went away')));
+  reply.raw.once('close', () => {
+    isGone = true;
+    gone?.abort(CALLER_GONE);
+  });
   const address = request.socket.remoteAddress ?? '';
   return {
     requestId: request.id,
     sourceAddress: isIP(address) === 0 ? null : address,
     userAgent: request.headers['user-agent'] ?? '',
     expectedVersion: versionOf(request.headers['if-match']),
-    signal: gone.signal,
+    get signal() {
+      gone ??= new AbortController();
+      if (isGone) gone.abort(CALLER_GONE);
+      return gone.signal;
+    },
     setHeader: (name, value) => void reply.header(name, value),
   };
 }
