@@ -257,5 +257,7 @@ test('a sandbox is idle when nobody uses its channel, and not before', async (t)
   // A process keeps it busy for longer than it may be idle; an open channel without one does not.
   assert.equal((await shell(channel, 'sleep 4; echo still here')).stdout, 'still here\n');
   await waitUntil(() => socket.readyState === socket.CLOSED, { timeoutMs: 20_000, what: 'it is stopped' });
-  assert.equal((await server.engine.client.getSandbox(id)).end?.reason, 'idle_timeout');
+  const endOf = async () => (await server.engine.client.getSandbox(id)).end;
+  await waitUntil(async () => (await endOf()) !== null, { what: 'its end is written down' });
+  assert.equal((await endOf())?.reason, 'idle_timeout');
 });

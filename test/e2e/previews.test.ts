@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
+import { Client, Sandbox } from '@svc/sdk';
 import { WebSocket } from 'ws';
 import { openChannel } from '../../packages/server/src/transports/channel/test-channel.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
@@ -134,5 +135,17 @@ describe('previews and published ports on the real engine', { concurrency: false
     const { status, body } = await create('second', 'web-second', [{ guest_port: 1, host_port: HOST_PORT }]);
     assert.deepEqual([status, body.error?.code], [409, 'invalid_sandbox_config']);
     assert.match(body.error?.message ?? '', new RegExp(String(HOST_PORT)));
+  });
+
+  test('the SDK makes previews, lists and revokes them', async () => {
+    const client = new Client({ apiUrl: server.url, apiKey: '' });
+    const sandbox = await Sandbox.connect(sandboxId, { client });
+    const made = await sandbox.ports.preview(9000, { expiresInSecs: 60 });
+    assert.match(made.url, /^http:\/\/9000-web-shop\./);
+    assert.ok(made.token !== null && made.token.endsWith(made.prefix));
+    const ids = async () => (await sandbox.ports.list()).map(({ id }) => id);
+    assert.ok((await ids()).includes(made.id));
+    await sandbox.ports.revoke(made.id);
+    assert.ok(!(await ids()).includes(made.id));
   });
 });

@@ -16,6 +16,7 @@ export type { ExecResult } from './sandbox/exec-result.ts';
 export type { FileInfo, Files } from './sandbox/files.ts';
 export type { LogEntry, LogOptions, LogSource } from './sandbox/logs.ts';
 export type { OutputStream } from './sandbox/output-stream.ts';
+export type { NewPreview, Ports, Preview } from './sandbox/ports.ts';
 export type { CodeResult, RunCodeOptions } from './sandbox/run-code.ts';
 export type { Signal } from './sandbox/signals.ts';
 export type { SnapshotOptions } from './sandbox/snapshot.ts';

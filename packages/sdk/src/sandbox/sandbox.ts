@@ -10,6 +10,7 @@ import type { ExecResult } from './exec-result.ts';
 import { Files } from './files.ts';
 import { HeldChannel } from './held-channel.ts';
 import { readLogs, type LogEntry, type LogOptions } from './logs.ts';
+import { Ports } from './ports.ts';
 import { runCode, type CodeResult, type RunCodeOptions } from './run-code.ts';
 import { requireRunning, untilStopped, waitForRunning } from './settle.ts';
 import { makeSnapshot, type SnapshotOptions } from './snapshot.ts';
@@ -39,6 +40,7 @@ export class Sandbox implements AsyncDisposable {
   readonly files: Files;
   /** Terminals. */
   readonly pty: Terminals;
+  readonly ports: Ports;
   readonly #channel: HeldChannel;
   #info: SandboxRecord;
 
@@ -48,6 +50,7 @@ export class Sandbox implements AsyncDisposable {
     this.#channel = new HeldChannel(client, info.id);
     this.commands = new Commands(client, info.id, this.#channel);
     this.files = new Files(this.#channel);
+    this.ports = new Ports(client, info.id);
     this.pty = new Terminals(this.commands, () => this.#shell);
   }
 
