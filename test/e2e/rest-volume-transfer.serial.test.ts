@@ -33,7 +33,7 @@ test('1 GiB goes up and comes down again while server and engine stay small', as
   const watch = watchMemory(pids);
 
   const startedAt = performance.now();
-  const upload = request(content, { method: 'PUT', headers });
+  const upload = request(content, { method: 'PUT', headers, agent: false });
   const answered = once(upload, 'response') as Promise<[IncomingMessage]>;
   await pipeline(Readable.from(chunks()), upload);
   const [answer] = await answered;
@@ -41,7 +41,7 @@ test('1 GiB goes up and comes down again while server and engine stay small', as
   assert.equal(answer.statusCode, 200);
   const uploadedAt = performance.now();
 
-  const download = request(content, { headers });
+  const download = request(content, { headers, agent: false });
   download.end();
   const [response] = (await once(download, 'response')) as [IncomingMessage];
   let received = 0;

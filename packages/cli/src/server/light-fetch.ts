@@ -26,7 +26,7 @@ export const lightFetch: typeof globalThis.fetch = async (input, init = {}) => {
 async function answerOf(outgoing: ClientRequest): Promise<IncomingMessage> {
   return await new Promise((resolve, reject) => {
     outgoing.once('response', resolve);
-    outgoing.once('error', (cause) => reject(new Error('the request failed', { cause })));
+    outgoing.on('error', (cause) => reject(new Error('the request failed', { cause })));
   });
 }
 

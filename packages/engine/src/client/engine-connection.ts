@@ -70,7 +70,8 @@ export class EngineConnection {
           })
           .catch(reject);
       });
-      outgoing.once('error', (error) => reject(unreachable(error)));
+      // Not once: a request that was given up and then loses its connection reports both, and the second must not end the process.
+      outgoing.on('error', (error) => reject(unreachable(error)));
       outgoing.end();
     });
   }
@@ -104,7 +105,7 @@ export class EngineConnection {
     }
   }
 
-  #send(
+  async #send(
     method: string,
     path: string,
     body: object | undefined,
@@ -115,10 +116,17 @@ export class EngineConnection {
       text === undefined
         ? {}
         : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
-    const outgoing = this.#request(method, path, headers, signal);
-    const answered = this.#answer(outgoing);
-    outgoing.end(text);
-    return answered;
+    for (;;) {
+      const outgoing = this.#request(method, path, headers, signal);
+      const answered = this.#answer(outgoing);
+      outgoing.end(text);
+      try {
+        return await answered;
+      } catch (error) {
+        // A connection kept from an engine that ended since: nothing of the request left this process.
+        if (!outgoing.reusedSocket || !PlatformError.is(error) || !isClosedPipe(error.cause)) throw error;
+      }
+    }
   }
 
   #request(
@@ -134,7 +142,7 @@ export class EngineConnection {
   #answer(outgoing: ClientRequest): Promise<IncomingMessage> {
     return new Promise((resolve, reject) => {
       outgoing.once('response', resolve);
-      outgoing.once('error', (error) => reject(unreachable(error)));
+      outgoing.on('error', (error) => reject(unreachable(error)));
     });
   }
 
@@ -163,6 +171,10 @@ async function readText(response: IncomingMessage): Promise<string> {
 function cutOff(cause: unknown): PlatformError {
   const message = 'the engine ended the connection before it had answered';
   return new PlatformError('orchestrator_unreachable', message, { cause });
+}
+
+function isClosedPipe(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EPIPE';
 }
 
 function unreachable(error: NodeJS.ErrnoException): Error {

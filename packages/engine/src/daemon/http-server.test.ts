@@ -31,7 +31,7 @@ async function serve(t: TestContext): Promise<string> {
 }
 
 async function ask(socketPath: string, method: string, path: string, body?: unknown) {
-  const asked = request({ socketPath, method, path });
+  const asked = request({ socketPath, method, path, agent: false });
   asked.end(body === undefined ? undefined : JSON.stringify(body));
   const [response] = await once(asked, 'response');
   const chunks = await Array.fromAsync(response as AsyncIterable<Buffer>);

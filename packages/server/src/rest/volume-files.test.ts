@@ -271,6 +271,7 @@ test('a body without a type, of any type, in chunks and over the limit for JSON 
     const outgoing = request(`${server.url}/v1${files}/content`, {
       method: 'PUT',
       headers: { ...at('file').headers, ...headers },
+      agent: false,
     });
     for (let start = 0; start < content.length; start += 50_000)
       outgoing.write(content.subarray(start, start + 50_000));

@@ -133,7 +133,7 @@ test('a foreign Host or Origin is 403, on every path', async (t) => {
   const server = await startTestServer(t, { corsOrigins: ['https://app.example'] });
   const { port } = new URL(server.url);
   const status = async (path: string, headers: Record<string, string>) => {
-    const asked = request({ port, host: '127.0.0.1', path, headers });
+    const asked = request({ port, host: '127.0.0.1', path, headers, agent: false });
     asked.end();
     const [response] = (await once(asked, 'response')) as [IncomingMessage];
     response.resume();

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { EngineConnection } from './engine-connection.ts';
+
+const SERVER = `
+  const { createServer } = require('node:http');
+  const [path, name] = process.argv.slice(1);
+  let asked = 0;
+  createServer((request, response) => {
+    request.resume().on('end', () => response.end(JSON.stringify({ name, asked: (asked += 1) })));
+  }).listen(path, () => process.stdout.write('listening'));
+`;
+
+async function serve(t: TestContext, path: string, name: string): Promise<ChildProcess> {
+  const child = spawn(process.execPath, ['-e', SERVER, path, name], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(async () => {
+    child.kill('SIGKILL');
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  });
+  await once(child.stdout, 'data');
+  return child;
+}
+
+/** Without letting this process notice what became of its connections. */
+function killAndWait({ pid = 0 }: ChildProcess): void {
+  process.kill(pid, 'SIGKILL');
+  const isGone = () => /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  for (let count = 0; count < 5000 && !isGone(); count += 1) {
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
+  }
+  assert.ok(isGone());
+}
+
+test('a call right after the engine was replaced reaches the new one, once', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-connection-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, 'engine.sock');
+  const first = await serve(t, path, 'first');
+  await serve(t, join(folder, 'next.sock'), 'second');
+  const connection = new EngineConnection(path);
+  t.after(() => connection.close());
+  assert.deepEqual(await connection.json('GET', '/', undefined), { name: 'first', asked: 1 });
+  killAndWait(first);
+  renameSync(join(folder, 'next.sock'), path);
+  assert.deepEqual(await connection.json('POST', '/', { a: 1 }), { name: 'second', asked: 1 });
+});
+
+test('an engine that is away is an error that says how to start it', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-connection-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const connection = new EngineConnection(join(folder, 'engine.sock'));
+  await assert.rejects(connection.json('GET', '/', undefined), {
+    code: 'orchestrator_unreachable',
+    message: /svc engine start/,
+  });
+});
