@@ -14,7 +14,7 @@ PACKAGES=(
   gcc libc6-dev libseccomp-dev make
 )
 # What only the tests and benchmarks need.
-TEST_PACKAGES=(docker-registry crun postgresql python3 procps util-linux openssh-client bsdutils tmux)
+TEST_PACKAGES=(docker-registry crun postgresql python3 procps util-linux openssh-client bsdutils tmux zsh fish chromium)
 
 main() {
   local for_tests=no
@@ -25,7 +25,7 @@ main() {
   make_service_user
   scripts/install-runsc.sh
   install_npm_packages
-  [ "$for_tests" = yes ] && install_reference_client
+  [ "$for_tests" = yes ] && install_test_clients
   build_programs
   as_root ./svc doctor --compact
 }
@@ -111,18 +111,26 @@ install_npm_packages() {
   step_done 'npm packages' "installed, Node $(node_modules/.bin/node --version)"
 }
 
-# The published client of the reference product, which tests run against our server. In a folder of its own: nothing of it is ours.
-install_reference_client() {
-  local folder=test/interop stamp=test/interop/node_modules/.svc-installed wanted
+# What tests run against our server or our client: the published client of the reference product, the oldest Node that our client
+# supports, a driver for the browser. In folders of their own: nothing of it is ours.
+install_test_clients() {
+  local folder
+  for folder in test/interop test/clients; do
+    install_apart "$folder"
+  done
+}
+
+install_apart() {
+  local folder=$1 stamp=$1/node_modules/.svc-installed wanted
   wanted=$(sha256sum "$folder/package-lock.json")
   if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
-    step_done 'reference client' 'in step with its package-lock.json'
+    step_done "$folder" 'in step with its package-lock.json'
     return
   fi
   (cd "$folder" && as_owner npm install --no-save --no-progress --loglevel=error) ||
-    fail 'the reference client could not be installed' "read the lines above; try: cd $folder && npm install"
+    fail "what $folder needs could not be installed" "read the lines above; try: cd $folder && npm install"
   printf '%s\n' "$wanted" | as_owner tee "$stamp" >/dev/null
-  step_done 'reference client' 'installed, for tests'
+  step_done "$folder" 'installed, for tests'
 }
 
 build_programs() {

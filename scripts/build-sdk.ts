@@ -1,0 +1,146 @@
+import { execFileSync } from 'node:child_process';
+import { cpSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, posix, resolve } from 'node:path';
+
+/**
+ * Makes the package that users of the SDK install: JavaScript and types for Node 22 and for browsers, with the part of the contract
+ * that clients need inside. `node scripts/build-sdk.ts [FOLDER]`; the folder can be given to `npm install` or `npm pack`.
+ */
+const ROOT = resolve(import.meta.dirname, '..');
+const folder = resolve(process.argv[2] ?? join(ROOT, 'packages/sdk/build'));
+
+const sdk = readManifest('sdk');
+const contract = readManifest('contract');
+const ENTRIES = ['sdk/src/index.ts', 'sdk/src/node.ts', 'sdk/src/platform/browser-platform.ts'];
+
+compile();
+for (const path of globSync(['**/*.js', '**/*.d.ts'], { cwd: folder })) pointToContract(path);
+dropUnreached();
+cpSync(join(ROOT, 'LICENSE'), join(folder, 'LICENSE'));
+cpSync(join(ROOT, 'packages/sdk/README.md'), join(folder, 'README.md'));
+writeFileSync(join(folder, 'package.json'), `${JSON.stringify(packageManifest(), null, 2)}\n`);
+console.log(`built ${sdk.name} ${sdk.version} in ${folder}`);
+
+interface Manifest {
+  readonly name: string;
+  readonly version: string;
+  readonly license: string;
+  readonly exports: Readonly<Record<string, string>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+}
+
+function readManifest(name: string): Manifest {
+  return JSON.parse(readFileSync(join(ROOT, 'packages', name, 'package.json'), 'utf8')) as Manifest;
+}
+
+/** The SDK and what it uses of the contract, side by side. */
+function compile(): void {
+  // SAFETY: only a folder that an earlier build left, or none, is replaced.
+  if (globSync('*', { cwd: folder }).length > 0) {
+    readFileSync(join(folder, 'sdk/index.js'));
+    rmSync(folder, { recursive: true });
+  }
+  mkdirSync(folder, { recursive: true });
+  // Beside the sources, where the compiler finds the types of Node.
+  const settings = mkdtempSync(join(ROOT, 'packages/sdk/.build-'));
+  try {
+    const emitted = join(settings, 'out');
+    const options = {
+      extends: '../../../tsconfig.json',
+      compilerOptions: {
+        noEmit: false,
+        // `npm run check` does it.
+        noCheck: true,
+        declaration: true,
+        rewriteRelativeImportExtensions: true,
+        // Node 22 and today's browsers: no `using` yet.
+        target: 'es2024',
+        rootDir: '../..',
+        outDir: emitted,
+      },
+      include: [],
+      files: [...ENTRIES, ...doorsInUse()].map((path) => join(ROOT, 'packages', path)),
+    };
+    writeFileSync(join(settings, 'tsconfig.json'), JSON.stringify(options));
+    execFileSync(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', settings], {
+      stdio: 'inherit',
+    });
+    for (const name of ['sdk', 'contract'])
+      cpSync(join(emitted, name, 'src'), join(folder, name), { recursive: true });
+  } finally {
+    rmSync(settings, { recursive: true, force: true });
+  }
+}
+
+function doorsInUse(): string[] {
+  const doors = new Set<string>();
+  for (const path of globSync('src/**/*.ts', {
+    cwd: join(ROOT, 'packages/sdk'),
+    exclude: ['**/*.test.ts'],
+  })) {
+    const text = readFileSync(join(ROOT, 'packages/sdk', path), 'utf8');
+    for (const [, door = ''] of text.matchAll(/from '@svc\/contract([^']*)'/g)) doors.add(doorOf(door));
+  }
+  return [...doors].map((path) => `contract/${path}`);
+}
+
+/** `/errors` → `src/errors.ts` */
+function doorOf(name: string): string {
+  const path = contract.exports[`.${name}`];
+  if (path === undefined) throw new Error(`the contract has no door ${name}`);
+  return posix.normalize(path);
+}
+
+/** In a package of its own the contract is a neighbouring folder, not a dependency. */
+function pointToContract(path: string): void {
+  const file = join(folder, path);
+  const text = readFileSync(file, 'utf8');
+  const pointed = text.replaceAll(
+    /(["'])@svc\/contract([^"']*)\1/g,
+    (_whole, quote: string, door: string) => {
+      const target = doorOf(door)
+        .replace(/^src\//, 'contract/')
+        .replace(/\.ts$/, '.js');
+      const relative = posix.relative(dirname(path), target);
+      return `${quote}${relative.startsWith('.') ? relative : `./${relative}`}${quote}`;
+    },
+  );
+  if (pointed !== text) writeFileSync(file, pointed);
+}
+
+/** Most of the contract is there for its types alone. */
+function dropUnreached(): void {
+  const reached = new Set<string>();
+  const follow = (path: string): void => {
+    if (reached.has(path)) return;
+    reached.add(path);
+    const text = readFileSync(join(folder, path), 'utf8');
+    for (const [, target = ''] of text.matchAll(/(?:from|import)[ (]["'](\.[^"']+)["']/g))
+      follow(posix.join(dirname(path), target));
+  };
+  for (const entry of [...ENTRIES, 'sdk/src/platform/node-platform.ts']) {
+    follow(entry.replace('/src/', '/').replace(/\.ts$/, '.js'));
+  }
+  for (const path of globSync('**/*.js', { cwd: folder })) if (!reached.has(path)) rmSync(join(folder, path));
+}
+
+function packageManifest(): object {
+  const door = (path: string) => ({ types: `./sdk/${path}.d.ts`, default: `./sdk/${path}.js` });
+  return {
+    name: sdk.name,
+    version: sdk.version,
+    description: 'Sandboxes for untrusted code, on hardware you own: the client library of svc',
+    license: sdk.license,
+    type: 'module',
+    sideEffects: false,
+    engines: { node: '>=22' },
+    imports: {
+      '#platform': {
+        node: './sdk/platform/node-platform.js',
+        default: './sdk/platform/browser-platform.js',
+      },
+    },
+    exports: { '.': door('index'), './node': door('node') },
+    dependencies: contract.dependencies,
+  };
+}
