@@ -21,7 +21,7 @@ export interface HostFacts {
 }
 
 /** Things that are tried for real, because neither a version nor a file proves them. */
-export type AttemptName = 'idmappedOverlay' | 'diskImage' | 'nftables' | 'kvm';
+export type AttemptName = 'idmappedOverlay' | 'diskImage' | 'fuse' | 'nftables' | 'kvm';
 
 export type Attempt =
   | { readonly outcome: 'worked' }

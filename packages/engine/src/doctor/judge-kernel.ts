@@ -23,6 +23,11 @@ export function judgeKernel(facts: HostFacts): readonly Finding[] {
       worked: 'ext4 images on loop devices',
       remedy: 'modprobe loop ext4; in a container: pass /dev/loop-control and loop devices on',
     }),
+    judgeAttempt('fuse', facts.attempts.fuse, 'warn', {
+      worked: 'folders of this host can be mounted with a quota',
+      remedy:
+        'modprobe fuse; in a container: pass /dev/fuse on. Without it only `quota_mib` of bind mounts is refused',
+    }),
     judgeAttempt('nftables', facts.attempts.nftables, 'missing', {
       worked: 'rules can be read',
       remedy: 'modprobe nf_tables; apt-get install nftables',

@@ -22,6 +22,11 @@ export const PROGRAMS: Readonly<Record<string, Program>> = {
     remedy: 'apt-get install bubblewrap',
   },
   skopeo: { use: 'pulls images', without: 'warn', remedy: 'apt-get install skopeo' },
+  'qemu-img': {
+    use: 'reads qcow2 and vmdk disk images',
+    without: 'warn',
+    remedy: 'apt-get install qemu-utils',
+  },
   mmdebstrap: { use: 'makes demo images', without: 'warn', remedy: 'apt-get install mmdebstrap' },
 };
 

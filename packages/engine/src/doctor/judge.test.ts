@@ -44,7 +44,7 @@ function facts(changes: Partial<HostFacts> = {}): HostFacts {
     maxUserNamespaces: 96_360,
     seccompActions: 'kill_process kill_thread trap errno user_notif trace log allow',
     ipForward: true,
-    attempts: { idmappedOverlay: worked, diskImage: worked, nftables: worked, kvm: worked },
+    attempts: { idmappedOverlay: worked, diskImage: worked, fuse: worked, nftables: worked, kvm: worked },
     runtimes: [RUNSC, RUNC],
     programs: Object.fromEntries(Object.keys(PROGRAMS).map((name) => [name, `/usr/bin/${name}`])),
     freeDiskBytes: 80 * GIB,
@@ -119,6 +119,14 @@ test('what was tried and failed shows why, and keeps sandboxes from running when
   };
   assert.equal(find({ attempts }, 'disk limits').finding, 'mountImage: ENXIO');
   assert.equal(judgeHost(facts({ attempts }), NOW).canRunSandboxes, false);
+});
+
+test('a host without FUSE runs sandboxes, and is told what it cannot do', () => {
+  const attempts = { ...facts().attempts, fuse: { outcome: 'failed', reason: 'ENOENT' } as const };
+  const { status, remedy } = find({ attempts }, 'fuse');
+  assert.equal(status, 'warn');
+  assert.match(remedy ?? '', /quota_mib/);
+  assert.equal(judgeHost(facts({ attempts }), NOW).canRunSandboxes, true);
 });
 
 test('KVM that does not work is no obstacle', () => {

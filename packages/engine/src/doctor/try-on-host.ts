@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Cgroups } from '../cgroup/cgroups.ts';
@@ -36,21 +36,28 @@ export async function tryOnHost(
   await prepareRunFolder(folder);
 
   const means = { hostCalls, folder, config };
-  const [runtimes, idmappedOverlay, diskImage, nftables, kvm] = await Promise.all([
+  const [runtimes, idmappedOverlay, diskImage, fuse, nftables, kvm] = await Promise.all([
     probeRuntimes({ ...means, cgroups: new Cgroups() }),
     attempt(() => tryOverlay(means)),
     attempt(() => tryDiskImage(means)),
+    attempt(async () => await (await open('/dev/fuse', 'r+')).close()),
     // SAFETY: reads only.
     attempt(() => promisify(execFile)('nft', ['list', 'tables'], { timeout: CALL_TIMEOUT_MS })),
     tryKvm(config.runtimePaths.runsc, folder, options.isThorough),
   ]);
-  return { runtimes, attempts: { idmappedOverlay, diskImage, nftables, kvm } };
+  return { runtimes, attempts: { idmappedOverlay, diskImage, fuse, nftables, kvm } };
 }
 
 function untried(): Tried {
   const skipped = { outcome: 'untried', reason: 'needs root to be tried' } as const;
   return {
     runtimes: [],
-    attempts: { idmappedOverlay: skipped, diskImage: skipped, nftables: skipped, kvm: skipped },
+    attempts: {
+      idmappedOverlay: skipped,
+      diskImage: skipped,
+      fuse: skipped,
+      nftables: skipped,
+      kvm: skipped,
+    },
   };
 }
