@@ -119,7 +119,7 @@ static int call_copy_sparse(const struct request *request, struct answer *answer
   return copy_sparse(request->arguments[0], request->arguments[1], failure);
 }
 
-/* name streams count variable… program argument… */
+/* name streams cover count variable… program argument… */
 static int call_launch(const struct request *request, struct answer *answer, struct failure *failure) {
   const char *const *arguments = request->arguments;
   uint32_t variables;
@@ -127,16 +127,19 @@ static int call_launch(const struct request *request, struct answer *answer, str
   if (!has_closed_streams && strcmp(arguments[1], "null") != 0) {
     return fail_with(failure, EINVAL, "streams are null or closed");
   }
+  const char *cover = *arguments[2] == '\0' ? NULL : arguments[2];
+  if (cover != NULL && check_path(cover, failure) < 0) return -1;
   /* One argument at least is left for the program. */
-  if (parse_number(arguments[2], 0, (uint32_t)request->argument_count - 4, &variables, failure) < 0) return -1;
+  if (parse_number(arguments[3], 0, (uint32_t)request->argument_count - 5, &variables, failure) < 0) return -1;
   struct launch_plan plan = {
       .id = request->id,
       .name = arguments[0],
       .has_closed_streams = has_closed_streams,
+      .cover = cover,
       .environment_count = variables,
-      .environment = arguments + 3,
-      .command_count = request->argument_count - 3 - variables,
-      .command = arguments + 3 + variables,
+      .environment = arguments + 4,
+      .command_count = request->argument_count - 4 - variables,
+      .command = arguments + 4 + variables,
   };
   if (start_launch(&plan, failure) < 0) return -1;
   answer->is_deferred = true;
@@ -165,7 +168,7 @@ static const struct {
     {"bind", 4, 10, call_bind},
     {"unmount", 1, 1, call_unmount},
     {"copySparse", 2, 2, call_copy_sparse},
-    {"launch", 4, MAX_ARGUMENTS, call_launch},
+    {"launch", 5, MAX_ARGUMENTS, call_launch},
     {"endLaunch", 1, 1, call_end_launch},
 };
 

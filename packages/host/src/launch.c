@@ -41,6 +41,7 @@ static char *keep(char **space, const char *text) {
 static struct launch *copy_plan(const struct launch_plan *plan) {
   size_t pointers = plan->environment_count + plan->command_count + 2;
   size_t bytes = strlen(plan->id) + strlen(plan->name) + 2;
+  if (plan->cover != NULL) bytes += strlen(plan->cover) + 1;
   for (size_t index = 0; index < plan->environment_count; index++) bytes += strlen(plan->environment[index]) + 1;
   for (size_t index = 0; index < plan->command_count; index++) bytes += strlen(plan->command[index]) + 1;
   struct launch *launch = calloc(1, sizeof *launch + pointers * sizeof(char *) + bytes);
@@ -54,7 +55,8 @@ static struct launch *copy_plan(const struct launch_plan *plan) {
   for (size_t index = 0; index < plan->command_count; index++) command[index] = keep(&space, plan->command[index]);
   launch->id = keep(&space, plan->id);
   launch->name = keep(&space, plan->name);
-  launch->plan = (struct spawn_plan){command, environment, plan->has_closed_streams};
+  const char *cover = plan->cover == NULL ? NULL : keep(&space, plan->cover);
+  launch->plan = (struct spawn_plan){command, environment, plan->has_closed_streams, cover};
   return launch;
 }
 

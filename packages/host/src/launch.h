@@ -12,6 +12,8 @@ struct launch_plan {
   /* What `end_launch` knows it by. */
   const char *name;
   bool has_closed_streams;
+  /* See `spawn_plan`. */
+  const char *cover;
   size_t environment_count;
   const char *const *environment;
   size_t command_count;

@@ -9,6 +9,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -95,10 +96,20 @@ static int spawn_with(const struct spawn_plan *plan, posix_spawn_file_actions_t 
   return outcome;
 }
 
+/* What the host mounts and unmounts later still reaches the program; what it mounts itself stays with it. */
+static int cover_folder(const char *path, struct failure *failure) {
+  if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0) {
+    return fail(failure, "make a mount namespace");
+  }
+  unsigned long flags = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  return mount("none", path, "tmpfs", flags, "size=4k") == 0 ? 0 : fail(failure, "cover a folder");
+}
+
 int spawn_program(const struct spawn_plan *plan, struct spawned *spawned, struct failure *failure) {
   *spawned = (struct spawned){.far_ends = {-1, -1, -1}};
   /* The folder and the umask are those of the whole process until a thread parts with it. */
   if (unshare(CLONE_FS) < 0 || chdir("/") < 0) return fail(failure, "leave the folder");
+  if (plan->cover != NULL && cover_folder(plan->cover, failure) < 0) return -1;
   umask(inherited_umask);
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;

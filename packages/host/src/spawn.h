@@ -15,6 +15,8 @@ struct spawn_plan {
   char **environment;
   /* Standard streams that end when the program has; the null device otherwise. */
   bool has_closed_streams;
+  /* A folder that the program finds empty, in a mount namespace of its own; NULL for none. */
+  const char *cover;
 };
 
 struct spawned {

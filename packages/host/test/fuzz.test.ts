@@ -83,8 +83,8 @@ function makeLine(random: (bound: number) => number): string {
     ['bind', '/etc', 'passwd', at('t'), '1'],
     ['unmount', at('t')],
     ['copySparse', '/etc/hostname', at('c')],
-    ['launch', '7', 'null', '1', 'PATH=/bin', 'true', 'x'],
-    ['launch', '8', 'closed', '0', at('ends')],
+    ['launch', '7', 'null', '', '1', 'PATH=/bin', 'true', 'x'],
+    ['launch', '8', 'closed', at('ends'), '0', at('ends')],
     ['endLaunch', '7'],
   ];
   if (random(10) === 0) return randomBytes(random(300), random);

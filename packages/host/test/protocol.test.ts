@@ -70,17 +70,23 @@ test('an unmount is answered too, even when stdin has ended before it is done', 
 });
 
 test('a launch is answered when the program has ended, even when stdin has ended before', async () => {
-  assert.deepEqual(await converse('1\tlaunch\t7\tnull\t0\t/bin/sh\t-c\tsleep .1; exit 3\n'), ['1\tok\t3']);
+  assert.deepEqual(await converse('1\tlaunch\t7\tnull\t\t0\t/bin/sh\t-c\tsleep .1; exit 3\n'), ['1\tok\t3']);
   const answers = await converse(
-    '1\tlaunch\t7\tnull\t0\t/bin/sleep\t60\n2\tlaunch\t8\tnull\t0\t/bin/true\n3\tendLaunch\t7\n',
+    '1\tlaunch\t7\tnull\t\t0\t/bin/sleep\t60\n2\tlaunch\t8\tnull\t\t0\t/bin/true\n3\tendLaunch\t7\n',
   );
   assert.deepEqual(answers.filter((answer) => !answer.startsWith('1')).sort(), ['2\tok\t0', '3\tok\t']);
   // It depends on the moment whether the program had begun.
   assert.match(answers.find((answer) => answer.startsWith('1')) ?? '', /\t(ok\t137|err\tECANCELED\t.*)$/);
 });
 
-test('a launch without a program, or with senseless streams, is refused', async () => {
-  for (const fields of ['7\tnull\t0', '7\tnull\t1\tA=b', '7\topen\t0\t/bin/true', '7\tnull\tx\t/bin/true']) {
+test('a launch without a program, or with senseless streams or cover, is refused', async () => {
+  for (const fields of [
+    '7\tnull\t\t0',
+    '7\tnull\t\t1\tA=b',
+    '7\topen\t\t0\t/bin/true',
+    '7\tnull\t\tx\t/bin/true',
+    '7\tnull\trelative\t0\t/bin/true',
+  ]) {
     const [answer = ''] = await converse(`5\tlaunch\t${fields}\n`);
     assert.match(answer, /^5\terr\t(EINVAL|ERANGE)\t/, fields);
   }
@@ -93,7 +99,7 @@ test('nothing is launched for a client that is gone', async () => {
   const exited = once(child, 'exit');
   child.stdout.destroy();
   await once(child.stdout, 'close');
-  child.stdin.end(`1\tlaunch\t7\tnull\t0\t/bin/touch\t${mark}\n`);
+  child.stdin.end(`1\tlaunch\t7\tnull\t\t0\t/bin/touch\t${mark}\n`);
   assert.deepEqual(await exited, [0, null]);
   assert.ok(!existsSync(mark));
 });

@@ -7,6 +7,9 @@
 
 struct activity_count activity_count;
 
+// A first process should not wait for an engine that reads about it.
+enum { STATUS_DELAY_MS = 10 };
+
 static uint64_t sequence, started_ns, initialised_ns, last_sent_ms;
 static struct timer pause;
 
@@ -23,7 +26,7 @@ void activity_init(void) {
 uint64_t activity(void) {
   if (!timer_is_running(&pause)) {
     uint64_t since = now_ms() - last_sent_ms;
-    timer_start(&pause, since < STATUS_INTERVAL_MS ? STATUS_INTERVAL_MS - since : 0);
+    timer_start(&pause, since < STATUS_INTERVAL_MS ? STATUS_INTERVAL_MS - since : STATUS_DELAY_MS);
   }
   return ++sequence;
 }

@@ -6,6 +6,7 @@ import type { CgroupLayout } from './cgroup-layout.ts';
 import { hasErrorCode } from './error-code.ts';
 import { readKernelFile } from './kernel-file.ts';
 import { killProcess } from './kill-process.ts';
+import { QuickMoves } from './quick-moves.ts';
 import { untilDone } from './until-done.ts';
 
 export interface CgroupUsage {
@@ -32,8 +33,10 @@ export class Cgroups {
   readonly #cpu: string | undefined;
   readonly #memory: string | undefined;
   readonly #pids: string | undefined;
+  readonly #cpuset: string | undefined;
   readonly #unified: string | undefined;
   readonly #folders: readonly string[];
+  readonly #moves: QuickMoves;
 
   constructor(layout: CgroupLayout = readCgroupLayout()) {
     this.layout = layout;
@@ -41,7 +44,9 @@ export class Cgroups {
     this.#cpu = folderOf(layout.version === 1 ? 'cpuacct' : 'cpu');
     this.#memory = folderOf('memory');
     this.#pids = folderOf('pids');
+    this.#cpuset = folderOf('cpuset');
     this.#unified = folder(layout.trees.find((tree) => tree.version === 2)?.mountpoint);
+    this.#moves = new QuickMoves(layout);
     this.#folders = layout.trees.map((tree) => `${tree.mountpoint}/${CGROUP_PARENT}`);
   }
 
@@ -105,6 +110,24 @@ export class Cgroups {
     return [...new Set(this.#folders.flatMap(childrenOf))];
   }
 
+  /** Until it is disposed of, processes are moved into cgroups without a wait. */
+  quickMoves(): Disposable {
+    return this.#moves.hold();
+  }
+
+  /** The CPUs that the cgroup is pinned to, as `pin` takes them; undefined when there is no such cgroup. */
+  cpus(handle: string): string | undefined {
+    return readKernelFile(`${this.#cpuset}/${handle}/cpuset.cpus`);
+  }
+
+  /** Pins what runs in the cgroup to some CPUs; with null it may use all of its parent's. */
+  pin(handle: string, cpus: string | null): void {
+    // On version 2 none of its own means all of the parent's.
+    const all = () => (this.layout.version === 1 ? readKernelFile(`${this.#cpuset}/cpuset.cpus`) : '\n');
+    const wanted = cpus ?? all();
+    if (wanted !== undefined) writeIfThere(`${this.#cpuset}/${handle}/cpuset.cpus`, wanted);
+  }
+
   /** Gives a running sandbox more memory; still no swap. */
   raiseMemoryLimit(handle: string, bytes: number): void {
     const files = this.layout.version === 1 ? ['memsw.limit_in_bytes', 'limit_in_bytes'] : ['max'];
@@ -129,7 +152,8 @@ function writeIfThere(file: string, text: string): void {
   try {
     writeFileSync(file, text, { flag: 'r+' });
   } catch (error) {
-    if (!hasErrorCode(error, 'ENOENT')) throw error;
+    // The second: it went while we had its file open.
+    if (!hasErrorCode(error, 'ENOENT', 'ENODEV')) throw error;
   }
 }
 

@@ -214,12 +214,15 @@ export class EngineClient {
     onProgress: OnProgress,
     signal?: AbortSignal,
   ): Promise<Result> {
+    let last: StreamLine<Result> | undefined;
+    // Read to its end, so that the next call can use the same connection.
     for await (const line of this.#connection.postLines<StreamLine<Result>>(path, body, signal)) {
       if ('progress' in line) onProgress(line.progress);
-      else if ('error' in line) throw this.#connection.asError(line.error);
-      else return line.result;
+      else last = line;
     }
-    throw this.#connection.cutOff();
+    if (last === undefined || 'progress' in last) throw this.#connection.cutOff();
+    if ('error' in last) throw this.#connection.asError(last.error);
+    return last.result;
   }
 }
 

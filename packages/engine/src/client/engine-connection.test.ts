@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
@@ -13,7 +13,11 @@ const SERVER = `
   let asked = 0;
   createServer((request, response) => {
     request.resume().on('end', () => response.end(JSON.stringify({ name, asked: (asked += 1) })));
-  }).listen(path, () => process.stdout.write('listening'));
+  })
+    .on('upgrade', (request, socket) => {
+      socket.end('HTTP/1.1 101 Switching Protocols\\r\\nconnection: Upgrade\\r\\nupgrade: svc-channel\\r\\n\\r\\n' + name);
+    })
+    .listen(path, () => process.stdout.write('listening'));
 `;
 
 async function serve(t: TestContext, path: string, name: string): Promise<ChildProcess> {
@@ -29,14 +33,18 @@ async function serve(t: TestContext, path: string, name: string): Promise<ChildP
 /** Without letting this process notice what became of its connections. */
 function killAndWait({ pid = 0 }: ChildProcess): void {
   process.kill(pid, 'SIGKILL');
-  const isGone = () => /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  // Its connections are open until the last of its threads has ended.
+  const isGone = () =>
+    readdirSync(`/proc/${pid}/task`).length === 1 &&
+    /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
   for (let count = 0; count < 5000 && !isGone(); count += 1) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
   }
   assert.ok(isGone());
 }
 
-test('a call right after the engine was replaced reaches the new one, once', async (t) => {
+/** Has used the first engine; the second is there in its place, and nobody has noticed yet. */
+async function replacedEngine(t: TestContext): Promise<EngineConnection> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-connection-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const path = join(folder, 'engine.sock');
@@ -47,7 +55,19 @@ test('a call right after the engine was replaced reaches the new one, once', asy
   assert.deepEqual(await connection.json('GET', '/', undefined), { name: 'first', asked: 1 });
   killAndWait(first);
   renameSync(join(folder, 'next.sock'), path);
+  return connection;
+}
+
+test('a call right after the engine was replaced reaches the new one, once', async (t) => {
+  const connection = await replacedEngine(t);
   assert.deepEqual(await connection.json('POST', '/', { a: 1 }), { name: 'second', asked: 1 });
+});
+
+test('an upgrade right after the engine was replaced reaches the new one', async (t) => {
+  const connection = await replacedEngine(t);
+  const socket = await connection.upgrade('/');
+  t.after(() => socket.destroy());
+  assert.equal(Buffer.concat(await Array.fromAsync(socket)).toString(), 'second');
 });
 
 test('an engine that is away is an error that says how to start it', async (t) => {

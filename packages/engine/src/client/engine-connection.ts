@@ -55,25 +55,15 @@ export class EngineConnection {
     await sent;
   }
 
-  upgrade(path: string, signal?: AbortSignal): Promise<Duplex> {
-    const outgoing = this.#request('GET', path, { connection: 'Upgrade', upgrade: 'svc-channel' }, signal);
-    return new Promise((resolve, reject) => {
-      outgoing.once('upgrade', (_response, socket, head) => {
-        if (head.length > 0) socket.unshift(head);
-        resolve(socket);
-      });
-      outgoing.once('response', (response) => {
-        readText(response)
-          .then((text) => {
-            this.#check(response, text);
-            reject(this.cutOff());
-          })
-          .catch(reject);
-      });
-      // Not once: a request that was given up and then loses its connection reports both, and the second must not end the process.
-      outgoing.on('error', (error) => reject(unreachable(error)));
-      outgoing.end();
-    });
+  async upgrade(path: string, signal?: AbortSignal): Promise<Duplex> {
+    for (;;) {
+      const outgoing = this.#request('GET', path, { connection: 'Upgrade', upgrade: 'svc-channel' }, signal);
+      try {
+        return await this.#upgraded(outgoing);
+      } catch (error) {
+        if (!wasNotSent(outgoing, error)) throw error;
+      }
+    }
   }
 
   asError(error: {
@@ -123,8 +113,7 @@ export class EngineConnection {
       try {
         return await answered;
       } catch (error) {
-        // A connection kept from an engine that ended since: nothing of the request left this process.
-        if (!outgoing.reusedSocket || !PlatformError.is(error) || !isClosedPipe(error.cause)) throw error;
+        if (!wasNotSent(outgoing, error)) throw error;
       }
     }
   }
@@ -143,6 +132,26 @@ export class EngineConnection {
     return new Promise((resolve, reject) => {
       outgoing.once('response', resolve);
       outgoing.on('error', (error) => reject(unreachable(error)));
+    });
+  }
+
+  #upgraded(outgoing: ClientRequest): Promise<Duplex> {
+    return new Promise((resolve, reject) => {
+      outgoing.once('upgrade', (_response, socket, head) => {
+        if (head.length > 0) socket.unshift(head);
+        resolve(socket);
+      });
+      outgoing.once('response', (response) => {
+        readText(response)
+          .then((text) => {
+            this.#check(response, text);
+            reject(this.cutOff());
+          })
+          .catch(reject);
+      });
+      // Not once: a request that was given up and then loses its connection reports both, and the second must not end the process.
+      outgoing.on('error', (error) => reject(unreachable(error)));
+      outgoing.end();
     });
   }
 
@@ -171,6 +180,11 @@ async function readText(response: IncomingMessage): Promise<string> {
 function cutOff(cause: unknown): PlatformError {
   const message = 'the engine ended the connection before it had answered';
   return new PlatformError('orchestrator_unreachable', message, { cause });
+}
+
+/** Its connection was kept from an engine that ended since: nothing of the request left this process. */
+function wasNotSent(outgoing: ClientRequest, error: unknown): boolean {
+  return outgoing.reusedSocket && PlatformError.is(error) && isClosedPipe(error.cause);
 }
 
 function isClosedPipe(error: unknown): boolean {

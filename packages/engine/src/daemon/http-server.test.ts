@@ -7,10 +7,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { pino } from 'pino';
+import { EngineClient } from '../client/engine-client.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
-import { createHttpServer } from './http-server.ts';
+import { createHttpServer, type Routes } from './http-server.ts';
 import { createRelay } from './relay.ts';
 import { createRoutes, type Daemon } from './routes.ts';
+import { sendProgress } from './streams.ts';
 
 /** A server whose every request must be refused before anything of the engine is asked. */
 async function serve(t: TestContext): Promise<string> {
@@ -59,6 +61,38 @@ test('what cannot be understood is the fault of the caller, not a failure of the
     assert.deepEqual([status, code], [400, 'invalid_request'], `${method} ${path}: ${message}`);
     assert.ok(!message.includes('secret'));
   }
+});
+
+test('a call with progress leaves its connection to the next one', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-http-'));
+  const logger = pino({ level: 'silent' });
+  const routes: Routes = {
+    'POST /images/pull': async (call) => {
+      await call.json();
+      return await sendProgress(call, logger, async (onProgress) => {
+        onProgress({ step: 'resolving', reference: 'x' });
+        return await Promise.resolve({ id: 'sha256:0' });
+      });
+    },
+  };
+  const server = createHttpServer(routes, async () => {}, logger);
+  let connections = 0;
+  server.on('connection', () => (connections += 1));
+  const socketPath = join(folder, 'engine.sock');
+  server.listen(socketPath);
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+    rmSync(folder, { recursive: true, force: true });
+  });
+  const client = new EngineClient({ socketPath });
+  for (let call = 0; call < 3; call++) {
+    const steps: string[] = [];
+    const image = await client.pullImage({ reference: 'x' }, ({ step }) => steps.push(step));
+    assert.deepEqual([image, steps], [{ id: 'sha256:0' }, ['resolving']]);
+  }
+  assert.equal(connections, 1);
 });
 
 test('an upgrade with a malformed path is refused the same way', async (t) => {

@@ -3,7 +3,9 @@ import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { joinSockets } from './join-sockets.ts';
 import { decodePart, type UpgradeHandler } from './http-server.ts';
 
-const ACCEPTED = 'HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: svc-channel\r\n\r\n';
+const ACCEPTED = Buffer.from(
+  'HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: svc-channel\r\n\r\n',
+);
 
 /**
  * Joins a caller to a connection of svc-init, byte for byte. Each side is read only as fast as the other takes it; when
@@ -15,7 +17,9 @@ export function createRelay(sandboxes: Sandboxes): UpgradeHandler {
     const { session, leave } = await sandboxes.get(decodePart(id)).openSession();
     const guest = session.socket;
     if (socket.destroyed) return leave();
-    socket.write(ACCEPTED);
+    // What svc-init has said already goes along: a client that has both need not wait twice.
+    const greeting = guest.read() as Buffer | null;
+    socket.write(greeting === null ? ACCEPTED : Buffer.concat([ACCEPTED, greeting]));
     if (head.length > 0) guest.write(head);
     onceOver(socket, leave);
     joinSockets(socket, guest);

@@ -14,7 +14,7 @@ export async function sendLines(response: ServerResponse, items: AsyncIterable<u
 
 /**
  * Does long work while its progress goes out line by line; the last line is the result or the error. Only an error
- * that comes before any progress keeps its HTTP status, so callers need one way to read it.
+ * that comes before any progress was sent keeps its HTTP status, so callers need one way to read it.
  */
 export async function sendProgress(
   call: Call,
@@ -22,20 +22,27 @@ export async function sendProgress(
   work: (onProgress: (progress: ImageProgress) => void) => Promise<unknown>,
 ): Promise<undefined> {
   const { response } = call;
-  const begin = () => {
+  // Lines wait for the end of this turn: an answer that is there at once goes out in one piece.
+  let waiting = '';
+  const take = () => {
+    const text = waiting;
+    waiting = '';
     if (!response.headersSent) response.writeHead(200, { 'content-type': 'application/x-ndjson' });
+    return text;
   };
   const onProgress = (progress: ImageProgress) => {
-    begin();
-    response.write(`${JSON.stringify({ progress })}\n`);
+    if (waiting === '') setImmediate(() => waiting !== '' && response.write(take()));
+    waiting += `${JSON.stringify({ progress })}\n`;
   };
   try {
     const result = await work(onProgress);
-    begin();
-    response.end(`${JSON.stringify({ result })}\n`);
+    response.end(`${take()}${JSON.stringify({ result })}\n`);
   } catch (error) {
-    if (!response.headersSent) throw error;
-    response.end(`${JSON.stringify(describeError(error, logger).envelope)}\n`);
+    if (!response.headersSent) {
+      waiting = '';
+      throw error;
+    }
+    response.end(`${take()}${JSON.stringify(describeError(error, logger).envelope)}\n`);
   }
   return undefined;
 }

@@ -64,6 +64,7 @@ export class GuestFolders {
   }
 
   async writeScripts(handle: string, scripts: Readonly<Record<string, string>>): Promise<void> {
+    if (Object.keys(scripts).length === 0) return;
     const folder = join(this.of(handle).path, 'scripts');
     await mkdir(folder, { mode: 0o755, recursive: true });
     const files = Object.entries(scripts).map(([name, body]) => ({ path: scriptPath(folder, name), body }));

@@ -30,6 +30,7 @@ export interface GuestSession {
 
 /** Session connections kept dialled, so that a client need not wait for one. */
 const SPARE_SESSIONS = 2;
+const REPLACE_MS = 10;
 /** A connection may be lost on the way, among many that were dialled at once: it is asked for again. */
 const DIAL_AGAIN_MS = 250;
 /** svc-init has at most 256 session connections, its control connection, and some that are being replaced. */
@@ -54,6 +55,8 @@ export class GuestLink {
   readonly #spares: GuestSession[] = [];
   readonly #waiting: ((session: GuestSession) => void)[] = [];
   #control: ControlConnection | undefined;
+  #spent = 0;
+  #replacing: NodeJS.Timeout | undefined;
 
   private constructor(token: string, listener: GuestListener) {
     this.#token = Buffer.from(token, 'hex');
@@ -94,12 +97,13 @@ export class GuestLink {
   /** A connection for one client. The caller owns it and ends it with `drop`. */
   async takeSession(signal: AbortSignal): Promise<GuestSession> {
     if (this.#control === undefined) throw notConnected();
-    this.notify('svc.dial', { count: 1 });
     for (;;) {
       const spare = this.#spares.shift();
       if (spare === undefined) break;
+      this.#replaceSpare();
       if (!spare.socket.destroyed) return spare;
     }
+    this.notify('svc.dial', { count: 1 });
     const { promise, resolve, reject } = Promise.withResolvers<GuestSession>();
     const abort = () => reject(signal.reason);
     signal.addEventListener('abort', abort, { once: true });
@@ -122,6 +126,7 @@ export class GuestLink {
   }
 
   async close(): Promise<void> {
+    clearTimeout(this.#replacing);
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
     for (const socket of this.#sockets) socket.destroy();
     this.#spares.length = 0;
@@ -184,6 +189,16 @@ export class GuestLink {
     if (waiter !== undefined) waiter(session);
     else if (this.#spares.length < SPARE_SESSIONS * 2) this.#spares.push(session);
     else session.socket.destroy();
+  }
+
+  /** A moment later: the first process of the client that took it should not wait for svc-init to dial. */
+  #replaceSpare(): void {
+    this.#spent += 1;
+    this.#replacing ??= setTimeout(() => {
+      this.#replacing = undefined;
+      this.notify('svc.dial', { count: this.#spent });
+      this.#spent = 0;
+    }, REPLACE_MS).unref();
   }
 
   /** Spares of a connection that ended belong to an svc-init that will dial new ones. */

@@ -108,6 +108,8 @@ export interface LaunchRequest {
   /** All that the program sees. */
   readonly environment: Readonly<Record<string, string>>;
   readonly streams: Streams;
+  /** A folder that the program finds empty: it gets a mount namespace of its own. */
+  readonly cover?: string | undefined;
 }
 
 /**

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
-import { readdir, readFile, readlink, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { waitUntil } from '../runtime/test/wait-until.ts';
@@ -39,6 +39,24 @@ test('a launch resolves with the exit code, or 128 and the signal', async () => 
   assert.equal(await launch(host.calls, ['true']), 0);
   assert.equal(await launch(host.calls, ['sh', '-c', 'exit 77']), 77);
   assert.equal(await launch(host.calls, ['sh', '-c', 'kill -TERM $$']), 128 + 15);
+});
+
+test('a folder that is covered is empty for the program, and for nobody else', async () => {
+  await using host = await makeTestHost();
+  const [folder, seen] = [join(host.folder, 'covered'), join(host.folder, 'seen')];
+  await mkdir(folder);
+  await writeFile(join(folder, 'file'), 'there');
+  const look = ['sh', '-c', 'ls "$1" >"$2"; ! touch "$1/new"', 'sh', folder, seen];
+  assert.equal(await launch(host.calls, look, { cover: folder }), 0);
+  assert.equal(await readFile(seen, 'utf8'), '');
+  assert.deepEqual(await readdir(folder), ['file']);
+  assert.equal(await launch(host.calls, ['sh', '-c', 'ls "$1" >"$2"', 'sh', folder, seen]), 0);
+  assert.equal(await readFile(seen, 'utf8'), 'file\n');
+  await assert.rejects(
+    launch(host.calls, ['true'], { cover: join(host.folder, 'missing') }),
+    failsWith('ENOENT'),
+  );
+  await assert.rejects(launch(host.calls, ['true'], { cover: 'relative' }), failsWith('EINVAL'));
 });
 
 test('a program that is missing or cannot be executed is reported as such', async () => {

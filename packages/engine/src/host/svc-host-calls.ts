@@ -79,7 +79,8 @@ export class SvcHostCalls implements HostCalls {
     await this.#call('copySparse', [from, to]);
   }
 
-  async launch({ command, environment, streams }: LaunchRequest, signal: AbortSignal): Promise<number> {
+  async launch(request: LaunchRequest, signal: AbortSignal): Promise<number> {
+    const { command, environment, streams, cover = '' } = request;
     signal.throwIfAborted();
     const name = String(++this.#launchCount);
     const variables = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
@@ -88,7 +89,7 @@ export class SvcHostCalls implements HostCalls {
     const end = () => void helper.call('endLaunch', [name], false).catch(() => undefined);
     signal.addEventListener('abort', end, { once: true });
     try {
-      const fields = [name, streams, String(variables.length), ...variables, ...command];
+      const fields = [name, streams, cover, String(variables.length), ...variables, ...command];
       return Number(await helper.call('launch', fields, SLOW_CALLS.has('launch')));
     } finally {
       signal.removeEventListener('abort', end);

@@ -1,4 +1,4 @@
-import type { HostCalls, Streams } from '../host/host-calls.ts';
+import type { HostCalls, LaunchRequest } from '../host/host-calls.ts';
 
 /**
  * Runs a runtime's command, whose PID 1 inherits the streams. The helper does it: Node copies its whole process to start a program, and
@@ -7,11 +7,10 @@ import type { HostCalls, Streams } from '../host/host-calls.ts';
  */
 export async function launch(
   hostCalls: Pick<HostCalls, 'launch'>,
-  command: readonly string[],
-  streams: Streams,
+  request: Omit<LaunchRequest, 'environment'>,
   signal: AbortSignal,
 ): Promise<number> {
-  return hostCalls.launch({ command, streams, environment: RUNTIME_ENVIRONMENT }, signal);
+  return hostCalls.launch({ ...request, environment: RUNTIME_ENVIRONMENT }, signal);
 }
 
 /** All that a runtime's program sees of our environment. Set-up puts programs that the distribution lacks into /opt/svc/bin. */

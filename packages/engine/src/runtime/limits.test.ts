@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
+import { allowedCpus } from './cpu-set.ts';
 import { crun } from './crun.ts';
 import { runc } from './runc.ts';
 import { readRlimitCeilings } from './rlimits.ts';
@@ -54,6 +55,13 @@ for (const createRuntime of [runc, crun, runsc]) {
       const used = (guest.cgroups.usage(guest.spec.handle)?.cpuMicroseconds ?? 0) - before;
       assert.ok(used / 1000 < (performance.now() - startedAt) * 1.2, `${used} µs`);
       assert.ok(used > 100_000, `${used} µs`);
+    });
+
+    test('everything of the sandbox is pinned to as many CPUs as it has', async () => {
+      const pids = guest.cgroups.processIds(guest.spec.handle);
+      const places = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/status`, 'latin1')));
+      assert.ok(places.length > 0);
+      for (const status of places) assert.equal(allowedCpus(status).length, 1);
     });
 
     test('the memory shown is the memory granted', async () => {

@@ -25,10 +25,14 @@ export interface OciProgram {
   readonly program: string;
   /** PID 1 of the sandbox inherits them. */
   readonly streams: Streams;
+  /** A folder that the program must find empty. */
+  readonly cover?: string;
   /** `firstCpu` spreads the sandboxes over the CPUs of the host. */
   configure(spec: RuntimeSpec, host: HostAbilities, firstCpu: number): GuestConfig;
   /** The command that starts a bundle and ends when PID 1 runs. */
   command(handle: string, bundle: Bundle): readonly string[];
+  /** Called when the command is on its way; what it returns is called when the command has ended. */
+  onLaunched?(spec: RuntimeSpec): () => void;
   /** Called when PID 1 runs. */
   onStarted?(spec: RuntimeSpec): void;
 }
@@ -126,11 +130,14 @@ export class OciRuntime implements Runtime {
     const failed = async (exitCode: number | null, cause?: unknown) =>
       startFailure(this.name, spec, { exitCode, log: await this.#bundles.log(bundle), cause });
 
-    const { streams } = this.#program;
-    const exitCode = await launch(this.#hostCalls, command, streams, signal).catch(async (error: unknown) => {
-      signal.throwIfAborted();
-      throw await failed(null, error);
-    });
+    const { streams, cover } = this.#program;
+    const onEnded = this.#program.onLaunched?.(spec);
+    const exitCode = await launch(this.#hostCalls, { command, streams, cover }, signal)
+      .finally(onEnded)
+      .catch(async (error: unknown) => {
+        signal.throwIfAborted();
+        throw await failed(null, error);
+      });
     if (exitCode !== 0) throw await failed(exitCode);
     const init = this.#bundles.recordInit(bundle);
     if (init === undefined) throw await failed(exitCode);

@@ -1,10 +1,10 @@
-import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { runc } from './runc.ts';
 import { runtimeSuite } from './runtime.suite.ts';
+import { nothingLeft } from './test/nothing-left.ts';
 import { realWorld } from './test/real-world.ts';
 
 runtimeSuite('runc', () => realWorld(runc));
@@ -21,5 +21,5 @@ test('a mount that a killed runc left among its records does not keep the sandbo
   await writeFile(left, '');
   execFileSync('mount', ['--bind', '/bin/true', left]);
   await runtime.remove(spec.handle);
-  assert.deepEqual(await world.leftovers(spec), []);
+  await nothingLeft(world, spec);
 });

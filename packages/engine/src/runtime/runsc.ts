@@ -1,3 +1,4 @@
+import { bootOnAllCpus } from './boot-on-all-cpus.ts';
 import { GVISOR_KERNEL_MIB, gvisorConfig } from './gvisor-config.ts';
 import { OciRuntime } from './oci-runtime.ts';
 import type { OciOptions } from './oci-runtime.ts';
@@ -12,13 +13,16 @@ export function runsc(options: OciOptions & { readonly program?: string }): Runt
       isolation: 'gvisor',
       program,
       streams: 'null',
+      // Recent kernels have rmem_default there in each network namespace; runsc takes it for a sign of the host's own and refuses to start.
+      cover: '/proc/sys/net',
       configure: gvisorConfig,
+      onLaunched: ({ handle }) => bootOnAllCpus(options.cgroups, handle),
       onStarted: ({ handle, memoryMib }) =>
         options.cgroups.raiseMemoryLimit(handle, (memoryMib + GVISOR_KERNEL_MIB) * 1024 * 1024),
       command: (handle, bundle) => {
         const settings = ['--root', bundle.stateFolder, '--log', bundle.logFile, '--log-format', 'json'];
         const verb = ['run', '-detach', '-bundle', bundle.folder, '-pid-file', bundle.pidFile];
-        return [...WITHOUT_NET_SETTINGS, program, ...settings, ...FLAGS, ...verb, handle];
+        return [program, ...settings, ...FLAGS, ...verb, handle];
       },
     },
     options,
@@ -34,21 +38,4 @@ const FLAGS = [
   // svc-init dials the engine's socket; it cannot make sockets on the host.
   '--host-uds=open',
   '--cpu-num-from-quota',
-];
-
-/**
- * Recent kernels have /proc/sys/net/core/rmem_default in each network namespace; runsc takes its presence for the host's namespace and
- * refuses to start. In a mount namespace of its own, an empty folder covers it.
- * SAFETY: the script is constant; the runtime's command line is passed to it as arguments, unread.
- */
-const COVER_NET_SETTINGS = 'mount -t tmpfs -o ro,size=4k none /proc/sys/net && exec "$@"';
-const WITHOUT_NET_SETTINGS = [
-  'unshare',
-  '--mount',
-  '--propagation',
-  'slave',
-  'sh',
-  '-c',
-  COVER_NET_SETTINGS,
-  'sh',
 ];

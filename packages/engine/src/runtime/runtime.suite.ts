@@ -3,6 +3,7 @@ import { after, before, suite, test } from 'node:test';
 import { PlatformError } from '@svc/contract/errors';
 import type { Runtime, RuntimeSpec } from './runtime.ts';
 import { GuestControl } from './test/guest-control.ts';
+import { nothingLeft } from './test/nothing-left.ts';
 import { waitUntil } from './test/wait-until.ts';
 
 /** What a runtime is tested in. */
@@ -88,7 +89,7 @@ export function runtimeSuite(name: string, createWorld: () => Promise<RuntimeWor
       await runtime.remove(handle);
       assert.equal(await runtime.isAlive(handle), false);
       assert.deepEqual(await runtime.list(), []);
-      assert.deepEqual(await world.leftovers(spec), []);
+      await nothingLeft(world, spec);
       await runtime.remove(handle);
     });
 
@@ -101,7 +102,7 @@ export function runtimeSuite(name: string, createWorld: () => Promise<RuntimeWor
       assert.equal(await later.isAlive(handle), false);
       assert.equal(await runtime.isAlive(handle), false);
       await later.remove(handle);
-      assert.deepEqual(await world.leftovers(spec), []);
+      await nothingLeft(world, spec);
     });
 
     for (const [what, changes] of [
@@ -115,7 +116,7 @@ export function runtimeSuite(name: string, createWorld: () => Promise<RuntimeWor
         assert.match(String(error.details?.['reason']), /\w{4}/);
         assert.doesNotMatch(error.message, /nonexistent/);
         assert.deepEqual(await runtime.list(), []);
-        assert.deepEqual(await world.leftovers(spec), []);
+        await nothingLeft(world, spec);
       });
     }
 
@@ -129,7 +130,7 @@ export function runtimeSuite(name: string, createWorld: () => Promise<RuntimeWor
         assert.ok(['started', 'TimeoutError'].includes(outcome), outcome);
         if (outcome === 'started') await runtime.remove(spec.handle);
         assert.deepEqual(await runtime.list(), [], `given up after ${afterMs} ms`);
-        assert.deepEqual(await world.leftovers(spec), [], `given up after ${afterMs} ms`);
+        await nothingLeft(world, spec, `given up after ${afterMs} ms`);
       }
     });
 
@@ -155,7 +156,7 @@ export function runtimeSuite(name: string, createWorld: () => Promise<RuntimeWor
         true,
       ]);
       await Promise.all(handles.map((handle) => runtime.remove(handle)));
-      for (const { spec } of sandboxes) assert.deepEqual(await world.leftovers(spec), []);
+      for (const { spec } of sandboxes) await nothingLeft(world, spec);
     });
   });
 }

@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { crun } from './crun.ts';
 import { runc } from './runc.ts';
 import { runsc } from './runsc.ts';
+import { nothingLeft } from './test/nothing-left.ts';
 import { realWorld } from './test/real-world.ts';
 
 const START_AND_DIE = fileURLToPath(new URL('./test/start-and-die.ts', import.meta.url));
@@ -31,7 +32,7 @@ for (const createRuntime of [runc, crun, runsc]) {
       assert.deepEqual(await later.list(), [spec.handle]);
       await later.remove(spec.handle);
       assert.deepEqual(await later.list(), []);
-      assert.deepEqual(await world.leftovers(spec), [], `killed after ${afterMs} ms`);
+      await nothingLeft(world, spec, `killed after ${afterMs} ms`);
     }
   });
 }
@@ -81,6 +82,6 @@ test('a start whose helper is killed meanwhile fails with a reason and leaves no
     if (outcome === 'started') await runtime.remove(spec.handle);
     else assert.match(outcome, /svc-host ended meanwhile/);
     assert.deepEqual(await runtime.list(), [], `killed after ${afterMs} ms`);
-    assert.deepEqual(await world.leftovers(spec), [], `killed after ${afterMs} ms`);
+    await nothingLeft(world, spec, `killed after ${afterMs} ms`);
   }
 });

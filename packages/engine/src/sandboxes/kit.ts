@@ -32,7 +32,7 @@ export interface Kit {
   readonly defaultIsolation: Isolation | null;
   /** Why a class is missing, for the error that says so. */
   readonly missing: ReadonlyMap<Isolation, string>;
-  readonly cgroups: Pick<Cgroups, 'usage' | 'oomKills' | 'forkRefusals'>;
+  readonly cgroups: Pick<Cgroups, 'usage' | 'oomKills' | 'forkRefusals' | 'quickMoves'>;
   readonly mounts: HostFiles;
   readonly rlimitCeilings: RlimitCeilings;
   readonly procContent: (limits: { readonly vcpus: number; readonly memoryMib: number }) => ProcContent;

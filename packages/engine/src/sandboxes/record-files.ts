@@ -1,19 +1,25 @@
-import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { SandboxRecord } from './record.ts';
 
 const HANDLE = /^[a-f0-9]{16}$/;
 
+const REPLACE_MS = 1_000;
+
 /**
- * The records on disk, one folder per handle.
- * A record is replaced whole (write, rename), so a reader never sees half of one.
+ * The records on disk, one folder per handle. Each is a line of JSON, and the last whole line of its file counts.
+ * The file is replaced whole (write, rename), or a line is appended; a reader never sees half of a record.
  */
 export class RecordFiles {
   readonly #folder: string;
+  readonly #replaceMs: number;
+  /** Files with more than one line, which are about to be replaced. */
+  readonly #appended = new Map<string, NodeJS.Timeout>();
 
-  constructor(folder: string) {
+  constructor(folder: string, options: { readonly replaceMs?: number } = {}) {
     this.#folder = folder;
+    this.#replaceMs = options.replaceMs ?? REPLACE_MS;
   }
 
   /** SAFETY: handles are 16 hex digits made by `newHandle`, so the joined path stays inside the folder. */
@@ -28,12 +34,26 @@ export class RecordFiles {
    */
   async write(record: SandboxRecord, options: { readonly durable: boolean }): Promise<void> {
     const folder = this.folderOf(record.handle);
+    this.#forgetAppended(record.handle);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const temporary = join(folder, 'record.json.new');
     // The record holds the token of svc-init's connection: root only.
     writeFileSync(temporary, JSON.stringify(record), { mode: 0o600 });
     if (options.durable) await flush(temporary);
     renameSync(temporary, join(folder, 'record.json'));
+  }
+
+  /**
+   * As `write`, for a record that is there and a caller who waits. A file that is replaced goes to disk at once, which takes the kernel
+   * up to ten times as long as another line; so that the line does not wait there for half a minute, the file is replaced a little later.
+   */
+  append(record: SandboxRecord, onFailure: (error: unknown) => void): void {
+    appendFileSync(join(this.folderOf(record.handle), 'record.json'), `\n${JSON.stringify(record)}\n`);
+    this.#forgetAppended(record.handle);
+    const replace = () => {
+      this.write(record, { durable: false }).catch(onFailure);
+    };
+    this.#appended.set(record.handle, setTimeout(replace, this.#replaceMs).unref());
   }
 
   /** All records; folders without a readable one are handed to `onBroken`. */
@@ -44,8 +64,7 @@ export class RecordFiles {
       if (!HANDLE.test(handle)) continue;
       try {
         const text = await readFile(join(this.#folder, handle, 'record.json'), 'utf8');
-        // Written by this program; a torn file does not parse and is reported as broken.
-        records.push(JSON.parse(text) as SandboxRecord);
+        records.push(lastRecord(text));
       } catch (error) {
         onBroken(handle, error);
       }
@@ -54,8 +73,28 @@ export class RecordFiles {
   }
 
   async remove(handle: string): Promise<void> {
+    this.#forgetAppended(handle);
     await rm(this.folderOf(handle), { recursive: true, force: true });
   }
+
+  #forgetAppended(handle: string): void {
+    clearTimeout(this.#appended.get(handle));
+    this.#appended.delete(handle);
+  }
+}
+
+/** @throws when no line is whole */
+function lastRecord(text: string): SandboxRecord {
+  const lines = text.split('\n').filter((line) => line !== '');
+  for (const line of lines.slice(1).toReversed()) {
+    try {
+      return JSON.parse(line) as SandboxRecord;
+    } catch {
+      // The engine was killed while it was appended: nobody has been told of it, and the line before counts.
+    }
+  }
+  // Written by this program: only what was cut off does not parse.
+  return JSON.parse(lines[0] ?? '') as SandboxRecord;
 }
 
 async function flush(path: string): Promise<void> {

@@ -11,7 +11,7 @@ import { describeEnd, type RunOutcome } from './describe-end.ts';
 import type { Kit } from './kit.ts';
 import type { RunRecord, SandboxRecord } from './record.ts';
 import { Run } from './run.ts';
-import { configure, releaseRun, startRun } from './start-run.ts';
+import { configureAgain, releaseRun, startRun } from './start-run.ts';
 import { assertMove } from './states.ts';
 import { toView } from './view.ts';
 import { Turns } from './turns.ts';
@@ -113,12 +113,13 @@ export class Sandbox {
       const run = this.#run;
       if (run === undefined || this.#record.state !== 'running') throw new Error('it does not run any more');
       const startedAt = new Date().toISOString();
-      const base = { ...this.#record, ...identity, createdAt: startedAt, complete: true };
+      const before = this.#record;
+      const base = { ...before, ...identity, createdAt: startedAt, complete: true };
       const record = { ...base, run: base.run === null ? null : { ...base.run, startedAt } };
+      this.#append(record);
       // Side by side, because a caller waits; each is over before the sandbox is theirs or, when one fails, removed.
       const steps = await Promise.allSettled([
-        this.#save(record),
-        configure(this.#kit, run, record, signal),
+        configureAgain(this.#kit, run, { before, record }, signal),
         this.#kit.guestFolders.writeScripts(record.handle, identity.spec.runtime?.scripts ?? {}),
       ]);
       for (const step of steps) if (step.status === 'rejected') throw step.reason;
@@ -358,6 +359,13 @@ export class Sandbox {
 
   async #save(record: SandboxRecord): Promise<void> {
     await this.#kit.records.write(record, { durable: false });
+    this.#record = record;
+  }
+
+  /** As `#save`, for a caller who waits. */
+  #append(record: SandboxRecord): void {
+    const { records, logger } = this.#kit;
+    records.append(record, (error) => logger.warn({ error }, 'a record could not be rewritten'));
     this.#record = record;
   }
 

@@ -15,6 +15,10 @@ import { WarmPool, type WarmTarget } from './warm-pool.ts';
 
 const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
 
+/** Schemas take a while to load, which the start of an engine need not wait for. */
+const loadCheck = () => import('@svc/contract/check-spec');
+let check: ReturnType<typeof loadCheck> | undefined;
+
 interface SandboxesOptions {
   /** Sandboxes kept started per image reference. */
   readonly warm: readonly WarmTarget[];
@@ -65,8 +69,7 @@ export class Sandboxes {
   ): Promise<SandboxView> {
     const id = request.id ?? randomUUID();
     if (!SANDBOX_ID.test(id)) throw invalidId(id);
-    // Schemas take a while to load, which the start of an engine need not wait for.
-    const { checkSpec } = await import('@svc/contract/check-spec');
+    const { checkSpec } = await (check ??= loadCheck());
     const spec = checkSpec(request.spec);
     checkSupported(spec);
     const runtime = chooseRuntime(this.#kit, request.isolation);

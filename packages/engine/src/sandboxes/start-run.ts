@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
+import type { Payload } from '@svc/contract/frames';
 import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from '@svc/contract/spec';
 import { grantableRlimits } from '../runtime/rlimits.ts';
 import { guestConfig } from '../guest/guest-config.ts';
@@ -38,6 +40,8 @@ export async function startRun(kit: Kit, request: StartRequest, signal: AbortSig
   const { record, runtime, log, onOutOfMemory } = request;
   const { handle, spec } = record;
   await using undo = new AsyncDisposableStack();
+  // From here on, because the first of them takes as long as the mounts.
+  using _ = kit.cgroups.quickMoves();
   const timer = new StepTimer();
   const token = randomBytes(32).toString('hex');
 
@@ -91,22 +95,41 @@ async function allSteps(steps: readonly (() => Promise<void>)[]): Promise<void> 
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
-/** Sends svc-init what every process starts from. Also used when a waiting sandbox is handed out. */
+/** Sends svc-init what every process starts from. */
 export async function configure(
   kit: Pick<Kit, 'rlimitCeilings'>,
   run: Run,
   record: SandboxRecord,
   signal: AbortSignal,
 ): Promise<void> {
-  const config = guestConfig(record.spec, record.image.config, {
-    hostname: hostnameOf(record),
-    link: run.slot.link,
-  });
-  // As the runtime lowers them: svc-init could not raise them again.
-  const rlimits = grantableRlimits(record.spec.rlimits ?? [], kit.rlimitCeilings);
-  const answer = await run.link.request('svc.configure', { ...config, rlimits }, signal);
+  await sendConfig(run, configOf(kit, run, record), signal);
+}
+
+/** As `configure`, for a sandbox that was configured for `before` and not used since: it is told what has changed, if anything has. */
+export async function configureAgain(
+  kit: Pick<Kit, 'rlimitCeilings'>,
+  run: Run,
+  { before, record }: { readonly before: SandboxRecord; readonly record: SandboxRecord },
+  signal: AbortSignal,
+): Promise<void> {
+  const { files: known, ...old } = configOf(kit, run, before);
+  const { files: wanted, ...config } = configOf(kit, run, record);
+  const files = isDeepStrictEqual(known, wanted) ? [] : wanted;
+  if (files.length > 0 || !isDeepStrictEqual(old, config))
+    await sendConfig(run, { ...config, files }, signal);
+}
+
+async function sendConfig(run: Run, config: Payload, signal: AbortSignal): Promise<void> {
+  const answer = await run.link.request('svc.configure', config, signal);
   if (answer.type === 'svc.configured') return;
   throw new PlatformError('start_failed', `the sandbox refused its configuration: ${refusalReason(answer)}`);
+}
+
+function configOf(kit: Pick<Kit, 'rlimitCeilings'>, run: Run, record: SandboxRecord) {
+  const host = { hostname: hostnameOf(record), link: run.slot.link };
+  const config = guestConfig(record.spec, record.image.config, host);
+  // As the runtime lowers them: svc-init could not raise them again.
+  return { ...config, rlimits: grantableRlimits(record.spec.rlimits ?? [], kit.rlimitCeilings) };
 }
 
 export function hostnameOf(record: SandboxRecord): string {

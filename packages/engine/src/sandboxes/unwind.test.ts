@@ -103,7 +103,12 @@ class PretendedHost {
       knownRuntimes: [this.runtime],
       defaultIsolation: 'container',
       missing: new Map(),
-      cgroups: { usage: () => undefined, oomKills: () => 0, forkRefusals: () => 0 },
+      cgroups: {
+        usage: () => undefined,
+        oomKills: () => 0,
+        forkRefusals: () => 0,
+        quickMoves: () => ({ [Symbol.dispose]: () => {} }),
+      },
       rlimitCeilings: new Map(),
       mounts: {
         hostCalls: fault.wrap(this.#hostCalls(), ['bind']),
