@@ -42,8 +42,8 @@ function renderDeclaration(name: string, file: string): readonly string[] {
   if (start < 0) throw new Error(`${file} does not declare ${name}`);
   const kind = /^export (?:async )?(\w+)/.exec(lines[start] ?? '')?.[1] ?? '';
   const members = ['class', 'interface', 'const'].includes(kind) ? membersOf(lines, start) : [];
-  const signature =
-    kind === 'function' || kind === 'type' ? ['```ts', declarationAt(lines, start), '```', ''] : [];
+  const declaration = kind === 'type' ? typeAt(lines, start) : declarationAt(lines, start);
+  const signature = kind === 'function' || kind === 'type' ? ['```ts', declaration, '```', ''] : [];
   return [`### ${kind} \`${name}\``, '', ...paragraph(commentAbove(lines, start)), ...signature, ...members];
 }
 
@@ -85,6 +85,16 @@ function declarationAt(lines: readonly string[], start: number): string {
     .replaceAll('( ', '(')
     .replaceAll(/, \)/g, ')')
     .trim();
+}
+
+/** As it is laid out, up to the blank line behind it; without the comments inside. */
+function typeAt(lines: readonly string[], start: number): string {
+  return lines
+    .slice(start, lines.indexOf('', start))
+    .filter((line) => !/^ *\/?\*/.test(line))
+    .join('\n')
+    .replace(/^export /, '')
+    .replace(/;$/, '');
 }
 
 function commentAbove(lines: readonly string[], index: number): readonly string[] {

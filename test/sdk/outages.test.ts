@@ -35,13 +35,22 @@ test('after a restart of the server the same objects go on, and what was under w
   const { client, restart } = await startedServer(t);
   const sandbox = await Sandbox.create({ client, name: 'box', image: BUSYBOX });
   await sandbox.files.write('/tmp/kept', 'here');
+  await sandbox.files.write('/tmp/kept-not', '');
   const late = sandbox.exec('sleep', ['1000']).catch((error: unknown) => error);
   const command = await sandbox.commands.start('sleep', ['1000'], { stdout: 'ignore', stderr: 'ignore' });
   const waiting = command.wait().catch((error: unknown) => error);
+  const watch = await sandbox.files.watch('/tmp', { signal: AbortSignal.timeout(120_000) });
+  const changes = watch[Symbol.asyncIterator]();
+  const first = changes.next();
   await restart();
   for (const failure of await Promise.all([late, waiting])) {
     assert.ok(SvcError.is(failure, 'connection_failed'), String(failure));
   }
+  // It is watched again when the gap is told.
+  assert.deepEqual((await first).value, { type: 'overflow' });
+  await sandbox.files.remove('/tmp/kept-not');
+  assert.deepEqual((await changes.next()).value, { type: 'removed', path: 'kept-not', kind: 'file' });
+  watch.close();
   assert.equal(await sandbox.files.readText('/tmp/kept'), 'here');
   assert.equal((await sandbox.exec('true')).code, 0);
   assert.equal((await sandbox.refresh()).status, 'running');

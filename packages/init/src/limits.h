@@ -39,6 +39,12 @@ enum {
   DURABLE_STDIN_MAX = 16 * 1024 * 1024, // stdin waiting for all durable processes together
   HANDLES_MAX = 1024,                   // per connection; streams count too
   DISCARDS_MAX = 1024,
+  WATCHES_MAX = 128,                // svc.watch.start, all connections together
+  WATCH_FOLDERS_MAX = 16384,        // of one watch
+  WATCH_FOLDERS_TOTAL = 32768,      // of all watches
+  WATCH_PENDING_MAX = 128 * 1024,   // events of one watch that wait for their reader
+  WATCH_SEEN_MAX = 65536,           // names found by listing that an event may still tell of
+  WATCH_RENAME_MS = 100,            // how long the second half of a rename is waited for
   KEY_MAX = 256,
   STRINGS_MAX = 65536,
   ENV_MAX = 4096,

@@ -55,7 +55,8 @@ uint8_t flags_of(const char *type) {
       {"core.tcp.closed", FLAG_TERMINAL},   {"core.tcp.failed", FLAG_TERMINAL},
       {"core.exec.request", FLAG_SESSION_START}, {"core.fs.request", FLAG_SESSION_START},
       {"core.tcp.connect", FLAG_SESSION_START},  {"core.shutdown", FLAG_SHUTDOWN},
-      {"svc.detached.start", FLAG_SESSION_START},
+      {"svc.udp.open", FLAG_SESSION_START},      {"svc.udp.failed", FLAG_TERMINAL},
+      {"svc.detached.start", FLAG_SESSION_START}, {"svc.watch.start", FLAG_SESSION_START},
   };
   for (size_t i = 0; i < COUNT(table); i++) {
     if (!strcmp(table[i].type, type)) return table[i].flags;

@@ -7,10 +7,12 @@
 #include "detached.h"
 #include "dial.h"
 #include "exec.h"
+#include "file-watch.h"
 #include "files.h"
 #include "limits.h"
 #include "shutdown.h"
 #include "tcp.h"
+#include "udp.h"
 
 enum { BUCKETS = 1024 };
 
@@ -34,10 +36,13 @@ static const struct route routes[] = {
     {"core.tcp.eof", tcp_eof, false, true},           {"core.tcp.close", tcp_close, false, true},
     {"core.ping", ping, true, false},                 {"core.touch", touch, true, false},
     {"core.shutdown", shut_down, false, true},
+    {"svc.udp.open", udp_open, false, true},          {"svc.udp.data", udp_data, false, true},
+    {"svc.udp.close", udp_close, false, false},
     {"svc.detached.start", detached_start, false, true}, {"svc.detached.list", detached_list, false, false},
     {"svc.detached.read", detached_read, false, false},  {"svc.detached.stdin", detached_stdin, false, true},
     {"svc.detached.signal", detached_signal, false, true}, {"svc.detached.resize", detached_resize, false, true},
     {"svc.detached.forget", detached_forget, false, true},
+    {"svc.watch.start", file_watch_start, false, true},    {"svc.watch.stop", file_watch_stop, false, true},
 };
 
 static void dispatch(struct conn *, struct message *, bool only_files);
@@ -157,9 +162,15 @@ void session_greet(struct conn *conn) {
   static const uint8_t range[8] = {0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff};
   struct writer payload = writer_new();
   conn_send(conn, range, sizeof range);
-  write_map(&payload, 4);
+  write_map(&payload, 5);
   write_text_pair(&payload, "agent_version", SVC_VERSION);
   activity_write_times(&payload);
+  // Groups of messages beyond the public protocol, so that a client knows before it asks.
+  static const char *const features[] = {"svc.detached", "svc.udp", "svc.watch"};
+  size_t count = conn->handler == &files_handler ? 0 : COUNT(features);
+  write_text(&payload, "features");
+  write_array(&payload, count);
+  for (size_t i = 0; i < count; i++) write_text(&payload, features[i]);
   if (!conn_answer(conn, 0, 0, "core.ready", &payload)) conn_end(conn, CONN_LOST);
 }
 

@@ -13,8 +13,10 @@ const FLAGS: Readonly<Record<string, number>> = {
   'core.exec.request': 2,
   'core.fs.request': 2,
   'core.tcp.connect': 2,
+  'svc.udp.open': 2,
   'core.shutdown': 4,
   'svc.detached.start': 2,
+  'svc.watch.start': 2,
 };
 
 export function encodeFrame(id: number, type: string, payload: Payload, flags = FLAGS[type] ?? 0): Buffer {

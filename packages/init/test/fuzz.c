@@ -155,13 +155,22 @@ static void seed_flat(bool is_control, const char *type) {
   add_seed(is_control, type, &payload);
 }
 
+static void seed_watch(const char *path, bool recursive) {
+  struct writer payload = writer_new();
+  write_map(&payload, 2);
+  write_text_pair(&payload, "path", path);
+  write_bool_pair(&payload, "recursive", recursive);
+  add_seed(false, "svc.watch.start", &payload);
+}
+
 static void make_seeds(void) {
   static const char *const variants[] = {"RealPath", "Stat", "SetStat", "List", "ReadLink", "Symlink", "Mkdir", "Remove", "RemoveDir",
       "Copy", "Rename", "OpenFile", "OpenDir", "CloseHandle", "Read", "Write", "ReadDir", "FStat", "FSetStat"};
   static const char *const extras[] = {"options", "attrs", "recursive", "len"};
   static const char *const flat[] = {"core.exec.stdin", "core.exec.signal", "core.exec.resize", "core.fs.data", "core.tcp.connect",
       "core.tcp.data", "core.tcp.eof", "core.tcp.close", "core.ping", "core.touch", "core.shutdown", "core.pong",
-      "svc.detached.list", "svc.detached.read", "svc.detached.stdin", "svc.detached.signal", "svc.detached.resize", "svc.detached.forget"};
+      "svc.detached.list", "svc.detached.read", "svc.detached.stdin", "svc.detached.signal", "svc.detached.resize", "svc.detached.forget",
+      "svc.watch.stop", "svc.udp.open", "svc.udp.data", "svc.udp.close"};
   static const char *const flat_control[] = {"svc.configure", "svc.dial", "svc.drop", "svc.killed.answer", "svc.shutdown",
       "svc.process.attach", "svc.process.ack", "svc.process.forget", "svc.process.stdin", "svc.process.signal", "svc.process.resize"};
   for (size_t i = 0; i < COUNT(variants); i++) {
@@ -175,6 +184,7 @@ static void make_seeds(void) {
   seed_launch(true, "svc.process.start", false);
   seed_launch(false, "svc.detached.start", false);
   seed_launch(false, "svc.detached.start", true);
+  for (int i = 0; i < 4; i++) seed_watch((const char *[]){"/", "/d", "/a", "/etc"}[i], i % 2 == 0);
   struct writer payload = writer_new(); // a real configuration
   write_map(&payload, 2);
   write_text(&payload, "files");

@@ -14,6 +14,8 @@ import { SingleAnswer } from './single-answer.ts';
 import { connectTcp } from './tcp-stream.ts';
 import type { TcpStream } from './tcp-stream.ts';
 import type { ByteTransport } from './transport.ts';
+import { openUdp } from './udp-session.ts';
+import type { UdpSession } from './udp-session.ts';
 
 const HANDSHAKE_MS = 10_000;
 
@@ -40,7 +42,7 @@ export class ChannelClient {
   private constructor(connection: Connection, agent: AgentInfo) {
     this.#connection = connection;
     this.agent = agent;
-    this.files = new ChannelFiles(connection, () => this.#require('files'));
+    this.files = new ChannelFiles(connection, agent, () => this.#require('files'));
     this.detached = new DetachedProcesses(connection);
   }
 
@@ -80,6 +82,15 @@ export class ChannelClient {
   async connectTcp(host: string, port: number, options: CallOptions = {}): Promise<TcpStream> {
     this.#require('tcp');
     return await connectTcp(this.#connection, host, port, options.signal);
+  }
+
+  /** To a port of the sandbox's loopback. `onDatagram` is given what comes back, and owns it only until it returns. */
+  async openUdp(
+    port: number,
+    onDatagram: (datagram: Uint8Array) => void,
+    options: CallOptions = {},
+  ): Promise<UdpSession> {
+    return await openUdp(this.#connection, port, onDatagram, options.signal);
   }
 
   async ping(options: CallOptions = {}): Promise<void> {

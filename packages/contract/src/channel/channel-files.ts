@@ -1,7 +1,8 @@
 import type { Payload } from '../frames/frame.ts';
 import { abortable } from './abort.ts';
-import { FileFailed } from './channel-error.ts';
-import type { Connection } from './connection.ts';
+import { ChannelError, FileFailed } from './channel-error.ts';
+import { ChannelWatch } from './channel-watch.ts';
+import type { AgentInfo, Connection } from './connection.ts';
 import { encodeAttributes, encodeOpenFlags, readEntry } from './file-entry.ts';
 import type { FileAttributes, FileEntry, OpenFlags } from './file-entry.ts';
 import { readContent, requestFile, writeContent } from './file-transfer.ts';
@@ -20,10 +21,12 @@ const MISSING = new Set(['ENOENT', 'ENOTDIR']);
  */
 export class ChannelFiles {
   readonly #connection: Connection;
+  readonly #agent: AgentInfo;
   readonly #requireSupport: () => void;
 
-  constructor(connection: Connection, requireSupport: () => void) {
+  constructor(connection: Connection, agent: AgentInfo, requireSupport: () => void) {
     this.#connection = connection;
+    this.#agent = agent;
     this.#requireSupport = requireSupport;
   }
 
@@ -227,6 +230,22 @@ export class ChannelFiles {
       throw error;
     }
     await this.closeHandle(handle, signal);
+  }
+
+  /**
+   * Resolves when changes are being watched for. Only svc-init can; its `core.ready` says so.
+   * @throws ChannelError `unsupported` from an agent that cannot
+   */
+  async watch(
+    path: string,
+    options: { recursive?: boolean } = {},
+    signal?: AbortSignal,
+  ): Promise<ChannelWatch> {
+    if (!this.#agent.features.includes('svc.watch')) {
+      const message = "The sandbox's agent is too old to watch files; start the sandbox again";
+      throw new ChannelError('unsupported', message);
+    }
+    return await ChannelWatch.start(this.#connection, path, options.recursive ?? false, signal);
   }
 
   /** Lets go of a handle without waiting for the answer; the end of the connection frees it too. */

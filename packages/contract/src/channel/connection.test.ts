@@ -24,6 +24,7 @@ test('a hello that comes one byte at a time is understood', async () => {
   assert.deepEqual(client.agent, {
     generation: 7,
     version: 'test',
+    features: ['svc.watch'],
     bootTimeNs: 1,
     initTimeNs: 2,
     readyTimeNs: 3,

@@ -7,7 +7,7 @@ import { GENERATION } from '../frames/envelope.ts';
 import { onAbort } from './abort.ts';
 import { ChannelError } from './channel-error.ts';
 import { IdRange, RANGE_BYTES } from './id-range.ts';
-import { readOptionalMessage, readUint } from './payload-fields.ts';
+import { own, readOptionalMessage, readUint } from './payload-fields.ts';
 import type { ByteTransport } from './transport.ts';
 
 /** One conversation on a connection: all frames of one id. */
@@ -23,6 +23,8 @@ export interface AgentInfo {
   /** The generation both sides speak. */
   readonly generation: number;
   readonly version: string | null;
+  /** Groups of messages that it knows beyond the generation, `svc.watch` for instance. */
+  readonly features: readonly string[];
   readonly bootTimeNs: number;
   readonly initTimeNs: number;
   readonly readyTimeNs: number;
@@ -186,10 +188,17 @@ function readReady(message: Message): AgentInfo {
   return {
     generation: Math.min(GENERATION, message.generation),
     version: readOptionalMessage(message.payload, 'agent_version'),
+    features: readFeatures(message.payload),
     bootTimeNs: readUint(message.payload, 'boot_time_ns'),
     initTimeNs: readUint(message.payload, 'init_time_ns'),
     readyTimeNs: readUint(message.payload, 'ready_time_ns'),
   };
+}
+
+/** Agents that are not ours, or older, have none. */
+function readFeatures(payload: Payload): readonly string[] {
+  const features = own(payload, 'features');
+  return Array.isArray(features) ? features.filter((feature) => typeof feature === 'string') : [];
 }
 
 function asChannelError(error: unknown): ChannelError {

@@ -5,6 +5,7 @@ export { ChannelError, ExecFailed, FileFailed } from './channel-error.ts';
 export type { ChannelErrorKind, ExecFailureKind } from './channel-error.ts';
 export type { ChannelFiles } from './channel-files.ts';
 export type { ChannelProcess, ExecRequest, ProcessExit } from './channel-process.ts';
+export type { ChannelWatch, WatchEvent } from './channel-watch.ts';
 export type { AgentInfo } from './connection.ts';
 export type { DetachedEvent } from './detached-output.ts';
 export type { DetachedProcesses, DetachedRequest, ReadDetached } from './detached-processes.ts';

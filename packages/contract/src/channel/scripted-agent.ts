@@ -71,7 +71,13 @@ async function* lend(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Arr
   }
 }
 
-export const READY = { boot_time_ns: 1, init_time_ns: 2, ready_time_ns: 3, agent_version: 'test' };
+export const READY = {
+  boot_time_ns: 1,
+  init_time_ns: 2,
+  ready_time_ns: 3,
+  agent_version: 'test',
+  features: ['svc.watch'],
+};
 /** The range [1, 0xffffffff). */
 export const RANGE = Uint8Array.of(0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff);
 export const HELLO = Uint8Array.of(...RANGE, ...encodeMessage(0, 'core.ready', READY));

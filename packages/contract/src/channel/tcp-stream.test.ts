@@ -48,6 +48,25 @@ test('a connection that breaks rejects what waits on it', async () => {
   await assert.rejects(Array.fromAsync(stream.readable), /reset/);
 });
 
+test('a deadline for the connection is none for what is sent over it', async () => {
+  const { agent, client } = await echoing();
+  const deadline = new AbortController();
+  const stream = await client.connectTcp('localhost', 1, { signal: deadline.signal });
+  deadline.abort(new Error('too late'));
+  await stream.write(Uint8Array.of(7));
+  await stream.end();
+  assert.deepEqual(Buffer.concat(await Array.fromAsync(stream.readable)), Buffer.of(7));
+  const late = new AbortController();
+  const silent = await ScriptedAgent.connect(() => undefined);
+  const connecting = silent.client.connectTcp('localhost', 1, { signal: late.signal });
+  late.abort(new Error('too late'));
+  await assert.rejects(connecting, /too late/);
+  assert.deepEqual(
+    agent.received.map((message) => message.type),
+    ['core.tcp.connect', 'core.tcp.data', 'core.tcp.eof'],
+  );
+});
+
 test('close drops the connection at once, once', async () => {
   const { agent, client } = await echoing();
   const stream = await client.connectTcp('localhost', 1);

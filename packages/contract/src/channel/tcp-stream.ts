@@ -25,7 +25,7 @@ export interface TcpStream {
   close(): void;
 }
 
-/** Resolves when the connection stands. The name is resolved inside the sandbox. */
+/** Resolves when the connection stands; from then on the signal means nothing. The name is resolved inside the sandbox. */
 export async function connectTcp(
   connection: Connection,
   host: string,
@@ -35,10 +35,13 @@ export async function connectTcp(
   signal?.throwIfAborted();
   const stream = new TcpSession(connection);
   const stop = onAbort(signal, (reason) => stream.drop(reason));
-  stream.closed.then(stop, stop);
-  await abortable(connection.send(stream.id, 'core.tcp.connect', { host, port }), signal);
-  await abortable(stream.connected, signal);
-  return stream;
+  try {
+    await abortable(connection.send(stream.id, 'core.tcp.connect', { host, port }), signal);
+    await abortable(stream.connected, signal);
+    return stream;
+  } finally {
+    stop();
+  }
 }
 
 class TcpSession implements Session, TcpStream {

@@ -48,6 +48,7 @@ const DATA_TYPES = [
   'core.exec.stdin',
   'core.fs.data',
   'core.tcp.data',
+  'svc.udp.data',
 ];
 /** map(1), "data". */
 const DATA_KEY = Uint8Array.of(0xa1, 0x64, 0x64, 0x61, 0x74, 0x61);

@@ -12,6 +12,7 @@ const DATA_TYPES = [
   'core.exec.stdin',
   'core.fs.data',
   'core.tcp.data',
+  'svc.udp.data',
 ];
 
 const anyId = fc.integer({ min: 0, max: 0xffffffff });

@@ -26,12 +26,17 @@ const FLAGS: ReadonlyMap<string, number> = new Map([
   ['svc.process.stdin.done', TERMINAL],
   ['svc.process.signalled', TERMINAL],
   ['svc.process.resized', TERMINAL],
+  ['svc.udp.open', SESSION_START],
+  ['svc.udp.failed', TERMINAL],
   ['svc.detached.start', SESSION_START],
   ['svc.detached.started', TERMINAL],
   ['svc.detached.failed', TERMINAL],
   ['svc.detached.listed', TERMINAL],
   ['svc.detached.end', TERMINAL],
   ['svc.detached.done', TERMINAL],
+  ['svc.watch.start', SESSION_START],
+  ['svc.watch.end', TERMINAL],
+  ['svc.watch.failed', TERMINAL],
 ]);
 
 export function flagsOf(type: string): number {

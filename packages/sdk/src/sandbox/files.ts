@@ -1,6 +1,7 @@
 import type { ChannelFiles, FileEntry } from '@svc/contract/channel';
 import { toBytes, type Content } from '../client/byte-content.ts';
 import type { CallOptions } from '../client/call-budget.ts';
+import { FileWatch, type WatchOptions } from './file-watch.ts';
 import type { HeldChannel } from './held-channel.ts';
 
 /** What a sandbox says about one of its files. */
@@ -137,6 +138,15 @@ export class Files {
   /** Permission bits; of what a link leads to. */
   async chmod(path: string, mode: number, options: CallOptions = {}): Promise<void> {
     await this.#call(options, (files, signal) => files.setStat(path, { mode }, {}, signal));
+  }
+
+  /**
+   * Resolves when every change from then on will be told. The signal ends the watch also later; `timeoutMs` is for the start
+   * alone. At most 128 watches in a sandbox, and 16384 directories in each.
+   * @throws SvcError `invalid_request` from a sandbox that was started before watching was known
+   */
+  async watch(path: string, options: WatchOptions = {}): Promise<FileWatch> {
+    return await FileWatch.start(this.#channel, path, options);
   }
 
   async #call<T>(
