@@ -1,45 +1,77 @@
-import type { OperationOutput } from '@svc/contract';
 import type { CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
+import type { RestCallOutput } from '../client/rest-call.ts';
+import { errorOfEnvelope, SvcError } from '../client/svc-error.ts';
 
-/** How long the answer may take beyond the time that the code was given. */
-const GRACE_MS = 10_000;
+/** Of each stream; what is beyond goes to the listeners only. */
+const MAX_KEPT_LENGTH = 10 * 1024 * 1024;
 
-export interface RunCodeOptions extends CallOptions {
-  readonly language: 'python' | 'javascript';
+export interface RunCodeOptions extends Pick<CallOptions, 'signal'> {
+  /** Which default context it runs in: one per language, there as long as the sandbox runs. Not needed with `context`. */
+  readonly language?: 'python' | 'javascript';
+  /** One that was made with `contexts.create`, or its id or name. */
+  readonly context?: { readonly id: string } | string;
+  /** What it prints, as soon as it does. */
+  readonly onStdout?: (text: string) => void;
+  readonly onStderr?: (text: string) => void;
   /** After this long the code is interrupted, and `status` is `timeout`. 24 hours unless given. */
   readonly timeoutMs?: number;
 }
 
+type Answer = RestCallOutput<'code.run'>;
+
 /** What code did. An exception in it is a result like any other. */
 export interface CodeResult {
-  readonly status: 'success' | 'error' | 'timeout';
+  /** After `timeout` and `interrupted` the state is kept, unless `error` says otherwise. */
+  readonly status: Answer['status'];
   /** stdout, and the value of a last bare expression. */
   readonly output: string;
-  /** stderr, and the traceback. */
+  /** stderr, and the traceback; also says when the state was lost. */
   readonly error: string;
+  /** The value of a last bare expression alone, as the interpreter shows it. */
+  readonly result: string | null;
+  /** What ended the code. */
+  readonly exception: Answer['exception'];
   readonly isTruncated: boolean;
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-
-/** In the interpreter of this language that the sandbox keeps: what one call defines, the next one knows. */
+/** A signal that aborts interrupts the code. @throws SvcError `context_not_found`, `context_lost`, `exec_failed` */
 export async function runCode(
   client: Client,
-  sandbox: { readonly name: string; readonly namespace: string },
+  sandboxId: string,
   code: string,
   options: RunCodeOptions,
 ): Promise<CodeResult> {
-  const { language, timeoutMs, signal } = options;
-  const params = {
-    sandbox: sandbox.name,
-    namespace: sandbox.namespace,
-    language,
+  const { language, context, timeoutMs, signal } = options;
+  const body = {
     code,
-    ...(timeoutMs === undefined ? {} : { timeout: timeoutMs / 1000 }),
+    ...(language === undefined ? {} : { language }),
+    ...(context === undefined ? {} : { context: typeof context === 'string' ? context : context.id }),
+    ...(timeoutMs === undefined ? {} : { timeout_ms: timeoutMs }),
   };
-  const call = { timeoutMs: (timeoutMs ?? DAY_MS) + GRACE_MS, ...(signal === undefined ? {} : { signal }) };
-  const result = (await client.rpc('sandbox.repl.run', params, call)) as OperationOutput<'sandbox.repl.run'>;
-  const { status, output, error, truncated = false } = result;
-  return { status, output, error, isTruncated: truncated };
+  const input = { params: { sandbox_id: sandboxId }, body };
+  const events = await client.call('code.stream', input, signal === undefined ? {} : { signal });
+  const kept = { stdout: '', stderr: '' };
+  const listeners = { stdout: options.onStdout, stderr: options.onStderr };
+  let isCut = false;
+  for await (const { event, data } of events) {
+    if (event === 'error') throw errorOfEnvelope(data);
+    if (event === 'end') return toResult(data as Pick<Answer, EndField>, kept, isCut);
+    if (event !== 'stdout' && event !== 'stderr') continue;
+    const { text } = data as { readonly text: string };
+    listeners[event]?.(text);
+    if (kept[event].length + text.length > MAX_KEPT_LENGTH) isCut = true;
+    kept[event] += text.slice(0, MAX_KEPT_LENGTH - kept[event].length);
+  }
+  throw new SvcError('connection_failed', 'The connection broke while the code ran; it was interrupted');
+}
+
+type EndField = 'status' | 'result' | 'exception' | 'truncated';
+
+function toResult(
+  { status, result, exception, truncated }: Pick<Answer, EndField>,
+  { stdout, stderr }: { readonly stdout: string; readonly stderr: string },
+  isCut: boolean,
+): CodeResult {
+  return { status, output: stdout, error: stderr, result, exception, isTruncated: truncated || isCut };
 }

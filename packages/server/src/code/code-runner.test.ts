@@ -50,6 +50,14 @@ test('a caller that goes away gets its answer at once, and its code is interrupt
   assert.deepEqual(await run('python', 'kept, "ran" in globals()'), success('(7, False)\n'));
 });
 
+test('an interpreter outlives the call that started it, and the signal of that call', async () => {
+  const run = runIn('outlives');
+  const gone = new AbortController();
+  await run('python', 'kept = 7', 20_000, gone.signal);
+  gone.abort(new Error('the answer was sent'));
+  assert.deepEqual(await run('python', 'kept'), success('7\n'));
+});
+
 test('after forget a new interpreter starts without a note', async () => {
   const run = runIn('forgotten');
   await run('python', 'old = 1');

@@ -1,6 +1,6 @@
 import type { ChannelClient } from '@svc/contract';
 import type { Logger } from 'pino';
-import { InterpreterSlot } from './interpreter-slot.ts';
+import { InterpreterSlot, type RunListener } from './interpreter-slot.ts';
 import type { Language } from './languages.ts';
 
 export interface CodeRequest {
@@ -9,6 +9,7 @@ export interface CodeRequest {
   readonly code: string;
   /** Counted from the moment the code begins to run. */
   readonly timeoutMs: number | null;
+  readonly listener?: RunListener;
 }
 
 export interface CodeResult {
@@ -53,8 +54,8 @@ export function createCodeRunner(parts: CodeRunnerParts): CodeRunner & { close()
     sandboxes.delete(sandboxId);
   };
   return {
-    run: async ({ sandboxId, language, code, timeoutMs }, signal) =>
-      await slotOf(sandboxId, language).run(code, timeoutMs, signal),
+    run: async ({ sandboxId, language, ...request }, signal) =>
+      await slotOf(sandboxId, language).run(request, signal),
     forget,
     close: () => {
       for (const sandboxId of sandboxes.keys()) forget(sandboxId);

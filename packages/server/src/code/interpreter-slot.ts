@@ -1,43 +1,81 @@
 import { ChannelError, ExecFailed, PlatformError } from '@svc/contract';
-import { closedNote, describeEnd, KILLED_NOTE, timeoutNote } from './notes.ts';
+import { closedNote, describeEnd, INTERRUPTED_NOTE, KILLED_NOTE, timeoutNote } from './notes.ts';
 import type { CodeResult, CodeRunnerParts } from './code-runner.ts';
-import { Interpreter, InterpreterFailed, type UnitOutcome } from './interpreter.ts';
+import {
+  Interpreter,
+  InterpreterFailed,
+  type InterpreterPlace,
+  type OutputListener,
+  type UnitOutcome,
+} from './interpreter.ts';
 import { Interruption } from './interruption.ts';
 import { INTERPRETERS, type Language } from './languages.ts';
 
 const START_TIMEOUT_MS = 30_000;
+
+/** Hears of a run while it goes on, and what a result does not say. */
+export interface RunListener extends OutputListener {
+  /** Notes about the interpreter, for stderr. */
+  note(text: string): void;
+  ended(how: Pick<UnitOutcome, 'result' | 'exception'> & { readonly isInterrupted: boolean }): void;
+}
+
+export interface SlotRequest {
+  readonly code: string;
+  readonly timeoutMs: number | null;
+  readonly listener?: RunListener;
+}
 
 /** The place of one interpreter: starts it when it is needed, and lets one call in at a time. */
 export class InterpreterSlot {
   readonly #sandboxId: string;
   readonly #language: Language;
   readonly #parts: CodeRunnerParts;
+  readonly #place: InterpreterPlace;
   #interpreter: Interpreter | undefined;
   /** How an interpreter ended that nobody has been told about. */
   #untold = '';
   #lastTurn: Promise<unknown> = Promise.resolve();
   #isClosed = false;
+  #isRunning = false;
+  #isInterrupted = false;
+  #turns = 0;
 
-  constructor(sandboxId: string, language: Language, parts: CodeRunnerParts) {
+  constructor(sandboxId: string, language: Language, parts: CodeRunnerParts, place: InterpreterPlace = {}) {
     this.#sandboxId = sandboxId;
     this.#language = language;
     this.#parts = parts;
+    this.#place = place;
   }
 
-  async run(code: string, timeoutMs: number | null, signal: AbortSignal): Promise<CodeResult> {
-    const answer = Promise.withResolvers<CodeResult>();
-    const abort = () => answer.reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) abort();
-    // The turn lasts until the code has ended, also when its caller no longer waits.
-    this.#lastTurn = this.#lastTurn
-      .then(() => (signal.aborted ? undefined : this.#runNow(code, timeoutMs, signal)))
-      .then((result) => result && answer.resolve(result), answer.reject);
-    try {
-      return await answer.promise;
-    } finally {
-      signal.removeEventListener('abort', abort);
-    }
+  /** Code runs, or waits for its turn. */
+  get isBusy(): boolean {
+    return this.#turns > 0;
+  }
+
+  async run(request: SlotRequest, signal: AbortSignal): Promise<CodeResult> {
+    return await this.#takeTurn(() => this.#runNow(request, signal), signal);
+  }
+
+  /** Starts the interpreter, so that what is wrong with it is known. */
+  async prepare(signal: AbortSignal): Promise<void> {
+    await this.#takeTurn(() => this.#ready(signal), signal);
+  }
+
+  /** As Ctrl-C does; nothing when no code runs. */
+  async interrupt(): Promise<void> {
+    if (!this.#isRunning) return;
+    this.#isInterrupted = true;
+    await this.#interpreter?.interrupt();
+  }
+
+  /** Kills the interpreter; who waits for its turn gets a new one. */
+  async restart(): Promise<void> {
+    const interpreter = this.#interpreter;
+    if (interpreter === undefined) return;
+    await interpreter.kill();
+    // Whoever restarts it knows. `ended` has been seen here before we were told.
+    this.#untold = '';
   }
 
   close(): void {
@@ -45,15 +83,42 @@ export class InterpreterSlot {
     this.#interpreter?.close();
   }
 
-  async #runNow(code: string, timeoutMs: number | null, signal: AbortSignal): Promise<CodeResult> {
+  async #takeTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    const answer = Promise.withResolvers<T>();
+    const abort = () => answer.reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
+    this.#turns += 1;
+    // The turn lasts until the work has ended, also when its caller no longer waits.
+    this.#lastTurn = this.#lastTurn
+      .then(async () => {
+        if (!signal.aborted) answer.resolve(await work());
+      })
+      .catch(answer.reject)
+      .finally(() => {
+        this.#turns -= 1;
+      });
+    try {
+      return await answer.promise;
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  async #runNow({ code, timeoutMs, listener }: SlotRequest, signal: AbortSignal): Promise<CodeResult> {
     const interpreter = await this.#ready(signal);
     const told = this.#untold;
     this.#untold = '';
+    listener?.note(told);
+    this.#isInterrupted = false;
+    this.#isRunning = true;
     const interruption = new Interruption(interpreter, timeoutMs, signal);
     try {
-      const outcome = await interpreter.run(code);
-      return await this.#summarize(interpreter, outcome, interruption, told);
+      const outcome = await interpreter.run(code, listener);
+      this.#isRunning = false;
+      return await this.#summarize({ interpreter, outcome, interruption, told, listener });
     } finally {
+      this.#isRunning = false;
       interruption.stop();
     }
   }
@@ -76,19 +141,16 @@ export class InterpreterSlot {
     const { program } = INTERPRETERS[this.#language];
     const channel = await this.#parts.openChannel(this.#sandboxId, signal);
     try {
-      return await Interpreter.start(this.#language, channel, signal);
+      const kind = { language: this.#language, place: this.#place };
+      return await Interpreter.start(kind, channel, signal);
     } catch (error) {
       this.#parts.logger.debug({ sandboxId: this.#sandboxId, err: error }, 'an interpreter did not start');
       throw explainStart(program, error);
     }
   }
 
-  async #summarize(
-    interpreter: Interpreter,
-    { end, lostStreams, stdout, stderr }: UnitOutcome,
-    interruption: Interruption,
-    told: string,
-  ): Promise<CodeResult> {
+  async #summarize({ interpreter, outcome, interruption, told, listener }: Ran): Promise<CodeResult> {
+    const { end, lostStreams, stdout, stderr, result, exception } = outcome;
     const notes: string[] = [];
     let isFailure = end !== 'success';
     if (end === 'ended') {
@@ -105,6 +167,10 @@ export class InterpreterSlot {
     }
     const { timeoutMs } = interruption;
     if (timeoutMs !== null) notes.unshift(timeoutNote(timeoutMs, notes.length === 0));
+    const isInterrupted = this.#isInterrupted && end === 'interrupted' && timeoutMs === null;
+    if (isInterrupted) notes.unshift(INTERRUPTED_NOTE);
+    listener?.note(notes.join(''));
+    listener?.ended({ result, exception, isInterrupted });
     return {
       status: timeoutMs !== null ? 'timeout' : isFailure ? 'error' : 'success',
       output: stdout.text,
@@ -125,6 +191,15 @@ export class InterpreterSlot {
       'the connection to the sandbox broke while the code ran; whether it ran to its end is unknown';
     return new PlatformError('unavailable', message);
   }
+}
+
+/** What is known of code that has ended. */
+interface Ran {
+  readonly interpreter: Interpreter;
+  readonly outcome: UnitOutcome;
+  readonly interruption: Interruption;
+  readonly told: string;
+  readonly listener: RunListener | undefined;
 }
 
 function explainStart(program: string, error: unknown): unknown {

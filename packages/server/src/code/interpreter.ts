@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { ChannelClient, ChannelProcess, ProcessExit, TcpStream } from '@svc/contract';
 import { DriverLink, type UnitAnswer, type UnitEnd } from './driver-link.ts';
 import { INTERPRETERS, type Language } from './languages.ts';
-import { MarkedOutput, type Taken } from './marked-output.ts';
+import { MarkedOutput, type Listen, type Taken } from './marked-output.ts';
 
 const MARK_BYTES = 16;
 const TOKEN_BYTES = 32;
@@ -20,9 +20,22 @@ export interface UnitOutcome {
   readonly end: UnitEnd | 'ended';
   /** What the code has closed so that later calls could not use it; the interpreter was ended for that. */
   readonly lostStreams: UnitAnswer['lostStreams'];
+  readonly result: UnitAnswer['result'];
+  readonly exception: UnitAnswer['exception'];
   readonly stdout: Taken;
   readonly stderr: Taken;
 }
+
+/** What it is started with; the sandbox's own unless given. */
+export interface InterpreterPlace {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Who hears what code prints while it runs. */
+export type OutputListener = Readonly<Record<'stdout' | 'stderr', Listen>>;
+
+const GONE = { end: 'ended', lostStreams: [], result: null, exception: null } as const;
 
 /** `lost`: the connection broke, and nobody knows. */
 export type InterpreterEnd =
@@ -68,11 +81,19 @@ export class Interpreter {
    * The channel is the interpreter's from here on, and closed when it cannot start.
    * @throws ExecFailed, ChannelError, or InterpreterFailed when the program is no usable interpreter
    */
-  static async start(language: Language, channel: ChannelClient, signal: AbortSignal): Promise<Interpreter> {
+  static async start(
+    { language, place }: { readonly language: Language; readonly place: InterpreterPlace },
+    channel: ChannelClient,
+    signal: AbortSignal,
+  ): Promise<Interpreter> {
+    // A sandbox that does not answer must not hold its callers. Not the signal of `exec`, which lasts as long as the process.
+    const giveUp = () => channel.close();
+    signal.addEventListener('abort', giveUp, { once: true });
     try {
       const { program, args } = INTERPRETERS[language];
       // SAFETY: the program runs inside the sandbox, as its user; no shell is involved.
-      const process = await channel.exec({ cmd: program, args: [...args] });
+      const process = await channel.exec({ cmd: program, args: [...args], ...place });
+      signal.removeEventListener('abort', giveUp);
       const starting = new Starting(process);
       const token = Buffer.from(randomBytes(TOKEN_BYTES).toString('hex'));
       await process.writeStdin(token);
@@ -84,22 +105,27 @@ export class Interpreter {
     } catch (error) {
       channel.close();
       throw error;
+    } finally {
+      signal.removeEventListener('abort', giveUp);
     }
   }
 
   /** Resolves when the code has ended, one way or the other, and everything it printed is here. */
-  async run(code: string): Promise<UnitOutcome> {
+  async run(code: string, listener?: OutputListener): Promise<UnitOutcome> {
     const mark = randomBytes(MARK_BYTES);
-    const marks = { stdout: this.#stdout.expect(mark), stderr: this.#stderr.expect(mark) };
+    const marks = {
+      stdout: this.#stdout.expect(mark, listener?.stdout),
+      stderr: this.#stderr.expect(mark, listener?.stderr),
+    };
     const gone = this.ended.then(() => 'ended' as const);
     const answer = await Promise.race([this.#link.run(code, mark), gone]);
-    if (answer === 'ended') return this.#summarize('ended');
-    const { end, lostStreams } = answer;
+    if (answer === 'ended') return this.#summarize(GONE);
+    const { lostStreams } = answer;
     const waited = (['stdout', 'stderr'] as const).filter((name) => !lostStreams.includes(name));
     await Promise.race([Promise.all(waited.map((name) => marks[name])), gone]);
     // Without its streams the interpreter is of no use to later calls.
     if (lostStreams.length > 0) await this.kill();
-    return this.#summarize(end, lostStreams);
+    return this.#summarize(answer);
   }
 
   /** As Ctrl-C does: to everything that the interpreter started in its process group, too. */
@@ -128,8 +154,8 @@ export class Interpreter {
     clearTimeout(timer);
   }
 
-  #summarize(end: UnitOutcome['end'], lostStreams: UnitOutcome['lostStreams'] = []): UnitOutcome {
-    return { end, lostStreams, stdout: this.#stdout.take(), stderr: this.#stderr.take() };
+  #summarize(answer: Omit<UnitOutcome, 'stdout' | 'stderr'>): UnitOutcome {
+    return { ...answer, stdout: this.#stdout.take(), stderr: this.#stderr.take() };
   }
 }
 

@@ -8,6 +8,8 @@ export interface Taken {
   readonly isTruncated: boolean;
 }
 
+export type Listen = (data: Buffer) => void;
+
 /**
  * One output stream of an interpreter, cut into calls. Each call ends with a mark of its own that the interpreter writes when
  * the code of the user is over; what comes after it, from threads and children that go on, belongs to the next call.
@@ -18,13 +20,19 @@ export class MarkedOutput {
   /** Bytes that may be the beginning of the mark. */
   #held: Buffer = Buffer.alloc(0);
   #mark: Buffer | undefined;
+  #listen: Listen | undefined;
   /** A call has ended and nobody has taken its output yet. */
   #isOver = false;
   #marked = Promise.withResolvers<void>();
 
-  /** Resolves when the mark was seen, or when no more will come. */
-  expect(mark: Buffer): Promise<void> {
+  /**
+   * Resolves when the mark was seen, or when no more will come. `listen` is given all that belongs to the call, without a
+   * limit, as it comes; what it is given is its own only until it returns.
+   */
+  expect(mark: Buffer, listen?: Listen): Promise<void> {
     this.#mark = mark;
+    this.#listen = listen;
+    if (this.#current.bytes.length > 0) listen?.(this.#current.bytes);
     this.#marked = Promise.withResolvers<void>();
     return this.#marked.promise;
   }
@@ -34,7 +42,7 @@ export class MarkedOutput {
     if (this.#mark === undefined) return (this.#isOver ? this.#next : this.#current).add(bytes);
     const data = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
     const position = data.indexOf(this.#mark);
-    if (position === -1) return this.#keepUnmarked(data, this.#mark.length - 1);
+    if (position === -1) return this.#keepUnmarked(data, this.#mark);
     this.#held = data.subarray(0, position);
     this.#next.add(data.subarray(position + this.#mark.length));
     this.#finish();
@@ -54,19 +62,34 @@ export class MarkedOutput {
     return { text: isTruncated ? text + CUT_MARK : text, isTruncated };
   }
 
-  #keepUnmarked(data: Buffer, markRest: number): void {
-    const end = Math.max(0, data.length - markRest);
-    this.#current.add(data.subarray(0, end));
+  #keepUnmarked(data: Buffer, mark: Buffer): void {
+    const end = data.length - lengthOfBegun(data, mark);
+    this.#keep(data.subarray(0, end));
     this.#held = Buffer.from(data.subarray(end));
   }
 
+  #keep(data: Buffer): void {
+    if (data.length === 0) return;
+    this.#current.add(data);
+    this.#listen?.(data);
+  }
+
   #finish(): void {
-    this.#current.add(this.#held);
+    this.#keep(this.#held);
     this.#held = Buffer.alloc(0);
     this.#mark = undefined;
+    this.#listen = undefined;
     this.#isOver = true;
     this.#marked.resolve();
   }
+}
+
+/** How many of the last bytes are the beginning of the mark. */
+function lengthOfBegun(data: Buffer, mark: Buffer): number {
+  for (let length = Math.min(data.length, mark.length - 1); length > 0; length--) {
+    if (data.subarray(data.length - length).equals(mark.subarray(0, length))) return length;
+  }
+  return 0;
 }
 
 /** The first bytes of a stream, in one buffer that grows as needed. */
@@ -74,6 +97,10 @@ class Kept {
   #buffer: Buffer = Buffer.alloc(0);
   #length = 0;
   isTruncated = false;
+
+  get bytes(): Buffer {
+    return this.#buffer.subarray(0, this.#length);
+  }
 
   /** Bytes that are not UTF-8 become U+FFFD. */
   get text(): string {

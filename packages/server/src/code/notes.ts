@@ -4,6 +4,7 @@ const STATE_LOST = 'its state is lost and a new one takes its place';
 
 /** Of code that did not react to being interrupted. */
 export const KILLED_NOTE = `[The code did not react to the interruption, so the interpreter was killed; ${STATE_LOST}]\n`;
+export const INTERRUPTED_NOTE = '[Interrupted on request; the state is kept]\n';
 const LOST_NOTE =
   '[The connection to the interpreter was lost; its state is lost and a new one takes its place]\n';
 

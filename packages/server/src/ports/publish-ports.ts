@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, isIP } from 'node:net';
 import { PlatformError } from '@svc/contract';
 import type { CreateSandboxRequest } from '@svc/contract/rest';
+import { bindUdp } from './bind-udp.ts';
 import type { PortMapping } from './port-mapping.ts';
 
 type PublishedPort = NonNullable<NonNullable<CreateSandboxRequest['network']>['ports']>[number];
@@ -20,19 +21,19 @@ export function checkPorts(
   return ports.map((port, index) => {
     const { guest_port: guest, host_port: host, host_bind: bind = LOOPBACK, protocol = 'tcp' } = port;
     const field = `network.ports[${index}]`;
-    if (protocol === 'udp') {
-      const reason =
-        'udp cannot be published: sandboxes are reached over a channel that carries TCP; use tcp';
-      throw invalid(`${field}.protocol`, reason);
-    }
     if (bind !== LOOPBACK && !publishAddresses.includes(bind)) {
       const reason = `${bind} may not be published on; use ${[LOOPBACK, ...publishAddresses].join(' or ')}, or let the operator add it with --publish-address`;
       throw invalid(`${field}.host_bind`, isIP(bind) === 0 ? 'must be an IP address' : reason);
     }
-    const key = `${bind} ${host}`;
+    const key = `${protocol} ${bind} ${host}`;
     if (seen.has(key)) throw invalid(`${field}.host_port`, `${host} is published twice; keep one`);
     seen.add(key);
-    return bind === LOOPBACK ? { host, guest } : { host, guest, bind };
+    return {
+      host,
+      guest,
+      ...(bind === LOOPBACK ? {} : { bind }),
+      ...(protocol === 'udp' ? { protocol } : {}),
+    };
   });
 }
 
@@ -41,17 +42,27 @@ export function checkPorts(
  * @throws PlatformError `invalid_sandbox_config` naming the port
  */
 export async function requireFreePorts(mappings: readonly PortMapping[]): Promise<void> {
-  for (const { host, bind = LOOPBACK } of mappings) {
-    const server = createServer();
+  for (const { host, bind = LOOPBACK, protocol } of mappings) {
     try {
-      server.listen({ host: bind, port: host });
-      await once(server, 'listening');
+      await (protocol === 'udp' ? tryUdp(host, bind) : tryTcp(host, bind));
     } catch (error) {
       throw unavailable(host, bind, error);
-    } finally {
-      server.close();
     }
   }
+}
+
+async function tryTcp(port: number, host: string): Promise<void> {
+  const server = createServer();
+  try {
+    server.listen({ host, port });
+    await once(server, 'listening');
+  } finally {
+    server.close();
+  }
+}
+
+async function tryUdp(port: number, address: string): Promise<void> {
+  (await bindUdp({ address, port })).close();
 }
 
 function unavailable(port: number, bind: string, error: unknown): PlatformError {

@@ -20,6 +20,8 @@
 
   const MARK_BYTES = 16;
   const MAX_UNIT_BYTES = 64 * 1024 * 1024;
+  const MAX_TEXT_BYTES = 1024 * 1024;
+  const NO_TEXT = Buffer.from([0xff, 0xff, 0xff, 0xff]);
   const STEP = 'svc.step';
   const IMPORT = '__svc_import__';
   const SUCCESS = 's';
@@ -153,7 +155,8 @@
     if (mine.isOver) return;
     if (value !== undefined) {
       try {
-        writeAll(1, Buffer.from(`${inspect(value)}\n`));
+        mine.shown = inspect(value);
+        writeAll(1, Buffer.from(`${mine.shown}\n`));
       } catch (error) {
         return fail(mine, error);
       }
@@ -164,7 +167,7 @@
 
   function fail(mine, reason, details) {
     if (mine.isOver) return;
-    printError(describe(reason, details));
+    report(reason, details);
     setImmediate(end, mine, ERROR);
   }
 
@@ -178,7 +181,10 @@
     }
     post('Runtime.releaseObjectGroup', { objectGroup: 'unit' });
     const final = status === SUCCESS ? mine.status : status;
-    control.write(Buffer.from([final.charCodeAt(0), lost]));
+    const { name, message, traceback } = mine.exception || {};
+    const head = Buffer.from([final.charCodeAt(0), lost]);
+    const exception = [encodeField(name), encodeField(message), encodeField(traceback)];
+    control.write(Buffer.concat([head, encodeField(mine.shown), ...exception]));
     setImmediate(readUnits);
   }
 
@@ -186,8 +192,16 @@
     if (unit !== undefined) end(unit, INTERRUPTED);
   }
 
+  function encodeField(text) {
+    if (text === undefined) return NO_TEXT;
+    const data = Buffer.from(text).subarray(0, MAX_TEXT_BYTES);
+    const head = Buffer.alloc(4);
+    head.writeUInt32BE(data.length, 0);
+    return Buffer.concat([head, data]);
+  }
+
   function onUncaught(error) {
-    printError(describe(error));
+    report(error);
     if (unit !== undefined) unit.status = ERROR;
   }
 
@@ -209,6 +223,22 @@
     post('Runtime.callFunctionOn', call, (failure) => {
       if (failure) use(undefined);
     });
+  }
+
+  /** Prints what the REPL would. The first thing that goes wrong is what ends the unit. */
+  function report(reason, details) {
+    const traceback = describe(reason, details);
+    printError(traceback);
+    if (unit !== undefined && unit.exception === undefined) unit.exception = { ...nameOf(reason), traceback };
+  }
+
+  function nameOf(reason) {
+    try {
+      if (types.isNativeError(reason)) return { name: `${reason.name}`, message: `${reason.message}` };
+      return { name: 'Uncaught', message: inspect(reason) };
+    } catch {
+      return { name: 'Uncaught', message: '' };
+    }
   }
 
   function printError(text) {

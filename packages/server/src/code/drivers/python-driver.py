@@ -5,8 +5,10 @@ Run by a line that gives it a file name of its own. Works with Python 3.6 and la
 - Standard input holds a token and ends. What user code reads from it afterwards is the end, at once.
 - The first line on standard output is a port on the loopback interface. Whoever connects and sends the token first gives
   the units: length (u32, big endian), code, and then a mark of 16 bytes. The mark is not read before the unit has ended.
-- When a unit has ended, everything it printed is flushed, the mark is written to both output streams, and two bytes are
-  answered: how it ended (`s` success, `e` error, `i` interrupted) and which streams are lost (1 stdout, 2 stderr).
+- When a unit has ended, everything it printed is flushed, the mark is written to both output streams, and it is answered:
+  a byte that says how it ended (`s` success, `e` error, `i` interrupted), one for which streams are lost (1 stdout,
+  2 stderr), and four texts, each after its length in bytes (u32, big endian; 0xffffffff: there is none): the value of a
+  last expression as it was shown, and name, message and traceback of the exception that ended the unit.
 
 User code shares this process, so nothing here can be hidden from code that looks for it. What must hold is that no code
 ends a unit, breaks the next one or gets hold of a descriptor of ours by accident.
@@ -42,6 +44,8 @@ OWN_PID = os.getpid()
 ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
 MARK_BYTES = 16
 MAX_UNIT_BYTES = 64 * 1024 * 1024
+# Of each text in an answer; the rest is cut off.
+MAX_TEXT_BYTES = 1024 * 1024
 # Beyond what programs count through when they close "all" descriptors.
 LOWEST_PRIVATE_FD = 128
 FUTURE_FLAGS = 0
@@ -56,6 +60,8 @@ class Runner:
         self.is_interruptible = False
         self.count = 0
         self.flags = 0
+        self.shown = None
+        self.exception = (None, None, None)
         self.module = types.ModuleType("__main__")
         self.module.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self.module
@@ -67,6 +73,8 @@ class Runner:
 
     def run(self, source):
         self.count += 1
+        self.shown = None
+        self.exception = (None, None, None)
         try:
             _signal.signal(_signal.SIGINT, self.on_interrupt)
             self.is_interruptible = True
@@ -78,8 +86,22 @@ class Runner:
             self.is_interruptible = False
             if isinstance(error, SystemExit) and is_success(error.code):
                 return b"s"
-            report(error)
+            self.exception = (type(error).__name__, message_of(error), report(error))
             return b"i" if isinstance(error, KeyboardInterrupt) else b"e"
+
+    def display(self, value):
+        """What sys.displayhook does, and keeps what it shows."""
+        if value is None:
+            return
+        builtins._ = None
+        text = repr(value)
+        try:
+            sys.stdout.write(text)
+        except UnicodeEncodeError:
+            sys.stdout.write(text.encode("utf-8", "backslashreplace").decode("utf-8"))
+        sys.stdout.write("\n")
+        self.shown = text
+        builtins._ = value
 
     def compile(self, source, name):
         """The whole unit is compiled before any of it runs. A last expression is compiled as the REPL does, to be shown."""
@@ -105,19 +127,34 @@ def is_success(exit_code):
 
 
 def report(error):
+    """Prints what the REPL would, and returns it."""
+    text = describe(error)
+    streams.flush()
+    streams.write(2, encode(text))
+    return text
+
+
+def describe(error):
     try:
         if isinstance(error, SystemExit):
-            return write_error("SystemExit: %s\n" % (error.code,))
+            return "SystemExit: %s\n" % (error.code,)
         shown = traceback.TracebackException(type(error), error, error.__traceback__)
         hide_own_frames(shown)
-        return write_error("".join(shown.format()))
+        return "".join(shown.format())
     except BaseException:
         # User code broke what the traceback is made with.
         pass
     try:
-        write_error("%s: %s (its traceback cannot be shown)\n" % (type(error).__name__, error))
+        return "%s: %s (its traceback cannot be shown)\n" % (type(error).__name__, error)
     except BaseException:
-        write_error("%s (it cannot be shown)\n" % type(error).__name__)
+        return "%s (it cannot be shown)\n" % type(error).__name__
+
+
+def message_of(error):
+    try:
+        return str(error)
+    except BaseException:
+        return ""
 
 
 def hide_own_frames(shown):
@@ -128,9 +165,15 @@ def hide_own_frames(shown):
         shown = shown.__context__
 
 
-def write_error(text):
-    streams.flush()
-    streams.write(2, text.encode("utf-8", "backslashreplace"))
+def encode(text):
+    return text.encode("utf-8", "backslashreplace")
+
+
+def encode_field(text):
+    if text is None:
+        return b"\xff\xff\xff\xff"
+    data = encode(text)[:MAX_TEXT_BYTES]
+    return len(data).to_bytes(4, "big") + data
 
 
 class Streams:
@@ -232,6 +275,11 @@ def read_exactly(fd, length):
     return b"".join(parts)
 
 
+def write_exactly(fd, data):
+    while data:
+        data = data[os.write(fd, data) :]
+
+
 def accept_server():
     """Tells where we listen, and returns a descriptor of the first connection that knows the token."""
     token = b""
@@ -286,7 +334,8 @@ def serve(control):
         for fd in (1, 2):
             if not lost & fd:
                 streams.write(fd, mark)
-        os.write(control, status + bytes([lost]))
+        fields = b"".join([encode_field(text) for text in (runner.shown, *runner.exception)])
+        write_exactly(control, status + bytes([lost]) + fields)
 
 
 _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
@@ -294,6 +343,7 @@ private_control = accept_server()
 streams = Streams()
 runner = Runner()
 sys.argv = [""]
+sys.displayhook = runner.display
 exit_code = 70
 try:
     serve(private_control)

@@ -1,0 +1,88 @@
+import type { Static } from 'typebox';
+import { Type } from '../schema/type.ts';
+import { LANGUAGES } from '../operations/code.ts';
+import { MAX_TIMEOUT_SECONDS } from '../operations/run-limits.ts';
+import { strictObject, strictRecord } from '../spec/strict.ts';
+import { nullable, optional, Timestamp } from './fields.ts';
+
+export const MAX_CODE_CONTEXTS = 16;
+/** Characters of each stream in an answer that is not streamed. */
+export const MAX_ANSWERED_OUTPUT_LENGTH = 1024 * 1024;
+const MAX_VARIABLES = 1024;
+const MS_PER_SECOND = 1000;
+
+const Word = Type.String({ pattern: '^[^\\u0000]*$' });
+const Language = Type.Enum(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[], {
+  description: '`node`, `nodejs` and `javascript` are the same',
+});
+
+/** An id has a `:`, so that no name is also an id. */
+const ContextName = Type.String({
+  pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,62}$',
+  description: 'A letter, then letters, digits, `_`, `.` and `-`; unique among the contexts of a sandbox',
+});
+
+export const CreateContextRequest = strictObject({
+  language: Language,
+  name: optional(ContextName),
+  cwd: optional(Word, { description: 'The working directory of the sandbox unless given' }),
+  env: Type.Optional(
+    strictRecord('^[^=\\u0000]+$', Word, {
+      maxProperties: MAX_VARIABLES,
+      description: 'Over the environment of the sandbox. Never shown again',
+    }),
+  ),
+});
+export type CreateContextRequest = Static<typeof CreateContextRequest>;
+
+export const CodeContext = strictObject({
+  id: Type.String(),
+  name: nullable(Type.String()),
+  language: Type.Enum(['python', 'javascript']),
+  cwd: nullable(Type.String(), { description: 'Null: the working directory of the sandbox' }),
+  status: Type.Enum(['idle', 'busy'], { description: 'Busy: code runs in it, or waits for its turn' }),
+  created_at: Timestamp,
+});
+export type CodeContext = Static<typeof CodeContext>;
+
+export const RunCodeRequest = strictObject({
+  code: Type.String(),
+  language: Type.Optional(Language),
+  context: optional(Type.String({ minLength: 1, maxLength: 128 }), {
+    description:
+      'Id or name of a context. Without one the code runs in the default context of `language`, which JSON-RPC and MCP share',
+  }),
+  timeout_ms: optional(Type.Integer({ minimum: 1, maximum: MAX_TIMEOUT_SECONDS * MS_PER_SECOND }), {
+    description:
+      'Counted from when the code begins. Then it is interrupted, and the state is kept; 24 hours unless given',
+  }),
+});
+export type RunCodeRequest = Static<typeof RunCodeRequest>;
+
+const CodeException = strictObject({
+  name: Type.String({ description: 'Such as ValueError' }),
+  message: Type.String(),
+  traceback: Type.String({ description: 'As it is in stderr' }),
+});
+
+/** How a run ended; in a stream the data of its `end`. */
+export const CODE_END = {
+  status: Type.Enum(['success', 'error', 'timeout', 'interrupted'], {
+    description:
+      'An exception is `error`. After `timeout` and `interrupted` the state is kept, unless stderr says otherwise',
+  }),
+  result: nullable(Type.String(), {
+    description: 'The value of a last bare expression as the interpreter shows it; it is in stdout, too',
+  }),
+  exception: nullable(CodeException, { description: 'What ended the code' }),
+  truncated: Type.Boolean({ description: 'Output is missing: there was too much of it' }),
+};
+
+export const CodeAnswer = strictObject({
+  ...CODE_END,
+  stdout: Type.String({
+    description: `The first ${MAX_ANSWERED_OUTPUT_LENGTH} characters; stream it to have more`,
+  }),
+  stderr: Type.String({ description: 'Also says when the state was lost, and why' }),
+});
+export type CodeAnswer = Static<typeof CodeAnswer>;

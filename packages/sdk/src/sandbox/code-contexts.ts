@@ -1,0 +1,109 @@
+import type { CallOptions } from '../client/call-budget.ts';
+import type { Client } from '../client/client.ts';
+import type { RestCallOutput } from '../client/rest-call.ts';
+import { runCode, type CodeResult, type RunCodeOptions } from './run-code.ts';
+
+type ContextInfo = RestCallOutput<'contexts.get'>;
+
+export interface CreateContextOptions extends CallOptions {
+  readonly language: 'python' | 'javascript';
+  /** To find it again by; unique among the contexts of the sandbox. */
+  readonly name?: string;
+  /** The working directory of the sandbox unless given. */
+  readonly cwd?: string;
+  /** Over the environment of the sandbox. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Interpreters with a state of their own. They end with the run of the sandbox, and with the server. */
+export class CodeContexts {
+  readonly #client: Client;
+  readonly #sandboxId: string;
+
+  constructor(client: Client, sandboxId: string) {
+    this.#client = client;
+    this.#sandboxId = sandboxId;
+  }
+
+  /** Resolves when it can run code. @throws SvcError `name_already_exists`, `quota_exceeded`, `exec_failed` */
+  async create(options: CreateContextOptions): Promise<CodeContext> {
+    const { language, name, cwd, env } = options;
+    const body = {
+      language,
+      ...(name === undefined ? {} : { name }),
+      ...(cwd === undefined ? {} : { cwd }),
+      ...(env === undefined ? {} : { env: { ...env } }),
+    };
+    const info = await this.#client.call('contexts.create', { params: this.#params, body }, options);
+    return new CodeContext(this.#client, this.#sandboxId, info);
+  }
+
+  /** By id or name. @throws SvcError `context_not_found`, or `context_lost` for an id whose context has ended by itself */
+  async get(idOrName: string, options: CallOptions = {}): Promise<CodeContext> {
+    const params = { ...this.#params, context_id: idOrName };
+    const info = await this.#client.call('contexts.get', { params }, options);
+    return new CodeContext(this.#client, this.#sandboxId, info);
+  }
+
+  /** Oldest first; the default ones are not among them. */
+  async list(options: CallOptions = {}): Promise<readonly CodeContext[]> {
+    const all = await this.#client.call('contexts.list', { params: this.#params }, options);
+    return all.map((info) => new CodeContext(this.#client, this.#sandboxId, info));
+  }
+
+  get #params(): { readonly sandbox_id: string } {
+    return { sandbox_id: this.#sandboxId };
+  }
+}
+
+/** One interpreter. What one run defines, the next one knows; runs queue. */
+export class CodeContext {
+  readonly #client: Client;
+  readonly #sandboxId: string;
+  #info: ContextInfo;
+
+  /** Made by `contexts`. */
+  constructor(client: Client, sandboxId: string, info: ContextInfo) {
+    this.#client = client;
+    this.#sandboxId = sandboxId;
+    this.#info = info;
+  }
+
+  get id(): string {
+    return this.#info.id;
+  }
+
+  get name(): string | null {
+    return this.#info.name;
+  }
+
+  /** All that the server said when it was last asked. */
+  get info(): ContextInfo {
+    return this.#info;
+  }
+
+  async runCode(
+    code: string,
+    options: Omit<RunCodeOptions, 'language' | 'context'> = {},
+  ): Promise<CodeResult> {
+    return await runCode(this.#client, this.#sandboxId, code, { ...options, context: this });
+  }
+
+  /** Ends what runs, as Ctrl-C does; the state is kept. */
+  async interrupt(options: CallOptions = {}): Promise<void> {
+    this.#info = await this.#client.call('contexts.interrupt', this.#self, options);
+  }
+
+  /** Begins anew: same folder, same variables, no state. */
+  async restart(options: CallOptions = {}): Promise<void> {
+    this.#info = await this.#client.call('contexts.restart', this.#self, options);
+  }
+
+  async remove(options: CallOptions = {}): Promise<void> {
+    await this.#client.call('contexts.remove', this.#self, options);
+  }
+
+  get #self(): { readonly params: { readonly sandbox_id: string; readonly context_id: string } } {
+    return { params: { sandbox_id: this.#sandboxId, context_id: this.id } };
+  }
+}

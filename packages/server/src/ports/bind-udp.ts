@@ -1,0 +1,29 @@
+import { createSocket, type Socket } from 'node:dgram';
+import { once } from 'node:events';
+import { isIPv6 } from 'node:net';
+
+/** Asked of the kernel for a burst; it may give less. */
+const BUFFER_BYTES = 1024 * 1024;
+
+/** A socket on this port of this address alone. @throws what binding fails with */
+export async function bindUdp({
+  address,
+  port,
+}: {
+  readonly address: string;
+  readonly port: number;
+}): Promise<Socket> {
+  const socket = createSocket({
+    ...(isIPv6(address) ? { type: 'udp6', ipv6Only: true } : { type: 'udp4' }),
+    recvBufferSize: BUFFER_BYTES,
+    sendBufferSize: BUFFER_BYTES,
+  });
+  try {
+    socket.bind({ address, port, exclusive: true });
+    await once(socket, 'listening');
+    return socket;
+  } catch (error) {
+    socket.close();
+    throw error;
+  }
+}

@@ -1,0 +1,39 @@
+import { execFile } from 'node:child_process';
+import { cp, mkdir, realpath } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { importChanged } from '../engine/image-fixture.ts';
+import type { TestEngine } from '../engine/start-engine.ts';
+
+const run = promisify(execFile);
+const UNUSED_MODULES =
+  /\/(?:dist-packages|site-packages|test|turtledemo|tests|ensurepip|idlelib|lib2to3|__pycache__|config-[^/]*)(?:\/|$)/;
+
+/** Image `python` from the interpreter of this host: much quicker than from packages. */
+export async function importPython(engine: TestEngine): Promise<void> {
+  const script = 'import os, sys; print(sys.executable); print(os.path.dirname(os.__file__))';
+  const [program = '', library = ''] = (await run('python3', ['-c', script])).stdout.trim().split('\n');
+  await importChanged(engine, 'python', async (root) => {
+    await copyProgram(root, program, 'python3');
+    await cp(library, join(root, library), { recursive: true, filter: (path) => !UNUSED_MODULES.test(path) });
+  });
+}
+
+/** Image `node` from the one that runs this. */
+export async function importNode(engine: TestEngine): Promise<void> {
+  await importChanged(engine, 'node', async (root) => await copyProgram(root, process.execPath, 'node'));
+}
+
+/** With the libraries that it is linked against. */
+async function copyProgram(root: string, program: string, name: string): Promise<void> {
+  await copyFile(await realpath(program), join(root, 'usr/bin', name));
+  const { stdout } = await run('ldd', [program]);
+  for (const [library] of stdout.matchAll(/\/\S+\.so\S*/g)) {
+    await copyFile(await realpath(library), join(root, library));
+  }
+}
+
+async function copyFile(from: string, to: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true });
+  await cp(from, to);
+}
