@@ -19,6 +19,8 @@ export const ERROR_DESCRIPTIONS = {
   org_not_found: 'There is no such organization, or the credential does not belong to it.',
   image_not_found: 'The image is not on this host and may not be pulled, or its registry does not have it.',
   process_not_found: 'There is no such process in the sandbox.',
+  context_not_found:
+    'There is no such code context in the sandbox. List them, or make one: they end with the run of their sandbox.',
   snapshot_not_found: 'There is no snapshot of this name or id. List them to see which exist.',
   method_not_allowed: 'The address exists, but not with this method.',
   name_already_exists: 'The name is taken. Choose another one, or use what is there.',
@@ -27,6 +29,8 @@ export const ERROR_DESCRIPTIONS = {
   volume_in_use: 'A sandbox has the volume mounted. Stop the sandbox first.',
   idempotency_conflict: 'The same idempotency key came with another body. Use a new key.',
   sandbox_not_running: 'The sandbox does not run. Start it first.',
+  context_lost:
+    'The code context ended together with its sandbox or its server, and its state with it. Make a new one.',
   precondition_failed:
     'Somebody else changed it since it was read. Read it again, then repeat the change with its new ETag.',
   payload_too_large: 'The body is larger than the limit that the message names.',

@@ -12,6 +12,7 @@ export type { DetachedEndReason, DetachedState } from './channel/detached-state.
 export type { FileAttributes, FileEntry, OpenFlags } from './channel/file-entry.ts';
 export type { RunOptions, RunResult } from './channel/run-process.ts';
 export type { TcpStream } from './channel/tcp-stream.ts';
+export type { UdpSession } from './channel/udp-session.ts';
 export type { ByteTransport } from './channel/transport.ts';
 export { ERROR_STATUS, isErrorCode, PlatformError } from './errors.ts';
 export type { ErrorCode, ErrorDetails, ErrorEnvelope } from './errors.ts';
@@ -21,6 +22,7 @@ export { FrameSplitter } from './frames/frame-splitter.ts';
 export { decodeMessage, encodeMessage, MAX_FRAME_BYTES, readFrameHead } from './frames/frame.ts';
 export type { Message, Payload } from './frames/frame.ts';
 export { flagsOf, isTerminal } from './frames/message-types.ts';
+export { loadCompiler } from './schema/compile.ts';
 export { Mount, MountOptions, Patch } from './spec/mounts.ts';
 export { Network, NetworkPolicy } from './spec/network.ts';
 export { RLIMIT_RESOURCES } from './spec/rlimit-resources.ts';

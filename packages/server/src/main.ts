@@ -1,6 +1,5 @@
 import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
-import { argv, env } from 'node:process';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { readConfig, type ServerConfig } from './config.ts';
@@ -14,10 +13,15 @@ import { prepareFolders } from './process/prepare-folders.ts';
 import { StartError } from './process/start-error.ts';
 import { runSupervisor, startWebProcess } from './supervisor.ts';
 
+// Not imported: as a module it opens standard input to export it, in each of our processes.
+const { argv, env } = process;
+
 /** One of our own files and one of others that are loaded when they are needed. */
 const LOADED_LATER = ['./transports/mcp/mcp-endpoint.ts', '@modelcontextprotocol/sdk/server/index.js'].map(
   (name) => fileURLToPath(import.meta.resolve(name)),
 );
+/** What the first request needs and the start does not is loaded this long after the start, when whoever waited for it has gone on. */
+const LOAD_LATER_MS = 1000;
 
 /** `svc server start` runs this. As root it supervises; otherwise, and as the supervisor's child, it serves. */
 async function main(args: readonly string[]): Promise<number> {
@@ -59,6 +63,7 @@ async function serveSupervised(config: ServerConfig, stop: AbortController): Pro
   const { loadMcp } = await import('./transports/mcp/register-mcp.ts');
   if (!LOADED_LATER.every(canAnybodyRead)) {
     await loadMcp();
+    (await import('@svc/contract')).loadCompiler();
     // The framework loads the rest of itself when it is first used.
     (await import('fastify')).default();
   }
@@ -81,7 +86,10 @@ async function serve(
   const { startWeb } = await import('./web.ts');
   const web = await startWeb(config, logger);
   onReady();
+  const { loadCompiler } = await import('@svc/contract');
+  const later = setTimeout(loadCompiler, LOAD_LATER_MS);
   if (!stop.aborted) await new Promise((resolve) => stop.addEventListener('abort', resolve, { once: true }));
+  clearTimeout(later);
   logger.info('the server is shutting down; sandboxes run on');
   await web.close();
   return EXIT.stopped;

@@ -1,5 +1,5 @@
-import { Compile, type Validator } from 'typebox/compile';
 import { PlatformError } from '../errors.ts';
+import { compile, type Validator } from '../schema/compile.ts';
 import { firstProblem } from '../schema/first-problem.ts';
 import { nameProblem } from './check-name.ts';
 import { OPERATIONS, type OperationInput, type OperationName } from './operations.ts';
@@ -14,8 +14,8 @@ const validators = new Map<OperationName, Validator>();
 export function checkInput<Name extends OperationName>(name: Name, value: unknown): OperationInput<Name> {
   if (typeof value === 'object' && value !== null) checkNames(name, value);
   const validator = validatorOf(name);
-  if (!validator.Check(value)) {
-    const { field, reason } = firstProblem(validator.Errors(value), 'params');
+  if (!validator.check(value)) {
+    const { field, reason } = firstProblem(validator.errors(value), 'params');
     throw new PlatformError('invalid_request', `Invalid params: ${field} ${reason}`, {
       details: { field, reason },
     });
@@ -39,7 +39,7 @@ function refuse(field: string, problem: string | undefined): void {
 function validatorOf(name: OperationName): Validator {
   const known = validators.get(name);
   if (known !== undefined) return known;
-  const compiled: Validator = Compile(OPERATIONS[name].input);
+  const compiled = compile(OPERATIONS[name].input);
   validators.set(name, compiled);
   return compiled;
 }

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
 import type { Operation } from './operation.ts';
 import { Namespace, SandboxName } from './sandbox-reference.ts';

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../schema/type.ts';
 
 /** Longer timeouts are cut to this: one client sends nanoseconds. */
 export const MAX_TIMEOUT_SECONDS = 24 * 60 * 60;

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../schema/type.ts';
 
 /** What a request without a namespace means. */
 export const DEFAULT_NAMESPACE = 'default';

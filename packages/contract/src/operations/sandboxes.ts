@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+import type { Static, TSchema } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { Scripts, strictObject } from '../spec/strict.ts';
 import type { Operation } from './operation.ts';
 import { SandboxReference } from './sandbox-reference.ts';
@@ -57,6 +58,6 @@ export const sandboxOperations = {
   },
 } as const satisfies Record<string, Operation>;
 
-function nullable<T extends Type.TSchema>(schema: T, description: string) {
+function nullable<T extends TSchema>(schema: T, description: string) {
   return Type.Optional(Type.Union([schema, Type.Null()], { description }));
 }

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
 import { NO_FIELDS, nullable, Timestamp, TimestampInput } from './fields.ts';
 import { BillingPlan, Prices } from './plan-fields.ts';

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
 import { NO_FIELDS, nullable } from './fields.ts';
 import type { RestOperation } from './rest-operation.ts';
@@ -11,6 +11,18 @@ export const FEATURES = [
   'metrics_history',
   'audit_chain',
 ] as const;
+
+const SshGateway = strictObject({
+  port: Type.Integer({ description: 'On the host of this API; the user name is the slug of a sandbox' }),
+  host_key: Type.String({ description: 'As a line of a known_hosts file has it: type and key' }),
+  fingerprint: Type.String({ description: 'Of the host key, as `ssh` asks its user about it: SHA256:…' }),
+});
+
+const PreviewDomain = strictObject({
+  domain: Type.String({ description: 'Port PORT of a sandbox is at PORT-SLUG.DOMAIN' }),
+  scheme: Type.Enum(['http', 'https']),
+  port: Type.Integer({ description: 'That browsers connect to' }),
+});
 
 const Capabilities = strictObject({
   version: Type.String({ description: 'Of the engine that runs sandboxes' }),
@@ -25,6 +37,8 @@ const Capabilities = strictObject({
       }),
     ),
   }),
+  ssh: nullable(SshGateway, { description: 'Null: this server has no SSH gateway' }),
+  previews: nullable(PreviewDomain, { description: 'Null: this server has no domain for previews' }),
   features: Type.Array(Type.Enum([...FEATURES])),
   limits: strictObject({
     default_page_size: Type.Integer(),

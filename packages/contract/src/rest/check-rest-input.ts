@@ -1,6 +1,6 @@
 import type { TObject, TSchema } from 'typebox';
-import { Compile, type Validator } from 'typebox/compile';
 import { PlatformError } from '../errors.ts';
+import { compile, type Validator } from '../schema/compile.ts';
 import { firstProblem } from '../schema/first-problem.ts';
 import { REST_OPERATIONS, type RestOperationName } from './rest-operations.ts';
 import type { RestOperation } from './rest-operation.ts';
@@ -19,8 +19,8 @@ export function checkRestInput(name: RestOperationName, part: Part, value: unkno
   if (schema === null || typeof schema === 'string') return value;
   const given = part === 'query' ? coerce(operation.query, value as Record<string, unknown>) : value;
   const validator = validatorOf(`${name} ${part}`, schema);
-  if (validator.Check(given)) return given;
-  const { field, reason } = firstProblem(validator.Errors(given), part);
+  if (validator.check(given)) return given;
+  const { field, reason } = firstProblem(validator.errors(given), part, schema);
   throw new PlatformError('invalid_request', `${field} ${reason}`, { details: { field, reason, in: part } });
 }
 
@@ -43,7 +43,7 @@ function coerceText(text: string, type: unknown): unknown {
 function validatorOf(key: string, schema: TSchema): Validator {
   const known = validators.get(key);
   if (known !== undefined) return known;
-  const compiled: Validator = Compile(schema);
+  const compiled = compile(schema);
   validators.set(key, compiled);
   return compiled;
 }

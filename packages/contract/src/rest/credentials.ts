@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
 import {
   MessageResponse,
@@ -64,7 +64,7 @@ export const credentialOperations = {
     body: NewCredential,
     output: strictObject({ ...API_KEY, key: nullable(Type.String(), { description: 'Shown once' }) }),
     secretField: 'key',
-    errors: ['forbidden'],
+    errors: ['forbidden', 'quota_exceeded'],
   },
   'apiKeys.revoke': {
     ...OF_KEYS,
@@ -95,7 +95,7 @@ export const credentialOperations = {
     body: NewCredential,
     output: strictObject({ ...CREDENTIAL, token: nullable(Type.String(), { description: 'Shown once' }) }),
     secretField: 'token',
-    errors: [],
+    errors: ['quota_exceeded'],
   },
   'tokens.revoke': {
     ...OF_TOKENS,

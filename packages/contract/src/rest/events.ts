@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
 import { NO_FIELDS, nullable, PAGE_QUERY, pageOf, Timestamp, TimestampInput, Uuid } from './fields.ts';
 import type { RestOperation } from './rest-operation.ts';

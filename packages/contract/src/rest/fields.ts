@@ -1,4 +1,5 @@
-import { Type, type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
 
 export const NO_FIELDS = strictObject({});

@@ -2,12 +2,16 @@ export { checkRestInput } from './check-rest-input.ts';
 export { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './fields.ts';
 export { describeOpenApi } from './openapi.ts';
 export { pathsOf } from './paths.ts';
+export { CodeContext, CodeAnswer, MAX_ANSWERED_OUTPUT_LENGTH, MAX_CODE_CONTEXTS } from './code-fields.ts';
+export type { CreateContextRequest, RunCodeRequest } from './code-fields.ts';
 export { FEATURES } from './capabilities.ts';
 export { MAX_METRICS_RANGE_SECONDS, MIN_METRICS_STEP_SECONDS, SANDBOX_METRICS } from './metrics.ts';
 export type { SandboxMetric } from './metrics.ts';
 export { LIMIT_NAMES, SELF_HOSTED_PLAN } from './plan-fields.ts';
 export { readPlanFile } from './read-plan-file.ts';
 export type { BillingPlan, LimitName, Limits, Prices } from './plan-fields.ts';
+export type { FetchProgress } from './progress.ts';
+export type { PulledImage } from './images.ts';
 export { ORGANIZATION_SLUG_PATTERN } from './organization-fields.ts';
 export {
   DEFAULT_OUTPUT_BUFFER_BYTES,

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
 import { MessageResponse, NO_FIELDS, nullable, PAGE_QUERY, pageOf, Timestamp, Uuid } from './fields.ts';
 import { Email, OrganizationWithRole, RoleName } from './organization-fields.ts';
@@ -93,7 +93,7 @@ export const memberOperations = {
       token: nullable(Type.String(), { description: 'Shown once: what the invited person accepts with' }),
     }),
     secretField: 'token',
-    errors: ['forbidden'],
+    errors: ['forbidden', 'quota_exceeded'],
   },
   'invites.remove': {
     ...COMMON,

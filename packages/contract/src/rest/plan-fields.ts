@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
 import { nullable } from './fields.ts';
 

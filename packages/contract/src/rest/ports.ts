@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { Port } from '../spec/published-port.ts';
 import { strictObject } from '../spec/strict.ts';
 import { MessageResponse, NO_FIELDS, nullable, optional, Timestamp, Uuid } from './fields.ts';

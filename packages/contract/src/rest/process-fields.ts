@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { Rlimit } from '../spec/sandbox-spec.ts';
 import { strictObject, strictRecord } from '../spec/strict.ts';
 import { nullable, optional, Timestamp, Uuid } from './fields.ts';

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
 import { MessageResponse, NO_FIELDS, PAGE_QUERY, pageOf, Uuid } from './fields.ts';
 import { Process, ResizeRequest, SignalRequest, StartProcessRequest } from './process-fields.ts';

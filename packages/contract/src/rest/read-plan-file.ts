@@ -1,4 +1,4 @@
-import { Compile, type Validator } from 'typebox/compile';
+import { compile, type Validator } from '../schema/compile.ts';
 import { BillingPlan, SELF_HOSTED_PLAN } from './plan-fields.ts';
 
 /**
@@ -29,7 +29,7 @@ function findFieldProblems(plans: readonly unknown[]): readonly string[] {
   const validators = new Map(
     Object.entries(BillingPlan.properties).map(([name, schema]): [string, Validator] => [
       name,
-      Compile(schema),
+      compile(schema),
     ]),
   );
   return plans.flatMap((plan, index) => {
@@ -44,8 +44,8 @@ function findFieldProblems(plans: readonly unknown[]): readonly string[] {
 
 function findReason(validator: Validator | undefined, value: unknown): string | null {
   if (validator === undefined) return 'is not a known field';
-  if (validator.Check(value)) return null;
-  return validator.Errors(value)[0]?.message ?? 'is not valid';
+  if (validator.check(value)) return null;
+  return validator.errors(value)[0]?.message ?? 'is not valid';
 }
 
 function complete(plan: Partial<BillingPlan> & Pick<BillingPlan, 'name'>): BillingPlan {

@@ -1,13 +1,16 @@
 import { billingOperations } from './billing.ts';
 import { capabilityOperations } from './capabilities.ts';
+import { codeOperations } from './code.ts';
 import { credentialOperations } from './credentials.ts';
 import { eventOperations } from './events.ts';
+import { imageOperations } from './images.ts';
 import { logOperations } from './logs.ts';
 import { memberOperations } from './members.ts';
 import { metricOperations } from './metrics.ts';
 import { organizationOperations } from './organizations.ts';
 import { portOperations } from './ports.ts';
 import { processOperations } from './processes.ts';
+import { progressOperations } from './progress.ts';
 import { quotaOperations } from './quotas.ts';
 import { registryOperations } from './registries.ts';
 import type { RestOperation } from './rest-operation.ts';
@@ -22,10 +25,13 @@ import { volumeOperations } from './volumes.ts';
 export const REST_OPERATIONS = {
   ...sandboxOperations,
   ...metricOperations,
+  ...progressOperations,
   ...logOperations,
   ...processOperations,
+  ...codeOperations,
   ...portOperations,
   ...snapshotOperations,
+  ...imageOperations,
   ...volumeOperations,
   ...volumeFileOperations,
   ...quotaOperations,

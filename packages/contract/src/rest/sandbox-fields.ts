@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { Mount, Patch } from '../spec/mounts.ts';
 import { NetworkRequest } from '../spec/network.ts';
 import { EnvVar, Init, Lifecycle, Resources, Rlimit, Runtime } from '../spec/sandbox-spec.ts';
@@ -46,7 +47,7 @@ export const SnapshotLocation = Type.Union([
   strictObject({ type: Type.Literal('host_volume'), path: Text }),
 ]);
 
-const Registry = Type.Union([
+export const RegistryChoice = Type.Union([
   strictObject({ mode: Type.Enum(['auto', 'anonymous']) }),
   strictObject({ mode: Type.Literal('specific'), credential_id: Uuid }),
   strictObject({
@@ -83,7 +84,7 @@ export const CreateSandboxRequest = strictObject({
   pull_policy: Type.Optional(Type.Enum(['if_missing', 'always', 'never'])),
   security_profile: Type.Optional(Type.Enum(['default', 'restricted'])),
   lifecycle: Type.Optional(Type.Partial(Lifecycle, { additionalProperties: false })),
-  registry: optional(Registry),
+  registry: optional(RegistryChoice),
 });
 export type CreateSandboxRequest = Static<typeof CreateSandboxRequest>;
 

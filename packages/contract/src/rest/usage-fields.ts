@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
 import { nullable, Timestamp, Uuid } from './fields.ts';
 

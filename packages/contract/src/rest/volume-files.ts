@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
 import { Confirmation, NO_FIELDS, nullable, Timestamp } from './fields.ts';
 import { BYTES, type RestOperation } from './rest-operation.ts';
@@ -52,6 +53,15 @@ const ERRORS = [
   'unavailable',
 ] as const;
 const WRITE_ERRORS = [...ERRORS, 'disk_full'] as const;
+/** Of those who ask whether a file is there: that it is not is an answer. */
+const QUESTION_ERRORS = [
+  'invalid_volume_path',
+  'forbidden',
+  'volume_not_found',
+  'invalid_state_transition',
+  'orchestrator_unreachable',
+  'unavailable',
+] as const;
 
 const CopyBody = strictObject({ from: Path, to: Path });
 
@@ -144,7 +154,7 @@ export const volumeFileOperations = {
     path: '/volumes/{id}/files/exists',
     body: null,
     output: strictObject({ exists: Type.Boolean() }),
-    errors: ERRORS,
+    errors: QUESTION_ERRORS,
   },
   'volumeFiles.existMany': {
     ...COMMON,
@@ -155,6 +165,6 @@ export const volumeFileOperations = {
     headers: NO_FIELDS,
     body: strictObject({ paths: Type.Array(Path, { maxItems: MAX_PATHS }) }),
     output: strictObject({ existing_paths: Type.Array(Path) }),
-    errors: ERRORS,
+    errors: QUESTION_ERRORS,
   },
 } as const satisfies Record<string, RestOperation>;

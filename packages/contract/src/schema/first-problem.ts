@@ -7,7 +7,11 @@ export interface Problem {
 }
 
 /** The deepest problem says most: a failed union reports the union and every branch. */
-export function firstProblem(errors: readonly TLocalizedValidationError[], whole: string): Problem {
+export function firstProblem(
+  errors: readonly TLocalizedValidationError[],
+  whole: string,
+  schema: object = {},
+): Problem {
   const unknown = errors.find((error) => error.keyword === 'additionalProperties');
   if (unknown !== undefined) {
     const names = unknown.params.additionalProperties.join(', ');
@@ -20,7 +24,25 @@ export function firstProblem(errors: readonly TLocalizedValidationError[], whole
   }
   const deepest = errors.toSorted((a, b) => b.instancePath.length - a.instancePath.length)[0];
   if (deepest === undefined) return { field: whole, reason: 'is not valid' };
-  return { field: toField(deepest.instancePath) || whole, reason: deepest.message };
+  return { field: toField(deepest.instancePath) || whole, reason: inWords(deepest, schema) };
+}
+
+/** A pattern says little to people; the description of the field says what it means. */
+function inWords({ keyword, schemaPath, message }: TLocalizedValidationError, schema: object): string {
+  if (keyword !== 'pattern') return message;
+  const place = schemaPath
+    .replace(/^#\/?/, '')
+    .split('/')
+    .filter((part) => part !== '');
+  const found = place.reduce<unknown>(
+    (part, key) =>
+      typeof part === 'object' && part !== null ? (part as Record<string, unknown>)[key] : undefined,
+    schema,
+  );
+  const { description } = (typeof found === 'object' && found !== null ? found : {}) as {
+    description?: unknown;
+  };
+  return typeof description === 'string' ? `is not valid: ${description}` : message;
 }
 
 function toField(pointer: string): string {

@@ -1,5 +1,5 @@
-import { Compile } from 'typebox/compile';
 import { PlatformError } from '../errors.ts';
+import { compile, type Validator } from '../schema/compile.ts';
 import { firstProblem } from '../schema/first-problem.ts';
 import { normalizeGuestPath } from './guest-path.ts';
 import type { Mount } from './mounts.ts';
@@ -9,15 +9,14 @@ import { RESERVED_LABEL_PREFIXES } from './strict.ts';
 /** Scripts live in the host's memory while the sandbox runs. */
 const MAX_SCRIPT_CHARACTERS = 1_048_576;
 
-const compile = () => Compile(SandboxSpec);
-let compiled: ReturnType<typeof compile> | undefined;
+let compiled: Validator<SandboxSpec> | undefined;
 
 /** Checks a spec from outside. @throws PlatformError `invalid_sandbox_config` that names the field and what it takes. */
 export function checkSpec(value: unknown): SandboxSpec {
-  compiled ??= compile();
+  compiled ??= compile(SandboxSpec);
   const validator = compiled;
-  if (!validator.Check(value)) {
-    const { field, reason } = firstProblem([...validator.Errors(value)], 'spec');
+  if (!validator.check(value)) {
+    const { field, reason } = firstProblem(validator.errors(value), 'spec');
     throw invalid(field, reason);
   }
   checkLabels(value.labels ?? {});

@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { strictObject } from './strict.ts';
 
 /** An absolute path in the sandbox, free of NUL. `checkSpec` refuses `..`, `/` and paths of our own. */

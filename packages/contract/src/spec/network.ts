@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { PublishedPort } from './published-port.ts';
 import { strictObject } from './strict.ts';
 

@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { strictObject } from './strict.ts';
 
 export const Port = Type.Integer({ minimum: 1, maximum: 65_535 });

@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../schema/type.ts';
 import { Mount, Patch } from './mounts.ts';
 import { Network } from './network.ts';
 import { RLIMIT_RESOURCES } from './rlimit-resources.ts';

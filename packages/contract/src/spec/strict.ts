@@ -1,4 +1,5 @@
-import { Type, type TProperties, type TSchema } from 'typebox';
+import type { TProperties, TSchema } from 'typebox';
+import { Type } from '../schema/type.ts';
 
 /** An object that refuses unknown fields: nothing a caller sends is silently ignored. */
 export function strictObject<T extends TProperties>(properties: T) {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database } from '../../store/database.ts';
+import { inTransaction } from '../../store/in-transaction.ts';
 import { appendEvent, type NewEvent } from '../../store/events.ts';
 
 /** A commit per process would cost more than starting the process. */
@@ -42,7 +43,7 @@ export class EventQueue {
       if (batch.length === 0) return void this.#waiting.delete(organizationId);
       this.#waiting.set(organizationId, []);
       try {
-        await this.#database.transaction().execute(async (transaction) => {
+        await inTransaction(this.#database, async (transaction) => {
           for (const { event } of batch) await appendEvent(transaction, event);
         });
         for (const { done } of batch) done.resolve();

@@ -57,7 +57,7 @@ test('a sandbox that forges ids, announces endless frames and floods reaches nob
 });
 
 test('a client that does not read stops the sandbox from writing', async (t) => {
-  const server = await startChannelServer(t, { keepAliveMs: 20 });
+  const server = await startChannelServer(t, { keepAliveMs: 500 });
   const { stream, sent } = producer(() => Buffer.alloc(65_536));
   server.orchestrator.createAgent = () => stream;
   const socket = await openWebSocket(t, await server.addSandbox());
@@ -82,7 +82,7 @@ test('a sandbox that takes nothing stops its client from sending', async (t) => 
 });
 
 test('a client that leaves while its sandbox takes nothing is noticed', async (t) => {
-  const server = await startChannelServer(t, { keepAliveMs: 20 });
+  const server = await startChannelServer(t, { keepAliveMs: 500 });
   const stuck = new Duplex({ read: () => undefined, write: () => undefined });
   server.orchestrator.createAgent = () => stuck;
   const socket = await openWebSocket(t, await server.addSandbox());

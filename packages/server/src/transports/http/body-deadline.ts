@@ -4,14 +4,14 @@ import { refuseConnection } from './http-failure.ts';
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** The body may take as long as it likes while it flows; whoever reads it limits the pauses. */
-    isBodyStreamed?: boolean;
+    isBodyStreamed?: (request: FastifyRequest) => boolean;
   }
 }
 
 /** Bodies arrive whole within this time, or the connection is refused. Node's own deadline would hit streamed ones too. */
 export function limitBodyTime(server: FastifyInstance, timeoutMs: number): void {
   server.addHook('onRequest', (request, reply, done) => {
-    if (hasBody(request) && request.routeOptions.config.isBodyStreamed !== true) {
+    if (hasBody(request) && request.routeOptions.config.isBodyStreamed?.(request) !== true) {
       const timer = setTimeout(() => refuseSlowBody(request), timeoutMs);
       timer.unref();
       reply.raw.once('close', () => clearTimeout(timer));

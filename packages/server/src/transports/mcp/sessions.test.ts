@@ -133,7 +133,11 @@ async function startBare(t: TestContext, sessionLimits: SessionLimits) {
     done(null, body),
   );
   // These tests call no operation.
-  const dispatch = new Dispatch({} as Handlers, () => undefined);
+  const dispatch = new Dispatch(
+    {} as Handlers,
+    () => undefined,
+    () => Promise.resolve(),
+  );
   const sessions = registerMcp(server, {
     dispatch,
     authenticate: authenticateNobody,

@@ -4,7 +4,6 @@ import {
   BYTES,
   checkRestInput,
   EVENT_STREAM,
-  pathsOf,
   REST_OPERATIONS,
   type ByteSource,
   type RestOperation,
@@ -25,9 +24,10 @@ import { applyConcessions } from './reference-client.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import { readJsonBody, streamBody } from './read-body.ts';
 import { REST_PREFIX, sendRestFailure } from './rest-failure.ts';
+import { nothingAt, RestAddresses } from './rest-addresses.ts';
 import { sendBytes, sendEvents } from './send-stream.ts';
 
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
 
 export interface RestTransportParts {
@@ -39,8 +39,10 @@ export interface RestTransportParts {
   readonly logger: Logger;
 }
 
-/** The control plane: a route per operation of the table, and nothing else. */
+/** The control plane: the operations of the table, and nothing else. */
 export function registerRest(server: FastifyInstance, parts: RestTransportParts): void {
+  const addresses = new RestAddresses();
+  server.decorateRequest('restRoute');
   void server.register(
     async (scope) => {
       scope.removeAllContentTypeParsers();
@@ -49,66 +51,25 @@ export function registerRest(server: FastifyInstance, parts: RestTransportParts)
       scope.setErrorHandler((error, request, reply) => sendRestFailure(error, request, reply, parts.logger));
       scope.setNotFoundHandler((request, reply) => {
         if (isPreflight(request)) return reply.code(204).send();
-        throw new PlatformError('not_found', `There is no ${request.method} ${request.url.split('?')[0]}`);
+        throw nothingAt(request);
       });
-      const methodsByUrl = new Map<string, Set<string>>();
-      for (const { name, url, method } of listRoutes()) {
-        const methods = methodsByUrl.get(url) ?? new Set();
-        methodsByUrl.set(url, methods.add(method));
-        const handler = (request: FastifyRequest, reply: FastifyReply) => answer(parts, name, request, reply);
-        const isBodyStreamed = REST_OPERATIONS[name].body === BYTES;
-        // A streamed body is bytes, whatever its sender calls it.
-        const onRequest = isBodyStreamed ? [forgetContentType] : [];
-        const exposeHeadRoute = !isAnswerStreamed(REST_OPERATIONS[name]);
-        scope.route({ method, url, handler, onRequest, exposeHeadRoute, config: { isBodyStreamed } });
-        if (method === 'GET' && exposeHeadRoute) methods.add('HEAD');
-      }
-      for (const [url, methods] of methodsByUrl) refuseOtherMethods(scope, url, methods);
+      scope.route({
+        method: METHODS,
+        url: '/*',
+        exposeHeadRoute: false,
+        config: { isBodyStreamed: (request) => addresses.isBodyStreamed(request) },
+        onRequest: (request, _reply, done) => {
+          // A streamed body is bytes, whatever its sender calls it.
+          if (addresses.isBodyStreamed(request)) delete request.headers['content-type'];
+          done();
+        },
+        handler: async (request, reply) =>
+          await answer(parts, addresses.operationOf(request, reply), request, reply),
+      });
       await Promise.resolve();
     },
     { prefix: REST_PREFIX },
   );
-}
-
-/** HEAD has no body to send: the stream would be read to its end for nobody, and one that follows has none. */
-function isAnswerStreamed({ output }: RestOperation): boolean {
-  return output === BYTES || output === EVENT_STREAM;
-}
-
-function forgetContentType(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
-  delete request.headers['content-type'];
-  done();
-}
-
-interface Route {
-  readonly name: RestOperationName;
-  readonly url: string;
-  readonly method: RestOperation['method'];
-}
-
-function listRoutes(): readonly Route[] {
-  return Object.entries(REST_OPERATIONS).flatMap(([name, operation]: [string, RestOperation]) =>
-    pathsOf(operation).map(({ path }) => ({
-      // The entries of the table have its names.
-      name: name as RestOperationName,
-      url: path.replaceAll(/\{(\w+)\}/g, ':$1'),
-      method: operation.method,
-    })),
-  );
-}
-
-function refuseOtherMethods(scope: FastifyInstance, url: string, methods: ReadonlySet<string>): void {
-  const others = METHODS.filter((method) => !methods.has(method));
-  if (others.length === 0) return;
-  scope.route({
-    method: others,
-    url,
-    handler: (request, reply) => {
-      const allowed = [...methods].filter((method) => method !== 'HEAD').join(', ');
-      reply.header('allow', allowed);
-      throw new PlatformError('method_not_allowed', `${request.url.split('?')[0]} takes ${allowed} only`);
-    },
-  });
 }
 
 async function answer(
@@ -120,8 +81,10 @@ async function answer(
   const operation: RestOperation = REST_OPERATIONS[name];
   // No name has one, and databases do not agree what to do with it.
   if (request.url.includes('%00')) throw badField('path', 'must not contain NUL');
-  const { slug, ...params } = request.params as Record<string, string>;
-  const admit = () => parts.dispatch.admit(name, { slug, authorization: request.headers.authorization });
+  const { slug, ...params } = request.restRoute?.params ?? {};
+  const { authorization, 'idempotency-key': key } = request.headers;
+  const asked = { slug, authorization, isRepeatable: key !== undefined };
+  const admit = () => parts.dispatch.admit(name, asked);
   const authority = await admit();
   parts.rateLimiter?.take(authority.organization?.id ?? authority.user?.id ?? '', reply);
   const restRequest = await readRequest(parts, name, request, reply, { slug, params });

@@ -37,7 +37,8 @@ export function sendRestFailure(
   const { status, body } = describeRestFailure(error, request.id);
   if (status === 500) {
     // Not the address itself, which may hold the token of an invite.
-    logger.error({ err: error, requestId: request.id, route: request.routeOptions.url }, 'a request failed');
+    const route = request.restRoute?.value.path ?? request.routeOptions.url;
+    logger.error({ err: error, requestId: request.id, route }, 'a request failed');
   }
   if (status === 401) reply.header('www-authenticate', 'Bearer');
   void reply.code(status).header('content-type', 'application/json').send(JSON.stringify(body));

@@ -22,6 +22,27 @@ test('a method that an address does not take is 405 and says which it takes', as
   assert.equal(headers.get('allow'), 'GET, POST');
 });
 
+test('HEAD is told what GET would be, without the body', async (t) => {
+  const server = await startTestServer(t);
+  for (const path of ['/v1/sandboxes', '/v1/sandboxes/not-a-uuid', '/v1/nothing']) {
+    const got = await fetch(`${server.url}${path}`);
+    const body = await got.text();
+    const head = await fetch(`${server.url}${path}`, { method: 'HEAD' });
+    assert.equal(head.status, got.status, path);
+    assert.equal(await head.text(), '');
+    assert.equal(head.headers.get('content-type'), got.headers.get('content-type'));
+    const told = Number(head.headers.get('content-length'));
+    // Only the sentence that names the method differs.
+    assert.equal(told, Buffer.byteLength(path === '/v1/nothing' ? body.replace('GET', 'HEAD') : body), path);
+  }
+});
+
+test('the longest name that can be given can be asked for', async (t) => {
+  const server = await startTestServer(t);
+  const { body } = await server.rest('GET', `/sandboxes/by-name/${'n'.repeat(128)}`);
+  assert.equal(body.error.code, 'sandbox_not_found');
+});
+
 test('a missing or wrong credential is 401 unauthorized, whatever else is wrong with the request', async (t) => {
   const server = await startTestServer(t, { signingKey: SIGNING_KEY });
   for (const key of [undefined, 'svc_nonsense', 'svc_pat_nonsense', 'eyJ.nonsense.x', 'svc_eyJ.a.b']) {
