@@ -56,9 +56,7 @@ test('hosts of previews are read strictly, and written as they are read', () => 
   ]) {
     assert.equal(readPreviewHost(place, host), undefined, host);
   }
-  assert.equal(previewUrl(place, 5555, { port: 1, slug: 'a' }), 'http://1-a.p.test:5555/');
-  assert.equal(
-    previewUrl({ ...place, scheme: 'https', port: 443 }, 5555, { port: 1, slug: 'a' }),
-    'https://1-a.p.test/',
-  );
+  const one = { port: 1, slug: 'a' };
+  assert.equal(previewUrl({ ...place, port: () => 5555 }, one), 'http://1-a.p.test:5555/');
+  assert.equal(previewUrl({ ...place, scheme: 'https', port: () => 443 }, one), 'https://1-a.p.test/');
 });

@@ -4,6 +4,7 @@ import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
 import { repeatEvery, type BackgroundTask } from './background.ts';
 import { ChannelPool } from './channels/channel-pool.ts';
+import { CodeContexts } from './code/code-contexts.ts';
 import type { CodeRunner } from './code/code-runner.ts';
 import type { Authenticate } from './dispatch/authenticate.ts';
 import type { Identify } from './dispatch/principal.ts';
@@ -24,16 +25,20 @@ import type { Orchestrator } from './orchestrator/orchestrator.ts';
 import { ProcessKeeper } from './processes/process-keeper.ts';
 import { PortForwarder } from './ports/port-forwarder.ts';
 import { divertPreviews } from './previews/divert-previews.ts';
-import { previewUrl, type PreviewPlace } from './previews/preview-place.ts';
+import type { PreviewAddresses, PreviewPlace } from './previews/preview-place.ts';
 import { Previews } from './previews/previews.ts';
 import type { SnapshotStore } from './orchestrator/snapshot-store.ts';
 import type { VolumeStore } from './orchestrator/volume-store.ts';
 import { enforceLimits } from './quotas/enforce-limits.ts';
+import { recordRefusedCalls } from './quotas/record-refusal.ts';
 import { createRestHandlers } from './rest/create-rest-handlers.ts';
-import type { RestParts, RestSettings } from './rest/rest-parts.ts';
+import type { RestSettings } from './rest/rest-parts.ts';
 import type { Sealer } from './secrets/sealer.ts';
 import { SnapshotWorker } from './snapshots/snapshot-worker.ts';
+import type { SshPlace } from './ssh/ssh-gateway.ts';
+import { followClock } from './store/clocks.ts';
 import type { Database } from './store/database.ts';
+import { FILE_CHANGE_CHECK_MS, tellLostChanges } from './store/file-changes.ts';
 import { forgetOldKeys } from './store/idempotency.ts';
 import { registerDocs } from './transports/docs/register-docs.ts';
 import {
@@ -57,6 +62,7 @@ import { registerRpc } from './transports/rpc/register-rpc.ts';
 /** What may still be under way when the server is told to stop gets this long. */
 const DRAIN_MS = 5000;
 const FORGET_INTERVAL_MS = 60 * 60_000;
+const CLOCK_CHECK_MS = 1000;
 
 export interface ServerOptions {
   readonly host: string;
@@ -83,6 +89,8 @@ export interface ServerParts {
   readonly sealer: Sealer;
   readonly restSettings: RestSettings;
   readonly channelSettings?: Partial<ChannelSettings>;
+  /** Where the SSH gateway is, once it listens; absent: there is none. */
+  readonly ssh?: () => SshPlace | null;
   /** How often it is looked whether WebSockets of previews may stay open. */
   readonly previewRecheckMs?: number;
   /** No other server uses the store. */
@@ -101,25 +109,17 @@ export interface RunningServer {
 
 /** Puts the parts together and listens. What it is given still belongs to the caller. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
-  const { options, database, orchestrator, codeRunner, authenticate, logger } = parts;
+  const { options, database, orchestrator, authenticate, logger } = parts;
   const openChannel = (id: string, signal: AbortSignal) => orchestrator.openChannel(id, signal);
   const channels = new ChannelPool(openChannel);
   const ports = new PortForwarder(openChannel, logger);
   const health = new EngineHealth();
   const metrics = new CallMetrics();
-  const lifecycle = createLifecycle(parts, { channels, ports });
+  const codeContexts = new CodeContexts({ openChannel, logger });
+  const lifecycle = createLifecycle(parts, { channels, ports, codeContexts });
   const { recoveryMs } = parts.restSettings;
   const reconciler = new Reconciler({ database, orchestrator, lifecycle, health, recoveryMs, logger });
-  const dispatch = new Dispatch(
-    {
-      ...healthHandlers(health),
-      ...sandboxHandlers(database, lifecycle),
-      ...metricsHandlers(database, orchestrator),
-      ...codeHandlers(database, codeRunner),
-      ...commandHandlers(database, channels),
-    },
-    reportCalls(metrics, logger),
-  );
+  const dispatch = createDispatch(parts, { health, metrics, lifecycle, channels });
   const http = createHttpServer({ guard: new Guard(options), limits: options.limits, logger });
   registerHealth(http, health);
   registerDocs(http);
@@ -129,7 +129,14 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   registerPrometheus(http, { authenticate, database, health, metrics });
   registerMcp(http, { dispatch, authenticate, logger, maxConcurrentCalls, hasConformanceFixtures });
   const workers = createWorkers(parts, channels);
-  const made = { lifecycle, channels, health, metrics, previewUrl: previewUrls(http, options.previews) };
+  const made = {
+    lifecycle,
+    channels,
+    codeContexts,
+    health,
+    metrics,
+    previews: previewAddresses(http, options.previews),
+  };
   const rest = createRestDispatch(parts, { ...made, ...workers });
   const rateLimiter = options.requestsPerMinute === null ? null : new RateLimiter(options.requestsPerMinute);
   const { maxBodyBytes, requestTimeoutMs: maxBodyPauseMs } = options.limits;
@@ -141,6 +148,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     reconciler,
     ...Object.values(workers),
     repeatEvery(FORGET_INTERVAL_MS, 'forgetting old idempotency keys', () => forgetOldKeys(database), logger),
+    repeatEvery(FILE_CHANGE_CHECK_MS, 'telling of lost changes', () => tellLostChanges(database), logger),
+    repeatEvery(CLOCK_CHECK_MS, 'following the clock', () => followClock(database), logger),
     createLimitCheck(parts, lifecycle),
   ];
   const running = tasks.map((task) => task.run(stop.signal));
@@ -152,10 +161,31 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
       await closeHttp(http);
       await Promise.race([lifecycle.close(), afterMs(DRAIN_MS)]);
       channels.close();
+      codeContexts.close();
       await ports.closeAll();
       await Promise.all(running);
     },
   };
+}
+
+/** What JSON-RPC and MCP offer. */
+function createDispatch(
+  { database, orchestrator, codeRunner, logger }: ServerParts,
+  made: {
+    readonly health: EngineHealth;
+    readonly metrics: CallMetrics;
+    readonly lifecycle: Lifecycle;
+    readonly channels: ChannelPool;
+  },
+): Dispatch {
+  const handlers = {
+    ...healthHandlers(made.health),
+    ...sandboxHandlers(database, made.lifecycle),
+    ...metricsHandlers(database, orchestrator),
+    ...codeHandlers(database, codeRunner),
+    ...commandHandlers(database, made.channels),
+  };
+  return new Dispatch(handlers, reportCalls(made.metrics, logger), recordRefusedCalls(database));
 }
 
 /** What works in the background and is told of by handlers. */
@@ -175,10 +205,11 @@ function openChannels(http: FastifyInstance, parts: ServerParts, rateLimiter: Ra
   registerChannel(http, { database, orchestrator, identify, rateLimiter, settings, logger });
 }
 
-/** Asked for while the server listens, so its port is known. */
-function previewUrls(http: FastifyInstance, place: PreviewPlace | null): RestParts['previewUrl'] {
+function previewAddresses(http: FastifyInstance, place: PreviewPlace | null): PreviewAddresses | null {
   if (place === null) return null;
-  return (port, slug) => previewUrl(place, (http.server.address() as AddressInfo).port, { port, slug });
+  // Asked for while the server listens, so its port is known.
+  const port = () => place.port ?? (http.server.address() as AddressInfo).port;
+  return { domain: place.domain, scheme: place.scheme, port };
 }
 
 /** Previews come last of all that answers requests, because they stand before all of it. */
@@ -212,19 +243,27 @@ function createVolumeKeeper({ database, volumeStore, restSettings, logger }: Ser
 
 function createLifecycle(
   parts: ServerParts,
-  made: { readonly channels: ChannelPool; readonly ports: PortForwarder },
+  made: {
+    readonly channels: ChannelPool;
+    readonly ports: PortForwarder;
+    readonly codeContexts: CodeContexts;
+  },
 ): Lifecycle {
+  const { codeContexts, ...pools } = made;
   const { database, orchestrator, volumeStore, sealer, codeRunner, logger } = parts;
   const { recoveryMs, defaultVolumeGib } = parts.restSettings;
   return new Lifecycle({
-    ...made,
+    ...pools,
     database,
     orchestrator,
     claims: parts.isAlone === true ? NO_CLAIMS : rowClaims(database),
     sealer,
     makeVolume: (volume) => ensureMade({ database, volumeStore, defaultVolumeGib }, volume),
     recoveryMs,
-    onRunEnded: (sandboxId) => codeRunner.forget(sandboxId),
+    onRunEnded: (sandboxId) => {
+      codeRunner.forget(sandboxId);
+      codeContexts.forget(sandboxId);
+    },
     logger,
   });
 }
@@ -238,12 +277,13 @@ function createRestDispatch(
     readonly snapshotWorker: SnapshotWorker;
     readonly volumeKeeper: VolumeKeeper;
     readonly channels: ChannelPool;
+    readonly codeContexts: CodeContexts;
     readonly processKeeper: ProcessKeeper;
     readonly metricHistory: MetricHistory;
-    readonly previewUrl: RestParts['previewUrl'];
+    readonly previews: PreviewAddresses | null;
   },
 ): RestDispatch {
-  const { database, orchestrator, volumeStore, sealer, restSettings, identify, logger } = parts;
+  const { database, orchestrator, volumeStore, codeRunner, sealer, restSettings, identify, logger } = parts;
   const { metrics, ...workers } = made;
   const settings = restSettings;
   const handlers = createRestHandlers({
@@ -251,7 +291,9 @@ function createRestDispatch(
     orchestrator,
     volumeStore,
     ...workers,
+    codeRunner,
     sealer,
+    ssh: parts.ssh ?? (() => null),
     maxBodyBytes: parts.options.limits.maxBodyBytes,
     settings,
     logger,
@@ -260,6 +302,7 @@ function createRestDispatch(
     database,
     handlers,
     identify,
+    sealer,
     describeFailure: (error) => {
       const { status, body } = describeRestFailure(error, '');
       return { status, body: JSON.stringify(body) };

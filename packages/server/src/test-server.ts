@@ -14,7 +14,7 @@ import { FakeVolumeStore } from './orchestrator/fake-volume-store.ts';
 import type { VolumeStore } from './orchestrator/volume-store.ts';
 import { DEFAULT_REST_SETTINGS, type RestSettings } from './rest/rest-parts.ts';
 import { Sealer } from './secrets/sealer.ts';
-import { startServer, type RunningServer, type ServerOptions } from './server.ts';
+import { startServer, type RunningServer, type ServerOptions, type ServerParts } from './server.ts';
 import type { Database } from './store/database.ts';
 import { openStore } from './store/open-store.ts';
 import { sqliteDialect } from './store/sqlite.ts';
@@ -75,6 +75,7 @@ export interface TestServerOptions extends Partial<ServerOptions> {
   readonly restSettings?: Partial<RestSettings>;
   readonly channelSettings?: Partial<ChannelSettings>;
   readonly previewRecheckMs?: number;
+  readonly ssh?: ServerParts['ssh'];
   /** Absent: SQLite in the folder. The test server closes it. */
   readonly database?: Database;
 }
@@ -110,6 +111,7 @@ export async function startTestServer(t: TestContext, options: TestServerOptions
     restSettings: { ...DEFAULT_REST_SETTINGS, ...rest.restSettings },
     isAlone: options.database === undefined,
     channelSettings: rest.channelSettings ?? {},
+    ...(rest.ssh === undefined ? {} : { ssh: rest.ssh }),
     ...(rest.previewRecheckMs === undefined ? {} : { previewRecheckMs: rest.previewRecheckMs }),
     ...(signingKey === undefined
       ? { authenticate: authenticateNobody, identify: identifyDeveloper(database) }

@@ -12,7 +12,7 @@ import { loadPlans } from './quotas/load-plans.ts';
 import { startServer } from './server.ts';
 import type { Database } from './store/database.ts';
 import { identifyDeveloper, type Identify } from './dispatch/principal.ts';
-import type { startSshGateway } from './ssh/ssh-gateway.ts';
+import type { RunningSshGateway, startSshGateway } from './ssh/ssh-gateway.ts';
 import { openSealer } from './secrets/open-sealer.ts';
 import { forgetKeys } from './store/keys.ts';
 import { openDatabase } from './store/open-database.ts';
@@ -41,6 +41,7 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   const { authenticate, identify } = await chooseAuthentication(config, database);
   const sealer = await openSealer(config.secretsKeyPath, database);
   const { options, isDev, hasConformanceFixtures } = config;
+  let gateway: RunningSshGateway | null = null;
   const server = await startServer({
     options,
     database,
@@ -52,6 +53,7 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
     identify,
     sealer,
     restSettings: config.restSettings,
+    ssh: () => gateway?.place ?? null,
     isAlone: config.databaseUrl === null,
     logger,
     hasConformanceFixtures,
@@ -61,8 +63,9 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   if (config.ssh !== null) {
     const { serverFolder, ssh: settings } = config;
     const ssh = await loadSshGateway();
-    const gateway = await ssh.startSshGateway({ database, orchestrator, serverFolder, settings, logger });
-    undo.defer(() => gateway.close());
+    const running = await ssh.startSshGateway({ database, orchestrator, serverFolder, settings, logger });
+    undo.defer(() => running.close());
+    gateway = running;
   }
   const startedAt = new Date().toISOString();
   const status = () => gatherStatus({ url, isDev, startedAt, database, orchestrator, health });

@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { parseDurationMs } from '../keys/duration.ts';
 import { prepareFolders } from '../process/prepare-folders.ts';
 import type { Database } from '../store/database.ts';
+import { inTransaction } from '../store/in-transaction.ts';
 import { appendEvent, type Actor, type NewEvent } from '../store/events.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { findOrganization, type OrganizationRecord } from '../store/organizations.ts';
@@ -42,7 +43,7 @@ export async function changeStore<Result>(
   place: StorePlace,
   work: (transaction: Database) => Promise<Result>,
 ): Promise<Result> {
-  return await withStore(place, (database) => database.transaction().execute(work));
+  return await withStore(place, (database) => inTransaction(database, work));
 }
 
 export async function recordFromCli(

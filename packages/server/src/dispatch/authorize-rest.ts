@@ -12,6 +12,8 @@ export interface Authority {
   readonly user: UserRecord | null;
   readonly role: Role;
   readonly actor: Actor;
+  /** They may not, but may hear once more what they were answered when they still did. */
+  readonly refusal?: PlatformError;
 }
 
 /**
@@ -72,7 +74,7 @@ async function asMember(
   return { organization, user, role, actor: actorOf(user) };
 }
 
-function asPerson(principal: Principal): Authority {
+export function asPerson(principal: Principal): Authority {
   if (principal.kind === 'api_key') throw unauthorized();
   const { user } = principal;
   return { organization: null, user, role: 'member', actor: actorOf(user) };

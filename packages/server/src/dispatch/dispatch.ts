@@ -49,6 +49,17 @@ export type OnCallEnd = (end: {
   readonly failure: unknown;
 }) => void;
 
+/** Told about every call that failed, before its caller is; for what is to be on record. */
+export type OnFailure = (
+  failed: {
+    readonly operation: OperationName;
+    readonly requestId: string;
+    readonly namespace: string;
+    readonly caller: Caller;
+  },
+  error: unknown,
+) => Promise<void>;
+
 /**
  * The one way from every transport to the handlers: checks the input, checks that the caller may, runs the handler.
  * The transport has authenticated the caller before, so that nobody without a credential learns anything.
@@ -56,10 +67,12 @@ export type OnCallEnd = (end: {
 export class Dispatch {
   readonly #handlers: Handlers;
   readonly #onCallEnd: OnCallEnd;
+  readonly #onFailure: OnFailure;
 
-  constructor(handlers: Handlers, onCallEnd: OnCallEnd) {
+  constructor(handlers: Handlers, onCallEnd: OnCallEnd, onFailure: OnFailure) {
     this.#handlers = handlers;
     this.#onCallEnd = onCallEnd;
+    this.#onFailure = onFailure;
   }
 
   /** @throws PlatformError; anything else that is thrown is a bug. */
@@ -78,14 +91,17 @@ export class Dispatch {
         durationMs: performance.now() - startedAt,
         failure,
       });
+    let namespace = '';
     try {
       const checked = checkInput(name, input);
-      const namespace = authorize(name, checked, caller);
+      namespace = authorize(name, checked, caller);
       const output = await this.#handlers[name](checked, { ...context, caller, namespace });
       report(null, namespace);
       return output;
     } catch (error) {
       report(error);
+      const { requestId } = context;
+      if (namespace !== '') await this.#onFailure({ operation: name, requestId, namespace, caller }, error);
       throw error;
     }
   }

@@ -1,12 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract';
 import type { Database } from '../store/database.ts';
-import { claimKey, extendLease, releaseKey, settleKey, type IdempotencyClaim } from '../store/idempotency.ts';
+import {
+  claimKey,
+  extendLease,
+  findKey,
+  releaseKey,
+  settleKey,
+  type IdempotencyClaim,
+} from '../store/idempotency.ts';
+import type { Fingerprint } from './fingerprint.ts';
+import { wakeOf } from './wake.ts';
 
 const LEASE_MS = 30_000;
 const RENEW_MS = 10_000;
-const POLL_MS = 50;
+/** Calls of this server wake those who wait for them; this is for the calls of other servers, and for those that were killed. */
+const POLL_MS = 500;
 const MAX_WAIT_MS = 120_000;
 /** Outcomes that a repetition may change are not remembered. */
 const FIRST_UNREMEMBERED_STATUS = 500;
@@ -17,6 +26,8 @@ export interface Outcome {
   readonly status: number;
   readonly body: string;
 }
+
+export type Remembered = Outcome & { readonly fingerprint: string };
 
 /** The first call of a key: it alone does the work. */
 export interface FirstCall {
@@ -33,34 +44,53 @@ export interface FirstCall {
 export async function beginOnce(
   database: Database,
   key: { readonly scope: string; readonly key: string },
-  fingerprint: string,
+  fingerprint: Pick<Fingerprint, 'text' | 'isSame'>,
   signal: AbortSignal,
-): Promise<FirstCall | (Outcome & { readonly fingerprint: string })> {
+): Promise<FirstCall | Remembered> {
   const claim: IdempotencyClaim = { ...key, owner: randomUUID() };
   const deadline = Date.now() + MAX_WAIT_MS;
+  const wake = wakeOf(database);
   for (;;) {
-    const found = await claimKey(database, claim, fingerprint, LEASE_MS);
-    if (found === 'claimed') return firstCall(database, claim);
-    if (!isSameRequest(found.fingerprint, fingerprint)) throw conflict(key.key);
-    if (found.status !== null) {
-      return { status: found.status, body: found.body ?? 'null', fingerprint: found.fingerprint };
-    }
+    // Listened for before it is looked, so that no end falls in between.
+    using end = wake.listen(nameOf(key));
+    const found = await claimKey(database, claim, fingerprint.text, LEASE_MS);
+    if (found === 'claimed') return firstCall(database, claim, () => wake.wake(nameOf(key)));
+    if (!fingerprint.isSame(found.fingerprint)) throw conflict(key.key);
+    if (found.status !== null) return remembered(found.status, found);
     if (Date.now() > deadline) {
       throw new PlatformError(
         'unavailable',
         'the first call with this Idempotency-Key is still under way; try again',
       );
     }
-    await delay(POLL_MS, undefined, { signal });
+    await end.happens(POLL_MS, signal);
   }
 }
 
-/** A fingerprint is `<request>` or `<request>:<body>`; the body's part is compared when both have one. */
-function isSameRequest(stored: string, given: string): boolean {
-  const [request, body] = stored.split(':');
-  const [givenRequest, givenBody] = given.split(':');
-  if (request !== givenRequest) return false;
-  return body === undefined || givenBody === undefined || body === givenBody;
+/**
+ * What the key gave, for whoever may not ask any more: nothing is done for them. Undefined when there is nothing yet.
+ * @throws PlatformError `idempotency_conflict` when the key was used for something else
+ */
+export async function findOutcome(
+  database: Database,
+  key: { readonly scope: string; readonly key: string },
+  fingerprint: Fingerprint,
+): Promise<Remembered | undefined> {
+  const found = await findKey(database, key);
+  if (found === undefined || found.status === null) return undefined;
+  if (!fingerprint.isSame(found.fingerprint)) throw conflict(key.key);
+  return remembered(found.status, found);
+}
+
+function remembered(
+  status: number,
+  { body, fingerprint }: { readonly body: string | null; readonly fingerprint: string },
+): Remembered {
+  return { status, body: body ?? 'null', fingerprint };
+}
+
+function nameOf({ scope, key }: { readonly scope: string; readonly key: string }): string {
+  return `${scope} ${key}`;
 }
 
 export function conflict(key: string): PlatformError {
@@ -71,7 +101,7 @@ export function conflict(key: string): PlatformError {
   );
 }
 
-function firstCall(database: Database, claim: IdempotencyClaim): FirstCall {
+function firstCall(database: Database, claim: IdempotencyClaim, wake: () => void): FirstCall {
   const renewal = setInterval(() => {
     // A renewal that fails costs at most the exclusiveness of a call that lasts longer than its lease.
     extendLease(database, claim, LEASE_MS).catch(() => undefined);
@@ -82,12 +112,16 @@ function firstCall(database: Database, claim: IdempotencyClaim): FirstCall {
     end: async (outcome, fingerprint) => {
       clearInterval(renewal);
       const isFinal = outcome.status < FIRST_UNREMEMBERED_STATUS && outcome.status !== TOO_MANY_REQUESTS;
-      if (isFinal) {
-        await settleKey(database, claim, {
-          ...outcome,
-          ...(fingerprint === undefined ? {} : { fingerprint }),
-        });
-      } else await releaseKey(database, claim);
+      try {
+        if (isFinal) {
+          await settleKey(database, claim, {
+            ...outcome,
+            ...(fingerprint === undefined ? {} : { fingerprint }),
+          });
+        } else await releaseKey(database, claim);
+      } finally {
+        wake();
+      }
     },
   };
 }

@@ -1,13 +1,27 @@
-import { createHash } from 'node:crypto';
 import { PlatformError } from '@svc/contract';
-import { REST_OPERATIONS, type RestOperation, type RestOperationName } from '@svc/contract/rest';
+import {
+  EVENT_STREAM,
+  REST_OPERATIONS,
+  type RestOperation,
+  type RestOperationName,
+} from '@svc/contract/rest';
 import type { RestCall, Change, RecordedEvent } from '../rest/rest-call.ts';
 import type { RestHandlers } from '../rest/rest-handlers.ts';
+import type { Sealer } from '../secrets/sealer.ts';
 import type { Database } from '../store/database.ts';
+import { inTransaction } from '../store/in-transaction.ts';
 import { appendEvent } from '../store/events.ts';
 import { lockLivingOrganization } from '../store/lock-organization.ts';
-import { authorize, type Authority } from './authorize-rest.ts';
-import { beginOnce, conflict, type FirstCall } from './idempotency.ts';
+import { asPerson, authorize, type Authority } from './authorize-rest.ts';
+import { fingerprintOf, type Fingerprint } from './fingerprint.ts';
+import {
+  beginOnce,
+  conflict,
+  findOutcome,
+  type FirstCall,
+  type Outcome,
+  type Remembered,
+} from './idempotency.ts';
 import type { Identify } from './principal.ts';
 import { recordRefusal } from '../quotas/record-refusal.ts';
 
@@ -52,10 +66,18 @@ export interface RestDispatchParts {
   readonly database: Database;
   readonly handlers: RestHandlers;
   readonly identify: Identify;
+  readonly sealer: Sealer;
   /** The answer to a failure, so that it can be remembered like any other outcome. */
   readonly describeFailure: (error: unknown) => { readonly status: number; readonly body: string };
   readonly onCallEnd: OnRestCallEnd;
 }
+
+/** These may take from the caller the right to ask again: their keys belong to the caller, not to the organization. */
+const MAY_END_ACCESS: ReadonlySet<RestOperationName> = new Set([
+  'organizations.update',
+  'organizations.remove',
+  'members.update',
+]);
 
 /** From the transport to the handlers: who calls, may they, was it done before, and then the work. */
 export class RestDispatch {
@@ -65,18 +87,23 @@ export class RestDispatch {
     this.#parts = parts;
   }
 
-  /** Who calls and in whose name. The transport asks before it reads a body, so that strangers cannot send one. */
+  /**
+   * Who calls and in whose name. The transport asks before it reads a body, so that strangers cannot send one. Whoever
+   * repeats with a key what took their right away is let in as far as the answer that they got.
+   */
   async admit(
     name: RestOperationName,
-    request: Pick<RestRequest, 'slug' | 'authorization'>,
+    request: Pick<RestRequest, 'slug' | 'authorization'> & { readonly isRepeatable: boolean },
   ): Promise<Authority> {
     const { database, identify } = this.#parts;
-    return await authorize(
-      database,
-      REST_OPERATIONS[name],
-      request.slug,
-      await identify(request.authorization),
-    );
+    const principal = await identify(request.authorization);
+    try {
+      return await authorize(database, REST_OPERATIONS[name], request.slug, principal);
+    } catch (error) {
+      const mayBeRepetition = MAY_END_ACCESS.has(name) && request.isRepeatable;
+      if (!mayBeRepetition || !PlatformError.is(error, 'forbidden')) throw error;
+      return { ...asPerson(principal), refusal: error };
+    }
   }
 
   /** @throws PlatformError; anything else that is thrown is a bug. */
@@ -117,24 +144,36 @@ export class RestDispatch {
   async #once(name: RestOperationName, request: RestRequest, authority: Authority): Promise<RestAnswer> {
     const { idempotencyKey: key } = request;
     if (key === undefined) return { kind: 'output', output: await this.#run(name, request, authority) };
-    const { database, describeFailure } = this.#parts;
-    const scope = authority.organization?.id ?? authority.user?.id ?? '';
-    const identity = fingerprintOf(request.identity);
-    const first = await beginOnce(database, { scope, key }, identity, request.context.signal);
-    if (!('end' in first)) {
-      await requireSameBody(request, first.fingerprint, key);
-      return { kind: 'replay', status: first.status, body: first.body };
+    const { database, describeFailure, sealer } = this.#parts;
+    const owned = { scope: scopeOf(name, authority), key };
+    const print = fingerprintOf(sealer, request.identity);
+    if (authority.refusal !== undefined) {
+      const found = await findOutcome(database, owned, print);
+      if (found === undefined) throw authority.refusal;
+      return await replay(request, found, print, key);
     }
+    const first = await beginOnce(database, owned, print, request.context.signal);
+    if (!('end' in first)) return await replay(request, first, print, key);
     try {
       const output = await this.#run(name, request, authority, first);
       const digest = await request.bodyDigest?.();
-      const fingerprint = digest === undefined ? undefined : `${identity}:${digest}`;
-      await first.end({ status: REST_OPERATIONS[name].status, body: toRemember(name, output) }, fingerprint);
+      const fingerprint = digest === undefined ? undefined : print.withBody(digest);
+      await first.end(this.#outcomeOf(name, output), fingerprint);
       return { kind: 'output', output };
     } catch (error) {
       await first.end(describeFailure(error));
       throw error;
     }
+  }
+
+  /** What a repetition under the same key gets. */
+  #outcomeOf(name: RestOperationName, output: unknown): Outcome {
+    const operation: RestOperation = REST_OPERATIONS[name];
+    if (operation.output !== EVENT_STREAM)
+      return { status: operation.status, body: toRemember(name, output) };
+    const message =
+      'The call with this Idempotency-Key was begun, and its answer streamed to whoever sent it first; to do it again use a new key';
+    return this.#parts.describeFailure(new PlatformError('idempotency_conflict', message));
   }
 
   async #run(
@@ -182,7 +221,7 @@ export class RestDispatch {
         return requireOrganization(organization);
       },
       commit: async (work, respond) =>
-        await database.transaction().execute(async (transaction) => {
+        await inTransaction(database, async (transaction) => {
           if (organization !== null) await lockLivingOrganization(transaction, organization.id);
           const change: Change = { db: transaction, record: append(transaction) };
           const result = await work(change);
@@ -208,14 +247,21 @@ function requireOrganization<T>(organization: T | null): T {
   return organization;
 }
 
-async function requireSameBody(request: RestRequest, stored: string, key: string): Promise<void> {
-  const [, body] = stored.split(':');
-  const digest = await request.bodyDigest?.();
-  if (body !== undefined && digest !== undefined && body !== digest) throw conflict(key);
+/** The organization's, so that whoever of it repeats a call gets the same answer. */
+function scopeOf(name: RestOperationName, { organization, user }: Authority): string {
+  const own = user?.id ?? '';
+  return MAY_END_ACCESS.has(name) ? own : (organization?.id ?? own);
 }
 
-function fingerprintOf(identity: string): string {
-  return createHash('sha256').update(identity).digest('hex');
+async function replay(
+  request: RestRequest,
+  { status, body, fingerprint }: Remembered,
+  print: Fingerprint,
+  key: string,
+): Promise<RestAnswer> {
+  const digest = await request.bodyDigest?.();
+  if (!print.isSameBody(fingerprint, digest)) throw conflict(key);
+  return { kind: 'replay', status, body };
 }
 
 export function badField(field: string, reason: string): PlatformError {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { startTestServer, waitUntil } from '../test-server.ts';
+import { beginOnce } from './idempotency.ts';
 
 const sandbox = (name: string) => ({ name, image: { type: 'oci', reference: 'python' } });
 const withKey = (key: string) => ({ headers: { 'idempotency-key': key } });
@@ -82,4 +84,63 @@ test('a streamed body is compared by what was sent, not by its address alone', a
   assert.equal((await put('one')).headers.get('idempotency-replayed'), 'true');
   const other = await put('two');
   assert.deepEqual([other.status, other.body.error.code], [409, 'idempotency_conflict']);
+});
+
+test('what is kept of a request is no plain hash, which whoever reads the database could guess secrets by', async (t) => {
+  const server = await startTestServer(t);
+  await server.rest('POST', '/sandboxes', { body: sandbox('a'), ...withKey('k1') });
+  const volume = (await server.rest('GET', '/volumes/default')).body;
+  await server.rest('PUT', `/volumes/${volume.id}/files/content`, {
+    body: Buffer.from('hunter2'),
+    headers: { 'x-svc-file-path': Buffer.from('a').toString('base64url'), 'idempotency-key': 'k2' },
+  });
+  const rows = await server.database.selectFrom('idempotency').select('fingerprint').execute();
+  assert.equal(rows.length, 2);
+  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+  const stored = JSON.stringify(rows);
+  assert.ok(!stored.includes(sha256('hunter2')), stored);
+  assert.ok(!stored.includes(sha256(JSON.stringify(['POST', '/v1/sandboxes', {}, sandbox('a')]))), stored);
+});
+
+test('the deletion of an organization is repeated to whoever deleted it, and to nobody else', async (t) => {
+  const server = await startTestServer(t);
+  await server.rest('POST', '/orgs', { body: { name: 'Acme', slug: 'acme' } });
+  const remove = (key: string, confirm = 'acme') =>
+    server.rest('DELETE', '/orgs/acme', { body: { confirm }, ...withKey(key) });
+  const first = await remove('k1');
+  assert.equal(first.status, 200, JSON.stringify(first.body));
+  const again = await remove('k1');
+  assert.deepEqual([again.status, again.body], [200, first.body]);
+  assert.equal(again.headers.get('idempotency-replayed'), 'true');
+  assert.equal((await remove('k1', 'other')).status, 409);
+  assert.equal((await remove('k2')).status, 403);
+  assert.equal((await server.rest('DELETE', '/orgs/acme', { body: { confirm: 'acme' } })).status, 403);
+});
+
+test('a change of the slug is repeated under the slug that it was asked for', async (t) => {
+  const server = await startTestServer(t);
+  await server.rest('POST', '/orgs', { body: { name: 'Acme', slug: 'acme' } });
+  const rename = () => server.rest('PATCH', '/orgs/acme', { body: { slug: 'other' }, ...withKey('k1') });
+  const first = await rename();
+  assert.deepEqual([first.status, first.body.slug], [200, 'other']);
+  const again = await rename();
+  assert.deepEqual([again.status, again.body], [200, first.body]);
+});
+
+test('whoever waits for the first call is woken by its end', { timeout: 20_000 }, async (t) => {
+  const { database } = await startTestServer(t);
+  const signal = AbortSignal.timeout(20_000);
+  const print = { text: 'print', isSame: () => true };
+  const begin = () => beginOnce(database, { scope: 'org', key: 'k' }, print, signal);
+  const first = await begin();
+  assert.ok('end' in first);
+  // Nobody can look again by themselves.
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const waiting = Array.from({ length: 3 }, begin);
+  await new Promise((resolve) => void setImmediate(resolve));
+  await first.end({ status: 200, body: '"done"' });
+  for (const outcome of await Promise.all(waiting)) {
+    assert.ok(!('end' in outcome));
+    assert.deepEqual([outcome.status, outcome.body], [200, '"done"']);
+  }
 });

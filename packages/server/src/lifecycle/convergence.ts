@@ -13,6 +13,7 @@ import { decide, isNoted, type Decision } from './decide.ts';
 import { toEngineRequest, type RequestParts } from './engine-request.ts';
 import { amend, noteFailure, observe } from './observe.ts';
 import { openSecrets, sealSecrets } from './sandbox-secrets.ts';
+import type { StartProgress } from './start-progress.ts';
 import { Turns } from './turns.ts';
 
 const ASK_TIMEOUT_MS = 30_000;
@@ -29,6 +30,7 @@ export interface ConvergenceParts extends RequestParts {
   readonly onRunEnded: (sandboxId: string) => void;
   /** Told when something about a sandbox was written down. */
   readonly onChange: (sandboxId: string) => void;
+  readonly progress: StartProgress;
   readonly logger: Logger;
 }
 
@@ -156,6 +158,8 @@ export class Convergence {
       if (interrupted.aborted) throw error;
       if (!deadline.aborted && options.isAwaited !== true && mayPass(error)) throw error;
       throw await this.#fail(record, deadline.aborted ? tooLate(record, error) : error);
+    } finally {
+      this.#parts.progress.forget(record.id);
     }
   }
 
@@ -165,14 +169,18 @@ export class Convergence {
     { onProgress = ignoreProgress }: ConvergeOptions,
     signal: AbortSignal,
   ): Promise<SandboxReport> {
-    const { orchestrator } = this.#parts;
+    const { orchestrator, progress } = this.#parts;
+    const tell = (news: Progress) => {
+      progress.note(record.id, news);
+      onProgress(news);
+    };
     if (report !== undefined) {
-      onProgress({ message: STARTING_MESSAGE, done: null, total: null });
+      tell({ message: STARTING_MESSAGE, done: null, total: null });
       return await orchestrator.start(record.id, signal);
     }
     return await orchestrator.create(
       await toEngineRequest(this.#parts, record),
-      ({ message, doneBytes, totalBytes }) => onProgress({ message, done: doneBytes, total: totalBytes }),
+      ({ message, doneBytes, totalBytes }) => tell({ message, done: doneBytes, total: totalBytes }),
       signal,
     );
   }

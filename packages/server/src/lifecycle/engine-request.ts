@@ -33,7 +33,7 @@ export async function toEngineRequest(
     spec: { ...withValues(spec, values), lifecycle: { ...spec.lifecycle, ephemeral: false } },
     start: true,
     volumes: await prepareVolumes(parts, record),
-    registryAuth: await registryAuthOf(parts, record, registry),
+    registryAuth: await registryAuthFor(parts, organizationId, spec.image.reference, registry),
     imageScope: organizationId,
     ...(hostVolume === undefined ? {} : { hostVolume }),
     ...(snapshotId === null ? {} : { snapshot: snapshotId }),
@@ -83,14 +83,16 @@ async function prepareVolumes(
   return volumes;
 }
 
-async function registryAuthOf(
-  { database, sealer }: RequestParts,
-  { organizationId, spec }: SandboxRecord,
+/** Null: nothing is shown to the registry. */
+export async function registryAuthFor(
+  { database, sealer }: Pick<RequestParts, 'database' | 'sealer'>,
+  organizationId: string,
+  reference: string,
   registry: RegistryChoice | null,
 ): Promise<RegistryAuth | null> {
   if (registry?.mode === 'anonymous') return null;
   if (registry?.mode === 'inline') return { username: registry.username, password: registry.password };
-  const host = canonicalRegistryHost(registryHostOf(spec.image.reference));
+  const host = canonicalRegistryHost(registryHostOf(reference));
   const found = await (registry?.mode === 'specific'
     ? findRegistry(database, organizationId, registry.credential_id)
     : findRegistryFor(database, organizationId, host));

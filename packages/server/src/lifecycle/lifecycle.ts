@@ -5,12 +5,14 @@ import type { Progress } from '../dispatch/dispatch.ts';
 import type { PortMapping } from '../ports/port-mapping.ts';
 import { requireRoomForRun, requireRoomForSandbox } from '../quotas/require-room.ts';
 import type { Database } from '../store/database.ts';
+import { inTransaction } from '../store/in-transaction.ts';
 import { lockLivingOrganization } from '../store/lock-organization.ts';
 import { insertSandbox } from '../store/new-sandbox.ts';
 import { ensureOrganization, findOrganization, type OrganizationRecord } from '../store/organizations.ts';
 import { findSandbox, getSandbox, type Asker, type SandboxRecord } from '../store/sandboxes.ts';
 import { Convergence, type ConvergenceParts } from './convergence.ts';
 import { recordSandboxEvent } from './sandbox-events.ts';
+import { StartProgress } from './start-progress.ts';
 import { Turns } from './turns.ts';
 import { volumesOf } from './volumes-of.ts';
 import { wishRecovery, wishRemove, wishStart, wishStop } from './wishes.ts';
@@ -18,7 +20,7 @@ import { wishRecovery, wishRemove, wishStart, wishStop } from './wishes.ts';
 const ASK_TIMEOUT_MS = 60_000;
 const REST_STATES = new Set(['created', 'stopped', 'failed']);
 
-export interface LifecycleParts extends Omit<ConvergenceParts, 'onChange'> {
+export interface LifecycleParts extends Omit<ConvergenceParts, 'onChange' | 'progress'> {
   /** How long a sandbox may be unavailable before somebody must decide. */
   readonly recoveryMs: number;
 }
@@ -37,6 +39,8 @@ export interface SandboxConfiguration {
  *   leaves it wanted stopped too, and is repeated.
  */
 export class Lifecycle {
+  /** Of starts that this server brings about. */
+  readonly progress = new StartProgress();
   readonly #parts: LifecycleParts;
   readonly #convergence: Convergence;
   readonly #starts = new Turns();
@@ -46,6 +50,7 @@ export class Lifecycle {
     this.#parts = parts;
     this.#convergence = new Convergence({
       ...parts,
+      progress: this.progress,
       onChange: (sandboxId) => void this.#changes.emit(sandboxId),
     });
   }
@@ -158,7 +163,7 @@ export class Lifecycle {
   ): Promise<SandboxRecord> {
     const { database } = this.#parts;
     await ensureOrganization(database, namespace);
-    const { added, old } = await database.transaction().execute(async (transaction) => {
+    const { added, old } = await inTransaction(database, async (transaction) => {
       const organization = await requireOrganization(transaction, namespace);
       const before = await findSandbox(transaction, namespace, name);
       if (before !== undefined) await wishRemove(transaction, before, asker);
@@ -198,7 +203,7 @@ export class Lifecycle {
     { id, namespace, name }: SandboxRecord,
     work: (transaction: Database, record: SandboxRecord, organization: OrganizationRecord) => Promise<void>,
   ): Promise<void> {
-    await this.#parts.database.transaction().execute(async (transaction) => {
+    await inTransaction(this.#parts.database, async (transaction) => {
       const organization = await requireOrganization(transaction, namespace);
       const record = await getSandbox(transaction, id);
       if (record === undefined || record.removedAt !== null) throw notFound(name);

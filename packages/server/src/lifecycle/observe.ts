@@ -1,5 +1,7 @@
 import type { SandboxReport } from '../orchestrator/orchestrator.ts';
+import { followClock } from '../store/clocks.ts';
 import type { Database } from '../store/database.ts';
+import { inTransaction } from '../store/in-transaction.ts';
 import { lockOrganization } from '../store/lock-organization.ts';
 import { removeSandbox } from '../store/new-sandbox.ts';
 import { closeRun, openRun, sizesOf } from '../store/runs.ts';
@@ -18,7 +20,9 @@ export async function observe(
   known: Known,
   report: SandboxReport,
 ): Promise<SandboxRecord | undefined> {
-  return await db.transaction().execute(async (transaction) => {
+  // What is reported is told by the clock as it is now.
+  await followClock(db);
+  return await inTransaction(db, async (transaction) => {
     await lockOrganization(transaction, known.organizationId);
     const record = await getSandbox(transaction, known.id);
     // The run of a removed one ended with its removal.
@@ -59,7 +63,7 @@ export async function amend(
   known: Known,
   change: (record: SandboxRecord) => SandboxChange,
 ): Promise<SandboxRecord | undefined> {
-  return await db.transaction().execute(async (transaction) => {
+  return await inTransaction(db, async (transaction) => {
     await lockOrganization(transaction, known.organizationId);
     const record = await getSandbox(transaction, known.id);
     return record && (await updateSandbox(transaction, record, change(record)));
@@ -140,7 +144,7 @@ export async function noteFailure(
   known: Pick<SandboxRecord, 'id' | 'organizationId' | 'observed' | 'stateSince'>,
   failure: { readonly code: string; readonly message: string },
 ): Promise<SandboxRecord | undefined> {
-  return await db.transaction().execute(async (transaction) => {
+  return await inTransaction(db, async (transaction) => {
     await lockOrganization(transaction, known.organizationId);
     const record = await getSandbox(transaction, known.id);
     const isStill = record?.observed === known.observed && record.stateSince === known.stateSince;

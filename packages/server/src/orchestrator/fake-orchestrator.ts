@@ -1,11 +1,18 @@
 import { EventEmitter, on, once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { ChannelClient, PlatformError } from '@svc/contract';
-import { duplexTransport, type LogEntry, type LogSource, type ReadLogs } from '@svc/engine/client';
+import {
+  duplexTransport,
+  type LogEntry,
+  type LogSource,
+  type PullImage,
+  type ReadLogs,
+} from '@svc/engine/client';
 import { createFakeAgent } from './fake-agent.ts';
 import { FakeLog } from './fake-log.ts';
 import {
   STARTING_MESSAGE,
+  type FetchedImage,
   type FetchProgress,
   type NewOrchestratorSandbox,
   type Orchestrator,
@@ -24,6 +31,7 @@ interface FakeSandbox {
 /** A channel or a stream. */
 type Closable = () => void;
 
+const FAKE_DIGEST = `sha256:${'0'.repeat(64)}`;
 const NEVER = new AbortController().signal;
 
 /**
@@ -38,7 +46,9 @@ export class FakeOrchestrator implements Orchestrator {
   isAway = false;
   /** How many sandboxes there is room for. */
   capacity = Number.POSITIVE_INFINITY;
-  /** How many starts are waiting for the slow image. */
+  /** Images that were asked for ahead. */
+  readonly pulls: PullImage[] = [];
+  /** How many starts and pulls are waiting for the slow image. */
   fetching = 0;
   /** Calls that change something, in their order; the one with this number fails, before it does anything. */
   failAtChange = 0;
@@ -88,11 +98,7 @@ export class FakeOrchestrator implements Orchestrator {
     await this.#answerChange();
     const { id, spec } = request;
     if (this.#sandboxes.has(id)) throw new PlatformError('name_already_exists', `sandbox ${id} exists`);
-    onProgress({ message: 'downloading image', doneBytes: 1, totalBytes: 2 });
-    if (spec.image.reference === 'missing') {
-      throw new PlatformError('image_not_found', 'image missing is not known; import it first');
-    }
-    if (spec.image.reference === 'slow') await this.#fetchSlowly(signal);
+    await this.#fetch(spec.image.reference, onProgress, signal);
     if (request.start === true) onProgress({ message: STARTING_MESSAGE, doneBytes: null, totalBytes: null });
     if (this.capacity <= this.#sandboxes.size)
       throw new PlatformError('insufficient_capacity', 'no room is left');
@@ -107,6 +113,17 @@ export class FakeOrchestrator implements Orchestrator {
     this.#sandboxes.set(id, { request, report, channels: new Set(), log: new FakeLog() });
     this.#changes.emit('change', id);
     return request.start === true ? this.#run(id) : report;
+  }
+
+  async pull(
+    request: PullImage,
+    onProgress: (progress: FetchProgress) => void,
+    signal: AbortSignal = NEVER,
+  ): Promise<FetchedImage> {
+    await this.#answer();
+    this.pulls.push(request);
+    await this.#fetch(request.reference, onProgress, signal);
+    return { digest: FAKE_DIGEST, sizeBytes: 2 };
   }
 
   async start(id: string): Promise<SandboxReport> {
@@ -212,6 +229,18 @@ export class FakeOrchestrator implements Orchestrator {
 
   #run(id: string): SandboxReport {
     return this.#move(id, { state: 'running', startedAt: now(), endedAt: null, end: null });
+  }
+
+  async #fetch(
+    reference: string,
+    onProgress: (progress: FetchProgress) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    onProgress({ message: 'downloading image', doneBytes: 1, totalBytes: 2 });
+    if (reference === 'missing') {
+      throw new PlatformError('image_not_found', 'image missing is not known; import it first');
+    }
+    if (reference === 'slow') await this.#fetchSlowly(signal);
   }
 
   async #fetchSlowly(signal: AbortSignal): Promise<void> {

@@ -6,11 +6,13 @@ import {
   type EngineClient,
   type ImageProgress,
   type LogEntry,
+  type PullImage,
   type ReadLogs,
   type SandboxView,
 } from '@svc/engine/client';
 import {
   STARTING_MESSAGE,
+  type FetchedImage,
   type FetchProgress,
   type NewOrchestratorSandbox,
   type Orchestrator,
@@ -38,10 +40,23 @@ export class LocalOrchestrator implements Orchestrator {
   ): Promise<SandboxReport> {
     const view = await this.#engine.createSandbox(
       request,
-      (progress) => onProgress(toProgress(progress, request)),
+      (progress) => onProgress(toProgress(progress, request.start === true)),
       signal,
     );
     return toReport(view);
+  }
+
+  async pull(
+    request: PullImage,
+    onProgress: (progress: FetchProgress) => void,
+    signal: AbortSignal,
+  ): Promise<FetchedImage> {
+    const { digest, sizeBytes } = await this.#engine.pullImage(
+      request,
+      (progress) => onProgress(toProgress(progress, false)),
+      signal,
+    );
+    return { digest, sizeBytes };
   }
 
   async start(id: string, signal: AbortSignal): Promise<SandboxReport> {
@@ -119,7 +134,7 @@ function toReport({ id, state, isolation, startedAt, endedAt, end }: SandboxView
   };
 }
 
-function toProgress(progress: ImageProgress, { start = false }: NewOrchestratorSandbox): FetchProgress {
+function toProgress(progress: ImageProgress, isStarted: boolean): FetchProgress {
   const unknown = { doneBytes: null, totalBytes: null };
   switch (progress.step) {
     case 'resolving':
@@ -133,7 +148,7 @@ function toProgress(progress: ImageProgress, { start = false }: NewOrchestratorS
     case 'building':
       return { message: progress.message, ...unknown };
     case 'done':
-      return { message: start ? STARTING_MESSAGE : 'image is ready', ...unknown };
+      return { message: isStarted ? STARTING_MESSAGE : 'image is ready', ...unknown };
     default:
       return progress satisfies never;
   }

@@ -52,6 +52,18 @@ export function orchestratorSuite(
       assert.equal(await orchestrator.get(id, never), undefined);
     });
 
+    test('an image that is there is pulled, and one that is not says so', async (t) => {
+      const { orchestrator, spec } = await open(t);
+      const { reference } = spec.image;
+      const news: string[] = [];
+      const tell = ({ message }: { readonly message: string }) => void news.push(message);
+      const image = await orchestrator.pull({ reference, policy: 'if_missing', scope: 'one' }, tell, never);
+      assert.ok(image.sizeBytes > 0);
+      assert.notDeepEqual(news, []);
+      const missing = { reference: 'missing', policy: 'never' } as const;
+      await assert.rejects(orchestrator.pull(missing, ignore, never), failsWith('image_not_found'));
+    });
+
     test('makes a sandbox that runs at once, with the class it got', async (t) => {
       const { orchestrator, spec } = await open(t);
       const id = randomUUID();

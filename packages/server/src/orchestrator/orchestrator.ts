@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { ChannelClient } from '@svc/contract';
-import type { CreateSandbox } from '@svc/engine/client';
+import type { CreateSandbox, PullImage } from '@svc/engine/client';
 import type { LogEntry, ReadLogs } from '@svc/engine/client';
 
 /**
@@ -10,6 +10,8 @@ import type { LogEntry, ReadLogs } from '@svc/engine/client';
  * - `create` with `start` answers as `start` does, and may take a sandbox that was prepared. Once it has fetched the image
  *   it reports `STARTING_MESSAGE`.
  * - A caller that aborts a `create` while the image is fetched leaves nothing; later, the sandbox may come to be.
+ * - `pull` fetches an image ahead, for sandboxes of the same `scope`; the policy says whether one that is there is asked for
+ *   again. Who aborts it gives up, and others who wait for the same image do not.
  * - `start` answers when the sandbox runs and its channel answers. Starting a running one changes nothing.
  * - `stop` answers when everything of the run is released; the disk is kept. Stopping a stopped one succeeds.
  * - `remove` is legal in every state and succeeds when the sandbox is already gone.
@@ -33,6 +35,11 @@ export interface Orchestrator {
     onProgress: (progress: FetchProgress) => void,
     signal: AbortSignal,
   ): Promise<SandboxReport>;
+  pull(
+    request: PullImage,
+    onProgress: (progress: FetchProgress) => void,
+    signal: AbortSignal,
+  ): Promise<FetchedImage>;
   start(id: string, signal: AbortSignal): Promise<SandboxReport>;
   stop(id: string, options: { readonly graceMs: number }, signal: AbortSignal): Promise<SandboxReport>;
   remove(id: string, signal: AbortSignal): Promise<void>;
@@ -91,6 +98,12 @@ export interface SandboxUsageReport {
   readonly networkReceivedBytes: number;
   readonly networkSentBytes: number;
   readonly processes: number;
+}
+
+export interface FetchedImage {
+  /** Of its manifest; null when it came from no registry. */
+  readonly digest: string | null;
+  readonly sizeBytes: number;
 }
 
 export interface FetchProgress {

@@ -7,6 +7,14 @@ export interface PreviewPlace {
   readonly port: number | null;
 }
 
+/** The same with the port that browsers connect to. */
+export interface PreviewAddresses {
+  readonly domain: string;
+  readonly scheme: 'http' | 'https';
+  /** Known while the server listens. */
+  readonly port: () => number;
+}
+
 export interface PreviewHost {
   readonly port: number;
   readonly slug: string;
@@ -31,8 +39,8 @@ export function readPreviewHost(
   return { port: Number(port), slug };
 }
 
-export function previewUrl(place: PreviewPlace, listensOn: number, { port, slug }: PreviewHost): string {
-  const browserPort = place.port ?? listensOn;
+export function previewUrl(place: PreviewAddresses, { port, slug }: PreviewHost): string {
+  const browserPort = place.port();
   const suffix = browserPort === DEFAULT_PORTS[place.scheme] ? '' : `:${browserPort}`;
   return `${place.scheme}://${port}-${slug}.${place.domain}${suffix}/`;
 }

@@ -1,11 +1,27 @@
 import { ChannelError, ExecFailed, PlatformError } from '@svc/contract';
 
+/** svc-init answers at once; whoever waits longer waits for a sandbox that was stopped from outside, or by itself. */
+const ANSWER_MS = 10_000;
+
+/** The signal of a call to the sandbox that takes no longer than svc-init does. */
+export function boundedBy(signal: AbortSignal): AbortSignal {
+  return AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]);
+}
+
+export function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === 'TimeoutError';
+}
+
 /** What a failed call to the sandbox about a process means to the caller. */
 export function explainFailure(error: unknown, about: { readonly process: string }): unknown {
   if (error instanceof ExecFailed) return explainStart(error, about.process);
   if (error instanceof RangeError) {
     const message = 'program, arguments and environment are together larger than 4 MiB; use a file';
     return new PlatformError('payload_too_large', message, { cause: error });
+  }
+  if (isTimeout(error)) {
+    const message = 'the sandbox does not answer on its channel; stop and start it';
+    return new PlatformError('unavailable', message, { cause: error });
   }
   if (!(error instanceof ChannelError)) return error;
   if (error.kind !== 'refused') {

@@ -1,4 +1,4 @@
-import { ChannelError, PlatformError, type ChannelClient, type DetachedState } from '@svc/contract';
+import { ChannelError, PlatformError, type DetachedState } from '@svc/contract';
 import type { Logger } from 'pino';
 import { repeatEvery, type BackgroundTask } from '../background.ts';
 import type { ChannelPool } from '../channels/channel-pool.ts';
@@ -16,6 +16,7 @@ import {
 import { getSandbox } from '../store/sandboxes.ts';
 import { eachLimited } from '../volumes/each-limited.ts';
 import { describeEndWithRun, describeExit, isOwnEnd, UNSEEN_END } from './describe-exit.ts';
+import { explainFailure, isTimeout } from './explain-failure.ts';
 
 const CHECK_MS = 5000;
 const MAX_AT_ONCE = 8;
@@ -50,6 +51,24 @@ export class ProcessKeeper implements BackgroundTask {
 
   /** Brings what is known about the processes of a sandbox up to date, as far as it can be reached. */
   async refresh(sandboxId: string): Promise<void> {
+    await this.#refresh(sandboxId, ignoreUnreachable);
+  }
+
+  /** The record after a look at the sandbox. */
+  async look(sandboxId: string, id: string): Promise<ProcessRecord | undefined> {
+    await this.refresh(sandboxId);
+    return await findProcess(this.#parts.database, sandboxId, id);
+  }
+
+  /** The same for whoever is about to ask something of the process. @throws PlatformError when the sandbox cannot be asked */
+  async reach(sandboxId: string, id: string): Promise<ProcessRecord | undefined> {
+    await this.#refresh(sandboxId, (error) => {
+      throw explainFailure(error, { process: id });
+    });
+    return await findProcess(this.#parts.database, sandboxId, id);
+  }
+
+  async #refresh(sandboxId: string, onUnreachable: (error: unknown) => undefined): Promise<void> {
     const { database } = this.#parts;
     const records = await listUnfinished(database, sandboxId);
     if (records.length === 0) return;
@@ -70,29 +89,15 @@ export class ProcessKeeper implements BackgroundTask {
       }
     }
     if (living.length === 0) return;
-    const states = await this.#ask(sandboxId);
+    const states = await this.#ask(sandboxId).catch(onUnreachable);
     if (states === undefined) return;
     for (const record of living) await this.#note(record, states.get(record.id));
   }
 
-  /** The record after a look at the sandbox. */
-  async look(sandboxId: string, id: string): Promise<ProcessRecord | undefined> {
-    await this.refresh(sandboxId);
-    return await findProcess(this.#parts.database, sandboxId, id);
-  }
-
-  /** Undefined when the sandbox cannot be asked: what was last seen has to do. */
-  async #ask(sandboxId: string): Promise<ReadonlyMap<string, DetachedState> | undefined> {
-    let channel: ChannelClient | undefined;
-    try {
-      channel = await this.#parts.channels.get(sandboxId);
-      const states = await channel.detached.list(AbortSignal.timeout(LIST_MS));
-      return new Map(states.map((state) => [state.key, state]));
-    } catch (error) {
-      if (error instanceof ChannelError || PlatformError.is(error)) return undefined;
-      if (error instanceof Error && error.name === 'TimeoutError') return undefined;
-      throw error;
-    }
+  async #ask(sandboxId: string): Promise<ReadonlyMap<string, DetachedState>> {
+    const channel = await this.#parts.channels.get(sandboxId);
+    const states = await channel.detached.list(AbortSignal.timeout(LIST_MS));
+    return new Map(states.map((state) => [state.key, state]));
   }
 
   async #note(record: ProcessRecord, state: DetachedState | undefined): Promise<void> {
@@ -106,6 +111,12 @@ export class ProcessKeeper implements BackgroundTask {
     if (Date.parse(record.startedAt) < Date.now() - START_MS) await removeProcess(database, record.id);
     return undefined;
   }
+}
+
+/** What was last seen has to do. */
+function ignoreUnreachable(error: unknown): undefined {
+  if (error instanceof ChannelError || PlatformError.is(error) || isTimeout(error)) return undefined;
+  throw error;
 }
 
 /** What a state says that the record does not. */

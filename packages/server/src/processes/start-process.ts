@@ -14,7 +14,7 @@ import {
 } from '../store/processes.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
 import { isUniqueViolation } from '../store/unique-violation.ts';
-import { explainFailure } from './explain-failure.ts';
+import { boundedBy, explainFailure } from './explain-failure.ts';
 import { toProcessView } from './process-view.ts';
 import { auditedCommand, shownCommand } from './shown-command.ts';
 
@@ -41,7 +41,7 @@ export async function startProcess(
   if (typeof body.name === 'string') await processKeeper.refresh(sandbox.id);
   const record = newRecord(sandbox, run.id, body);
   await writeDown(call, sandbox, record, body);
-  const { pid, startedAtMs } = await start(parts, channel, record, body, call.signal);
+  const { pid, startedAtMs } = await start(parts, channel, record, body, boundedBy(call.signal));
   const started = { ...record, pid, startedAt: new Date(startedAtMs).toISOString() };
   return toProcessView(
     await call.commit(async ({ db }) => {
@@ -106,7 +106,7 @@ async function start(
   try {
     return await channel.detached.start(toRequest(record.id, body), signal);
   } catch (error) {
-    // Whether it runs is unknown when the connection broke or the caller left; else it does not.
+    // Whether it runs is unknown when the connection broke, or nobody waits for the answer any more; else it does not.
     const isUnknown = signal.aborted || (error instanceof ChannelError && error.kind !== 'refused');
     if (!isUnknown) await removeProcess(database, record.id);
     throw explainFailure(error, { process: body.cmd });

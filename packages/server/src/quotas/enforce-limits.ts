@@ -1,5 +1,6 @@
 import { wishStop } from '../lifecycle/wishes.ts';
 import type { Database } from '../store/database.ts';
+import { inTransaction } from '../store/in-transaction.ts';
 import { appendEvent } from '../store/events.ts';
 import { lockOrganization } from '../store/lock-organization.ts';
 import { getSandbox, type Asker } from '../store/sandboxes.ts';
@@ -21,7 +22,7 @@ export async function enforceLimits(db: Database, converge: (sandboxId: string) 
 /** @returns false when somebody else was faster. */
 async function end(db: Database, overrun: Overrun): Promise<boolean> {
   const { sandboxId, organizationId, limit, value, maximum, message } = overrun;
-  return await db.transaction().execute(async (transaction) => {
+  return await inTransaction(db, async (transaction) => {
     await lockOrganization(transaction, organizationId);
     const record = await getSandbox(transaction, sandboxId);
     if (record === undefined || record.desired === 'stopped' || record.desired === 'removed') return false;

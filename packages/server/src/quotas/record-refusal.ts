@@ -1,6 +1,10 @@
 import { PlatformError } from '@svc/contract';
+import { createActorOfCaller } from '../dispatch/actor-of-caller.ts';
+import type { OnFailure } from '../dispatch/dispatch.ts';
 import type { Database } from '../store/database.ts';
+import { inTransaction } from '../store/in-transaction.ts';
 import { appendEvent, type Actor } from '../store/events.ts';
+import { findOrganization } from '../store/organizations.ts';
 
 /**
  * Notes that an organization asked for more than it may have. Call it when the transaction that was refused is undone, so
@@ -19,7 +23,7 @@ export async function recordRefusal(
 ): Promise<void> {
   if (!PlatformError.is(error, 'quota_exceeded')) return;
   const { operation, ...event } = origin;
-  await database.transaction().execute((transaction) =>
+  await inTransaction(database, (transaction) =>
     appendEvent(transaction, {
       ...event,
       type: 'quota_exceeded',
@@ -27,4 +31,17 @@ export async function recordRefusal(
       payload: { operation, ...error.details },
     }),
   );
+}
+
+/** The same for calls of the self-hosted surface, whose namespaces are organizations. */
+export function recordRefusedCalls(database: Database): OnFailure {
+  const actorOf = createActorOfCaller(database);
+  return async ({ operation, requestId, namespace, caller }, error) => {
+    if (!PlatformError.is(error, 'quota_exceeded')) return;
+    const organization = await findOrganization(database, namespace);
+    if (organization === undefined) return;
+    const actor = await actorOf(caller);
+    const origin = { organizationId: organization.id, operation, actor, requestId, sourceAddress: null };
+    await recordRefusal(database, error, origin);
+  };
 }

@@ -1,6 +1,7 @@
 import { PlatformError } from '@svc/contract';
 import { LIMIT_NAMES, type LimitName } from '@svc/contract/rest';
 import type { Database } from '../store/database.ts';
+import { inTransaction } from '../store/in-transaction.ts';
 import { appendEvent, type Actor } from '../store/events.ts';
 import { listPlans } from '../store/plans.ts';
 
@@ -49,7 +50,7 @@ export async function setQuotas(
       .where('id', '=', organizationId)
       .execute();
   };
-  await (db.isTransaction ? apply(db) : db.transaction().execute(apply));
+  await (db.isTransaction ? apply(db) : inTransaction(db, apply));
 }
 
 /** Who changes them, for the audit event. */

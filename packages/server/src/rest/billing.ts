@@ -76,10 +76,11 @@ async function describeSandboxUsage(
 ): Promise<RestOutput<RestOperations['billing.getSandboxUsage']>> {
   const usage = await readSandboxUsage(db, organizationId, window);
   const sandboxes = await listSandboxNames(db, [...new Set(usage.map(({ sandboxId }) => sandboxId))]);
+  const dayOf = dayWriter();
   return {
     rows: usage.map((row) => ({
       sandbox_id: row.sandboxId,
-      day: new Date(row.dayMs).toISOString(),
+      day: dayOf(row.dayMs),
       vcpu_seconds: row.vcpuSeconds,
       mem_mib_seconds: row.memoryMibSeconds,
       disk_mib_seconds: row.diskMibSeconds,
@@ -96,13 +97,23 @@ async function describeStorageUsage(
   const usage = await readVolumeUsage(db, organizationId, window);
   const used = new Set(usage.map(({ ownerId }) => ownerId));
   const volumes = used.size === 0 ? [] : await listVolumeNames(db, organizationId);
+  const dayOf = dayWriter();
   return {
     rows: usage.map(({ ownerId, dayMs, mibSeconds }) => ({
       volume_id: ownerId,
-      day: new Date(dayMs).toISOString(),
+      day: dayOf(dayMs),
       mib_seconds: mibSeconds,
     })),
     volumes: volumes.filter(({ id }) => used.has(id)),
+  };
+}
+
+/** Rows come by day, and there are many of each. */
+function dayWriter(): (dayMs: number) => string {
+  let latest = { dayMs: Number.NaN, text: '' };
+  return (dayMs) => {
+    if (dayMs !== latest.dayMs) latest = { dayMs, text: new Date(dayMs).toISOString() };
+    return latest.text;
   };
 }
 

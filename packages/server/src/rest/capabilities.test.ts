@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { startTestServer } from '../test-server.ts';
 import { startWithPeople } from './test-people.ts';
 
 test('capabilities name every class of isolation with a reason, and the limits of requests', async (t) => {
@@ -18,6 +19,7 @@ test('capabilities name every class of isolation with a reason, and the limits o
       { name: 'container', runtime: 'fake', is_available: true, reason: 'version fake' },
     ],
   });
+  assert.deepEqual([body.ssh, body.previews], [null, null]);
   assert.ok(body.features.includes('audit_chain'));
   assert.deepEqual(body.limits, {
     default_page_size: 20,
@@ -27,6 +29,16 @@ test('capabilities name every class of isolation with a reason, and the limits o
     min_metrics_step_secs: 5,
   });
   assert.deepEqual((await server.rest('GET', '/orgs/acme/capabilities', { key: member.key })).body, body);
+});
+
+test('capabilities say where the SSH gateway and the previews are, and how the gateway is known', async (t) => {
+  const place = { port: 5522, hostKey: 'ssh-ed25519 AAAA', fingerprint: 'SHA256:x' };
+  const previews = { domain: 'p.test', scheme: 'http', port: null } as const;
+  const server = await startTestServer(t, { ssh: () => place, previews });
+  const { body } = await server.rest('GET', '/capabilities');
+  assert.deepEqual(body.ssh, { port: 5522, host_key: 'ssh-ed25519 AAAA', fingerprint: 'SHA256:x' });
+  const port = Number(new URL(server.url).port);
+  assert.deepEqual(body.previews, { domain: 'p.test', scheme: 'http', port });
 });
 
 test('capabilities need the engine and a credential', async (t) => {

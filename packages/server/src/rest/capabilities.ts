@@ -8,6 +8,7 @@ import {
   type RestOutput,
 } from '@svc/contract/rest';
 import type { OrchestratorDescription } from '../orchestrator/orchestrator.ts';
+import type { SshPlace } from '../ssh/ssh-gateway.ts';
 import type { RestHandlers } from './rest-handlers.ts';
 import type { RestParts } from './rest-parts.ts';
 
@@ -19,6 +20,8 @@ const CLASSES = ['microvm', 'gvisor', 'container'] as const;
 export function capabilityHandlers({
   orchestrator,
   maxBodyBytes,
+  ssh,
+  previews,
 }: RestParts): Pick<RestHandlers, 'capabilities.get'> {
   return {
     'capabilities.get': async (_input, { signal }) => {
@@ -26,6 +29,8 @@ export function capabilityHandlers({
       return {
         version: description.version,
         isolation: { default: description.isolation, classes: describeClasses(description) },
+        ssh: describeSsh(ssh()),
+        previews: previews === null ? null : { ...previews, port: previews.port() },
         features: [...FEATURES],
         limits: {
           default_page_size: DEFAULT_PAGE_SIZE,
@@ -37,6 +42,11 @@ export function capabilityHandlers({
       };
     },
   };
+}
+
+function describeSsh(place: SshPlace | null) {
+  if (place === null) return null;
+  return { port: place.port, host_key: place.hostKey, fingerprint: place.fingerprint };
 }
 
 /** Every class that can be asked for, also those that nothing on this host offers. */

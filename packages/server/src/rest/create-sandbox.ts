@@ -3,7 +3,7 @@ import type { CreateSandboxRequest } from '@svc/contract/rest';
 import { registryHostOf } from '../lifecycle/engine-request.ts';
 import { describeNew } from '../lifecycle/lifecycle.ts';
 import { recordSandboxEvent } from '../lifecycle/sandbox-events.ts';
-import { sealSecrets } from '../lifecycle/sandbox-secrets.ts';
+import { sealSecrets, type RegistryChoice } from '../lifecycle/sandbox-secrets.ts';
 import { volumesOf } from '../lifecycle/volumes-of.ts';
 import { requireFreePorts } from '../ports/publish-ports.ts';
 import { requireRoomForRun, requireRoomForSandbox } from '../quotas/require-room.ts';
@@ -35,7 +35,7 @@ export async function createSandbox(
   const { organization } = call;
   const record = await call.commit(async ({ db }) => {
     const spec = await withImageOfSnapshot(db, organization.id, create);
-    await requireRegistry(db, organization.id, create, spec);
+    await requireRegistry(db, organization.id, create.secrets.registry, spec.image.reference);
     await requireRoomForSandbox(db, organization, spec);
     const isEphemeral = spec.lifecycle?.ephemeral === true;
     if (isStarted) await requireRoomForRun(db, organization, { isEphemeral });
@@ -102,16 +102,17 @@ function imageOf({ image }: Readonly<Record<string, unknown>>): string | undefin
   return isDescribed && typeof image.ref === 'string' ? image.ref : undefined;
 }
 
-async function requireRegistry(
+/** @throws PlatformError `invalid_sandbox_config` when the credential that is named is not one for this image */
+export async function requireRegistry(
   db: Database,
   organizationId: string,
-  { secrets: { registry } }: CheckedCreate,
-  { image }: SandboxSpec,
+  registry: RegistryChoice | null,
+  reference: string,
 ): Promise<void> {
   if (registry?.mode !== 'specific') return;
   const found = await findRegistry(db, organizationId, registry.credential_id);
   // Whoever may use a password may not see it, which a registry of theirs would.
-  if (found?.host === canonicalRegistryHost(registryHostOf(image.reference))) return;
+  if (found?.host === canonicalRegistryHost(registryHostOf(reference))) return;
   const field = 'registry.credential_id';
   const reason =
     found === undefined

@@ -1,12 +1,15 @@
 import { PlatformError } from '@svc/contract';
 import { createApiKey, createToken, type IssuedCredential } from '../store/credentials.ts';
 import {
+  countCredentials,
   listApiKeys,
   listTokens,
   revokeApiKey,
   revokeToken,
   type CredentialRecord,
 } from '../store/list-credentials.ts';
+import { lockUser } from '../store/users.ts';
+import { MAX_API_KEYS, MAX_TOKENS, requireFewer } from './caps.ts';
 import { readPage, toPage } from './paging.ts';
 import { recordEverywhere } from './record-everywhere.ts';
 import { requireUser } from './require-user.ts';
@@ -74,6 +77,8 @@ async function createKey(body: NewCredential, call: RestCall) {
     key: issued.secret,
   });
   const made = await call.commit(async ({ db, record }) => {
+    const count = await countCredentials(db, 'api_keys', call.organization.id);
+    requireFewer('max_api_keys', count, MAX_API_KEYS);
     const issued = await createApiKey(db, call.organization.id, { name: body.name, createdBy, expiresAt });
     const payload = { api_key_id: issued.id, name: body.name, expires_at: expiresAt };
     await record({ type: 'api_key_created', category: 'api_key', payload });
@@ -90,6 +95,8 @@ async function createUserToken(body: NewCredential, call: RestCall) {
     token: issued.secret,
   });
   const made = await call.commit(async (change) => {
+    await lockUser(change.db, userId);
+    requireFewer('max_tokens', await countCredentials(change.db, 'tokens', userId), MAX_TOKENS);
     const issued = await createToken(change.db, userId, { name: body.name, createdBy: userId, expiresAt });
     const payload = { token_id: issued.id, name: body.name, expires_at: expiresAt };
     await recordEverywhere(change, requireUser(call).id, {

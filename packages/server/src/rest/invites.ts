@@ -1,10 +1,18 @@
 import { PlatformError } from '@svc/contract';
 import type { Role } from '@svc/contract/rest';
 import type { Database } from '../store/database.ts';
-import { findInvite, listInvites, putInvite, removeInvite, type InviteRecord } from '../store/invites.ts';
+import {
+  countOtherInvites,
+  findInvite,
+  listInvites,
+  putInvite,
+  removeInvite,
+  type InviteRecord,
+} from '../store/invites.ts';
 import { lockLivingOrganization } from '../store/lock-organization.ts';
 import { findMember, findMemberByEmail } from '../store/members.ts';
 import { putMember, type OrganizationRecord } from '../store/organizations.ts';
+import { MAX_INVITES, requireFewer } from './caps.ts';
 import { requireRole } from './member-roles.ts';
 import { viewWithRole } from './organizations.ts';
 import { requireUser } from './require-user.ts';
@@ -54,6 +62,7 @@ async function invite(email: string, role: Role, call: RestCall) {
       const message = 'The person with this address is a member already';
       throw new PlatformError('invalid_request', message, { isConflict: true, details: { field: 'email' } });
     }
+    requireFewer('max_invites', await countOtherInvites(db, call.organization.id, email), MAX_INVITES);
     const put = await putInvite(db, call.organization.id, { email, role, invitedBy });
     const payload = { invite_id: put.id, email: put.email, role };
     await record({ type: 'member_invited', category: 'member', payload });
@@ -67,10 +76,12 @@ async function accept(token: string, call: RestCall) {
   const view = (joined: { readonly organization: OrganizationRecord; readonly role: Role }) =>
     viewWithRole(joined.organization, joined.role);
   const joined = await call.commit(async ({ db, record }) => {
+    const taken = await takeInvite(db, token, call);
+    await requireInviter(db, taken);
     const {
       invite: { id, role },
       organization,
-    } = await takeInvite(db, token, call);
+    } = taken;
     const payload = { invite_id: id, user_id: userId, role };
     await record({ type: 'member_joined', category: 'member', payload }, organization.id);
     const member = await findMember(db, organization.id, userId);
@@ -80,12 +91,13 @@ async function accept(token: string, call: RestCall) {
   return view(joined);
 }
 
+interface FoundInvite {
+  readonly invite: InviteRecord;
+  readonly organization: OrganizationRecord;
+}
+
 /** Uses an invite up. Only the person that it was sent to may. */
-async function takeInvite(
-  db: Database,
-  token: string,
-  call: RestCall,
-): Promise<{ readonly invite: InviteRecord; readonly organization: OrganizationRecord }> {
+async function takeInvite(db: Database, token: string, call: RestCall): Promise<FoundInvite> {
   const found = await findInvite(db, token);
   if (found === undefined) throw noInvite();
   if (found.invite.email !== requireUser(call).email) {
@@ -96,6 +108,16 @@ async function takeInvite(
   // Two may have found it; one takes it.
   if ((await removeInvite(db, found.organization.id, found.invite.id)) === undefined) throw noInvite();
   return found;
+}
+
+/** Whoever sent it must still be allowed to: nobody brings others in after they had to leave. */
+async function requireInviter(
+  db: Database,
+  { invite: { invitedBy, role }, organization }: FoundInvite,
+): Promise<void> {
+  const inviter = await findMember(db, organization.id, invitedBy);
+  const isAllowed = inviter?.role === 'owner' || (inviter?.role === 'admin' && role !== 'owner');
+  if (!isAllowed) throw noInvite();
 }
 
 function noInvite(): PlatformError {

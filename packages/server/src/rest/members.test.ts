@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { startWithPeople } from './test-people.ts';
+import { signSession } from '../keys/sessions.ts';
+import { SIGNING_KEY, startWithPeople } from './test-people.ts';
 
 async function startAcme(t: TestContext) {
   const people = await startWithPeople(t);
@@ -78,6 +79,36 @@ test('removing takes an admin, is never of yourself, and ends all access at once
   assert.equal((await call('DELETE', path(member.id), admin.key)).body.error.code, 'not_found');
   assert.equal((await call('GET', '/orgs/acme', member.key)).status, 403);
   assert.deepEqual(await eventTypes(id), ['member_removed']);
+});
+
+test('what a removed member made gives them nothing: keys reach no further than any member, invites are void', async (t) => {
+  const { call, owner, admin, person } = await startAcme(t);
+  const { body: made } = await call('POST', '/orgs/acme/api-keys', admin.key, { name: 'ci' });
+  const session = await signSession(SIGNING_KEY, admin.id);
+  const [friend, other] = [await person('friend'), await person('other')];
+  const invite = async (email: string) =>
+    (await call('POST', '/orgs/acme/invites', admin.key, { email, role: 'admin' })).body;
+  const [ofFriend, ofOther] = [await invite(friend.email), await invite(other.email)];
+  assert.equal((await call('GET', '/orgs/acme/quotas', session)).status, 200);
+  assert.equal((await call('GET', '/events', made.key)).status, 200);
+  // A demotion is enough for the invite; the removal takes the rest.
+  await call('PATCH', `/orgs/acme/members/${admin.id}`, owner.key, { role: 'member' });
+  assert.equal((await call('POST', `/invites/${ofFriend.token}/accept`, friend.key)).status, 400);
+  const removed = await call('DELETE', `/orgs/acme/members/${admin.id}`, owner.key);
+  assert.match(removed.body.message, /1 API key that they made still works/);
+  for (const key of [admin.key, session]) {
+    assert.equal((await call('GET', '/orgs/acme/quotas', key)).status, 403);
+    assert.deepEqual((await call('GET', '/orgs', key)).body, []);
+  }
+  assert.equal((await call('POST', `/invites/${ofOther.token}/accept`, other.key)).status, 400);
+  assert.deepEqual((await call('GET', '/orgs/acme/invites', owner.key)).body, []);
+  // The organization's, until somebody revokes it.
+  assert.equal((await call('GET', '/sandboxes', made.key)).status, 200);
+  assert.equal((await call('GET', '/events', made.key)).status, 403);
+  assert.equal((await call('DELETE', `/orgs/acme/api-keys/${made.id}`, owner.key)).status, 200);
+  assert.equal((await call('GET', '/sandboxes', made.key)).status, 401);
+  const [event] = (await call('GET', '/orgs/acme/events?event_type=member_removed', owner.key)).body.data;
+  assert.deepEqual([event.payload.api_keys_left, event.payload.invites_withdrawn], [1, 2]);
 });
 
 test('an invited person accepts once, with the address that was invited', async (t) => {

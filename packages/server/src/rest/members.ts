@@ -1,8 +1,10 @@
 import { PlatformError } from '@svc/contract';
 import type { Role } from '@svc/contract/rest';
 import { findMember, hasOtherOwner, listMembers, removeMember, type MemberRecord } from '../store/members.ts';
-import { putMember } from '../store/organizations.ts';
 import type { Database } from '../store/database.ts';
+import { removeInvitesOf } from '../store/invites.ts';
+import { countCredentials } from '../store/list-credentials.ts';
+import { putMember } from '../store/organizations.ts';
 import { inviteHandlers } from './invites.ts';
 import { requireRole } from './member-roles.ts';
 import { readPage, toPage } from './paging.ts';
@@ -45,15 +47,33 @@ async function remove(userId: string, call: RestCall): Promise<{ message: string
     const message = 'user_id is yourself; ask another admin or owner to remove you';
     throw new PlatformError('invalid_request', message, { details: { field: 'user_id' } });
   }
-  const answer = () => ({ message: 'The member is removed' });
-  await call.commit(async ({ db, record }) => {
+  const keysLeft = await call.commit(async ({ db, record }) => {
+    const { id } = call.organization;
     const member = await findManaged(db, userId, call);
     if (member.role === 'owner') await requireOtherOwner(db, userId, call);
-    await removeMember(db, call.organization.id, userId);
-    const payload = { user_id: userId, role: member.role };
+    await removeMember(db, id, userId);
+    const withdrawn = await removeInvitesOf(db, id, userId);
+    const left = await countCredentials(db, 'api_keys', id, userId);
+    const payload = {
+      user_id: userId,
+      role: member.role,
+      invites_withdrawn: withdrawn,
+      api_keys_left: left,
+    };
     await record({ type: 'member_removed', category: 'member', payload });
-  }, answer);
-  return answer();
+    return left;
+  }, describeRemoval);
+  return describeRemoval(keysLeft);
+}
+
+/** Keys are the organization's and may be in use by its programs; only people know whether this member has copies. */
+function describeRemoval(keysLeft: number): { message: string } {
+  if (keysLeft === 0) return { message: 'The member is removed' };
+  const keys =
+    keysLeft === 1
+      ? '1 API key that they made still works'
+      : `${keysLeft} API keys that they made still work`;
+  return { message: `The member is removed; ${keys}: revoke what they may have a copy of` };
 }
 
 /** The member, whom the caller must be allowed to manage. */

@@ -1,4 +1,5 @@
 import { PlatformError } from '@svc/contract';
+import { previewUrl } from '../previews/preview-place.ts';
 import {
   createPreviewToken,
   listPreviewTokens,
@@ -23,7 +24,8 @@ export function portHandlers(
   return {
     'previews.list': async ({ params }, call) => {
       const { id, slug } = await requireSandbox(database, call, { id: params.sandbox_id });
-      const urlOf = (port: number) => parts.previewUrl?.(port, slug) ?? '';
+      const { previews } = parts;
+      const urlOf = (port: number) => (previews === null ? '' : previewUrl(previews, { port, slug }));
       return (await listPreviewTokens(database, id)).map((token) => viewPreview(token, urlOf));
     },
     'previews.create': async ({ params, body }, call) => await create(parts, call, params.sandbox_id, body),
@@ -42,13 +44,13 @@ export function portHandlers(
 }
 
 async function create(
-  { database, previewUrl }: RestParts,
+  { database, previews }: RestParts,
   call: RestCall,
   sandboxId: string,
   { port, expires_in_secs: seconds }: { readonly port: number; readonly expires_in_secs?: number | null },
 ) {
   await requireSandbox(database, call, { id: sandboxId });
-  if (previewUrl === null) {
+  if (previews === null) {
     const message = 'This server has no domain for previews; its operator gives it one with --preview-domain';
     throw new PlatformError('unavailable', message);
   }
@@ -72,7 +74,7 @@ async function create(
         expires_at: expiresAt,
       };
       await record({ type: 'preview_created', category: 'preview', payload });
-      return { ...viewPreview(preview, () => previewUrl(port, slug)), token: secret };
+      return { ...viewPreview(preview, () => previewUrl(previews, { port, slug })), token: secret };
     },
     (view) => view,
   );

@@ -1,6 +1,6 @@
 import { PlatformError, type ChannelClient } from '@svc/contract';
 import { badField } from '../dispatch/rest-dispatch.ts';
-import { explainFailure } from '../processes/explain-failure.ts';
+import { boundedBy, explainFailure } from '../processes/explain-failure.ts';
 import { followOutput } from '../processes/follow-output.ts';
 import { labelOf, signalNumber } from '../processes/describe-exit.ts';
 import { OutputCursor, type OutputSelection } from '../processes/output-cursor.ts';
@@ -37,7 +37,7 @@ export function processHandlers(parts: RestParts): ProcessHandlers {
     'processes.resize': async ({ params, body }, call) => {
       const process = await requireRunning(parts, call, params);
       await onChannel(parts, process, ({ detached }) =>
-        detached.resize(process.id, body.rows, body.cols, call.signal),
+        detached.resize(process.id, body.rows, body.cols, boundedBy(call.signal)),
       );
       return toProcessView(process);
     },
@@ -78,7 +78,7 @@ function readHandlers({
 }
 
 async function remove(parts: RestParts, call: RestCall, params: ProcessParams) {
-  const process = await requireProcess(parts, call, params);
+  const process = await requireProcess(parts, call, params, 'reach');
   const name = process.name ?? process.id;
   const respond = () => ({ message: `Process ${name} was removed` });
   if (process.exit === null) await forget(parts, process, call.signal);
@@ -93,7 +93,7 @@ async function remove(parts: RestParts, call: RestCall, params: ProcessParams) {
 
 async function forget(parts: RestParts, process: ProcessRecord, signal: AbortSignal): Promise<void> {
   try {
-    await onChannel(parts, process, ({ detached }) => detached.forget(process.id, signal));
+    await onChannel(parts, process, ({ detached }) => detached.forget(process.id, boundedBy(signal)));
   } catch (error) {
     // It is gone already.
     if (!PlatformError.is(error, 'invalid_state_transition')) throw error;
@@ -106,7 +106,9 @@ async function signal(parts: RestParts, call: RestCall, params: ProcessParams, a
     throw badField('signal', `must be a signal of Linux, such as SIGTERM; not ${asked}`);
   const process = await requireRunning(parts, call, params);
   const by = labelOf(call.actor).slice(0, MAX_LABEL_LENGTH).toWellFormed();
-  await onChannel(parts, process, ({ detached }) => detached.signal(process.id, number, by, call.signal));
+  await onChannel(parts, process, ({ detached }) =>
+    detached.signal(process.id, number, by, boundedBy(call.signal)),
+  );
   const payload = { ...describe(process), signal: number };
   await call.commit(
     ({ record }) => record({ type: 'process_signalled', category: 'exec', payload }),
@@ -119,15 +121,16 @@ function describe({ id, sandboxId, name }: ProcessRecord) {
   return { process_id: id, sandbox_id: sandboxId, name };
 }
 
-/** As it stands now, as far as its sandbox can be asked. */
+/** As it stands now, as far as its sandbox can be asked; with `reach` it must be. */
 async function requireProcess(
   { database, processKeeper: keeper }: Pick<RestParts, 'database' | 'processKeeper'>,
   call: Pick<RestCall, 'organization'>,
   params: ProcessParams,
+  how: 'look' | 'reach' = 'look',
 ): Promise<ProcessRecord> {
   const { id } = await requireSandbox(database, call, { id: params.sandbox_id });
   const known = await findProcess(database, id, params.process_id);
-  const process = known?.exit === null ? await keeper.look(id, known.id) : known;
+  const process = known?.exit === null ? await keeper[how](id, known.id) : known;
   if (process === undefined) throw processNotFound(params.process_id);
   return process;
 }
@@ -137,7 +140,7 @@ async function requireRunning(
   call: Pick<RestCall, 'organization'>,
   params: ProcessParams,
 ): Promise<ProcessRecord> {
-  const process = await requireProcess(parts, call, params);
+  const process = await requireProcess(parts, call, params, 'reach');
   const { exit } = process;
   if (exit === null) return process;
   const message = `Process ${params.process_id} has ended: ${exit.message}; start it again`;

@@ -103,7 +103,7 @@ test('a sandbox that is too large and an organization that is suspended are refu
 });
 
 test('the self-hosted surface keeps to the same limits', async (t) => {
-  const { server, id } = await startAcme(t, { max_sandboxes: 0 });
+  const { server, id, rest } = await startAcme(t, { max_sandboxes: 0 });
   const { signKey } = await import('../keys/keys.ts');
   const { SIGNING_KEY } = await import('./test-people.ts');
   const bearer = await signKey(SIGNING_KEY, { namespace: 'acme', createdAt: new Date(), expiresAt: null });
@@ -113,6 +113,15 @@ test('the self-hosted surface keeps to the same limits', async (t) => {
     { headers: { authorization: `Bearer ${bearer}` } },
   );
   assert.match(error?.message ?? '', /max_sandboxes/);
+  const [event, ...more] = (await rest('GET', '/events?event_type=quota_exceeded')).body.data;
+  assert.deepEqual(more, []);
+  assert.equal(event.actor.name, 'server key for acme');
+  assert.deepEqual(event.payload, {
+    operation: 'sandbox.start',
+    limit: 'max_sandboxes',
+    value: 1,
+    maximum: 0,
+  });
   const rows = await server.database
     .selectFrom('sandboxes')
     .where('organization_id', '=', id)

@@ -1,12 +1,16 @@
 import type { Logger } from 'pino';
 import type { ChannelPool } from '../channels/channel-pool.ts';
+import type { CodeContexts } from '../code/code-contexts.ts';
+import type { CodeRunner } from '../code/code-runner.ts';
 import type { EngineHealth } from '../lifecycle/engine-health.ts';
 import type { Lifecycle } from '../lifecycle/lifecycle.ts';
 import type { MetricHistory } from '../metrics-history/metric-history.ts';
 import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import type { VolumeStore } from '../orchestrator/volume-store.ts';
+import type { PreviewAddresses } from '../previews/preview-place.ts';
 import type { ProcessKeeper } from '../processes/process-keeper.ts';
 import type { Sealer } from '../secrets/sealer.ts';
+import type { SshPlace } from '../ssh/ssh-gateway.ts';
 import type { Database } from '../store/database.ts';
 
 /** What the handlers of the control plane work with. */
@@ -22,11 +26,16 @@ export interface RestParts {
   /** For calls that read their answers at once. */
   readonly channels: ChannelPool;
   readonly processKeeper: ProcessKeeper;
+  /** For code without a context. */
+  readonly codeRunner: CodeRunner;
+  readonly codeContexts: CodeContexts;
   readonly health: EngineHealth;
   readonly sealer: Sealer;
   readonly metricHistory: MetricHistory;
-  /** The address of a port in a browser; null: this server has no domain for previews. */
-  readonly previewUrl: ((port: number, slug: string) => string) | null;
+  /** Null: this server has no domain for previews. */
+  readonly previews: PreviewAddresses | null;
+  /** Null: this server has no SSH gateway. */
+  readonly ssh: () => SshPlace | null;
   /** Of JSON. */
   readonly maxBodyBytes: number;
   readonly settings: RestSettings;

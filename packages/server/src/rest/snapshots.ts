@@ -5,6 +5,7 @@ import type { Database } from '../store/database.ts';
 import { findOwnSandbox, type SandboxRecord } from '../store/sandboxes.ts';
 import { listSnapshotCandidates } from '../store/snapshot-candidates.ts';
 import {
+  countPendingOperations,
   findSnapshot,
   findSnapshotOperation,
   insertSnapshotOperation,
@@ -14,6 +15,7 @@ import {
   type SnapshotOperationRecord,
   type SnapshotRecord,
 } from '../store/snapshots.ts';
+import { MAX_PENDING_SNAPSHOTS, requireFewer } from './caps.ts';
 import { readPage, toPage } from './paging.ts';
 import type { RestCall } from './rest-call.ts';
 import type { RestHandlers } from './rest-handlers.ts';
@@ -40,6 +42,8 @@ export function snapshotHandlers(parts: RestParts): SnapshotHandlers {
           const taken = await findSnapshot(db, organizationId, { name: body.name });
           if (taken !== undefined && body.force !== true) throw nameTaken(body.name);
           await requireRoomForSnapshot(db, call.organization);
+          const pending = await countPendingOperations(db, organizationId);
+          requireFewer('max_pending_snapshots', pending, MAX_PENDING_SNAPSHOTS);
           const made = await insertSnapshotOperation(db, {
             organizationId,
             snapshotName: body.name,

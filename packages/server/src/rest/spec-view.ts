@@ -118,11 +118,11 @@ function toNetworkView({ network }: SandboxSpec, ports: readonly PortMapping[]) 
     enabled: network?.enabled ?? true,
     trust_host_cas: false,
     max_connections: network?.max_connections ?? null,
-    ports: ports.map(({ host, guest, bind = '127.0.0.1' }) => ({
+    ports: ports.map(({ host, guest, bind = '127.0.0.1', protocol = 'tcp' as const }) => ({
       host_port: host,
       guest_port: guest,
       host_bind: bind,
-      protocol: 'tcp',
+      protocol,
     })),
     dns: DNS,
     policy: network?.policy ?? null,

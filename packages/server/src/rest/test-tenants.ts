@@ -171,6 +171,7 @@ async function fillOrganization(
     name: 'target',
     sandbox_id: sandboxId,
     id: volumeId,
+    context_id: 'target',
     process_id: await addProcess(db, organizationId, sandboxId),
     ...(await addSnapshot(db, organizationId, sandboxId)),
     ...(await addAccess(db, organizationId, sandboxId, ownerId)),

@@ -2,33 +2,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { request, type ClientRequest } from 'node:http';
-import { test, type TestContext } from 'node:test';
-import { encodeVolumePath } from '@svc/contract/rest';
+import { test } from 'node:test';
 import fc from 'fast-check';
-import { FakeVolumeStore } from '../orchestrator/fake-volume-store.ts';
-import { startTestServer, waitUntil, type RestReply } from '../test-server.ts';
-import { DEFAULT_LIMITS, type HttpLimits } from '../transports/http/http-limits.ts';
-
-/** A server with one volume, and its file operations as a client would call them. */
-async function start(t: TestContext, limits: Partial<HttpLimits> = {}) {
-  const volumeStore = new FakeVolumeStore();
-  const server = await startTestServer(t, { volumeStore, limits: { ...DEFAULT_LIMITS, ...limits } });
-  const { body: volume } = await server.rest('POST', '/volumes', { body: { name: 'data', capacity_gib: 1 } });
-  const files = `/volumes/${volume.id}/files`;
-  const at = (path: string, more: Record<string, string> = {}) => ({
-    headers: { 'x-svc-file-path': encodeVolumePath(path), ...more },
-  });
-  const put = (path: string, body: Uint8Array | string) =>
-    server.rest('PUT', `${files}/content`, { ...at(path), body });
-  const get = (path: string) => server.rest('GET', `${files}/content`, at(path));
-  const list = async (path: string): Promise<string[]> =>
-    (await server.rest('GET', files, at(path))).body.entries.map((entry: { path: string }) => entry.path);
-  const events = async () =>
-    (await server.database.selectFrom('events').selectAll().orderBy('sequence').execute())
-      .filter(({ event_type: type }) => type !== 'volume_created')
-      .map((event) => [event.event_type, JSON.parse(event.payload) as Record<string, unknown>]);
-  return { server, volumeStore, volume, files, at, put, get, list, events };
-}
+import { waitUntil, type RestReply } from '../test-server.ts';
+import { startWithVolume } from './test-volume-files.ts';
 
 /** However it ended. */
 const closed = (outgoing: ClientRequest) => new Promise((resolve) => void outgoing.once('close', resolve));
@@ -36,7 +13,7 @@ const closed = (outgoing: ClientRequest) => new Promise((resolve) => void outgoi
 const failure = ({ status, body }: RestReply) => [status, body.error.code];
 
 test('what is written is read back, with the folders that lead to it, and is noted', async (t) => {
-  const { volume, put, get, list, events } = await start(t);
+  const { volume, put, get, list, events } = await startWithVolume(t);
   const content = Buffer.from([0, 1, 2, 255, 13, 10]);
   const written = await put('deep/in/päth/🙂', content);
   assert.deepEqual([written.status, written.body], [200, { ok: true }]);
@@ -53,7 +30,7 @@ test('what is written is read back, with the folders that lead to it, and is not
 });
 
 test('a list has the immediate children with everything that clients need', async (t) => {
-  const { server, files, at, put } = await start(t);
+  const { server, files, at, put } = await startWithVolume(t);
   await put('a/b/c', 'x');
   await put('a/d', '12345');
   const { status, body } = await server.rest('GET', files, at('a'));
@@ -75,7 +52,7 @@ test('a list has the immediate children with everything that clients need', asyn
 });
 
 test('stat describes, and exists says whether there is something', async (t) => {
-  const { server, files, at, put } = await start(t);
+  const { server, files, at, put } = await startWithVolume(t);
   await put('file', 'x');
   const { body } = await server.rest('GET', `${files}/stat`, at('file'));
   assert.partialDeepStrictEqual(body.metadata, { path: 'file', kind: 'file', size: 1 });
@@ -88,7 +65,7 @@ test('stat describes, and exists says whether there is something', async (t) => 
 });
 
 test('members ask for many paths at once', async (t) => {
-  const { server, files, put } = await start(t);
+  const { server, files, put } = await startWithVolume(t);
   await put('a', 'x');
   await put('b/c', 'x');
   const ask = (paths: string[]) => server.rest('POST', `/orgs/default${files}/exists`, { body: { paths } });
@@ -105,7 +82,7 @@ test('members ask for many paths at once', async (t) => {
 });
 
 test('folders are made, files copied, renamed and removed, and each is noted', async (t) => {
-  const { server, volume, files, at, put, get, list, events } = await start(t);
+  const { server, volume, files, at, put, get, list, events } = await startWithVolume(t);
   await put('a/file', 'x');
   const post = (verb: string, body: object) => server.rest('POST', `${files}/${verb}`, { body });
   assert.deepEqual((await post('mkdir', { path: 'new/folder' })).body, { ok: true });
@@ -129,7 +106,7 @@ test('folders are made, files copied, renamed and removed, and each is noted', a
 });
 
 test('a missing file is 404, a folder is no file, and a missing volume is 404', async (t) => {
-  const { server, files, at, put, get } = await start(t);
+  const { server, files, at, put, get } = await startWithVolume(t);
   await put('folder/file', 'x');
   assert.deepEqual(failure(await get('none')), [404, 'volume_file_not_found']);
   assert.deepEqual(failure(await get('folder')), [400, 'invalid_volume_path']);
@@ -165,7 +142,7 @@ test('a missing file is 404, a folder is no file, and a missing volume is 404', 
 });
 
 test('while the engine is away every operation is 502', async (t) => {
-  const { server, volumeStore, files, at, put, get, events } = await start(t);
+  const { server, volumeStore, files, at, put, get, events } = await startWithVolume(t);
   volumeStore.goAway();
   assert.deepEqual(failure(await get('x')), [502, 'orchestrator_unreachable']);
   assert.deepEqual(failure(await put('x', 'x')), [502, 'orchestrator_unreachable']);
@@ -174,11 +151,13 @@ test('while the engine is away every operation is 502', async (t) => {
     502,
     'orchestrator_unreachable',
   ]);
-  assert.deepEqual(await events(), []);
+  const [[, payload] = [], ...more] = await events();
+  assert.partialDeepStrictEqual(payload, { path: 'x', outcome: 'unknown' });
+  assert.deepEqual(more, []);
 });
 
 test('a volume that is full is 507 and keeps the old file', async (t) => {
-  const { server, volumeStore, files, at, put, get } = await start(t);
+  const { server, volumeStore, files, at, put, get } = await startWithVolume(t);
   await put('file', 'old');
   const [{ id } = { id: '' }] = await volumeStore.listVolumes();
   await volumeStore.resizeVolume(id, 1);
@@ -188,7 +167,7 @@ test('a volume that is full is 507 and keeps the old file', async (t) => {
 });
 
 test('the path is a header of either spelling; one that is missing is named', async (t) => {
-  const { server, files, put } = await start(t);
+  const { server, files, put } = await startWithVolume(t);
   await put('a', 'x');
   for (const method of ['GET', 'DELETE']) {
     const { status, body } = await server.rest(method, files);
@@ -203,7 +182,7 @@ test('the path is a header of either spelling; one that is missing is named', as
 });
 
 test('headers that are no base64 of UTF-8 text are 400', async (t) => {
-  const { server, files } = await start(t);
+  const { server, files } = await startWithVolume(t);
   const base64 = (...bytes: number[]) => Buffer.from(bytes).toString('base64url');
   for (const header of [
     'a',
@@ -223,7 +202,7 @@ test('headers that are no base64 of UTF-8 text are 400', async (t) => {
 });
 
 test('no path leads out of the volume or does any harm, however it is written', async (t) => {
-  const { server, files, at, put, list } = await start(t);
+  const { server, files, at, put, list } = await startWithVolume(t);
   await put('kept', 'x');
   const part = fc.constantFrom(
     '..',
@@ -265,7 +244,7 @@ test('no path leads out of the volume or does any harm, however it is written', 
 });
 
 test('a body without a type, of any type, in chunks and over the limit for JSON is taken as it is', async (t) => {
-  const { server, files, at, get } = await start(t, { maxBodyBytes: 1000 });
+  const { server, files, at, get } = await startWithVolume(t, { maxBodyBytes: 1000 });
   const content = Buffer.alloc(300_000, 'z');
   const send = async (headers: Record<string, string>) => {
     const outgoing = request(`${server.url}/v1${files}/content`, {
@@ -293,7 +272,7 @@ test('a body without a type, of any type, in chunks and over the limit for JSON 
 });
 
 test('an upload that breaks off leaves the old file and no event', async (t) => {
-  const { server, files, at, put, get, events, list } = await start(t);
+  const { server, files, at, put, get, events, list } = await startWithVolume(t);
   await put('file', 'old');
   for (const headers of [{ 'content-length': '1000' }, { 'transfer-encoding': 'chunked' }]) {
     const outgoing = request(`${server.url}/v1${files}/content`, {
@@ -312,7 +291,7 @@ test('an upload that breaks off leaves the old file and no event', async (t) => 
 });
 
 test('an upload may take long while it flows; one that stops is cut off, and so is slow JSON', async (t) => {
-  const { server, files, at, get } = await start(t, { requestTimeoutMs: 1000 });
+  const { server, files, at, get } = await startWithVolume(t, { requestTimeoutMs: 1000 });
   const open = (method: string, path: string) => {
     const outgoing = request(`${server.url}/v1${files}${path}`, {
       method,
@@ -344,7 +323,7 @@ test('an upload may take long while it flows; one that stops is cut off, and so 
 });
 
 test('of several writers of one file one wins whole, and each is told so', async (t) => {
-  const { put, get } = await start(t);
+  const { put, get } = await startWithVolume(t);
   const letters = ['a', 'b', 'c', 'd', 'e'];
   const replies = await Promise.all(letters.map((letter) => put('file', letter.repeat(200_000))));
   assert.ok(replies.every(({ status }) => status === 200));
@@ -354,7 +333,7 @@ test('of several writers of one file one wins whole, and each is told so', async
 });
 
 test('one idempotency key writes once, and with another content it is refused', async (t) => {
-  const { server, files, at, get } = await start(t);
+  const { server, files, at, get } = await startWithVolume(t);
   const put = (body: string) =>
     server.rest('PUT', `${files}/content`, { ...at('file', { 'idempotency-key': 'k' }), body });
   assert.equal((await put('one')).status, 200);
@@ -365,7 +344,7 @@ test('one idempotency key writes once, and with another content it is refused', 
 });
 
 test('the files of the host volume are there on first use', async (t) => {
-  const { server, at } = await start(t);
+  const { server, at } = await startWithVolume(t);
   const { body: host } = await server.rest('GET', '/volumes/default');
   const path = `/volumes/${host.id}/files/content`;
   assert.equal((await server.rest('PUT', path, { ...at('x'), body: 'y' })).status, 200);

@@ -11,6 +11,7 @@ import {
 import type { VolumeEntry } from '@svc/engine/client';
 import { eachLimited } from '../volumes/each-limited.ts';
 import { ensureMade } from '../volumes/make-volume.ts';
+import { changeFile } from './change-file.ts';
 import type { RestCall } from './rest-call.ts';
 import type { RestHandlers } from './rest-handlers.ts';
 import type { RestParts } from './rest-parts.ts';
@@ -64,7 +65,6 @@ function readHandlers(
   };
 }
 
-/** What was changed is noted afterwards: a file that was not written leaves no event. */
 function changeHandlers(
   parts: RestParts,
 ): Pick<FileHandlers, `volumeFiles.${'write' | 'remove' | 'mkdir' | 'copy' | 'rename'}`> {
@@ -74,38 +74,44 @@ function changeHandlers(
       const path = entryPathOf(headers);
       const id = await requireFiles(parts, call, params.id);
       const upload = followUpload(body);
-      try {
-        await volumeStore.writeVolumeFile(id, path, upload.content, call.signal);
-      } catch (error) {
-        // A body that broke off breaks the connection to the engine too; it is the reason to tell.
-        throw upload.failure() ?? error;
-      }
-      return await confirm(call, 'volume_file_written', { volume_id: id, path, bytes: upload.bytes() });
+      return await changeFile(parts, call, 'volume_file_written', { volume_id: id, path }, async () => {
+        try {
+          await volumeStore.writeVolumeFile(id, path, upload.content, call.signal);
+          return { bytes: upload.bytes() };
+        } catch (error) {
+          // A body that broke off breaks the connection to the engine too; it is the reason to tell.
+          throw upload.failure() ?? error;
+        }
+      });
     },
     'volumeFiles.remove': async ({ params, headers }, call) => {
       const path = entryPathOf(headers);
       const recursive = headers[FILE_RECURSIVE_HEADER] === 'true';
       const id = await requireFiles(parts, call, params.id);
-      await volumeStore.removeVolumeFile(id, path, { recursive }, call.signal);
-      return await confirm(call, 'volume_file_removed', { volume_id: id, path, recursive });
+      return await changeFile(parts, call, 'volume_file_removed', { volume_id: id, path, recursive }, () =>
+        volumeStore.removeVolumeFile(id, path, { recursive }, call.signal),
+      );
     },
     'volumeFiles.mkdir': async ({ params, body }, call) => {
       const path = checkEntryPath(body.path, 'path');
       const id = await requireFiles(parts, call, params.id);
-      await volumeStore.makeVolumeFolder(id, path, call.signal);
-      return await confirm(call, 'volume_folder_created', { volume_id: id, path });
+      return await changeFile(parts, call, 'volume_folder_created', { volume_id: id, path }, () =>
+        volumeStore.makeVolumeFolder(id, path, call.signal),
+      );
     },
     'volumeFiles.copy': async ({ params, body }, call) => {
       const [from, to] = [checkEntryPath(body.from, 'from'), checkEntryPath(body.to, 'to')];
       const id = await requireFiles(parts, call, params.id);
-      await volumeStore.copyVolumeFile(id, from, to, call.signal);
-      return await confirm(call, 'volume_file_copied', { volume_id: id, from, to });
+      return await changeFile(parts, call, 'volume_file_copied', { volume_id: id, from, to }, () =>
+        volumeStore.copyVolumeFile(id, from, to, call.signal),
+      );
     },
     'volumeFiles.rename': async ({ params, body }, call) => {
       const [from, to] = [checkEntryPath(body.from, 'from'), checkEntryPath(body.to, 'to')];
       const id = await requireFiles(parts, call, params.id);
-      await volumeStore.renameVolumeFile(id, from, to, call.signal);
-      return await confirm(call, 'volume_file_renamed', { volume_id: id, from, to });
+      return await changeFile(parts, call, 'volume_file_renamed', { volume_id: id, from, to }, () =>
+        volumeStore.renameVolumeFile(id, from, to, call.signal),
+      );
     },
   };
 }
@@ -170,19 +176,6 @@ function followUpload(body: ByteSource): Upload {
     }
   }
   return { content: content(), bytes: () => bytes, failure: () => failure };
-}
-
-async function confirm(
-  call: RestCall,
-  type: `volume_${string}`,
-  payload: Readonly<Record<string, unknown>>,
-): Promise<{ ok: boolean }> {
-  const answer = { ok: true };
-  await call.commit(
-    ({ record }) => record({ type, category: 'volume', payload }),
-    () => answer,
-  );
-  return answer;
 }
 
 function toFileInfo(entry: VolumeEntry): VolumeFileInfo {

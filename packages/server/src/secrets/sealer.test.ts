@@ -40,3 +40,15 @@ test('a value of a key that is not at hand does not open, and says which key tha
   assert.throws(() => sealer.open(sealed, 'registry:1'), new RegExp(sealed.slice(0, 8)));
   assert.equal(sealer.canOpen(sealed), false);
 });
+
+test('a mark is recognized with the text and place that it was made of, also after the keys were rotated', () => {
+  const [old, fresh] = [randomBytes(32), randomBytes(32)];
+  const mark = new Sealer([old]).mark('hunter2', 'request');
+  const rotated = new Sealer([fresh, old]);
+  assert.equal(rotated.isMarkOf(mark, 'hunter2', 'request'), true);
+  assert.equal(rotated.isMarkOf(mark, 'hunter3', 'request'), false);
+  assert.equal(rotated.isMarkOf(mark, 'hunter2', 'body'), false);
+  assert.equal(rotated.isMarkOf(`${mark}0`, 'hunter2', 'request'), false);
+  assert.equal(new Sealer([fresh]).isMarkOf(mark, 'hunter2', 'request'), false);
+  assert.notEqual(rotated.mark('hunter2', 'request'), mark);
+});

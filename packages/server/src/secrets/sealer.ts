@@ -1,10 +1,19 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto';
 import type { SecretsKeys } from './secrets-key.ts';
 
 const ALGORITHM = 'aes-256-gcm';
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_ID_LENGTH = 8;
+const MARK_KEY_BYTES = 32;
 
 /**
  * Keeps secret values unreadable in the database. `context` says what the value is and whose (for example
@@ -43,6 +52,21 @@ export class Sealer {
     return Buffer.concat([text, decipher.final()]).toString('utf8');
   }
 
+  /** Recognizes a text later without keeping it: without the key nobody can try texts against it. */
+  mark(text: string, context: string): string {
+    const [key] = this.#readKeys();
+    return `${keyIdOf(key)}.${markWith(key, text, context)}`;
+  }
+
+  /** False also when the key that marked it is gone. */
+  isMarkOf(mark: string, text: string, context: string): boolean {
+    const key = this.#readKeys().find((known) => keyIdOf(known) === keyIdIn(mark));
+    if (key === undefined) return false;
+    const given = Buffer.from(mark.slice(KEY_ID_LENGTH + 1));
+    const made = Buffer.from(markWith(key, text, context));
+    return given.length === made.length && timingSafeEqual(given, made);
+  }
+
   /** Whether a newer key should seal it again. */
   isStale(sealed: string): boolean {
     return keyIdIn(sealed) !== keyIdOf(this.#readKeys()[0]);
@@ -52,6 +76,12 @@ export class Sealer {
   canOpen(sealed: string): boolean {
     return this.#readKeys().some((key) => keyIdOf(key) === keyIdIn(sealed));
   }
+}
+
+/** With a key of its own, derived from the one that seals. */
+function markWith(key: Uint8Array, text: string, context: string): string {
+  const derived = Buffer.from(hkdfSync('sha256', key, '', `svc mark ${context}`, MARK_KEY_BYTES));
+  return createHmac('sha256', derived).update(text).digest('hex');
 }
 
 /** Tells keys apart without telling anything about them. */

@@ -5,6 +5,7 @@ import type { SnapshotView } from '@svc/engine/client';
 import type { Logger } from 'pino';
 import type { SnapshotStore } from '../orchestrator/snapshot-store.ts';
 import type { Database } from '../store/database.ts';
+import { inTransaction } from '../store/in-transaction.ts';
 import { appendEvent } from '../store/events.ts';
 import { requireRoomForSnapshot } from '../quotas/require-room.ts';
 import { lockLivingOrganization } from '../store/lock-organization.ts';
@@ -117,7 +118,7 @@ export class SnapshotWorker {
 
   async #finish(operation: SnapshotOperationRecord, view: SnapshotView): Promise<void> {
     const { organizationId, snapshotId, snapshotName, sandboxId, sandboxName, labels } = operation;
-    await this.#parts.database.transaction().execute(async (transaction) => {
+    await inTransaction(this.#parts.database, async (transaction) => {
       // What nobody owns any more is cleared away like one that could not be made.
       const organization = await lockLivingOrganization(transaction, organizationId);
       const taken = await findSnapshot(transaction, organizationId, { name: snapshotName });

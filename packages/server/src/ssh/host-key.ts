@@ -12,6 +12,8 @@ const FILE_NAME = 'ssh_host_ed25519_key';
 export interface HostKey {
   /** In OpenSSH's format. */
   readonly privateKey: string;
+  /** `<type> <base64>`, as known_hosts files have it. */
+  readonly publicKey: string;
   readonly fingerprint: string;
 }
 
@@ -41,5 +43,10 @@ async function read(path: string): Promise<HostKey | undefined> {
     const hint = `${path} is not an SSH host key; remove it, and a new one is made`;
     throw new StartError(EXIT.failed, hint);
   }
-  return { privateKey, fingerprint: fingerprintOf(key.getPublicSSH()) };
+  const blob = key.getPublicSSH();
+  return {
+    privateKey,
+    publicKey: `${key.type} ${blob.toString('base64')}`,
+    fingerprint: fingerprintOf(blob),
+  };
 }

@@ -24,10 +24,17 @@ export interface SshGatewayParts {
   readonly logger: Logger;
 }
 
-export interface RunningSshGateway {
+/** How clients find the gateway and know it. */
+export interface SshPlace {
   readonly port: number;
+  /** `<type> <base64>`. */
+  readonly hostKey: string;
   /** Of the host key, as `ssh` asks its user about it. */
   readonly fingerprint: string;
+}
+
+export interface RunningSshGateway {
+  readonly place: SshPlace;
   close(): Promise<void>;
 }
 
@@ -42,7 +49,8 @@ export async function startSshGateway(parts: SshGatewayParts): Promise<RunningSs
   // It listens on a TCP port, so its address is of this kind.
   const { port } = server.address() as AddressInfo;
   logger.info({ host: settings.host, port, hostKey: hostKey.fingerprint }, 'the SSH gateway listens');
-  return { port, fingerprint: hostKey.fingerprint, close: () => gateway.close(server) };
+  const { publicKey, fingerprint } = hostKey;
+  return { place: { port, hostKey: publicKey, fingerprint }, close: () => gateway.close(server) };
 }
 
 class Gateway {

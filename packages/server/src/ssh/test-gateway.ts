@@ -55,7 +55,7 @@ export async function startTestGateway(
   return {
     database,
     orchestrator,
-    port: gateway.port,
+    port: gateway.place.port,
     organizationId,
     addMember: (email, organization = 'acme') => addMember(database, email, organization),
     addSandbox: (slug, isStopped = false) =>
@@ -63,7 +63,7 @@ export async function startTestGateway(
     connect: async (config) => {
       const client = new ssh2.Client();
       t.after(() => client.destroy());
-      client.connect({ host: '127.0.0.1', port: gateway.port, ...config });
+      client.connect({ host: '127.0.0.1', port: gateway.place.port, ...config });
       await once(client, 'ready');
       client.on('error', () => undefined);
       return client;

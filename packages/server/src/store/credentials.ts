@@ -1,7 +1,7 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import type { Database } from './database.ts';
 import { rememberUntilChange } from './change-stamp.ts';
-import { prepareQuery } from './prepare-query.ts';
+import { prepareLookup } from './prepare-lookup.ts';
 import { toOrganization, type OrganizationRecord } from './organizations.ts';
 import { toUser, type UserRecord } from './users.ts';
 
@@ -85,7 +85,7 @@ const readApiKey = rememberUntilChange(async (db, hash): Promise<ApiKeyRecord | 
   };
 });
 
-const selectApiKey = prepareQuery(['hash'], (db, { hash }) =>
+const selectApiKey = prepareLookup(['hash'], (db, { hash }) =>
   db
     .selectFrom('api_keys')
     .innerJoin('organizations', 'organizations.id', 'api_keys.organization_id')
@@ -109,17 +109,20 @@ export async function findToken(
 ): Promise<
   { readonly id: string; readonly user: UserRecord; readonly lastUsedAt: string | null } | undefined
 > {
-  const row = await db
+  const row = await selectToken(db, { hash: hashSecret(secret) });
+  if (row === undefined || isPast(row.expires_at)) return undefined;
+  return { id: row.token_id, user: toUser(row), lastUsedAt: row.last_used_at };
+}
+
+const selectToken = prepareLookup(['hash'], (db, { hash }) =>
+  db
     .selectFrom('tokens')
     .innerJoin('users', 'users.id', 'tokens.user_id')
     .selectAll('users')
     .select(['tokens.id as token_id', 'tokens.expires_at', 'tokens.last_used_at'])
-    .where('tokens.hash', '=', hashSecret(secret))
-    .where('tokens.revoked_at', 'is', null)
-    .executeTakeFirst();
-  if (row === undefined || isPast(row.expires_at)) return undefined;
-  return { id: row.token_id, user: toUser(row), lastUsedAt: row.last_used_at };
-}
+    .where('tokens.hash', '=', hash)
+    .where('tokens.revoked_at', 'is', null),
+);
 
 /** Notes when they were last used. */
 export async function touchCredentials(

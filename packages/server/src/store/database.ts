@@ -19,13 +19,15 @@ export interface Tables {
   sandboxes: SandboxRow;
   sandbox_labels: SandboxLabelRow;
   sandbox_volumes: SandboxVolumeRow;
-  runs: RunRow;
+  runs: RunTable;
+  clocks: ClockRow;
   processes: ProcessRow;
   volumes: VolumeRow;
   volume_usage: VolumeUsageRow;
   snapshots: SnapshotRow;
   snapshot_operations: SnapshotOperationRow;
   events: EventRow;
+  file_changes: FileChangeRow;
   idempotency: IdempotencyRow;
   metric_samples: MetricSampleRow;
   keys: KeyRow;
@@ -219,6 +221,32 @@ export interface RunRow {
   started_at: string;
   ended_at: string | null;
   end_reason: string | null;
+  /** Which start of the host it is of; null: of a time when that was not noted. */
+  boot_id: string | null;
+  /** When it began as it was told, by which it is known; `started_at` is moved when the clock is set. */
+  reported_start: string | null;
+}
+
+interface RunTable extends Omit<RunRow, 'boot_id' | 'reported_start'> {
+  boot_id: Defaulted<string | null>;
+  reported_start: Defaulted<string | null>;
+}
+
+/** One start of the host. */
+export interface ClockRow {
+  boot_id: string;
+  /** What the clock shows less how long the host is up; another one after the clock was set. */
+  offset_ms: BigCount;
+  /** When a server last noted that runs last. */
+  seen_at: string;
+}
+
+/** A change of a file that is under way: its event, for the case that nobody is left to tell how it ended. */
+export interface FileChangeRow {
+  id: string;
+  /** JSON. */
+  event: string;
+  leased_until: string;
 }
 
 /** A process that was started to outlive its client. What is here is what was last seen of it. */

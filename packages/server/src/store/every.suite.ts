@@ -1,8 +1,10 @@
 import type { TestContext } from 'node:test';
 import { accessSuite } from './access.suite.ts';
+import { clocksSuite } from './clocks.suite.ts';
 import type { Database } from './database.ts';
 import { eventsSuite } from './events.suite.ts';
 import { idempotencySuite } from './idempotency.suite.ts';
+import { lookupsSuite } from './lookups.suite.ts';
 import { organizationsSuite } from './organizations.suite.ts';
 import { processesSuite } from './processes.suite.ts';
 import { quotasSuite } from './quotas.suite.ts';
@@ -24,6 +26,8 @@ export function everySuite(name: string, open: (t: TestContext) => Promise<() =>
   processesSuite(name, empty);
   eventsSuite(name, empty);
   usageSuite(name, empty);
+  lookupsSuite(name, empty);
+  clocksSuite(name, open);
   usagePropertySuite(name, empty);
   quotasSuite(name, empty);
   snapshotSuite(name, empty);

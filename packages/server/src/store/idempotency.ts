@@ -52,14 +52,21 @@ export async function claimKey(
     .returning('owner')
     .executeTakeFirst();
   if (inserted !== undefined) return 'claimed';
-  const found = await db
-    .selectFrom('idempotency')
-    .selectAll()
-    .where('scope', '=', claim.scope)
-    .where('key', '=', claim.key)
-    .executeTakeFirst();
+  const found = await findKey(db, claim);
   // It was given up between the two queries.
   return found ?? (await claimKey(db, claim, fingerprint, leaseMs));
+}
+
+export async function findKey(
+  db: Database,
+  { scope, key }: Pick<IdempotencyClaim, 'scope' | 'key'>,
+): Promise<Selectable<IdempotencyRow> | undefined> {
+  return await db
+    .selectFrom('idempotency')
+    .selectAll()
+    .where('scope', '=', scope)
+    .where('key', '=', key)
+    .executeTakeFirst();
 }
 
 export async function extendLease(db: Database, claim: IdempotencyClaim, leaseMs: number): Promise<void> {

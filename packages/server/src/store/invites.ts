@@ -46,6 +46,22 @@ export async function putInvite(
   return { ...toInvite(row), token };
 }
 
+/** How many have not expired, beside the one to this address. */
+export async function countOtherInvites(
+  db: Database,
+  organizationId: string,
+  email: string,
+): Promise<number> {
+  const row = await db
+    .selectFrom('invites')
+    .select((build) => build.fn.countAll<number | string>().as('count'))
+    .where('organization_id', '=', organizationId)
+    .where('email', '!=', email.toLowerCase())
+    .where('expires_at', '>', new Date().toISOString())
+    .executeTakeFirstOrThrow();
+  return Number(row.count);
+}
+
 /** Those that have not expired, by address. */
 export async function listInvites(db: Database, organizationId: string): Promise<readonly InviteRecord[]> {
   const rows = await db
@@ -105,4 +121,14 @@ function toInvite(row: Selectable<InviteRow>): InviteRecord {
     createdAt: row.created_at,
     expiresAt: row.expires_at,
   };
+}
+
+/** Withdraws what this user sent and nobody answered. @returns how many */
+export async function removeInvitesOf(db: Database, organizationId: string, userId: string): Promise<number> {
+  const { numDeletedRows } = await db
+    .deleteFrom('invites')
+    .where('organization_id', '=', organizationId)
+    .where('invited_by', '=', userId)
+    .executeTakeFirstOrThrow();
+  return Number(numDeletedRows);
 }

@@ -1,3 +1,4 @@
+import type { CredentialTable } from './credentials.ts';
 import type { Database } from './database.ts';
 
 /** What is known of a credential, which is everything but its secret. */
@@ -50,6 +51,30 @@ export async function listApiKeys(
     .orderBy('id', 'desc')
     .limit(page.limit + 1)
     .execute();
+}
+
+/**
+ * How many work: neither revoked nor expired. `owner` is an organization for API keys, a user for tokens; `createdBy`
+ * null: anybody's.
+ */
+export async function countCredentials(
+  db: Database,
+  table: CredentialTable,
+  owner: string,
+  createdBy: string | null = null,
+): Promise<number> {
+  // The tables differ in this name alone.
+  const ownerColumn = (table === 'api_keys' ? 'organization_id' : 'user_id') as 'organization_id';
+  let query = db
+    .selectFrom(table)
+    .select((build) => build.fn.countAll<number | string>().as('count'))
+    .where(ownerColumn, '=', owner)
+    .where('revoked_at', 'is', null)
+    .where((build) =>
+      build.or([build('expires_at', 'is', null), build('expires_at', '>', new Date().toISOString())]),
+    );
+  if (createdBy !== null) query = query.where('created_by', '=', createdBy);
+  return Number((await query.executeTakeFirstOrThrow()).count);
 }
 
 /** Those that were not revoked, newest first. */

@@ -1,28 +1,50 @@
-import { Kysely, type Dialect } from 'kysely';
-import { Migrator } from 'kysely/migration';
+import { Kysely, sql, type Dialect } from 'kysely';
+import { DEFAULT_MIGRATION_TABLE, Migrator } from 'kysely/migration';
 import { noteDialect } from './change-stamp.ts';
 import type { Database, Tables } from './database.ts';
 import { initial } from './migrations/0001-initial.ts';
 import { controlPlane } from './migrations/0002-control-plane.ts';
 import { access } from './migrations/0003-access.ts';
+import { truth } from './migrations/0004-truth.ts';
 
 /** Forward only, in the order of their names. A migration that was released is never changed. */
-const MIGRATIONS = { '0001-initial': initial, '0002-control-plane': controlPlane, '0003-access': access };
+const MIGRATIONS = {
+  '0001-initial': initial,
+  '0002-control-plane': controlPlane,
+  '0003-access': access,
+  '0004-truth': truth,
+};
 
 /** Opens the store and brings its tables up to date. Several processes may do so at once. */
 export async function openStore(dialect: Dialect): Promise<Database> {
   const database: Database = new Kysely<Tables>({ dialect });
   noteDialect(database, dialect);
   try {
-    const migrator = new Migrator({
-      db: database,
-      provider: { getMigrations: async () => await Promise.resolve(MIGRATIONS) },
-    });
-    const { error } = await migrator.migrateToLatest();
-    if (error !== undefined) throw error;
+    if (!(await isUpToDate(database))) await migrate(database);
     return database;
   } catch (error) {
     await database.destroy();
     throw error;
   }
+}
+
+/** Asked first, because the migrator describes every table to find it out. */
+async function isUpToDate(database: Database): Promise<boolean> {
+  const applied = sql<{ name: string }>`select name from ${sql.table(DEFAULT_MIGRATION_TABLE)} order by name`;
+  try {
+    const { rows } = await applied.execute(database);
+    return rows.map(({ name }) => name).join() === Object.keys(MIGRATIONS).toSorted().join();
+  } catch {
+    // A new store has no such table; whatever else it is, the migrator meets it too, and says so.
+    return false;
+  }
+}
+
+async function migrate(database: Database): Promise<void> {
+  const migrator = new Migrator({
+    db: database,
+    provider: { getMigrations: async () => await Promise.resolve(MIGRATIONS) },
+  });
+  const { error } = await migrator.migrateToLatest();
+  if (error !== undefined) throw error;
 }

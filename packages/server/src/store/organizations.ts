@@ -3,6 +3,7 @@ import { DEFAULT_NAMESPACE, PlatformError } from '@svc/contract';
 import type { Role } from '@svc/contract/rest';
 import type { Selectable } from 'kysely';
 import type { Database, OrganizationRow } from './database.ts';
+import { prepareLookup } from './prepare-lookup.ts';
 import { isUniqueViolation } from './unique-violation.ts';
 
 export interface OrganizationRecord {
@@ -98,18 +99,21 @@ export async function findMembership(
   slug: string,
   userId: string,
 ): Promise<{ readonly organization: OrganizationRecord; readonly role: Role } | undefined> {
-  const row = await db
+  const row = await selectMembership(db, { slug, userId });
+  // Roles are written from the same closed list.
+  return row === undefined ? undefined : { organization: toOrganization(row), role: row.role as Role };
+}
+
+const selectMembership = prepareLookup(['slug', 'userId'], (db, { slug, userId }) =>
+  db
     .selectFrom('organizations')
     .innerJoin('members', 'members.organization_id', 'organizations.id')
     .selectAll('organizations')
     .select('members.role')
     .where('organizations.slug', '=', slug)
     .where('organizations.deleted_at', 'is', null)
-    .where('members.user_id', '=', userId)
-    .executeTakeFirst();
-  // Roles are written from the same closed list.
-  return row === undefined ? undefined : { organization: toOrganization(row), role: row.role as Role };
-}
+    .where('members.user_id', '=', userId),
+);
 
 /** Where the user is a member, by slug. */
 export async function listMemberships(

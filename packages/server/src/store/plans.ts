@@ -1,5 +1,6 @@
 import { SELF_HOSTED_PLAN, type BillingPlan } from '@svc/contract/rest';
 import type { Database } from './database.ts';
+import { inTransaction } from './in-transaction.ts';
 
 /**
  * Replaces the plans of this server. They are kept in the store, so that every server on it and the command line see the
@@ -11,7 +12,7 @@ export async function putPlans(db: Database, plans: readonly BillingPlan[]): Pro
     position,
     document: JSON.stringify(plan),
   }));
-  await db.transaction().execute(async (transaction) => {
+  await inTransaction(db, async (transaction) => {
     await transaction.deleteFrom('plans').execute();
     await transaction.insertInto('plans').values(rows).execute();
   });

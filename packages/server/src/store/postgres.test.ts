@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict';
-import { after, test } from 'node:test';
+import { after, test, type TestContext } from 'node:test';
+import { sql } from 'kysely';
 import { pino } from 'pino';
+import { createApiKey, findApiKey } from './credentials.ts';
+import type { Database } from './database.ts';
+import { inTransaction } from './in-transaction.ts';
+import { lockOrganization } from './lock-organization.ts';
 import { openStore } from './open-store.ts';
+import { ensureOrganization, findOrganization } from './organizations.ts';
 import { postgresDialect } from './postgres.ts';
 import { listSandboxes } from './sandboxes.ts';
 import { everySuite } from './every.suite.ts';
 import { TestPostgres } from './test-postgres.ts';
+import { isTransient } from './transient-failure.ts';
 
 const postgres = await TestPostgres.start();
 after(() => postgres[Symbol.asyncDispose]());
@@ -26,4 +33,86 @@ test('PostgreSQL is brought up to date by several servers at once', async (t) =>
     t.after(() => database.destroy());
     assert.deepEqual(await listSandboxes(database), []);
   }
+});
+
+/** Two servers of one database. */
+async function openTwice(t: TestContext): Promise<readonly [Database, Database]> {
+  // Deadlocks are looked for at once, so that the test does not wait for it.
+  const url = `${await postgres.createDatabase()}&options=${encodeURIComponent('-c deadlock_timeout=10ms')}`;
+  const open = async () => {
+    const database = await openStore(postgresDialect(url, pino({ level: 'silent' })));
+    t.after(() => database.destroy());
+    return database;
+  };
+  return [await open(), await open()];
+}
+
+test('transactions that stand in each other’s way all go through', async (t) => {
+  const [one, two] = await openTwice(t);
+  const ids = [await ensureOrganization(one, 'a'), await ensureOrganization(one, 'b')] as const;
+  let attempts = 0;
+  const bothHoldOne = Promise.withResolvers<void>();
+  const lockInOrder = (db: Database, [first, second]: readonly [string, string]) =>
+    inTransaction(db, async (transaction) => {
+      await lockOrganization(transaction, first);
+      attempts += 1;
+      if (attempts === 2) bothHoldOne.resolve();
+      await bothHoldOne.promise;
+      await lockOrganization(transaction, second);
+      return 'done';
+    });
+  const done = await Promise.all([lockInOrder(one, ids), lockInOrder(two, [ids[1], ids[0]])]);
+  assert.deepEqual(done, ['done', 'done']);
+  assert.ok(attempts > 2, 'no transaction was given up');
+});
+
+test('a transaction that is given up each time fails in the end, and other failures at once', async (t) => {
+  const [db] = await openTwice(t);
+  let attempts = 0;
+  const raise = (code: string) =>
+    inTransaction(db, async (transaction) => {
+      attempts += 1;
+      await sql`do ${sql.raw(`$$ begin raise exception 'no' using errcode = '${code}'; end $$`)}`.execute(
+        transaction,
+      );
+    });
+  await assert.rejects(raise('40001'), isTransient);
+  assert.equal(attempts, 5);
+  attempts = 0;
+  await assert.rejects(raise('23514'), (error) => !isTransient(error));
+  assert.equal(attempts, 1);
+});
+
+test('a table that a newer server changes is read on, in a transaction and outside', async (t) => {
+  const [old, newer] = await openTwice(t);
+  const id = await ensureOrganization(old, 'acme');
+  const read = async (db: Database) => (await findOrganization(db, 'acme'))?.id;
+  // Often enough that each connection has it prepared.
+  for (let round = 0; round < 3; round += 1) assert.equal(await read(old), id);
+  await sql`alter table organizations add column later text`.execute(newer);
+  assert.equal(await read(old), id);
+  for (let round = 0; round < 3; round += 1) assert.equal(await inTransaction(old, read), id);
+  await sql`alter table organizations add column latest text`.execute(newer);
+  assert.equal(await inTransaction(old, read), id);
+});
+
+test('a key that another server revokes is refused at the next request, however many there are', async (t) => {
+  const [one, two] = await openTwice(t);
+  const organizationId = await ensureOrganization(one, 'acme');
+  const issued = await Promise.all(
+    Array.from({ length: 30 }, (_, index) =>
+      createApiKey(one, organizationId, { name: `k${index}`, createdBy: null, expiresAt: null }),
+    ),
+  );
+  const findAll = () => Promise.all(issued.map(({ secret }) => findApiKey(one, secret)));
+  const names = (await findAll()).map((key) => key?.name);
+  assert.deepEqual(
+    names,
+    issued.map((_, index) => `k${index}`),
+  );
+  // Asked for while the others still are: whoever asks after the change must see it.
+  const before = findAll();
+  await two.updateTable('api_keys').set({ revoked_at: new Date().toISOString() }).execute();
+  assert.ok((await findAll()).every((key) => key === undefined));
+  await before;
 });

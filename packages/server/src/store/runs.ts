@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { DEFAULT_DISK_MIB, DEFAULT_MEMORY_MIB, DEFAULT_VCPUS, type SandboxSpec } from '@svc/contract';
+import { HOST_CLOCK, readLastSeen, type HostClock } from './clocks.ts';
 import type { Database, RunRow } from './database.ts';
 
 export interface OpenedRun {
@@ -25,15 +26,9 @@ export async function openRun(
   transaction: Database,
   { id: sandboxId, organizationId, spec }: { id: string; organizationId: string; spec: SandboxSpec },
   startedAt: string,
+  { bootId }: Pick<HostClock, 'bootId'> = HOST_CLOCK,
 ): Promise<OpenedRun> {
-  const cutOff = await transaction
-    .updateTable('runs')
-    .set({ ended_at: startedAt, end_reason: 'unknown' })
-    .where('sandbox_id', '=', sandboxId)
-    .where('ended_at', 'is', null)
-    .where('started_at', '<', startedAt)
-    .returningAll()
-    .executeTakeFirst();
+  const cutOff = await cutOffOther(transaction, sandboxId, startedAt, bootId);
   const inserted = await transaction
     .insertInto('runs')
     .values({
@@ -44,6 +39,8 @@ export async function openRun(
       started_at: startedAt,
       ended_at: null,
       end_reason: null,
+      boot_id: bootId,
+      reported_start: startedAt,
     })
     .onConflict((conflict) => conflict.doNothing())
     .returning('id')
@@ -51,25 +48,80 @@ export async function openRun(
   return { isNew: inserted !== undefined, cutOff };
 }
 
-/** Ends the open run, if there is one. An end before the start, after a clock step, counts as the start. */
+/**
+ * Ends the open run when a later one began, or one after the host was started anew. What is told late of a run before the
+ * open one changes nothing.
+ */
+async function cutOffOther(
+  transaction: Database,
+  sandboxId: string,
+  startedAt: string,
+  bootId: string,
+): Promise<RunRow | undefined> {
+  const open = await findOpenRun(transaction, sandboxId);
+  if (open === undefined || open.reported_start === startedAt) return undefined;
+  if (isOfOtherBoot(open, bootId)) {
+    const isKnown = await transaction
+      .selectFrom('runs')
+      .select('id')
+      .where('sandbox_id', '=', sandboxId)
+      .where('reported_start', '=', startedAt)
+      .executeTakeFirst();
+    return isKnown === undefined
+      ? await endRun(transaction, open, await lastSeenOf(transaction, open, startedAt), 'unknown')
+      : undefined;
+  }
+  return open.started_at < startedAt ? await endRun(transaction, open, startedAt, 'unknown') : undefined;
+}
+
+/**
+ * Ends the open run, if there is one. An end before the start counts as the start; of a run that ended with its host
+ * nobody knows more than when it was last seen.
+ */
 export async function closeRun(
   db: Database,
   sandboxId: string,
   endedAt: string,
   reason: string,
+  { bootId }: Pick<HostClock, 'bootId'> = HOST_CLOCK,
 ): Promise<RunRow | undefined> {
-  const open = await db
+  const open = await findOpenRun(db, sandboxId);
+  if (open === undefined) return undefined;
+  const isLost = reason === ENDED_WITH_HOST && isOfOtherBoot(open, bootId);
+  return await endRun(db, open, isLost ? await lastSeenOf(db, open, endedAt) : endedAt, reason);
+}
+
+/** The engine's word for a run that was there when its host went down. */
+const ENDED_WITH_HOST = 'host_restart';
+
+async function findOpenRun(db: Database, sandboxId: string): Promise<RunRow | undefined> {
+  return await db
     .selectFrom('runs')
-    .select(['id', 'started_at'])
+    .selectAll()
     .where('sandbox_id', '=', sandboxId)
     .where('ended_at', 'is', null)
     .executeTakeFirst();
-  if (open === undefined) return undefined;
-  const end = endedAt < open.started_at ? open.started_at : endedAt;
+}
+
+/** Times of another start of the host are of another clock. */
+function isOfOtherBoot(run: RunRow, bootId: string): boolean {
+  return run.boot_id !== null && run.boot_id !== bootId;
+}
+
+async function lastSeenOf(db: Database, run: RunRow, otherwise: string): Promise<string> {
+  return (await readLastSeen(db, run.boot_id ?? '')) ?? otherwise;
+}
+
+async function endRun(
+  db: Database,
+  { id, started_at: start }: RunRow,
+  endedAt: string,
+  reason: string,
+): Promise<RunRow | undefined> {
   return await db
     .updateTable('runs')
-    .set({ ended_at: end, end_reason: reason })
-    .where('id', '=', open.id)
+    .set({ ended_at: endedAt < start ? start : endedAt, end_reason: reason })
+    .where('id', '=', id)
     .returningAll()
     .executeTakeFirst();
 }

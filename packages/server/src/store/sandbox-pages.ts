@@ -1,4 +1,4 @@
-import type { ExpressionBuilder } from 'kysely';
+import type { Expression, ExpressionBuilder, SqlBool } from 'kysely';
 import type { Database, Tables } from './database.ts';
 import { selectSandboxes, toRecord, type SandboxRecord } from './sandboxes.ts';
 
@@ -53,9 +53,7 @@ async function listLabelled(
     .where('sandbox_labels.organization_id', '=', organizationId)
     .where('sandbox_labels.key', '=', key)
     .where('sandbox_labels.value', '=', value);
-  for (const [otherKey, otherValue] of others) {
-    matches = matches.where((build) => build(valueOf(build, otherKey), '=', otherValue));
-  }
+  for (const label of others) matches = matches.where((build) => hasLabel(build, label));
   if (after !== null) {
     matches = matches
       .where('sandbox_labels.created_at', '<=', after.createdAt)
@@ -79,13 +77,21 @@ async function listLabelled(
   return rows.map(toRecord);
 }
 
-/** A query for one value is asked for row by row, in the order of the page; a join would be made of all of them first. */
-function valueOf(build: ExpressionBuilder<Tables, 'sandbox_labels'>, key: string) {
+/**
+ * Whether the other label of the row has this value. As a query for one truth it is asked row by row, in the order of the
+ * page: a join would be made of all rows first, and of a comparison PostgreSQL believes that it is seldom true, so that it
+ * would rather sort all rows than begin to read them in order.
+ */
+function hasLabel(
+  build: ExpressionBuilder<Tables, 'sandbox_labels'>,
+  [key, value]: Label,
+): Expression<SqlBool> {
   return build
     .selectFrom('sandbox_labels as other')
-    .select('other.value')
+    .select((other) => other('other.value', '=', value).as('is_same'))
     .whereRef('other.sandbox_id', '=', 'sandbox_labels.sandbox_id')
-    .where('other.key', '=', key);
+    .where('other.key', '=', key)
+    .$asScalar();
 }
 
 /** So that a label that everything has does not make the search for one that nothing has long. */
@@ -95,25 +101,36 @@ async function rarestFirst(
   labels: readonly Label[],
 ): Promise<readonly Label[]> {
   if (labels.length < 2) return labels;
-  const counted = await Promise.all(
-    labels.map(async (label) => ({ label, count: await countUpTo(db, organizationId, label) })),
-  );
-  return counted.toSorted((a, b) => a.count - b.count).map(({ label }) => label);
+  const counts = await countUpTo(db, organizationId, labels);
+  return labels
+    .map((label, at) => ({ label, count: counts[at] ?? 0 }))
+    .toSorted((a, b) => a.count - b.count)
+    .map(({ label }) => label);
 }
 
-async function countUpTo(db: Database, organizationId: string, [key, value]: Label): Promise<number> {
-  const row = await db
-    .selectFrom((build) =>
-      build
-        .selectFrom('sandbox_labels')
-        .select('sandbox_id')
-        .where('organization_id', '=', organizationId)
-        .where('key', '=', key)
-        .where('value', '=', value)
-        .limit(COUNT_LIMIT)
-        .as('some'),
-    )
-    .select((build) => build.fn.countAll<number | string>().as('count'))
-    .executeTakeFirst();
-  return Number(row?.count ?? 0);
+/** Of all labels at once, in their order. */
+async function countUpTo(
+  db: Database,
+  organizationId: string,
+  labels: readonly Label[],
+): Promise<readonly number[]> {
+  const count = ([key, value]: Label, at: number) => {
+    const some = db
+      .selectFrom('sandbox_labels')
+      .select('sandbox_id')
+      .where('organization_id', '=', organizationId)
+      .where('key', '=', key)
+      .where('value', '=', value)
+      // In the order of the index: otherwise PostgreSQL may read the labels of everybody until it has found so many.
+      .orderBy('created_at', 'desc')
+      .orderBy('sandbox_id', 'desc')
+      .limit(COUNT_LIMIT)
+      .as('some');
+    return db
+      .selectFrom(some)
+      .select((build) => build.fn.countAll<number | string>().as('count'))
+      .as(`count_${at}`);
+  };
+  const row = await db.selectNoFrom(labels.map(count)).executeTakeFirstOrThrow();
+  return labels.map((_, at) => Number((row as Readonly<Record<string, unknown>>)[`count_${at}`]));
 }

@@ -3,7 +3,7 @@ import { sql, type Selectable, type SelectQueryBuilder } from 'kysely';
 import type { PortMapping } from '../ports/port-mapping.ts';
 import type { Database, SandboxRow, Tables } from './database.ts';
 import type { Actor } from './events.ts';
-import { prepareQuery } from './prepare-query.ts';
+import { prepareLookup } from './prepare-lookup.ts';
 import { requireMove } from './sandbox-moves.ts';
 
 /** What callers want of a sandbox. `restarted`: stopped first, and then running. */
@@ -146,13 +146,13 @@ export async function findOwnSandbox(
   return row === undefined ? undefined : toRecord(row);
 }
 
-const selectOwnById = prepareQuery(['organizationId', 'id'], (db, { organizationId, id }) =>
+const selectOwnById = prepareLookup(['organizationId', 'id'], (db, { organizationId, id }) =>
   selectSandboxes(db)
     .where('sandboxes.organization_id', '=', organizationId)
     .where('sandboxes.removed_at', 'is', null)
     .where('sandboxes.id', '=', id),
 );
-const selectOwnByName = prepareQuery(['organizationId', 'name'], (db, { organizationId, name }) =>
+const selectOwnByName = prepareLookup(['organizationId', 'name'], (db, { organizationId, name }) =>
   selectSandboxes(db)
     .where('sandboxes.organization_id', '=', organizationId)
     .where('sandboxes.removed_at', 'is', null)

@@ -151,6 +151,17 @@ export async function insertSnapshotOperation(
   return toOperation({ ...row, claimed_by: null, claimed_until: null });
 }
 
+/** How many of an organization are not over yet. */
+export async function countPendingOperations(db: Database, organizationId: string): Promise<number> {
+  const row = await db
+    .selectFrom('snapshot_operations')
+    .select((build) => build.fn.countAll<number | string>().as('count'))
+    .where('organization_id', '=', organizationId)
+    .where('completed_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  return Number(row.count);
+}
+
 export async function findSnapshotOperation(
   db: Database,
   organizationId: string,

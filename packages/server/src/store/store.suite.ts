@@ -124,7 +124,7 @@ export function storeSuite(name: string, open: (t: TestContext) => Promise<() =>
       await observe(db, record, report);
       const runs = await listRuns(db, record.id);
       assert.deepEqual(
-        runs.map((run) => ({ ...run, id: '' })),
+        runs.map((run) => ({ ...run, id: '', boot_id: null })),
         [
           {
             id: '',
@@ -136,6 +136,8 @@ export function storeSuite(name: string, open: (t: TestContext) => Promise<() =>
             started_at: EARLY,
             ended_at: null,
             end_reason: null,
+            boot_id: null,
+            reported_start: EARLY,
           },
         ],
       );

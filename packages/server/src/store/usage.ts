@@ -1,5 +1,5 @@
-import type { Expression, SqlBool } from 'kysely';
-import type { Database } from './database.ts';
+import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely';
+import type { Database, Tables } from './database.ts';
 
 /** Ids of one statement. */
 const ID_BATCH = 500;
@@ -10,31 +10,41 @@ export interface StoredWindow {
   readonly to: string;
 }
 
-export interface StoredRun {
+export interface StoredRuns {
   readonly sandbox_id: string;
   readonly vcpus: number;
   readonly memory_mib: number;
   readonly disk_mib: number;
-  readonly started_at: string;
-  readonly ended_at: string | null;
+  /** When they began and ended, as `<start>/<end>` with commas between; without an end while it lasts. */
+  readonly stretches: string;
 }
 
-/** Runs that touch the window, in no order. */
+/**
+ * Runs that touch the window, in no order; those of one sandbox with the same sizes together, because rows cost more to
+ * fetch than what is in them.
+ */
 export async function listRunsWithin(
   db: Database,
   organizationId: string,
   { from, to }: StoredWindow,
-): Promise<readonly StoredRun[]> {
-  const runs = () =>
-    db
+): Promise<readonly StoredRuns[]> {
+  const runs = (build: ExpressionBuilder<Tables, never>) =>
+    build
       .selectFrom('runs')
       .select(['sandbox_id', 'vcpus', 'memory_mib', 'disk_mib', 'started_at', 'ended_at'])
       .where('organization_id', '=', organizationId)
       .where('started_at', '<', to);
-  // Two ranges of one index; an `or` would make it read all the history.
-  return await runs()
-    .where('ended_at', '>', from)
-    .unionAll(runs().where('ended_at', 'is', null))
+  return await db
+    .selectFrom((build) =>
+      // Two ranges of one index; an `or` would make it read all the history.
+      runs(build)
+        .where('ended_at', '>', from)
+        .unionAll(runs(build).where('ended_at', 'is', null))
+        .as('touching'),
+    )
+    .select(['sandbox_id', 'vcpus', 'memory_mib', 'disk_mib'])
+    .select(sql<string>`string_agg(started_at || '/' || coalesce(ended_at, ''), ',')`.as('stretches'))
+    .groupBy(['sandbox_id', 'vcpus', 'memory_mib', 'disk_mib'])
     .execute();
 }
 

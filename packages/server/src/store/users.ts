@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import type { Selectable } from 'kysely';
+import { sql, type Selectable } from 'kysely';
 import type { Database, UserRow } from './database.ts';
+import { prepareLookup } from './prepare-lookup.ts';
 
 export interface UserRecord {
   readonly id: string;
@@ -32,9 +33,13 @@ export async function ensureUser(db: Database, email: string): Promise<UserRecor
 }
 
 export async function findUser(db: Database, id: string): Promise<UserRecord | undefined> {
-  const row = await db.selectFrom('users').selectAll().where('id', '=', id).executeTakeFirst();
+  const row = await selectUser(db, { id });
   return row === undefined ? undefined : toUser(row);
 }
+
+const selectUser = prepareLookup(['id'], (db, { id }) =>
+  db.selectFrom('users').selectAll().where('id', '=', id),
+);
 
 export async function findUserByEmail(db: Database, email: string): Promise<UserRecord | undefined> {
   const row = await db
@@ -43,6 +48,15 @@ export async function findUserByEmail(db: Database, email: string): Promise<User
     .where('email', '=', email.toLowerCase())
     .executeTakeFirst();
   return row === undefined ? undefined : toUser(row);
+}
+
+/** Changes of what a user has come one after the other: call this first in the transaction. */
+export async function lockUser(transaction: Database, id: string): Promise<void> {
+  await transaction
+    .updateTable('users')
+    .set({ email: sql<string>`email` })
+    .where('id', '=', id)
+    .execute();
 }
 
 /** Changes only what is named; null removes it. */

@@ -1,6 +1,13 @@
 import type { Database } from '../store/database.ts';
-import { listRunsWithin, type StoredRun } from '../store/usage.ts';
-import { splitByDay, toStored, type TimeWindow } from './time-window.ts';
+import { listRunsWithin, type StoredRuns } from '../store/usage.ts';
+import {
+  parseStored,
+  splitByDay,
+  STORED_LENGTH,
+  toStored,
+  type Stretch,
+  type TimeWindow,
+} from './time-window.ts';
 
 /** Seconds times what was allocated. */
 export interface SandboxUsageRow {
@@ -31,17 +38,30 @@ interface Sum {
   diskMibMs: number;
 }
 
-function sumRuns(runs: readonly StoredRun[], window: TimeWindow): readonly SandboxUsageRow[] {
+function sumRuns(stored: readonly StoredRuns[], window: TimeWindow): readonly SandboxUsageRow[] {
   const days = new Map<number, Map<string, Sum>>();
-  for (const run of runs) {
-    splitByDay(run, window, (dayMs, milliseconds) => {
-      const sum = sumOf(days, run.sandbox_id, dayMs);
-      sum.vcpuMs += milliseconds * run.vcpus;
-      sum.memoryMibMs += milliseconds * run.memory_mib;
-      sum.diskMibMs += milliseconds * run.disk_mib;
-    });
+  for (const { sandbox_id: sandboxId, stretches, ...sizes } of stored) {
+    for (const stretch of readStretches(stretches)) {
+      splitByDay(stretch, window, (dayMs, milliseconds) => {
+        const sum = sumOf(days, sandboxId, dayMs);
+        sum.vcpuMs += milliseconds * sizes.vcpus;
+        sum.memoryMibMs += milliseconds * sizes.memory_mib;
+        sum.diskMibMs += milliseconds * sizes.disk_mib;
+      });
+    }
   }
   return [...days].toSorted(([a], [b]) => a - b).flatMap(([, sums]) => [...sums.values()].map(toRow));
+}
+
+/** `<start>/<end>,<start>/,…`: every time is as long as every other. */
+function* readStretches(text: string): Generator<Stretch> {
+  for (let at = 0; at < text.length;) {
+    const startMs = parseStored(text, at);
+    const endAt = at + STORED_LENGTH + 1;
+    const isOpen = endAt >= text.length || text[endAt] === ',';
+    yield { startMs, endMs: isOpen ? null : parseStored(text, endAt) };
+    at = endAt + (isOpen ? 0 : STORED_LENGTH) + 1;
+  }
 }
 
 function sumOf(days: Map<number, Map<string, Sum>>, sandboxId: string, dayMs: number): Sum {

@@ -1,6 +1,6 @@
 import type { Database } from '../store/database.ts';
 import { listSnapshotsWithin, listVolumeUsageWithin, type StoredAmount } from '../store/usage.ts';
-import { splitByDay, toStored, type TimeWindow } from './time-window.ts';
+import { parseStored, splitByDay, toStored, type TimeWindow } from './time-window.ts';
 
 const MIB = 1024 * 1024;
 
@@ -32,7 +32,9 @@ export async function readSnapshotUsage(
 function sumAmounts(amounts: readonly StoredAmount[], window: TimeWindow): readonly StorageUsageRow[] {
   const sums = new Map<string, { ownerId: string; dayMs: number; mibSeconds: number }>();
   for (const amount of amounts) {
-    splitByDay(amount, window, (dayMs, milliseconds) => {
+    const { started_at: start, ended_at: end } = amount;
+    const stretch = { startMs: parseStored(start), endMs: end === null ? null : parseStored(end) };
+    splitByDay(stretch, window, (dayMs, milliseconds) => {
       const key = `${dayMs} ${amount.owner_id}`;
       const sum = sums.get(key) ?? { ownerId: amount.owner_id, dayMs, mibSeconds: 0 };
       sum.mibSeconds += ((amount.bytes / MIB) * milliseconds) / 1000;

@@ -2,6 +2,7 @@ import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
 import type { VolumeStore } from '../orchestrator/volume-store.ts';
 import type { Database } from '../store/database.ts';
+import { inTransaction } from '../store/in-transaction.ts';
 import { latestSampleTimes, recordUsage, type VolumeSample } from '../store/volume-usage.ts';
 import { listVolumesByWork } from '../store/volumes.ts';
 import { eachLimited } from './each-limited.ts';
@@ -37,7 +38,7 @@ export async function sampleVolumes(parts: SamplerParts, signal: AbortSignal): P
     }
   });
   for (let start = 0; start < samples.length; start += BATCH) {
-    await database.transaction().execute(async (transaction) => {
+    await inTransaction(database, async (transaction) => {
       // In one order everywhere, so that two servers never wait for each other's locks.
       const batch = samples
         .slice(start, start + BATCH)

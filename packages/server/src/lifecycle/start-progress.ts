@@ -1,0 +1,29 @@
+import { EventEmitter, once } from 'node:events';
+import type { Progress } from '../dispatch/dispatch.ts';
+
+/** How far the starts are that this server is bringing about, for whoever follows one. */
+export class StartProgress {
+  readonly #latest = new Map<string, Progress>();
+  readonly #changes = new EventEmitter<Record<string, []>>().setMaxListeners(0);
+
+  /** Null: nothing is known. Another server may be at work. */
+  of(sandboxId: string): Progress | null {
+    return this.#latest.get(sandboxId) ?? null;
+  }
+
+  note(sandboxId: string, progress: Progress): void {
+    this.#latest.set(sandboxId, progress);
+    this.#changes.emit(sandboxId);
+  }
+
+  /** The start is over, one way or the other. */
+  forget(sandboxId: string): void {
+    this.#latest.delete(sandboxId);
+    this.#changes.emit(sandboxId);
+  }
+
+  /** Resolves when there is news, or at the signal. */
+  async next(sandboxId: string, signal: AbortSignal): Promise<void> {
+    await once(this.#changes, sandboxId, { signal }).catch(() => undefined);
+  }
+}

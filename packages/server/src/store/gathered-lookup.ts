@@ -1,0 +1,103 @@
+import { sql, type CompiledQuery, type Expression, type OperationNodeSource } from 'kysely';
+import type { Database } from './database.ts';
+
+/** Trips at once. More would each carry less, and cost both sides more. */
+const MAX_UNDER_WAY = 2;
+/** Keys of one trip; the rest takes the next one. */
+const MAX_KEYS = 500;
+
+interface Waiting<Row> {
+  readonly values: readonly string[];
+  readonly found: PromiseWithResolvers<Row | undefined>;
+}
+
+/**
+ * Looks up the keys of many callers with one query (PostgreSQL). Nothing is kept: a caller joins only those whose query was
+ * not sent yet, so everyone sees what was committed before they asked. While nobody else asks, nobody waits for anybody.
+ */
+export class GatheredLookup<Name extends string, Row> {
+  readonly #db: Database;
+  readonly #names: readonly Name[];
+  readonly #query: CompiledQuery<Row & { readonly lookup_position: number }>;
+  readonly #waiting = new Map<string, Waiting<Row>>();
+  #underWay = 0;
+  #isScheduled = false;
+
+  constructor(
+    db: Database,
+    names: readonly Name[],
+    build: (db: Database, keys: Readonly<Record<Name, Expression<string>>>) => OperationNodeSource,
+  ) {
+    this.#db = db;
+    this.#names = names;
+    this.#query = buildQuery(db, names, build);
+  }
+
+  async find(keys: Readonly<Record<Name, string>>): Promise<Row | undefined> {
+    const values = this.#names.map((name) => keys[name]);
+    // PostgreSQL has no text with NUL, and would refuse the keys of everybody for one that cannot be there.
+    if (values.some((value) => value.includes('\0'))) return undefined;
+    const together = values.join('\0');
+    let waiting = this.#waiting.get(together);
+    if (waiting === undefined) {
+      waiting = { values, found: Promise.withResolvers() };
+      this.#waiting.set(together, waiting);
+      this.#schedule();
+    }
+    return await waiting.found.promise;
+  }
+
+  /** After whatever else came in at the same moment. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#underWay >= MAX_UNDER_WAY || this.#waiting.size === 0) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      void this.#send(this.#take());
+    });
+  }
+
+  #take(): readonly Waiting<Row>[] {
+    const taken = [...this.#waiting].slice(0, MAX_KEYS);
+    for (const [together] of taken) this.#waiting.delete(together);
+    return taken.map(([, waiting]) => waiting);
+  }
+
+  async #send(taken: readonly Waiting<Row>[]): Promise<void> {
+    this.#underWay += 1;
+    // What did not fit may be on its way beside it.
+    this.#schedule();
+    try {
+      const parameters = this.#names.map((_, at) => taken.map(({ values }) => values[at]));
+      const { rows } = await this.#db.executeQuery<Row & { readonly lookup_position: number }>({
+        ...this.#query,
+        parameters,
+      });
+      for (const row of rows) taken[row.lookup_position - 1]?.found.resolve(row);
+      for (const { found } of taken) found.resolve(undefined);
+    } catch (error) {
+      for (const { found } of taken) found.reject(error);
+    } finally {
+      this.#underWay -= 1;
+      this.#schedule();
+    }
+  }
+}
+
+/** The keys as a table, one column per name, and beside each what the query finds for it. */
+function buildQuery<Name extends string, Row>(
+  db: Database,
+  names: readonly Name[],
+  build: (db: Database, keys: Readonly<Record<Name, Expression<string>>>) => OperationNodeSource,
+): CompiledQuery<Row & { readonly lookup_position: number }> {
+  // One entry per name, so all names are there.
+  const columns = Object.fromEntries(
+    names.map((name) => [name, sql.ref(`asked.${name}`)]),
+  ) as unknown as Record<Name, Expression<string>>;
+  const arrays = sql.join(names.map(() => sql`${[]}::text[]`));
+  const header = sql.join([...names.map((name) => sql.id(name)), sql.id('position')]);
+  return sql<Row & { readonly lookup_position: number }>`
+    select found.*, asked.position::int as lookup_position
+    from unnest(${arrays}) with ordinality as asked (${header})
+    cross join lateral ${build(db, columns)} as found`.compile(db);
+}

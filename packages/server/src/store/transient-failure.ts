@@ -1,0 +1,21 @@
+const SERIALIZATION_FAILURE = '40001';
+const DEADLOCK = '40P01';
+const NOT_SUPPORTED = '0A000';
+
+/** Whether PostgreSQL gave up a transaction that would go through if it were tried again. */
+export function isTransient(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === SERIALIZATION_FAILURE || code === DEADLOCK || isOutdatedPlan(error);
+}
+
+/** Another server has changed a table since the statement was prepared, while servers are being replaced by newer ones. */
+export function isOutdatedPlan(error: unknown): boolean {
+  // PostgreSQL has no code of its own for it.
+  return (
+    codeOf(error) === NOT_SUPPORTED && (error as Error).message.startsWith('cached plan must not change')
+  );
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
