@@ -30,7 +30,7 @@ test('-o json prints the objects of the REST API, of every command that shows so
   assert.equal(stats?.sandbox_id, listed?.id);
   assert.equal(typeof (await svc.json<{ hard_cap: boolean }>(['quota'])).hard_cap, 'boolean');
   assert.ok(Array.isArray((await svc.json<{ line_items: unknown[] }>(['usage'])).line_items));
-  assert.deepEqual(await svc.json(['port', 'box']), []);
+  assert.deepEqual(await svc.json(['port', 'box']), { ports: [], previews: [] });
   const missing = await svc.run(['inspect', '-o', 'json', 'nobody']);
   const { error } = JSON.parse(missing.stderr) as { error: { code: string } };
   assert.deepEqual([missing.code, error.code], [1, 'sandbox_not_found']);
@@ -199,12 +199,40 @@ test('ssh through a gateway is the ssh of this machine, with the slug as the use
   await writeFile(join(svc.home, 'ssh'), '#!/bin/sh\necho "$@"; exit 9\n', { mode: 0o755 });
   const env = { ...svc.env, PATH: `${svc.home}:${svc.env['PATH']}` };
   const { code, stdout } = await svc.run(
-    ['ssh', '--gateway', 'gate.example.com:5522', 'box', 'uname', '-a'],
+    ['ssh', '--gateway-address', 'gate.example.com:5522', 'box', 'uname', '-a'],
     { env },
   );
   assert.deepEqual([code, stdout], [9, `-p 5522 ${slug}@gate.example.com uname -a\n`]);
-  const wrong = await svc.run(['ssh', '--gateway', '-oProxyCommand=x:22', 'box'], { env });
+  const wrong = await svc.run(['ssh', '--gateway-address', '-oProxyCommand=x:22', 'box'], { env });
   assert.equal(wrong.code, 2);
+});
+
+test('mistakes are answered with what to type next', async () => {
+  const { svc } = cli;
+  for (const [words, answer] of [
+    [['exec', 'box'], /usage: svc exec \[options\] <name> <command\.\.\.>\n {2}try: svc exec --help\n$/],
+    [['snapshot', 'creat'], /Did you mean create\?\)\n {2}try: svc snapshot --help\n$/],
+    [
+      ['run', '--name', 'ä', BUSYBOX, 'true'],
+      /name is not valid: 1–128 letters.*\n {2}try: svc run --help\n$/,
+    ],
+    [['run', '-v', 'none:/data', BUSYBOX, 'true'], /try: svc volume create none\n$/],
+    [['cp', 'box:/none', '-'], /try: svc exec box ls -la \/\n$/],
+    [['process', 'logs', 'box', 'none'], /try: svc process ls NAME\n$/],
+    [
+      ['run', '--pull', 'never', 'none', 'true'],
+      /did not start: .*`svc image pull docker\.io\/library\/none:latest`\n$/,
+    ],
+  ] as const) {
+    const { code, stderr } = await svc.run(words);
+    assert.notEqual(code, 0, words.join(' '));
+    assert.match(stderr, answer);
+  }
+  assert.equal(await svc.succeed(['start', 'box']), 'box\n', 'one that runs is fine');
+  const env = { ...svc.env, HERE: 'value' };
+  const { stdout } = await svc.run(['exec', '-e', 'HERE', '-e', 'GONE', 'box', 'env'], { env });
+  assert.deepEqual([/^HERE=value$/m.test(stdout), /^GONE/m.test(stdout)], [true, false]);
+  assert.match(await svc.succeed(['--version']), /^\d+\.\d+\.\d+\n$/);
 });
 
 test('a published port leads into the sandbox', async () => {

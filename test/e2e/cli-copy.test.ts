@@ -71,7 +71,7 @@ test('- is stdin and stdout, of any size', async () => {
   assert.ok(bytes.equals(content), `${bytes.length} bytes came back`);
   const folder = await svc.run(['cp', 'box:/etc', '-']);
   assert.equal(folder.code, 2);
-  assert.match(folder.stderr, /try: svc exec NAME tar/);
+  assert.match(folder.stderr, /try: svc exec box tar/);
 });
 
 test('a link of the sandbox that leads out of what is copied is left out and named', async () => {

@@ -19,6 +19,12 @@ export interface Outcome {
   readonly bytes: Buffer;
 }
 
+/** Of the server, and of its engine. */
+export interface CliOptions {
+  readonly args?: readonly string[];
+  readonly engineArgs?: readonly string[];
+}
+
 /** `svc` as a person types it, with a home of its own, against a real server that asks for a key. */
 export class CliLine {
   readonly server: TestServer;
@@ -31,8 +37,8 @@ export class CliLine {
     this.#key = key;
   }
 
-  static async start(): Promise<CliLine> {
-    const server = await TestServer.start({ args: [], engineArgs: ['--isolation', 'container'] });
+  static async start({ args = [], engineArgs = [] }: CliOptions = {}): Promise<CliLine> {
+    const server = await TestServer.start({ args, engineArgs: ['--isolation', 'container', ...engineArgs] });
     const { key } = await createKey(server.engine.folder, { namespace: 'default' });
     return new CliLine(server, await mkdtemp(join(tmpdir(), 'svc-cli-home-')), key);
   }
@@ -85,10 +91,13 @@ export class CliLine {
 }
 
 /** Started before the tests of the file that calls this, with what `prepare` makes, and gone after them. */
-export function useCli(prepare?: (svc: CliLine) => Promise<unknown>): { readonly svc: CliLine } {
+export function useCli(
+  prepare?: (svc: CliLine) => Promise<unknown>,
+  options: CliOptions | (() => Promise<CliOptions>) = {},
+): { readonly svc: CliLine } {
   let svc: CliLine | undefined;
   before(async () => {
-    svc = await CliLine.start();
+    svc = await CliLine.start(typeof options === 'function' ? await options() : options);
     await prepare?.(svc);
   });
   after(() => svc?.close());

@@ -90,6 +90,21 @@ test('an interrupt reaches the command, and its sandbox is removed', async () =>
   assert.deepEqual(await names(), []);
 });
 
+test('a command that does not care about signals does not keep svc from ending when it is told so three times', async () => {
+  const script = 'trap "echo heard" TERM; echo heard; while true; do sleep 0.1; done';
+  const child = cli.svc.spawn(['run', BUSYBOX, 'sh', '-c', script]);
+  const ended = once(child, 'exit');
+  let heard = 0;
+  // Each is sent when the one before it was heard: signals that wait are one.
+  for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+    heard += chunk.toString().split('heard').length - 1;
+    if (heard <= 3) child.kill('SIGTERM');
+  }
+  assert.deepEqual(await ended, [143, null]);
+  assert.ok(heard >= 3, `heard ${heard} times`);
+  assert.deepEqual(await names(), []);
+});
+
 test('without a command and without a terminal there is nothing to run', async () => {
   const { code, stderr } = await cli.svc.run(['run', BUSYBOX]);
   assert.equal(code, 2);

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
-import { resolve } from 'node:path';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { BUSYBOX } from '../engine/start-engine.ts';
+import { waitUntil } from '../engine/wait-until.ts';
 import { useCli } from './cli-line.ts';
+import { importHostPython } from './host-python.ts';
 import { Tmux } from './tmux.ts';
 
 const SVC = resolve(import.meta.dirname, '../../svc');
@@ -112,6 +115,88 @@ test('run without a command is a shell whose sandbox is gone afterwards; ssh is 
   await tmux.until(/^code 3\nbox\n(.*\n)*\/ #$/m);
   assert.equal(await cli.svc.succeed(['ssh', 'box', 'echo', '$((6*7))']), '42\n');
 });
+
+test('a Python prompt: input(), Ctrl-C at the prompt and in a loop, arrow keys, Ctrl-D', async () => {
+  await importHostPython(cli.svc.server.engine, 'python');
+  await using tmux = await Tmux.open(cli.svc.home, cli.svc.env);
+  await tmux.line(`svc() { ${SVC} "$@"; }; clear; svc run -it python python3 -q`);
+  await tmux.until(/>>>$/);
+  await tmux.line('name = input("who? ")');
+  await tmux.until(/^who\?$/m);
+  await tmux.line('Ada 🚀');
+  await tmux.until(/^who\? Ada 🚀\n>>>$/m);
+  await tmux.line('print(len(name), name.upper())');
+  await tmux.until(/^5 ADA 🚀\n>>>$/m);
+  await tmux.type('half a line');
+  await tmux.until(/half a line$/);
+  await tmux.key('C-c');
+  await tmux.until(/half a line\nKeyboardInterrupt\n>>>$/);
+  await tmux.line('print("lo" + "op"); [None for _ in iter(int, 1)]');
+  await tmux.until(/^loop$/m);
+  await tmux.key('C-c');
+  await tmux.until(/\nKeyboardInterrupt\n>>>$/);
+  await tmux.key('Up');
+  await tmux.key('Up');
+  await tmux.until(/>>> print\(len\(name\), name\.upper\(\)\)$/);
+  await tmux.key('Enter');
+  await tmux.until(/KeyboardInterrupt\n.*\n5 ADA 🚀\n>>>$/);
+  await tmux.key('C-d');
+  await tmux.until(/host>$/);
+  await tmux.line('echo code $?');
+  await tmux.until(/^code 0$/m);
+});
+
+/** How each shell is started with our script and a prompt of its own. */
+const SHELLS = {
+  bash: 'bash --norc --noprofile',
+  zsh: 'zsh -f',
+  fish: 'fish --no-config',
+} as const;
+const SET_UP = {
+  bash: `PS1='sh> '; source <(svc completion bash); clear`,
+  zsh: `PS1='sh> '; autoload -Uz compinit; compinit -D -u; source <(svc completion zsh); clear`,
+  fish: `set -g fish_autosuggestion_enabled 0; function fish_prompt; echo -n 'sh> '; end; svc completion fish | source; clear`,
+} as const;
+
+for (const shell of ['bash', 'zsh', 'fish'] as const) {
+  test(`${shell} completes commands, options, their values, and names of sandboxes`, async () => {
+    const folder = join(cli.svc.home, 'bin');
+    await mkdir(folder, { recursive: true });
+    await writeFile(join(folder, 'svc'), `#!/bin/sh\nexec ${SVC} "$@"\n`, { mode: 0o755 });
+    const PATH = `${folder}:${cli.svc.env['PATH']}`;
+    await using tmux = await Tmux.open(cli.svc.home, { ...cli.svc.env, PATH });
+    await tmux.line(SHELLS[shell]);
+    await tmux.until(/[$%>#]$/);
+    await tmux.line(SET_UP[shell]);
+    await tmux.until(/^sh>$/);
+    for (const [typed, completed] of [
+      ['svc ex', 'svc exec'],
+      ['svc run --idle', 'svc run --idle-timeout'],
+      ['svc run --isolation gv', 'svc run --isolation gvisor'],
+      ['svc exec bo', 'svc exec box'],
+      ['svc cp file bo', 'svc cp file box:'],
+    ] as const) {
+      await tmux.type(typed);
+      await pressTabUntil(tmux, new RegExp(`^sh> ${completed}$`, 'm'));
+      await tmux.key('C-u');
+      await tmux.until(/^sh>$/);
+    }
+  });
+}
+
+/** Once more after a while: nobody waits longer than two seconds for names, and a busy machine may take that long. */
+async function pressTabUntil(tmux: Tmux, expected: RegExp): Promise<void> {
+  let pressedAt = Number.NEGATIVE_INFINITY;
+  const isThere = async () => {
+    if (expected.test(await tmux.screen())) return true;
+    if (performance.now() - pressedAt > 8000) {
+      pressedAt = performance.now();
+      await tmux.key('Tab');
+    }
+    return false;
+  };
+  await waitUntil(isThere, { timeoutMs: 30_000, what: `${String(expected)}, but: ${await tmux.screen()}` });
+}
 
 test('progress is drawn on a terminal and wiped away', async () => {
   await using tmux = await Tmux.open(cli.svc.home, cli.svc.env);

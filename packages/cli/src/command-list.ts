@@ -20,7 +20,12 @@ export const COMMANDS: readonly ListedCommand[] = [
   { name: 'logs', summary: 'show what a sandbox wrote', load: () => import('./commands/logs.ts') },
   { name: 'stats', summary: 'show what sandboxes use', load: () => import('./commands/stats.ts') },
   { name: 'cp', summary: 'copy files into and out of a sandbox', load: () => import('./commands/cp.ts') },
-  { name: 'port', summary: 'show published ports', load: () => import('./commands/port.ts') },
+  { name: 'port', summary: 'show what leads into a sandbox', load: () => import('./commands/port.ts') },
+  {
+    name: 'preview',
+    summary: 'addresses of ports for browsers',
+    load: () => import('./commands/preview.ts'),
+  },
   { name: 'start', summary: 'start sandboxes', load: () => import('./commands/start.ts') },
   { name: 'stop', summary: 'stop sandboxes', load: () => import('./commands/stop.ts') },
   { name: 'restart', summary: 'stop and start sandboxes', load: () => import('./commands/restart.ts') },
@@ -71,6 +76,7 @@ export const COMMANDS: readonly ListedCommand[] = [
     summary: 'API keys of organizations, for programs',
     load: () => import('./commands/apikey.ts'),
   },
+  { name: 'ssh-key', summary: 'public keys for svc ssh', load: () => import('./commands/ssh-key.ts') },
   { name: 'token', summary: 'personal access tokens of users', load: () => import('./commands/token.ts') },
   { name: 'audit', summary: 'audit events of the server here', load: () => import('./commands/audit.ts') },
   {

@@ -8,6 +8,8 @@ export interface CliConfig {
   readonly isFolderChosen: boolean;
   /** Where contexts and their keys are kept. */
   readonly contextFolder: string;
+  /** Where the user's SSH keys are. */
+  readonly sshFolder: string;
   /** Of the environment, for commands that are given no context. */
   readonly apiUrl: string | undefined;
   readonly apiKey: string | undefined;
@@ -28,11 +30,13 @@ export function readConfig(
   const isPlain = read('NO_COLOR') !== undefined || env['TERM'] === 'dumb';
   const chosen = options.path ?? read('SVC_HOME');
   const terminal = read('TERM') ?? 'dumb';
+  const home = read('HOME') ?? homedir();
   return Object.freeze({
     dataFolder: resolve(chosen ?? '/var/lib/svc'),
     isFolderChosen: chosen !== undefined,
     // SAFETY: the user's own environment says where the user's own settings are.
-    contextFolder: join(read('XDG_CONFIG_HOME') ?? join(read('HOME') ?? homedir(), '.config'), 'svc'),
+    contextFolder: join(read('XDG_CONFIG_HOME') ?? join(home, '.config'), 'svc'),
+    sshFolder: join(home, '.ssh'),
     apiUrl: read('SVC_API_URL'),
     apiKey: read('SVC_API_KEY'),
     organization: read('SVC_ORG'),

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import about from '../package.json' with { type: 'json' };
 import { COMMANDS } from './command-list.ts';
 import { globalOptions } from './globals.ts';
 
@@ -6,8 +7,9 @@ import { globalOptions } from './globals.ts';
 export async function createProgram(words: readonly string[] | 'all'): Promise<Command> {
   const program = new Command('svc')
     .description('Runs untrusted code in sandboxes: on this machine, or on a server elsewhere.')
+    .version(about.version, '-V, --version', 'print the version of svc')
     .configureHelp({ showGlobalOptions: true })
-    .showHelpAfterError('(add --help for what is possible)')
+    .showHelpAfterError('  try: svc --help')
     // What stands behind the name of a sandbox and its command is the command's own.
     .enablePositionalOptions()
     .exitOverride()
@@ -18,7 +20,7 @@ export async function createProgram(words: readonly string[] | 'all'): Promise<C
     const isNamed = words === 'all' || named.includes(name) || (alias !== undefined && named.includes(alias));
     const command = isNamed ? (await load()).createCommand() : new Command(name);
     command.summary(summary).copyInheritedSettings(program);
-    if (isNamed) inheritSettings(command, program);
+    if (isNamed) inheritSettings(command, program, `svc ${name}`);
     if (alias !== undefined) command.alias(alias);
     program.addCommand(command, { hidden: isHidden });
   }
@@ -36,10 +38,20 @@ function namedCommands(words: readonly string[]): readonly string[] {
 }
 
 /** Commander copies settings only to commands that it makes itself, and takes options of the program only before a command. */
-function inheritSettings(command: Command, parent: Command): void {
-  command.copyInheritedSettings(parent);
+function inheritSettings(command: Command, parent: Command, line: string): void {
+  command.copyInheritedSettings(parent).showHelpAfterError(hint(command, line));
   for (const option of globalOptions()) command.addOption(option.hideHelp());
-  for (const child of command.commands) inheritSettings(child, command);
+  for (const child of command.commands) {
+    // In the list of a group each takes one line.
+    child.summary(child.description().split(/(?<=\.)\s/)[0] ?? '');
+    inheritSettings(child, command, `${line} ${child.name()}`);
+  }
+}
+
+/** What follows a sentence about wrong words. */
+function hint(command: Command, line: string): string {
+  const usage = command.commands.length === 0 ? `  usage: ${line} ${command.usage()}\n` : '';
+  return `${usage}  try: ${line} --help`;
 }
 
 const HELP = `

@@ -30,7 +30,7 @@ test('wrong usage exits with 2 and says what is possible', async () => {
   ]) {
     const { code, stderr } = await svc.run(words);
     assert.equal(code, 2, words.join(' '));
-    assert.match(stderr, /^error: [^\n]+\n\(add --help/, words.join(' '));
+    assert.match(stderr, /^error: [^\n]+\n( {2}usage: svc .*\n)? {2}try: svc .*--help\n$/, words.join(' '));
   }
 });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collectEnvVar } from './env-var.ts';
+import { collectEnvVar, toEnv } from './env-var.ts';
 
 test('a variable keeps everything after its first equals sign', () => {
   assert.deepEqual(collectEnvVar('A=b=c'), [{ key: 'A', value: 'b=c' }]);
@@ -18,6 +18,12 @@ test('a variable given twice has its last value', () => {
   ]);
 });
 
-test('a variable without a name or a value is refused', () => {
-  for (const text of ['A', '=x', '']) assert.throws(() => collectEnvVar(text), /KEY=VALUE/, text);
+test('a name alone is the variable of here, and nothing when there is none', () => {
+  const variables = [...collectEnvVar('HERE'), ...collectEnvVar('GONE'), ...collectEnvVar('A=b')];
+  const readVariable = (name: string) => (name === 'HERE' ? 'value' : undefined);
+  assert.deepEqual(toEnv(variables, readVariable), { HERE: 'value', A: 'b' });
+});
+
+test('a variable without a name is refused', () => {
+  for (const text of ['=x', '']) assert.throws(() => collectEnvVar(text), /KEY=VALUE/, text);
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collectPort } from './port.ts';
+import { collectPort, parsePort } from './port.ts';
 
 test('a port is HOST:GUEST, with an address before it and a protocol behind it', () => {
   assert.deepEqual(collectPort('8080:80'), [{ guest_port: 80, host_port: 8080, protocol: 'tcp' }]);
@@ -10,6 +10,12 @@ test('a port is HOST:GUEST, with an address before it and a protocol behind it',
     { guest_port: 53, host_port: 5353, host_bind: '0.0.0.0', protocol: 'udp' },
   ]);
   assert.equal(collectPort('[::1]:1:2')[0]?.host_bind, '::1');
+});
+
+test('a port of a sandbox is a number that TCP has', () => {
+  assert.equal(parsePort('3000'), 3000);
+  for (const text of ['', '0', '65536', '-1', '8080:80', 'http'])
+    assert.throws(() => parsePort(text), /65535/, text);
 });
 
 test('anything else is refused', () => {

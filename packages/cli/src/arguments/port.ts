@@ -23,3 +23,10 @@ export function collectPort(text: string, earlier: readonly PublishedPort[] = []
     { guest_port, host_port, ...address, protocol: protocol.toLowerCase() === 'udp' ? 'udp' : 'tcp' },
   ];
 }
+
+/** One port of a sandbox. */
+export function parsePort(text: string): number {
+  const port = /^\d{1,5}$/.test(text) ? Number(text) : 0;
+  if (port < 1 || port > 65_535) throw new InvalidArgumentError('Give a port from 1 to 65535.');
+  return port;
+}

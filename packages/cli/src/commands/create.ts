@@ -39,7 +39,12 @@ async function create(
   const { Sandbox } = await import('@svc/sdk');
   const { connectServer } = await import('../server/connect.ts');
   const client = await connectServer(globals);
-  const { image: reference, ...made } = toCreateOptions(image, commandWords(rest), options);
+  const { image: reference, ...made } = toCreateOptions(
+    image,
+    commandWords(rest),
+    options,
+    globals.readVariable,
+  );
   const source = await sourceOf(client, reference, options.snapshot);
   const sandbox = await Sandbox.create({
     ...made,

@@ -5,7 +5,7 @@ import { wholeNumber } from '../arguments/number.ts';
 import { parseTime } from '../arguments/time.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { print } from '../terminal/print.ts';
+import { print, tell } from '../terminal/print.ts';
 
 const POLL_MS = 1000;
 
@@ -45,6 +45,7 @@ async function showEvents(options: EventOptions, command: Command): Promise<void
   const show = (event: AuditEvent) => print(globals.isJson ? JSON.stringify(event) : describe(event));
   const first = await newest({ ...filter, client }, (_event, count) => count < tail);
   first.forEach(show);
+  if (first.length === 0 && follow !== true && !globals.isJson) tell('no such events');
   // Events are numbered without gaps, so the number of the last one says exactly what is new.
   let last =
     first.at(-1)?.sequence ?? (await newest({ client }, (_event, count) => count < 1)).at(-1)?.sequence ?? 0;
@@ -72,7 +73,22 @@ async function newest(
 }
 
 function describe({ timestamp, event_type: type, actor, payload }: AuditEvent): string {
-  return `${timestamp}  ${type.padEnd(24)}  ${actorName(actor)}  ${JSON.stringify(payload)}`;
+  return `${timestamp}  ${type.padEnd(24)}  ${actorName(actor)}  ${fieldsOf(payload)}`;
+}
+
+/** `name=web vcpus=1`: ids of what has a name, and times that the line begins with, are in the JSON. */
+function fieldsOf(data: AuditEvent['payload']): string {
+  // Every event has an object here.
+  const payload = data as Readonly<Record<string, unknown>>;
+  const hasName = 'name' in payload || 'sandbox_name' in payload;
+  return Object.entries(payload)
+    .filter(([key, value]) => value !== null && !(hasName && key === 'sandbox_id') && !key.endsWith('_at'))
+    .map(([key, value]) => `${key}=${fieldOf(value)}`)
+    .join(' ');
+}
+
+function fieldOf(value: unknown): string {
+  return typeof value === 'string' && /^[^\s"']+$/.test(value) ? value : JSON.stringify(value);
 }
 
 function actorName(actor: AuditEvent['actor']): string {

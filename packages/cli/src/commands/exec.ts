@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import type { Sandbox } from '@svc/sdk';
-import { collectEnvVar } from '../arguments/env-var.ts';
-import type { EnvVar } from '../arguments/env-var.ts';
+import { collectEnvVar, toEnv, type EnvVar } from '../arguments/env-var.ts';
 import { parseSeconds } from '../arguments/number.ts';
 import { commandWords } from '../arguments/words.ts';
 import { examples } from '../examples.ts';
@@ -30,7 +29,11 @@ export function createCommand(): Command {
     )
     .argument('<name>', 'the sandbox')
     .argument('<command...>', 'what to run, with its own options')
-    .option('-e, --env <key=value>', 'environment variable (repeatable)', collectEnvVar)
+    .option(
+      '-e, --env <key[=value]>',
+      'environment variable; without a value, the one of here (repeatable)',
+      collectEnvVar,
+    )
     .option('-w, --workdir <dir>', 'working folder')
     .option('-u, --user <user>', 'name, uid, name:group or uid:gid')
     .option('-i, --interactive', 'hand over stdin, also from a terminal')
@@ -70,7 +73,7 @@ async function exec(
     args,
     env: {
       ...(isTty ? { TERM: globals.terminalName } : {}),
-      ...Object.fromEntries((options.env ?? []).map(({ key, value }) => [key, value])),
+      ...toEnv(options.env, globals.readVariable),
     },
     cwd: options.workdir ?? null,
     user: options.user ?? null,

@@ -1,9 +1,10 @@
 import { text } from 'node:stream/consumers';
 import { Command, Option } from 'commander';
 import type { RegistryAuth } from '@svc/engine/client';
+import { isServerMeant } from '../context/is-server-meant.ts';
 import { connectEngine } from '../engine/connect.ts';
 import { examples } from '../examples.ts';
-import { readGlobals } from '../globals.ts';
+import { readGlobals, type Globals } from '../globals.ts';
 import { formatBytes } from '../terminal/amounts.ts';
 import { print, printJson } from '../terminal/print.ts';
 import { ProgressLine } from '../terminal/progress.ts';
@@ -17,7 +18,9 @@ interface PullOptions {
 
 export function createCommand(): Command {
   return new Command('pull')
-    .description('Pulls an image from its registry.')
+    .description(
+      'Pulls an image from its registry: on the server of --context, of SVC_API_URL or of the context in use, else on this machine.',
+    )
     .argument('<reference>', 'such as python:3.12, registry/name:tag or name@sha256:…')
     .addOption(
       new Option('--policy <policy>', 'when to ask the registry')
@@ -30,6 +33,7 @@ export function createCommand(): Command {
       'after',
       examples(
         ['svc image pull alpine', 'the newest'],
+        ['svc --context lab image pull alpine', 'on another server, for the sandboxes of your organization'],
         ['svc image pull --username me --password-stdin registry/app < password', 'with a login'],
       ),
     )
@@ -37,15 +41,51 @@ export function createCommand(): Command {
 }
 
 async function pull(reference: string, options: PullOptions, command: Command): Promise<void> {
-  const { dataFolder, isJson } = readGlobals(command);
+  const globals = readGlobals(command);
   const auth = await readAuth(options);
+  const pullIt = (await isServerMeant(globals)) ? pullOnServer : pullHere;
+  const { digest, sizeBytes, image } = await pullIt(globals, reference, options.policy, auth);
+  if (globals.isJson) printJson(image);
+  else print(`${reference}  ${digest}  ${formatBytes(sizeBytes)}`);
+}
+
+interface Pulled {
+  readonly digest: string;
+  readonly sizeBytes: number;
+  /** All that is known, for programs. */
+  readonly image: object;
+}
+
+async function pullHere(
+  { dataFolder }: Globals,
+  reference: string,
+  policy: PullOptions['policy'],
+  auth: RegistryAuth | null,
+): Promise<Pulled> {
   const engine = await connectEngine(dataFolder);
   const progress = new ProgressLine();
   const image = await engine
-    .pullImage({ reference, policy: options.policy, auth }, progress.show)
+    .pullImage({ reference, policy, auth }, progress.show)
     .finally(() => progress.clear());
-  if (isJson) printJson(image);
-  else print(`${reference}  ${image.digest ?? image.id}  ${formatBytes(image.sizeBytes)}`);
+  return { digest: image.digest ?? image.id, sizeBytes: image.sizeBytes, image };
+}
+
+async function pullOnServer(
+  globals: Globals,
+  reference: string,
+  policy: PullOptions['policy'],
+  auth: RegistryAuth | null,
+): Promise<Pulled> {
+  const { Images } = await import('@svc/sdk');
+  const { connectServer } = await import('../server/connect.ts');
+  const progress = new ProgressLine();
+  const image = await Images.pull(reference, {
+    client: await connectServer(globals),
+    policy,
+    onProgress: progress.showFetch,
+    ...(auth === null ? {} : { registry: { mode: 'inline', ...auth } }),
+  }).finally(() => progress.clear());
+  return { digest: image.digest ?? '', sizeBytes: image.size_bytes, image };
 }
 
 async function readAuth({ username, passwordStdin }: PullOptions): Promise<RegistryAuth | null> {

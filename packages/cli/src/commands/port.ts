@@ -6,25 +6,30 @@ import { print, printJson, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('port')
-    .description("Shows the ports of the server's host that lead into a sandbox.")
+    .description("Shows what leads into a sandbox: ports of the server's host, and previews for browsers.")
     .argument('<name>', 'the sandbox')
     .addHelpText(
       'after',
       examples(
         ['svc port web', 'all of them'],
-        ['svc run -d --name web -p 8080:80 IMAGE', 'how they are published'],
+        ['svc run -d --name web -p 8080:80 -p 5353:53/udp IMAGE', 'how ports are published'],
+        ['svc preview create web 3000', 'how previews are made'],
       ),
     )
     .action(async (name: string, _options: unknown, command: Command) => {
       const globals = readGlobals(command);
       const { Sandbox } = await import('@svc/sdk');
       const { connectServer } = await import('../server/connect.ts');
-      const { info } = await Sandbox.connect(name, { client: await connectServer(globals) });
-      const ports = portsOf(info);
-      if (globals.isJson) return printJson(ports);
-      if (ports.length === 0)
-        return tell(`${name} has no published ports; they are chosen when it is made: svc run -p HOST:GUEST`);
+      const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });
+      const ports = portsOf(sandbox.info);
+      const previews = await sandbox.ports.list();
+      if (globals.isJson) return printJson({ ports, previews });
+      if (ports.length === 0 && previews.length === 0)
+        return tell(
+          `nothing leads into ${name}\n  try: svc preview create ${name} PORT, or another sandbox with svc run -p HOST:GUEST`,
+        );
       for (const { guest_port: guest, protocol, host_bind: host, host_port: port } of ports)
         print(`${guest}/${protocol} -> ${host.includes(':') ? `[${host}]` : host}:${port}`);
+      for (const { port, url, id } of previews) print(`${port}/http -> ${url} (preview ${id.slice(0, 8)})`);
     });
 }

@@ -21,10 +21,12 @@ export function createCommand(): Command {
       const quotas = await Usage.quotas({ client: await connectServer(globals) });
       if (globals.isJson) return printJson(quotas);
       if (quotas.is_suspended) tell('the organization is suspended: nothing can be made or started');
-      const rows = Object.entries(quotas).map(([name, value]) => [
-        name,
-        value === null ? 'unlimited' : String(value),
-      ]);
+      const rows = Object.entries(quotas).map(([name, value]) => [name, shown(value)]);
       print(formatTable(['LIMIT OR USE', 'VALUE'], rows));
     });
+}
+
+function shown(value: string | number | boolean | null): string {
+  if (value === null) return 'unlimited';
+  return typeof value === 'number' && !Number.isInteger(value) ? value.toFixed(3) : String(value);
 }

@@ -3,7 +3,7 @@ import type { Client, Sandbox } from '@svc/sdk';
 import { parseSeconds } from '../arguments/number.ts';
 import { commandWords } from '../arguments/words.ts';
 import { examples } from '../examples.ts';
-import { readGlobals } from '../globals.ts';
+import { readGlobals, type Globals } from '../globals.ts';
 import { addSandboxOptions, toCreateOptions, type SandboxOptions } from '../sandbox/create-options.ts';
 import { shellOf } from '../sandbox/spec-view.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
@@ -66,7 +66,10 @@ async function run(
     );
   const { connectServer } = await import('../server/connect.ts');
   const client = await connectServer(globals);
-  const sandbox = await create(client, image, isDetached ? words : [], options);
+  const sandbox = await create(client, image, isDetached ? words : [], {
+    ...options,
+    readVariable: globals.readVariable,
+  });
   if (isDetached) return globals.isJson ? printJson(sandbox.info) : print(sandbox.name);
 
   const goesAway = isEphemeral(options);
@@ -97,7 +100,7 @@ async function create(
   client: Client,
   image: string,
   words: readonly string[],
-  options: RunOptions,
+  options: RunOptions & Pick<Globals, 'readVariable'>,
 ): Promise<Sandbox> {
   const { createSandbox } = await import('../sandbox/create-sandbox.ts');
   const goesAway = isEphemeral(options);
@@ -105,7 +108,7 @@ async function create(
   const isWatched = goesAway && options.detach !== true;
   return await createSandbox(client, {
     ...(isWatched ? { idleTimeoutSeconds: ABANDONED_SECONDS } : {}),
-    ...toCreateOptions(image, words, options),
+    ...toCreateOptions(image, words, options, options.readVariable),
     name: options.name ?? `run-${crypto.randomUUID().slice(0, 8)}`,
     isEphemeral: goesAway,
   });

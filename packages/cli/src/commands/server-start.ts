@@ -103,7 +103,10 @@ async function start(options: StartOptions, command: Command): Promise<void> {
   const { pid, status } = started;
   if (isJson) return printJson({ pid, url: status.url, isDev: status.isDev, started: true });
   print(`server started on ${status.url} (pid ${pid})`);
-  if (!status.engine.isHealthy) print(`  it cannot run sandboxes yet: ${status.engine.reason}`);
+  if (!status.engine.isHealthy) {
+    print(`  it cannot run sandboxes yet: ${status.engine.reason}`);
+    if (process.getuid?.() !== 0) print('  an engine needs root: sudo svc engine start --detach');
+  }
   print(status.isDev ? '  no key is needed (--dev)' : '  next: svc server keygen');
 }
 
@@ -123,7 +126,9 @@ async function startDetached(
   await mkdir(dataFolder, { recursive: true, mode: 0o711 });
   await using log = await open(serverLogPath(dataFolder), 'a', 0o640);
   const child = await launch(dataFolder, options, ['ignore', log.fd, log.fd], true);
-  const status = await waitForStatus(dataFolder, child);
+  // Only root starts an engine, and only when none was named; nobody else's would come up by waiting.
+  const hasOwnEngine = process.getuid?.() === 0 && !options.includes('--engine-socket');
+  const status = await waitForStatus(dataFolder, child, hasOwnEngine);
   if (status !== undefined) {
     child.unref();
     return { pid: child.pid ?? 0, status };
@@ -138,13 +143,17 @@ async function startDetached(
 }
 
 /** Until it can run sandboxes, or the time is up: then a server that answers is a server that was started. */
-async function waitForStatus(dataFolder: string, child: ChildProcess): Promise<ServerStatus | undefined> {
+async function waitForStatus(
+  dataFolder: string,
+  child: ChildProcess,
+  hasOwnEngine: boolean,
+): Promise<ServerStatus | undefined> {
   const { readStatus } = await import('@svc/server/admin');
   const deadline = performance.now() + START_TIMEOUT_MS;
   let status: ServerStatus | undefined;
   while (performance.now() < deadline && child.exitCode === null && child.signalCode === null) {
     status = await readStatus(dataFolder);
-    if (status?.engine.isHealthy === true) return status;
+    if (status !== undefined && (status.engine.isHealthy || !hasOwnEngine)) return status;
     await delay(POLL_MS);
   }
   return child.exitCode === null ? status : undefined;
@@ -157,6 +166,9 @@ async function runHere(dataFolder: string, options: readonly string[]): Promise<
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, stop);
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
   process.exitCode = code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
+  const { EXIT } = await import('@svc/server/admin');
+  if (code === EXIT.addressInUse)
+    tell('error: another program listens on this address\n  next: svc server start --port <another port>');
 }
 
 async function launch(

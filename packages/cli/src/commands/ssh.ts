@@ -7,28 +7,37 @@ import { commandWords } from '../arguments/words.ts';
 import { examples } from '../examples.ts';
 import { readGlobals, type Globals } from '../globals.ts';
 import { shellOf } from '../sandbox/spec-view.ts';
+import type { ChosenGateway } from '../ssh/choose-gateway.ts';
+import { tell } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface SshOptions {
-  readonly gateway?: string;
+  readonly gateway?: boolean;
+  readonly gatewayAddress?: string;
 }
+
+/** What ssh says when the trouble is its own. */
+const SSH_FAILED = 255;
 
 export function createCommand(): Command {
   return new Command('ssh')
     .description(
-      'A shell in a sandbox, or a command. With --gateway through the SSH gateway of the server and the ssh of this machine,\n' +
-        'which has to hold a key that is registered there; else without SSH, as svc exec -it.',
+      'A shell in a sandbox, or a command. Goes through the SSH gateway and the ssh of this machine when the server has one and\n' +
+        'one of your keys is registered (svc ssh-key add); else without SSH, as svc exec -it.',
     )
     .argument('<name>', 'the sandbox')
     .argument('[command...]', 'what to run instead of a shell')
-    .option('--gateway <host:port>', 'the SSH gateway of the server')
+    .option('--gateway', 'through the SSH gateway or not at all')
+    .option('--no-gateway', 'without SSH')
+    .option('--gateway-address <host:port>', 'where the gateway is, when that is not on the host of the API')
     .passThroughOptions()
     .addHelpText(
       'after',
       examples(
         ['svc ssh web', 'a shell'],
         ['svc ssh web uname -a', 'a command'],
-        ['svc ssh --gateway svc.example.com:5522 web', 'over SSH'],
+        ['svc ssh-key add && svc ssh --gateway web', 'over SSH, with your key'],
+        ['svc ssh --gateway-address ssh.example.com:5522 web', 'a gateway behind another name'],
       ),
     )
     .action(connect);
@@ -44,11 +53,15 @@ async function connect(
   const words = commandWords(rest);
   const { connectRunning } = await import('../sandbox/connect-running.ts');
   const { connectServer } = await import('../server/connect.ts');
-  const sandbox = await connectRunning(name, await connectServer(globals));
+  const { chooseGateway } = await import('../ssh/choose-gateway.ts');
+  const client = await connectServer(globals);
+  const wish = { isWanted: options.gateway, address: options.gatewayAddress };
+  const [sandbox, gateway] = await Promise.all([
+    connectRunning(name, client),
+    chooseGateway(client, wish, globals),
+  ]);
   process.exitCode =
-    options.gateway === undefined
-      ? await openShell(sandbox, words, globals)
-      : await runSsh(sandbox.info.slug, options.gateway, words);
+    gateway === null ? await openShell(sandbox, words, globals) : await runSsh(sandbox, gateway, words);
 }
 
 /** As sshd does it: a command is one line for the shell of the sandbox, and has no terminal. */
@@ -71,14 +84,18 @@ async function openShell(
   });
 }
 
-async function runSsh(slug: string, gateway: string, words: readonly string[]): Promise<number> {
-  const [, host, port] = /^([^:@\s-][^:@\s]*):(\d{1,5})$/.exec(gateway) ?? [];
-  if (host === undefined || port === undefined)
-    throw new UsageError(`a gateway is HOST:PORT, not '${gateway}'\n  try: --gateway svc.example.com:5522`);
+async function runSsh(
+  { name, info: { slug } }: Sandbox,
+  { host, port, options }: ChosenGateway,
+  words: readonly string[],
+): Promise<number> {
   // SAFETY: no shell; neither the slug nor the host can begin with a hyphen and be taken for an option.
-  const child = spawn('ssh', ['-p', port, `${slug}@${host}`, ...words], { stdio: 'inherit' });
+  const child = spawn('ssh', [...options, '-p', String(port), `${slug}@${host}`, ...words], {
+    stdio: 'inherit',
+  });
   const [code, signal] = (await once(child, 'exit').catch(() => {
-    throw new UsageError('there is no ssh here\n  try: svc ssh NAME without --gateway');
+    throw new UsageError(`there is no ssh here\n  try: svc ssh --no-gateway ${name}`);
   })) as [number | null, NodeJS.Signals | null];
+  if (code === SSH_FAILED) tell(`ssh could not go on\n  try: svc ssh --no-gateway ${name}`);
   return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
 }

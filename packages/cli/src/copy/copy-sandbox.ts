@@ -57,7 +57,7 @@ export async function downloadToStdout(sandbox: Sandbox, from: string): Promise<
   const { kind } = await named(sandbox, from, sandbox.files.stat(from));
   if (kind === 'directory')
     throw new UsageError(
-      `${from} is a folder, and - takes one file\n  try: svc exec NAME tar -c ${from} > FILE`,
+      `${from} is a folder, and - takes one file\n  try: svc exec ${sandbox.name} tar -c ${from} > FILE`,
     );
   await writeStdout(sandbox.files.readStream(from));
 }

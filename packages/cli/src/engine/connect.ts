@@ -1,11 +1,24 @@
-import { existsSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EngineClient } from '@svc/engine/client';
+import { UsageError } from '../usage-error.ts';
 
-/** A client of the engine that keeps its data there. Connects at the first call. */
+/** A client of the engine that keeps its data there. Connects at the first call. @throws UsageError when that is not ours to do */
 export async function connectEngine(dataFolder: string): Promise<EngineClient> {
+  const path = socketPath(dataFolder);
+  if (existsSync(path) && !isOurs(path))
+    throw new UsageError('the engine of this machine is for root\n  try: the same command with sudo');
   const { EngineClient } = await import('@svc/engine/client');
-  return new EngineClient({ socketPath: socketPath(dataFolder) });
+  return new EngineClient({ socketPath: path });
+}
+
+function isOurs(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** Root has a socket of its own when the main one belongs to the server's user. */

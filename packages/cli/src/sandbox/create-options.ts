@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import type { CreateOptions } from '@svc/sdk';
-import { collectEnvVar, type EnvVar } from '../arguments/env-var.ts';
+import { collectEnvVar, toEnv, type EnvVar } from '../arguments/env-var.ts';
 import { collectLabel, type Labels } from '../arguments/label.ts';
 import { parseMib } from '../arguments/memory.ts';
 import { parseMount } from '../arguments/mount.ts';
@@ -34,7 +34,11 @@ export function addSandboxOptions(command: Command): Command {
     .option('-m, --memory <mib>', 'memory limit (512M, 2G; default 512M)', parseMib)
     .option('--cpus <n>', 'number of CPUs (default 1)', wholeNumber(1))
     .option('--disk <mib>', 'size of the writable disk (default 4G)', parseMib)
-    .option('-e, --env <key=value>', 'environment variable (repeatable)', collectEnvVar)
+    .option(
+      '-e, --env <key[=value]>',
+      'environment variable; without a value, the one of here (repeatable)',
+      collectEnvVar,
+    )
     .option('-w, --workdir <dir>', 'working folder')
     .option('-u, --user <user>', 'name, uid, name:group or uid:gid')
     .option('--shell <path>', 'shell of the sandbox (default /bin/sh)')
@@ -67,15 +71,16 @@ export function toCreateOptions(
   image: string,
   words: readonly string[],
   options: SandboxOptions,
+  readVariable: (name: string) => string | undefined,
 ): Omit<CreateOptions, 'name' | 'isEphemeral'> & { readonly image: string } {
   const { memory, cpus, disk, workdir, user, shell, isolation, idleTimeout, maxDuration } = options;
-  const { env = [], volume, publish, label, security, pull } = options;
+  const { env, volume, publish, label, security, pull } = options;
   return {
     image,
     ...defined({ memoryMib: memory, vcpus: cpus, diskMib: disk, workdir, user, shell, isolation }),
     ...defined({ idleTimeoutSeconds: idleTimeout, maxDurationSeconds: maxDuration, labels: label }),
     ...defined({ mounts: volume }),
-    env: Object.fromEntries(env.map(({ key, value }) => [key, value])),
+    env: toEnv(env, readVariable),
     network: { enabled: options.network, ...(publish === undefined ? {} : { ports: [...publish] }) },
     spec: {
       ...defined({ security_profile: security, pull_policy: pull }),

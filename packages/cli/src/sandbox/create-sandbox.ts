@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Sandbox, SvcError, type Client, type CreateOptions } from '@svc/sdk';
-import { StatusLine } from '../terminal/status-line.ts';
 import { Interrupted } from './interrupted.ts';
+import { StartWatch } from './watch-start.ts';
 
 /** How long the server holds its answer; most images are there by then. */
 const HOLD_MS = 20_000;
@@ -16,12 +16,12 @@ export async function createSandbox(
   options: CreateOptions & { readonly name: string },
 ): Promise<Sandbox> {
   using interruption = new Interrupted();
-  using status = new StatusLine(`starting ${options.name} from ${options.image ?? 'a snapshot'}`);
+  using watch = new StartWatch(client, options.name, options.image ?? 'a snapshot');
   const { signal } = interruption;
   try {
     return await Sandbox.create({ ...options, client, signal, timeoutMs: HOLD_MS });
   } catch (error) {
-    if (SvcError.is(error, 'timeout')) return await untilRunning(client, options.name, status, signal);
+    if (SvcError.is(error, 'timeout')) return await untilRunning(client, options.name, watch, signal);
     const isOurs = !SvcError.is(error, 'name_already_exists');
     if (isOurs && (options.isEphemeral === true || signal.aborted)) await removeQuietly(client, options.name);
     throw interruption.reason ?? error;
@@ -31,13 +31,13 @@ export async function createSandbox(
 async function untilRunning(
   client: Client,
   name: string,
-  status: StatusLine,
+  watch: StartWatch,
   signal: AbortSignal,
 ): Promise<Sandbox> {
   const sandbox = await Sandbox.connect(name, { client, signal });
   while (sandbox.status === 'starting') {
     const { status_reason: reason } = sandbox.info;
-    status.note(reason === null ? '' : reason.replaceAll('_', ' '));
+    if (reason !== null) watch.note(reason.replaceAll('_', ' '));
     await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
     await sandbox.refresh({ signal });
   }

@@ -28,7 +28,7 @@ export async function runProcess(sandbox: Sandbox, request: RunRequest): Promise
   const { interactive, timeoutSeconds, ...exec } = request;
   const hasTerminal = request.tty && process.stdin.isTTY;
   await using child = await sandbox.commands.open(hasTerminal ? { ...exec, ...windowSize() } : exec, {});
-  using _signals = forwardSignals(child);
+  using signals = forwardSignals(child);
   using terminal = hasTerminal ? borrowTerminal(child) : null;
   using timer = startTimer(child, timeoutSeconds);
   const input = forwardInput(child, interactive, terminal?.filter);
@@ -37,8 +37,17 @@ export async function runProcess(sandbox: Sandbox, request: RunRequest): Promise
     forwardOutput(child.stdout, process.stdout),
     forwardOutput(child.stderr, process.stderr),
   ]);
-  const outcome = await Promise.race([finished, ...(terminal === null ? [] : [terminal.left])]);
+  const outcome = await Promise.race([
+    finished,
+    signals.givenUp,
+    ...(terminal === null ? [] : [terminal.left]),
+  ]);
   input.stop();
+  // What did not end by a signal that asked for it ends with the connection.
+  if (typeof outcome === 'number') {
+    finished.catch(() => undefined);
+    return outcome;
+  }
   if (outcome === 'left') {
     // The connection goes away with this program, and the process with it; nobody waits for the rest.
     finished.catch(() => undefined);
@@ -95,11 +104,30 @@ function forwardInput(
 
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'] as const;
 
-function forwardSignals(child: Command): Disposable {
-  const forward = (name: NodeJS.Signals) => void child.signal(constants.signals[name]).catch(() => undefined);
+/** Whoever sends these wants us to end, which a process may not care about: a shell with a terminal ignores SIGTERM. */
+const ENDING: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGTERM', 'SIGHUP']);
+const GRACE_MS = 10_000;
+const MOST_ASKED = 3;
+
+/** `givenUp`: the code to exit with when the process does not end although it was told to. */
+function forwardSignals(child: Command): Disposable & { readonly givenUp: Promise<number> } {
+  const { promise: givenUp, resolve } = Promise.withResolvers<number>();
+  let timer: NodeJS.Timeout | undefined;
+  let asked = 0;
+  const forward = (name: NodeJS.Signals) => {
+    child.signal(constants.signals[name]).catch(() => undefined);
+    if (!ENDING.has(name)) return;
+    asked += 1;
+    const code = 128 + constants.signals[name];
+    if (asked >= MOST_ASKED) resolve(code);
+    // A program may take its time to answer Ctrl-C; whoever types it can type it again.
+    if (name !== 'SIGINT') timer ??= setTimeout(() => resolve(code), GRACE_MS);
+  };
   for (const name of FORWARDED) process.on(name, forward);
   return {
+    givenUp,
     [Symbol.dispose]: () => {
+      clearTimeout(timer);
       for (const name of FORWARDED) process.off(name, forward);
     },
   };

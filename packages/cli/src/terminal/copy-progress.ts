@@ -1,7 +1,7 @@
 import { formatBytes } from './amounts.ts';
+import { bar } from './fetch-text.ts';
 
 const REDRAW_MS = 100;
-const BAR_WIDTH = 24;
 
 /** One line on the terminal that tells how far a copy is; nothing elsewhere. */
 export class CopyProgress implements Disposable {
@@ -40,10 +40,7 @@ export class CopyProgress implements Disposable {
     const rate = `${formatBytes((this.#doneBytes / Math.max(1, performance.now() - this.#begun)) * 1000)}/s`;
     if (this.#totalBytes === null)
       return `${this.#doneFiles} files, ${formatBytes(this.#doneBytes)}, ${rate}`;
-    const share = this.#totalBytes === 0 ? 1 : Math.min(1, this.#doneBytes / this.#totalBytes);
-    const filled = Math.round(BAR_WIDTH * share);
-    const bar = '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled);
-    return `${bar} ${formatBytes(this.#doneBytes)} of ${formatBytes(this.#totalBytes)}, ${rate}`;
+    return `${bar(this.#doneBytes, this.#totalBytes)}, ${rate}`;
   }
 
   [Symbol.dispose](): void {

@@ -1,8 +1,8 @@
 import type { ImageProgress } from '@svc/engine/client';
-import { formatBytes } from './amounts.ts';
+import type { FetchProgress } from '@svc/sdk';
+import { fetchLine, fetchText } from './fetch-text.ts';
 
 const REDRAW_MS = 100;
-const BAR_WIDTH = 24;
 
 /**
  * Shows the progress of an image: one line that changes on a terminal, one line per step elsewhere.
@@ -12,24 +12,32 @@ export class ProgressLine {
   readonly #stream: NodeJS.WriteStream;
   #lastText = '';
   #drawnAt = 0;
+  #isFetching = false;
 
   constructor(stream: NodeJS.WriteStream = process.stderr) {
     this.#stream = stream;
   }
 
+  /** Of the engine on this machine. */
   readonly show = (progress: ImageProgress): void => {
-    const text = this.#describe(progress);
-    if (text === undefined || text === this.#lastText) return;
-    if (!this.#stream.isTTY) {
-      this.#lastText = text;
-      this.#stream.write(`${text}\n`);
-      return;
+    if (progress.step === 'downloading') {
+      const { doneBytes: done_bytes, totalBytes: total_bytes } = progress;
+      return this.showFetch({ message: 'downloading', done_bytes, total_bytes });
     }
+    if (progress.step === 'resolving') return this.#draw(`looking up ${progress.reference}`, true);
+    if (progress.step === 'unpacking') return this.#draw(`unpacking ${shortDigest(progress.layer)}`, false);
+    if (progress.step === 'building') this.#draw(progress.message, false);
+  };
+
+  /** Of a server. */
+  readonly showFetch = (progress: FetchProgress): void => {
+    const isCounted = progress.total_bytes !== null;
+    this.#isFetching ||= isCounted;
+    if (!this.#stream.isTTY) return this.#draw(fetchLine(progress), !this.#isFetching);
     const now = performance.now();
-    if (progress.step === 'downloading' && now - this.#drawnAt < REDRAW_MS) return;
-    this.#lastText = text;
+    if (isCounted && now - this.#drawnAt < REDRAW_MS) return;
     this.#drawnAt = now;
-    this.#stream.write(`\r\u001B[2K${text.slice(0, this.#stream.columns - 1)}`);
+    this.#draw(fetchText(progress), false);
   };
 
   /** Leaves the terminal as it was. */
@@ -38,26 +46,14 @@ export class ProgressLine {
     this.#lastText = '';
   }
 
-  #describe(progress: ImageProgress): string | undefined {
-    // Over in a moment: worth showing where it is wiped away, not in a log.
-    if (progress.step === 'resolving')
-      return this.#stream.isTTY ? `looking up ${progress.reference}` : undefined;
-    if (progress.step === 'downloading') return this.#download(progress);
-    if (progress.step === 'unpacking') return `unpacking ${shortDigest(progress.layer)}`;
-    return progress.step === 'building' ? progress.message : undefined;
-  }
-
-  #download({ doneBytes, totalBytes }: Download): string {
-    const share = totalBytes === 0 ? 0 : Math.min(1, doneBytes / totalBytes);
-    if (!this.#stream.isTTY)
-      return `downloading ${Math.floor(share * 10) * 10} % of ${formatBytes(totalBytes)}`;
-    const filled = Math.round(BAR_WIDTH * share);
-    const bar = '█'.repeat(filled) + '░'.repeat(BAR_WIDTH - filled);
-    return `downloading ${bar} ${formatBytes(doneBytes)} of ${formatBytes(totalBytes)}`;
+  /** What is over in a moment is worth showing where it is wiped away, not in a log. */
+  #draw(text: string, isShort: boolean): void {
+    if (text === this.#lastText || (isShort && !this.#stream.isTTY)) return;
+    this.#lastText = text;
+    if (this.#stream.isTTY) this.#stream.write(`\r\u001B[2K${text.slice(0, this.#stream.columns - 1)}`);
+    else this.#stream.write(`${text}\n`);
   }
 }
-
-type Download = Extract<ImageProgress, { step: 'downloading' }>;
 
 function shortDigest(digest: string): string {
   return digest.replace('sha256:', '').slice(0, 12);

@@ -10,17 +10,25 @@ import { tell } from './print.ts';
 
 /** Prints what went wrong and the next command to type; returns the code to exit with. */
 export function reportError(error: unknown, words: readonly string[]): number {
-  return reportFailure(error, { isJson: wantsJson(words) });
+  return reportFailure(error, {
+    isJson: wantsJson(words),
+    command: words.find((word) => !word.startsWith('-')),
+  });
+}
+
+interface FailureContext {
+  readonly isJson: boolean;
+  /** Of the sandbox that it was about. */
+  readonly name?: string;
+  /** The first word that was typed. */
+  readonly command?: string | undefined;
 }
 
 /** The same of one of several things, which `name` says. */
-export function reportFailure(
-  error: unknown,
-  { isJson, name }: { readonly isJson: boolean; readonly name?: string },
-): number {
+export function reportFailure(error: unknown, { isJson, name, command }: FailureContext): number {
   if (error instanceof InterruptedError) return error.exitCode;
   if (isJson) tell(JSON.stringify({ error: describe(error) }));
-  else tell(`${painter(hasColours())('red', 'error')}: ${sentence(error, name)}`);
+  else tell(`${painter(hasColours())('red', 'error')}: ${sentence(error, name, command)}`);
   if (error instanceof UsageError) return 2;
   if (SvcError.is(error, 'exec_failed')) return EXIT_OF_EXEC_FAILURE[String(error.details?.['kind'])] ?? 1;
   return 1;
@@ -82,22 +90,46 @@ function describe(error: unknown): object {
   return { code, message: messageOf(error), details: null };
 }
 
-function sentence(error: unknown, name: string | undefined): string {
+function sentence(error: unknown, name: string | undefined, command: string | undefined): string {
   if (error instanceof UsageError) return error.message;
   if (SvcError.is(error, 'exec_failed')) return execSentence(error);
   if (error instanceof ChannelError) return `${error.message}\n  try: svc ps`;
+  if (isForbidden(error)) return `${error.message}\n  try: the same command with sudo`;
   if (isOfThisMachine(error)) return `${error.message}\n  try: ls -ld ${dirname(error.path)}`;
   if (!SvcError.is(error) && !PlatformError.is(error)) return `${messageOf(error)}\n  try: svc doctor`;
-  const next = isElsewhere(error) ? 'svc context ls' : (NEXT_STEP[error.code] ?? 'svc --help');
+  const next = nextStep(error) ?? (command === undefined ? 'svc --help' : `svc ${command} --help`);
   // Some sentences say it themselves.
-  return error.message.includes('`svc ')
+  return /`svc |\n {2}try: /.test(error.message)
     ? error.message
-    : `${error.message}\n  try: ${next.replace('NAME', name ?? quotedIn(error.message))}`;
+    : `${error.message}\n  try: ${next.replace('NAME', name ?? nameIn(error))}`;
 }
 
-/** Sentences of the server put the name of what they are about in quotes. */
-function quotedIn(message: string): string {
-  return /'([\w.-]+)'/.exec(message)?.[1] ?? 'NAME';
+/** The host of the sandbox is away: a start would be refused. */
+const UNAVAILABLE = new Set(['temporarily_unavailable', 'recovery_decision_required']);
+
+function nextStep(error: SvcError | PlatformError): string | undefined {
+  if (isElsewhere(error)) return 'svc context ls';
+  if (error.details?.['field'] === 'apiUrl') return 'export SVC_API_URL=http://127.0.0.1:5555';
+  // Whoever mounts a volume wants to have it; whoever removes one is mistaken about its name.
+  if (error.code === 'volume_not_found' && error.message.includes('create it first'))
+    return 'svc volume create NAME';
+  if (error.code === 'sandbox_not_running' && UNAVAILABLE.has(String(error.details?.['status'])))
+    return 'svc recover NAME restart';
+  const [, taken] = /\b(volume|snapshot) (?:with|')/i.exec(error.message) ?? [];
+  if (error.code === 'name_already_exists' && taken !== undefined) return `svc ${taken.toLowerCase()} ls`;
+  return NEXT_STEP[error.code];
+}
+
+/** Sentences put the name of what they are about in quotes, and those about files before a colon. */
+function nameIn({ code, message }: SvcError | PlatformError): string {
+  // Of the process, not of its sandbox.
+  if (code === 'process_not_found') return 'NAME';
+  return (/'([\w.-]+)'/.exec(message) ?? /^([\w.-]+):\//.exec(message))?.[1] ?? 'NAME';
+}
+
+/** The system says that this is somebody else's. */
+function isForbidden(error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && (error.code === 'EACCES' || error.code === 'EPERM');
 }
 
 /** A file that a copy was to read or write here. */

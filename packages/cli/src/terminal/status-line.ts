@@ -7,7 +7,7 @@ export class StatusLine implements Disposable {
   readonly #stream: NodeJS.WriteStream;
   readonly #begun = performance.now();
   readonly #timer: NodeJS.Timeout | undefined;
-  readonly #text: string;
+  #text: string;
   #note = '';
   #isDrawn = false;
 
@@ -15,6 +15,12 @@ export class StatusLine implements Disposable {
     this.#text = text;
     this.#stream = stream;
     if (stream.isTTY) this.#timer = setInterval(() => this.#draw(), REDRAW_MS).unref();
+  }
+
+  /** Something else is going on. */
+  say(text: string): void {
+    this.#text = text;
+    this.#note = '';
   }
 
   /** What is being waited for, behind the text. */

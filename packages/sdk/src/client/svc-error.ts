@@ -56,6 +56,13 @@ export function errorOfAnswer(status: number, headers: Pick<Headers, 'get'>, tex
   });
 }
 
+/** Of an `error` event: the envelope that an answer would have had. */
+export function errorOfEnvelope(envelope: unknown): SvcError {
+  const { code, message, details } = readEnvelope(JSON.stringify(envelope));
+  const known = isErrorCode(code) ? code : 'internal';
+  return new SvcError(known, message ?? 'The server met a failure that it did not explain', { details });
+}
+
 function readEnvelope(text: string): {
   readonly code?: unknown;
   readonly message?: string;

@@ -1,13 +1,15 @@
-import type { Sandbox as SandboxRecord, SandboxStatus, Snapshot } from '@svc/contract/rest';
+import type { FetchProgress, Sandbox as SandboxRecord, SandboxStatus, Snapshot } from '@svc/contract/rest';
 import type { CallOptions } from '../client/call-budget.ts';
 import { Client, type ClientCallOptions } from '../client/client.ts';
 import { eachItem } from '../client/pages.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
 import { SvcError } from '../client/svc-error.ts';
+import { CodeContexts } from './code-contexts.ts';
 import { Commands, type RunOptions } from './commands.ts';
 import { toCreateRequest, type CreateOptions } from './create-options.ts';
 import type { ExecResult } from './exec-result.ts';
 import { Files } from './files.ts';
+import { followStart } from './follow-start.ts';
 import { HeldChannel } from './held-channel.ts';
 import { readLogs, type LogEntry, type LogOptions } from './logs.ts';
 import { Ports } from './ports.ts';
@@ -41,6 +43,8 @@ export class Sandbox implements AsyncDisposable {
   /** Terminals. */
   readonly pty: Terminals;
   readonly ports: Ports;
+  /** Interpreters with a state of their own, for `runCode`. */
+  readonly contexts: CodeContexts;
   readonly #channel: HeldChannel;
   #info: SandboxRecord;
 
@@ -51,6 +55,7 @@ export class Sandbox implements AsyncDisposable {
     this.commands = new Commands(client, info.id, this.#channel);
     this.files = new Files(this.#channel);
     this.ports = new Ports(client, info.id);
+    this.contexts = new CodeContexts(client, info.id);
     this.pty = new Terminals(this.commands, () => this.#shell);
   }
 
@@ -143,6 +148,11 @@ export class Sandbox implements AsyncDisposable {
     requireRunning(this.#info);
   }
 
+  /** How its start goes, for as long as it starts: which part of its image is there. Somebody else has asked for the start. */
+  startProgress(options: CallOptions = {}): AsyncGenerator<FetchProgress, void> {
+    return followStart(this.client, this.id, options);
+  }
+
   /** Waits until it has stopped. Its disk is kept; an ephemeral one is removed. */
   async stop(options: CallOptions = {}): Promise<void> {
     this.#channel.close();
@@ -184,10 +194,12 @@ export class Sandbox implements AsyncDisposable {
     return await this.commands.run(this.#shell, ['-c', script], options);
   }
 
-  /** In an interpreter that stays: what one call defines, the next one knows. Needs an API key, not a token. */
+  /**
+   * In an interpreter that stays: what one call defines, the next one knows. In the default context of `language`, or in
+   * `context`.
+   */
   async runCode(code: string, options: RunCodeOptions): Promise<CodeResult> {
-    const namespace = await this.client.slug(options.signal === undefined ? {} : { signal: options.signal });
-    return await runCode(this.client, { name: this.name, namespace }, code, options);
+    return await runCode(this.client, this.id, code, options);
   }
 
   /** What its processes have written, oldest first. */

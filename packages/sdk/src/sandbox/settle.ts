@@ -30,7 +30,7 @@ export function requireRunning(record: SandboxRecord): SandboxRecord {
     throw new SvcError('timeout', `Sandbox '${name}' is still starting; ask again later`, { details });
   }
   const why = reason === null ? '' : `: ${reason}`;
-  throw new SvcError('start_failed', `Sandbox '${name}' is ${status} instead of running${why}`, { details });
+  throw new SvcError('start_failed', `Sandbox '${name}' did not start: it is ${status}${why}`, { details });
 }
 
 /** Null when it is gone, as ephemeral ones are. @throws SvcError `timeout` */

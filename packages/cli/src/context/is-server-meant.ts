@@ -1,0 +1,23 @@
+import { access, constants } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Globals } from '../globals.ts';
+import { readContexts } from './context-file.ts';
+
+/**
+ * Whether a command that the engine of this machine could carry out is meant for a server: one was chosen, or whoever asks
+ * may not talk to the engine. A data folder that was named means its own engine.
+ */
+export async function isServerMeant(globals: Globals): Promise<boolean> {
+  const { context, apiUrl, isFolderChosen, contextFolder, dataFolder } = globals;
+  if (context !== undefined) return true;
+  if (isFolderChosen) return false;
+  if (apiUrl !== undefined || (await readContexts(contextFolder)).active !== null) return true;
+  return process.getuid?.() !== 0 && !(await isUsable(join(dataFolder, 'engine.sock')));
+}
+
+async function isUsable(socketPath: string): Promise<boolean> {
+  return await access(socketPath, constants.W_OK).then(
+    () => true,
+    () => false,
+  );
+}

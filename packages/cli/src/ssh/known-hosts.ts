@@ -1,0 +1,41 @@
+import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const DEFAULT_PORT = 22;
+
+export interface Gateway {
+  readonly host: string;
+  readonly port: number;
+}
+
+/**
+ * Options that make `ssh` take this host key and no other. It is written down in a file of our own, one for each gateway: the
+ * API has told us the key, over a connection that we already trust with our credential, so nobody has to be asked.
+ */
+export async function pinHostKey(
+  contextFolder: string,
+  gateway: Gateway,
+  hostKey: string,
+): Promise<readonly string[]> {
+  const folder = join(contextFolder, 'ssh');
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  // SAFETY: whatever is in the host, the name has neither a slash nor a leading dot.
+  const path = join(folder, `known_hosts-${encodeURIComponent(gateway.host)}-${gateway.port}`);
+  const draft = `${path}.${process.pid}`;
+  await writeFile(draft, `${nameOf(gateway)} ${hostKey}\n`, { mode: 0o600 });
+  await rename(draft, path);
+  const [type = ''] = hostKey.split(' ');
+  return Object.entries({
+    // ssh splits this at spaces, which a home folder may have.
+    UserKnownHostsFile: `"${path}"`,
+    GlobalKnownHostsFile: '/dev/null',
+    StrictHostKeyChecking: 'yes',
+    HostKeyAlgorithms: type,
+    UpdateHostKeys: 'no',
+  }).flatMap(([name, value]) => ['-o', `${name}=${value}`]);
+}
+
+/** As known_hosts files write it. */
+function nameOf({ host, port }: Gateway): string {
+  return port === DEFAULT_PORT ? host : `[${host}]:${port}`;
+}

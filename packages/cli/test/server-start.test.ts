@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import { after, before, test } from 'node:test';
+import { CommandLine } from './command-line.ts';
+
+let svc: CommandLine;
+before(async () => {
+  svc = await CommandLine.withoutEngine();
+});
+after(() => svc.close());
+
+/** Somebody else's engine, which is away. */
+const elsewhere = () => ['--dev', '--run-as', '64555:64555', '--engine-socket', `${svc.folder}/away.sock`];
+
+test('an address that is taken is an error that says what to type next', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.after(() => taken.close());
+  const { port } = taken.address() as AddressInfo;
+  const { code, stderr } = await svc.run(['server', 'start', '--port', String(port), ...elsewhere()]);
+  assert.equal(code, 4);
+  assert.match(stderr, /another program listens on this address\n {2}next: svc server start --port/);
+});
+
+test('a server whose engine is somebody else’s starts without it, and says so', async (t) => {
+  t.after(() => svc.run(['server', 'stop']));
+  const started = await svc.succeed(['server', 'start', '--detach', '--port', '0', ...elsewhere()]);
+  assert.match(started, /server started on http/);
+  assert.match(started, /it cannot run sandboxes yet: the engine cannot be reached/);
+});

@@ -1,0 +1,44 @@
+import type { FetchProgress as Progress, PulledImage as Pulled } from '@svc/contract/rest';
+import { withBudget } from '../client/call-budget.ts';
+import { Client, type ClientCallOptions } from '../client/client.ts';
+import type { RestCallInput } from '../client/rest-call.ts';
+import { errorOfEnvelope, SvcError } from '../client/svc-error.ts';
+
+/** What is being done, and how far it is. */
+export type FetchProgress = Progress;
+/** An image that is ready for sandboxes. */
+export type PulledImage = Pulled;
+
+type PullBody = RestCallInput<'images.pull'>['body'];
+
+export interface PullOptions extends ClientCallOptions {
+  /** `always` asks the registry, and downloads what is not there; the others are as in a create. */
+  readonly policy?: NonNullable<PullBody['pull_policy']>;
+  /** With whose name it is fetched; the organization's password for the registry unless given. */
+  readonly registry?: NonNullable<PullBody['registry']>;
+  /** Told how far it is. */
+  readonly onProgress?: (progress: FetchProgress) => void;
+}
+
+/** Images that sandboxes are made from. */
+export const Images = {
+  /** Fetches an image ahead of the first sandbox that needs it. Takes as long as it takes unless `timeoutMs` is given. */
+  async pull(reference: string, options: PullOptions = {}): Promise<PulledImage> {
+    const { client = Client.ofEnvironment, policy, registry, onProgress } = options;
+    const body = {
+      reference,
+      ...(policy === undefined ? {} : { pull_policy: policy }),
+      ...(registry === undefined ? {} : { registry }),
+    };
+    return await withBudget(options, async (budget) => {
+      const events = await client.call('images.pull', { body }, { signal: budget.signal });
+      for await (const { event, data } of events) {
+        // As the table says of this stream.
+        if (event === 'progress') onProgress?.(data as FetchProgress);
+        if (event === 'done') return data as PulledImage;
+        if (event === 'error') throw errorOfEnvelope(data);
+      }
+      throw new SvcError('connection_failed', `The connection broke while ${reference} was pulled`);
+    });
+  },
+} as const;
