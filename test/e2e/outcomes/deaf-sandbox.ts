@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import type { RestOperationName } from '@svc/contract/rest';
+import { TestSandbox } from '../../engine/sandbox-fixture.ts';
+import { waitUntil } from '../../engine/wait-until.ts';
+import { Outcomes } from './outcomes.ts';
+import { one, REQUESTS, startIn, TALKING } from './process-requests.ts';
+import type { Parts, Reply, World } from './world.ts';
+
+type Body = Reply['body'];
+
+/** They need the sandbox. */
+const ASKING = ['processes.remove', ...TALKING] as const;
+
+/** Its PID 1 is stopped. */
+let deaf: Body;
+let unheard: Body;
+const answers = new Map<string, Promise<Reply>>();
+
+/** Nobody waits for it for ever; but as it takes them a while, they begin before it is looked what they got. */
+export async function askDeafSandbox(world: World): Promise<void> {
+  deaf = await world.running();
+  unheard = await startIn(deaf, world.caller('key'));
+  await signalInit(world, deaf, 'SIGSTOP');
+  const params = { sandbox_id: deaf.id };
+  for (const way of ['key', 'user'] as const) {
+    const ask = (operation: RestOperationName, request: Parts) => {
+      const answer = world.caller(way)(operation, request);
+      // Whoever looks at it finds out.
+      answer.catch(() => undefined);
+      answers.set(`${operation} ${way}`, answer);
+    };
+    for (const operation of ASKING) ask(operation, { ...REQUESTS[operation], ...one(unheard) });
+    ask('processes.start', { params, body: { cmd: 'true' } });
+  }
+}
+
+/** After `askDeafSandbox`. */
+export const deafSandbox = new Outcomes();
+
+deafSandbox.phase('processes of a sandbox that does not answer');
+for (const operation of ['processes.start', ...ASKING] as const) {
+  deafSandbox.add(operation, 'unavailable', async (_call, _world, way) => {
+    const answer = await answers.get(`${operation} ${way}`);
+    assert.ok(answer);
+    return answer;
+  });
+}
+
+let stopping: Promise<unknown>;
+deafSandbox.phase('processes of a sandbox that is being stopped', {
+  enter: async ({ server }) => {
+    const { client } = server.engine;
+    // Longer than anybody waits, because nobody in it hears that it is to end.
+    stopping = client.stopSandbox(deaf.id, { graceMs: 120_000 });
+    const isStopping = async () => (await client.getSandbox(deaf.id)).state === 'stopping';
+    await waitUntil(isStopping, { timeoutMs: 60_000, what: 'it is being stopped' });
+    // A server that was connected to it before would still be.
+    await server.kill();
+    await server.launch();
+  },
+  leave: async (world) => {
+    await signalInit(world, deaf, 'SIGCONT');
+    await stopping;
+  },
+});
+for (const operation of TALKING) {
+  deafSandbox.add(operation, 'sandbox_not_running', async (call) => {
+    return await call(operation, { ...REQUESTS[operation], ...one(unheard) });
+  });
+}
+
+/** To PID 1 of a sandbox, from outside. */
+async function signalInit(
+  { server: { engine } }: World,
+  { id }: Body,
+  signal: NodeJS.Signals,
+): Promise<void> {
+  const sandbox = new TestSandbox(engine, await engine.client.getSandbox(id));
+  const init = sandbox.hostPids().find((pid) => {
+    return /^NSpid:.*\t1$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  });
+  assert.ok(init, 'the sandbox has no PID 1');
+  process.kill(init, signal);
+}
