@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { importsOf, isShipped, readSources } from './source-files.ts';
 import type { Import, SourceFile } from './source-files.ts';
 
-/** What callers and servers agree on: all of it takes a quarter of a second to load, its narrow doors next to nothing. */
+/** What callers and servers agree on: all of it takes some 40 ms to load, its narrow doors next to nothing. */
 const QUICK_CONTRACT = [
   '@svc/contract/errors',
   '@svc/contract/channel',
@@ -172,28 +172,26 @@ test('what a browser loads of the SDK needs no Node and no schemas', () => {
   assert.deepEqual(offences, []);
 });
 
-test('the web-facing process does not load MCP before somebody asks for it', () => {
+test('the web-facing process loads MCP, SSH and PostgreSQL only when somebody asks for them', () => {
   const reached = reachedFrom(['packages/server/src/web.ts']);
   assert.ok(reached.has('packages/server/src/transports/mcp/register-mcp.ts'));
-  const offences = shipped
-    .filter(({ path }) => reached.has(path))
-    .filter(({ text }) =>
-      importsOf(text).some(
-        ({ specifier, kind }) => kind === 'static' && specifier.startsWith('@modelcontextprotocol/'),
-      ),
-    )
-    .map(({ path }) => path);
-  assert.deepEqual(offences, []);
+  const files = shipped.filter(({ path }) => reached.has(path));
+  assert.deepEqual(filesThatLoad(files, /^(@modelcontextprotocol\/|ssh2$|pg$)/), []);
+});
+
+test('schemas are there without TypeBox, almost half of what a server would load: it comes with the first check', () => {
+  const files = shipped.filter(({ path }) => /^packages\/(contract|server)\//.test(path));
+  assert.deepEqual(filesThatLoad(files, /^typebox(\/|$)/), []);
 });
 
 test('nobody imports node:http as a module: that loads fetch too, 50 ms in each of four processes', () => {
-  const offences = shipped
-    .filter(({ text }) =>
-      importsOf(text).some(({ specifier, kind }) => specifier === 'node:http' && kind === 'static'),
-    )
-    .map(({ path }) => path);
-  assert.deepEqual(offences, []);
+  assert.deepEqual(filesThatLoad(shipped, /^node:http$/), []);
 });
+
+function filesThatLoad(files: readonly SourceFile[], module: RegExp): readonly string[] {
+  const loads = ({ specifier, kind }: Import) => kind === 'static' && module.test(specifier);
+  return files.filter(({ text }) => importsOf(text).some(loads)).map(({ path }) => path);
+}
 
 /** Files that run as soon as one of these does. */
 function reachedFrom(entries: readonly string[]): ReadonlySet<string> {

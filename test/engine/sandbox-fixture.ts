@@ -65,9 +65,11 @@ export class TestSandbox {
     const folder = join(this.engine.folder, 'sandboxes');
     const handles = readdirSync(folder);
     const found = handles.find((handle) => {
-      const record: { id: string | null } = JSON.parse(
-        readFileSync(join(folder, handle, 'record.json'), 'utf8'),
-      );
+      // The last line counts.
+      const lines = readFileSync(join(folder, handle, 'record.json'), 'utf8')
+        .trim()
+        .split('\n');
+      const record: { id: string | null } = JSON.parse(lines.at(-1) ?? '');
       return record.id === this.id;
     });
     if (found === undefined) throw new Error(`there is no record of ${this.id}`);

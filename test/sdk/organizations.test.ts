@@ -61,11 +61,14 @@ test('members are listed and invited, and the invite comes with its token', asyn
   assert.ok((await organization.invite('new@example.com')).length > 10);
 });
 
-test('code runs in the interpreter of the sandbox, in the organization of the key', async (t) => {
+test('code runs in the interpreter of the sandbox, for keys and for tokens of members', async (t) => {
   const asked: CodeRequest[] = [];
   const codeRunner = {
     run: async (request: CodeRequest) => {
       asked.push(request);
+      request.listener?.stdout(Buffer.from('2\n'));
+      request.listener?.stderr(Buffer.from('oh'));
+      request.listener?.ended({ result: '2', exception: null, isInterrupted: false });
       return await Promise.resolve({
         status: 'error',
         output: '2\n',
@@ -75,15 +78,31 @@ test('code runs in the interpreter of the sandbox, in the organization of the ke
     },
     forget: () => undefined,
   };
-  const { server, organizationId } = await started(t, { codeRunner });
+  const { server, organizationId, owner } = await started(t, { codeRunner });
   const { secret } = await createApiKey(server.database, organizationId, CREDENTIAL);
   const client = new Client({ apiUrl: server.url, apiKey: secret });
   const sandbox = await Sandbox.create({ client, name: 'box', image: 'x' });
-  const result = await sandbox.runCode('1 + 1', { language: 'python', timeoutMs: 1500 });
-  assert.deepEqual(result, { status: 'error', output: '2\n', error: 'oh', isTruncated: false });
+  const expected = { status: 'error', output: '2\n', error: 'oh', result: '2', exception: null };
+  for (const caller of [client, owner]) {
+    const heard: string[] = [];
+    const box = await Sandbox.connect('box', { client: caller });
+    const result = await box.runCode('1 + 1', {
+      language: 'python',
+      timeoutMs: 1500,
+      onStdout: (text) => heard.push(text),
+      onStderr: (text) => heard.push(text),
+    });
+    assert.deepEqual(result, { ...expected, isTruncated: false });
+    assert.deepEqual(heard, ['2\n', 'oh']);
+  }
   assert.deepEqual(
     asked.map(({ sandboxId, language, code, timeoutMs }) => [sandboxId, language, code, timeoutMs]),
-    [[sandbox.id, 'python', '1 + 1', 1500]],
+    Array.from({ length: 2 }, () => [sandbox.id, 'python', '1 + 1', 1500]),
+  );
+  const { data } = await client.call('events.list', { query: { event_type: 'exec_started' } });
+  assert.deepEqual(
+    data.map(({ payload }) => (payload as { readonly code: string }).code),
+    ['1 + 1', '1 + 1'],
   );
   await sandbox.stop();
   const late = sandbox.runCode('1', { language: 'python' });

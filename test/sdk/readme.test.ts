@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { createKey } from '@svc/server/keys';
+import { importPython } from '../e2e/interpreter-images.ts';
 import { TestServer } from '../e2e/start-server.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
@@ -15,8 +16,10 @@ const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
   'Run something': [/^0 hello\n\n1 true\n$/],
   'Talk to a process': [/^got one\ngot two\n0\n$/],
   'Leave a process behind': [/^working\n\n?(.|\n)*done\n\nexit\n$/],
+  'Run code': [/^42\nfast\nNameError\n$/],
   'Use a terminal': [/^true\n$/],
   'Move files': [/^hello\nhello\.txt 5\n5\n$/, /^2\n\n$/],
+  'Watch files': [/^created file draft\n(modified file draft\n)+renamed file posts\/first\n$/],
   'Act on failures': [/^too slow\n$/],
   'Keep data, see what happened': [/^1024\n\n(sandbox_created\n)+\d+\n$/],
   'In a browser': [/^(\S+ \w+\n)*$/],
@@ -39,6 +42,7 @@ let env: NodeJS.ProcessEnv;
 
 before(async () => {
   server = await TestServer.start({ args: [], engineArgs: ['--isolation', 'container'] });
+  await importPython(server.engine);
   const { key } = await createKey(server.engine.folder, { namespace: 'default' });
   env = { ...process.env, SVC_API_URL: server.url, SVC_API_KEY: key };
 });
