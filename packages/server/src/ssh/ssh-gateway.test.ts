@@ -40,6 +40,26 @@ test('a member runs commands with input, output, exit status and signal', async 
   assert.equal((await run(client, 'kill -TERM $$')).signal, 'SIGTERM');
 });
 
+test('a client that reads neither stream for a while, one after the other, gets all of both', async (t) => {
+  const gateway = await startTestGateway(t);
+  const { privateKey } = await gateway.addMember('ada@acme.example');
+  await gateway.addSandbox('calm-fox');
+  const client = await gateway.connect({ username: 'calm-fox', privateKey });
+  // What the client takes without being read: what it keeps, and the window that it opened before it was full.
+  const [size, held] = [20_000_000, 3 * 1024 * 1024];
+  const script = `head -c ${size} /dev/zero; head -c ${size} /dev/zero >&2; exit 7`;
+  const channel = await openExec(client, script);
+  const exited = once(channel, 'exit');
+  const lengths = { stdout: 0, stderr: 0 };
+  await waitUntil(() => channel.readableLength >= held, 'stdout waits for us');
+  channel.on('data', (chunk: Buffer) => (lengths.stdout += chunk.length));
+  await waitUntil(() => channel.stderr.readableLength >= held, 'stderr waits for us');
+  channel.stderr.on('data', (chunk: Buffer) => (lengths.stderr += chunk.length));
+  assert.deepEqual(await exited, [7]);
+  await waitUntil(() => lengths.stderr === size, 'all of stderr');
+  assert.deepEqual(lengths, { stdout: size, stderr: size });
+});
+
 test('whoever may not in learns nothing about what exists', async (t) => {
   const gateway = await startTestGateway(t);
   const { privateKey } = await gateway.addMember('ada@acme.example');

@@ -5,12 +5,15 @@ import type { ServerChannel } from 'ssh2';
 
 /** A client that reads no more is sent no more. */
 const MAX_UNSENT_BYTES = 1024 * 1024;
+/** What ssh2 keeps of a write that had to wait. */
+const NOTHING_KEPT = { _chunk: undefined, _chunkcb: undefined, _chunkErr: undefined, _chunkcbErr: undefined };
 
 /**
  * Writes to one channel of an SSH connection, one chunk after the other.
- * ssh2 keeps a chunk that had to wait for the client's window, and sends it once more when the other stream of the same
- * channel has to wait later; so no two writes overlap, and what it kept is taken away after each. It also hands everything to
- * the socket at once, whoever reads it; so that is waited for here.
+ * ssh2 keeps a chunk that had to wait for the client's window, and its callback. When the other stream of the same channel has
+ * to wait later, it sends that chunk once more, or calls that callback again, which breaks the channel; so no two writes
+ * overlap, and what it kept is taken away after each. It also hands everything to the socket at once, whoever reads it; so
+ * that is waited for here.
  */
 export class SshOutput {
   readonly #channel: ServerChannel;
@@ -26,6 +29,9 @@ export class SshOutput {
     const over = Promise.withResolvers<never>();
     const end = () => over.reject(new Error('the client closed the channel'));
     channel.once('close', end);
+    // SAFETY: whoever writes is told; an error that nobody listens for would end the server, and a client can cause one.
+    channel.on('error', () => undefined);
+    channel.stderr.on('error', () => undefined);
     socket.once('close', end);
     this.#closed = over.promise;
     this.#closed.catch(() => undefined);
@@ -48,7 +54,7 @@ export class SshOutput {
       target.write(chunk, (error) => (error ? reject(error) : resolve()));
     });
     await Promise.race([written, this.#closed]);
-    Object.assign(this.#channel, { _chunk: undefined, _chunkErr: undefined });
+    Object.assign(this.#channel, NOTHING_KEPT);
     this.#onSent(chunk.length);
     if (this.#socket.writableLength > MAX_UNSENT_BYTES) {
       await Promise.race([once(this.#socket, 'drain'), this.#closed]);
