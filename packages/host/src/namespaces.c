@@ -5,18 +5,46 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
 #include "resident.h"
 #include "unmount.h"
 
+/*
+ * What a sandbox may take of things that are counted for the host's root as well: without a limit of its own one sandbox could
+ * leave no inotify instance to anybody else.
+ */
+static const struct {
+  const char *file, *limit;
+} limits[] = {
+    {"/proc/sys/user/max_inotify_instances", "128"},
+    {"/proc/sys/user/max_inotify_watches", "65536"},
+    {"/proc/sys/user/max_fanotify_groups", "16"},
+    {"/proc/sys/user/max_fanotify_marks", "65536"},
+};
+
+/* Inside, where these files are those of the new user namespace. A kernel that does not count something has no file for it. */
+static int limit_user(struct failure *failure) {
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    int fd = open(limits[i].file, O_WRONLY | O_CLOEXEC);
+    if (fd < 0 && errno == ENOENT) continue;
+    if (fd < 0) return fail(failure, "open %s", limits[i].file);
+    ssize_t length = (ssize_t)strlen(limits[i].limit), written = write(fd, limits[i].limit, (size_t)length);
+    if (written != length) fail(failure, "write %s", limits[i].file);
+    close(fd);
+    if (written != length) return -1;
+  }
+  return 0;
+}
+
 /* Inside: waits for one byte (the link exists), configures its side, answers with a struct failure, waits for the end. */
 static void configure_inside(int channel, const void *context) {
   struct failure failure = {0};
   char go;
   if (read(channel, &go, 1) != 1) return;
-  configure_guest_end(context, &failure);
+  if (limit_user(&failure) == 0) configure_guest_end(context, &failure);
   if (write(channel, &failure, sizeof failure) == sizeof failure) wait_inside(channel, NULL);
 }
 

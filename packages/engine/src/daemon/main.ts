@@ -14,6 +14,7 @@ import { lockDataFolder } from './lock.ts';
 import { createRelay } from './relay.ts';
 import { rootSocketOf } from './root-socket.ts';
 import { createRoutes, type Daemon } from './routes.ts';
+import { raiseHostLimits } from './raise-host-limits.ts';
 import { prepareRunFolder } from './run-folder.ts';
 
 const VERSION = '0.1.0';
@@ -45,6 +46,7 @@ async function serve(config: EngineConfig, logger: Logger): Promise<void> {
   await mkdir(config.dataFolder, { recursive: true, mode: 0o711 });
   await lockDataFolder(config.instance, config.dataFolder);
   await prepareRunFolder(config.runFolder);
+  raiseHostLimits(logger);
   const kit = await buildKit(config, logger, (imageId) => running.isImageInUse(imageId));
   const running: Sandboxes = new Sandboxes(kit, { warm: config.warm });
   const sampler = new Sampler(kit);

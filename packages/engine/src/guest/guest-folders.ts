@@ -52,7 +52,7 @@ export class GuestFolders {
     // SAFETY: the scripts come from the caller's spec, and handles can be seen in the host's table of mounts: only root of this very
     // sandbox gets in.
     await chown(base, owner, owner);
-    await mkdir(folder.path, { mode: 0o755 });
+    await mkdir(join(folder.path, 'scripts'), { mode: 0o755, recursive: true });
     await Promise.all([
       link(this.#initProgram(), join(folder.path, 'init')),
       writeFile(folder.meminfo, content.meminfo, { mode: 0o444 }),
@@ -64,9 +64,7 @@ export class GuestFolders {
   }
 
   async writeScripts(handle: string, scripts: Readonly<Record<string, string>>): Promise<void> {
-    if (Object.keys(scripts).length === 0) return;
     const folder = join(this.of(handle).path, 'scripts');
-    await mkdir(folder, { mode: 0o755, recursive: true });
     const files = Object.entries(scripts).map(([name, body]) => ({ path: scriptPath(folder, name), body }));
     await Promise.all(files.map(({ path, body }) => writeFile(path, body, { mode: 0o555 })));
   }

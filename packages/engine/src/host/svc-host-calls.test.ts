@@ -64,6 +64,15 @@ test('namespaces without a link have loopback only, which is up', async () => {
   assert.deepEqual([existsSync(userPath), existsSync(networkPath), await host.mounts()], [false, false, []]);
 });
 
+test('a user namespace has limits of its own for what counts against the whole host', async () => {
+  await using host = await makeTestHost();
+  const [userPath, networkPath] = [join(host.folder, 'user'), join(host.folder, 'net')];
+  await host.calls.createNamespaces({ userPath, networkPath, idBase: ID_BASE, link: null });
+  const read = ['cat', '/proc/sys/user/max_inotify_instances', '/proc/sys/user/max_inotify_watches'];
+  assert.equal(await host.run('nsenter', `--user=${userPath}`, ...read), '128\n65536\n');
+  await host.calls.removeNamespaces(userPath, networkPath);
+});
+
 test('namespaces that cannot be made leave no file, no mount and no interface', async () => {
   await using host = await makeTestHost();
   const at = (name: string) => join(host.folder, name);
