@@ -10,6 +10,7 @@ import { newReport, renderTable, summarize, type BenchmarkReport } from './repor
 import { rest } from './rest.ts';
 import { sdk } from './sdk.ts';
 import { start } from './start.ts';
+import { terminal } from './terminal.ts';
 import { throughput } from './throughput.ts';
 
 /**
@@ -17,7 +18,7 @@ import { throughput } from './throughput.ts';
  * Each prints its table when it is done; `--json FILE` writes everything; `--quick` only shows that they work.
  * A missed target is a finding, not a failure: the exit code is about whether the measurements could be made.
  */
-const BENCHMARKS: readonly Benchmark[] = [start, exec, throughput, burst, memory, rest, sdk, cli];
+const BENCHMARKS: readonly Benchmark[] = [start, exec, throughput, burst, memory, rest, sdk, terminal, cli];
 
 const { values: options, positionals: names } = parseArgs({
   options: { quick: { type: 'boolean' }, json: { type: 'string' } },

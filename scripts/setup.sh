@@ -14,7 +14,7 @@ PACKAGES=(
   gcc libc6-dev libseccomp-dev make
 )
 # What only the tests and benchmarks need.
-TEST_PACKAGES=(docker-registry crun postgresql python3 procps util-linux openssh-client bsdutils tmux zsh fish chromium)
+TEST_PACKAGES=(docker-registry crun postgresql python3 procps util-linux openssh-client openssh-server bsdutils tmux zsh fish chromium)
 
 main() {
   local for_tests=no
@@ -47,8 +47,10 @@ install_debian_packages() {
   as_root apt-get -q update || note 'some package lists could not be renewed; going on with those that are there'
   keep_registry_from_starting "${missing[@]}"
   keep_database_from_starting "${missing[@]}"
+  keep_ssh_from_starting "${missing[@]}"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}" ||
     fail 'Debian packages could not be installed' "read the lines above; try: ${SUDO}apt-get install ${missing[*]}"
+  [ -n "$(trap -p EXIT)" ] && { as_root rm -f /usr/sbin/policy-rc.d && trap - EXIT; }
   step_done 'Debian packages' "installed ${missing[*]}"
 }
 
@@ -79,6 +81,25 @@ keep_database_from_starting() {
       local settings=/etc/postgresql-common/createcluster.conf
       [ -e "$settings" ] || { as_root mkdir -p "${settings%/*}" && echo 'create_main_cluster = false' | as_root tee "$settings" >/dev/null; }
       note 'postgresql is for tests only: no database is made or started'
+      ;;
+  esac
+}
+
+# The same for OpenSSH's server, which a benchmark starts by itself on a loopback port: nobody asked for logins to this machine.
+keep_ssh_from_starting() {
+  case " $* " in
+    *' openssh-server '*)
+      if [ -d /etc/systemd/system ]; then
+        as_root ln -sfn /dev/null /etc/systemd/system/ssh.service
+        as_root ln -sfn /dev/null /etc/systemd/system/ssh.socket
+      fi
+      # Without systemd a package asks this program, which says no for as long as the installation lasts.
+      if [ ! -e /usr/sbin/policy-rc.d ]; then
+        printf '#!/bin/sh\nexit 101\n' | as_root tee /usr/sbin/policy-rc.d >/dev/null
+        as_root chmod 755 /usr/sbin/policy-rc.d
+        trap 'as_root rm -f /usr/sbin/policy-rc.d' EXIT
+      fi
+      note 'openssh-server is for a benchmark only: its system service stays masked'
       ;;
   esac
 }
