@@ -40,6 +40,7 @@ import { followClock } from './store/clocks.ts';
 import type { Database } from './store/database.ts';
 import { FILE_CHANGE_CHECK_MS, tellLostChanges } from './store/file-changes.ts';
 import { forgetOldKeys } from './store/idempotency.ts';
+import { forgetOfRemoved } from './store/processes.ts';
 import { registerDocs } from './transports/docs/register-docs.ts';
 import {
   DEFAULT_CHANNEL_SETTINGS,
@@ -62,6 +63,8 @@ import { registerRpc } from './transports/rpc/register-rpc.ts';
 /** What may still be under way when the server is told to stop gets this long. */
 const DRAIN_MS = 5000;
 const FORGET_INTERVAL_MS = 60 * 60_000;
+/** After their sandbox was removed. */
+const KEEP_PROCESSES_MS = 30 * 24 * 60 * 60_000;
 const CLOCK_CHECK_MS = 1000;
 
 export interface ServerOptions {
@@ -148,6 +151,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     reconciler,
     ...Object.values(workers),
     repeatEvery(FORGET_INTERVAL_MS, 'forgetting old idempotency keys', () => forgetOldKeys(database), logger),
+    repeatEvery(FORGET_INTERVAL_MS, 'forgetting old processes', () => forgetOldProcesses(database), logger),
     repeatEvery(FILE_CHANGE_CHECK_MS, 'telling of lost changes', () => tellLostChanges(database), logger),
     repeatEvery(CLOCK_CHECK_MS, 'following the clock', () => followClock(database), logger),
     createLimitCheck(parts, lifecycle),
@@ -220,7 +224,13 @@ async function listen(http: FastifyInstance, parts: ServerParts): Promise<void> 
     divertPreviews(http.server, previews);
     http.addHook('preClose', async () => await Promise.resolve(previews.close()));
   }
-  await http.listen({ host: options.host, port: options.port });
+  // For this name, which has two addresses, the framework would make a second server that previews do not stand before.
+  const host = options.host === 'localhost' ? '127.0.0.1' : options.host;
+  await http.listen({ host, port: options.port });
+}
+
+async function forgetOldProcesses(database: Database): Promise<void> {
+  await forgetOfRemoved(database, new Date(Date.now() - KEEP_PROCESSES_MS).toISOString());
 }
 
 function createLimitCheck(

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import dns from 'node:dns';
 import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -165,6 +166,27 @@ test('bodies are streamed in both directions while they come', async (t) => {
   asked.end('two');
   await once(response, 'end');
   assert.equal(text, 'got one;got two;end');
+});
+
+test('a server that listens on a name with two addresses shows previews at each that it takes', async (t) => {
+  const addresses = ['127.0.0.1', '127.0.0.2'].map((address) => ({ address, family: 4 }));
+  const lookUp = (name: string, _options: unknown, done: (error: null, found: typeof addresses) => void) =>
+    done(null, name === 'localhost' ? addresses : [{ address: name, family: 4 }]);
+  t.mock.method(dns, 'lookup', lookUp);
+  const { server, host, preview } = await show(t, (_incoming, response) => response.end('shown'), {
+    host: 'localhost',
+  });
+  const headers = { host, 'x-svc-preview-token': preview.token };
+  const reached: string[] = [];
+  for (const { address } of addresses) {
+    const asked = request(`http://${address}:${new URL(server.url).port}/`, { headers, agent: false }).end();
+    const answered = once(asked, 'response') as Promise<[IncomingMessage]>;
+    // Where nobody listens nobody shows anything else either.
+    const [response] = await answered.catch(() => []);
+    if (response === undefined) continue;
+    reached.push(Buffer.concat(await Array.fromAsync(response as AsyncIterable<Buffer>)).toString());
+  }
+  assert.ok(reached.length > 0 && reached.every((text) => text === 'shown'), reached.join());
 });
 
 test('WebSockets pass in both directions, and end when their token is revoked', async (t) => {

@@ -5,6 +5,7 @@ import type { Database } from './database.ts';
 import {
   findOpenRun,
   findProcess,
+  forgetOfRemoved,
   forgetEnded,
   getRuns,
   insertProcess,
@@ -65,6 +66,22 @@ export function processesSuite(name: string, empty: (t: TestContext) => Promise<
       assert.equal(await findProcess(db, randomUUID(), recent.id), undefined);
       await removeProcess(db, recent.id);
       assert.deepEqual(await findProcess(db, sandbox.id, 'job'), old);
+    });
+
+    test('processes of sandboxes that were removed long ago are forgotten, others are not', async (t) => {
+      const { db, sandbox, add } = await prepare(t);
+      const { id } = await add({ endedAt: at(2), exit: EXIT });
+      await forgetOfRemoved(db, at(100));
+      assert.ok(await findProcess(db, sandbox.id, id));
+      await db
+        .updateTable('sandboxes')
+        .set({ removed_at: at(50) })
+        .where('id', '=', sandbox.id)
+        .execute();
+      await forgetOfRemoved(db, at(50));
+      assert.ok(await findProcess(db, sandbox.id, id));
+      await forgetOfRemoved(db, at(51));
+      assert.equal(await findProcess(db, sandbox.id, id), undefined);
     });
 
     test('a name belongs to one process that runs', async (t) => {

@@ -157,6 +157,16 @@ export async function forgetEnded(db: Database, sandboxId: string, kept: number)
     .execute();
 }
 
+/** Forgets the processes of sandboxes that were removed before `before`. What they did stays in the audit log. */
+export async function forgetOfRemoved(db: Database, before: string): Promise<void> {
+  await db
+    .deleteFrom('processes')
+    .where('sandbox_id', 'in', (removed) =>
+      removed.selectFrom('sandboxes').select('id').where('removed_at', '<', before),
+    )
+    .execute();
+}
+
 /** The run of a sandbox that lasts; undefined when it does not run. */
 export async function findOpenRun(db: Database, sandboxId: string): Promise<RunRow | undefined> {
   return await db
