@@ -5,6 +5,7 @@ import type { TestEngine } from '../test/engine/start-engine.ts';
 import { BareRuntimes } from './bare-runtimes.ts';
 import { interleave, ratio, type Benchmark, type BenchmarkContext, type Measurement } from './benchmark.ts';
 import { openChannel, withEngine } from './first-output.ts';
+import { timed } from './measure.ts';
 
 /** What a process costs in a sandbox that runs, beside the runtimes' own `exec`. */
 export const exec: Benchmark = {
@@ -58,12 +59,6 @@ async function measure(
     ratio(`${name}, held channel / bare ${name} exec`, values.held, values.bare),
     { what: `${name}, ${count} at once, all`, unit: 'ms', values: together.all },
   ];
-}
-
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const begun = performance.now();
-  await work();
-  return performance.now() - begun;
 }
 
 async function runTrue(channel: ChannelClient): Promise<void> {

@@ -4,8 +4,8 @@ import { TestServer } from '../test/e2e/start-server.ts';
 import { BUSYBOX } from '../test/engine/start-engine.ts';
 import { BareRuntimes } from './bare-runtimes.ts';
 import { interleave, ratio, type Benchmark, type BenchmarkContext, type Measurement } from './benchmark.ts';
+import { countBytes, ddArgs, mibPerSecond, timed, zeros } from './measure.ts';
 
-const MIB = 1024 * 1024;
 const CHUNK = new Uint8Array(1024 * 1024);
 
 /** What the way through SDK, server and engine costs, beside the runtime's own `exec`. */
@@ -51,7 +51,7 @@ async function measure(
       stdout: () => mibPerSecond(outputMib, () => readStdout(sandbox, outputMib)),
       bare: () => mibPerSecond(outputMib, () => bare.readStdout('runc', idle, ddArgs(outputMib))),
       fileWrite: () => mibPerSecond(fileMib, () => writeFile(sandbox, fileMib)),
-      fileRead: () => mibPerSecond(fileMib, () => count(sandbox.files.readStream('/bench'))),
+      fileRead: () => mibPerSecond(fileMib, () => countBytes(sandbox.files.readStream('/bench'))),
     },
     signal,
   );
@@ -69,27 +69,12 @@ async function measure(
   ];
 }
 
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const begun = performance.now();
-  await work();
-  return performance.now() - begun;
-}
-
-/** `work` returns how many bytes have passed; fewer than promised is a fault, not a slow run. */
-async function mibPerSecond(mib: number, work: () => Promise<number>): Promise<number> {
-  const begun = performance.now();
-  const bytes = await work();
-  const seconds = (performance.now() - begun) / 1000;
-  if (bytes !== mib * MIB) throw new Error(`${bytes} bytes instead of ${mib} MiB`);
-  return mib / seconds;
-}
-
 async function runTrue(sandbox: Sandbox): Promise<void> {
   const { code } = await sandbox.exec('/bin/true');
   if (code !== 0) throw new Error(`/bin/true ended with ${code}`);
 }
 
-async function onFreshConnection(client: Client, id: string): Promise<void> {
+export async function onFreshConnection(client: Client, id: string): Promise<void> {
   const sandbox = await Sandbox.connect(id, { client });
   await runTrue(sandbox);
   sandbox.close();
@@ -97,26 +82,12 @@ async function onFreshConnection(client: Client, id: string): Promise<void> {
 
 async function readStdout(sandbox: Sandbox, mib: number): Promise<number> {
   const command = await sandbox.commands.start('/bin/dd', ddArgs(mib), { stderr: 'ignore' });
-  const bytes = await count(command.stdout);
+  const bytes = await countBytes(command.stdout);
   await command.wait();
   return bytes;
 }
 
 async function writeFile(sandbox: Sandbox, mib: number): Promise<number> {
-  await sandbox.files.write('/bench', zeros(mib));
+  await sandbox.files.write('/bench', zeros(mib, CHUNK));
   return (await sandbox.files.stat('/bench')).sizeBytes;
-}
-
-function ddArgs(mib: number): string[] {
-  return ['if=/dev/zero', 'bs=1M', `count=${mib}`];
-}
-
-async function count(stream: AsyncIterable<Uint8Array>): Promise<number> {
-  let bytes = 0;
-  for await (const chunk of stream) bytes += chunk.length;
-  return bytes;
-}
-
-async function* zeros(mib: number): AsyncGenerator<Uint8Array> {
-  for (let sent = 0; sent < mib * MIB; sent += CHUNK.length) yield CHUNK;
 }

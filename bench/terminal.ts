@@ -6,7 +6,9 @@ import { TestServer } from '../test/e2e/start-server.ts';
 import { BUSYBOX } from '../test/engine/start-engine.ts';
 import { BareRuntimes } from './bare-runtimes.ts';
 import { interleave, ratio, type Benchmark, type BenchmarkContext, type Measurement } from './benchmark.ts';
+import { timed } from './measure.ts';
 import { OpenSshServer } from './open-ssh-server.ts';
+import { onFreshConnection } from './sdk.ts';
 
 /** What a person at a terminal feels, beside OpenSSH on the same host and the runtimes' own `exec`. */
 export const terminal: Benchmark = {
@@ -117,20 +119,7 @@ async function sshTerminal(place: readonly string[]): Promise<Typewriter> {
   );
 }
 
-async function onFreshConnection(client: Client, id: string): Promise<void> {
-  const sandbox = await Sandbox.connect(id, { client });
-  const { code } = await sandbox.exec('/bin/true');
-  sandbox.close();
-  if (code !== 0) throw new Error(`/bin/true ended with ${code}`);
-}
-
 async function succeed(program: string, args: readonly string[]): Promise<void> {
   const [code] = (await once(spawn(program, args, { stdio: 'ignore' }), 'exit')) as [number | null];
   if (code !== 0) throw new Error(`${program} ended with ${code}`);
-}
-
-async function timed(work: () => Promise<unknown>): Promise<number> {
-  const begun = performance.now();
-  await work();
-  return performance.now() - begun;
 }

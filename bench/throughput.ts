@@ -5,6 +5,7 @@ import { startSandbox } from '../test/engine/sandbox-fixture.ts';
 import type { TestEngine } from '../test/engine/start-engine.ts';
 import { interleave, ratio, type Benchmark, type BenchmarkContext, type Measurement } from './benchmark.ts';
 import { openChannel, withEngine } from './first-output.ts';
+import { countBytes, ddArgs, mibPerSecond, zeros } from './measure.ts';
 
 const MIB = 1024 * 1024;
 const CHUNK = new Uint8Array(256 * 1024);
@@ -57,56 +58,33 @@ async function measure(
   ];
 }
 
-/** `work` returns how many bytes have passed; fewer than promised is a fault, not a slow run. */
-async function mibPerSecond(mib: number, work: () => Promise<number>): Promise<number> {
-  const begun = performance.now();
-  const bytes = await work();
-  const seconds = (performance.now() - begun) / 1000;
-  if (bytes !== mib * MIB) throw new Error(`${bytes} bytes instead of ${mib} MiB`);
-  return mib / seconds;
-}
-
 async function readStdout(channel: ChannelClient, mib: number): Promise<number> {
   const process = await channel.exec({ cmd: '/bin/dd', args: ddArgs(mib) });
   process.stderr.discard();
-  const bytes = await count(process.stdout);
+  const bytes = await countBytes(process.stdout);
   await process.exited;
   return bytes;
 }
 
 async function readPipe(mib: number): Promise<number> {
   const child = spawn('/bin/busybox', ['dd', ...ddArgs(mib)], { stdio: ['ignore', 'pipe', 'ignore'] });
-  return await count(child.stdout);
+  return await countBytes(child.stdout);
 }
 
 async function writeStdin(channel: ChannelClient, mib: number): Promise<number> {
   const drain = { cmd: '/bin/dd', args: ['of=/dev/null', 'bs=64k', 'iflag=fullblock'] };
-  const { stderr } = await channel.run(drain, { input: zeros(mib) });
+  const { stderr } = await channel.run(drain, { input: zeros(mib, CHUNK) });
   const blocks = /^(\d+)\+0 records in/.exec(Buffer.from(stderr).toString('utf8'))?.[1];
   return Number(blocks) * 64 * 1024;
 }
 
 async function writeFile(channel: ChannelClient, mib: number): Promise<number> {
-  await channel.files.writeFile('/tmp/bench', zeros(mib));
+  await channel.files.writeFile('/tmp/bench', zeros(mib, CHUNK));
   return (await channel.files.stat('/tmp/bench')).size;
 }
 
 async function readFile(channel: ChannelClient, mib: number): Promise<number> {
-  const bytes = await count(channel.files.readStream('/tmp/bench'));
+  const bytes = await countBytes(channel.files.readStream('/tmp/bench'));
   if (bytes !== mib * MIB) throw new Error('the file is not what was written');
   return bytes;
-}
-
-function ddArgs(mib: number): string[] {
-  return ['if=/dev/zero', 'bs=1M', `count=${mib}`];
-}
-
-async function count(stream: AsyncIterable<Uint8Array>): Promise<number> {
-  let bytes = 0;
-  for await (const chunk of stream) bytes += chunk.length;
-  return bytes;
-}
-
-async function* zeros(mib: number): AsyncGenerator<Uint8Array> {
-  for (let sent = 0; sent < mib * MIB; sent += CHUNK.length) yield CHUNK;
 }

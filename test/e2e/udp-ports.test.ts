@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
-import { after, before, describe, test, type TestContext } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { resolve } from 'node:path';
 import { Client, Sandbox, SvcError } from '@svc/sdk';
+import { freeUdpPort, openUdp } from '../../packages/server/src/ports/test-udp.ts';
 import { waitUntil } from '../engine/wait-until.ts';
 import { importPython } from './interpreter-images.ts';
 import { TestServer } from './start-server.ts';
@@ -64,7 +65,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
     let box: Sandbox;
     let port = 0;
     before(async () => {
-      port = await freePort();
+      port = await freeUdpPort();
       const far = { guest_port: GUEST_PORT, host_port: port, host_bind: ADDRESS, protocol: 'udp' } as const;
       const near = { guest_port: GUEST_PORT, host_port: port, protocol: 'udp' } as const;
       box = await Sandbox.create({
@@ -79,14 +80,14 @@ for (const isolation of ['container', 'gvisor'] as const) {
     after(() => box.remove());
 
     test('many clients are told apart, and each gets its answers', async (t) => {
-      const sockets = await Promise.all(Array.from({ length: 30 }, () => open(t)));
+      const sockets = await Promise.all(Array.from({ length: 30 }, () => openUdp(t)));
       const who = await Promise.all(sockets.map((socket) => askWho(socket, port)));
       assert.equal(new Set(who).size, sockets.length);
       await Promise.all(sockets.map((socket, index) => ask(socket, port, Buffer.from(`client ${index}`))));
     });
 
     test('datagrams beyond the MTU arrive whole, up to the largest', async (t) => {
-      const socket = await open(t);
+      const socket = await openUdp(t);
       for (const length of [1, 9000, 65_507]) await ask(socket, port, Buffer.alloc(length, 'svc'));
     });
 
@@ -106,7 +107,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
     });
 
     test('svc run publishes, and svc port shows it', async (t) => {
-      const free = await freePort();
+      const free = await freeUdpPort();
       const name = `cli-${isolation}`;
       const publish = `${free}:${GUEST_PORT}/udp`;
       await svc(
@@ -124,13 +125,13 @@ for (const isolation of ['container', 'gvisor'] as const) {
         ECHO,
       );
       assert.equal(await svc('port', name), `53/udp -> 127.0.0.1:${free}\n`);
-      await ask(await open(t), free, Buffer.from('hello'));
+      await ask(await openUdp(t), free, Buffer.from('hello'));
       await svc('rm', '--force', name);
       await waitUntil(() => isFree(free), { what: 'the port is free' });
     });
 
     test('it survives the server, and is closed while the sandbox is', async (t) => {
-      const socket = await open(t);
+      const socket = await openUdp(t);
       await ask(socket, port, Buffer.from('before'));
       await server.kill();
       await server.launch();
@@ -149,23 +150,6 @@ for (const isolation of ['container', 'gvisor'] as const) {
 async function svc(...args: readonly string[]): Promise<string> {
   const env = { PATH: process.env['PATH'], HOME: '/nonexistent', SVC_API_URL: server.url };
   return (await run(resolve(import.meta.dirname, '../../svc'), args, { env })).stdout;
-}
-
-async function open(t: TestContext): Promise<Socket> {
-  const socket = createSocket('udp4');
-  t.after(() => socket.close());
-  socket.bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  return socket;
-}
-
-async function freePort(): Promise<number> {
-  const socket = createSocket('udp4');
-  socket.bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  const { port } = socket.address();
-  socket.close();
-  return port;
 }
 
 async function isFree(port: number): Promise<boolean> {

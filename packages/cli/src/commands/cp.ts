@@ -1,9 +1,8 @@
 import { Command } from 'commander';
-import { parsePlace } from '../arguments/sandbox-path.ts';
+import { parseCopy } from '../arguments/parse-copy.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { printJson } from '../terminal/print.ts';
-import { UsageError } from '../usage-error.ts';
 
 export function createCommand(): Command {
   return new Command('cp')
@@ -28,12 +27,9 @@ export function createCommand(): Command {
 
 async function copy(fromText: string, toText: string, _options: unknown, command: Command): Promise<void> {
   const globals = readGlobals(command);
-  const [from, to] = [parsePlace(fromText), parsePlace(toText)];
-  const remote = from.kind === 'remote' ? from : to;
-  if (remote.kind !== 'remote' || (from.kind === 'remote' && to.kind === 'remote'))
-    throw new UsageError(
-      'one side is in a sandbox, the other is here\n  try: svc cp FILE NAME:/path, svc cp NAME:/path FILE',
-    );
+  const hint =
+    'one side is in a sandbox, the other is here\n  try: svc cp FILE NAME:/path, svc cp NAME:/path FILE';
+  const { from, to, remote } = parseCopy(fromText, toText, hint);
   const { connectRunning } = await import('../sandbox/connect-running.ts');
   const { connectServer } = await import('../server/connect.ts');
   const transfer = await import('../copy/copy-sandbox.ts');

@@ -1,9 +1,8 @@
 import { Command } from 'commander';
-import { parsePlace } from '../arguments/sandbox-path.ts';
+import { parseCopy } from '../arguments/parse-copy.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { printJson } from '../terminal/print.ts';
-import { UsageError } from '../usage-error.ts';
 
 export function createCommand(): Command {
   return new Command('cp')
@@ -25,12 +24,9 @@ export function createCommand(): Command {
 
 async function copy(fromText: string, toText: string, _options: unknown, command: Command): Promise<void> {
   const globals = readGlobals(command);
-  const [from, to] = [parsePlace(fromText), parsePlace(toText)];
-  const remote = from.kind === 'remote' ? from : to;
-  if (remote.kind !== 'remote' || (from.kind === 'remote' && to.kind === 'remote'))
-    throw new UsageError(
-      'one side is in a volume, the other is here\n  try: svc volume cp FILE VOLUME:/path, svc volume cp VOLUME:/path FILE',
-    );
+  const hint =
+    'one side is in a volume, the other is here\n  try: svc volume cp FILE VOLUME:/path, svc volume cp VOLUME:/path FILE';
+  const { from, to, remote } = parseCopy(fromText, toText, hint);
   const { Volume } = await import('@svc/sdk');
   const { connectServer } = await import('../server/connect.ts');
   const transfer = await import('../copy/copy-volume.ts');

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { createSocket, type Socket } from 'node:dgram';
-import { once } from 'node:events';
+import type { Socket } from 'node:dgram';
 import { after, before, test, type TestContext } from 'node:test';
 import { PlatformError, type ChannelClient } from '@svc/contract';
 import { pino } from 'pino';
 import { TestSandbox } from '../code/test-sandbox.ts';
 import { waitUntil } from '../test-server.ts';
+import { freeUdpPort, openUdp } from './test-udp.ts';
 import { PortForwarder } from './port-forwarder.ts';
 import { requireFreePorts } from './publish-ports.ts';
 import { DEFAULT_UDP_LIMITS, UdpClients, type UdpLimits } from './udp-clients.ts';
@@ -40,26 +40,9 @@ after(async () => {
 async function publish(t: TestContext): Promise<{ port: number; forwarder: PortForwarder }> {
   const forwarder = new PortForwarder((_id, signal) => sandbox.openChannel(signal), logger);
   t.after(() => forwarder.closeAll());
-  const port = await freePort();
+  const port = await freeUdpPort();
   await forwarder.open('box', [{ host: port, guest: GUEST_PORT, protocol: 'udp' }]);
   return { port, forwarder };
-}
-
-async function freePort(): Promise<number> {
-  const socket = createSocket('udp4');
-  socket.bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  const { port } = socket.address();
-  socket.close();
-  return port;
-}
-
-async function client(t: TestContext): Promise<Socket> {
-  const socket = createSocket('udp4');
-  t.after(() => socket.close());
-  socket.bind(0, '127.0.0.1');
-  await once(socket, 'listening');
-  return socket;
 }
 
 /** Sends until the answer comes, which is the same datagram unless it is told otherwise: any datagram may be lost or late. */
@@ -93,7 +76,7 @@ async function askWho(socket: Socket, port: number): Promise<string> {
 
 test('each client has a sender of its own in the sandbox and gets its own answers', async (t) => {
   const { port } = await publish(t);
-  const sockets = await Promise.all(Array.from({ length: 40 }, () => client(t)));
+  const sockets = await Promise.all(Array.from({ length: 40 }, () => openUdp(t)));
   const who = await Promise.all(sockets.map((socket) => askWho(socket, port)));
   assert.equal(new Set(who).size, sockets.length);
   const again = await Promise.all(sockets.map((socket) => askWho(socket, port)));
@@ -107,7 +90,7 @@ test('each client has a sender of its own in the sandbox and gets its own answer
 
 test('datagrams of every size arrive whole, the empty one and the largest too', async (t) => {
   const { port } = await publish(t);
-  const socket = await client(t);
+  const socket = await openUdp(t);
   for (const length of [0, 1, 1500, 9000, 65_507]) {
     const sent = Buffer.alloc(length, 'abcdefg');
     assert.ok((await ask(socket, port, sent)).equals(sent), String(length));
@@ -134,9 +117,9 @@ test('after the engine was away datagrams arrive again', async (t) => {
   t.after(() => own.stop());
   const forwarder = new PortForwarder((_id, signal) => own.openChannel(signal), logger);
   t.after(() => forwarder.closeAll());
-  const port = await freePort();
+  const port = await freeUdpPort();
   await forwarder.open('box', [{ host: port, guest: GUEST_PORT, protocol: 'udp' }]);
-  const socket = await client(t);
+  const socket = await openUdp(t);
   const serve = async () => {
     const channel = await own.openChannel(AbortSignal.timeout(10_000));
     const process = await channel.exec({ cmd: 'python3', args: ['-c', ECHO] });
@@ -153,10 +136,10 @@ test('after the engine was away datagrams arrive again', async (t) => {
 test('nobody listens: datagrams are lost, and later ones arrive', async (t) => {
   const forwarder = new PortForwarder((_id, signal) => sandbox.openChannel(signal), logger);
   t.after(() => forwarder.closeAll());
-  const port = await freePort();
+  const port = await freeUdpPort();
   const guest = GUEST_PORT + 1;
   await forwarder.open('box', [{ host: port, guest, protocol: 'udp' }]);
-  const socket = await client(t);
+  const socket = await openUdp(t);
   for (let count = 0; count < 3; count++) socket.send('early', port, '127.0.0.1');
   const channel = await sandbox.openChannel(AbortSignal.timeout(10_000));
   t.after(() => channel.close());
