@@ -19,6 +19,8 @@ interface Started {
   readonly child: ChildProcess;
   /** What it has logged so far. */
   readonly log: () => string;
+  /** Its exit code, when all it logged has been read. */
+  readonly closed: Promise<unknown>;
 }
 
 async function makeDataFolder(t: TestContext, owner?: typeof SOMEBODY): Promise<string> {
@@ -46,19 +48,15 @@ function start(
     env: { PATH: process.env['PATH'], ...options.env },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
+  const closed = once(child, 'close').then(([code]: unknown[]) => code);
   let text = '';
   child.stderr?.on('data', (chunk: Buffer) => (text += chunk.toString()));
   t.after(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
     child.kill('SIGTERM');
-    await ended;
+    await closed;
   });
-  return { child, log: () => text };
-}
-
-async function exitCode({ child }: Started): Promise<unknown> {
-  return child.exitCode ?? ((await once(child, 'exit')) as unknown[])[0];
+  return { child, log: () => text, closed };
 }
 
 async function untilItListens(folder: string): Promise<string> {
@@ -84,14 +82,14 @@ test('a user who is not root gets a server of their own, and is told what it lac
 test('a user who may not write the data folder is told which one and what to do', async (t) => {
   const folder = await makeDataFolder(t);
   const started = start(t, join(folder, 'inside'), { user: SOMEBODY });
-  assert.equal(await exitCode(started), EXIT.failed);
+  assert.equal(await started.closed, EXIT.failed);
   assert.match(started.log(), /inside cannot be written; run as root, or choose another folder with --path/);
 });
 
 test('bad options end the start with a code of their own, and all of them are named', async (t) => {
   const folder = await makeDataFolder(t);
   const started = start(t, folder, { args: ['--log-level', 'loud', '--dev', '--host', '0.0.0.0'] });
-  assert.equal(await exitCode(started), EXIT.usage);
+  assert.equal(await started.closed, EXIT.usage);
   assert.match(started.log(), /--log-level/);
   assert.match(started.log(), /--allow-remote-dev/);
 });
@@ -103,7 +101,7 @@ test('an address that is taken ends the start with a code of its own', async (t)
   const { port } = taken.address() as { port: number };
   const folder = await makeDataFolder(t);
   const started = start(t, folder, { args: ['--port', String(port), '--engine-socket', NO_ENGINE] });
-  assert.equal(await exitCode(started), EXIT.addressInUse);
+  assert.equal(await started.closed, EXIT.addressInUse);
 });
 
 test('proxies of the environment do not come between the server and its engine or its clients', async (t) => {

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { createWriteStream, readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { createHash } from 'node:crypto';
 import { tmpdir } from 'node:os';
@@ -82,9 +82,13 @@ export class TestEngine {
 
   #spawn(): ChildProcess {
     const args = ['-s', '--', process.execPath, DAEMON, '--path', this.folder, ...this.#args];
-    const child = spawn('tini', args, { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
-    child.stderr.pipe(createWriteStream(this.logFile, { flags: 'a' }));
-    return child;
+    // The engine writes the file itself: its last words are there when it has ended.
+    const log = openSync(this.logFile, 'a');
+    try {
+      return spawn('tini', args, { stdio: ['ignore', 'ignore', log], detached: true });
+    } finally {
+      closeSync(log);
+    }
   }
 
   async importBusybox(): Promise<void> {
