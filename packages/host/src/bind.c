@@ -83,6 +83,10 @@ static bool has_to_be_served(const struct bind_plan *plan, const struct stat *st
   return plan->quota_mib > 0 || (plan->stored_as == STORED_AS_FOLDER && is_of_system);
 }
 
+static bool can_only_be_served(const struct bind_plan *plan, const struct failure *failure) {
+  return plan->stored_as == STORED_AS_FOLDER && failure->error == EOPNOTSUPP;
+}
+
 static int serve_mount(int mount, const struct bind_plan *plan, const struct stat *status, struct failure *failure) {
   char path[32];
   snprintf(path, sizeof path, "/proc/self/fd/%d", mount);
@@ -107,10 +111,11 @@ static int make_mount(int fd, const struct bind_plan *plan, const struct stat *s
   uint64_t attributes = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | (plan->readonly ? MOUNT_ATTR_RDONLY : 0);
   int ready = -1;
   if (restrict_mount(mount, attributes, failure) == 0) {
-    if (has_to_be_served(plan, status)) {
+    bool is_served = has_to_be_served(plan, status);
+    if (!is_served && map_mount(mount, plan, status, failure) == 0) ready = mount;
+    if (is_served || can_only_be_served(plan, failure)) {
+      *failure = (struct failure){0};
       ready = serve_mount(mount, plan, status, failure);
-    } else if (map_mount(mount, plan, status, failure) == 0) {
-      ready = mount;
     }
   }
   if (ready != mount) close(mount);

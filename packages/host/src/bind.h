@@ -30,7 +30,8 @@ struct bind_plan {
 
 /*
  * Binds root/path, resolved inside root, at target, which is made when it is missing. nodev, nosuid. `kind` is "file" or "directory".
- * A writable folder of the host that has a quota, or that an account of the system owns, is not bound but served: see serve/.
+ * A writable folder of the host that has a quota, or that an account of the system owns, is not bound but served (see serve/), and so
+ * is any whose file system cannot map ids. Served from a read-only copy of its mount, it is read-only.
  */
 int bind_inside(const struct bind_plan *plan, const char **kind, struct failure *failure);
 

@@ -119,7 +119,7 @@ static int call_copy_sparse(const struct request *request, struct answer *answer
   return copy_sparse(request->arguments[0], request->arguments[1], failure);
 }
 
-/* name streams cover count variable… program argument… */
+/* name streams cover claim count variable… program argument… */
 static int call_launch(const struct request *request, struct answer *answer, struct failure *failure) {
   const char *const *arguments = request->arguments;
   uint32_t variables;
@@ -129,17 +129,20 @@ static int call_launch(const struct request *request, struct answer *answer, str
   }
   const char *cover = *arguments[2] == '\0' ? NULL : arguments[2];
   if (cover != NULL && check_path(cover, failure) < 0) return -1;
+  const char *claim = *arguments[3] == '\0' ? NULL : arguments[3];
+  if (claim != NULL && check_path(claim, failure) < 0) return -1;
   /* One argument at least is left for the program. */
-  if (parse_number(arguments[3], 0, (uint32_t)request->argument_count - 5, &variables, failure) < 0) return -1;
+  if (parse_number(arguments[4], 0, (uint32_t)request->argument_count - 6, &variables, failure) < 0) return -1;
   struct launch_plan plan = {
       .id = request->id,
       .name = arguments[0],
       .has_closed_streams = has_closed_streams,
       .cover = cover,
+      .claim = claim,
       .environment_count = variables,
-      .environment = arguments + 4,
-      .command_count = request->argument_count - 4 - variables,
-      .command = arguments + 4 + variables,
+      .environment = arguments + 5,
+      .command_count = request->argument_count - 5 - variables,
+      .command = arguments + 5 + variables,
   };
   if (start_launch(&plan, failure) < 0) return -1;
   answer->is_deferred = true;
@@ -151,6 +154,15 @@ static int call_end_launch(const struct request *request, struct answer *answer,
   (void)answer;
   (void)failure;
   end_launch(request->arguments[0]);
+  return 0;
+}
+
+/* folder */
+static int call_find_claim(const struct request *request, struct answer *answer, struct failure *failure) {
+  bool is_claimed;
+  if (check_path(request->arguments[0], failure) < 0) return -1;
+  if (find_claim(request->arguments[0], &is_claimed, failure) < 0) return -1;
+  answer->text = is_claimed ? "1" : "0";
   return 0;
 }
 
@@ -168,8 +180,9 @@ static const struct {
     {"bind", 4, 10, call_bind},
     {"unmount", 1, 1, call_unmount},
     {"copySparse", 2, 2, call_copy_sparse},
-    {"launch", 5, MAX_ARGUMENTS, call_launch},
+    {"launch", 6, MAX_ARGUMENTS, call_launch},
     {"endLaunch", 1, 1, call_end_launch},
+    {"findClaim", 1, 1, call_find_claim},
 };
 
 int run_call(const struct request *request, struct answer *answer, struct failure *failure) {

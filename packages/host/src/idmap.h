@@ -12,7 +12,7 @@
  */
 int clone_mount(int at, const char *path, struct failure *failure);
 
-/* Shows the files of a detached copy through the id mapping of a user namespace. */
+/* Shows the files of a detached copy through the id mapping of a user namespace. EOPNOTSUPP when the file system cannot. */
 int map_ids(int mount, int user_namespace, struct failure *failure);
 
 /* Sets MOUNT_ATTR_* on a detached copy. */

@@ -2,12 +2,14 @@
 #include "launch.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,6 +25,7 @@ struct launch {
   struct spawn_plan plan;
   const char *id;
   const char *name;
+  const char *claim;
   /* Environment, NULL, command, NULL; the strings themselves follow. */
   char *strings[];
 };
@@ -42,6 +45,7 @@ static struct launch *copy_plan(const struct launch_plan *plan) {
   size_t pointers = plan->environment_count + plan->command_count + 2;
   size_t bytes = strlen(plan->id) + strlen(plan->name) + 2;
   if (plan->cover != NULL) bytes += strlen(plan->cover) + 1;
+  if (plan->claim != NULL) bytes += strlen(plan->claim) + 1;
   for (size_t index = 0; index < plan->environment_count; index++) bytes += strlen(plan->environment[index]) + 1;
   for (size_t index = 0; index < plan->command_count; index++) bytes += strlen(plan->command[index]) + 1;
   struct launch *launch = calloc(1, sizeof *launch + pointers * sizeof(char *) + bytes);
@@ -56,7 +60,8 @@ static struct launch *copy_plan(const struct launch_plan *plan) {
   launch->id = keep(&space, plan->id);
   launch->name = keep(&space, plan->name);
   const char *cover = plan->cover == NULL ? NULL : keep(&space, plan->cover);
-  launch->plan = (struct spawn_plan){command, environment, plan->has_closed_streams, cover};
+  launch->claim = plan->claim == NULL ? NULL : keep(&space, plan->claim);
+  launch->plan = (struct spawn_plan){command, environment, plan->has_closed_streams, cover, -1};
   return launch;
 }
 
@@ -103,14 +108,29 @@ static int wait_for(struct launch *launch, pid_t pid, struct failure *failure) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
+static int open_folder(const char *path, struct failure *failure) {
+  int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  return folder < 0 ? fail(failure, "open the claimed folder") : folder;
+}
+
+/* SAFETY: claimed before it is asked whether anybody wants the program, given back when it runs: `find_claim` relies on both. */
+static int execute(struct launch *launch, struct spawned *spawned, struct failure *failure) {
+  int *claim = &launch->plan.claim;
+  int outcome = -1;
+  if (launch->claim != NULL && (*claim = open_folder(launch->claim, failure)) < 0) return -1;
+  if (*claim >= 0 && flock(*claim, LOCK_SH) < 0) fail(failure, "claim the folder");
+  else if (!is_wanted(launch)) fail_with(failure, ECANCELED, "given up before it began");
+  else outcome = spawn_program(&launch->plan, spawned, failure);
+  if (*claim >= 0) close(*claim);
+  return outcome;
+}
+
 static void *run(void *argument) {
   struct launch *launch = argument;
   struct failure failure = {0};
   struct spawned spawned;
   int code = -1;
-  if (!is_wanted(launch)) {
-    fail_with(&failure, ECANCELED, "given up before it began");
-  } else if (spawn_program(&launch->plan, &spawned, &failure) == 0) {
+  if (execute(launch, &spawned, &failure) == 0) {
     code = wait_for(launch, spawned.pid, &failure);
     close_far_ends(&spawned);
   }
@@ -142,4 +162,15 @@ void end_launch(const char *name) {
     if (launch->pid > 0) kill(-launch->pid, SIGKILL);
   }
   pthread_mutex_unlock(&lock);
+}
+
+int find_claim(const char *folder, bool *is_claimed, struct failure *failure) {
+  int looked_at = open_folder(folder, failure);
+  if (looked_at < 0) return -1;
+  int outcome = flock(looked_at, LOCK_EX | LOCK_NB);
+  *is_claimed = outcome < 0 && errno == EWOULDBLOCK;
+  if (*is_claimed) outcome = 0;
+  else if (outcome < 0) fail(failure, "look for a claim");
+  close(looked_at);
+  return outcome;
 }

@@ -14,6 +14,8 @@ struct launch_plan {
   bool has_closed_streams;
   /* See `spawn_plan`. */
   const char *cover;
+  /* A folder that is claimed until the program runs; NULL for none. */
+  const char *claim;
   size_t environment_count;
   const char *const *environment;
   size_t command_count;
@@ -31,5 +33,11 @@ int start_launch(const struct launch_plan *plan, struct failure *failure);
  * follows. Nothing happens when it has ended.
  */
 void end_launch(const char *name);
+
+/*
+ * Whether a launch, of this helper or another, is about to execute a program for the folder. Once the client of a helper has died
+ * and nobody claims the folder, that helper executes no program for it any more: whatever it did execute can be seen.
+ */
+int find_claim(const char *folder, bool *is_claimed, struct failure *failure);
 
 #endif

@@ -47,6 +47,17 @@ static int find_program(const struct spawn_plan *plan, char found[PATH_MAX], str
   return fail_with(failure, ENOENT, "find the program");
 }
 
+/*
+ * SAFETY: every descriptor of ours is close-on-exec already; one that was forgotten could lead a sandbox to the host's files. The claim
+ * alone is left to the kernel, which closes it when the program has taken the place of ours; `posix_spawn` returns a moment earlier.
+ */
+static int close_others(int claim, posix_spawn_file_actions_t *actions, struct failure *failure) {
+  int error = 0;
+  for (int other = 3; other < claim && error == 0; other++) error = posix_spawn_file_actions_addclose(actions, other);
+  if (error == 0) error = posix_spawn_file_actions_addclosefrom_np(actions, claim < 3 ? 3 : claim + 1);
+  return error == 0 ? 0 : fail_with(failure, error, "close descriptors");
+}
+
 static int connect_streams(const struct spawn_plan *plan, posix_spawn_file_actions_t *actions, int near_ends[3],
                            struct spawned *spawned, struct failure *failure) {
   for (int stream = 0; stream < 3; stream++) {
@@ -62,9 +73,7 @@ static int connect_streams(const struct spawn_plan *plan, posix_spawn_file_actio
     }
     if (error != 0) return fail_with(failure, error, "connect the streams");
   }
-  /* SAFETY: every descriptor of ours is close-on-exec already; one that was forgotten could lead a sandbox to the host's files. */
-  int error = posix_spawn_file_actions_addclosefrom_np(actions, 3);
-  return error == 0 ? 0 : fail_with(failure, error, "close descriptors");
+  return close_others(plan->claim, actions, failure);
 }
 
 static int set_attributes(posix_spawnattr_t *attributes, struct failure *failure) {

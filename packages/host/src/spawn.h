@@ -17,6 +17,8 @@ struct spawn_plan {
   bool has_closed_streams;
   /* A folder that the program finds empty, in a mount namespace of its own; NULL for none. */
   const char *cover;
+  /* A descriptor, close-on-exec, that stays open until the program is executed; -1 for none. */
+  int claim;
 };
 
 struct spawned {

@@ -14,7 +14,8 @@ const LINES = 20_000;
 const NOBODY = 65_534;
 
 test(`${LINES} random and mutated lines neither crash the helper nor go unanswered`, async () => {
-  await promisify(execFile)('make', ['-s', '-C', PACKAGE, 'asan']);
+  // Another file may build it too.
+  await promisify(execFile)('flock', [PACKAGE, 'make', '-s', '-C', PACKAGE, 'asan']);
   const folder = await mkdtemp(join(tmpdir(), 'svc-host-fuzz-'));
   try {
     // The checkout may be closed to nobody.
@@ -83,8 +84,9 @@ function makeLine(random: (bound: number) => number): string {
     ['bind', '/etc', 'passwd', at('t'), '1'],
     ['unmount', at('t')],
     ['copySparse', '/etc/hostname', at('c')],
-    ['launch', '7', 'null', '', '1', 'PATH=/bin', 'true', 'x'],
-    ['launch', '8', 'closed', at('ends'), '0', at('ends')],
+    ['launch', '7', 'null', '', '', '1', 'PATH=/bin', 'true', 'x'],
+    ['launch', '8', 'closed', at('ends'), at('ends'), '0', at('ends')],
+    ['findClaim', at('ends')],
     ['endLaunch', '7'],
   ];
   if (random(10) === 0) return randomBytes(random(300), random);

@@ -70,22 +70,25 @@ test('an unmount is answered too, even when stdin has ended before it is done', 
 });
 
 test('a launch is answered when the program has ended, even when stdin has ended before', async () => {
-  assert.deepEqual(await converse('1\tlaunch\t7\tnull\t\t0\t/bin/sh\t-c\tsleep .1; exit 3\n'), ['1\tok\t3']);
+  assert.deepEqual(await converse('1\tlaunch\t7\tnull\t\t\t0\t/bin/sh\t-c\tsleep .1; exit 3\n'), [
+    '1\tok\t3',
+  ]);
   const answers = await converse(
-    '1\tlaunch\t7\tnull\t\t0\t/bin/sleep\t60\n2\tlaunch\t8\tnull\t\t0\t/bin/true\n3\tendLaunch\t7\n',
+    '1\tlaunch\t7\tnull\t\t\t0\t/bin/sleep\t60\n2\tlaunch\t8\tnull\t\t\t0\t/bin/true\n3\tendLaunch\t7\n',
   );
   assert.deepEqual(answers.filter((answer) => !answer.startsWith('1')).sort(), ['2\tok\t0', '3\tok\t']);
   // It depends on the moment whether the program had begun.
   assert.match(answers.find((answer) => answer.startsWith('1')) ?? '', /\t(ok\t137|err\tECANCELED\t.*)$/);
 });
 
-test('a launch without a program, or with senseless streams or cover, is refused', async () => {
+test('a launch without a program, or with senseless streams, cover or claim, is refused', async () => {
   for (const fields of [
-    '7\tnull\t\t0',
-    '7\tnull\t\t1\tA=b',
-    '7\topen\t\t0\t/bin/true',
-    '7\tnull\t\tx\t/bin/true',
-    '7\tnull\trelative\t0\t/bin/true',
+    '7\tnull\t\t\t0',
+    '7\tnull\t\t\t1\tA=b',
+    '7\topen\t\t\t0\t/bin/true',
+    '7\tnull\t\t\tx\t/bin/true',
+    '7\tnull\trelative\t\t0\t/bin/true',
+    '7\tnull\t\trelative\t0\t/bin/true',
   ]) {
     const [answer = ''] = await converse(`5\tlaunch\t${fields}\n`);
     assert.match(answer, /^5\terr\t(EINVAL|ERANGE)\t/, fields);
@@ -97,9 +100,42 @@ test('nothing is launched for a client that is gone', async () => {
   const mark = join(folder.path, 'mark');
   const child = spawn(BINARY, { stdio: ['pipe', 'pipe', 'inherit'], env: {} });
   const exited = once(child, 'exit');
+  // It may notice that nobody hears its answers before it has read anything.
+  child.stdin.on('error', () => undefined);
   child.stdout.destroy();
   await once(child.stdout, 'close');
-  child.stdin.end(`1\tlaunch\t7\tnull\t\t0\t/bin/touch\t${mark}\n`);
+  child.stdin.end(`1\tlaunch\t7\tnull\t\t\t0\t/bin/touch\t${mark}\n`);
+  assert.deepEqual(await exited, [0, null]);
+  assert.ok(!existsSync(mark));
+});
+
+test('a folder is claimed while it is locked, and nothing is launched for a client that went before the launch had its claim', async (t) => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'svc-host-claim-'));
+  const mark = join(folder.path, 'mark');
+  assert.deepEqual(await converse(`1\tfindClaim\t${folder.path}\n`), ['1\tok\t0']);
+  const [absent = ''] = await converse(
+    `1\tfindClaim\t${mark}\n2\tlaunch\t7\tnull\t\t${mark}\t0\t/bin/true\n`,
+  );
+  assert.match(absent, /^1\terr\tENOENT\t/);
+
+  const holder = spawn('flock', [folder.path, 'sh', '-c', 'echo held; read line'], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  t.after(() => holder.kill('SIGKILL'));
+  const released = once(holder, 'close');
+  await once(holder.stdout, 'data');
+  assert.deepEqual(await converse(`1\tfindClaim\t${folder.path}\n`), ['1\tok\t1']);
+  const child = spawn(BINARY, { stdio: ['pipe', 'pipe', 'inherit'], env: {} });
+  t.after(() => child.kill('SIGKILL'));
+  const exited = once(child, 'exit');
+  child.stdin.write(`1\tlaunch\t7\tnull\t\t${folder.path}\t0\t/bin/touch\t${mark}\n2\tendLaunch\tnone\n`);
+  // Answered in order: the launch has begun, and waits.
+  assert.equal(String((await once(child.stdout, 'data'))[0]), '2\tok\t\n');
+  child.stdout.destroy();
+  await once(child.stdout, 'close');
+  holder.stdin.end();
+  await released;
+  child.stdin.end();
   assert.deepEqual(await exited, [0, null]);
   assert.ok(!existsSync(mark));
 });

@@ -83,6 +83,11 @@ export interface HostCalls {
    * its process group were killed. After `ECHILD` the program may still run.
    */
   launch(request: LaunchRequest, signal: AbortSignal): Promise<number>;
+  /**
+   * Whether a launch that claims the folder is about to execute its program. Helpers execute nothing for an engine that has died; so
+   * once this is false, all that was executed for a dead engine and this folder can be seen. `ENOENT` when there is no such folder.
+   */
+  isClaimed(folder: string): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -96,8 +101,8 @@ export interface BindOwner {
   readonly gid: number;
   /**
    * How much the guest may add, null for any amount. A writable bind with a quota, or of a folder of the host whose user or group is one
-   * of the system (below 1000), is served by a process that counts and drops set-user-id bits. `ENODEV` when the host has no FUSE, `EIO` when the file system cannot be
-   * served (it has no file handles).
+   * of the system (below 1000), is served by a process that counts and drops set-user-id bits; so is a folder of the host whose file
+   * system cannot map ids. `ENODEV` when the host has no FUSE, `EIO` when the file system cannot be served (it has no file handles).
    */
   readonly quotaMib: number | null;
 }
@@ -110,6 +115,8 @@ export interface LaunchRequest {
   readonly streams: Streams;
   /** A folder that the program finds empty: it gets a mount namespace of its own. */
   readonly cover?: string | undefined;
+  /** A folder for `isClaimed`. */
+  readonly claim?: string | undefined;
 }
 
 /**

@@ -26,7 +26,8 @@ const HOST_PACKAGE = fileURLToPath(new URL('../../../host', import.meta.url));
 const ASAN = join(HOST_PACKAGE, 'build/svc-host-asan');
 
 before(async () => {
-  await promisify(execFile)('make', ['-s', '-C', HOST_PACKAGE, 'asan']);
+  // Another file may build it too.
+  await promisify(execFile)('flock', [HOST_PACKAGE, 'make', '-s', '-C', HOST_PACKAGE, 'asan']);
 });
 
 interface Folder {
@@ -189,10 +190,10 @@ test('a guest adds as much as its quota and no more, is told so, and may replace
   const replaced = await folder.sh('dd if=/dev/urandom of=large bs=64k count=96 conv=notrunc && echo done');
   assert.match(replaced, /done/, 'what is there may be replaced');
   await folder.sh('rm fill');
-  assert.ok((await folder.used()) < 16 * KIB);
+  await waitUntil('it is given back', async () => (await folder.used()) < 16 * KIB);
   assert.match(await folder.sh('dd if=/dev/zero of=again bs=64k count=48 && echo done'), /done/);
   await folder.sh('truncate -s 1M again');
-  assert.ok((await folder.used()) < 1.1 * MIB);
+  await waitUntil('the end of it is given back', async () => (await folder.used()) < 1.1 * MIB);
 });
 
 test('sparse files, empty files and files without a name are counted for what they take', async () => {
@@ -225,9 +226,9 @@ for index in range(100): file.seek(index * 8192); file.write(bytes(4096))"`;
   for (let round = 0; round < 4; round++) {
     await folder.sh(scattered);
     const file = join(folder.host, 'scattered');
-    const blocks = statSync(file).blocks;
     await host.run('sync', file);
-    assert.ok(statSync(file).blocks > blocks, 'records were made');
+    // Somebody else may have made this host write out earlier.
+    assert.ok(statSync(file).blocks * 512 > 100 * 4 * KIB, 'records were made');
     await folder.sh('rm scattered');
   }
   assert.ok((await folder.used()) >= statSync(join(folder.host, 'kept')).blocks * 512 + 4 * KIB);
@@ -366,7 +367,7 @@ test('what cannot be served is refused and leaves neither mount nor process', as
   });
   await assert.rejects(bind, { errno: 'EIO' });
   assert.equal(await isServed(host), false);
-  assert.deepEqual(serversOf(at('overlay')), []);
+  await waitUntil('no server is left', () => serversOf(at('overlay')).length === 0);
 });
 
 test('the server outlives the helper that started it and ends with the mount', async () => {

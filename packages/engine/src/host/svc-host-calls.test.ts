@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { open, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { waitUntil } from '../runtime/test/wait-until.ts';
 import { HostCallError } from './host-calls.ts';
 import { SvcHostCalls } from './svc-host-calls.ts';
 import { interfaces, makeTestHost, uniqueInterface } from './test-host.ts';
@@ -26,7 +27,9 @@ test('namespaces with a link: the guest reaches its gateway and nothing has IPv6
   assert.match(addresses, /eth0\s+inet 10\.213\.7\.2\/32/);
   assert.match(addresses, /lo\s+inet 127\.0\.0\.1\/8/);
   assert.doesNotMatch(addresses, /eth0\s+inet6/);
-  assert.match(await inside('ip', '-o', 'link', 'show', 'eth0'), /mtu 1400 .*state UP/);
+  // The kernel tells the state of a link a moment after it has changed.
+  const isUp = async (show: Promise<string>) => /mtu 1400 .*state UP/.test(await show);
+  await waitUntil('eth0 is up', () => isUp(inside('ip', '-o', 'link', 'show', 'eth0')));
   const routes = await inside('ip', 'route');
   assert.match(routes, /default via 169\.254\.1\.1 dev eth0/);
   assert.match(routes, /169\.254\.1\.1 dev eth0 .*scope link/);
@@ -37,7 +40,7 @@ test('namespaces with a link: the guest reaches its gateway and nothing has IPv6
 
   assert.match(await host.run('ip', 'route', 'get', '10.213.7.2'), new RegExp(`dev ${hostInterface}`));
   assert.doesNotMatch(await host.run('ip', '-o', 'address', 'show', hostInterface), /inet6/);
-  assert.match(await host.run('ip', '-o', 'link', 'show', hostInterface), /mtu 1400 .*state UP/);
+  await waitUntil('its other end is up', () => isUp(host.run('ip', '-o', 'link', 'show', hostInterface)));
 
   const maps = await host.run(
     'nsenter',
@@ -144,6 +147,13 @@ test('a sparse copy has the same bytes and the same holes, and never replaces a 
 });
 
 test('a helper that is killed fails the calls under way, loses nothing else and is replaced', async () => {
+  // On a busy machine the helpers may be done before they are killed.
+  for (let attempt = 1; attempt <= 20; attempt++) if ((await killHelpersAtWork()) > 0) return;
+  assert.fail('the helpers were always killed too late to matter');
+});
+
+/** Tells how many calls have failed for it. */
+async function killHelpersAtWork(): Promise<number> {
   await using host = await makeTestHost();
   const paths = Array.from({ length: 40 }, (_, index) => join(host.folder, String(index)));
   const names = paths.map(uniqueInterface);
@@ -165,7 +175,6 @@ test('a helper that is killed fails the calls under way, loses nothing else and 
   for (const pid of host.calls.pids) process.kill(pid, 'SIGKILL');
   const outcomes = await Promise.allSettled(creating);
   const failures = outcomes.flatMap((outcome) => (outcome.status === 'rejected' ? [outcome.reason] : []));
-  assert.ok(failures.length > 0, 'the helpers were killed too late to matter');
   for (const failure of failures) assert.ok(failsWith('ECHILD')(failure), String(failure));
 
   // Removal is repeated by the client when the helper dies under it.
@@ -175,7 +184,8 @@ test('a helper that is killed fails the calls under way, loses nothing else and 
   await Promise.all(names.map((name) => host.calls.deleteLink(name)));
   assert.deepEqual(await host.mounts(), []);
   assert.deepEqual(names.filter(existsAsInterface(await interfaces())), []);
-});
+  return failures.length;
+}
 
 const existsAsInterface = (existing: readonly string[]) => (name: string) => existing.includes(name);
 

@@ -80,7 +80,7 @@ export class SvcHostCalls implements HostCalls {
   }
 
   async launch(request: LaunchRequest, signal: AbortSignal): Promise<number> {
-    const { command, environment, streams, cover = '' } = request;
+    const { command, environment, streams, cover = '', claim = '' } = request;
     signal.throwIfAborted();
     const name = String(++this.#launchCount);
     const variables = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
@@ -89,12 +89,16 @@ export class SvcHostCalls implements HostCalls {
     const end = () => void helper.call('endLaunch', [name], false).catch(() => undefined);
     signal.addEventListener('abort', end, { once: true });
     try {
-      const fields = [name, streams, cover, String(variables.length), ...variables, ...command];
+      const fields = [name, streams, cover, claim, String(variables.length), ...variables, ...command];
       return Number(await helper.call('launch', fields, SLOW_CALLS.has('launch')));
     } finally {
       signal.removeEventListener('abort', end);
       signal.throwIfAborted();
     }
+  }
+
+  async isClaimed(folder: string): Promise<boolean> {
+    return (await this.#repeatable('findClaim', [folder])) === '1';
   }
 
   async close(): Promise<void> {
@@ -111,13 +115,12 @@ export class SvcHostCalls implements HostCalls {
     );
   }
 
-  /** For calls that succeed when there is nothing left to do: a helper that died half-way is no reason to fail. */
-  async #repeatable(call: string, fields: readonly string[]): Promise<void> {
+  /** For calls that may be made again: a helper that died half-way is no reason to fail. */
+  async #repeatable(call: string, fields: readonly string[]): Promise<string> {
     // Each helper may have died without our knowing yet; after that they are fresh.
     for (let spare = this.#processes.length; ; spare--) {
       try {
-        await this.#call(call, fields);
-        return;
+        return await this.#call(call, fields);
       } catch (error) {
         const isHelperDead = error instanceof HostCallError && error.errno === 'ECHILD';
         if (!isHelperDead || spare === 0) throw error;

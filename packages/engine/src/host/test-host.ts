@@ -33,11 +33,11 @@ export async function makeTestHost(): Promise<TestHost> {
       return other;
     },
     mounts: () => mountsBelow(folder),
-    run: async (file, ...args) => (await run(file, args, { timeout: 30_000 })).stdout,
+    run: async (file, ...args) => (await run(file, args, { timeout: 100_000 })).stdout,
     [Symbol.asyncDispose]: async () => {
       for (const path of (await mountsBelow(folder)).toReversed()) await calls.unmount(path);
       for (const helper of [calls, ...others]) await helper.close();
-      await rm(folder, { recursive: true });
+      await rm(folder, { recursive: true, maxRetries: 10 });
     },
   };
 }

@@ -74,6 +74,7 @@ export class OciRuntime implements Runtime {
     this.#nextCpu += spec.vcpus;
     const bundle = this.#bundles.create(spec.handle, config.json);
     try {
+      this.#cgroups.makeParent();
       await this.#launch(spec, bundle, signal);
       this.#program.onStarted?.(spec);
       return { rlimits: config.rlimits };
@@ -104,7 +105,9 @@ export class OciRuntime implements Runtime {
 
   async kill(handle: string): Promise<void> {
     // A start that was given up, or left behind by an earlier process of the engine, must not complete after we have cleaned up.
-    if (this.#bundles.isUnfinished(handle)) await killUnfinishedStart(this.#bundles.folder(handle));
+    if (this.#bundles.isUnfinished(handle)) {
+      await killUnfinishedStart(this.#hostCalls, this.#bundles.folder(handle));
+    }
     await this.#cgroups.kill(handle);
   }
 
@@ -132,7 +135,7 @@ export class OciRuntime implements Runtime {
 
     const { streams, cover } = this.#program;
     const onEnded = this.#program.onLaunched?.(spec);
-    const exitCode = await launch(this.#hostCalls, { command, streams, cover }, signal)
+    const exitCode = await launch(this.#hostCalls, { command, streams, cover, claim: bundle.folder }, signal)
       .finally(onEnded)
       .catch(async (error: unknown) => {
         signal.throwIfAborted();
@@ -148,6 +151,6 @@ export class OciRuntime implements Runtime {
 export interface OciOptions {
   readonly folder: string;
   readonly cgroups: Cgroups;
-  readonly hostCalls: Pick<HostCalls, 'launch' | 'unmount'>;
+  readonly hostCalls: Pick<HostCalls, 'launch' | 'unmount' | 'isClaimed'>;
   readonly probe: ProbeMeans;
 }

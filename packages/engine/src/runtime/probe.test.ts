@@ -31,7 +31,7 @@ for (const createRuntime of [runc, runsc]) {
         idBase: 3_000_000,
       },
     });
-    const deadline = AbortSignal.timeout(20_000);
+    const deadline = AbortSignal.timeout(100_000);
 
     const missing = await createRuntime({ ...options(INIT_PROGRAM), program: '/nonexistent/runtime' }).probe(
       deadline,
@@ -47,6 +47,12 @@ for (const createRuntime of [runc, runsc]) {
     assert.equal(broken.usable, false);
     assert.match(broken.reason, /exec|PID 1 ended/i);
     assert.match(broken.version ?? '', /\d/);
+
+    const late = await createRuntime(options(INIT_PROGRAM)).probe(
+      AbortSignal.abort(new DOMException('late', 'TimeoutError')),
+    );
+    assert.equal(late.usable, false);
+    assert.match(late.reason, new RegExp(`^${name}.* did not start an empty sandbox in time`));
 
     assert.deepEqual(await readdir(join(files.folder, 'probes')), []);
     assert.deepEqual(await createRuntime(options(text)).list(), []);

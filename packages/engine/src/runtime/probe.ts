@@ -36,10 +36,15 @@ export async function probeRuntime(
   signal: AbortSignal,
 ): Promise<RuntimeProbe> {
   const version = await programVersion(program, signal);
+  const named = version === null ? runtime.name : `${runtime.name} ${version}`;
   const released = version === null ? null : releaseDate(version);
   try {
     await startForReal(runtime, means, signal);
   } catch (error) {
+    if (isTimeout(error)) {
+      const reason = `${named} did not start an empty sandbox in time; this machine is very busy or very slow`;
+      return { usable: false, reason, version, released };
+    }
     const reason =
       version === null ? `${program} cannot be executed; install ${runtime.name}` : messageOf(error);
     return { usable: false, reason, version, released };
@@ -48,13 +53,13 @@ export async function probeRuntime(
   const gap = `; this host lacks the cgroup controllers ${missing.join(', ')}: those limits do not hold`;
   return {
     usable: true,
-    reason: `${runtime.name} ${version}${missing.length === 0 ? '' : gap}`,
+    reason: `${named}${missing.length === 0 ? '' : gap}`,
     version,
     released,
   };
 }
 
-/** The version in the first line that `--version` prints: "runc version 1.1.5+ds1". */
+/** The version in the first line that `--version` prints: "runc version 1.1.5+ds1". Null when it prints none, or not in time. */
 async function programVersion(program: string, signal: AbortSignal): Promise<string | null> {
   try {
     // SAFETY: the program is the operator's choice, without a shell.
@@ -62,7 +67,6 @@ async function programVersion(program: string, signal: AbortSignal): Promise<str
     const { stdout } = await promisify(execFile)(program, ['--version'], options);
     return /version (\S+)/.exec(stdout)?.[1] ?? null;
   } catch {
-    signal.throwIfAborted();
     return null;
   }
 }
@@ -76,6 +80,7 @@ export function releaseDate(version: string): Date | null {
 }
 
 async function startForReal(runtime: ProbedRuntime, means: ProbeMeans, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
   await using undo = new AsyncDisposableStack();
   const folder = join(means.folder, `probe-${runtime.name}`);
   await clearAway(runtime, means, folder);
@@ -155,6 +160,10 @@ async function probeSpec(folder: string, means: ProbeMeans): Promise<RuntimeSpec
     mounts: [],
     procFiles: { meminfo: path('meminfo'), cpuinfo: path('cpuinfo'), cpuOnline: path('cpu-online') },
   };
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && error.name === 'TimeoutError';
 }
 
 function messageOf(error: unknown): string {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { waitUntil } from './test/wait-until.ts';
 import { identifyProcess, isRunning, parseIdentity, writtenIdentity } from './process-identity.ts';
 
 test('a process is known again by what was written down about it', () => {
@@ -25,9 +26,7 @@ test('a process that has ended is not running, also while nobody has waited for 
   });
   const [chunk] = (await once(parent.stdout, 'data')) as [Buffer];
   const pid = Number(chunk.toString());
-  const until = performance.now() + 5_000;
-  while (identifyProcess(pid) !== undefined && performance.now() < until) await new Promise(setImmediate);
-  assert.equal(identifyProcess(pid), undefined);
+  await waitUntil('it has ended', () => identifyProcess(pid) === undefined);
   parent.kill('SIGKILL');
   await once(parent, 'exit');
 });

@@ -15,7 +15,7 @@ test('a mount that a killed runc left among its records does not keep the sandbo
   const runtime = world.open();
   const spec = await world.spec();
   world.defer(() => runtime.remove(spec.handle));
-  await runtime.start(spec, AbortSignal.timeout(30_000));
+  await runtime.start(spec, AbortSignal.timeout(100_000));
 
   const left = join(world.folder, 'bundles', spec.handle, 'state/runc.left');
   await writeFile(left, '');

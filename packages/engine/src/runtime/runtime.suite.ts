@@ -20,7 +20,7 @@ export interface RuntimeWorld {
 
 /** The meaning of the port `Runtime`: every adapter, and the fake, runs it. */
 export function runtimeSuite(name: string, createWorld: () => Promise<RuntimeWorld>): void {
-  suite(`${name} as a runtime`, { timeout: 120_000 }, () => {
+  suite(`${name} as a runtime`, { timeout: 280_000 }, () => {
     let world: RuntimeWorld;
     let runtime: Runtime;
     before(async () => {
@@ -29,7 +29,7 @@ export function runtimeSuite(name: string, createWorld: () => Promise<RuntimeWor
     });
     after(() => world.close());
 
-    const deadline = () => AbortSignal.timeout(30_000);
+    const deadline = () => AbortSignal.timeout(100_000);
     async function listen(spec: RuntimeSpec): Promise<GuestControl> {
       const control = await GuestControl.listen(spec);
       world.defer(() => control.close());

@@ -44,7 +44,7 @@ for (const createRuntime of [runc, crun, runsc]) {
     const spec = await world.spec();
     const first = world.open();
     world.defer(() => first.remove(spec.handle));
-    await first.start(spec, AbortSignal.timeout(30_000));
+    await first.start(spec, AbortSignal.timeout(100_000));
     const note = join(world.folder, 'bundles', spec.handle, 'init');
     // Where an engine stands that was killed before it could note which process is PID 1.
     rmSync(note);
@@ -72,7 +72,7 @@ test('a start whose helper is killed meanwhile fails with a reason and leaves no
   for (const afterMs of [0, 2, 5, 10]) {
     const spec = await world.spec();
     world.defer(() => runtime.remove(spec.handle));
-    const starting = runtime.start(spec, AbortSignal.timeout(30_000)).then(
+    const starting = runtime.start(spec, AbortSignal.timeout(100_000)).then(
       () => 'started',
       (error: unknown) => String(error),
     );

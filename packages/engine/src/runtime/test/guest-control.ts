@@ -36,7 +36,7 @@ export class GuestControl {
   }
 
   /** Resolves when PID 1 has dialled and shown the right token. */
-  async connected(signal: AbortSignal = AbortSignal.timeout(15_000)): Promise<void> {
+  async connected(signal: AbortSignal = AbortSignal.timeout(60_000)): Promise<void> {
     await Promise.race([this.#connected.promise, aborted(signal)]);
   }
 
@@ -46,7 +46,7 @@ export class GuestControl {
 
   /** Runs a shell script; stdout and stderr in one. */
   async run(script: string, user: string | null = null): Promise<Outcome> {
-    const signal = AbortSignal.timeout(20_000);
+    const signal = AbortSignal.timeout(60_000);
     this.#count += 1;
     const key = `test-${this.#count}`;
     const exited = Promise.withResolvers<Outcome>();

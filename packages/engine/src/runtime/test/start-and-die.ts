@@ -12,6 +12,6 @@ const hostCalls = new SvcHostCalls({ processes: 1 });
 const probe = { hostCalls, initProgram: '', folder, idBase: 0 };
 const runtime = createRuntime({ folder, cgroups: new Cgroups(), hostCalls, probe });
 // SAFETY of the type: the test wrote it.
-const started = runtime.start(JSON.parse(spec) as RuntimeSpec, AbortSignal.timeout(30_000));
+const started = runtime.start(JSON.parse(spec) as RuntimeSpec, AbortSignal.timeout(100_000));
 setTimeout(() => process.kill(process.pid, 'SIGKILL'), Number(afterMs));
 await started;

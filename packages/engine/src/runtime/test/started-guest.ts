@@ -25,7 +25,7 @@ export async function startedGuest(
     const control = await GuestControl.listen(spec, () => world.cgroups.oomKills(spec.handle) > 0);
     world.defer(() => control.close());
     world.defer(() => runtime.remove(spec.handle));
-    const started = await runtime.start(spec, AbortSignal.timeout(30_000));
+    const started = await runtime.start(spec, AbortSignal.timeout(100_000));
     await control.connected();
     return { runtime, spec, started, cgroups: world.cgroups, control, close: () => world.close() };
   } catch (error) {
