@@ -36,7 +36,6 @@ struct conn *conn_new(int fd, uint32_t number, const struct conn_handler *handle
     close(fd);
     return NULL;
   }
-  conn->wanted = EPOLLIN;
   conn->number = number;
   conn->handler = handler;
   task_init(&conn->resume, on_resume);
@@ -272,9 +271,7 @@ static void want(struct conn *conn) {
   bool is_held = frame && !may_handle(conn, frame);
   uint32_t events = is_held ? (uint32_t)(EPOLLHUP | EPOLLERR) : (uint32_t)EPOLLIN;
   if (conn_waiting(conn)) events |= EPOLLOUT;
-  if (conn->is_ending || events == conn->wanted) return;
-  conn->wanted = events;
-  watch_want(&conn->watch, events);
+  if (!conn->is_ending) watch_want(&conn->watch, events);
 }
 
 static void destroy(struct conn *conn) {

@@ -32,7 +32,7 @@ struct conn {
   struct list dirty; // in the list of connections to flush or end before the loop waits
   struct list all;
   const struct conn_handler *handler;
-  uint32_t number, wanted;
+  uint32_t number;
   bool is_ending, is_busy, is_starved;
   enum conn_end end;
   uint8_t *in, *out;

@@ -38,10 +38,6 @@ static const struct route routes[] = {
     {"svc.process.start", durable_start, 0},
     {"svc.process.attach", durable_attach, 0},
     {"svc.process.ack", durable_ack, 0},
-    {"svc.process.forget", durable_forget, 0},
-    {"svc.process.stdin", durable_stdin, 0},
-    {"svc.process.signal", durable_signal, 0},
-    {"svc.process.resize", durable_resize, 0},
 };
 
 static void on_message(struct conn *, struct message *);

@@ -96,10 +96,8 @@ static void started(struct process *process) {
 
 static void failed(struct process *process, const struct failure *failure) {
   struct detached *detached = detached_of(process);
-  struct writer payload = writer_new();
-  write_map(&payload, 5);
-  failure_write(&payload, failure);
-  detached_answer(&detached->starting, "svc.detached.failed", &payload);
+  struct conn *conn = detached->starting.conn;
+  if (conn) failure_send(conn, detached->starting.id, "svc.detached.failed", failure);
   detached_answer(&detached->forgetting, "svc.detached.done", NULL);
   detached_destroy(detached);
 }

@@ -70,13 +70,6 @@ static void forget_oldest(void) {
   }
 }
 
-static void send_failed(struct conn *conn, uint32_t id, const struct failure *failure) {
-  struct writer payload = writer_new();
-  write_map(&payload, 5);
-  failure_write(&payload, failure);
-  if (!conn_answer(conn, id, FLAG_TERMINAL, "svc.detached.failed", &payload)) conn_end(conn, CONN_LOST);
-}
-
 static void on_patience(struct timer *timer) {
   struct detached *detached = containing(timer, struct detached, patience);
   readings_leave_behind(detached);
@@ -112,9 +105,9 @@ void detached_start(struct conn *conn, struct message *message) {
   } else if (shutdown_is_running() || detached_count >= DETACHED_MAX || !(detached = calloc(1, sizeof *detached))) {
     failure_set(&failure, shutdown_is_running() ? "other" : "resource_limit", "start", 0,
                 shutdown_is_running() ? "the sandbox is shutting down" : "1024 detached processes run already; end some first");
-    send_failed(conn, message->id, &failure);
+    failure_send(conn, message->id, "svc.detached.failed", &failure);
   } else if (!process_start(&detached->process, &launch, &detached_owner, &failure)) {
-    send_failed(conn, message->id, &failure);
+    failure_send(conn, message->id, "svc.detached.failed", &failure);
   } else {
     admit(detached, conn, message->id, &launch);
     detached = NULL;

@@ -1,47 +1,47 @@
 #include "durable.h"
 
-#include <errno.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "activity.h"
 #include "control.h"
-#include "durable-process.h"
 #include "limits.h"
+#include "process-state.h"
 #include "shutdown.h"
 
-struct list durables = {&durables, &durables};
+enum { PIECE = 64 * 1024 };
+
+// A process the engine started by key. Its output waits in rings until the engine has it.
+struct durable {
+  struct process process;
+  struct list all;
+  struct task pump;
+  struct ring rings[2];
+  char key[KEY_MAX + 1];
+  uint32_t start_id; // the request, until it is answered on this control connection; else 0
+  bool is_attached, has_told_exit;
+};
+
+static struct list durables = {&durables, &durables};
 static unsigned count;
 
-struct named {
-  char *key;
-  uint64_t out, err; // offsets
-  struct span data;
-  int64_t signal;
-  uint64_t rows, cols;
-};
+static void started(struct process *);
+static void failed(struct process *, const struct failure *);
+static ssize_t readable(struct process *, int stream, int fd);
+static void finished(struct process *);
+static void stdin_taken(struct sink *, size_t bytes, uint32_t tag, bool is_last);
+static void stdin_broken(struct sink *, int error);
+static void stdin_ended(struct sink *);
+static void pump(struct task *);
 
-static const struct field key_only[] = {FIELD(struct named, key, field_string, true)};
-static const struct field with_offsets[] = {
-    FIELD(struct named, key, field_string, true),
-    {"stdout", field_uint, offsetof(struct named, out), true},
-    {"stderr", field_uint, offsetof(struct named, err), true},
-};
-static const struct field with_data[] = {FIELD(struct named, key, field_string, true), FIELD(struct named, data, field_bytes, true)};
-static const struct field with_signal[] = {FIELD(struct named, key, field_string, true), FIELD(struct named, signal, field_int, true)};
-static const struct field with_size[] = {
-    FIELD(struct named, key, field_string, true),
-    FIELD(struct named, rows, field_uint, true),
-    FIELD(struct named, cols, field_uint, true),
-};
+static const struct process_owner owner = {started, failed, readable, finished, {stdin_taken, stdin_broken, stdin_ended}};
+
+static struct durable *durable_of(struct process *process) { return containing(process, struct durable, process); }
+static struct durable *durable_at(struct list *node) { return containing(node, struct durable, all); }
 
 static struct durable *find_key(const char *key) {
   for (struct list *node = durables.next; node != &durables; node = node->next) {
-    struct durable *durable = containing(node, struct durable, all);
-    if (!strcmp(durable->key, key)) return durable;
+    if (!strcmp(durable_at(node)->key, key)) return durable_at(node);
   }
   return NULL;
 }
@@ -50,25 +50,15 @@ static void refuse(struct conn *conn, uint32_t id, const char *kind, const char 
   if (id) conn_error(conn, id, kind, message, NULL); // id 0 is a notification: nobody waits for an answer
 }
 
-/** Reads the payload and finds the process it names. NULL: the request was answered. */
-static struct durable *find(struct conn *conn, struct message *message, const struct field *fields, size_t n, struct named *named) {
-  struct arena arena = {0};
-  struct durable *durable = NULL;
-  *named = (struct named){0};
-  bool ok = read_fields(&message->payload, &arena, fields, n, named);
-  if (ok) durable = find_key(named->key);
-  message->payload.bad = !ok && message->id;
-  if (ok && !durable) refuse(conn, message->id, "invalid_session", "no process has this key");
-  arena_free(&arena);
-  named->key = NULL;
-  return durable;
-}
-
-static void send_failed(struct conn *conn, uint32_t id, const struct failure *failure) {
-  struct writer payload = writer_new();
-  write_map(&payload, 5);
-  failure_write(&payload, failure);
-  if (!conn_answer(conn, id, FLAG_TERMINAL, "svc.process.failed", &payload)) conn_end(conn, CONN_LOST);
+static void admit(struct durable *durable, uint32_t start_id, const char *key) {
+  strcpy(durable->key, key); // at most KEY_MAX, checked by launch_read
+  durable->start_id = start_id;
+  durable->is_attached = true;
+  task_init(&durable->pump, pump);
+  for (int i = 0; i < 2; i++) durable->rings[i].limit = DURABLE_RING;
+  list_append(&durables, &durable->all);
+  count++;
+  activity_count.processes++;
 }
 
 void durable_start(struct conn *conn, struct message *message) {
@@ -79,43 +69,49 @@ void durable_start(struct conn *conn, struct message *message) {
   if (!ok) {
     message->payload.bad = true;
   } else if (find_key(launch.key)) {
-    refuse(conn, message->id, "invalid_session", "a process with this key exists; forget it first");
+    refuse(conn, message->id, "invalid_session", "a process with this key exists");
   } else if (shutdown_is_running() || count >= DURABLE_MAX || !(durable = calloc(1, sizeof *durable))) {
     failure_set(&failure, shutdown_is_running() ? "other" : "resource_limit", "start", 0,
-                shutdown_is_running() ? "the sandbox is shutting down" : "too many processes; forget those that exited");
-    send_failed(conn, message->id, &failure);
-  } else if (!process_start(&durable->process, &launch, &durable_owner, &failure)) {
-    send_failed(conn, message->id, &failure);
+                shutdown_is_running() ? "the sandbox is shutting down" : "too many processes");
+    failure_send(conn, message->id, "svc.process.failed", &failure);
+  } else if (!process_start(&durable->process, &launch, &owner, &failure)) {
+    failure_send(conn, message->id, "svc.process.failed", &failure);
   } else {
-    strcpy(durable->key, launch.key); // at most KEY_MAX, checked by launch_read
-    durable->start_id = message->id;
-    durable->is_attached = true;
-    task_init(&durable->pump, durable_pump);
-    for (int i = 0; i < 2; i++) durable->rings[i].limit = DURABLE_RING;
-    list_append(&durables, &durable->all);
-    count++;
-    activity_count.processes++;
+    admit(durable, message->id, launch.key);
     durable = NULL;
   }
   free(durable);
   launch_free(&launch);
 }
 
-void durable_destroy(struct durable *durable) {
-  if (!durable->process.is_finished) activity_count.processes--;
-  process_free(&durable->process);
-  task_cancel(&durable->pump);
-  list_remove(&durable->all);
-  for (int i = 0; i < 2; i++) ring_free(&durable->rings[i]);
-  count--;
-  free(durable);
+struct position {
+  char *key;
+  uint64_t out, err; // offsets
+};
+
+/** Reads the payload and finds the process it names. NULL: the request was answered, or its payload is bad. */
+static struct durable *find(struct conn *conn, struct message *message, uint64_t offsets[2]) {
+  static const struct field fields[] = {
+      FIELD(struct position, key, field_string, true),
+      {"stdout", field_uint, offsetof(struct position, out), true},
+      {"stderr", field_uint, offsetof(struct position, err), true},
+  };
+  struct arena arena = {0};
+  struct position position = {0};
+  bool ok = read_fields(&message->payload, &arena, fields, COUNT(fields), &position);
+  struct durable *durable = ok ? find_key(position.key) : NULL;
+  message->payload.bad = !ok && message->id;
+  if (ok && !durable) refuse(conn, message->id, "invalid_session", "no process has this key");
+  arena_free(&arena);
+  offsets[0] = position.out;
+  offsets[1] = position.err;
+  return durable;
 }
 
 void durable_attach(struct conn *conn, struct message *message) {
-  struct named named;
-  struct durable *durable = find(conn, message, with_offsets, COUNT(with_offsets), &named);
+  uint64_t offsets[2];
+  struct durable *durable = find(conn, message, offsets);
   if (!durable) return;
-  const uint64_t offsets[2] = {named.out, named.err};
   for (int i = 0; i < 2; i++) {
     if (offsets[i] >= durable->rings[i].base && offsets[i] <= ring_end(&durable->rings[i])) continue;
     return refuse(conn, message->id, "invalid_payload", "the offset is below what was acknowledged or above what was produced");
@@ -132,58 +128,115 @@ void durable_attach(struct conn *conn, struct message *message) {
 }
 
 void durable_ack(struct conn *conn, struct message *message) {
-  struct named named;
-  struct durable *durable = find(conn, message, with_offsets, COUNT(with_offsets), &named);
-  if (!durable || named.out > ring_end(&durable->rings[0]) || named.err > ring_end(&durable->rings[1])) return;
-  ring_forget(&durable->rings[0], named.out);
-  ring_forget(&durable->rings[1], named.err);
+  uint64_t offsets[2];
+  struct durable *durable = find(conn, message, offsets);
+  if (!durable) return;
+  for (int i = 0; i < 2; i++) {
+    if (offsets[i] > ring_end(&durable->rings[i])) return;
+  }
+  for (int i = 0; i < 2; i++) ring_forget(&durable->rings[i], offsets[i]);
   process_resume(&durable->process);
 }
 
-void durable_forget(struct conn *conn, struct message *message) {
-  struct named named;
-  struct durable *durable = find(conn, message, key_only, COUNT(key_only), &named);
-  if (!durable) return;
-  if (!durable->process.is_finished) return refuse(conn, message->id, "invalid_session", "the process is running; end it first");
-  durable_destroy(durable);
-  conn_answer_empty(conn, message->id, FLAG_TERMINAL, "svc.process.forgotten");
+void durable_room(void) {
+  for (struct list *node = durables.next; node != &durables; node = node->next) task_queue(&durable_at(node)->pump);
 }
 
-void durable_stdin(struct conn *conn, struct message *message) {
-  struct named named;
-  struct durable *durable = find(conn, message, with_data, COUNT(with_data), &named);
-  if (!durable) return;
-  struct sink *in = &durable->process.in;
-  if (!sink_is_open(in) || in->is_ending) return refuse(conn, message->id, "invalid_session", "stdin is closed");
-  if (!named.data.length) {
-    durable->end_id = message->id;
-    return sink_end(in);
+void durable_detach_all(void) {
+  for (struct list *node = durables.next; node != &durables; node = node->next) {
+    durable_at(node)->is_attached = false;
+    durable_at(node)->start_id = 0;
   }
-  if (durable_stdin_waiting + named.data.length > DURABLE_STDIN_MAX) {
-    return refuse(conn, message->id, "resource_limit", "too much input waits to be read; wait for svc.process.stdin.done");
+}
+
+static void write_state(struct writer *payload, const struct durable *durable) {
+  process_state_write(payload, durable->key, &durable->process, process_reason(&durable->process), durable->rings, 0);
+}
+
+void durable_write_states(struct writer *payload) {
+  size_t running = 0;
+  for (struct list *node = durables.next; node != &durables; node = node->next) running += durable_at(node)->process.is_started;
+  write_array(payload, running);
+  for (struct list *node = durables.next; node != &durables; node = node->next) {
+    if (durable_at(node)->process.is_started) write_state(payload, durable_at(node));
   }
-  durable_stdin_waiting += named.data.length;
-  if (sink_write(in, named.data.at, named.data.length, message->id)) return;
-  durable_stdin_waiting -= named.data.length;
-  refuse(conn, message->id, "resource_limit", "out of memory");
 }
 
-void durable_signal(struct conn *conn, struct message *message) {
-  struct named named;
-  struct durable *durable = find(conn, message, with_signal, COUNT(with_signal), &named);
-  if (!durable) return;
-  if (named.signal < 0 || named.signal > SIGRTMAX) return refuse(conn, message->id, "invalid_payload", "no such signal");
-  int error = process_signal(&durable->process, (int)named.signal);
-  if (error) return refuse(conn, message->id, "invalid_session", error == ESRCH ? "the process has exited" : strerror(error));
-  conn_answer_empty(conn, message->id, FLAG_TERMINAL, "svc.process.signalled");
+static void started(struct process *process) {
+  struct durable *durable = durable_of(process);
+  struct writer payload = writer_new();
+  uint32_t id = durable->start_id;
+  durable->start_id = 0;
+  if (!id || !control()) return;
+  write_map(&payload, 1);
+  write_uint_pair(&payload, "pid", (uint64_t)process->pid);
+  activity();
+  if (!conn_answer(control(), id, FLAG_TERMINAL, "svc.process.started", &payload)) conn_end(control(), CONN_LOST);
 }
 
-void durable_resize(struct conn *conn, struct message *message) {
-  struct named named;
-  struct durable *durable = find(conn, message, with_size, COUNT(with_size), &named);
-  if (!durable) return;
-  bool ok = named.rows <= UINT16_MAX && named.cols <= UINT16_MAX;
-  if (!ok || !durable->process.tty) return refuse(conn, message->id, "invalid_session", "the process has no such terminal");
-  pty_resize(durable->process.outlets[0].watch.fd, (unsigned)named.rows, (unsigned)named.cols);
-  conn_answer_empty(conn, message->id, FLAG_TERMINAL, "svc.process.resized");
+static void failed(struct process *process, const struct failure *failure) {
+  struct durable *durable = durable_of(process);
+  if (durable->start_id && control()) failure_send(control(), durable->start_id, "svc.process.failed", failure);
+  activity_count.processes--;
+  process_free(process);
+  task_cancel(&durable->pump);
+  list_remove(&durable->all);
+  for (int i = 0; i < 2; i++) ring_free(&durable->rings[i]);
+  count--;
+  free(durable);
+}
+
+static ssize_t readable(struct process *process, int stream, int fd) {
+  struct durable *durable = durable_of(process);
+  ssize_t got = ring_read(&durable->rings[stream], fd, DURABLE_RING);
+  if (got <= 0) return got;
+  activity();
+  task_queue(&durable->pump);
+  return got;
+}
+
+static void finished(struct process *process) {
+  activity_count.processes--;
+  activity();
+  task_queue(&durable_of(process)->pump);
+}
+
+// Nobody writes to it: it begins at its end, or is a terminal.
+static void stdin_taken(struct sink *sink, size_t bytes, uint32_t tag, bool is_last) { (void)sink, (void)bytes, (void)tag, (void)is_last; }
+static void stdin_broken(struct sink *sink, int error) { (void)sink, (void)error; }
+static void stdin_ended(struct sink *sink) { (void)sink; }
+
+static void send_output(struct conn *conn, struct durable *durable, int stream) {
+  const uint8_t *bytes;
+  struct ring *ring = &durable->rings[stream];
+  size_t length = ring_unsent(ring, &bytes);
+  if (length > PIECE) length = PIECE;
+  if (!length) return;
+  struct writer payload = writer_new();
+  write_map(&payload, 4);
+  write_text_pair(&payload, "key", durable->key);
+  write_text_pair(&payload, "stream", stream ? "stderr" : "stdout");
+  write_uint_pair(&payload, "offset", ring->sent);
+  write_text(&payload, "data");
+  write_bytes(&payload, bytes, length);
+  if (!conn_answer(conn, 0, 0, "svc.process.output", &payload)) return conn_end(conn, CONN_LOST);
+  ring->sent += length;
+}
+
+/** Sends one piece of what waits; queues itself while there is more. */
+static void pump(struct task *task) {
+  struct durable *durable = containing(task, struct durable, pump);
+  bool has_more = false;
+  for (int i = 0; i < 2; i++) {
+    struct conn *conn = control();
+    if (!conn || !durable->is_attached || !conn_has_room(conn)) return; // durable_room or an attach goes on
+    send_output(conn, durable, i);
+    has_more |= durable->rings[i].sent < ring_end(&durable->rings[i]);
+  }
+  if (has_more) return task_queue(task);
+  if (!durable->process.is_finished || durable->has_told_exit) return;
+  struct writer payload = writer_new();
+  write_state(&payload, durable);
+  durable->has_told_exit = true;
+  control_notify("svc.process.exited", &payload);
 }

@@ -41,13 +41,6 @@ static const struct process_owner nobody = {
     lost_started, lost_failed, lost_readable, lost_finished, {lost_taken, lost_broken, stdin_ended}};
 static const struct session_kind kind = {on_room, on_gone};
 
-static void send_failed(struct conn *conn, uint32_t id, const struct failure *failure) {
-  struct writer payload = writer_new();
-  write_map(&payload, 5);
-  failure_write(&payload, failure);
-  if (!conn_answer(conn, id, FLAG_TERMINAL, "core.exec.failed", &payload)) conn_end(conn, CONN_LOST);
-}
-
 void exec_request(struct conn *conn, struct message *message) {
   struct launch launch;
   struct failure failure;
@@ -57,12 +50,12 @@ void exec_request(struct conn *conn, struct message *message) {
     message->payload.bad = true;
   } else if (shutdown_is_running()) {
     failure_set(&failure, "other", "start", 0, "the sandbox is shutting down");
-    send_failed(conn, message->id, &failure);
+    failure_send(conn, message->id, "core.exec.failed", &failure);
   } else if (!exec) {
     failure_set(&failure, "out_of_memory", "start", ENOMEM, "cannot start a process");
-    send_failed(conn, message->id, &failure);
+    failure_send(conn, message->id, "core.exec.failed", &failure);
   } else if (!process_start(&exec->process, &launch, &owner, &failure)) {
-    send_failed(conn, message->id, &failure);
+    failure_send(conn, message->id, "core.exec.failed", &failure);
   } else {
     exec->connection = conn->number;
     session_open(&exec->session, conn, message->id, &kind);
@@ -79,13 +72,8 @@ static struct exec *find(struct conn *conn, uint32_t id) {
 }
 
 void exec_stdin(struct conn *conn, struct message *message) {
-  static const struct field fields[] = {{"data", field_bytes, 0, true}};
   struct span data = {0};
-  struct arena none = {0};
-  if (!read_fields(&message->payload, &none, fields, 1, &data)) {
-    message->payload.bad = true;
-    return;
-  }
+  if (!message_data(message, &data)) return;
   struct exec *exec = find(conn, message->id);
   if (!exec) return; // ended meanwhile: late input is ignored
   struct sink *in = &exec->process.in;
@@ -154,7 +142,7 @@ static void started(struct process *process) {
 
 static void failed(struct process *process, const struct failure *failure) {
   struct exec *exec = exec_of(process);
-  send_failed(exec->session.conn, exec->session.id, failure);
+  failure_send(exec->session.conn, exec->session.id, "core.exec.failed", failure);
   destroy(exec);
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "activity.h"
-#include "launch.h"
+#include "failure.h"
 
 struct writer file_answer_new(void) {
   struct writer payload = writer_new();

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "launch.h"
+#include "failure.h"
 #include "limits.h"
 #include "watch-work.h"
 

@@ -57,11 +57,8 @@ void files_request(struct conn *conn, struct message *message) {
 }
 
 void files_data(struct conn *conn, struct message *message) {
-  static const struct field fields[] = {{"data", field_bytes, 0, true}};
   struct span data = {0};
-  struct arena none = {0};
-  if (read_fields(&message->payload, &none, fields, 1, &data)) file_write_data(conn, message->id, data);
-  else message->payload.bad = true;
+  if (message_data(message, &data)) file_write_data(conn, message->id, data);
 }
 
 static void answer(struct conn *conn, uint32_t id, const char *operation, int result) {

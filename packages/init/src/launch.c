@@ -1,10 +1,6 @@
 #include "launch.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
-
-#include "cbor-write.h"
 
 static const struct field fields[] = {
     FIELD(struct launch, cmd, field_string, true),    FIELD(struct launch, args, field_strings, false),
@@ -12,13 +8,13 @@ static const struct field fields[] = {
     FIELD(struct launch, user, field_string, false),  FIELD(struct launch, tty, field_bool, false),
     FIELD(struct launch, rows, field_uint, false),    FIELD(struct launch, cols, field_uint, false),
     FIELD(struct launch, rlimits, field_limits, false),
-    // Only durable and detached processes have these.
-    FIELD(struct launch, key, field_string, true),    FIELD(struct launch, stdin, field_bool, false),
-    FIELD(struct launch, timeout_ms, field_uint, false),
+    // Only durable and detached processes have a key.
+    FIELD(struct launch, key, field_string, true),
     // Only detached processes have these.
+    FIELD(struct launch, stdin, field_bool, false),   FIELD(struct launch, timeout_ms, field_uint, false),
     FIELD(struct launch, ring_bytes, field_uint, false), FIELD(struct launch, output_max, field_uint, false),
 };
-static const size_t field_counts[] = {[LAUNCH_EXEC] = 9, [LAUNCH_DURABLE] = 12, [LAUNCH_DETACHED] = COUNT(fields)};
+static const size_t field_counts[] = {[LAUNCH_EXEC] = 9, [LAUNCH_DURABLE] = 10, [LAUNCH_DETACHED] = COUNT(fields)};
 
 bool launch_read(struct launch *launch, struct reader *payload, enum launch_kind kind) {
   *launch = (struct launch){.rows = 24, .cols = 80, .stdin = kind == LAUNCH_EXEC, .ring_bytes = DETACHED_RING};
@@ -29,39 +25,6 @@ bool launch_read(struct launch *launch, struct reader *payload, enum launch_kind
 }
 
 void launch_free(struct launch *launch) { arena_free(&launch->arena); }
-
-static const char *kind_of(int error) {
-  switch (error) {
-    case ENOENT: return "not_found";
-    case ENOTDIR: return "bad_cwd";
-    case EACCES: case EPERM: return "permission_denied";
-    case ENOEXEC: case EISDIR: case ETXTBSY: return "not_executable";
-    case E2BIG: case ELOOP: case ENAMETOOLONG: case EFAULT: return "bad_args";
-    case EMFILE: case ENFILE: case EAGAIN: return "resource_limit";
-    case ENOMEM: return "out_of_memory";
-    default: return "other";
-  }
-}
-
-void failure_set(struct failure *failure, const char *kind, const char *stage, int error, const char *message) {
-  snprintf(failure->kind, sizeof failure->kind, "%s", kind ? kind : kind_of(error));
-  snprintf(failure->stage, sizeof failure->stage, "%s", stage);
-  failure->error = error;
-  if (error) snprintf(failure->message, sizeof failure->message, "%s: %s", message, strerror(error));
-  else snprintf(failure->message, sizeof failure->message, "%s", message);
-}
-
-void failure_write(struct writer *payload, const struct failure *failure) {
-  write_text_pair(payload, "kind", failure->kind);
-  write_text(payload, "errno");
-  if (failure->error) write_int(payload, failure->error);
-  else write_null(payload);
-  write_text_pair(payload, "errno_name", failure->error ? errno_name(failure->error) : NULL);
-  write_text_pair(payload, "message", failure->message);
-  write_text_pair(payload, "stage", failure->stage);
-}
-
-const char *errno_name(int error) { return strerrorname_np(error); }
 
 static int resource_named(struct span name) {
   static const struct {

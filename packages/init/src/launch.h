@@ -35,28 +35,13 @@ struct launch {
   bool tty, stdin;
   uint64_t rows, cols;
   struct limits rlimits;
-  uint64_t timeout_ms;
-  uint64_t ring_bytes, output_max; // of a detached process
+  uint64_t timeout_ms, ring_bytes, output_max; // of a detached process
 };
 
 enum launch_kind { LAUNCH_EXEC, LAUNCH_DURABLE, LAUNCH_DETACHED };
 /** Reads core.exec.request, svc.process.start and svc.detached.start; what the call leaves out is as the contract says. */
 bool launch_read(struct launch *, struct reader *payload, enum launch_kind);
 void launch_free(struct launch *);
-
-// Why a process did not start, as core.exec.failed tells it. No pointers: it travels through a pipe.
-struct failure {
-  char kind[24], stage[24];
-  int error; // errno, 0 when none
-  char message[256];
-};
-
-/** Sets every part; `kind` NULL derives it from errno as the contract's table does. */
-void failure_set(struct failure *, const char *kind, const char *stage, int error, const char *message);
-/** Writes the pairs kind, errno, errno_name, message, stage: 5 of them. */
-struct writer;
-void failure_write(struct writer *, const struct failure *);
-const char *errno_name(int error); // "ENOENT"; NULL when unknown
 
 void field_limits(struct reader *, struct arena *, void *target); // struct limits
 

@@ -36,7 +36,6 @@ enum {
   DETACHED_STDIN_MAX = 16 * 1024 * 1024, // stdin waiting for all detached processes together
   DETACHED_PATIENCE_MS = 10000,          // how long a reader that takes nothing may hold up a detached process
   RINGS_MAX = 64 * 1024 * 1024,
-  DURABLE_STDIN_MAX = 16 * 1024 * 1024, // stdin waiting for all durable processes together
   HANDLES_MAX = 1024,                   // per connection; streams count too
   DISCARDS_MAX = 1024,
   WATCHES_MAX = 128,                // svc.watch.start, all connections together
@@ -58,7 +57,7 @@ enum {
   REDIAL_SLOW_MS = 250,
   REDIAL_SLOW_AFTER_MS = 2000,
   STATUS_INTERVAL_MS = 200,
-  KILLED_ANSWER_MS = 300,
+  KILLED_ANSWER_MS = 3000,
   SHUTDOWN_GRACE_MS = 10000,
   TCP_CONNECT_MS = 30000,
   // A background child that holds stdout delays `exited` by this much quiet, and never by more than the last one.

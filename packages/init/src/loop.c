@@ -38,6 +38,7 @@ void loop_turn(void (*before_wait)(void)) {
 bool watch_add(struct watch *watch, int fd, uint32_t events, void (*ready)(struct watch *, uint32_t)) {
   struct epoll_event event = {.events = events ? events : (uint32_t)EPOLLET, .data.ptr = watch};
   watch->fd = -1;
+  watch->wanted = events;
   watch->ready = ready;
   if (epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0) return false;
   watch->fd = fd;
@@ -45,8 +46,10 @@ bool watch_add(struct watch *watch, int fd, uint32_t events, void (*ready)(struc
 }
 
 void watch_want(struct watch *watch, uint32_t events) {
-  // Paused means edge-triggered without interest, not removed: a hang-up then cannot spin the loop, and
-  // resuming is a MOD, which needs no memory and so cannot fail.
+  // Paused means edge-triggered without interest, not removed: a hang-up is then told once, and resuming is a MOD, which needs
+  // no memory and so cannot fail. Pausing what is paused would have it told again, and spin the loop.
+  if (watch->wanted == events) return;
+  watch->wanted = events;
   struct epoll_event event = {.events = events ? events : (uint32_t)EPOLLET, .data.ptr = watch};
   if (watch->fd >= 0) epoll_ctl(epoll_fd, EPOLL_CTL_MOD, watch->fd, &event);
 }

@@ -10,6 +10,7 @@
 
 struct watch {
   int fd; // -1: not watching
+  uint32_t wanted;
   void (*ready)(struct watch *, uint32_t events);
 };
 

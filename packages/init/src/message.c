@@ -23,6 +23,14 @@ bool message_read(struct message *message, uint8_t *frame, size_t length) {
   return !reader.bad && reader.at == reader.end && has_version && has_type && has_payload;
 }
 
+bool message_data(struct message *message, struct span *data) {
+  static const struct field fields[] = {{"data", field_bytes, 0, true}};
+  struct arena none = {0};
+  if (read_fields(&message->payload, &none, fields, COUNT(fields), data)) return true;
+  message->payload.bad = true;
+  return false;
+}
+
 uint8_t *message_head(uint8_t *end, uint32_t id, uint8_t flags, const char *type, size_t length, bool is_data) {
   uint8_t head[ENVELOPE_MAX], data[16];
   size_t data_length = 0, type_length = strlen(type), at = FRAME_HEAD;

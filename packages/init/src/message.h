@@ -22,6 +22,9 @@ struct message {
 /** Reads the body of one frame. False when it is no envelope; id and flags are set in any case. */
 bool message_read(struct message *, uint8_t *frame, size_t length);
 
+/** Reads the payload {data: bytes}. False: it was malformed, and the message is marked so. */
+bool message_data(struct message *, struct span *data);
+
 /**
  * Writes frame head and envelope for a payload of `length` bytes so that they END at `end`, and returns their start.
  * ENVELOPE_MAX bytes before `end` must be writable. With `is_data` the payload is the map {data: bytes(length)}.

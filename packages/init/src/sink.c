@@ -63,12 +63,6 @@ void sink_close(struct sink *sink) {
 
 bool sink_is_open(const struct sink *sink) { return sink->watch.fd >= 0; }
 
-void sink_forget_tags(struct sink *sink) {
-  for (struct list *node = sink->chunks.next; node != &sink->chunks; node = node->next) {
-    containing(node, struct chunk, node)->tag = 0;
-  }
-}
-
 static void on_writable(struct watch *watch, uint32_t events) {
   struct sink *sink = containing(watch, struct sink, watch);
   if (!list_is_empty(&sink->chunks)) return drain(sink);

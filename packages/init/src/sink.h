@@ -31,7 +31,5 @@ void sink_end(struct sink *);
 /** Throws away what waits, reporting it as taken, and closes the descriptor. */
 void sink_close(struct sink *);
 bool sink_is_open(const struct sink *);
-/** Sets the tag of every waiting write to 0: whoever wanted to hear of them is gone. */
-void sink_forget_tags(struct sink *);
 
 #endif

@@ -1,6 +1,7 @@
 #ifndef SVC_SPAWN_H
 #define SVC_SPAWN_H
 
+#include "failure.h"
 #include "launch.h"
 
 enum { STREAM_STDOUT = 0, STREAM_STDERR = 1 };

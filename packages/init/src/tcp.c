@@ -88,13 +88,8 @@ static struct stream *find(struct conn *conn, uint32_t id) {
 }
 
 void tcp_data(struct conn *conn, struct message *message) {
-  static const struct field fields[] = {{"data", field_bytes, 0, true}};
   struct span data = {0};
-  struct arena none = {0};
-  if (!read_fields(&message->payload, &none, fields, 1, &data)) {
-    message->payload.bad = true;
-    return;
-  }
+  if (!message_data(message, &data)) return;
   struct stream *stream = find(conn, message->id);
   if (!stream || !stream->is_connected) return send_failed(conn, message->id, "unknown TCP session");
   if (stream->out.is_ending || !data.length) return;

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -13,6 +14,10 @@
 #include "limits.h"
 #include "session.h"
 #include "spawn.h"
+
+enum { BURST = 16, RECEIVE_BUFFER = 1024 * 1024 };
+
+static unsigned unyielded; // datagrams sent since the services last had a turn
 
 // Nothing waits here: what the service does not take, and what the peer does not read, is lost, as datagrams are.
 struct udp {
@@ -43,6 +48,8 @@ static int open_socket(uint16_t port) {
     errno = EMFILE;
     return -1;
   }
+  int wanted = RECEIVE_BUFFER; // the kernel clamps it to what this host allows
+  if (fd >= 0) setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &wanted, sizeof wanted);
   if (fd >= 0 && connect(fd, (const struct sockaddr *)&to, sizeof to) < 0) {
     int error = errno;
     close(fd);
@@ -81,17 +88,17 @@ static struct udp *find(struct conn *conn, uint32_t id) {
 }
 
 void udp_data(struct conn *conn, struct message *message) {
-  static const struct field fields[] = {{"data", field_bytes, 0, true}};
   struct span data = {0};
-  struct arena none = {0};
-  if (!read_fields(&message->payload, &none, fields, 1, &data)) {
-    message->payload.bad = true;
-    return;
-  }
+  if (!message_data(message, &data)) return;
   struct udp *udp = find(conn, message->id);
   if (!udp) return send_failed(conn, message->id, "unknown UDP session");
   // The first send after a refusal only reports it.
   if (send(udp->socket.fd, data.at, data.length, 0) < 0 && errno == ECONNREFUSED) (void)!send(udp->socket.fd, data.at, data.length, 0);
+  // The buffer of a service holds some hundred datagrams, and nobody is told when it is full. A burst that is passed on in one go
+  // would be lost to a service that shares our CPU before it has read the first of it.
+  if (++unyielded < BURST) return;
+  unyielded = 0;
+  sched_yield();
 }
 
 void udp_close(struct conn *conn, struct message *message) {
@@ -103,12 +110,14 @@ static void on_readable(struct watch *watch, uint32_t events) {
   struct udp *udp = containing(watch, struct udp, socket);
   struct session *session = &udp->session;
   (void)events;
-  if (!conn_has_room(session->conn)) return watch_want(watch, 0);
-  ssize_t got = recv(watch->fd, scratch(), TCP_CHUNK, 0);
-  // A refusal, because nobody listens: somebody may later.
-  if (got < 0) return;
-  activity();
-  conn_send_data(session->conn, session->id, "svc.udp.data", scratch(), (size_t)got);
+  for (int i = 0; i < BURST; i++) {
+    if (!conn_has_room(session->conn)) return watch_want(watch, 0);
+    ssize_t got = recv(watch->fd, scratch(), TCP_CHUNK, 0);
+    // Nothing more, or a refusal because nobody listens: somebody may later.
+    if (got < 0) return;
+    activity();
+    conn_send_data(session->conn, session->id, "svc.udp.data", scratch(), (size_t)got);
+  }
 }
 
 static void on_room(struct session *session) { watch_want(&containing(session, struct udp, session)->socket, EPOLLIN); }

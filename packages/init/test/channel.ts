@@ -9,6 +9,9 @@ export interface Frame {
   readonly payload: Payload;
 }
 
+/** Longer than a busy machine stands still. */
+export const PATIENCE_MS = 60_000;
+
 const FLAGS: Readonly<Record<string, number>> = {
   'core.exec.request': 2,
   'core.fs.request': 2,
@@ -43,9 +46,18 @@ export class Channel {
   #wake: (() => void)[] = [];
   #nextId = 1;
 
-  constructor(socket: Socket, number: number, rest: Buffer) {
+  readonly #answer: (channel: Channel, frame: Frame) => boolean;
+
+  /** `answer` tells of each frame whether it has dealt with it; all others are kept. */
+  constructor(
+    socket: Socket,
+    number: number,
+    rest: Buffer,
+    answer: (channel: Channel, frame: Frame) => boolean = () => false,
+  ) {
     this.socket = socket;
     this.number = number;
+    this.#answer = answer;
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     socket.on('close', () => this.#end());
     socket.on('end', () => this.#end());
@@ -62,7 +74,7 @@ export class Channel {
   }
 
   /** The first kept frame that matches, taken out; waits for it at most `timeoutMs`. */
-  async take(matches: (frame: Frame) => boolean, what: string, timeoutMs = 10_000): Promise<Frame> {
+  async take(matches: (frame: Frame) => boolean, what: string, timeoutMs = PATIENCE_MS): Promise<Frame> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
       const index = this.frames.findIndex(matches);
@@ -87,7 +99,7 @@ export class Channel {
     return this.take((frame) => frame.id === id && (frame.flags & 1) === 1, `the answer to ${type}`);
   }
 
-  async untilEnded(timeoutMs = 10_000): Promise<void> {
+  async untilEnded(timeoutMs = PATIENCE_MS): Promise<void> {
     const deadline = Date.now() + timeoutMs;
     while (!this.ended) await this.#change(deadline, 'the end of the connection');
   }
@@ -124,7 +136,8 @@ export class Channel {
     let data = Buffer.concat(this.#buffered);
     while (data.length >= 4 && data.length >= 4 + data.readUInt32BE(0)) {
       const length = data.readUInt32BE(0);
-      this.frames.push(decodeFrame(data.subarray(4, 4 + length)));
+      const frame = decodeFrame(data.subarray(4, 4 + length));
+      if (!this.#answer(this, frame)) this.frames.push(frame);
       data = data.subarray(4 + length);
     }
     this.#buffered = data.length > 0 ? [data] : [];

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Channel, Frame, Payload } from './channel.ts';
 import { Engine, releaseBinary, waitUntil } from './engine.ts';
@@ -16,11 +18,7 @@ async function start(session: Channel, key: string, script: string, options: Pay
 async function read(session: Channel, key: string, options: Payload = {}) {
   const id = session.newId();
   session.send(id, 'svc.detached.read', { key, stdout: 0, stderr: 0, follow: true, ...options });
-  const end = await session.take(
-    ({ id: of, flags }) => of === id && (flags & 1) === 1,
-    `the end of ${key}`,
-    30_000,
-  );
+  const end = await session.take(({ id: of, flags }) => of === id && (flags & 1) === 1, `the end of ${key}`);
   return { ...gather(session, id, options), end };
 }
 
@@ -65,7 +63,10 @@ test('a detached process outlives the client that started it and is read by anot
   await first.untilEnded();
 
   const second = await engine.session();
-  await waitUntil(async () => (await stateOf(second, 'job'))?.['stdout'] === 4, 'the first line');
+  await waitUntil(async () => {
+    const state = await stateOf(second, 'job');
+    return state?.['stdout'] === 4 && state['stderr'] === 4;
+  }, 'the first lines');
   const now = await read(second, 'job', { follow: false });
   assert.deepEqual([now.stdout, now.stderr, now.end.payload['state']], ['one\n', 'bad\n', 'running']);
   const done = await second.call('svc.detached.stdin', { key: 'job', data: Buffer.from('go\n') });
@@ -143,7 +144,7 @@ test('a reader that takes nothing for 10 s holds up nobody any longer, and learn
   await start(stuck, 'big', `head -c ${size} /dev/zero`, { ring_bytes: 65536 });
   const reading = read(stuck, 'big');
   stuck.socket.pause();
-  await waitUntil(async () => (await stateOf(other, 'big'))?.['state'] === 'exited', 'its end', 20_000);
+  await waitUntil(async () => (await stateOf(other, 'big'))?.['state'] === 'exited', 'its end');
   stuck.socket.resume();
   const { stdout, dropped } = await reading;
   const missed = dropped.reduce((sum, { from, to }) => sum + Number(to) - Number(from), 0);
@@ -196,11 +197,13 @@ test('forgetting ends what runs, tells its readers, and frees the key', async (t
 test('input is taken once, waits for its reader, and ends', async (t) => {
   const engine = await Engine.start(t);
   const [session, other] = [await engine.session(), await engine.session()];
-  await start(session, 'late', 'sleep 0.3; wc -c', { stdin: true });
+  const go = join(engine.dir, 'go');
+  await start(session, 'late', `until [ -e ${go} ]; do sleep 0.02; done; wc -c`, { stdin: true });
   const data = Buffer.alloc(500_000, 'y');
   const writing = session.call('svc.detached.stdin', { key: 'late', data });
   await session.call('svc.detached.list');
   assert.equal(kindOf(await other.call('svc.detached.stdin', { key: 'late', data })), 'resource_limit');
+  writeFileSync(go, '');
   assert.equal((await writing).type, 'svc.detached.done');
   const ended = await other.call('svc.detached.stdin', { key: 'late', data: Buffer.alloc(0) });
   assert.equal(ended.type, 'svc.detached.done');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Channel, Payload } from './channel.ts';
-import { Engine, waitUntil } from './engine.ts';
+import { Engine, run, waitUntil } from './engine.ts';
 
 interface Held {
   stdout: Buffer;
@@ -70,8 +70,6 @@ test('a durable process tells its output by offset, then its end', async (t) => 
     tty: false,
   });
   assert.ok((exitedAt as bigint) >= (startedAt as bigint));
-  assert.equal((await control.call('svc.process.forget', { key: 'job' })).type, 'svc.process.forgotten');
-  assert.equal((await control.call('svc.process.forget', { key: 'job' })).payload['kind'], 'invalid_session');
 });
 
 test('a durable process that cannot start says why and leaves no trace', async (t) => {
@@ -89,7 +87,6 @@ test('a durable process that cannot start says why and leaves no trace', async (
     (await control.call('svc.process.start', { key: 'a', cmd: 'true' })).payload['kind'],
     'invalid_session',
   );
-  assert.equal((await control.call('svc.process.forget', { key: 'a' })).payload['kind'], 'invalid_session');
   assert.equal(
     (await control.call('svc.process.start', { key: '', cmd: 'true' })).payload['kind'],
     'invalid_payload',
@@ -183,7 +180,7 @@ async function breakOff(
     );
   }, 'enough output for the break');
   // The answer to a later request shows that the acknowledgements were read.
-  await before.call('svc.process.signal', { key, signal: 0 });
+  await before.call('svc.process.attach', { key: 'none', stdout: 0, stderr: 0 });
   await engine.goAway();
   absorb(before, key, held);
   for (const stream of ['stdout', 'stderr'] as const) {
@@ -223,35 +220,12 @@ test('no byte is lost or repeated, wherever the connection breaks and whatever w
       assert.ok(held.stdout.equals(countable.subarray(0, size)), 'stdout is what was written');
       assert.ok(held.stderr.equals(countable.subarray(0, size >> 3)), 'stderr is what was written');
       assert.deepEqual([state['stdout'], state['stderr']], [size, size >> 3]);
-      assert.equal((await control.call('svc.process.forget', { key })).type, 'svc.process.forgotten');
     }),
     { numRuns: 15, interruptAfterTimeLimit: 30_000 },
   );
 });
 
-test('stdin is confirmed when the pipe took it, and its end ends the reader', async (t) => {
-  const control = await (await Engine.start(t)).control();
-  const held = nothing();
-  await start(control, 'cat', 'cat', { stdin: true });
-  for (const text of ['one ', 'two']) {
-    assert.equal(
-      (await control.call('svc.process.stdin', { key: 'cat', data: Buffer.from(text) })).type,
-      'svc.process.stdin.done',
-    );
-  }
-  assert.equal(
-    (await control.call('svc.process.stdin', { key: 'cat', data: Buffer.alloc(0) })).type,
-    'svc.process.stdin.done',
-  );
-  assert.equal((await finish(control, 'cat', held))['code'], 0);
-  assert.equal(held.stdout.toString(), 'one two');
-  assert.equal(
-    (await control.call('svc.process.stdin', { key: 'cat', data: Buffer.from('x') })).type,
-    'core.error',
-  );
-});
-
-test('without stdin the process sees the end at once', async (t) => {
+test('a durable process sees the end of its input at once', async (t) => {
   const control = await (await Engine.start(t)).control();
   await start(control, 'cat', 'cat; echo over');
   const held = nothing();
@@ -259,60 +233,22 @@ test('without stdin the process sees the end at once', async (t) => {
   assert.equal(held.stdout.toString(), 'over\n');
 });
 
-test('input nobody reads is not confirmed, disturbs nobody, and fails when the process ends', async (t) => {
-  const control = await (await Engine.start(t)).control();
-  await start(control, 'deaf', 'sleep 1000', { stdin: true });
-  const waiting = control.call('svc.process.stdin', { key: 'deaf', data: Buffer.alloc(1_000_000) });
-  await start(control, 'other', 'exit 0');
-  assert.equal((await finish(control, 'other', nothing()))['code'], 0);
-  assert.equal(
-    (await control.call('svc.process.signal', { key: 'deaf', signal: 9 })).type,
-    'svc.process.signalled',
-  );
-  assert.equal((await waiting).type, 'core.error');
-  assert.deepEqual((await finish(control, 'deaf', nothing()))['signal'], 9);
-  assert.equal(
-    (await control.call('svc.process.signal', { key: 'deaf', signal: 9 })).payload['kind'],
-    'invalid_session',
-  );
-});
-
-test('a timeout kills the whole group and is named as the reason', async (t) => {
-  const control = await (await Engine.start(t)).control();
-  await start(control, 'slow', 'sleep 1000 & wait', { timeout_ms: 100 });
-  const { code, signal, reason } = await finish(control, 'slow', nothing());
-  assert.deepEqual([code, signal, reason], [-1, 9, 'timeout']);
-});
-
-test('a durable terminal is resized and is all stdout', async (t) => {
+test('a durable terminal is all stdout', async (t) => {
   const control = await (await Engine.start(t)).control();
   const held = nothing();
-  await start(
-    control,
-    'tty',
-    "trap 'stty size; exit 0' WINCH; stty size; echo err >&2; while :; do sleep 0.02; done",
-    { tty: true, rows: 11, cols: 22 },
-  );
-  await waitUntil(() => (absorb(control, 'tty', held), held.stdout.includes('err')), 'the first size');
-  assert.equal(
-    (await control.call('svc.process.resize', { key: 'tty', rows: 33, cols: 44 })).type,
-    'svc.process.resized',
-  );
+  await start(control, 'tty', 'stty size; echo err >&2', { tty: true, rows: 11, cols: 22 });
   assert.equal((await finish(control, 'tty', held))['tty'], true);
-  assert.equal(held.stdout.toString(), '11 22\r\nerr\r\n33 44\r\n');
+  assert.equal(held.stdout.toString(), '11 22\r\nerr\r\n');
   assert.equal(held.stderr.length, 0);
 });
 
 test('durable processes survive clients and svc.drop', async (t) => {
   const engine = await Engine.start(t);
   const control = await engine.control();
-  await start(control, 'job', 'sleep 1000');
+  const pid = await start(control, 'job', 'exec sleep 1000');
   const session = await engine.session();
   control.send(0, 'svc.drop', { connection: session.number });
   await session.untilEnded();
-  assert.equal(
-    (await control.call('svc.process.signal', { key: 'job', signal: 15 })).type,
-    'svc.process.signalled',
-  );
+  await run(await engine.session(), 'kill', [String(pid)]);
   assert.deepEqual((await finish(control, 'job', nothing()))['signal'], 15);
 });

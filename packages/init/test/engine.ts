@@ -2,13 +2,14 @@ import { execFileSync, spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import type { Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { Channel } from './channel.ts';
+import { Channel, PATIENCE_MS } from './channel.ts';
 import type { Frame, Payload } from './channel.ts';
 
 const packageDir = join(import.meta.dirname, '..');
@@ -35,6 +36,8 @@ export class Engine {
   readonly controls: Channel[] = [];
   stderr = '';
   child!: ChildProcess;
+  /** It has ended, and all that it wrote to stderr is here. */
+  #closed: Promise<unknown> = Promise.resolve();
   #server: Server | undefined;
   #sockets = new Set<Socket>();
   #waiting: (() => void)[] = [];
@@ -71,6 +74,7 @@ export class Engine {
       env: { PATH: process.env['PATH'], ...env },
       stdio: ['ignore', 'inherit', 'pipe'],
     });
+    this.#closed = once(this.child, 'close');
     this.child.stderr?.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
   }
 
@@ -126,7 +130,7 @@ export class Engine {
   }
 
   async exited(): Promise<number | null> {
-    if (this.child.exitCode === null && this.child.signalCode === null) await once(this.child, 'exit');
+    await this.#closed;
     return this.child.exitCode;
   }
 
@@ -134,7 +138,8 @@ export class Engine {
     this.child.kill('SIGKILL');
     await this.exited();
     await this.goAway();
-    rmSync(this.dir, { recursive: true, force: true });
+    // Processes of the sandbox may write until the kernel has ended the last of them.
+    await rm(this.dir, { recursive: true, force: true, maxRetries: 10 });
     if (/ERROR: AddressSanitizer|runtime error|LeakSanitizer/.test(this.stderr)) throw new Error(this.stderr);
   }
 
@@ -154,7 +159,7 @@ export class Engine {
         socket.destroy();
         return;
       }
-      const channel = new Channel(socket, early.readUInt32BE(5), early.subarray(needed));
+      const channel = new Channel(socket, early.readUInt32BE(5), early.subarray(needed), answerFailed);
       (kind === 'S' ? this.sessions : this.controls).push(channel);
       for (const wake of this.#waiting.splice(0)) wake();
     };
@@ -162,7 +167,7 @@ export class Engine {
   }
 
   async #when<T>(find: () => T | undefined, what: string): Promise<T> {
-    const deadline = AbortSignal.timeout(10_000);
+    const deadline = AbortSignal.timeout(PATIENCE_MS);
     for (;;) {
       const found = find();
       if (found !== undefined) return found;
@@ -173,6 +178,13 @@ export class Engine {
       });
     }
   }
+}
+
+/** Nothing is known about processes that failed. Whoever is killed asks the test itself. */
+function answerFailed(control: Channel, { id, type }: Frame): boolean {
+  if (type !== 'svc.failed') return false;
+  control.send(id, 'svc.failed.answer', { pids: false });
+  return true;
 }
 
 export interface Outcome {
@@ -218,7 +230,7 @@ export async function collect(channel: Channel, id: number, timeoutMs?: number):
 export async function waitUntil(
   condition: () => boolean | Promise<boolean>,
   what: string,
-  timeoutMs = 10_000,
+  timeoutMs = PATIENCE_MS,
 ): Promise<void> {
   const deadline = Date.now() + timeoutMs;
   while (!(await condition())) {

@@ -6,17 +6,33 @@ import { Engine, collect, releaseBinary, run, waitUntil } from './engine.ts';
 
 const MIB = 1024 * 1024;
 
-/** Resolves once a number has stopped changing, and returns it. */
-async function settled(read: () => number): Promise<number> {
+/** Resolves once a number has stopped changing while nobody in the sandbox had anything to do, and returns it. */
+async function settled(engine: Engine, read: () => number): Promise<number> {
   let last = -1;
   let same = 0;
   await waitUntil(() => {
     const now = read();
-    same = now === last ? same + 1 : 0;
+    same = now === last && areAsleep(engine.pid) ? same + 1 : 0;
     last = now;
     return same >= 20;
   }, 'a number that stays the same');
   return last;
+}
+
+/** Of a process and all that it started. Whoever waits for a CPU does not sleep. */
+function areAsleep(pid: number): boolean {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+    return /^State:\tS/m.test(status) && startedBy(pid).every(areAsleep);
+  } catch {
+    // It has just ended: then there was something to do.
+    return false;
+  }
+}
+
+function startedBy(pid: number): readonly number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return (children.match(/\d+/g) ?? []).map(Number);
 }
 
 test('a client that stops reading stops the producer, and nobody else', async (t) => {
@@ -29,16 +45,14 @@ test('a client that stops reading stops the producer, and nobody else', async (t
   const script = `i=0; while :; do head -c 65536 /dev/zero; i=$((i+1)); echo $i > ${produced}; done`;
   stuck.send(id, 'core.exec.request', { cmd: '/bin/sh', args: ['-c', script] });
   await waitUntil(() => statSync(produced, { throwIfNoEntry: false }) !== undefined, 'the producer runs');
-  await settled(() => statSync(produced).mtimeMs);
+  await settled(engine, () => statSync(produced).mtimeMs);
   const resident = engine.residentKib;
   assert.ok(resident < 4096, `svc-init holds ${resident} KiB`);
   // The other connection is served as if nothing were wrong.
-  const before = Date.now();
   for (let i = 0; i < 20; i++) assert.equal((await run(other, 'echo', ['x'])).stdout, 'x\n');
-  assert.ok(Date.now() - before < 2000);
   // A client that does not read can still kill.
   stuck.send(id, 'core.exec.signal', { signal: 9 });
-  await settled(() => statSync(produced).mtimeMs);
+  await settled(engine, () => statSync(produced).mtimeMs);
   stuck.socket.resume();
   const { end } = await collect(stuck, id);
   assert.equal(end.payload['signal'], 9);
@@ -50,8 +64,9 @@ test('yes runs for a stuck client without memory growth', async (t) => {
   const stuck = await engine.session();
   stuck.socket.pause();
   for (let i = 0; i < 8; i++) stuck.send(stuck.newId(), 'core.exec.request', { cmd: 'yes' });
-  const first = await settled(() => engine.residentKib);
-  const second = await settled(() => engine.residentKib);
+  await waitUntil(() => startedBy(engine.pid).length === 8, 'they run');
+  const first = await settled(engine, () => engine.residentKib);
+  const second = await settled(engine, () => engine.residentKib);
   assert.ok(second <= first + 64 && second < 6144, `${first} KiB, then ${second} KiB`);
 });
 
@@ -71,7 +86,7 @@ test('a process that does not read its stdin stops the writer, and can be killed
   session.send(flooded, 'core.exec.request', { cmd: 'sleep', args: ['1000'] });
   const { payload } = await session.takeType('core.exec.started', flooded);
   for (let i = 0; i < 40; i++) session.send(flooded, 'core.exec.stdin', { data: Buffer.alloc(MIB) });
-  const resident = await settled(() => engine.residentKib);
+  const resident = await settled(engine, () => engine.residentKib);
   assert.ok(resident < 8 * 1024, `svc-init holds ${resident} KiB`);
   assert.ok(session.socket.writableLength > 20 * MIB);
   await run(await engine.session(), 'kill', [String(payload['pid'])]);
@@ -86,7 +101,7 @@ test('100 MiB go through cat and come back unchanged in number', async (t) => {
   session.send(id, 'core.exec.request', { cmd: 'cat' });
   for (let i = 0; i < 100; i++) session.send(id, 'core.exec.stdin', { data: Buffer.alloc(MIB, i) });
   session.send(id, 'core.exec.stdin', { data: Buffer.alloc(0) });
-  await session.takeType('core.exec.exited', id, 30_000);
+  await session.takeType('core.exec.exited', id);
   const sum = session.frames.reduce(
     (total, frame) => total + ((frame.payload['data'] as Uint8Array | undefined)?.length ?? 0),
     0,
@@ -105,7 +120,10 @@ test('a slow client gets all output of a process that ended and left a child hol
   const id = slow.newId();
   const script = `sleep 30 & head -c 1000000 /dev/zero; echo $$ > ${done}`;
   slow.send(id, 'core.exec.request', { cmd: '/bin/sh', args: ['-c', script] });
-  await waitUntil(() => existsSync(done), 'everything is in the pipe');
+  await waitUntil(
+    () => existsSync(done) && readFileSync(done, 'utf8').endsWith('\n'),
+    'everything is in the pipe',
+  );
   await waitUntil(
     async () =>
       (await run(other, 'kill', ['-0', readFileSync(done, 'utf8').trim()])).end.payload['code'] !== 0,

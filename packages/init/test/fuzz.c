@@ -136,7 +136,7 @@ static void seed_launch(bool is_control, const char *type, bool tty) {
 
 static void seed_flat(bool is_control, const char *type) {
   struct writer payload = writer_new();
-  write_map(&payload, 14);
+  write_map(&payload, 15);
   write_text_pair(&payload, "key", "k");
   write_text_pair(&payload, "by", "someone");
   write_bool_pair(&payload, "follow", true);
@@ -152,6 +152,7 @@ static void seed_flat(bool is_control, const char *type) {
   write_uint_pair(&payload, "count", 1);
   write_uint_pair(&payload, "connection", 1);
   write_bool_pair(&payload, "oom", true);
+  write_bool_pair(&payload, "pids", true);
   add_seed(is_control, type, &payload);
 }
 
@@ -172,7 +173,7 @@ static void make_seeds(void) {
       "svc.detached.list", "svc.detached.read", "svc.detached.stdin", "svc.detached.signal", "svc.detached.resize", "svc.detached.forget",
       "svc.watch.stop", "svc.udp.open", "svc.udp.data", "svc.udp.close"};
   static const char *const flat_control[] = {"svc.configure", "svc.dial", "svc.drop", "svc.killed.answer", "svc.shutdown",
-      "svc.process.attach", "svc.process.ack", "svc.process.forget", "svc.process.stdin", "svc.process.signal", "svc.process.resize"};
+      "svc.process.attach", "svc.process.ack", "svc.failed.answer"};
   for (size_t i = 0; i < COUNT(variants); i++) {
     seed_file(variants[i], i % 2 ? "/a" : "/d/e", extras[i % 4], 1 + i % 3);
     seed_file(variants[i], "/a", !strcmp(variants[i], "OpenFile") ? "options" : extras[(i + 1) % 4], 1);

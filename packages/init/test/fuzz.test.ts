@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { randomBytes, randomInt } from 'node:crypto';
+import { randomInt } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ test('100,000 random and mutated frames neither crash nor leak', (t) => {
     root,
   ];
   const { status, stdout, stderr } = spawnSync('prlimit', args, {
-    timeout: 60_000,
+    timeout: 240_000,
     killSignal: 'SIGKILL',
     encoding: 'utf8',
   });
@@ -41,18 +41,26 @@ test('100,000 random and mutated frames neither crash nor leak', (t) => {
 test('garbage over real sockets leaves svc-init serving others', async (t) => {
   const engine = await Engine.start(t);
   const good = await engine.session();
+  const seed = randomInt(1, 2 ** 31 - 1);
+  let state = seed;
+  const random = (below: number) => (state = (state * 48_271) % 2_147_483_647) % below;
+  const bytes = (length: number) => Buffer.from(Array.from({ length }, () => random(256)));
   for (let i = 0; i < 60; i++) {
     const bad = await engine.session();
     for (let j = 0; j < 30 && !bad.ended; j++) {
       const frame = encodeFrame(
-        randomInt(0, 5),
+        random(5),
         ['core.exec.stdin', 'core.fs.data', 'core.tcp.data', 'core.ping'][j % 4] as string,
-        { data: randomBytes(50) },
+        { data: bytes(50) },
       );
-      if (randomInt(3) > 0) frame[randomInt(4, frame.length)] = randomInt(256);
-      bad.socket.write(randomInt(10) === 0 ? randomBytes(randomInt(1, 100)) : frame);
+      if (random(3) > 0) frame[4 + random(frame.length - 4)] = random(256);
+      bad.socket.write(random(10) === 0 ? bytes(1 + random(99)) : frame);
     }
     bad.socket.destroy();
   }
-  assert.equal((await run(good, 'echo', ['fine'])).stdout, 'fine\n');
+  const outcome = await run(good, 'echo', ['fine']).catch((error: unknown) => String(error));
+  assert.ok(
+    typeof outcome !== 'string' && outcome.stdout === 'fine\n',
+    `seed ${seed}: ${JSON.stringify(outcome)}`,
+  );
 });

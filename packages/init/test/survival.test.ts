@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Engine, collect, releaseBinary, run, shell, waitUntil } from './engine.ts';
@@ -12,12 +13,10 @@ test('svc.shutdown lets programs end by themselves', async (t) => {
     args: ['-c', "trap 'echo bye; exit 4' TERM; echo ready; while :; do sleep 0.02; done"],
   });
   await session.takeType('core.exec.stdout', id);
-  const before = performance.now();
-  (await engine.control()).send(0, 'svc.shutdown', { grace_ms: 8000 });
+  (await engine.control()).send(0, 'svc.shutdown', { grace_ms: 3_600_000 });
   const { stdout, end } = await collect(session, id);
   assert.deepEqual([stdout, end.payload['code']], ['bye\n', 4]);
   assert.equal(await engine.exited(), 0);
-  assert.ok(performance.now() - before < 3000);
 });
 
 test('svc.shutdown kills what does not listen, stopped programs too', async (t) => {
@@ -36,19 +35,21 @@ test('svc.shutdown kills what does not listen, stopped programs too', async (t) 
   await session.takeType('core.exec.exited');
   assert.equal(await engine.exited(), 0);
   const took = performance.now() - before;
-  assert.ok(took >= 290 && took < 3000, `${took} ms`);
+  assert.ok(took >= 290, `${took} ms`);
 });
 
 test('while shutting down nothing new starts', async (t) => {
   const engine = await Engine.start(t);
   const session = await engine.session();
+  const go = join(engine.dir, 'go');
   session.send(session.newId(), 'core.exec.request', {
     cmd: '/bin/sh',
-    args: ['-c', "trap '' TERM; echo ready; while :; do sleep 0.05; done"],
+    args: ['-c', `trap '' TERM; echo ready; until [ -e ${go} ]; do sleep 0.05; done`],
   });
   await session.takeType('core.exec.stdout');
-  (await engine.control()).send(0, 'svc.shutdown', { grace_ms: 400 });
+  (await engine.control()).send(0, 'svc.shutdown', { grace_ms: 3_600_000 });
   await waitUntil(async () => (await run(session, 'true')).end.type === 'core.exec.failed', 'a refusal');
+  writeFileSync(go, '');
   assert.equal(await engine.exited(), 0);
 });
 
