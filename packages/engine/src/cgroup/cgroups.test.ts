@@ -80,8 +80,9 @@ test('kill ends every process of a cgroup and remove takes it away, both repeata
   const children = [1, 2, 3].map(() => spawn('sleep', ['60'], { stdio: 'ignore' }));
   const ended = children.map((child) => once(child, 'exit'));
   t.after(() => children.forEach((child) => child.kill('SIGKILL')));
+  for (const folder of folders) await mkdir(join(folder, 'nested'), { recursive: true });
+  await enableControllers(cgroups.layout);
   for (const folder of folders) {
-    await mkdir(join(folder, 'nested'), { recursive: true });
     for (const child of children) await writeFile(join(folder, 'cgroup.procs'), String(child.pid));
   }
 
@@ -105,6 +106,14 @@ function foldersOf(layout: CgroupLayout, handle: string): string[] {
   return layout.trees
     .filter(({ version, controllers }) => version === 2 || !controllers.includes('cpuset'))
     .map(({ mountpoint }) => join(mountpoint, CGROUP_PARENT, handle));
+}
+
+/** On version 2 a cgroup has the files of those controllers that the ones above pass on; before the first sandbox they pass on none. */
+async function enableControllers(layout: CgroupLayout): Promise<void> {
+  if (layout.version === 1) return;
+  for (const { mountpoint } of layout.trees)
+    for (const folder of [mountpoint, join(mountpoint, CGROUP_PARENT)])
+      await writeFile(join(folder, 'cgroup.subtree_control'), '+memory +pids');
 }
 
 async function recorded(

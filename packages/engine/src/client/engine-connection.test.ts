@@ -37,7 +37,7 @@ function killAndWait({ pid = 0 }: ChildProcess): void {
   const isGone = () =>
     readdirSync(`/proc/${pid}/task`).length === 1 &&
     /^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
-  for (let count = 0; count < 5000 && !isGone(); count += 1) {
+  for (let count = 0; count < 30_000 && !isGone(); count += 1) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 2);
   }
   assert.ok(isGone());

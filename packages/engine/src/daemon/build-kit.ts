@@ -44,11 +44,12 @@ export interface HostKit extends Kit {
   readonly cgroups: Cgroups;
 }
 
-/** Constructs every adapter of this host. Only this file does. */
+/** Constructs every adapter of this host. Only this file does. Rejects when `signal` aborts, and leaves nothing running. */
 export async function buildKit(
   config: EngineConfig,
   logger: Logger,
   isImageInUse: IsImageInUse,
+  signal: AbortSignal,
 ): Promise<HostKit> {
   const { dataFolder, runFolder } = config;
   const hostCalls = new SvcHostCalls({ binary: config.hostProgram });
@@ -60,6 +61,7 @@ export async function buildKit(
     makeRuntimes(config, hostCalls, cgroups),
     config.isolation,
     logger,
+    signal,
     (runtime, probe) =>
       memory.probe([programOf(config, runtime), config.initProgram, config.hostProgram], probe),
   );

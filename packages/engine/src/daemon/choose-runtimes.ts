@@ -23,14 +23,19 @@ export interface ProbedRuntimes {
 /** May answer from memory instead of probing. */
 export type Recall = (runtime: Runtime, probe: () => Promise<RuntimeProbe>) => Promise<RuntimeProbe>;
 
-/** Starts something small with each runtime and keeps those that work; `auto` is the strongest class among them. */
+/**
+ * Starts something small with each runtime and keeps those that work; `auto` is the strongest class among them.
+ * Rejects when `signal` aborts, after nothing is left of what was started.
+ */
 export async function chooseRuntimes(
   candidates: readonly Runtime[],
   wanted: Isolation | 'auto',
   logger: Logger,
+  signal: AbortSignal,
   recall: Recall = (_, probe) => probe(),
 ): Promise<ProbedRuntimes> {
-  const probes = await Promise.all(candidates.map((runtime) => probe(runtime, recall)));
+  const probes = await Promise.all(candidates.map((runtime) => probe(runtime, signal, recall)));
+  signal.throwIfAborted();
   for (const { name, usable, reason } of probes) logger.info({ runtime: name, usable, reason }, 'probed');
   const runtimes = candidates.filter((_, index) => probes[index]?.usable === true);
   const isOffered = (isolation: Isolation) => runtimes.some((runtime) => runtime.isolation === isolation);
@@ -47,10 +52,12 @@ export async function chooseRuntimes(
   };
 }
 
-async function probe(runtime: Runtime, recall: Recall): Promise<ProbedRuntime> {
+async function probe(runtime: Runtime, signal: AbortSignal, recall: Recall): Promise<ProbedRuntime> {
   const { name, isolation } = runtime;
   try {
-    const found = await recall(runtime, () => runtime.probe(AbortSignal.timeout(PROBE_TIMEOUT_MS)));
+    const found = await recall(runtime, () =>
+      runtime.probe(AbortSignal.any([signal, AbortSignal.timeout(PROBE_TIMEOUT_MS)])),
+    );
     return { name, isolation, ...found };
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);

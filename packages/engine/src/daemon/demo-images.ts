@@ -1,12 +1,12 @@
-import { realpath, stat } from 'node:fs/promises';
-import { delimiter, dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { PlatformError } from '@svc/contract/errors';
 import { allDemoImages, buildDemoImages } from '../images/build-demo.ts';
 import type { Images } from '../images/images.ts';
 import type { EngineConfig } from './config.ts';
+import { findNpm } from './find-npm.ts';
 import type { BuildDemo } from './image-routes.ts';
 
-/** `svc/node` holds the very Node that runs this engine, and the npm that is on its PATH. */
+/** `svc/node` holds the very Node that runs this engine, and npm when the host has one that can be copied. */
 export function demoBuilder(config: EngineConfig, images: Images): BuildDemo {
   return async ({ names, force }, onProgress, signal) =>
     await buildDemoImages(images, {
@@ -29,14 +29,4 @@ function toNames(names: readonly string[]): string[] {
     const known = allDemoImages().join(', ');
     throw new PlatformError('invalid_request', `names: ${given} is not a demo image; there are ${known}`);
   });
-}
-
-async function findNpm(path: string): Promise<string | null> {
-  for (const folder of path.split(delimiter)) {
-    const program = await realpath(join(folder, 'npm')).catch(() => undefined);
-    if (program === undefined) continue;
-    const home = dirname(dirname(program));
-    if (await stat(join(home, 'bin', 'npm-cli.js')).catch(() => undefined)) return home;
-  }
-  return null;
 }

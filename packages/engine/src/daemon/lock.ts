@@ -1,4 +1,7 @@
+import { rename, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { pid } from 'node:process';
 import { PlatformError } from '@svc/contract/errors';
 
 /**
@@ -17,4 +20,19 @@ export async function lockDataFolder(instance: string, dataFolder: string): Prom
     throw new PlatformError('invalid_state_transition', message, { cause: error });
   }
   return server.unref();
+}
+
+/** Notes whom to ask to stop. Only the holder of the lock does so. */
+export async function notePid(dataFolder: string): Promise<void> {
+  const path = pidPath(dataFolder);
+  await writeFile(`${path}.new`, `${pid}\n`, { mode: 0o644 });
+  await rename(`${path}.new`, path);
+}
+
+export async function forgetPid(dataFolder: string): Promise<void> {
+  await rm(pidPath(dataFolder), { force: true });
+}
+
+function pidPath(dataFolder: string): string {
+  return join(dataFolder, 'engine.pid');
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { chmod, chown, mkdir, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { dirname } from 'node:path';
@@ -10,7 +11,7 @@ import { readConfig, type EngineConfig } from './config.ts';
 import { demoBuilder } from './demo-images.ts';
 import { createHttpServer, type Routes } from './http-server.ts';
 import { operatorRoutes } from './image-routes.ts';
-import { lockDataFolder } from './lock.ts';
+import { forgetPid, lockDataFolder, notePid } from './lock.ts';
 import { createRelay } from './relay.ts';
 import { rootSocketOf } from './root-socket.ts';
 import { createRoutes, type Daemon } from './routes.ts';
@@ -31,26 +32,36 @@ async function main(): Promise<void> {
     { level: config.logLevel, base: { pid }, serializers: { error: pino.stdSerializers.err } },
     pino.destination({ fd: 2, sync: true }),
   );
-  try {
-    await serve(config, logger);
-  } catch (error) {
-    logger.fatal({ error: error instanceof Error ? error.message : error }, 'the engine cannot start');
-    process.exitCode = 1;
-    setTimeout(() => process.exit(1), 200).unref();
-  }
+  const stop = stopSignal();
+  const close = await serve(config, logger, stop).catch((error: unknown) => {
+    // Nothing that it started runs, and the next engine takes up the rest.
+    if (stop.aborted) logger.info('stopped before it was ready');
+    else logger.fatal({ error: error instanceof Error ? error.message : error }, 'the engine cannot start');
+    process.exit(stop.aborted ? 0 : 1);
+  });
+  if (!stop.aborted) await once(stop, 'abort');
+  await close().then(
+    () => process.exit(0),
+    () => process.exit(1),
+  );
 }
 
-async function serve(config: EngineConfig, logger: Logger): Promise<void> {
+/** Returns how to stop it, once it serves. */
+async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): Promise<() => Promise<void>> {
   const startedAt = new Date().toISOString();
   // SAFETY: root inside a sandbox passes through these folders to its own root file system; it can list neither.
   await mkdir(config.dataFolder, { recursive: true, mode: 0o711 });
   await lockDataFolder(config.instance, config.dataFolder);
+  await notePid(config.dataFolder).catch((error: unknown) =>
+    logger.warn({ error }, '`svc engine stop` will not find this engine'),
+  );
   await prepareRunFolder(config.runFolder);
   raiseHostLimits(logger);
-  const kit = await buildKit(config, logger, (imageId) => running.isImageInUse(imageId));
+  const kit = await buildKit(config, logger, (imageId) => running.isImageInUse(imageId), stop);
   const running: Sandboxes = new Sandboxes(kit, { warm: config.warm });
   const sampler = new Sampler(kit);
   await kit.images.recover();
+  stop.throwIfAborted();
   await running.recover();
   const capabilities = () => ({
     version: VERSION,
@@ -74,7 +85,7 @@ async function serve(config: EngineConfig, logger: Logger): Promise<void> {
     { socket: config.socketPath, isolation: kit.defaultIsolation, sandboxes: running.list().length },
     'ready',
   );
-  onSignal(async () => {
+  return async () => {
     for (const timer of timers) clearInterval(timer);
     for (const server of servers) server.close().closeAllConnections();
     await running.close();
@@ -82,8 +93,9 @@ async function serve(config: EngineConfig, logger: Logger): Promise<void> {
     await kit.rootfs.close();
     await kit.volumes.close();
     await kit.mounts.hostCalls.close();
+    await forgetPid(config.dataFolder);
     logger.info('stopped; sandboxes keep running');
-  });
+  };
 }
 
 function loadTheRest(): void {
@@ -122,18 +134,12 @@ async function listenAt(path: string, routes: Routes, daemon: Daemon): Promise<S
   return server;
 }
 
-function onSignal(stop: () => Promise<void>): void {
-  let isStopping = false;
-  const handle = () => {
-    if (isStopping) return;
-    isStopping = true;
-    stop().then(
-      () => process.exit(0),
-      () => process.exit(1),
-    );
-  };
-  process.on('SIGTERM', handle);
-  process.on('SIGINT', handle);
+/** Aborts when a signal asks us to stop. */
+function stopSignal(): AbortSignal {
+  const stop = new AbortController();
+  process.on('SIGTERM', () => stop.abort());
+  process.on('SIGINT', () => stop.abort());
+  return stop.signal;
 }
 
 await main();

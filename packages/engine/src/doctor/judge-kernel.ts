@@ -17,7 +17,8 @@ export function judgeKernel(facts: HostFacts): readonly Finding[] {
     judgeSeccomp(facts.seccompActions),
     judgeAttempt('idmapped overlay', facts.attempts.idmappedOverlay, 'missing', {
       worked: 'layers are shared by sandboxes with different user ids',
-      remedy: 'Linux 5.19 or newer with overlay is needed: modprobe overlay, or a newer kernel',
+      remedy:
+        'Linux 5.19 or newer with overlay is needed (modprobe overlay), and a data folder on ext4, xfs or btrfs (--path, SVC_HOME)',
     }),
     judgeAttempt('disk limits', facts.attempts.diskImage, 'missing', {
       worked: 'ext4 images on loop devices',

@@ -13,6 +13,11 @@ export const PROGRAMS: Readonly<Record<string, Program>> = {
   'svc-init': { use: 'PID 1 of every sandbox', without: 'missing', remedy: 'make build' },
   'svc-host': { use: "the engine's helper for kernel calls", without: 'missing', remedy: 'make build' },
   tini: { use: 'reaps what runtimes leave behind', without: 'missing', remedy: 'apt-get install tini' },
+  setpriv: {
+    use: 'ends the engine together with tini',
+    without: 'missing',
+    remedy: 'apt-get install util-linux',
+  },
   nft: { use: 'keeps sandboxes from networks', without: 'missing', remedy: 'apt-get install nftables' },
   'mkfs.ext4': { use: 'makes disks', without: 'missing', remedy: 'apt-get install e2fsprogs' },
   tar: { use: 'unpacks layers', without: 'missing', remedy: 'apt-get install tar' },

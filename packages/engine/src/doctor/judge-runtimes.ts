@@ -11,7 +11,7 @@ export function judgeRuntimes(runtimes: readonly RuntimeFact[], now: Date): read
   const finding = findingsOf('runtimes');
   return runtimes.map((runtime) => {
     const name = `${runtime.name} (${runtime.isolation})`;
-    if (runtime.version === null && OPTIONAL.has(runtime.name))
+    if (!runtime.usable && runtime.version === null && OPTIONAL.has(runtime.name))
       return finding(name, 'absent', 'not installed; optional');
     if (!runtime.usable) return finding(name, 'missing', runtime.reason, remedyOf(runtime));
     const built = runtime.released === null ? '' : `, built ${runtime.released.toISOString().slice(0, 10)}`;

@@ -98,6 +98,12 @@ test('a runtime that is not installed comes with the command that installs it, u
     find({ runtimes: [RUNC, { ...RUNC, ...gone, name: 'crun' }] }, 'crun (container)').status,
     'absent',
   );
+  const mute = { ...RUNC, name: 'crun', version: null, reason: 'crun' };
+  assert.equal(
+    find({ runtimes: [mute] }, 'crun (container)').status,
+    'ok',
+    'it works, whatever it is called',
+  );
 });
 
 test('cgroups are told apart, and a controller that is missing says which limit does not hold', () => {

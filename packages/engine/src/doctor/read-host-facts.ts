@@ -1,12 +1,13 @@
 import { accessSync, constants } from 'node:fs';
 import { readFile, statfs } from 'node:fs/promises';
 import { release } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { readCgroupLayout } from '../cgroup/cgroup-layout.ts';
 import type { EngineConfig } from '../daemon/config.ts';
 import { readDoctorConfig, searchPath } from './config.ts';
 import type { HostFacts } from './host-facts.ts';
 import { PROGRAMS } from './judge-programs.ts';
+import { nearestFolder } from './nearest-folder.ts';
 import { tryOnHost } from './try-on-host.ts';
 
 export async function readHostFacts(options: {
@@ -75,9 +76,7 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** Of the nearest folder that exists: the data folder itself may not have been made yet. */
 async function freeBytes(folder: string): Promise<number> {
-  const stats = await statfs(folder).catch(() => null);
-  if (stats !== null) return stats.bavail * stats.bsize;
-  return folder === '/' ? 0 : await freeBytes(dirname(folder));
+  const { bavail, bsize } = await statfs(await nearestFolder(folder));
+  return bavail * bsize;
 }

@@ -1,21 +1,30 @@
-import { chown, mkdir, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { HostCalls } from '../host/host-calls.ts';
+import { formatDisk } from '../rootfs/format-disk.ts';
+import { nearestFolder } from './nearest-folder.ts';
 import { PROBE_ID_BASE } from './probe-runtimes.ts';
+
+const DISK_MIB = 16;
 
 interface Means {
   readonly hostCalls: HostCalls;
   readonly folder: string;
+  readonly config: { readonly dataFolder: string };
 }
 
-/** Shows one layer through a user namespace, as every sandbox does, and looks who owns a file in it. */
-export async function tryOverlay({ hostCalls, folder }: Means): Promise<void> {
+/**
+ * Shows one layer through a user namespace, as every sandbox does, and looks who owns a file in it. The layer lies where images do and
+ * the upper on a disk: whether ids can be mapped depends on the file system. Before Linux 6.3 a tmpfs cannot.
+ */
+export async function tryOverlay({ hostCalls, folder, config }: Means): Promise<void> {
   await using undo = new AsyncDisposableStack();
   const at = (name: string) => join(folder, 'overlay', name);
-  await mkdir(at('layer'), { recursive: true });
-  await Promise.all(['upper', 'work', 'target'].map((name) => mkdir(at(name))));
-  await writeFile(at('layer/file'), '');
-  await chown(at('layer/file'), 0, 0);
+  for (const name of ['content/u', 'content/w', 'disk', 'target']) await mkdir(at(name), { recursive: true });
+  const layer = await mkdtemp(join(await nearestFolder(config.dataFolder), '.svc-doctor-'));
+  undo.defer(() => rm(layer, { recursive: true, force: true }));
+  await writeFile(join(layer, 'file'), '');
+  await chown(join(layer, 'file'), 0, 0);
   undo.defer(() => hostCalls.removeNamespaces(at('user'), at('network')));
   await hostCalls.createNamespaces({
     userPath: at('user'),
@@ -23,12 +32,15 @@ export async function tryOverlay({ hostCalls, folder }: Means): Promise<void> {
     idBase: PROBE_ID_BASE,
     link: null,
   });
+  await formatDisk(at('image'), at('content'), DISK_MIB);
+  undo.defer(() => hostCalls.unmount(at('disk')));
+  await hostCalls.mountImage({ image: at('image'), target: at('disk'), fstype: 'ext4', readonly: false });
   undo.defer(() => hostCalls.unmount(at('target')));
   await hostCalls.mountOverlay({
     target: at('target'),
-    layers: [at('layer')],
-    upper: at('upper'),
-    work: at('work'),
+    layers: [layer],
+    upper: at('disk/u'),
+    work: at('disk/w'),
     userPath: at('user'),
     idBase: PROBE_ID_BASE,
   });

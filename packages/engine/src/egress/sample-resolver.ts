@@ -1,4 +1,4 @@
-import { createSocket } from 'node:dgram';
+import { createSocket, type RemoteInfo } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { DnsFrames, frame } from './dns-frames.ts';
@@ -8,10 +8,10 @@ export interface SampleResolver extends Resolver, AsyncDisposable {
   readonly seen: readonly { readonly id: number; readonly port: number; readonly query: Buffer }[];
 }
 
-/** A resolver for tests: sends back whatever messages `answer` makes of a question. */
+/** A resolver for tests: sends back whatever messages `answer` makes of a question, now or later. */
 export async function startSampleResolver(
   address: string,
-  answer: (query: Buffer, transport: 'udp' | 'tcp') => readonly Buffer[],
+  answer: (query: Buffer, transport: 'udp' | 'tcp') => readonly Buffer[] | Promise<readonly Buffer[]>,
   wantedPort = 0,
 ): Promise<SampleResolver> {
   const seen: { id: number; port: number; query: Buffer }[] = [];
@@ -21,18 +21,23 @@ export async function startSampleResolver(
     const frames = new DnsFrames(65_535);
     socket.on('error', () => undefined);
     socket.on('data', (chunk) => {
-      for (const query of frames.push(chunk) ?? [])
-        for (const message of answer(query, 'tcp')) socket.write(frame(message));
+      for (const query of frames.push(chunk) ?? []) void answerOverTcp(socket, query);
     });
   });
+  async function answerOverTcp(socket: Socket, query: Buffer): Promise<void> {
+    for (const message of await answer(query, 'tcp')) socket.write(frame(message));
+  }
   server.listen(wantedPort, address);
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const datagrams = createSocket('udp4');
   datagrams.on('message', (query, sender) => {
     seen.push({ id: query.readUInt16BE(0), port: sender.port, query });
-    for (const message of answer(query, 'udp')) datagrams.send(message, sender.port, sender.address);
+    void answerOverUdp(query, sender);
   });
+  async function answerOverUdp(query: Buffer, { port: to, address: at }: RemoteInfo): Promise<void> {
+    for (const message of await answer(query, 'udp')) datagrams.send(message, to, at);
+  }
   datagrams.bind(port, address);
   await once(datagrams, 'listening');
   return {

@@ -23,7 +23,8 @@ export class EventLog {
 
   /** Kept events after `after` (none when absent), then new ones until the signal fires. One who reads too slowly misses the oldest. */
   async *read(after: number | undefined, signal: AbortSignal): AsyncGenerator<EngineEvent> {
-    let last = after ?? this.#sequence;
+    // A place ahead of us is one from before the clock of the host was set back: whoever has it may have missed anything.
+    let last = after === undefined ? this.#sequence : after > this.#sequence ? 0 : after;
     while (!signal.aborted) {
       // Looked up each time, not copied: a reader that stands still holds nothing.
       const next = this.#kept[this.#positionAfter(last)];

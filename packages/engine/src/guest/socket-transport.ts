@@ -1,11 +1,6 @@
 import { Socket, type OnReadOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { ByteTransport } from '@svc/contract/channel';
-
-/** Room for a whole frame of output. Memory that no read has reached yet costs nothing. */
-const BUFFER_BYTES = 256 * 1024;
-/** One is with the reader while the other is filled. */
-const BUFFERS = 2;
+import { LentChunks, type ByteTransport } from '@svc/contract/channel';
 
 /** A channel transport over a Node socket, or any other duplex stream, which it owns from here on. */
 export function socketTransport(stream: Duplex): ByteTransport {
@@ -53,25 +48,15 @@ interface Handle {
   useUserBuffer(buffer: Uint8Array): void;
 }
 
-/**
- * Hands over the chunks as the socket gives them. (A stream's own iterator joins what has piled up, which copies it.)
- * A chunk is in use from its arrival until the reader asks for the one after it. The buffers are filled in turn and
- * given back in the same order, so while fewer chunks than buffers are in use, the next buffer is free.
- */
+/** Hands over the chunks as the socket gives them. (A stream's own iterator joins what has piled up, which copies it.) */
 class SocketReader implements AsyncIterable<Uint8Array> {
   readonly socket: Duplex;
-  /** In the order in which they are filled. */
-  readonly #buffers: Buffer[] = [];
-  readonly #chunks: Uint8Array[] = [];
-  #inUse = 0;
-  #isOver = false;
-  #error: Error | undefined;
-  #wake: (() => void) | undefined;
+  readonly #chunks = new LentChunks(() => this.socket.resume());
 
   constructor(stream: Duplex) {
     const reopened = reopenSocket(stream, {
-      buffer: () => this.#nextBuffer(),
-      callback: (length, buffer) => this.#take(buffer.subarray(0, length)),
+      buffer: () => this.#chunks.nextBuffer(),
+      callback: (length, buffer) => this.#chunks.take(buffer.subarray(0, length)),
     });
     this.socket = reopened ?? stream;
     this.#observe();
@@ -83,64 +68,29 @@ class SocketReader implements AsyncIterable<Uint8Array> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {
     for (;;) {
-      const chunk = this.#chunks.shift();
-      if (chunk !== undefined) {
-        yield chunk;
-        this.#inUse -= 1;
-        if (this.#inUse === BUFFERS - 1) this.socket.resume();
-      } else if (this.#error) {
-        throw this.#error;
-      } else if (this.#isOver) {
-        return;
-      } else {
-        const waiting = Promise.withResolvers<void>();
-        this.#wake = waiting.resolve;
-        await waiting.promise;
-      }
+      const chunk = await this.#chunks.read();
+      if (chunk === undefined) return;
+      yield chunk;
     }
   }
 
   #observe(): void {
-    this.socket.on('end', () => this.#finish(undefined));
-    this.socket.on('error', (error) => this.#finish(error));
-    this.socket.on('close', () => this.#finish(undefined));
+    this.socket.on('end', () => this.#chunks.finish());
+    this.socket.on('error', (error) => this.#chunks.finish(error));
+    this.socket.on('close', () => this.#chunks.finish());
   }
 
   /** What the original socket had read already. */
   #takeEarly(original: Duplex): void {
     for (let chunk: unknown = original.read(); chunk !== null; chunk = original.read())
-      this.#take(chunk as Buffer);
+      this.#chunks.take(chunk as Buffer);
   }
 
   /** The slower way, with memory that the stream makes for every chunk. */
   #takeData(): void {
     this.socket.on('data', (chunk: Buffer) => {
-      if (!this.#take(chunk)) this.socket.pause();
+      if (!this.#chunks.take(chunk)) this.socket.pause();
     });
-  }
-
-  /** Node asks for it once at first, and then after every read. */
-  #nextBuffer(): Buffer {
-    const free = this.#buffers.length === BUFFERS ? this.#buffers.shift() : undefined;
-    const buffer = free ?? Buffer.allocUnsafeSlow(BUFFER_BYTES);
-    this.#buffers.push(buffer);
-    return buffer;
-  }
-
-  /** False when nothing more may be read for now. */
-  #take(chunk: Uint8Array): boolean {
-    // Not a Node Buffer, whose `slice` is no copy.
-    this.#chunks.push(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength));
-    this.#inUse += 1;
-    this.#wake?.();
-    return this.#inUse < BUFFERS;
-  }
-
-  #finish(error: Error | undefined): void {
-    if (this.#isOver) return;
-    this.#isOver = true;
-    this.#error = error;
-    this.#wake?.();
   }
 }
 

@@ -3,7 +3,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { suite, test } from 'node:test';
+import { suite, test, type TestContext } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { folderSource, newTestStore, resolveOptions, type TestStore } from './test-store.ts';
 
@@ -26,23 +26,12 @@ const MOMENTS: Readonly<Record<string, (found: Leftovers, folder: string) => boo
 suite('an image store that is killed', () => {
   for (const [moment, isReached] of Object.entries(MOMENTS)) {
     test(`${moment} leaves a whole image or none after recover`, async (t) => {
-      const { folder, scratch, reopen, leftovers } = await newTestStore(t);
-      const source = await folderSource(scratch, 'content');
-      for (let index = 0; index < FILES; index++) await writeFile(join(source.path, `${index}`), `${index}`);
-      const isReported = await importUntil(folder, source.path, async () =>
-        isReached(await leftovers(), folder),
-      );
-      const store = reopen();
-      await store.recover();
-      const images = await store.list();
-      const { staging, layers, records } = await leftovers();
-      assert.deepEqual(staging, []);
-      assert.equal(layers.length, images.length);
-      assert.equal(records.length, images.length);
-      for (const { layers: folders } of images)
-        assert.equal((await readdir(folders[0] ?? '')).length, FILES + 1);
-      if (isReported) assert.equal(images.length, 1, 'what was reported done is there');
-      if (moment === 'before anything is unpacked') assert.equal(images.length, 0, 'it was killed in time');
+      // On a busy machine the import may be done before it is killed.
+      for (let attempt = 1; attempt <= 10; attempt++) {
+        const count = await imagesAfterKill(t, isReached);
+        if (moment !== 'before anything is unpacked' || count === 0) return;
+      }
+      assert.fail('it was never killed in time');
     });
   }
 
@@ -74,6 +63,27 @@ suite('an image store that is killed', () => {
   });
 });
 
+/** Kills an import at a moment and looks at what the next store makes of it; tells how many images that has. */
+async function imagesAfterKill(
+  t: TestContext,
+  isReached: (found: Leftovers, folder: string) => boolean | Promise<boolean>,
+): Promise<number> {
+  const { folder, scratch, reopen, leftovers } = await newTestStore(t);
+  const source = await folderSource(scratch, 'content');
+  for (let index = 0; index < FILES; index++) await writeFile(join(source.path, `${index}`), `${index}`);
+  const isReported = await importUntil(folder, source.path, async () => isReached(await leftovers(), folder));
+  const store = reopen();
+  await store.recover();
+  const images = await store.list();
+  const { staging, layers, records } = await leftovers();
+  assert.deepEqual(staging, []);
+  assert.equal(layers.length, images.length);
+  assert.equal(records.length, images.length);
+  for (const { layers: folders } of images) assert.equal((await readdir(folders[0] ?? '')).length, FILES + 1);
+  if (isReported) assert.equal(images.length, 1, 'what was reported done is there');
+  return images.length;
+}
+
 /** Imports in a process of its own, which is killed when the condition holds or the import is done; true when it was. */
 async function importUntil(
   folder: string,
@@ -88,7 +98,7 @@ async function importUntil(
   child.once('message', () => done.abort());
   child.send('start');
   try {
-    const deadline = AbortSignal.timeout(20_000);
+    const deadline = AbortSignal.timeout(100_000);
     while (!done.signal.aborted && !(await isReached())) {
       deadline.throwIfAborted();
       await setImmediate();

@@ -290,7 +290,7 @@ function resolve(harness: ImagesHarness, name: string, changes: Partial<ResolveO
 
 function options(changes: Partial<ResolveOptions> = {}): ResolveOptions {
   const defaults = { pullPolicy: 'if_missing', auth: null, scope: null, onProgress: () => {} } as const;
-  return { ...defaults, signal: AbortSignal.timeout(30_000), ...changes };
+  return { ...defaults, signal: AbortSignal.timeout(100_000), ...changes };
 }
 
 async function rejects(code: ErrorCode, promise: Promise<unknown>): Promise<PlatformError> {

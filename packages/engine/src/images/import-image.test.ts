@@ -23,7 +23,7 @@ suite('importing', () => {
     await writeFile(join(path, 'etc/secret'), 'x', { mode: 0o400 });
     await symlink('/etc/passwd', join(path, 'link'));
     await run('mkfifo', [join(path, 'pipe')]);
-    const source = await detectImportSource(path, AbortSignal.timeout(5000));
+    const source = await detectImportSource(path, AbortSignal.timeout(100_000));
     assert.equal(source.type, 'folder');
     const image = await store.import(
       { type: 'folder', path, config: { cmd: ['/bin/x'], user: '7' } },
@@ -55,7 +55,7 @@ suite('importing', () => {
     ] as const) {
       const path = join(scratch, name);
       await writeFile(path, bytes);
-      const source = await detectImportSource(path, AbortSignal.timeout(5000));
+      const source = await detectImportSource(path, AbortSignal.timeout(100_000));
       assert.equal(source.type, 'tar');
       ids.add((await store.import(source, `svc/${name}`, resolveOptions())).id);
     }
@@ -76,7 +76,7 @@ suite('importing', () => {
     const tar = join(scratch, 'layout.tar');
     await run('tar', ['-C', path, '-cf', tar, '.']);
     for (const place of [path, tar]) {
-      const source = await detectImportSource(place, AbortSignal.timeout(5000));
+      const source = await detectImportSource(place, AbortSignal.timeout(100_000));
       assert.equal(source.type, 'oci_layout');
       const imported = await store.import(source, 'app:v1', resolveOptions());
       assert.equal(imported.id, digestOf(image.config));
@@ -138,7 +138,7 @@ suite('importing', () => {
     for (const [place, entries] of [old, current].entries()) {
       const path = join(scratch, `${place}.tar`);
       await writeFile(path, await tarOf(entries));
-      assert.equal((await detectImportSource(path, AbortSignal.timeout(5000))).type, 'docker_archive');
+      assert.equal((await detectImportSource(path, AbortSignal.timeout(100_000))).type, 'docker_archive');
     }
   });
 

@@ -40,7 +40,7 @@ test('a registry is asked from the network of a sandbox, unless the operator nam
   };
   const pull = async (settings: Partial<RegistrySettings>) => {
     // A name that leads to the host is refused before anyone is asked; this stands for one that only resolves to it.
-    const registries = { publicNetwork, allowHostLocal: true, requestTimeoutMs: 10_000, ...settings };
+    const registries = { publicNetwork, allowHostLocal: true, requestTimeoutMs: 100_000, ...settings };
     const { store } = await newTestStore(t, { registries });
     return await store.resolve(`${service.host}/x`, resolveOptions()).then(
       () => assert.fail('there is no image'),

@@ -21,7 +21,7 @@ export async function buildBusyboxImage(images: Images): Promise<Image> {
     return await images.import(
       { type: 'folder', path: folder, config: { cmd: ['/bin/sh'] } },
       BUSYBOX_IMAGE,
-      { onProgress: () => {}, signal: AbortSignal.timeout(30_000) },
+      { onProgress: () => {}, signal: AbortSignal.timeout(100_000) },
     );
   } finally {
     await rm(folder, { recursive: true, force: true });

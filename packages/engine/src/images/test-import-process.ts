@@ -5,7 +5,7 @@ const [, , folder = '', path = ''] = process.argv;
 const store = new ImageStore({ folder, isInUse: () => false });
 await store.recover();
 process.once('message', () => {
-  const options = { onProgress: () => {}, signal: AbortSignal.timeout(30_000) };
+  const options = { onProgress: () => {}, signal: AbortSignal.timeout(100_000) };
   void store.import({ type: 'folder', path }, 'svc/crash', options).then(() => process.send?.('done'));
 });
 process.send?.('ready');

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, request, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
@@ -39,22 +40,8 @@ export class TestRegistry implements AsyncDisposable {
   static async start(): Promise<TestRegistry> {
     await using undo = new AsyncDisposableStack();
     const folder = await mkdtemp(join(tmpdir(), 'svc-registry-'));
-    undo.defer(() => rm(folder, { recursive: true, force: true }));
-    const upstream = `127.0.0.1:${await freePort()}`;
-    const settings = { filesystem: { rootdirectory: join(folder, 'data') } };
-    const config = {
-      version: 0.1,
-      log: { level: 'error', accesslog: { disabled: true } },
-      storage: settings,
-      http: { addr: upstream },
-    };
-    await writeFile(join(folder, 'config.yml'), JSON.stringify(config));
-    const child = spawn('docker-registry', ['serve', join(folder, 'config.yml')], { stdio: 'ignore' });
-    undo.defer(async () => {
-      child.kill('SIGKILL');
-      if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-    });
-    await untilAnswering(`http://${upstream}/v2/`);
+    undo.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
+    const upstream = await startUpstream(folder, undo);
     const proxy = createServer().listen(0, '127.0.0.1');
     await once(proxy, 'listening');
     undo.defer(() => close(proxy));
@@ -141,6 +128,34 @@ function basic(auth: RegistryAuth): string {
   return `Basic ${Buffer.from(`${auth.username}:${auth.password}`).toString('base64')}`;
 }
 
+/** Starts docker-registry; returns its address. A port that was free may be somebody's by the time it is used: then another is tried. */
+async function startUpstream(folder: string, undo: AsyncDisposableStack): Promise<string> {
+  for (let attempt = 1; attempt <= 10; attempt++) {
+    const address = `127.0.0.1:${await freePort()}`;
+    const name = randomUUID();
+    const config = {
+      version: 0.1,
+      log: { level: 'error', accesslog: { disabled: true } },
+      storage: { filesystem: { rootdirectory: join(folder, 'data') } },
+      http: { addr: address, headers: { [NAME_HEADER]: [name] } },
+    };
+    await writeFile(join(folder, 'config.yml'), JSON.stringify(config));
+    const child = spawn('docker-registry', ['serve', join(folder, 'config.yml')], { stdio: 'ignore' });
+    const isOver = () => child.exitCode !== null || child.signalCode !== null;
+    undo.defer(async () => {
+      if (isOver()) return;
+      const ended = once(child, 'exit');
+      child.kill('SIGKILL');
+      await ended;
+    });
+    if (await untilAnswering(`http://${address}/v2/`, name, isOver)) return address;
+  }
+  throw new Error('docker-registry did not start');
+}
+
+/** By which a registry is told from another on the same port. */
+const NAME_HEADER = 'x-test-registry';
+
 async function freePort(): Promise<number> {
   const server = createTcpServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -150,16 +165,17 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-async function untilAnswering(url: string): Promise<void> {
-  for (let attempt = 0; attempt < 200; attempt++) {
+/** False when it has ended instead. */
+async function untilAnswering(url: string, name: string, isOver: () => boolean): Promise<boolean> {
+  for (let attempt = 0; attempt < 2400 && !isOver(); attempt++) {
     const isUp = await fetch(url).then(
-      (answer) => answer.ok,
+      ({ ok, headers }) => ok && headers.get(NAME_HEADER) === name,
       () => false,
     );
-    if (isUp) return;
+    if (isUp) return true;
     await delay(25);
   }
-  throw new Error('docker-registry did not start');
+  return false;
 }
 
 async function close(server: Server): Promise<void> {

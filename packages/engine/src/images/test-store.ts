@@ -46,7 +46,7 @@ export async function newTestStore(
 
 export function resolveOptions(changes: Partial<ResolveOptions> = {}): ResolveOptions {
   const defaults = { pullPolicy: 'if_missing', auth: null, scope: null, onProgress: () => {} } as const;
-  return { ...defaults, signal: AbortSignal.timeout(30_000), ...changes };
+  return { ...defaults, signal: AbortSignal.timeout(100_000), ...changes };
 }
 
 /** A folder with one file of that content. */

@@ -8,6 +8,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { createGunzip, gzipSync } from 'node:zlib';
 import { PlatformError } from '@svc/contract/errors';
+import { waitUntil } from '../runtime/test/wait-until.ts';
 import { digestOf } from './digest.ts';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './image-limits.ts';
 import { tarOf, type TestEntry } from './test-layers.ts';
@@ -271,7 +272,7 @@ suite('a hostile layer', () => {
     ]);
     assert.ok(bomb.length < 8 * 1024 ** 2);
     await refuses(
-      unpackLayer(gunzip(bomb), folder, limits, AbortSignal.timeout(30_000)),
+      unpackLayer(gunzip(bomb), folder, limits, AbortSignal.timeout(100_000)),
       /bytes once unpacked/,
     );
     const hidden = Buffer.concat([
@@ -280,7 +281,7 @@ suite('a hostile layer', () => {
     ]);
     const few = { ...limits, maxEntries: 10 };
     await refuses(
-      unpackLayer(gunzip(hidden), folder, few, AbortSignal.timeout(30_000)),
+      unpackLayer(gunzip(hidden), folder, few, AbortSignal.timeout(100_000)),
       /bytes once unpacked/,
     );
   });
@@ -322,9 +323,11 @@ interface Workplace {
 async function workplace(t: TestContext): Promise<Workplace> {
   const base = await mkdtemp(join(tmpdir(), 'svc-unpack-'));
   t.after(async () => {
+    await waitUntil('no process is left', async () => {
+      const { stdout } = await run('ps', ['-eo', 'args']);
+      return !stdout.includes(base);
+    });
     await rm(base, { recursive: true, force: true });
-    const { stdout } = await run('ps', ['-eo', 'args']);
-    assert.ok(!stdout.includes(base), 'no process is left');
   });
   const outside = await folderIn(base, 'outside');
   await writeFile(join(outside, 'witness'), 'untouched');
@@ -338,7 +341,7 @@ async function folderIn(base: string, name: string): Promise<string> {
 
 function unpack(tar: Buffer, folder: string, limits: Partial<ImageLimits> = {}) {
   const all = { ...DEFAULT_IMAGE_LIMITS, minFreeBytes: 0, ...limits };
-  return unpackLayer(Readable.from(chunksOf(tar)), folder, all, AbortSignal.timeout(30_000));
+  return unpackLayer(Readable.from(chunksOf(tar)), folder, all, AbortSignal.timeout(100_000));
 }
 
 function* chunksOf(bytes: Buffer): Generator<Buffer> {

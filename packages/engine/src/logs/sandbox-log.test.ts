@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { appendFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { appendFileSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
@@ -22,7 +23,7 @@ async function texts(log: SandboxLog, options: ReadLogs = {}): Promise<string[]>
 }
 
 async function entries(log: SandboxLog, options: ReadLogs = {}): Promise<LogEntry[]> {
-  return await Array.fromAsync(log.read(options, AbortSignal.timeout(10_000)));
+  return await Array.fromAsync(log.read(options, AbortSignal.timeout(100_000)));
 }
 
 test('output and system entries come back in order, each source only on request', async (t) => {
@@ -33,6 +34,29 @@ test('output and system entries come back in order, each source only on request'
   assert.deepEqual(await texts(log), ['one\n', 'two\n']);
   assert.deepEqual(await texts(log, { sources: ['system'] }), ['started']);
   assert.deepEqual(await texts(log, { tail: 1 }), ['two\n']);
+});
+
+test('a full disk costs lines, which the log tells of, and harms no other line', async (t) => {
+  const path = mkdtempSync(join(tmpdir(), 'svc-log-'));
+  execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'svc-log-test', path]);
+  t.after(() => {
+    execFileSync('umount', ['--lazy', path]);
+    rmSync(path, { recursive: true });
+  });
+  const filler = join(path, 'filler');
+  writeFileSync(filler, Buffer.alloc(128 * 1024));
+  const log = await SandboxLog.open(join(path, 'log'), { maxFileBytes: 48 * 1024 });
+  const line = Buffer.alloc(1000, 'x');
+  for (let i = 1; i <= 300; i++) log.output('main', 'stdout', line, i * line.length);
+  rmSync(filler);
+  log.output('main', 'stdout', Buffer.from('after'), 300_005);
+  const all = await entries(log, { sources: ['stdout', 'system'] });
+  assert.deepEqual(
+    all.slice(-2).map(({ source, text }) => `${source}: ${text}`),
+    ['system: lines are missing here: the disk of the host was full', 'stdout: after'],
+  );
+  assert.ok(all.slice(0, -2).every(({ text }) => text === line.toString()));
+  assert.ok(all.length > 50, 'what fitted is there');
 });
 
 test('a cursor continues exactly behind its entry, also after the log was opened again', async (t) => {
@@ -62,7 +86,7 @@ test('following yields what comes later and ends when the log is closed', async 
   const log = await SandboxLog.open(folder(t));
   const seen: string[] = [];
   const reading = (async () => {
-    for await (const entry of log.read({ follow: true }, AbortSignal.timeout(10_000))) {
+    for await (const entry of log.read({ follow: true }, AbortSignal.timeout(100_000))) {
       seen.push(entry.text);
       if (entry.text === 'b') log.close();
     }

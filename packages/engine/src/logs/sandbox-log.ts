@@ -32,6 +32,8 @@ export class SandboxLog {
   #generation: number;
   #descriptor: number;
   #size: number;
+  /** Lines could not be written since the last one that is there. */
+  #isGap = false;
   /** Of the process that wrote last. */
   #latest: { readonly process: string; readonly offsets: Offsets } | undefined;
 
@@ -127,19 +129,32 @@ export class SandboxLog {
     this.#waiting.clear();
   }
 
+  /** A full disk costs lines, and the log tells of it later; whoever writes goes on. */
   #write(line: LogLine): void {
     if (this.#descriptor < 0) return;
-    const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
-    if (this.#size > 0 && this.#size + bytes.length > this.#maxFileBytes) this.#rotate();
-    writeSync(this.#descriptor, bytes);
-    this.#size += bytes.length;
+    const lines = this.#isGap ? [{ t: line.t, ...GAP }, line] : [line];
+    this.#isGap = !this.#append(Buffer.from(lines.map((each) => `${JSON.stringify(each)}\n`).join('')));
     this.#wake();
   }
 
+  /** All of it or nothing; false when the disk does not take it. */
+  #append(bytes: Uint8Array): boolean {
+    try {
+      if (this.#size > 0 && this.#size + bytes.length > this.#maxFileBytes) this.#rotate();
+      for (let done = 0; done < bytes.length;) done += writeSync(this.#descriptor, bytes, done);
+    } catch {
+      ftruncateSync(this.#descriptor, this.#size);
+      return false;
+    }
+    this.#size += bytes.length;
+    return true;
+  }
+
   #rotate(): void {
+    const next = openSync(this.#file(this.#generation + 1), 'a+', 0o600);
     closeSync(this.#descriptor);
+    this.#descriptor = next;
     this.#generation += 1;
-    this.#descriptor = openSync(this.#file(this.#generation), 'a+', 0o600);
     this.#size = 0;
     for (const old of generations(this.#folder).slice(0, -KEPT_FILES))
       rmSync(this.#file(old), { force: true });
@@ -196,6 +211,8 @@ export class SandboxLog {
     return join(this.#folder, `log-${generation}.jsonl`);
   }
 }
+
+const GAP = { s: 'system', d: 'lines are missing here: the disk of the host was full' } as const;
 
 interface Offsets {
   stdout: number;

@@ -7,17 +7,20 @@ import { limitsOf } from '../sandboxes/start-run.ts';
 
 const MIB = 1024 * 1024;
 
+type SampledKit = Pick<Kit, 'cgroups' | 'rootfs' | 'network' | 'guestFolders' | 'logger'>;
+
 /**
  * What each running sandbox uses, sampled once a second. Reads few small kernel files per sandbox and starts nothing,
  * so that it stays cheap with hundreds of them.
  */
 export class Sampler {
-  readonly #kit: Pick<Kit, 'cgroups' | 'rootfs' | 'network' | 'guestFolders'>;
+  readonly #kit: SampledKit;
   readonly #latest = new Map<string, { readonly at: number; readonly metrics: SandboxMetrics }>();
-
+  /** Handles that could not be sampled the last time. */
+  readonly #failing = new Set<string>();
   #next = 0;
 
-  constructor(kit: Pick<Kit, 'cgroups' | 'rootfs' | 'network' | 'guestFolders'>) {
+  constructor(kit: SampledKit) {
     this.#kit = kit;
   }
 
@@ -30,7 +33,7 @@ export class Sampler {
     for (let done = 0; done < count; done++) {
       this.#next = (this.#next + 1) % running.length;
       const sandbox = running[this.#next];
-      if (sandbox !== undefined) this.#sampleOne(sandbox);
+      if (sandbox !== undefined) this.#trySample(sandbox);
     }
     if (this.#latest.size > running.length) this.#forgetEnded(running);
   }
@@ -41,7 +44,7 @@ export class Sampler {
       .filter(({ record }) => record.state === 'running')
       .flatMap((sandbox) => {
         const { handle, id } = sandbox.record;
-        if (!this.#latest.has(handle)) this.#sampleOne(sandbox);
+        if (!this.#latest.has(handle)) this.#trySample(sandbox);
         const latest = this.#latest.get(handle);
         return latest === undefined ? [] : [{ ...latest.metrics, id: id ?? '' }];
       });
@@ -50,6 +53,20 @@ export class Sampler {
   #forgetEnded(running: readonly Sandbox[]): void {
     const alive = new Set(running.map(({ record }) => record.handle));
     for (const handle of this.#latest.keys()) if (!alive.has(handle)) this.#latest.delete(handle);
+    for (const handle of this.#failing) if (!alive.has(handle)) this.#failing.delete(handle);
+  }
+
+  /** A disk that cannot be asked any more, say, costs one sandbox its sample; the others are asked next. */
+  #trySample(sandbox: Sandbox): void {
+    const { handle } = sandbox.record;
+    try {
+      this.#sampleOne(sandbox);
+      this.#failing.delete(handle);
+    } catch (error) {
+      if (!this.#failing.has(handle))
+        this.#kit.logger.warn({ error, handle }, 'a sandbox cannot be measured');
+      this.#failing.add(handle);
+    }
   }
 
   #sampleOne(sandbox: Sandbox): void {

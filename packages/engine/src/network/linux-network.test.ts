@@ -11,7 +11,7 @@ import { command } from './testing/command.ts';
 import { TestEngine } from './testing/test-engine.ts';
 import { waitUntil } from './testing/wait-until.ts';
 
-const soon = () => AbortSignal.timeout(30_000);
+const soon = () => AbortSignal.timeout(100_000);
 
 networkSuite('linux', async () => {
   const engine = await TestEngine.make(92);
@@ -50,8 +50,11 @@ test('the egress process has no privileges, and another takes its place when it 
   const network = engine.open();
   await network.recover([]);
   const record = join(engine.options.runFolder, 'egress.json');
-  const pidNow = async () =>
-    (JSON.parse(await readFile(record, 'utf8').catch(() => '{}')) as { pid?: number }).pid;
+  const pidNow = async () => {
+    // Absent or half written for a moment.
+    const text = await readFile(record, 'utf8').catch(() => '');
+    return text.endsWith('}') ? (JSON.parse(text) as { pid?: number }).pid : undefined;
+  };
   const pid = await pidNow();
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   const id = engine.options.firstHostId - 1;
@@ -173,15 +176,18 @@ async function runAndKillEngine(engine: TestEngine): Promise<{ kept: Slot; egres
     const network = new LinuxNetwork({ ...${JSON.stringify(engine.options)}, hostCalls: new SvcHostCalls(), logger });
     await network.recover([]);
     const slots = [];
-    for (let n = 0; n < 2; n += 1) slots.push(await network.acquire('public', AbortSignal.timeout(10_000)));
+    for (let n = 0; n < 2; n += 1) slots.push(await network.acquire('public', AbortSignal.timeout(60_000)));
     process.stdout.write(JSON.stringify(slots[0]) + '\\n');
   `;
   const child = spawn(process.execPath, ['--input-type=module', '--eval', program], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  const exited = once(child, 'exit');
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
+  // Two slots are in use, and as many as are prepared wait: nothing more is on its way.
+  await waitUntil(async () => (await engine.traces()).length === 4 * 5 + 3);
   child.kill('SIGKILL');
-  await once(child, 'exit');
+  await exited;
   const { pid } = JSON.parse(await readFile(join(engine.options.runFolder, 'egress.json'), 'utf8')) as {
     pid: number;
   };

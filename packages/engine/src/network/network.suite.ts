@@ -11,7 +11,7 @@ export interface NetworkSuiteHost extends AsyncDisposable {
   leftovers(): Promise<readonly string[]>;
 }
 
-const soon = () => AbortSignal.timeout(30_000);
+const soon = () => AbortSignal.timeout(100_000);
 
 /** What every implementation of the port promises, whatever its packets do. */
 export function networkSuite(name: string, makeHost: () => Promise<NetworkSuiteHost>): void {

@@ -11,7 +11,7 @@ import { makeLayer, rootfsSuite } from './rootfs.suite.ts';
 rootfsSuite('overlay', makeRealHost);
 rootfsSuite('overlay on an older kernel', () => makeRealHost({ isOlderKernel: true }));
 
-const soon = () => AbortSignal.timeout(30_000);
+const soon = () => AbortSignal.timeout(100_000);
 
 test('the guest sees the ids of the image, the host unprivileged ones, the disk neither', async () => {
   await using host = await makeRealHost();

@@ -97,7 +97,7 @@ async function asGuest(
 
 async function run(file: string, args: readonly string[], input: string | Uint8Array): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = execFile(file, args, { timeout: 30_000 }, (error, stdout, stderr) => {
+    const child = execFile(file, args, { timeout: 100_000 }, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
       else reject(new Error(`${stderr}${stdout}`, { cause: error }));
     });
@@ -115,9 +115,9 @@ async function files(folder: string): Promise<readonly string[]> {
   return (await Promise.all(kinds)).flat();
 }
 
-/** Returns when it holds, or after two seconds: then the caller's assertion says what is wrong. */
+/** Returns when it holds, or after a minute: then the caller's assertion says what is wrong. */
 async function waitUntil(holds: () => Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 100 && !(await holds()); attempt++) await wait(20);
+  for (let attempt = 0; attempt < 3000 && !(await holds()); attempt++) await wait(20);
 }
 
 /** Loop devices whose backing file is, or was, below `folder`. */

@@ -22,7 +22,7 @@ export interface RootfsSuiteHost extends AsyncDisposable {
 }
 
 const MIB = 2 ** 20;
-const soon = () => AbortSignal.timeout(30_000);
+const soon = () => AbortSignal.timeout(100_000);
 const outOfSpace = /no space left/i;
 
 /** Makes a layer; null is a whiteout. */

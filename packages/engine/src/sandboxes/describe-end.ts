@@ -27,6 +27,18 @@ export function describeEnd(
   return { reason: 'exited', message: `the main process exited with code ${code ?? 0}`, exitCode: code ?? 0 };
 }
 
+/** Whether a run that ended so leaves a sandbox `stopped` rather than `failed`. */
+export function isClean({
+  reason,
+  exitCode,
+}: {
+  readonly reason: EndReason;
+  readonly exitCode: number | null;
+}): boolean {
+  if (reason === 'exited') return exitCode === 0;
+  return reason === 'stopped' || reason === 'idle_timeout' || reason === 'max_duration';
+}
+
 function sentence(reason: EndReason, { spec, runtime }: SandboxRecord): string {
   const sentences: Record<EndReason, string> = {
     stopped: 'stopped on request',

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Mount } from '@svc/contract';
+import type { HostCalls } from '../host/host-calls.ts';
 import { makeTestHost } from '../host/test-host.ts';
 import type { TestHost } from '../host/test-host.ts';
 import type { Slot } from '../network/network.ts';
@@ -44,7 +47,7 @@ function recordWith(mounts: readonly Mount[], volumes: Record<string, string> = 
   return { handle: HANDLE, spec, volumes, hostVolume: 'shared' } as unknown as SandboxRecord;
 }
 
-const soon = () => AbortSignal.timeout(30_000);
+const soon = () => AbortSignal.timeout(100_000);
 
 test('a disk image is mounted from a folder that the operator set aside, and from nowhere a sandbox can write', async () => {
   await using host = await makeTestHost();
@@ -107,6 +110,34 @@ test('an image without a file system, an unclean one and one in use are refused 
     await releaseStaging(kit, HANDLE);
   }
   await releaseStaging(kit, 'a'.repeat(16));
+});
+
+test('an image that the last sandbox has not quite let go of is waited for', async () => {
+  await using host = await makeTestHost();
+  const kit = await makeKit(host);
+  const slot = await makeSlot(host);
+  const image = join(host.folder, 'images/disk.img');
+  writeFileSync(image, Buffer.alloc(1024 * 1024));
+  await host.run('mkfs.ext4', '-q', '-F', '-O', '^has_journal', image);
+  const record = recordWith([{ type: 'disk_image', host: image, guest: '/disk', format: 'raw' }]);
+  const [mount] = await prepareMounts(kit, record, slot, soon());
+  const holder = spawn('sleep', ['60'], { cwd: mount?.source ?? '', stdio: 'ignore' });
+  await once(holder, 'spawn');
+  await releaseStaging(kit, HANDLE);
+  const refusals: unknown[] = [];
+  const mountImage: HostCalls['mountImage'] = (request) =>
+    host.calls.mountImage(request).catch((error: unknown) => {
+      refusals.push(error);
+      holder.kill('SIGKILL');
+      throw error;
+    });
+  const hostCalls = Object.create(host.calls, {
+    bind: { value: (request: Parameters<HostCalls['bind']>[0]) => host.calls.bind(request) },
+    mountImage: { value: mountImage },
+  }) as HostCalls;
+  await prepareMounts({ ...kit, hostCalls }, record, slot, soon());
+  assert.ok(refusals.length > 0, 'nobody held it, so the above proves nothing');
+  await releaseStaging(kit, HANDLE);
 });
 
 interface Images {

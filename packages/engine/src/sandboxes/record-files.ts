@@ -1,6 +1,8 @@
 import { appendFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { PlatformError } from '@svc/contract/errors';
+import { hasErrorCode } from '../cgroup/error-code.ts';
 import type { SandboxRecord } from './record.ts';
 
 const HANDLE = /^[a-f0-9]{16}$/;
@@ -37,10 +39,16 @@ export class RecordFiles {
     this.#forgetAppended(record.handle);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const temporary = join(folder, 'record.json.new');
-    // The record holds the token of svc-init's connection: root only.
-    writeFileSync(temporary, JSON.stringify(record), { mode: 0o600 });
+    try {
+      // The record holds the token of svc-init's connection: root only.
+      writeFileSync(temporary, JSON.stringify(record), { mode: 0o600 });
+    } catch (error) {
+      throw hasErrorCode(error, 'ENOSPC') ? diskFull(error) : error;
+    }
     if (options.durable) await flush(temporary);
     renameSync(temporary, join(folder, 'record.json'));
+    // Its name, and that of its folder.
+    if (options.durable) await Promise.all([flush(folder), flush(this.#folder)]);
   }
 
   /**
@@ -56,7 +64,7 @@ export class RecordFiles {
     this.#appended.set(record.handle, setTimeout(replace, this.#replaceMs).unref());
   }
 
-  /** All records; folders without a readable one are handed to `onBroken`. */
+  /** All records; folders without a readable one are handed to `onBroken`, with `ENOENT` when none was ever written. */
   async readAll(onBroken: (handle: string, error: unknown) => void): Promise<SandboxRecord[]> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     const records: SandboxRecord[] = [];
@@ -83,6 +91,12 @@ export class RecordFiles {
   }
 }
 
+function diskFull(cause: unknown): PlatformError {
+  return new PlatformError('disk_full', 'The disk of the host is full; remove sandboxes or images', {
+    cause,
+  });
+}
+
 /** @throws when no line is whole */
 function lastRecord(text: string): SandboxRecord {
   const lines = text.split('\n').filter((line) => line !== '');
@@ -98,9 +112,9 @@ function lastRecord(text: string): SandboxRecord {
 }
 
 async function flush(path: string): Promise<void> {
-  const file = await open(path, 'r+');
+  const file = await open(path, 'r');
   try {
-    await file.datasync();
+    await file.sync();
   } finally {
     await file.close();
   }

@@ -7,7 +7,7 @@ import { SandboxLog } from '../logs/sandbox-log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { applyPatches } from './apply-patches.ts';
 import { commandOf } from './command.ts';
-import { describeEnd, type RunOutcome } from './describe-end.ts';
+import { describeEnd, isClean, type RunOutcome } from './describe-end.ts';
 import type { Kit } from './kit.ts';
 import type { RunRecord, SandboxRecord } from './record.ts';
 import { Run } from './run.ts';
@@ -32,6 +32,7 @@ export class Sandbox {
   /** Why the run that is being stopped ends; kept when that takes several attempts. */
   #ending: RunOutcome | undefined;
   #isRemoved = false;
+  #isUnsaved = false;
 
   /** `onEnded`: a run has ended, by itself or on request. */
   constructor(kit: Kit, record: SandboxRecord, runtime: Runtime, onEnded: (sandbox: Sandbox) => void) {
@@ -60,6 +61,11 @@ export class Sandbox {
     return this.#record.state === 'stopping' && !this.#turns.busy;
   }
 
+  /** An end could not be written to disk. */
+  get isUnsaved(): boolean {
+    return this.#isUnsaved;
+  }
+
   view(): SandboxView {
     return toView(this.#record);
   }
@@ -81,8 +87,9 @@ export class Sandbox {
     return await promise;
   }
 
+  /** Cuts a stop short that is under way and would take longer. */
   async stop(options: { readonly graceMs?: number; readonly reason?: EndReason } = {}): Promise<SandboxView> {
-    return await this.#turns.take(async () => {
+    return await this.#turns.takeSoon(options.graceMs ?? this.#kit.limits.stopGraceMs, async () => {
       const { state } = this.#record;
       if (state === 'running' || state === 'stopping') {
         await this.#stopNow({ by: 'request', reason: options.reason ?? 'stopped' }, options.graceMs);
@@ -93,7 +100,7 @@ export class Sandbox {
 
   /** Legal in any state, and again after it is gone. */
   async remove(): Promise<void> {
-    await this.#turns.take(async () => {
+    await this.#turns.takeSoon(0, async () => {
       await this.#run?.close();
       this.#run = undefined;
       await releaseRun(this.#kit, this.#record, this.#runtime);
@@ -104,6 +111,12 @@ export class Sandbox {
     });
   }
 
+  async saveAgain(): Promise<void> {
+    await this.#turns.take(async () => {
+      if (this.#isUnsaved && !this.#isRemoved) await this.#save(this.#record);
+    });
+  }
+
   /** Gives a sandbox that waited in the pool to a caller. */
   async handOut(
     identity: Pick<SandboxRecord, 'id' | 'spec' | 'volumes' | 'hostVolume'>,
@@ -111,7 +124,8 @@ export class Sandbox {
   ): Promise<SandboxView> {
     return await this.#turns.take(async () => {
       const run = this.#run;
-      if (run === undefined || this.#record.state !== 'running') throw new Error('it does not run any more');
+      const isAlive = this.#record.state === 'running' && (await this.#runtime.isAlive(this.#record.handle));
+      if (run === undefined || !isAlive) throw new Error('it does not run any more');
       const startedAt = new Date().toISOString();
       const before = this.#record;
       const base = { ...before, ...identity, createdAt: startedAt, complete: true };
@@ -170,23 +184,20 @@ export class Sandbox {
 
   /**
    * Brings record and reality to agreement after the engine was restarted. Repeating it changes nothing.
-   * @returns false when the sandbox was half made and must be removed.
+   * When it fails, the sandbox is seen as stuck.
    */
-  async recover(): Promise<boolean> {
-    return await this.#turns.take(async () => {
-      const { state, complete, run } = this.#record;
-      if (!complete) return false;
-      if (state === 'running' && run !== null && (await this.#adopt(run))) return true;
-      if (state === 'running' || state === 'starting' || state === 'stopping')
-        await this.#endAfterRestart(state, run);
-      return true;
+  async recover(): Promise<void> {
+    await this.#turns.take(async () => {
+      const { state, run } = this.#record;
+      if (state === 'running' && run !== null && (await this.#adopt(run))) return;
+      if (this.#isActive) await this.#endAfterRestart(state, run);
     });
   }
 
   async #startNow(): Promise<{ settled: Promise<void> }> {
     const kit = this.#kit;
-    await this.#move('starting', { run: null });
     const log = await this.#openLog();
+    await this.#move('starting', { run: null });
     const signal = AbortSignal.timeout(kit.limits.startTimeoutMs);
     let run: Run | undefined;
     let settled: Promise<void> | undefined;
@@ -237,16 +248,17 @@ export class Sandbox {
   async #failStart(run: Run | undefined, error: unknown): Promise<void> {
     const message = error instanceof Error ? error.message : String(error);
     // What cannot be released now goes with the removal or the next engine; the sandbox must not stay `starting` for it.
-    if (run !== undefined)
-      await this.#release(run).catch((failure: unknown) =>
-        this.#kit.logger.error({ error: failure, handle: this.#record.handle }, 'could not undo a start'),
-      );
+    if (run !== undefined) await this.#release(run).catch((failure: unknown) => this.#logUndo(failure));
     const now = new Date().toISOString();
     const previous = this.#record.run;
     const end = { reason: 'start_failed', message, exitCode: null } as const;
     const { bootId } = this.#kit;
     const base = previous ?? { bootId, token: '', startedAt: now, timings: {} };
     await this.#move('failed', { run: { ...base, slot: null, endedAt: now, end } }, message);
+  }
+
+  #logUndo(error: unknown): void {
+    this.#kit.logger.error({ error, handle: this.#record.handle }, 'could not undo a start');
   }
 
   async #stopNow(outcome: RunOutcome, graceMs = this.#kit.limits.stopGraceMs): Promise<void> {
@@ -263,11 +275,11 @@ export class Sandbox {
     this.#ending = undefined;
   }
 
-  /** Asks svc-init to end everything; returns when it has, or when the grace is over. */
+  /** Asks svc-init to end everything; returns when it has, or when the grace of whoever waits is over. */
   async #shutDown(run: Run, graceMs: number): Promise<void> {
     run.link.notify('svc.shutdown', { grace_ms: graceMs });
     const deadline = performance.now() + graceMs + 1000;
-    while (performance.now() < deadline) {
+    while (performance.now() < Math.min(deadline, this.#turns.wantedAt)) {
       if (!run.link.isConnected && !(await this.#runtime.isAlive(this.#record.handle))) return;
       await delay(GONE_CHECK_MS);
     }
@@ -285,7 +297,7 @@ export class Sandbox {
     const run = this.#record.run;
     const endedAt = new Date().toISOString();
     const ended = run === null ? null : { ...run, slot: null, endedAt, end };
-    await this.#move(isClean(end.reason, end.exitCode) ? 'stopped' : 'failed', { run: ended }, end.message);
+    await this.#move(isClean(end) ? 'stopped' : 'failed', { run: ended }, end.message);
     this.#onEnded(this);
   }
 
@@ -337,16 +349,17 @@ export class Sandbox {
   }
 
   async #endAfterRestart(state: SandboxState, run: RunRecord | null): Promise<void> {
-    await releaseRun(this.#kit, this.#record, this.#runtime);
-    const rebooted = run !== null && run.bootId !== this.#kit.bootId;
-    if (state === 'stopping' && !rebooted) return this.#finish({ by: 'request', reason: 'stopped' });
-    if (state === 'starting')
-      return this.#failStart(
-        undefined,
-        new Error('the engine was restarted during the start; start it again'),
+    if (state === 'starting') {
+      await releaseRun(this.#kit, this.#record, this.#runtime).catch((error: unknown) =>
+        this.#logUndo(error),
       );
-    return this.#finish(
-      rebooted ? { by: 'request', reason: 'host_restart' } : { by: 'death', outOfMemory: false },
+      const error = new Error('the engine was restarted during the start; start it again');
+      return await this.#failStart(undefined, error);
+    }
+    if (run !== null && run.bootId !== this.#kit.bootId)
+      return await this.#stopNow({ by: 'request', reason: 'host_restart' });
+    await this.#stopNow(
+      state === 'stopping' ? { by: 'request', reason: 'stopped' } : { by: 'death', outOfMemory: false },
     );
   }
 
@@ -357,8 +370,18 @@ export class Sandbox {
     if (this.#record.id !== null) this.#kit.events.add(to, this.#record.id, reason);
   }
 
+  /** A full disk refuses a start; it does not hold up an end, which is written later. */
   async #save(record: SandboxRecord): Promise<void> {
-    await this.#kit.records.write(record, { durable: false });
+    const { records, logger } = this.#kit;
+    try {
+      await records.write(record, { durable: false });
+      this.#isUnsaved = false;
+    } catch (error) {
+      if (record.state === 'starting' || record.state === 'running') throw error;
+      if (!this.#isUnsaved)
+        logger.error({ error, handle: record.handle }, 'the end of a run is not on disk yet');
+      this.#isUnsaved = true;
+    }
     this.#record = record;
   }
 
@@ -373,9 +396,4 @@ export class Sandbox {
     this.#log ??= await SandboxLog.open(join(this.#kit.records.folderOf(this.#record.handle), 'logs'));
     return this.#log;
   }
-}
-
-function isClean(reason: EndReason, exitCode: number | null): boolean {
-  if (reason === 'exited') return exitCode === 0;
-  return reason === 'stopped' || reason === 'idle_timeout' || reason === 'max_duration';
 }

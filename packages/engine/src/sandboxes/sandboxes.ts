@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
+import { hasErrorCode } from '../cgroup/error-code.ts';
 import type { CreateSandbox, CreateSnapshot, SandboxView, SnapshotView } from '../client/engine-api.ts';
 import type { ImageProgress } from '../images/images.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -44,21 +45,24 @@ export class Sandboxes {
   /** After a restart: adopts what runs, ends what cannot go on, removes what was half made. Repeating it changes nothing. */
   async recover(): Promise<void> {
     const kit = this.#kit;
-    const broken: string[] = [];
+    const halfMade: string[] = [];
+    const damaged: string[] = [];
     const records = await kit.records.readAll((handle, error) => {
-      kit.logger.warn({ handle, error }, 'a sandbox without a readable record is removed');
-      broken.push(handle);
+      if (hasErrorCode(error, 'ENOENT')) return halfMade.push(handle);
+      kit.logger.error({ handle, error }, 'the record of a sandbox cannot be read; its disk is kept');
+      return damaged.push(handle);
     });
-    const known = new Set(records.map((record) => record.handle));
-    await this.#removeStrangers(known);
+    const known = records.map((record) => record.handle);
+    await this.#removeStrangers(new Set(known));
     await Promise.all([
       kit.network.recover(records.flatMap((record) => record.run?.slot?.key ?? [])),
-      kit.rootfs.recover([...known]),
+      kit.rootfs.recover([...known, ...damaged]),
       kit.volumes.recover(holdersOf(records)),
       kit.snapshots.recover(),
     ]);
-    for (const handle of broken) await kit.records.remove(handle);
-    await Promise.all(records.map((record) => this.#recoverOne(record)));
+    for (const handle of halfMade) await kit.records.remove(handle);
+    await Promise.allSettled(damaged.map((handle) => kit.rootfs.unmount(handle)));
+    await Promise.all(records.map((record) => this.#recoverOrRetry(record)));
     this.#pool.start();
   }
 
@@ -79,7 +83,9 @@ export class Sandboxes {
       using _ = this.#holdImage(origin.image.id);
       const mayBeWarm = request.start === true && request.snapshot === undefined;
       const warm = mayBeWarm ? this.#pool.take(spec, origin.image, runtime) : undefined;
-      if (warm !== undefined) return await this.#handOut(warm, { ...request, id, spec }, signal);
+      const view = warm && (await this.#handOut(warm, { ...request, id, spec }, signal));
+      if (view !== undefined) return view;
+      this.#byId.set(id, PENDING);
       return await this.#createCold(id, request, origin, runtime, signal);
     } catch (error) {
       this.#byId.delete(id);
@@ -148,6 +154,7 @@ export class Sandboxes {
   enforceDeadlines(now = Date.now()): void {
     for (const sandbox of this.list()) {
       if (sandbox.isStuck) this.#inBackground(sandbox.stop());
+      if (sandbox.isUnsaved) this.#inBackground(sandbox.saveAgain());
       const reason = overdue(sandbox, now);
       if (reason === undefined || this.#removing.has(sandbox.record.handle)) continue;
       this.#inBackground(sandbox.stop(reason === 'max_duration' ? { graceMs: 0, reason } : { reason }));
@@ -230,11 +237,12 @@ export class Sandboxes {
     return sandbox;
   }
 
+  /** Undefined when it has ended while it waited, or ends now, through no fault of the caller. */
   async #handOut(
     sandbox: Sandbox,
     request: CreateSandbox & { readonly id: string },
     signal: AbortSignal,
-  ): Promise<SandboxView> {
+  ): Promise<SandboxView | undefined> {
     const { id, spec, volumes = {}, hostVolume = null } = request;
     this.#byId.set(id, sandbox);
     try {
@@ -244,7 +252,10 @@ export class Sandboxes {
       return view;
     } catch (error) {
       await sandbox.remove();
-      throw error;
+      signal.throwIfAborted();
+      if (PlatformError.is(error) && error.code !== 'unavailable') throw error;
+      this.#kit.logger.warn({ error, id }, 'a waiting sandbox could not be used');
+      return undefined;
     }
   }
 
@@ -274,6 +285,14 @@ export class Sandboxes {
     else if (spec.lifecycle?.ephemeral === true) this.#inBackground(this.remove(id));
   }
 
+  /** One that the host does not let go of must not keep the others from their callers: its end is tried again every second. */
+  async #recoverOrRetry(record: SandboxRecord): Promise<void> {
+    const { logger } = this.#kit;
+    await this.#recoverOne(record).catch((error: unknown) =>
+      logger.error({ error, handle: record.handle, id: record.id }, 'a sandbox could not be recovered'),
+    );
+  }
+
   async #recoverOne(record: SandboxRecord): Promise<void> {
     const kit = this.#kit;
     const runtime = kit.knownRuntimes.find((candidate) => candidate.name === record.runtime);
@@ -285,8 +304,10 @@ export class Sandboxes {
       return;
     }
     const sandbox = new Sandbox(kit, record, runtime, (ended) => this.#afterEnd(ended));
-    if (record.id === null || !(await sandbox.recover())) return await sandbox.remove();
+    if (record.id === null || !record.complete) return await sandbox.remove();
+    // Before anything can fail: it can be seen and removed whatever happens.
     this.#byId.set(record.id, sandbox);
+    await sandbox.recover();
     const isOver = sandbox.record.state === 'stopped' || sandbox.record.state === 'failed';
     if (isOver && record.spec.lifecycle?.ephemeral === true) await this.remove(record.id);
   }
@@ -294,7 +315,15 @@ export class Sandboxes {
   /** Sandboxes that a runtime knows and no record does: their create was cut off. */
   async #removeStrangers(known: ReadonlySet<string>): Promise<void> {
     for (const runtime of this.#kit.knownRuntimes) {
-      for (const handle of await runtime.list()) if (!known.has(handle)) await runtime.remove(handle);
+      for (const handle of await runtime.list()) {
+        if (known.has(handle)) continue;
+        // The next engine tries again; what its cgroup holds cannot reach anything of ours.
+        await runtime
+          .remove(handle)
+          .catch((error: unknown) =>
+            this.#kit.logger.error({ error, handle }, 'a left sandbox cannot be removed'),
+          );
+      }
     }
   }
 

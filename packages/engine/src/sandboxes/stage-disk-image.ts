@@ -1,8 +1,9 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { basename, join, relative } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Mount } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
-import type { HostCalls } from '../host/host-calls.ts';
+import { HostCallError, type HostCalls } from '../host/host-calls.ts';
 import { bindAt, explained, stageSource, type Reasons, type Source, type Stage } from './stage-source.ts';
 
 export interface DiskImageKit {
@@ -46,10 +47,31 @@ export async function stageDiskImage(
   const disk = `${staging}-disk`;
   await mkdir(disk, { recursive: true, mode: 0o700 });
   // The kernel's ext4 reads all three.
-  await kit.hostCalls
-    .mountImage({ image, target: disk, fstype: 'ext4', readonly })
-    .catch((error: unknown) => Promise.reject(explained(error, mount.host, IMAGE_REASONS)));
+  await mountWhenFree(kit.hostCalls, { image, target: disk, fstype: 'ext4', readonly }, signal).catch(
+    (error: unknown) => Promise.reject(explained(error, mount.host, IMAGE_REASONS)),
+  );
   await stageSource(kit.hostCalls, { root: disk, path: '.', isVolume: true }, mount, stage);
+}
+
+const BUSY_WAIT_MS = 2000;
+const BUSY_POLL_MS = 20;
+
+/** A mount may outlive its sandbox for a moment: for instance, whoever copies a mount namespace just then holds it too. */
+async function mountWhenFree(
+  calls: HostCalls,
+  request: Parameters<HostCalls['mountImage']>[0],
+  signal: AbortSignal,
+): Promise<void> {
+  const deadline = performance.now() + BUSY_WAIT_MS;
+  for (;;) {
+    try {
+      return await calls.mountImage(request);
+    } catch (error) {
+      const isBusy = error instanceof HostCallError && error.errno === 'EBUSY';
+      if (!isBusy || performance.now() > deadline) throw error;
+      await delay(BUSY_POLL_MS, undefined, { signal });
+    }
+  }
 }
 
 /** In the folder of its copy. */

@@ -87,15 +87,15 @@ const BIND_REASONS: Reasons = [
     errnos: ['ENODEV'],
     code: 'invalid_sandbox_config',
     says:
-      'has a quota or belongs to an account of the system, and this host has no FUSE to serve it with; ' +
-      '`modprobe fuse`, or mount it read-only',
+      'has to be served (it has a quota, belongs to an account of the system, or its file system cannot map ids), ' +
+      'and this host has no FUSE to serve it with; `modprobe fuse`, or move it to ext4, xfs or btrfs and mount it read-only',
   },
   {
     errnos: ['EIO'],
     code: 'invalid_sandbox_config',
     says:
-      'has a quota or belongs to an account of the system, and its file system has no file handles to serve it by; ' +
-      'move it to ext4, xfs or btrfs, or mount it read-only',
+      'has to be served (it has a quota, belongs to an account of the system, or its file system cannot map ids), ' +
+      'and its file system has no file handles to serve it by; move it to ext4, xfs or btrfs',
   },
 ];
 

@@ -17,7 +17,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { Snapshots, type SnapshotSource } from './snapshots.ts';
 
-const soon = () => AbortSignal.timeout(20_000);
+const soon = () => AbortSignal.timeout(100_000);
 const CONTENT = 'the disk';
 
 async function makeFolder(t: TestContext): Promise<string> {

@@ -101,18 +101,23 @@ test('signals, time limits and aborts end the whole process group', async () => 
   const process = await client.exec({ cmd: 'sleep', args: ['1000'] });
   await process.signal(15);
   assert.deepEqual(await process.exited, { code: -1, signal: 15, reason: 'signal' });
-  const late = await client.run(
-    { cmd: 'sh', args: ['-c', 'echo begun; sleep 1000 & wait'] },
-    { timeoutMs: 100 },
-  );
-  assert.deepEqual([late.code, late.reason, text(late.stdout)], [-1, 'timeout', 'begun\n']);
+  // A busy machine may not get as far as the first word in so little time.
+  for (const timeoutMs of [100, 1000, 10_000]) {
+    const late = await client.run(
+      { cmd: 'sh', args: ['-c', 'echo begun; sleep 1000 & wait'] },
+      { timeoutMs },
+    );
+    assert.deepEqual([late.code, late.reason], [-1, 'timeout']);
+    if (timeoutMs === 10_000) assert.equal(text(late.stdout), 'begun\n');
+    if (text(late.stdout) === 'begun\n') break;
+  }
   const controller = new AbortController();
   const aborted = await client.exec({ cmd: 'sleep', args: ['1000'] }, { signal: controller.signal });
   controller.abort(new Error('enough'));
   await assert.rejects(aborted.exited, /enough/);
   const gone = await client.run(
     { cmd: 'sh', args: ['-c', `while kill -0 ${aborted.pid}; do :; done`] },
-    { timeoutMs: 5000 },
+    { timeoutMs: 60_000 },
   );
   assert.equal(gone.reason, 'exit');
   client.close();
@@ -123,9 +128,11 @@ test('a terminal has a size that can change', async () => {
   const process = await client.exec({ cmd: 'sh', tty: true, rows: 11, cols: 22 });
   await process.writeStdin(Buffer.from('stty size\n'));
   let seen = '';
+  let isResized = false;
   for await (const chunk of process.stdout) {
     seen += text(chunk);
-    if (seen.includes('11 22') && !seen.includes('33 44')) {
+    if (seen.includes('11 22') && !isResized) {
+      isResized = true;
       await process.resize(33, 44);
       await process.writeStdin(Buffer.from('stty size; exit\n'));
     }
@@ -236,7 +243,7 @@ test('twenty processes and transfers at once on one connection do not disturb ea
 
 test('a confined folder is the root of its process, and nothing else is there', async () => {
   await writeFile(join(folder, 'mine'), 'content');
-  const confined = await openConfinedFolder(BUILT_SVC_INIT, folder, AbortSignal.timeout(10_000));
+  const confined = await openConfinedFolder(BUILT_SVC_INIT, folder, AbortSignal.timeout(60_000));
   assert.equal(text(await confined.files.readFile('/mine')), 'content');
   await confined.files.symlink('/etc/passwd', '/escape');
   assert.equal(await confined.files.exists('/escape'), false);

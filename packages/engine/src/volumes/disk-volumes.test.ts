@@ -111,10 +111,13 @@ test('the last detach unmounts after a while and frees the loop device; the data
 test('what was removed from a volume takes no space on the host once it is unmounted', async () => {
   await using host = await makeRealHost();
   const volumes = await openVolume(host);
+  // Nobody unmounts it meanwhile.
+  await volumes.attach('vol', 'sandbox', soon());
   await volumes.files('vol').write('file', filled('x', 20 * MIB), soon());
   await volumes.files('vol').remove('file', { recursive: false }, soon());
   const image = join(await folderOf(host), 'image.ext4');
   assert.ok((await stat(image)).blocks * 512 > 20 * MIB);
+  await volumes.detach('vol', 'sandbox');
   await volumes.close();
   assert.ok((await stat(image)).blocks * 512 < 10 * MIB);
 });
@@ -136,7 +139,9 @@ test('the file server starts on demand, ends when idle, and is started again whe
   }
   const writing = rejectsWith(files.write('file', stuck(), soon()), 'unavailable');
   await begun.promise;
-  const [server = 0] = await fileServers(host);
+  const [server] = await fileServers(host);
+  // SAFETY: 0 would be everything that runs this test.
+  assert.ok(server);
   process.kill(server, 'SIGKILL');
   await writing;
   assert.equal(await readText(files, 'file'), 'one');
@@ -178,7 +183,8 @@ test('a sandbox that swaps a folder for a link while files are written cannot le
     { cwd: root, stdio: 'ignore' },
   );
   const seen = new Set<string>();
-  for (let attempt = 0; attempt < 50; attempt++) {
+  const deadline = performance.now() + 60_000;
+  for (let attempt = 0; attempt < 50 || (seen.size < 2 && performance.now() < deadline); attempt++) {
     // Whether it succeeds depends on the race; where it ends up must not.
     const outcomes = await Promise.allSettled([
       files.write('door/victim', content('escaped'), soon()),
@@ -328,10 +334,19 @@ test('creating that is aborted leaves nothing behind', async () => {
   const volumes = host.open();
   await volumes.recover(new Map());
   await rejectsWith(volumes.create('vol', 0, soon()), 'invalid_request');
-  const controller = new AbortController();
-  const watcher = watch(host.folder, () => controller.abort(new Error('enough')));
-  await assert.rejects(volumes.create('vol', 100 * 1024, controller.signal));
-  watcher.close();
+  let isAborted = false;
+  // On a busy machine it may be made before it is called off.
+  for (let attempt = 1; attempt <= 20 && !isAborted; attempt++) {
+    const controller = new AbortController();
+    const watcher = watch(host.folder, () => controller.abort(new Error('enough')));
+    isAborted = await volumes.create('vol', 100 * 1024, controller.signal).then(
+      () => false,
+      () => true,
+    );
+    watcher.close();
+    if (!isAborted) await volumes.remove('vol');
+  }
+  assert.ok(isAborted);
   assert.deepEqual(await readdir(host.folder), []);
   assert.equal(await volumes.get('vol'), undefined);
 });
@@ -362,36 +377,4 @@ test('a file server that cannot be started is reported, and the volume stays rem
   await rejectsWith(volumes.files('vol').list('', soon()), 'unavailable');
   await volumes.remove('vol');
   assert.deepEqual(await readdir(host.folder), []);
-});
-
-test('a volume can be resized while its files are in use, and no call is lost', async () => {
-  await using host = await makeRealHost();
-  const volumes = await openVolume(host);
-  const files = volumes.files('vol');
-  await files.write('file', content('kept'), soon());
-  await Promise.all([
-    ...Array.from({ length: 20 }, (_, index) => files.write(`new${index}`, content('x'), soon())),
-    volumes.resize('vol', 48, soon()),
-    ...Array.from({ length: 20 }, () => readText(files, 'file')),
-  ]);
-  assert.equal((await volumes.get('vol'))?.capacityMib, 48);
-  assert.equal(await readText(files, 'file'), 'kept');
-});
-
-test('a volume in use grows where the host allows it; shrinking waits until nobody uses it', async () => {
-  await using host = await makeRealHost();
-  const volumes = await openVolume(host);
-  const root = await volumes.attach('vol', 'sandbox', soon());
-  await writeFile(join(root, 'file'), 'kept');
-  await rejectsWith(volumes.resize('vol', 16, soon()), 'volume_in_use');
-  const capabilities = BigInt(
-    `0x${/CapEff:\s*(\w+)/.exec(await readFile('/proc/self/status', 'utf8'))?.[1]}`,
-  );
-  const canResizeMounted = (capabilities & (1n << 24n)) !== 0n;
-  if (canResizeMounted) assert.equal((await volumes.resize('vol', 64, soon())).capacityMib, 64);
-  else await rejectsWith(volumes.resize('vol', 64, soon()), 'volume_in_use');
-  assert.equal(await readFile(join(root, 'file'), 'utf8'), 'kept');
-  await volumes.detach('vol', 'sandbox');
-  assert.equal((await volumes.resize('vol', 80, soon())).capacityMib, 80);
-  assert.equal(await readText(volumes.files('vol'), 'file'), 'kept');
 });

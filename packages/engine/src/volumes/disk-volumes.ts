@@ -49,8 +49,12 @@ export class DiskVolumes implements Volumes {
     for (const folder of damaged) this.#options.logger.error({ folder }, 'a volume has an unreadable record');
     for (const places of halfMade) await this.#removeFolder(places);
     for (const { volume } of this.#records.list()) {
-      const open = this.#require(volume.id);
-      await open.recover(holders.get(volume.id) ?? []);
+      // One that cannot be mounted says so to whoever wants it; the others do not wait for it.
+      await this.#require(volume.id)
+        .recover(holders.get(volume.id) ?? [])
+        .catch((error: unknown) =>
+          this.#options.logger.error({ error, id: volume.id }, 'a volume could not be recovered'),
+        );
     }
   }
 

@@ -43,7 +43,7 @@ export async function makeRealHost(): Promise<RealHost> {
       return volumes;
     },
     inUse: async () => [...(await mountsBelow(folder)), ...(await loopDevices(folder))],
-    run: async (file, ...args) => (await run(file, args, { timeout: 30_000 })).stdout,
+    run: async (file, ...args) => (await run(file, args, { timeout: 100_000 })).stdout,
     [Symbol.asyncDispose]: async () => {
       for (const volumes of opened) await volumes.close();
       for (const path of (await mountsBelow(folder)).toReversed()) await hostCalls.unmount(path);
@@ -54,9 +54,9 @@ export async function makeRealHost(): Promise<RealHost> {
   };
 }
 
-/** Returns when it holds, or after five seconds: then the caller's assertion says what is wrong. */
+/** Returns when it holds, or after a minute: then the caller's assertion says what is wrong. */
 export async function waitUntil(holds: () => Promise<boolean>): Promise<void> {
-  for (let attempt = 0; attempt < 250 && !(await holds()); attempt++) await wait(20);
+  for (let attempt = 0; attempt < 3000 && !(await holds()); attempt++) await wait(20);
 }
 
 async function mountsBelow(folder: string): Promise<readonly string[]> {

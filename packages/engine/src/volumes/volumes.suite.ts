@@ -15,7 +15,7 @@ export interface VolumesSuiteHost extends AsyncDisposable {
 }
 
 const MIB = 1024 * 1024;
-export const soon = (): AbortSignal => AbortSignal.timeout(30_000);
+export const soon = (): AbortSignal => AbortSignal.timeout(100_000);
 
 export async function* content(...parts: readonly (string | Uint8Array)[]): AsyncGenerator<Uint8Array> {
   for (const part of parts) yield typeof part === 'string' ? Buffer.from(part) : part;

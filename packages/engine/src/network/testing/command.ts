@@ -5,7 +5,7 @@ const run = promisify(execFile);
 
 /** Runs a program and returns what it printed; fails with what it complained about. */
 export async function command(program: string, ...parameters: readonly string[]): Promise<string> {
-  return (await run(program, parameters, { timeout: 30_000 })).stdout;
+  return (await run(program, parameters, { timeout: 100_000 })).stdout;
 }
 
 /** The command line that runs a program inside the network namespace pinned at `path`. */

@@ -2,14 +2,16 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { DnsFrames, frame } from '../../egress/dns-frames.ts';
 import { encodeQuery } from '../../egress/dns-samples.ts';
 import type { Attempt } from './probe.ts';
 
-/** Long enough for a packet to cross this machine, short enough for a test full of dropped ones. */
-const PATIENCE_MS = 1500;
-
 const attempts = JSON.parse(process.argv[2] ?? '[]') as Attempt[];
+const PATIENCE_MS = Number(process.argv[3]);
+/** Connections beyond those that are awaited would have been answered by then. */
+const MORE_MS = 1500;
+
 const outcomes = await Promise.all(attempts.map((attempt) => attemptOne(attempt).catch(describe)));
 process.stdout.write(JSON.stringify(outcomes), () => process.exit(0));
 
@@ -20,9 +22,21 @@ async function attemptOne(attempt: Attempt): Promise<string> {
     const ask = attempt.transport === 'udp' ? askUdp : askTcp;
     return readable(await ask(attempt.server, attempt.port ?? 53, encodeQuery(attempt.name)));
   }
-  const { count, host, port } = attempt;
-  const outcomes = await Promise.all(Array.from({ length: count }, () => tcp(host, port).catch(describe)));
-  return String(outcomes.filter((outcome) => outcome.startsWith('you are')).length);
+  return countAnswers(attempt);
+}
+
+async function countAnswers(attempt: Extract<Attempt, { kind: 'tcpMany' }>): Promise<string> {
+  let answered = 0;
+  const enough = Promise.withResolvers<void>();
+  for (let made = 0; made < attempt.count; made++) {
+    tcp(attempt.host, attempt.port).then(
+      () => ++answered >= attempt.awaited && enough.resolve(),
+      () => undefined,
+    );
+  }
+  await Promise.race([enough.promise, delay(PATIENCE_MS)]);
+  await delay(MORE_MS);
+  return String(answered);
 }
 
 async function send(host: string, port: number, text: string, from?: string): Promise<string> {

@@ -4,8 +4,14 @@ import { command, inNamespace } from './command.ts';
 /** Something to try from inside a sandbox. */
 export type Attempt =
   | { readonly kind: 'tcp'; readonly host: string; readonly port: number }
-  /** Opens that many connections at once and keeps them; tells how many were answered. */
-  | { readonly kind: 'tcpMany'; readonly host: string; readonly port: number; readonly count: number }
+  /** Opens that many connections at once and keeps them; tells how many were answered, a moment after as many as are awaited were. */
+  | {
+      readonly kind: 'tcpMany';
+      readonly host: string;
+      readonly port: number;
+      readonly count: number;
+      readonly awaited: number;
+    }
   | {
       readonly kind: 'udp';
       readonly host: string;
@@ -24,8 +30,35 @@ export type Attempt =
 
 const MAIN = fileURLToPath(new URL('probe-main.ts', import.meta.url));
 
-/** Tries everything at once in the network namespace at `path`; one outcome each, in words. */
+/** For what is answered sooner or later, also on a busy machine. */
+const PATIENCE_MS = 20_000;
+/** For what is dropped: long enough for a packet to cross this machine, short enough for a test full of them. */
+const BRIEF_MS = 1500;
+/** No answer yet; or the resolver in between has waited in vain. */
+const UNANSWERED = /^(silence|rcode 2)$/;
+
+/** Tries everything at once in the network namespace at `path`; one outcome each, in words. What gets no answer is tried again. */
 export async function probe(path: string, ...attempts: readonly Attempt[]): Promise<readonly string[]> {
-  const [program, ...parameters] = inNamespace(path, process.execPath, MAIN, JSON.stringify(attempts));
+  let outcomes = await tryAll(path, attempts, PATIENCE_MS);
+  for (let times = 0; times < 2 && outcomes.some((outcome) => UNANSWERED.test(outcome)); times++)
+    outcomes = await tryAll(path, attempts, PATIENCE_MS);
+  return outcomes;
+}
+
+/** The same for what must not be answered. */
+export async function probeBriefly(
+  path: string,
+  ...attempts: readonly Attempt[]
+): Promise<readonly string[]> {
+  return await tryAll(path, attempts, BRIEF_MS);
+}
+
+async function tryAll(
+  path: string,
+  attempts: readonly Attempt[],
+  patienceMs: number,
+): Promise<readonly string[]> {
+  const line = [process.execPath, MAIN, JSON.stringify(attempts), String(patienceMs)];
+  const [program, ...parameters] = inNamespace(path, ...line);
   return JSON.parse(await command(program, ...parameters)) as string[];
 }
