@@ -11,6 +11,8 @@ export type { DetachedEvent } from './detached-output.ts';
 export type { DetachedProcesses, DetachedRequest, ReadDetached } from './detached-processes.ts';
 export type { DetachedEndReason, DetachedState } from './detached-state.ts';
 export type { FileAttributes, FileEntry, OpenFlags } from './file-entry.ts';
+export { LentChunks } from './lent-chunks.ts';
 export type { RunOptions, RunResult } from './run-process.ts';
 export type { TcpStream } from './tcp-stream.ts';
 export type { ByteTransport } from './transport.ts';
+export { applyMask } from './web-socket-mask.ts';

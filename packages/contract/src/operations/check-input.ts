@@ -15,7 +15,7 @@ export function checkInput<Name extends OperationName>(name: Name, value: unknow
   if (typeof value === 'object' && value !== null) checkNames(name, value);
   const validator = validatorOf(name);
   if (!validator.check(value)) {
-    const { field, reason } = firstProblem(validator.errors(value), 'params');
+    const { field, reason } = firstProblem(OPERATIONS[name].input, value, 'params');
     throw new PlatformError('invalid_request', `Invalid params: ${field} ${reason}`, {
       details: { field, reason },
     });

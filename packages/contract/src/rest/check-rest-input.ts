@@ -20,7 +20,7 @@ export function checkRestInput(name: RestOperationName, part: Part, value: unkno
   const given = part === 'query' ? coerce(operation.query, value as Record<string, unknown>) : value;
   const validator = validatorOf(`${name} ${part}`, schema);
   if (validator.check(given)) return given;
-  const { field, reason } = firstProblem(validator.errors(given), part, schema);
+  const { field, reason } = firstProblem(schema, given, part);
   throw new PlatformError('invalid_request', `${field} ${reason}`, { details: { field, reason, in: part } });
 }
 

@@ -3,13 +3,8 @@ import { Mount, Patch } from '../spec/mounts.ts';
 import { NetworkPolicy, NetworkRequest } from '../spec/network.ts';
 import { Confirmation, MessageResponse } from './fields.ts';
 import { Snapshot, SnapshotOperation } from './snapshots.ts';
-import {
-  CreateSandboxRequest,
-  Sandbox,
-  SandboxSpecView,
-  SandboxVolumeMount,
-  SnapshotLocation,
-} from './sandbox-fields.ts';
+import { CreateSandboxRequest, Sandbox, SandboxVolumeMount, SnapshotLocation } from './sandbox-fields.ts';
+import { SandboxSpecView } from './spec-view.ts';
 import { VolumeFileInfo } from './volume-files.ts';
 import { Volume, VolumeMetrics } from './volumes.ts';
 

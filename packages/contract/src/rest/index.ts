@@ -1,5 +1,6 @@
 export { checkRestInput } from './check-rest-input.ts';
 export { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './fields.ts';
+export { ERROR_DESCRIPTIONS } from '../error-descriptions.ts';
 export { describeOpenApi } from './openapi.ts';
 export { pathsOf } from './paths.ts';
 export { CodeContext, CodeAnswer, MAX_ANSWERED_OUTPUT_LENGTH, MAX_CODE_CONTEXTS } from './code-fields.ts';
@@ -24,7 +25,7 @@ export {
 export type { ProcessEndReason } from './process-fields.ts';
 export { REST_OPERATIONS } from './rest-operations.ts';
 export type { RestOperationName, RestOperations } from './rest-operations.ts';
-export { BYTES, EVENT_STREAM, ROLES } from './rest-operation.ts';
+export { BYTES, EVENT_STREAM, ROLES, takesVersion } from './rest-operation.ts';
 export type {
   Audience,
   ByteSource,
@@ -44,6 +45,7 @@ export {
   SnapshotLocation,
 } from './sandbox-fields.ts';
 export type { SandboxStatus } from './sandbox-fields.ts';
+export type { SandboxSpecView } from './spec-view.ts';
 export { FILE_PATH_HEADER, FILE_RECURSIVE_HEADER, VolumeFileInfo } from './volume-files.ts';
 export { checkEntryPath, checkVolumePath, decodeVolumePath, encodeVolumePath } from './volume-path.ts';
 export { Volume, VolumeMetrics } from './volumes.ts';

@@ -2,9 +2,11 @@ import type { TObject, TSchema } from 'typebox';
 import { ERROR_DESCRIPTIONS } from '../error-descriptions.ts';
 import { ERROR_STATUS, type ErrorCode } from '../errors.ts';
 import { COMPONENTS } from './components.ts';
-import { BYTES, EVENT_STREAM, type RestOperation } from './rest-operation.ts';
+import { BYTES, EVENT_STREAM, takesVersion, type RestOperation } from './rest-operation.ts';
 import { pathsOf } from './paths.ts';
 import { REST_OPERATIONS } from './rest-operations.ts';
+import { Sandbox } from './sandbox-fields.ts';
+import { Volume } from './volumes.ts';
 
 export const API_VERSION = '0.1.0';
 
@@ -12,6 +14,12 @@ type Json = Readonly<Record<string, unknown>>;
 
 /** Every operation may fail with these, whatever else it may. */
 const COMMON_ERRORS: readonly ErrorCode[] = ['invalid_request', 'rate_limited', 'internal'];
+
+const DESCRIPTION = `Request and response bodies are JSON unless stated otherwise; file content is raw bytes.
+
+Every answer that is not 2xx has the error envelope, and every answer an \`X-Request-Id\`. A 429 says in \`Retry-After\` when to ask again; where requests are limited, \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\` say how far.
+
+Mutations take an \`Idempotency-Key\`: the first outcome is kept for 24 hours and repeated with \`Idempotency-Replayed: true\`. Sandboxes and volumes have an \`ETag\`, which \`If-Match\` of a later change compares.`;
 
 /** The control plane as an OpenAPI 3.1 document, from the table alone. */
 export function describeOpenApi(): Json {
@@ -30,8 +38,7 @@ export function describeOpenApi(): Json {
       title: 'svc control plane',
       version: API_VERSION,
       summary: 'Sandboxes, volumes, quotas, usage and audit events of one organization.',
-      description:
-        'Request and response bodies are JSON unless stated otherwise; file content is raw bytes. Every answer that is not 2xx has the error envelope. Mutations take an `Idempotency-Key`.',
+      description: DESCRIPTION,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/', description: 'The server that serves this document' }],
@@ -85,6 +92,7 @@ function describeOperation(
       ...describeParameters('query', operation.query),
       ...describeParameters('header', operation.headers),
       ...(operation.method === 'GET' ? [] : [IDEMPOTENCY_PARAMETER]),
+      ...(takesVersion(operation) ? [IF_MATCH_PARAMETER] : []),
     ],
     ...describeBody(operation.body),
     responses: { [operation.status]: describeOutput(operation), ...describeErrors(operation, audience) },
@@ -106,6 +114,14 @@ const IDEMPOTENCY_PARAMETER = {
   schema: { type: 'string', minLength: 1, maxLength: 255 },
 };
 
+const IF_MATCH_PARAMETER = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description: 'The ETag of an earlier answer: if it has changed since, nothing is done',
+  schema: { type: 'string' },
+};
+
 function describeParameters(place: 'path' | 'query' | 'header', { properties, required }: TObject): Json[] {
   const needed: readonly string[] = required ?? [];
   return Object.entries<TSchema & { readonly description?: string }>(properties).map(([name, schema]) => ({
@@ -123,7 +139,9 @@ function describeBody(body: RestOperation['body']): Json {
     const schema = { type: 'string', format: 'binary' };
     return { requestBody: { required: true, content: { 'application/octet-stream': { schema } } } };
   }
-  return { requestBody: { content: { 'application/json': { schema: refer(body) } } } };
+  const needed: unknown = (body as { readonly required?: unknown }).required;
+  const required = Array.isArray(needed) && needed.length > 0;
+  return { requestBody: { required, content: { 'application/json': { schema: refer(body) } } } };
 }
 
 function describeOutput({ output, summary }: RestOperation): Json {
@@ -135,8 +153,13 @@ function describeOutput({ output, summary }: RestOperation): Json {
   if (output === EVENT_STREAM) {
     return { description, content: { 'text/event-stream': { schema: { type: 'string' } } } };
   }
-  return { description, content: { 'application/json': { schema: refer(output) } } };
+  const headers = VERSIONED.has(output) ? { headers: { ETag: ETAG } } : {};
+  return { description, ...headers, content: { 'application/json': { schema: refer(output) } } };
 }
+
+/** What has versions, and tells them. */
+const VERSIONED: ReadonlySet<RestOperation['output']> = new Set([Sandbox, Volume]);
+const ETAG = { description: 'Changes whenever the record does', schema: { type: 'string' } };
 
 function describeErrors(operation: RestOperation, audience: string): Json {
   const codes = new Set<ErrorCode>([...operation.errors, ...COMMON_ERRORS]);

@@ -129,6 +129,6 @@ export const processOperations = {
       ),
     }),
     output: EVENT_STREAM,
-    errors: ['sandbox_not_found', 'process_not_found', 'rate_limited'],
+    errors: ['sandbox_not_found', 'process_not_found', 'rate_limited', 'unavailable'],
   },
 } as const satisfies Record<string, RestOperation>;

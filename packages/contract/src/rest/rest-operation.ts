@@ -47,6 +47,11 @@ export interface RestOperation {
   readonly errors: readonly ErrorCode[];
 }
 
+/** Whether an operation can be told, with `If-Match`, to change only what its caller has seen. */
+export function takesVersion({ errors }: Pick<RestOperation, 'errors'>): boolean {
+  return errors.includes('precondition_failed');
+}
+
 export type ByteSource = AsyncIterable<Uint8Array>;
 
 export interface RestInput<O extends RestOperation> {

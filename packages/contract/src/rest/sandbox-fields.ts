@@ -5,6 +5,7 @@ import { NetworkRequest } from '../spec/network.ts';
 import { EnvVar, Init, Lifecycle, Resources, Rlimit, Runtime } from '../spec/sandbox-spec.ts';
 import { Labels, strictObject } from '../spec/strict.ts';
 import { nullable, optional, Timestamp, Uuid } from './fields.ts';
+import { SandboxSpecView } from './spec-view.ts';
 
 export const SANDBOX_STATUSES = [
   'created',
@@ -35,11 +36,19 @@ const Text = Type.String({ minLength: 1, maxLength: 4096, pattern: '^[^\\u0000]+
 const ImageFormat = Type.Enum(['qcow2', 'raw', 'vmdk']);
 
 /** Where the root file system comes from, in the shape of API 0.6. */
-const Image = Type.Union([
-  strictObject({ type: Type.Literal('oci'), reference: Type.String({ minLength: 1, maxLength: 512 }) }),
-  strictObject({ type: Type.Literal('bind'), path: Text }),
-  strictObject({ type: Type.Literal('disk_image'), path: Text, format: ImageFormat, fstype: optional(Text) }),
-]);
+const Image = Type.Union(
+  [
+    strictObject({ type: Type.Literal('oci'), reference: Type.String({ minLength: 1, maxLength: 512 }) }),
+    strictObject({ type: Type.Literal('bind'), path: Text }),
+    strictObject({
+      type: Type.Literal('disk_image'),
+      path: Text,
+      format: ImageFormat,
+      fstype: optional(Text),
+    }),
+  ],
+  { description: 'What it runs; this, or `source` with what goes with it' },
+);
 
 /** A managed snapshot, or a file in the organization's host volume. */
 export const SnapshotLocation = Type.Union([
@@ -65,13 +74,22 @@ export const CreateSandboxRequest = strictObject({
   name: SandboxName,
   slug: optional(SandboxSlug),
   image: Type.Optional(Image),
-  source: Type.Optional(Type.Enum(['oci', 'bind', 'disk_image', 'disk_snapshot'])),
-  reference: Type.Optional(Type.String({ minLength: 1, maxLength: 512 })),
+  source: Type.Optional(
+    Type.Enum(['oci', 'bind', 'disk_image', 'disk_snapshot'], { description: 'Instead of `image`' }),
+  ),
+  reference: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 512, description: 'With source `oci`: the image' }),
+  ),
   path: Type.Optional(Text),
   format: Type.Optional(ImageFormat),
   fstype: optional(Text),
   disk_snapshot_ref: Type.Optional(SnapshotLocation),
-  isolation: Type.Optional(Type.Enum([...ISOLATION_CLASSES])),
+  isolation: Type.Optional(
+    Type.Enum([...ISOLATION_CLASSES], {
+      description:
+        '`auto`, when it is not given, is the strongest that the host has; what it lacks is refused',
+    }),
+  ),
   resources: Type.Optional(Type.Partial(Resources, { additionalProperties: false })),
   runtime: Type.Optional(Runtime),
   env: Type.Optional(Type.Array(EnvVar, { maxItems: 4096 })),
@@ -81,28 +99,18 @@ export const CreateSandboxRequest = strictObject({
   patches: Type.Optional(Type.Array(Patch, { maxItems: 256 })),
   network: Type.Optional(NetworkRequest),
   init: optional(Init),
-  pull_policy: Type.Optional(Type.Enum(['if_missing', 'always', 'never'])),
-  security_profile: Type.Optional(Type.Enum(['default', 'restricted'])),
+  pull_policy: Type.Optional(
+    Type.Enum(['if_missing', 'always', 'never'], { description: 'When to ask the registry for the image' }),
+  ),
+  security_profile: Type.Optional(
+    Type.Enum(['default', 'restricted'], {
+      description: 'With `restricted` nobody gains privileges by running a program',
+    }),
+  ),
   lifecycle: Type.Optional(Type.Partial(Lifecycle, { additionalProperties: false })),
   registry: optional(RegistryChoice),
 });
 export type CreateSandboxRequest = Static<typeof CreateSandboxRequest>;
-
-/** What a sandbox was made of, without secret values and sources on the host. Its fields are in docs/reference. */
-export const SandboxSpecView = Type.Object(
-  {
-    image: nullable(Type.String()),
-    env: Type.Array(EnvVar),
-    labels: Labels,
-    lifecycle: Type.Object({}, { additionalProperties: true }),
-    mounts: Type.Array(Type.Object({}, { additionalProperties: true })),
-    network: Type.Object({}, { additionalProperties: true }),
-    resources: Type.Object({}, { additionalProperties: true }),
-    rlimits: Type.Array(Type.Object({}, { additionalProperties: true })),
-    runtime: Type.Object({}, { additionalProperties: true }),
-  },
-  { description: 'Curated: no secret values, no paths of the host' },
-);
 
 export const Sandbox = strictObject({
   id: Uuid,

@@ -22,7 +22,9 @@ const WAIT_QUERY = {
 };
 
 const RecoverBody = strictObject({
-  action: Type.Enum(['wait', 'restart', 'stop']),
+  action: Type.Enum(['wait', 'restart', 'stop'], {
+    description: '`wait` for the host a while longer, `restart` with the disk as it is, or `stop`',
+  }),
 });
 
 const COMMON = {
@@ -35,13 +37,19 @@ const COMMON = {
 const START_ERRORS = [
   'sandbox_not_found',
   'invalid_state_transition',
+  'precondition_failed',
   'quota_exceeded',
   'rate_limited',
   'orchestrator_unreachable',
 ] as const;
-const STOP_ERRORS = ['sandbox_not_found', 'invalid_state_transition', 'orchestrator_unreachable'] as const;
+const STOP_ERRORS = [
+  'sandbox_not_found',
+  'invalid_state_transition',
+  'precondition_failed',
+  'orchestrator_unreachable',
+] as const;
 const REMOVE_ERRORS = ['sandbox_not_found', 'precondition_failed', 'orchestrator_unreachable'] as const;
-const RECOVER_ERRORS = ['sandbox_not_found', 'invalid_state_transition'] as const;
+const RECOVER_ERRORS = ['sandbox_not_found', 'invalid_state_transition', 'precondition_failed'] as const;
 
 export const sandboxOperations = {
   'sandboxes.list': {
@@ -66,7 +74,12 @@ export const sandboxOperations = {
     method: 'POST',
     path: '/sandboxes',
     params: NO_FIELDS,
-    query: strictObject({ start: Type.Optional(Type.Boolean({ default: false })), ...WAIT_QUERY }),
+    query: strictObject({
+      start: Type.Optional(
+        Type.Boolean({ default: false, description: 'Without it the sandbox is only written down' }),
+      ),
+      ...WAIT_QUERY,
+    }),
     body: CreateSandboxRequest,
     output: Sandbox,
     errors: [

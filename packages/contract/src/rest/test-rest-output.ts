@@ -9,6 +9,6 @@ export function problemOfOutput(name: RestOperationName, value: unknown): string
   if (typeof output === 'string') return undefined;
   const validator = compile(output);
   if (validator.check(value)) return undefined;
-  const { field, reason } = firstProblem(validator.errors(value), 'answer');
+  const { field, reason } = firstProblem(output, value, 'answer');
   return `${field} ${reason}`;
 }

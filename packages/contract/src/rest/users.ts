@@ -32,7 +32,12 @@ export const userOperations = {
     method: 'PATCH',
     body: strictObject({
       display_name: optional(DisplayName),
-      avatar_url: optional(Type.String({ pattern: '^https://[\\x21-\\x7e]{1,2000}$' })),
+      avatar_url: optional(
+        Type.String({
+          pattern: '^https://[\\x21-\\x7e]{1,2000}$',
+          description: 'An address that begins with https://',
+        }),
+      ),
     }),
     output: User,
     errors: [],

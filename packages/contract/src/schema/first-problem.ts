@@ -1,58 +1,88 @@
-import type { TLocalizedValidationError } from 'typebox/error';
+import type { TSchema } from 'typebox';
+import { chooseBranch } from './choose-branch.ts';
+import { compile, type Validator } from './compile.ts';
+import { fieldAt, isFields, itemAt, type JsonSchema, type Problem } from './json-schema.ts';
 
-/** Where a value breaks its schema, as a caller would write the place, and what is wrong there. */
-export interface Problem {
-  readonly field: string;
-  readonly reason: string;
+/** Where a value first breaks its schema, and what is wrong there. Of several shapes the one counts that was meant. */
+export function firstProblem(schema: TSchema, value: unknown, whole: string): Problem {
+  const { field, reason } = find(schema, value, '');
+  return { field: field === '' ? whole : field, reason };
 }
 
-/** The deepest problem says most: a failed union reports the union and every branch. */
-export function firstProblem(
-  errors: readonly TLocalizedValidationError[],
-  whole: string,
-  schema: object = {},
-): Problem {
-  const unknown = errors.find((error) => error.keyword === 'additionalProperties');
-  if (unknown !== undefined) {
-    const names = unknown.params.additionalProperties.join(', ');
-    return { field: join(toField(unknown.instancePath), names), reason: 'is not a known field' };
+/** The value is known to break the schema. */
+function find(schema: JsonSchema, value: unknown, path: string): Problem {
+  if (schema.anyOf !== undefined) {
+    const chosen = chooseBranch(schema.anyOf, value, path);
+    return 'reason' in chosen ? chosen : find(chosen.branch, value, path);
   }
-  const missing = errors.find((error) => error.keyword === 'required');
-  if (missing !== undefined) {
-    const names = missing.params.requiredProperties.join(', ');
-    return { field: join(toField(missing.instancePath), names), reason: 'is required' };
+  const below = isFields(value) ? findInFields(schema, value, path) : findInItems(schema, value, path);
+  return below ?? { field: path, reason: reasonOf(schema, value) };
+}
+
+/** There may be as many fields as fit into a request; these are told. */
+const MAX_NAMED = 5;
+
+function findInFields(
+  schema: JsonSchema,
+  value: Readonly<Record<string, unknown>>,
+  path: string,
+): Problem | undefined {
+  const schemaOf = fieldsOf(schema);
+  const names = Object.keys(value);
+  const unknown = names.filter((name) => schemaOf(name) === undefined).slice(0, MAX_NAMED);
+  if (schema.additionalProperties === false && unknown.length > 0) {
+    return { field: fieldAt(path, unknown.join(', ')), reason: 'is not a known field' };
   }
-  const deepest = errors.toSorted((a, b) => b.instancePath.length - a.instancePath.length)[0];
-  if (deepest === undefined) return { field: whole, reason: 'is not valid' };
-  return { field: toField(deepest.instancePath) || whole, reason: inWords(deepest, schema) };
+  const missing = (schema.required ?? []).filter((name) => value[name] === undefined);
+  if (missing.length > 0) return { field: fieldAt(path, missing.join(', ')), reason: 'is required' };
+  for (const name of names) {
+    const field = schemaOf(name);
+    if (field !== undefined && !fits(field, value[name]))
+      return find(field, value[name], fieldAt(path, name));
+  }
+  return undefined;
+}
+
+function fieldsOf({ properties = {}, patternProperties = {} }: JsonSchema) {
+  const patterns = Object.entries(patternProperties).map(
+    ([pattern, schema]) => [new RegExp(pattern, 'u'), schema] as const,
+  );
+  return (name: string): JsonSchema | undefined =>
+    Object.hasOwn(properties, name)
+      ? properties[name]
+      : patterns.find(([pattern]) => pattern.test(name))?.[1];
+}
+
+function findInItems({ items }: JsonSchema, value: unknown, path: string): Problem | undefined {
+  if (!Array.isArray(value) || items === undefined) return undefined;
+  for (const [index, item] of value.entries()) {
+    const schema = Array.isArray(items) ? (items as readonly JsonSchema[])[index] : (items as JsonSchema);
+    if (schema !== undefined && !fits(schema, item)) return find(schema, item, itemAt(path, index));
+  }
+  return undefined;
 }
 
 /** A pattern says little to people; the description of the field says what it means. */
-function inWords({ keyword, schemaPath, message }: TLocalizedValidationError, schema: object): string {
-  if (keyword !== 'pattern') return message;
-  const place = schemaPath
-    .replace(/^#\/?/, '')
-    .split('/')
-    .filter((part) => part !== '');
-  const found = place.reduce<unknown>(
-    (part, key) =>
-      typeof part === 'object' && part !== null ? (part as Record<string, unknown>)[key] : undefined,
-    schema,
-  );
-  const { description } = (typeof found === 'object' && found !== null ? found : {}) as {
-    description?: unknown;
-  };
-  return typeof description === 'string' ? `is not valid: ${description}` : message;
+function reasonOf(schema: JsonSchema, value: unknown): string {
+  if (schema.enum !== undefined)
+    return `must be one of ${schema.enum.map((item) => JSON.stringify(item)).join(', ')}`;
+  if (schema.const !== undefined) return `must be ${JSON.stringify(schema.const)}`;
+  const [error] = validatorOf(schema).errors(value);
+  if (error === undefined) return 'is not valid';
+  if (error.keyword !== 'pattern' || schema.description === undefined) return error.message;
+  return `is not valid: ${schema.description}`;
 }
 
-function toField(pointer: string): string {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
-    .reduce((path, part) => (/^\d+$/.test(part) ? `${path}[${part}]` : join(path, part)), '');
+function fits(schema: JsonSchema, value: unknown): boolean {
+  return validatorOf(schema).check(value);
 }
 
-function join(path: string, name: string): string {
-  return path === '' ? name : `${path}.${name}`;
+/** As many as there are parts of the contract's schemas at most. */
+const validators = new WeakMap<JsonSchema, Validator>();
+
+function validatorOf(schema: JsonSchema): Validator {
+  let validator = validators.get(schema);
+  // It is a part of a schema of the contract.
+  if (validator === undefined) validators.set(schema, (validator = compile(schema as TSchema)));
+  return validator;
 }

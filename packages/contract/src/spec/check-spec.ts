@@ -16,7 +16,7 @@ export function checkSpec(value: unknown): SandboxSpec {
   compiled ??= compile(SandboxSpec);
   const validator = compiled;
   if (!validator.check(value)) {
-    const { field, reason } = firstProblem(validator.errors(value), 'spec');
+    const { field, reason } = firstProblem(SandboxSpec, value, 'spec');
     throw invalid(field, reason);
   }
   checkLabels(value.labels ?? {});

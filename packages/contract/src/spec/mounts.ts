@@ -3,7 +3,11 @@ import { Type } from '../schema/type.ts';
 import { strictObject } from './strict.ts';
 
 /** An absolute path in the sandbox, free of NUL. `checkSpec` refuses `..`, `/` and paths of our own. */
-const GuestPath = Type.String({ pattern: '^/[^\\u0000]*$', maxLength: 4096 });
+const GuestPath = Type.String({
+  pattern: '^/[^\\u0000]*$',
+  maxLength: 4096,
+  description: 'An absolute path in the sandbox',
+});
 const HostPath = Type.String({ minLength: 1, maxLength: 4096, pattern: '^[^\\u0000]+$' });
 const NullableId = Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: 65_535 }), Type.Null()]));
 const Mode = Type.Optional(Type.Union([Type.Integer({ minimum: 0, maximum: 0o7777 }), Type.Null()]));

@@ -30,12 +30,12 @@ export const NetworkPolicy = strictObject({
 });
 export type NetworkPolicy = Static<typeof NetworkPolicy>;
 
-const HostPattern = Type.Union([
+export const HostPattern = Type.Union([
   strictObject({ type: Type.Literal('exact'), value: Type.String() }),
   strictObject({ type: Type.Literal('wildcard'), value: Type.String() }),
   strictObject({ type: Type.Literal('any') }),
 ]);
-const ViolationAction = Type.Union([
+export const ViolationAction = Type.Union([
   strictObject({ type: Type.Enum(['block', 'block_and_log', 'block_and_terminate']) }),
   strictObject({ type: Type.Literal('passthrough'), hosts: Type.Array(HostPattern) }),
 ]);

@@ -13,7 +13,7 @@ export const Rlimit = strictObject({
 export type Rlimit = Static<typeof Rlimit>;
 
 export const EnvVar = strictObject({
-  key: Type.String({ pattern: '^[^=\\u0000]+$', maxLength: 4096 }),
+  key: Type.String({ pattern: '^[^=\\u0000]+$', maxLength: 4096, description: 'A name without = and NUL' }),
   value: Type.String({ pattern: '^[^\\u0000]*$', maxLength: 131_072 }),
 });
 

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { LentChunks } from './lent-chunks.ts';
+
+/** As a socket does: into the buffer that it was given last. */
+function receive(chunks: LentChunks, text: string): boolean {
+  const buffer = chunks.nextBuffer();
+  const { written } = new TextEncoder().encodeInto(text, buffer);
+  return chunks.take(buffer.subarray(0, written));
+}
+
+async function readText(chunks: LentChunks): Promise<string | undefined> {
+  const chunk = await chunks.read();
+  return chunk === undefined ? undefined : new TextDecoder().decode(chunk);
+}
+
+test('two chunks are held, then the source waits until the reader asks for the one after the first', async () => {
+  let resumed = 0;
+  const chunks = new LentChunks(() => void (resumed += 1));
+  assert.equal(receive(chunks, 'one'), true);
+  assert.equal(receive(chunks, 'two'), false);
+  assert.equal(await readText(chunks), 'one');
+  assert.equal(resumed, 0, 'the first one is with its reader');
+  assert.equal(await readText(chunks), 'two');
+  assert.equal(resumed, 1);
+  assert.equal(receive(chunks, 'three'), false, 'the second one is still with its reader');
+  assert.equal(await readText(chunks), 'three');
+});
+
+test('the same two buffers are filled in turn, and none while it is lent', async () => {
+  const chunks = new LentChunks(() => undefined);
+  const seen = new Set<ArrayBufferLike>();
+  receive(chunks, '0');
+  for (let index = 1; index < 10; index++) {
+    const lent = await chunks.read();
+    receive(chunks, String(index));
+    assert.equal(new TextDecoder().decode(lent), String(index - 1), 'what is lent stays as it is');
+    seen.add(lent?.buffer ?? new ArrayBuffer(0));
+  }
+  assert.equal(seen.size, 2);
+});
+
+test('what came before the end is read before it, and a reader that waits hears of it', async () => {
+  const ended = new LentChunks(() => undefined);
+  receive(ended, 'last');
+  ended.finish();
+  ended.finish(new Error('too late'));
+  assert.equal(await readText(ended), 'last');
+  assert.equal(await readText(ended), undefined);
+  const broken = new LentChunks(() => undefined);
+  const waiting = broken.read();
+  broken.finish(new Error('broken'));
+  await assert.rejects(waiting, /broken/);
+});

@@ -1,0 +1,72 @@
+/** Room for a whole frame of output. Memory that no read has reached yet costs nothing. */
+const BUFFER_BYTES = 256 * 1024;
+/** One is with the reader while the other is filled. */
+const BUFFERS = 2;
+
+/**
+ * What a connection receives, chunk by chunk, read into the same few buffers: a runtime otherwise makes a new one for every
+ * 64 KiB, and collecting those takes most of the time of bulk traffic. A chunk is lent until the next one is asked for.
+ * The buffers are filled in turn and given back in the same order, so while fewer chunks than buffers are in use, the next
+ * buffer is free. For one reader.
+ */
+export class LentChunks {
+  readonly #resume: () => void;
+  readonly #buffers: Uint8Array[] = [];
+  readonly #chunks: Uint8Array[] = [];
+  #inUse = 0;
+  #isLent = false;
+  #end: { readonly error: Error | undefined } | undefined;
+  #wake: (() => void) | undefined;
+
+  /** `resume`: there is room again after `take` said that there is none. */
+  constructor(resume: () => void) {
+    this.#resume = resume;
+  }
+
+  /** Where the next read goes; asked for once at first, and then after every read. */
+  nextBuffer(): Uint8Array {
+    const free = this.#buffers.length === BUFFERS ? this.#buffers.shift() : undefined;
+    const buffer = free ?? new Uint8Array(BUFFER_BYTES);
+    this.#buffers.push(buffer);
+    return buffer;
+  }
+
+  /** What was read. False when nothing more may be read for now, so that the peer waits. */
+  take(chunk: Uint8Array): boolean {
+    // Not a Node Buffer, whose `slice` is no copy.
+    this.#chunks.push(new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength));
+    this.#inUse += 1;
+    this.#wake?.();
+    return this.#inUse < BUFFERS;
+  }
+
+  /** Nothing more will come. The first time counts. */
+  finish(error?: Error): void {
+    this.#end ??= { error };
+    this.#wake?.();
+  }
+
+  /** Undefined at the end. @throws what it was finished with */
+  async read(): Promise<Uint8Array | undefined> {
+    this.#giveBack();
+    for (;;) {
+      const chunk = this.#chunks.shift();
+      if (chunk !== undefined) {
+        this.#isLent = true;
+        return chunk;
+      }
+      if (this.#end?.error) throw this.#end.error;
+      if (this.#end) return undefined;
+      const waiting = Promise.withResolvers<void>();
+      this.#wake = waiting.resolve;
+      await waiting.promise;
+    }
+  }
+
+  #giveBack(): void {
+    if (!this.#isLent) return;
+    this.#isLent = false;
+    this.#inUse -= 1;
+    if (this.#inUse === BUFFERS - 1) this.#resume();
+  }
+}

@@ -1,0 +1,132 @@
+import type { Static } from 'typebox';
+import { Type } from '../schema/type.ts';
+import { Destination, HostPattern, ViolationAction } from '../spec/network.ts';
+import { RLIMIT_RESOURCES } from '../spec/rlimit-resources.ts';
+import { EnvVar } from '../spec/sandbox-spec.ts';
+import { Labels, Scripts, strictObject } from '../spec/strict.ts';
+import { nullable } from './fields.ts';
+
+const Whole = Type.Integer({ minimum: 0 });
+const Text = nullable(Type.String());
+const Words = nullable(Type.Array(Type.String()));
+const Action = Type.Enum(['allow', 'deny']);
+
+const Placed = {
+  guest: Type.String({ description: 'Path in the sandbox' }),
+  options: strictObject({
+    readonly: Type.Boolean(),
+    noexec: Type.Boolean(),
+    nosuid: Type.Boolean(),
+    nodev: Type.Boolean(),
+    override_uid: nullable(Whole),
+    override_gid: nullable(Whole),
+  }),
+};
+const Presented = {
+  stat_virtualization: Type.Enum(['strict', 'relaxed', 'off']),
+  host_permissions: Type.Enum(['private', 'mirror']),
+};
+
+/** Without what is mounted: `GET …/volumes` says it of volumes. */
+const MountView = Type.Union([
+  strictObject({ type: Type.Literal('Bind'), ...Placed, ...Presented, quota_mib: nullable(Whole) }),
+  strictObject({ type: Type.Literal('Named'), ...Placed, ...Presented }),
+  strictObject({ type: Type.Literal('Tmpfs'), ...Placed, size_mib: nullable(Whole) }),
+  strictObject({
+    type: Type.Literal('DiskImage'),
+    ...Placed,
+    format: Type.Enum(['Qcow2', 'Raw', 'Vmdk']),
+    fstype: Text,
+  }),
+]);
+
+const PolicyView = strictObject({
+  default_egress: Action,
+  default_ingress: Action,
+  rules: Type.Array(
+    strictObject({
+      direction: Type.Enum(['egress', 'ingress', 'any']),
+      destination: Destination,
+      action: Action,
+      protocols: Type.Array(Type.Enum(['tcp', 'udp', 'icmpv4', 'icmpv6']), { description: 'Empty: any' }),
+      ports: Type.Array(strictObject({ start: Whole, end: Whole }), { description: 'Empty: any' }),
+    }),
+  ),
+});
+
+const NetworkView = strictObject({
+  enabled: Type.Boolean(),
+  trust_host_cas: Type.Boolean(),
+  max_connections: nullable(Whole),
+  ports: Type.Array(
+    strictObject({
+      host_port: Whole,
+      guest_port: Whole,
+      host_bind: Type.String(),
+      protocol: Type.Enum(['tcp', 'udp']),
+    }),
+  ),
+  dns: strictObject({
+    nameservers: Type.Array(Type.String(), { description: "Empty: the host's own" }),
+    query_timeout_ms: Whole,
+    rebind_protection: Type.Boolean(),
+  }),
+  policy: nullable(PolicyView, {
+    description: 'Null: names and public addresses may be reached, others not',
+  }),
+  secrets: Type.Array(
+    strictObject({
+      env_var: Type.String(),
+      placeholder: Type.String(),
+      allowed_hosts: Type.Array(HostPattern),
+      injection: strictObject({
+        headers: Type.Boolean(),
+        basic_auth: Type.Boolean(),
+        query_params: Type.Boolean(),
+        body: Type.Boolean(),
+      }),
+      on_violation: nullable(ViolationAction),
+    }),
+    { description: 'Without their values' },
+  ),
+});
+
+/** What a sandbox was made of, without secret values and sources on the host. */
+export const SandboxSpecView = Type.Object(
+  {
+    image: nullable(Type.String()),
+    env: Type.Array(EnvVar),
+    labels: Labels,
+    lifecycle: strictObject({
+      ephemeral: Type.Boolean(),
+      idle_timeout_secs: nullable(Whole),
+      max_duration_secs: nullable(Whole),
+    }),
+    mounts: Type.Array(MountView),
+    network: NetworkView,
+    resources: strictObject({ vcpus: Whole, memory_mib: Whole, disk_size_mib: nullable(Whole) }),
+    rlimits: Type.Array(
+      strictObject({
+        resource: Type.Enum(
+          RLIMIT_RESOURCES.map((name) => `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`),
+        ),
+        soft: Whole,
+        hard: Whole,
+      }),
+    ),
+    runtime: strictObject({
+      cmd: Words,
+      entrypoint: Words,
+      hostname: Text,
+      log_level: Text,
+      scripts: Scripts,
+      shell: Text,
+      user: Text,
+      workdir: Text,
+      disable_metrics_sample: Type.Boolean(),
+      metrics_sample_interval_ms: nullable(Whole),
+    }),
+  },
+  { description: 'Curated: no secret values, no paths of the host' },
+);
+export type SandboxSpecView = Static<typeof SandboxSpecView>;
