@@ -8,9 +8,9 @@ import { canAnybodyRead } from './process/can-anybody-read.ts';
 import { becomeUser, findIdentity } from './process/drop-privileges.ts';
 import { lockDataFolder } from './process/data-folder-lock.ts';
 import { EXIT } from './process/exit-codes.ts';
+import { explainStart } from './process/explain-start.ts';
 import { forgetPid, writePid } from './process/pid-file.ts';
 import { prepareFolders } from './process/prepare-folders.ts';
-import { StartError } from './process/start-error.ts';
 import { runSupervisor, startWebProcess } from './supervisor.ts';
 
 // Not imported: as a module it opens standard input to export it, in each of our processes.
@@ -27,17 +27,14 @@ const LOAD_LATER_MS = 1000;
 async function main(args: readonly string[]): Promise<number> {
   const stop = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => stop.abort());
-  let logLevel = 'info';
+  let config: ServerConfig | undefined;
   try {
-    const config = readConfig(args, env);
-    ({ logLevel } = config);
+    config = readConfig(args, env);
     if (config.isSupervised) return await serveSupervised(config, stop);
     if (process.getuid?.() === 0) return await supervise(config, args, stop.signal);
-    await prepareFolders(config, null);
-    const logger = await createLogger(logLevel);
-    return await alone(config, () => serve(config, stop.signal, logger));
+    return await serveAlone(config, stop.signal);
   } catch (error) {
-    return reportFailure(error, await createLogger(logLevel));
+    return await reportFailure(error, config);
   }
 }
 
@@ -52,6 +49,13 @@ async function supervise(config: ServerConfig, args: readonly string[], stop: Ab
   } finally {
     web.child.kill();
   }
+}
+
+/** Whoever is not root has no engine of their own. */
+async function serveAlone(config: ServerConfig, stop: AbortSignal): Promise<number> {
+  await prepareFolders(config, null);
+  const logger = await createLogger(config.logLevel);
+  return await alone(config, () => serve(config, stop, logger));
 }
 
 async function serveSupervised(config: ServerConfig, stop: AbortController): Promise<number> {
@@ -108,14 +112,17 @@ async function alone({ dataFolder }: ServerConfig, work: () => Promise<number>):
   }
 }
 
-function reportFailure(error: unknown, logger: Logger): number {
-  if (error instanceof StartError) {
-    logger.fatal(error.message);
-    return error.exitCode;
+async function reportFailure(error: unknown, config: ServerConfig | undefined): Promise<number> {
+  const known = explainStart(error, config);
+  if (known !== undefined && process.stderr.isTTY) {
+    // Somebody has just typed it.
+    process.stderr.write(`error: ${known.message}\n`);
+    return known.exitCode;
   }
-  logger.fatal({ err: error }, 'the server cannot start');
-  const isTaken = error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
-  return isTaken ? EXIT.addressInUse : EXIT.failed;
+  const logger = await createLogger(config?.logLevel ?? 'info');
+  if (known === undefined) logger.fatal({ err: error }, 'the server cannot start');
+  else logger.fatal(known.message);
+  return known?.exitCode ?? EXIT.failed;
 }
 
 /** Written at once, so that the last words before an end are not lost. */

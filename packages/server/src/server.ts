@@ -54,6 +54,7 @@ import type { HttpLimits } from './transports/http/http-limits.ts';
 import { registerHealth } from './transports/http/health.ts';
 import { registerPrometheus } from './transports/http/prometheus.ts';
 import { registerMcp } from './transports/mcp/register-mcp.ts';
+import { isCallerGone } from './transports/rest/caller-gone.ts';
 import { RateLimiter } from './transports/rest/rate-limiter.ts';
 import { registerRest } from './transports/rest/register-rest.ts';
 import { describeRestFailure } from './transports/rest/rest-failure.ts';
@@ -327,6 +328,7 @@ function createRestDispatch(
 
 function outcomeOf(failure: unknown): string {
   if (failure === null) return 'success';
+  if (isCallerGone(failure)) return 'cancelled';
   return PlatformError.is(failure) ? failure.code : 'internal';
 }
 

@@ -30,7 +30,8 @@ export async function runSupervisor(
   logger: Logger,
 ): Promise<number> {
   const isAttached = config.isEngineExternal || (await isEngineThere(config.engineSocket));
-  if (isAttached) logger.info('using the engine that runs already');
+  if (isAttached)
+    logger.info({ socket: config.engineSocket }, 'no engine is started: the one behind the socket is used');
   const command = engineCommand(config.dataFolder, owner, config.engineArguments);
   const engine = isAttached
     ? undefined

@@ -74,7 +74,7 @@ for (const [language, codes] of [
       language === 'python'
         ? `import os, time, sys\nsys.stdout.buffer.write("né".encode()[:2]); sys.stdout.buffer.flush(); print("go", file=sys.stderr, flush=True)\nwhile not os.path.exists("${file}"): time.sleep(0.01)\nos.remove("${file}"); sys.stdout.buffer.write("é".encode()[1:]); print()`
         : `const fs = require("fs"); fs.writeSync(1, Buffer.from("né").subarray(0, 2)); console.error("go"); while (!fs.existsSync("${file}")) await new Promise((r) => setTimeout(r, 10)); fs.unlinkSync("${file}"); fs.writeSync(1, Buffer.from("é").subarray(1)); console.log()`;
-    const events = runEvents((listener) => context.run({ code, timeoutMs: 20_000, listener }, never));
+    const events = runEvents((listener) => context.run({ code, timeoutMs: 60_000, listener }, never));
     const seen: string[] = [];
     for await (const event of events) {
       if (event.kind === 'end') break;
@@ -180,7 +180,7 @@ const SUCCESS = {
 };
 
 async function run(context: CodeContext, code: string): Promise<Collected> {
-  return await collect(runEvents((listener) => context.run({ code, timeoutMs: 20_000, listener }, never)));
+  return await collect(runEvents((listener) => context.run({ code, timeoutMs: 60_000, listener }, never)));
 }
 
 async function collect(

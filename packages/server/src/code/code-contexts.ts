@@ -100,7 +100,7 @@ export class CodeContexts {
     if (context !== undefined) return context;
     const [instance, runId, rest] = idOrName.split(':');
     if (rest === undefined) throw notFound(idOrName);
-    if (instance !== this.#instance) throw lost(idOrName, 'the server that held it was restarted');
+    if (instance !== this.#instance) throw lost(idOrName, ELSEWHERE);
     if (runId !== run.runId || this.#endedRuns.has(run.runId)) {
       throw lost(idOrName, 'its sandbox was stopped or restarted');
     }
@@ -149,8 +149,10 @@ function notFound(context: string): PlatformError {
   return new PlatformError('context_not_found', message, { details: { context_id: context } });
 }
 
+const ELSEWHERE = 'it belongs to another server of this database, or to this one before it was restarted';
+
 function lost(context: string, reason: string): PlatformError {
-  const message = `The code context is gone with its state: ${reason}. Make a new one`;
+  const message = `The code context is not to be had here: ${reason}. Make a new one`;
   return new PlatformError('context_lost', message, { details: { context_id: context, reason } });
 }
 

@@ -38,6 +38,8 @@ export interface CodeRunnerParts {
   /** Opens a new channel with every call; the runner closes it. */
   readonly openChannel: (sandboxId: string, signal: AbortSignal) => Promise<ChannelClient>;
   readonly logger: Pick<Logger, 'debug'>;
+  /** For how long code may ignore that it is interrupted before it is killed. */
+  readonly killMs?: number;
 }
 
 export function createCodeRunner(parts: CodeRunnerParts): CodeRunner & { close(): void } {

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { withEnoughTime } from '../test-enough-time.ts';
 import { bothLanguages, success } from './test-both-languages.ts';
 
 const inBoth = bothLanguages();
+/** For code that is to be killed. */
+const inBothSoon = bothLanguages({ killMs: 1000 });
 
 /** Assigns and reads a variable in both languages. */
 const SET = { python: 'kept = 41', node: 'const kept = 41' };
@@ -28,11 +34,38 @@ inBoth(
   },
   async (code, run, language) => {
     await run(SET[language]);
-    const { status, output } = await run(code, 300);
-    assert.deepEqual([status, output], ['timeout', 'before\n']);
+    const { outcome } = await withEnoughTime(
+      async (seconds) => await run(code, seconds * 1000),
+      ({ output }) => output !== '',
+    );
+    assert.deepEqual([outcome.status, outcome.output], ['timeout', 'before\n']);
     assert.deepEqual(await run(GET), success('42\n'));
   },
 );
+
+const COLLECT = {
+  python: 'import gc; _ = gc.collect()',
+  node: `require('v8').setFlagsFromString('--expose-gc'); void require('vm').runInNewContext('gc')()`,
+};
+
+for (const [what, node] of Object.entries({
+  'a wait for ever': 'await new Promise(() => {})',
+  'a loop after a wait': 'await 1; while (true);',
+})) {
+  inBoth(
+    `the state outlives ${what} also when what was interrupted is garbage`,
+    { python: 'import asyncio; asyncio.run(asyncio.sleep(60))', node },
+    async (code, run, language) => {
+      await run(SET[language]);
+      assert.equal((await run(code, 300)).status, 'timeout');
+      assert.deepEqual(await run(COLLECT[language]), success(''));
+      assert.deepEqual(await run(GET), success('42\n'));
+      // And it can be interrupted again.
+      assert.equal((await run(code, 300)).status, 'timeout');
+      assert.deepEqual(await run(GET), success('42\n'));
+    },
+  );
+}
 
 inBoth(
   'a child that runs too long is interrupted with its parent',
@@ -47,14 +80,18 @@ inBoth(
   },
 );
 
-inBoth(
+inBothSoon(
   'code that cannot be interrupted is killed, and what it printed is returned',
   {
     python: 'import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); print("before")\nwhile True: pass',
-    node: 'console.log("before"); setTimeout(() => { for (;;); }, 1); await new Promise(() => {})',
+    node: 'setTimeout(() => { console.log("before"); for (;;); }, 1); await new Promise(() => {})',
   },
   async (code, run) => {
-    const { status, output, error } = await run(code, 200);
+    const { outcome } = await withEnoughTime(
+      async (seconds) => await run(code, seconds * 1000),
+      (result) => result.output !== '',
+    );
+    const { status, output, error } = outcome;
     assert.deepEqual([status, output], ['timeout', 'before\n']);
     assert.match(
       error,
@@ -119,17 +156,32 @@ inBoth(
   },
 );
 
+/** Ends when the file is there, which the test makes after the call has ended. */
+const END_LATER = {
+  python: `import os, threading, time
+def wait():
+    while not os.path.exists(FILE): time.sleep(0.01)
+    os._exit(5)
+threading.Thread(target=wait).start()`,
+  node: 'void setInterval(() => require("fs").existsSync(FILE) && process.exit(5), 10)',
+};
+
 inBoth(
   'an interpreter that ends between two calls is told of in the next',
-  {
-    python: 'import os, threading; threading.Timer(0.05, lambda: os._exit(5)).start()',
-    node: 'void setTimeout(() => process.exit(5), 50)',
-  },
-  async (code, run) => {
-    assert.equal((await run(code)).status, 'success');
-    const deadline = Date.now() + 10_000;
-    let error = '';
-    while (error === '' && Date.now() < deadline) ({ error } = await run('1'));
-    assert.match(error, /exited with code 5; its state is lost/);
+  END_LATER,
+  async (code, run, language) => {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-ends-'));
+    try {
+      const file = join(folder, 'now');
+      const assignment = language === 'python' ? 'FILE =' : 'var FILE =';
+      assert.deepEqual(await run(`${assignment} ${JSON.stringify(file)}\n${code}`), success(''));
+      await writeFile(file, '');
+      const deadline = performance.now() + 60_000;
+      let error = '';
+      while (error === '' && performance.now() < deadline) ({ error } = await run('1'));
+      assert.match(error, /exited with code 5; its state is lost/);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   },
 );

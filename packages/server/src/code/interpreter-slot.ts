@@ -112,7 +112,8 @@ export class InterpreterSlot {
     listener?.note(told);
     this.#isInterrupted = false;
     this.#isRunning = true;
-    const interruption = new Interruption(interpreter, timeoutMs, signal);
+    const { killMs } = this.#parts;
+    const interruption = new Interruption(interpreter, { timeoutMs, killMs }, signal);
     try {
       const outcome = await interpreter.run(code, listener);
       this.#isRunning = false;

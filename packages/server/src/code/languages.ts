@@ -6,7 +6,7 @@ const PYTHON_START = "import sys; exec(compile(sys.argv.pop(), '<svc driver>', '
 /** How the interpreter of each language is started. Its driver is told in its own file what it speaks with us. */
 export const INTERPRETERS = {
   python: { program: 'python3', args: ['-c', PYTHON_START, readDriver('python-driver.py')] },
-  node: { program: 'node', args: ['-e', readDriver('node-driver.cjs')] },
+  node: { program: 'node', args: ['-e', readDriver('node-driver.cjs'), readDriver('node-imports.cjs')] },
 } as const;
 
 export type Language = keyof typeof INTERPRETERS;

@@ -8,14 +8,18 @@ export type Run = (code: string, timeoutMs?: number) => Promise<CodeResult>;
 type Check = (code: string, run: Run, language: Language) => Promise<void>;
 type InBoth = (title: string, codes: Readonly<Record<Language, string>>, check: Check) => void;
 
-/** Declares tests of one behaviour in both languages, each with an interpreter of its own in a sandbox of this file. */
-export function bothLanguages(): InBoth {
+/**
+ * Declares tests of one behaviour in both languages, each with an interpreter of its own in a sandbox of this file. Unless told
+ * otherwise, code has all the time of a busy machine to react to an interruption.
+ */
+export function bothLanguages({ killMs = 60_000 } = {}): InBoth {
   let sandbox: TestSandbox;
   let runner: ReturnType<typeof createCodeRunner>;
   before(async () => {
     sandbox = await TestSandbox.start();
     const logger = pino({ level: 'silent' });
-    runner = createCodeRunner({ openChannel: (_id, signal) => sandbox.openChannel(signal), logger });
+    const openChannel = (_id: string, signal: AbortSignal) => sandbox.openChannel(signal);
+    runner = createCodeRunner({ openChannel, logger, killMs });
   });
   after(async () => {
     runner.close();
@@ -26,7 +30,7 @@ export function bothLanguages(): InBoth {
       void test(`${title} (${language})`, async () => {
         const sandboxId = `${title} ${language}`;
         const signal = new AbortController().signal;
-        const run: Run = async (code, timeoutMs = 20_000) =>
+        const run: Run = async (code, timeoutMs = 60_000) =>
           await runner.run({ sandboxId, language, code, timeoutMs }, signal);
         try {
           await check(codes[language], run, language);

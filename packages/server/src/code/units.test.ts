@@ -117,6 +117,20 @@ inBoth(
 );
 
 inBoth(
+  'import statements declare their names for this call and later ones',
+  {
+    python: 'import os.path as all\nfrom posixpath import basename, join as j\nbasename("/a/b")',
+    node: `import path, { basename } from 'path';\nimport * as all from 'node:path'\nimport { join as j } from 'path'\nbasename('/a/b')`,
+  },
+  async (code, run) => {
+    assert.deepEqual(await run(code), success("'b'\n"));
+    assert.deepEqual(await run('all.basename(j("a", "c"))'), success("'c'\n"));
+    // And may be declared again.
+    assert.deepEqual(await run(code), success("'b'\n"));
+  },
+);
+
+inBoth(
   'work that a last expression started without waiting for it belongs to the call',
   {
     python:

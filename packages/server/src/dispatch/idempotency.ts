@@ -3,17 +3,24 @@ import { PlatformError } from '@svc/contract';
 import type { Database } from '../store/database.ts';
 import {
   claimKey,
+  endKey,
   extendLease,
   findKey,
+  isOver,
   releaseKey,
+  resumeKey,
   settleKey,
+  unsettleKey,
   type IdempotencyClaim,
 } from '../store/idempotency.ts';
 import type { Fingerprint } from './fingerprint.ts';
 import { wakeOf } from './wake.ts';
 
-const LEASE_MS = 30_000;
-const RENEW_MS = 10_000;
+/** A server that is not heard of for so long is taken for dead. */
+const LEASE_MS = 10_000;
+/** Of a call that has done its work and is not answered yet. */
+const SETTLED_LEASE_MS = 6000;
+const RENEW_MS = 2000;
 /** Calls of this server wake those who wait for them; this is for the calls of other servers, and for those that were killed. */
 const POLL_MS = 500;
 const MAX_WAIT_MS = 120_000;
@@ -31,10 +38,19 @@ export type Remembered = Outcome & { readonly fingerprint: string };
 
 /** The first call of a key: it alone does the work. */
 export interface FirstCall {
-  /** Remembers the answer in the transaction of the change itself. */
+  /** The answer of an earlier call that did the work and did not come to its end; that is what is left to do. */
+  readonly admitted: Remembered | undefined;
+  /**
+   * Notes the answer in the transaction of the change itself. Until `end` it may become another one.
+   * @throws PlatformError `unavailable` when another call has begun to do the work, so that this one undoes it
+   */
   settle(transaction: Database, outcome: Outcome): Promise<void>;
+  /** The change was undone, in this transaction. */
+  unsettle(transaction: Database): Promise<void>;
   /** The call is over. `fingerprint` replaces the first one, where it is known only after the body was read. */
   end(outcome: Outcome, fingerprint?: string): Promise<void>;
+  /** The call did not come to its end; the next one with this key goes on where this one stopped. */
+  letGo(): Promise<void>;
 }
 
 /**
@@ -54,9 +70,15 @@ export async function beginOnce(
     // Listened for before it is looked, so that no end falls in between.
     using end = wake.listen(nameOf(key));
     const found = await claimKey(database, claim, fingerprint.text, LEASE_MS);
-    if (found === 'claimed') return firstCall(database, claim, () => wake.wake(nameOf(key)));
+    const become = (admitted?: Remembered) =>
+      firstCall(database, claim, admitted, () => wake.wake(nameOf(key)));
+    if (found === 'claimed') return become();
     if (!fingerprint.isSame(found.fingerprint)) throw conflict(key.key);
-    if (found.status !== null) return remembered(found.status, found);
+    if (found.status !== null) {
+      const outcome = remembered(found.status, found);
+      if (isOver(found)) return outcome;
+      if (await resumeKey(database, claim, SETTLED_LEASE_MS)) return become(outcome);
+    }
     if (Date.now() > deadline) {
       throw new PlatformError(
         'unavailable',
@@ -101,27 +123,41 @@ export function conflict(key: string): PlatformError {
   );
 }
 
-function firstCall(database: Database, claim: IdempotencyClaim, wake: () => void): FirstCall {
+function firstCall(
+  database: Database,
+  claim: IdempotencyClaim,
+  admitted: Remembered | undefined,
+  wake: () => void,
+): FirstCall {
   const renewal = setInterval(() => {
     // A renewal that fails costs at most the exclusiveness of a call that lasts longer than its lease.
-    extendLease(database, claim, LEASE_MS).catch(() => undefined);
+    extendLease(database, claim, { claimedMs: LEASE_MS, settledMs: SETTLED_LEASE_MS }).catch(() => undefined);
   }, RENEW_MS);
   renewal.unref();
+  const finish = async (work: () => Promise<void>) => {
+    clearInterval(renewal);
+    try {
+      await work();
+    } finally {
+      wake();
+    }
+  };
+  const letGo = () => finish(() => releaseKey(database, claim));
   return {
-    settle: (transaction, outcome) => settleKey(transaction, claim, outcome),
-    end: async (outcome, fingerprint) => {
-      clearInterval(renewal);
-      const isFinal = outcome.status < FIRST_UNREMEMBERED_STATUS && outcome.status !== TOO_MANY_REQUESTS;
-      try {
-        if (isFinal) {
-          await settleKey(database, claim, {
-            ...outcome,
-            ...(fingerprint === undefined ? {} : { fingerprint }),
-          });
-        } else await releaseKey(database, claim);
-      } finally {
-        wake();
-      }
+    admitted,
+    settle: async (transaction, outcome) => {
+      if (await settleKey(transaction, claim, outcome, SETTLED_LEASE_MS)) return;
+      throw new PlatformError(
+        'unavailable',
+        'this took so long that another call with its key began; try again',
+      );
     },
+    unsettle: (transaction) => unsettleKey(transaction, claim, LEASE_MS),
+    end: async (outcome, fingerprint) => {
+      const isFinal = outcome.status < FIRST_UNREMEMBERED_STATUS && outcome.status !== TOO_MANY_REQUESTS;
+      if (isFinal) await finish(() => endKey(database, claim, { ...outcome, fingerprint }));
+      else await letGo();
+    },
+    letGo,
   };
 }

@@ -49,10 +49,14 @@ export type RequestContext = Pick<
   'requestId' | 'sourceAddress' | 'userAgent' | 'expectedVersion' | 'signal' | 'setHeader'
 >;
 
-export type RestAnswer =
-  | { readonly kind: 'output'; readonly output: unknown }
-  /** The remembered outcome of an earlier call with the same idempotency key. */
-  | { readonly kind: 'replay'; readonly status: number; readonly body: string };
+export type RestAnswer = { readonly kind: 'output'; readonly output: unknown } | Replay;
+
+/** The remembered outcome of an earlier call with the same idempotency key. */
+interface Replay {
+  readonly kind: 'replay';
+  readonly status: number;
+  readonly body: string;
+}
 
 export type OnRestCallEnd = (end: {
   readonly operation: RestOperationName;
@@ -154,6 +158,10 @@ export class RestDispatch {
     }
     const first = await beginOnce(database, owned, print, request.context.signal);
     if (!('end' in first)) return await replay(request, first, print, key);
+    if (first.admitted !== undefined) {
+      const repeat = replay(request, first.admitted, print, key);
+      return await this.#resume(name, request, authority, first, repeat);
+    }
     try {
       const output = await this.#run(name, request, authority, first);
       const digest = await request.bodyDigest?.();
@@ -162,6 +170,29 @@ export class RestDispatch {
       return { kind: 'output', output };
     } catch (error) {
       await first.end(describeFailure(error));
+      throw error;
+    }
+  }
+
+  /** The work was done by a call that did not come to its end: its server died, or its caller went away while it was held. */
+  async #resume(
+    name: RestOperationName,
+    request: RestRequest,
+    authority: Authority,
+    first: FirstCall,
+    repeat: Promise<Replay>,
+  ): Promise<Replay> {
+    try {
+      const admitted = await repeat;
+      const { wait_for: awaited } = request.input.query as { readonly wait_for?: string };
+      const body =
+        awaited === undefined
+          ? admitted.body
+          : toRemember(name, await this.#run(name, request, authority, first));
+      await first.end({ status: admitted.status, body });
+      return { ...admitted, body };
+    } catch (error) {
+      await first.letGo();
       throw error;
     }
   }
@@ -217,13 +248,18 @@ export class RestDispatch {
       user,
       role,
       actor,
+      admitted: first?.admitted === undefined ? null : JSON.parse(first.admitted.body),
       get organization() {
         return requireOrganization(organization);
       },
       commit: async (work, respond) =>
         await inTransaction(database, async (transaction) => {
           if (organization !== null) await lockLivingOrganization(transaction, organization.id);
-          const change: Change = { db: transaction, record: append(transaction) };
+          const change: Change = {
+            db: transaction,
+            record: append(transaction),
+            undo: async () => await first?.unsettle(transaction),
+          };
           const result = await work(change);
           if (first !== undefined && respond !== undefined) {
             const body = toRemember(name, respond(result));
@@ -258,7 +294,7 @@ async function replay(
   { status, body, fingerprint }: Remembered,
   print: Fingerprint,
   key: string,
-): Promise<RestAnswer> {
+): Promise<Replay> {
   const digest = await request.bodyDigest?.();
   if (!print.isSameBody(fingerprint, digest)) throw conflict(key);
   return { kind: 'replay', status, body };

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { startTestServer, waitUntil } from '../test-server.ts';
+import { FakeVolumeStore } from '../orchestrator/fake-volume-store.ts';
+import { startTestServer, waitUntil, type TestServer } from '../test-server.ts';
 import { beginOnce } from './idempotency.ts';
 
 const sandbox = (name: string) => ({ name, image: { type: 'oci', reference: 'python' } });
@@ -127,9 +128,9 @@ test('a change of the slug is repeated under the slug that it was asked for', as
   assert.deepEqual([again.status, again.body], [200, first.body]);
 });
 
-test('whoever waits for the first call is woken by its end', { timeout: 20_000 }, async (t) => {
+test('whoever waits for the first call is woken by its end', async (t) => {
   const { database } = await startTestServer(t);
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(60_000);
   const print = { text: 'print', isSame: () => true };
   const begin = () => beginOnce(database, { scope: 'org', key: 'k' }, print, signal);
   const first = await begin();
@@ -143,4 +144,98 @@ test('whoever waits for the first call is woken by its end', { timeout: 20_000 }
     assert.ok(!('end' in outcome));
     assert.deepEqual([outcome.status, outcome.body], [200, '"done"']);
   }
+});
+
+const slow = (name: string) => ({ name, image: { type: 'oci', reference: 'slow' } });
+const HELD = '/sandboxes?start=true&wait_for=running&wait_timeout=60';
+
+/** Whoever would not wait is answered before all of these are. */
+async function answerOthers(server: TestServer): Promise<void> {
+  for (let asked = 0; asked < 5; asked++) await server.rest('GET', '/sandboxes');
+}
+
+test('whoever repeats a call that is being held waits with it, and gets the same answer', async (t) => {
+  const server = await startTestServer(t);
+  const create = () => server.rest('POST', HELD, { body: slow('a'), ...withKey('k1') });
+  const first = create();
+  await waitUntil(() => server.orchestrator.fetching === 1, 'the start');
+  const repeated = [create(), create()];
+  await answerOthers(server);
+  server.orchestrator.finishFetching();
+  const answers = await Promise.all([first, ...repeated]);
+  assert.deepEqual(
+    answers.map(({ body }) => body.status),
+    ['running', 'running', 'running'],
+  );
+  for (const { body } of answers) assert.deepEqual(body, answers[0]?.body);
+});
+
+test('a held call whose caller went away is held again for whoever repeats it', async (t) => {
+  const server = await startTestServer(t);
+  const gone = new AbortController();
+  const lost = fetch(`${server.url}/v1${HELD}`, {
+    method: 'POST',
+    body: JSON.stringify(slow('a')),
+    headers: { 'content-type': 'application/json', 'idempotency-key': 'k1' },
+    signal: gone.signal,
+  });
+  await waitUntil(() => server.orchestrator.fetching === 1, 'the start');
+  gone.abort();
+  await assert.rejects(lost);
+  const counts = async () => await (await fetch(`${server.url}/metrics`)).text();
+  const isNoticed = async () =>
+    (await counts()).includes('operation="sandboxes.create",outcome="cancelled"} 1\n');
+  await waitUntil(isNoticed, 'the absence');
+  const again = server.rest('POST', HELD, { body: slow('a'), ...withKey('k1') });
+  await answerOthers(server);
+  server.orchestrator.finishFetching();
+  const { status, headers, body } = await again;
+  assert.deepEqual([status, body.status, headers.get('idempotency-replayed')], [200, 'running', 'true']);
+  assert.doesNotMatch(await counts(), /outcome="internal"/);
+  const third = await server.rest('POST', HELD, { body: slow('a'), ...withKey('k1') });
+  assert.deepEqual(third.body, body);
+});
+
+test('a start that was held by a server which died is held by the next one', async (t) => {
+  const server = await startTestServer(t);
+  const made = (await server.rest('POST', '/sandboxes', { body: slow('a') })).body;
+  const start = () =>
+    server.rest('POST', `/sandboxes/${made.id}/start?wait_for=running&wait_timeout=60`, withKey('k1'));
+  // What a dead server leaves: the answer of its transaction, and a lease that runs out.
+  const first = start();
+  await waitUntil(() => server.orchestrator.fetching === 1, 'the start');
+  const past = new Date(0).toISOString();
+  await server.database.updateTable('idempotency').set({ owner: 'dead', leased_until: past }).execute();
+  const again = start();
+  await answerOthers(server);
+  server.orchestrator.finishFetching();
+  const { status, body } = await again;
+  assert.deepEqual([status, body.status], [200, 'running']);
+  assert.equal((await first).body.status, 'running');
+});
+
+test('a call that was taken for dead changes nothing any more', async (t) => {
+  const server = await startTestServer(t);
+  const { database } = server;
+  const print = { text: 'print', isSame: () => true };
+  const first = await beginOnce(database, { scope: 'org', key: 'k' }, print, AbortSignal.timeout(60_000));
+  assert.ok('end' in first);
+  await database.updateTable('idempotency').set({ owner: 'another' }).execute();
+  await assert.rejects(first.settle(database, { status: 200, body: '{}' }), { code: 'unavailable' });
+  await first.end({ status: 200, body: '{}' });
+  const row = await database.selectFrom('idempotency').selectAll().executeTakeFirstOrThrow();
+  assert.deepEqual([row.owner, row.status], ['another', null]);
+});
+
+test('a change that was undone is not repeated as if it were there', async (t) => {
+  const volumeStore = new FakeVolumeStore();
+  const server = await startTestServer(t, { volumeStore });
+  const create = () => server.rest('POST', '/volumes', { body: { name: 'data' }, ...withKey('k1') });
+  volumeStore.isHostFull = true;
+  const refused = await create();
+  assert.equal(refused.body.error.code, 'disk_full');
+  volumeStore.isHostFull = false;
+  const made = await create();
+  assert.deepEqual([made.status, made.headers.get('idempotency-replayed')], [200, null]);
+  assert.equal((await server.rest('GET', `/volumes/${made.body.id}`)).body.status, 'active');
 });

@@ -5,7 +5,7 @@ const ENGINE_MAIN = join(import.meta.dirname, '../../../engine/src/daemon/main.t
 
 /**
  * tini is a subreaper: what runtimes leave behind is reaped at once, where some hosts' own init takes seconds.
- * Signals to it reach the engine.
+ * Signals to it reach the engine, and its end is the engine's: nobody would find an engine without it to stop it.
  */
 export function engineCommand(
   dataFolder: string,
@@ -14,5 +14,5 @@ export function engineCommand(
 ): readonly [program: string, ...args: string[]] {
   const owner = `${socketOwner.uid}:${socketOwner.gid}`;
   const engine = [process.execPath, ENGINE_MAIN, '--path', dataFolder, '--socket-owner', owner, ...options];
-  return ['tini', '-s', '--', ...engine];
+  return ['tini', '-s', '--', 'setpriv', '--pdeathsig', 'KILL', '--', ...engine];
 }

@@ -11,19 +11,18 @@ const logger = pino({ level: 'silent' });
 test('an engine that ends is started again, and one that is told to stop is not', async (t) => {
   const dataFolder = await makeFolder(t);
   const starts = join(dataFolder, 'starts');
-  const script = `echo started >> ${starts}; exec sleep 1000`;
+  const script = `echo $$ >> ${starts}; exec sleep 1000`;
   const engine = new EngineProcess({ dataFolder, command: ['sh', '-c', script], logger });
   t.after(() => engine.stop());
-  const count = async () => (await readFile(starts, 'utf8').catch(() => '')).split('\n').length - 1;
-  const pid = async () => Number(await readFile(join(dataFolder, 'engine.pid'), 'utf8').catch(() => ''));
-  await waitUntil(async () => (await count()) === 1 && (await pid()) > 0);
-  const first = await pid();
-  process.kill(first, 'SIGKILL');
-  await waitUntil(async () => (await count()) === 2 && (await pid()) > 0 && (await pid()) !== first);
-  const second = await pid();
+  const pids = async () =>
+    (await readFile(starts, 'utf8').catch(() => '')).split('\n').slice(0, -1).map(Number);
+  await waitUntil(async () => (await pids()).length === 1);
+  process.kill((await pids())[0] ?? 0, 'SIGKILL');
+  await waitUntil(async () => (await pids()).length === 2);
+  const second = (await pids())[1] ?? 0;
   await engine.stop();
   assert.throws(() => process.kill(second, 0), /ESRCH/);
-  assert.equal(await count(), 2);
+  assert.equal((await pids()).length, 2);
 });
 
 test('an engine that cannot start is tried again later and later, and does not end the server', async (t) => {

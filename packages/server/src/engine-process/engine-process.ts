@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { open, rm, writeFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -67,11 +67,8 @@ export class EngineProcess {
       });
       this.#child = child;
       await once(child, 'spawn');
-      const pidFile = join(dataFolder, 'engine.pid');
-      await writeFile(pidFile, `${child.pid}\n`, { mode: 0o644 });
       if (this.#stop.signal.aborted) child.kill('SIGTERM');
       if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-      await rm(pidFile, { force: true });
     } catch (error) {
       logger.error({ err: error }, 'the engine could not be started');
     } finally {

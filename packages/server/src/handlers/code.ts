@@ -2,7 +2,7 @@ import { LANGUAGES, PlatformError, timeoutMsOf } from '@svc/contract';
 import type { CodeRunner } from '../code/code-runner.ts';
 import type { Handlers } from '../dispatch/dispatch.ts';
 import type { Database } from '../store/database.ts';
-import { requireRunning } from './running-sandbox.ts';
+import { requireRunning, whileRunning } from './running-sandbox.ts';
 
 export function codeHandlers(database: Database, codeRunner: CodeRunner): Pick<Handlers, 'sandbox.repl.run'> {
   return {
@@ -10,7 +10,8 @@ export function codeHandlers(database: Database, codeRunner: CodeRunner): Pick<H
       const interpreter = interpreterOf(language);
       const { id } = await requireRunning(database, namespace, sandbox);
       const timeoutMs = timeoutMsOf(timeout);
-      const result = await codeRunner.run({ sandboxId: id, language: interpreter, code, timeoutMs }, signal);
+      const request = { sandboxId: id, language: interpreter, code, timeoutMs };
+      const result = await whileRunning(sandbox, () => codeRunner.run(request, signal));
       return {
         status: result.status,
         language,

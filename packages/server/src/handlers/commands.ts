@@ -2,7 +2,7 @@ import { ChannelError, ExecFailed, PlatformError, timeoutMsOf, type RunResult } 
 import type { ChannelPool } from '../channels/channel-pool.ts';
 import type { Handlers } from '../dispatch/dispatch.ts';
 import type { Database } from '../store/database.ts';
-import { requireRunning } from './running-sandbox.ts';
+import { requireRunning, whileRunning } from './running-sandbox.ts';
 
 const MAX_OUTPUT_BYTES = 10 * 1024 * 1024;
 const TRUNCATION_MARK = '\n[output cut here: it exceeds 10 MiB]\n';
@@ -19,7 +19,7 @@ export function commandHandlers(
       const { id } = await requireRunning(database, namespace, sandbox);
       const words = args ?? [];
       const timeoutMs = timeoutMsOf(timeout);
-      const result = await run(channels, id, command, words, timeoutMs, signal);
+      const result = await whileRunning(sandbox, () => run(channels, id, command, words, timeoutMs, signal));
       const { output, error, truncated } = toText(result);
       if (result.reason === 'timeout') {
         throw new PlatformError('exec_timeout', `${command} did not end within ${timeoutMs / 1000} s`, {
@@ -59,10 +59,11 @@ async function run(
 }
 
 function explainExecFailure(command: string, error: ExecFailed): PlatformError {
-  const isMissing = error.kind === 'not_found';
-  const message = isMissing
-    ? `'${command}' not found in the sandbox; give a path or a program that is on its PATH`
-    : `'${command}' could not be started: ${error.message}`;
+  let message = `'${command}' could not be started: ${error.message}`;
+  if (error.kind === 'not_found')
+    message = `'${command}' not found in the sandbox; give a path or a program that is on its PATH`;
+  if (error.kind === 'bad_cwd')
+    message = `'${command}' could not be started in the working directory of the sandbox: ${error.message}; start it with another config.workdir`;
   return new PlatformError('exec_failed', message, {
     details: { reason: error.kind, errno: error.errnoName },
     cause: error,

@@ -15,7 +15,7 @@ export function toSpec(
     resources: { vcpus: config.cpus ?? DEFAULT_CPUS, memory_mib: config.memory ?? DEFAULT_MEMORY_MIB },
     env: toEnv(config.envs ?? []),
     runtime: {
-      workdir: config.workdir ?? null,
+      workdir: toWorkdir(config.workdir ?? ''),
       shell: config.shell ?? null,
       scripts: config.scripts ?? {},
     },
@@ -33,6 +33,13 @@ function toEnv(envs: readonly string[]): NonNullable<SandboxSpec['env']> {
     values.set(entry.slice(0, at), entry.slice(at + 1));
   }
   return [...values].map(([key, value]) => ({ key, value }));
+}
+
+/** Empty: the one of the image. */
+function toWorkdir(path: string): string | null {
+  if (path === '') return null;
+  if (path.startsWith('/')) return path;
+  throw invalid('config.workdir', 'must be an absolute path inside the sandbox');
 }
 
 function toMount(volume: string, index: number): NonNullable<SandboxSpec['mounts']>[number] {

@@ -5,6 +5,7 @@ import type { Database } from '../store/database.ts';
 import type { Asker } from '../store/sandboxes.ts';
 import { toSpec } from './sandbox-spec.ts';
 import { waitFor } from './wait-for.ts';
+import { inWordsOfConfig } from './words-of-config.ts';
 
 export function sandboxHandlers(
   database: Database,
@@ -20,10 +21,14 @@ export function sandboxHandlers(
     'sandbox.start': async ({ sandbox, config }, call) => {
       const { namespace, onProgress, signal } = call;
       const image = config?.image ?? null;
-      const wanted = image === null || config === null ? undefined : toSpec(image, config ?? {});
-      const asker = await askerOf(call);
-      // A caller that goes away does not leave a sandbox half-started: the start goes on without it.
-      await waitFor(lifecycle.start(namespace, sandbox, wanted, asker, onProgress), signal);
+      try {
+        const wanted = image === null || config === null ? undefined : toSpec(image, config ?? {});
+        const asker = await askerOf(call);
+        // A caller that goes away does not leave a sandbox half-started: the start goes on without it.
+        await waitFor(lifecycle.start(namespace, sandbox, wanted, asker, onProgress), signal);
+      } catch (error) {
+        throw inWordsOfConfig(error);
+      }
       return `Sandbox ${sandbox} started successfully`;
     },
     'sandbox.stop': async ({ sandbox }, call) => {

@@ -40,7 +40,7 @@ export interface ConvergeOptions {
    * state's deadline.
    */
   readonly isAwaited?: boolean;
-  /** The engine cannot know it yet. */
+  /** The record was just made: unless somebody brought it up meanwhile, the engine cannot know it yet. */
   readonly isNew?: boolean;
   readonly onProgress?: (progress: Progress) => void;
 }
@@ -104,7 +104,8 @@ export class Convergence {
       // A sandbox that was never ours is none of our business.
       if (record === undefined) return;
       try {
-        const isUnknown = isFirst && options.isNew === true;
+        // The reconciler may have had a turn before us, and then it is there by now.
+        const isUnknown = isFirst && options.isNew === true && record.observed === 'starting';
         const report = isUnknown ? undefined : await orchestrator.get(sandboxId, within(ASK_TIMEOUT_MS));
         const decision = decide(record, report);
         if (decision === 'nothing') return;

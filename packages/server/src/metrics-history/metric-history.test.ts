@@ -126,15 +126,17 @@ test('memory holds an hour, and the store a week', async (t) => {
 test('500 sandboxes are measured and stored in little time', async (t) => {
   const { record, database } = await prepare(t);
   const reports = Array.from({ length: 500 }, (_, index) => ({ id: `s${index}`, cpuPercent: index }));
-  const startedAt = performance.now();
+  const before = process.cpuUsage();
   for (let count = 0; count <= 12; count++) await record(count * 5000, reports);
-  const elapsedMs = performance.now() - startedAt;
+  // Not how long it took: others work on this machine too.
+  const { user, system } = process.cpuUsage(before);
+  const workMs = (user + system) / 1000;
   const { count } = await database
     .selectFrom('metric_samples')
     .select((build) => build.fn.countAll<number>().as('count'))
     .executeTakeFirstOrThrow();
   assert.equal(count, 500);
-  // A minute of it, on a busy machine.
-  assert.ok(elapsedMs < 2000, `${elapsedMs} ms`);
-  t.diagnostic(`13 measurements of 500 sandboxes: ${Math.round(elapsedMs)} ms`);
+  // Of a minute.
+  assert.ok(workMs < 2000, `${workMs} ms`);
+  t.diagnostic(`13 measurements of 500 sandboxes: ${Math.round(workMs)} ms`);
 });

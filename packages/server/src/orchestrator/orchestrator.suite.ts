@@ -168,14 +168,17 @@ export function orchestratorSuite(
       const { orchestrator, id } = await made(t);
       const over = new AbortController();
       t.after(() => over.abort());
-      const changes = orchestrator.changes(over.signal)[Symbol.asyncIterator]();
-      const first = changes.next();
-      await orchestrator.describe(never);
-      await orchestrator.start(id, never);
-      for (let next = await first; ; next = await changes.next()) {
-        assert.equal(next.done, false);
-        if (next.value === id) return;
-      }
+      let isTold = false;
+      const listening = (async () => {
+        for await (const changed of orchestrator.changes(over.signal)) isTold ||= changed === id;
+      })();
+      listening.catch(() => undefined);
+      // Nobody says when it has begun to listen; from then on it hears of each change.
+      await waitUntil(async () => {
+        await orchestrator.start(id, never);
+        await orchestrator.stop(id, GRACE, never);
+        return isTold;
+      }, 'a change that is told');
     });
 
     test('says what it can do', async (t) => {

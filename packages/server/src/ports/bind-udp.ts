@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { isIPv6 } from 'node:net';
 
 /** Asked of the kernel for a burst; it may give less. */
-const BUFFER_BYTES = 1024 * 1024;
+const BUFFER_BYTES = 4 * 1024 * 1024;
 
 /** A socket on this port of this address alone. @throws what binding fails with */
 export async function bindUdp({

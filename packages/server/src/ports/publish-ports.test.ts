@@ -5,6 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { PlatformError } from '@svc/contract';
 import { startTestServer, waitUntil, type TestServer } from '../test-server.ts';
 import { checkPorts } from './publish-ports.ts';
+import { freePort } from './test-free-port.ts';
 
 async function listenAnywhere(t: TestContext, server: Server): Promise<number> {
   server.listen(0, '127.0.0.1');
@@ -13,19 +14,8 @@ async function listenAnywhere(t: TestContext, server: Server): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
 async function create(server: TestServer, name: string, ports: readonly object[]) {
-  return await server.rest('POST', '/sandboxes?start=true&wait_for=running&wait_timeout=10', {
+  return await server.rest('POST', '/sandboxes?start=true&wait_for=running', {
     body: { name, image: { type: 'oci', reference: 'python' }, network: { enabled: true, ports } },
   });
 }

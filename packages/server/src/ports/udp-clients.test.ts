@@ -5,8 +5,9 @@ import { PlatformError, type ChannelClient } from '@svc/contract';
 import { pino } from 'pino';
 import { TestSandbox } from '../code/test-sandbox.ts';
 import { waitUntil } from '../test-server.ts';
-import { freeUdpPort, openUdp } from './test-udp.ts';
 import { PortForwarder } from './port-forwarder.ts';
+import { freePort } from './test-free-port.ts';
+import { openUdp } from './test-udp.ts';
 import { requireFreePorts } from './publish-ports.ts';
 import { DEFAULT_UDP_LIMITS, UdpClients, type UdpLimits } from './udp-clients.ts';
 
@@ -27,7 +28,7 @@ let sandbox: TestSandbox;
 let service: ChannelClient;
 before(async () => {
   sandbox = await TestSandbox.start();
-  service = await sandbox.openChannel(AbortSignal.timeout(10_000));
+  service = await sandbox.openChannel(AbortSignal.timeout(60_000));
   const process = await service.exec({ cmd: 'python3', args: ['-c', ECHO] });
   for await (const line of process.stdout) if (Buffer.from(line).includes('ready')) break;
 });
@@ -40,7 +41,7 @@ after(async () => {
 async function publish(t: TestContext): Promise<{ port: number; forwarder: PortForwarder }> {
   const forwarder = new PortForwarder((_id, signal) => sandbox.openChannel(signal), logger);
   t.after(() => forwarder.closeAll());
-  const port = await freeUdpPort();
+  const port = await freePort('udp');
   await forwarder.open('box', [{ host: port, guest: GUEST_PORT, protocol: 'udp' }]);
   return { port, forwarder };
 }
@@ -117,11 +118,11 @@ test('after the engine was away datagrams arrive again', async (t) => {
   t.after(() => own.stop());
   const forwarder = new PortForwarder((_id, signal) => own.openChannel(signal), logger);
   t.after(() => forwarder.closeAll());
-  const port = await freeUdpPort();
+  const port = await freePort('udp');
   await forwarder.open('box', [{ host: port, guest: GUEST_PORT, protocol: 'udp' }]);
   const socket = await openUdp(t);
   const serve = async () => {
-    const channel = await own.openChannel(AbortSignal.timeout(10_000));
+    const channel = await own.openChannel(AbortSignal.timeout(60_000));
     const process = await channel.exec({ cmd: 'python3', args: ['-c', ECHO] });
     for await (const line of process.stdout) if (Buffer.from(line).includes('ready')) break;
   };
@@ -136,12 +137,12 @@ test('after the engine was away datagrams arrive again', async (t) => {
 test('nobody listens: datagrams are lost, and later ones arrive', async (t) => {
   const forwarder = new PortForwarder((_id, signal) => sandbox.openChannel(signal), logger);
   t.after(() => forwarder.closeAll());
-  const port = await freeUdpPort();
+  const port = await freePort('udp');
   const guest = GUEST_PORT + 1;
   await forwarder.open('box', [{ host: port, guest, protocol: 'udp' }]);
   const socket = await openUdp(t);
   for (let count = 0; count < 3; count++) socket.send('early', port, '127.0.0.1');
-  const channel = await sandbox.openChannel(AbortSignal.timeout(10_000));
+  const channel = await sandbox.openChannel(AbortSignal.timeout(60_000));
   t.after(() => channel.close());
   const late = await channel.exec({
     cmd: 'python3',
@@ -193,7 +194,7 @@ test('what the sandbox does not take is bounded', async (t) => {
   const clients = new UdpClients(target, (datagram) => answers.push(String(Buffer.from(datagram))), limits);
   t.after(() => clients.close());
   for (let count = 0; count < 10; count++) clients.take(from(1), Buffer.from(`d${count}`));
-  opened.resolve(await sandbox.openChannel(AbortSignal.timeout(10_000)));
+  opened.resolve(await sandbox.openChannel(AbortSignal.timeout(60_000)));
   await waitUntil(() => answers.length === 3, 'three answers');
   clients.take(from(1), Buffer.from('last'));
   await waitUntil(() => answers.length === 4, 'one more');
@@ -205,7 +206,7 @@ function from(port: number) {
 }
 
 function make(t: TestContext, limits: Partial<UdpLimits>, answers: string[]): UdpClients {
-  const openChannel = () => sandbox.openChannel(AbortSignal.timeout(10_000));
+  const openChannel = () => sandbox.openChannel(AbortSignal.timeout(60_000));
   const target = { sandboxId: 'box', guestPort: GUEST_PORT, openChannel, logger };
   const reply = (datagram: Uint8Array, client: { readonly port: number }) =>
     answers.push(`${client.port} ${String(Buffer.from(datagram))}`);

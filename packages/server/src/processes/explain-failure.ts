@@ -1,7 +1,7 @@
 import { ChannelError, ExecFailed, PlatformError } from '@svc/contract';
 
 /** svc-init answers at once; whoever waits longer waits for a sandbox that was stopped from outside, or by itself. */
-const ANSWER_MS = 10_000;
+export const ANSWER_MS = 10_000;
 
 /** The signal of a call to the sandbox that takes no longer than svc-init does. */
 export function boundedBy(signal: AbortSignal): AbortSignal {

@@ -8,9 +8,11 @@ import {
   type ErrorCode,
 } from '@svc/contract';
 import type { ServerEvent } from '@svc/contract/rest';
+import { waitFor } from '../handlers/wait-for.ts';
 import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import type { Database } from '../store/database.ts';
 import { noteProcess, type ProcessRecord } from '../store/processes.ts';
+import { ANSWER_MS, explainFailure, isTimeout } from './explain-failure.ts';
 import type { OutputCursor } from './output-cursor.ts';
 import { changeOf, type ProcessKeeper } from './process-keeper.ts';
 import { processNotFound, toProcessView } from './process-view.ts';
@@ -45,7 +47,8 @@ export async function* followOutput(parts: FollowParts, request: FollowRequest):
     let isGone = false;
     try {
       const channel = await openChannel(parts, request);
-      troubleSince = undefined;
+      // Whoever follows hears nothing of a process that is quiet; all others are answered at once.
+      if (request.isFollowing) troubleSince = undefined;
       const end = yield* readOn(channel, request);
       const known = await note(parts, process, end);
       // A process that ended with its sandbox has the sandbox's reason, which is known in a moment.
@@ -89,7 +92,10 @@ async function* readOn(
   try {
     signal.throwIfAborted();
     const events = channel.detached.read(process.id, { ...cursor.offsets, follow: isFollowing });
-    for await (const event of events) {
+    for (;;) {
+      const next = await (isFollowing ? events.next() : soon(events.next(), process.id));
+      if (next.done === true) break;
+      const event = next.value;
       if (event.type === 'end') return event.state;
       cursor.pass(event);
       yield toServerEvent(event, cursor);
@@ -99,6 +105,13 @@ async function* readOn(
     signal.removeEventListener('abort', leave);
     channel.close();
   }
+}
+
+/** @throws PlatformError `unavailable` when the sandbox keeps its answer to itself */
+async function soon<T>(answer: Promise<T>, process: string): Promise<T> {
+  return await waitFor(answer, AbortSignal.timeout(ANSWER_MS)).catch((error: unknown) => {
+    throw isTimeout(error) ? explainFailure(error, { process }) : error;
+  });
 }
 
 async function note(

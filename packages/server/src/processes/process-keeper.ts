@@ -68,6 +68,18 @@ export class ProcessKeeper implements BackgroundTask {
     return await findProcess(this.#parts.database, sandboxId, id);
   }
 
+  /**
+   * The same for whoever is about to read from the process: a sandbox that cannot be reached may be back in a moment, but one
+   * that is there and does not answer would be waited for in vain. @throws PlatformError `unavailable` in that case
+   */
+  async listen(sandboxId: string, id: string): Promise<ProcessRecord | undefined> {
+    await this.#refresh(sandboxId, (error) => {
+      if (!isTimeout(error) && !PlatformError.is(error, 'unavailable')) return ignoreUnreachable(error);
+      throw explainFailure(error, { process: id });
+    });
+    return await findProcess(this.#parts.database, sandboxId, id);
+  }
+
   async #refresh(sandboxId: string, onUnreachable: (error: unknown) => undefined): Promise<void> {
     const { database } = this.#parts;
     const records = await listUnfinished(database, sandboxId);

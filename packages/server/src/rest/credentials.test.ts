@@ -66,7 +66,14 @@ test('an expiry in the past, or that is no date, is 400; an expired credential i
   const member = await person('m');
   await organization('acme', { member });
   for (const path of ['/orgs/acme/api-keys', '/users/me/pats']) {
-    for (const expires of ['2020-01-01T00:00:00Z', '2999-13-45T00:00:00Z', 'tomorrow', 7]) {
+    const never = [
+      '2999-13-45T00:00:00Z',
+      '2999-02-30T00:00:00Z',
+      '9999-12-31T23:59:59-12:00',
+      'tomorrow',
+      7,
+    ];
+    for (const expires of ['2020-01-01T00:00:00Z', ...never]) {
       const body = { name: 'x', expires_at: expires };
       const { status, body: answer } = await server.rest('POST', path, { key: member.key, body });
       assert.equal(status, 400);

@@ -1,4 +1,5 @@
 import { PlatformError } from '@svc/contract';
+import { badField } from '../dispatch/rest-dispatch.ts';
 import { createApiKey, createToken, type IssuedCredential } from '../store/credentials.ts';
 import {
   countCredentials,
@@ -12,6 +13,7 @@ import { lockUser } from '../store/users.ts';
 import { MAX_API_KEYS, MAX_TOKENS, requireFewer } from './caps.ts';
 import { readPage, toPage } from './paging.ts';
 import { recordEverywhere } from './record-everywhere.ts';
+import { readTime } from './read-time.ts';
 import { requireUser } from './require-user.ts';
 import type { RestCall } from './rest-call.ts';
 import type { RestHandlers } from './rest-handlers.ts';
@@ -111,12 +113,9 @@ async function createUserToken(body: NewCredential, call: RestCall) {
 
 function readExpiry(text: string | null | undefined): string | null {
   if (text === null || text === undefined) return null;
-  const time = Date.parse(text);
+  const time = readTime('expires_at', text);
   if (time > Date.now()) return new Date(time).toISOString();
-  const reason = Number.isNaN(time) ? 'is no date' : 'must be in the future';
-  throw new PlatformError('invalid_request', `expires_at ${reason}`, {
-    details: { field: 'expires_at', reason },
-  });
+  throw badField('expires_at', 'must be in the future');
 }
 
 function viewApiKey(record: CredentialRecord) {

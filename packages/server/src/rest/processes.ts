@@ -49,7 +49,7 @@ export function processHandlers(parts: RestParts): ProcessHandlers {
     'processes.output': async ({ params, query, headers }, call) => {
       const { stream = 'output', offset, follow = false } = query;
       const cursor = readCursor(stream, headers['last-event-id'] ?? offset);
-      const process = await requireProcess(parts, call, params);
+      const process = await requireProcess(parts, call, params, 'listen');
       requireWritten(process, cursor);
       const request = { process, cursor, isFollowing: follow, signal: call.signal };
       return readers.admit(process.sandboxId, () =>
@@ -121,12 +121,12 @@ function describe({ id, sandboxId, name }: ProcessRecord) {
   return { process_id: id, sandbox_id: sandboxId, name };
 }
 
-/** As it stands now, as far as its sandbox can be asked; with `reach` it must be. */
+/** As it stands now, as far as its sandbox can be asked; with `reach` it must be, with `listen` it must not be silent. */
 async function requireProcess(
   { database, processKeeper: keeper }: Pick<RestParts, 'database' | 'processKeeper'>,
   call: Pick<RestCall, 'organization'>,
   params: ProcessParams,
-  how: 'look' | 'reach' = 'look',
+  how: 'look' | 'listen' | 'reach' = 'look',
 ): Promise<ProcessRecord> {
   const { id } = await requireSandbox(database, call, { id: params.sandbox_id });
   const known = await findProcess(database, id, params.process_id);

@@ -22,6 +22,11 @@ export interface RestCall {
   readonly signal: AbortSignal;
   readonly setHeader: (name: string, value: string) => void;
   /**
+   * Null, but where a call that can be held with `wait_for` did its change and did not live to be answered: what `commit`
+   * noted as its answer. Nothing but the waiting is left to do.
+   */
+  readonly admitted: unknown;
+  /**
    * Runs `work` in one transaction together with the audit events that it records. Changes of one organization come one
    * after the other, so what `work` reads stays true until its end. `respond` gives the answer; with an idempotency key it
    * is stored in the same transaction, so that a call that was killed afterwards is not done twice.
@@ -36,6 +41,8 @@ export interface Change {
   readonly db: Database;
   /** Notes an event of the caller's organization, or of another one that the change makes or belongs to. */
   readonly record: (event: RecordedEvent, organizationId?: string) => Promise<void>;
+  /** This change undoes what the call did before: whoever repeats the call does it anew. */
+  readonly undo: () => Promise<void>;
 }
 
 export interface RecordedEvent {

@@ -5,13 +5,20 @@ import { ensureOrganization } from '../store/organizations.ts';
 import { startTestServer, type TestServer } from '../test-server.ts';
 import { body } from './test-sandboxes.ts';
 
+/** Each in a millisecond of its own: that is how fine the order of a list is. */
+async function create(server: TestServer, sandbox: object): Promise<void> {
+  assert.equal((await server.rest('POST', '/sandboxes', { body: sandbox })).status, 200);
+  const now = Date.now();
+  while (Date.now() === now) await new Promise((resolve) => setImmediate(resolve));
+}
+
 const names = (page: { body: { data: { name: string }[] } }) => page.body.data.map(({ name }) => name);
 const list = (server: TestServer, query: Readonly<Record<string, string>> = {}) =>
   server.rest('GET', `/sandboxes?${new URLSearchParams(query).toString()}`);
 
 test('sandboxes are listed newest first, page by page, each once', async (t) => {
   const server = await startTestServer(t);
-  for (let n = 0; n < 7; n += 1) await server.rest('POST', '/sandboxes', { body: body(`s${n}`) });
+  for (let n = 0; n < 7; n += 1) await create(server, body(`s${n}`));
   const seen: string[] = [];
   let cursor: string | null = null;
   do {
@@ -25,7 +32,7 @@ test('sandboxes are listed newest first, page by page, each once', async (t) => 
 
 test('pages neither skip nor repeat while sandboxes come and go', async (t) => {
   const server = await startTestServer(t);
-  for (let n = 0; n < 6; n += 1) await server.rest('POST', '/sandboxes', { body: body(`s${n}`) });
+  for (let n = 0; n < 6; n += 1) await create(server, body(`s${n}`));
   const first = await list(server, { limit: '3' });
   await server.rest('POST', '/sandboxes', { body: body('new') });
   await server.rest('DELETE', '/sandboxes/by-name/s3');
@@ -36,8 +43,7 @@ test('pages neither skip nor repeat while sandboxes come and go', async (t) => {
 
 test('labels select those sandboxes that have all of them', async (t) => {
   const server = await startTestServer(t);
-  const make = (name: string, labels: object) =>
-    server.rest('POST', '/sandboxes', { body: body(name, { labels }) });
+  const make = (name: string, labels: object) => create(server, body(name, { labels }));
   await make('a', { team: 'ml', env: 'prod' });
   await make('b', { team: 'ml', env: 'dev' });
   await make('c', { team: 'web', env: 'prod', empty: '' });
@@ -55,9 +61,7 @@ test('labels select those sandboxes that have all of them', async (t) => {
 test('pages of a selection are as stable as pages of all', async (t) => {
   const server = await startTestServer(t);
   for (let n = 0; n < 6; n += 1) {
-    await server.rest('POST', '/sandboxes', {
-      body: body(`s${n}`, { labels: { even: String(n % 2 === 0) } }),
-    });
+    await create(server, body(`s${n}`, { labels: { even: String(n % 2 === 0) } }));
   }
   const labels = '{"even":"true"}';
   const first = await list(server, { labels, limit: '2' });

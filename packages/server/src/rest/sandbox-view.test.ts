@@ -106,6 +106,18 @@ test('a spec is shown with its defaults and without its sources', async (t) => {
   });
 });
 
+test('what a policy and its rules leave out is shown as what it means', async (t) => {
+  const server = await startHealthy(t);
+  const rule = { direction: 'egress', destination: { domain: 'a.example' }, action: 'allow' };
+  const network = { policy: { rules: [rule] } };
+  const { body: sandbox } = await server.rest('POST', '/sandboxes', { body: body('one', { network }) });
+  assert.deepEqual(sandbox.spec.network.policy, {
+    default_egress: 'deny',
+    default_ingress: 'deny',
+    rules: [{ ...rule, protocols: [], ports: [] }],
+  });
+});
+
 test('secret values and registry passwords reach the engine and nobody else', async (t) => {
   const server = await startHealthy(t);
   const { body: sandbox } = await server.rest('POST', '/sandboxes?start=true&wait_for=running', {
@@ -141,7 +153,7 @@ test('a password that came with a create is forgotten once the image was fetched
 });
 
 test('the reference client gets the shape that it sends, and statuses that it knows', async (t) => {
-  const server = await startHealthy(t, { restSettings: { recoveryMs: 1000 } });
+  const server = await startHealthy(t);
   const headers = { 'user-agent': 'microsandbox-sdk/0.6.18' };
   const { body: made } = await server.rest('POST', '/sandboxes?start=true&wait_for=running', {
     body: body('one', { env: FULL.env, runtime: FULL.runtime, rlimits: FULL.rlimits }),
@@ -158,6 +170,9 @@ test('the reference client gets the shape that it sends, and statuses that it kn
   server.orchestrator.goAway();
   await until(server, 'one', 'temporarily_unavailable');
   assert.equal((await seen()).status, 'starting');
+  // As if the time were over.
+  const past = new Date(0).toISOString();
+  await server.database.updateTable('sandboxes').set({ recovery_ends_at: past }).execute();
   await until(server, 'one', 'recovery_decision_required');
   assert.equal((await seen()).status, 'failed');
   assert.deepEqual((await seen()).spec, made.spec);

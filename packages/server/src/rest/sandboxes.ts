@@ -5,7 +5,7 @@ import { recordSandboxEvent } from '../lifecycle/sandbox-events.ts';
 import { wishRecovery, wishRemove, wishStart, wishStop, type RecoveryAction } from '../lifecycle/wishes.ts';
 import { nameTaken, renameSandbox } from '../store/new-sandbox.ts';
 import { listSandboxPage } from '../store/sandbox-pages.ts';
-import { findOwnSandbox, type SandboxRecord, type SandboxReference } from '../store/sandboxes.ts';
+import { findOwnSandbox, getSandbox, type SandboxRecord, type SandboxReference } from '../store/sandboxes.ts';
 import type { Database } from '../store/database.ts';
 import { isUniqueViolation } from '../store/unique-violation.ts';
 import { askerOf } from './asker-of.ts';
@@ -33,8 +33,10 @@ export function sandboxHandlers(parts: RestParts): SandboxHandlers {
     ...readHandlers(parts.database),
     'sandboxes.create': async ({ query, body }, call) => {
       using waiter = waiters.reserve(query, call);
-      const id = randomUUID();
-      const record = await createSandbox(parts, call, { id, body, isStarted: query.start ?? false });
+      const isStarted = query.start ?? false;
+      const record =
+        (await findAdmitted(parts, call)) ??
+        (await createSandbox(parts, call, { id: randomUUID(), body, isStarted }));
       return await answer(call, waiter.wait(record));
     },
     'sandboxes.update': ({ params, body }, call) => rename(call, params.sandbox_id, body),
@@ -81,11 +83,21 @@ async function start(
   query: WaitQuery,
 ) {
   using waiter = waiters.reserve(query, call);
+  const admitted = await findAdmitted(parts, call);
+  if (admitted !== undefined) return await answer(call, waiter.wait(admitted));
   requireEngine(parts.health);
   const record = await wish(parts, call, reference, (db, found) =>
     wishStart(db, call.organization, found, askerOf(call)),
   );
   return await answer(call, waiter.wait(record));
+}
+
+/** The sandbox that an earlier call with the same key made or started, and whose answer was not seen. */
+async function findAdmitted({ database }: RestParts, call: RestCall): Promise<SandboxRecord | undefined> {
+  if (call.admitted === null) return undefined;
+  // Written by `toSandboxView` in the transaction of that call.
+  const { id } = call.admitted as { readonly id: string };
+  return await getSandbox(database, id);
 }
 
 async function stop(parts: RestParts, call: RestCall, reference: SandboxReference) {
@@ -159,6 +171,7 @@ async function wish(
   let isNews = false;
   const record = await call.commit(async ({ db }) => {
     const found = await requireSandbox(db, call, reference);
+    requireVersion(call, found);
     const wanted = await work(db, found);
     isNews = wanted.version !== found.version;
     return wanted;

@@ -1,4 +1,11 @@
-import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS, type Mount, type SandboxSpec } from '@svc/contract';
+import {
+  DEFAULT_MEMORY_MIB,
+  DEFAULT_VCPUS,
+  type Mount,
+  type NetworkPolicy,
+  type SandboxSpec,
+} from '@svc/contract';
+import type { SandboxSpecView } from '@svc/contract/rest';
 import type { PortMapping } from '../ports/port-mapping.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
 
@@ -15,7 +22,7 @@ const MOUNT_OPTIONS = {
 const INJECTION = { headers: true, basic_auth: true, query_params: false, body: false };
 
 /** What a sandbox was made of, as answers show it: with its defaults, without secret values and sources on the host. */
-export function toSpecView({ spec, ports }: Pick<SandboxRecord, 'spec' | 'ports'>) {
+export function toSpecView({ spec, ports }: Pick<SandboxRecord, 'spec' | 'ports'>): SandboxSpecView {
   return {
     image: spec.image.reference,
     env: spec.env ?? [],
@@ -81,7 +88,7 @@ function runtimeOf({ runtime }: SandboxSpec) {
   };
 }
 
-function toMountView(mount: Mount) {
+function toMountView(mount: Mount): SandboxSpecView['mounts'][number] {
   const { guest } = mount;
   const common = { guest, options: { ...MOUNT_OPTIONS, ...mount.options } };
   switch (mount.type) {
@@ -92,28 +99,22 @@ function toMountView(mount: Mount) {
     case 'tmpfs':
       return { type: 'Tmpfs', ...common, size_mib: mount.size_mib ?? null };
     case 'disk_image':
-      return {
-        type: 'DiskImage',
-        ...common,
-        format: toPascalCase(mount.format),
-        fstype: mount.fstype ?? null,
-      };
+      return { type: 'DiskImage', ...common, format: FORMATS[mount.format], fstype: mount.fstype ?? null };
     default:
       return mount satisfies never;
   }
 }
 
-function presentationOf(mount: {
-  readonly stat_virtualization?: string;
-  readonly host_permissions?: string;
-}): { stat_virtualization: string; host_permissions: string } {
-  return {
-    stat_virtualization: mount.stat_virtualization ?? 'strict',
-    host_permissions: mount.host_permissions ?? 'private',
-  };
+const FORMATS = { qcow2: 'Qcow2', raw: 'Raw', vmdk: 'Vmdk' } as const;
+
+function presentationOf({
+  stat_virtualization = 'strict',
+  host_permissions = 'private',
+}: Pick<Mount & { readonly type: 'bind' | 'named' }, 'stat_virtualization' | 'host_permissions'>) {
+  return { stat_virtualization, host_permissions };
 }
 
-function toNetworkView({ network }: SandboxSpec, ports: readonly PortMapping[]) {
+function toNetworkView({ network }: SandboxSpec, ports: readonly PortMapping[]): SandboxSpecView['network'] {
   return {
     enabled: network?.enabled ?? true,
     trust_host_cas: false,
@@ -125,7 +126,7 @@ function toNetworkView({ network }: SandboxSpec, ports: readonly PortMapping[]) 
       protocol,
     })),
     dns: DNS,
-    policy: network?.policy ?? null,
+    policy: toPolicyView(network?.policy ?? null),
     secrets: (network?.secrets?.entries ?? []).map((entry) => ({
       env_var: entry.env_var,
       placeholder: entry.placeholder,
@@ -134,6 +135,14 @@ function toNetworkView({ network }: SandboxSpec, ports: readonly PortMapping[]) 
       on_violation: entry.on_violation ?? null,
     })),
   };
+}
+
+/** What is left out of a policy is denied, and what is left out of a rule is any. */
+function toPolicyView(policy: NetworkPolicy | null): SandboxSpecView['network']['policy'] {
+  if (policy === null) return null;
+  const { default_egress = 'deny', default_ingress = 'deny', rules = [] } = policy;
+  const shown = rules.map((rule) => ({ ...rule, protocols: rule.protocols ?? [], ports: rule.ports ?? [] }));
+  return { default_egress, default_ingress, rules: shown };
 }
 
 function toPascalCase(text: string): string {

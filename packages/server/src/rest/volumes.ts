@@ -86,6 +86,7 @@ async function abandon(parts: RestParts, call: RestCall, volume: VolumeRecord): 
   await call.commit(async (change) => {
     await updateVolume(change.db, volume.id, { status: 'deleting' });
     await record(change, 'volume_deleted', volume, { reason: 'it could not be made' });
+    await change.undo();
   });
   parts.volumeKeeper.poke();
 }

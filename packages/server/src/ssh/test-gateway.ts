@@ -63,9 +63,12 @@ export async function startTestGateway(
     connect: async (config) => {
       const client = new ssh2.Client();
       t.after(() => client.destroy());
-      client.connect({ host: '127.0.0.1', port: gateway.place.port, ...config });
-      await once(client, 'ready');
+      // What goes wrong before it is ready is told by the wait for that.
       client.on('error', () => undefined);
+      const ready = once(client, 'ready');
+      const place = { host: '127.0.0.1', port: gateway.place.port };
+      client.connect({ readyTimeout: 60_000, ...place, ...config });
+      await ready;
       return client;
     },
   };

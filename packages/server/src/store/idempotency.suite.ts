@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import type { Database } from './database.ts';
-import { claimKey, extendLease, forgetOldKeys, releaseKey, REMEMBERED_MS, settleKey } from './idempotency.ts';
+import {
+  claimKey,
+  endKey,
+  extendLease,
+  forgetOldKeys,
+  isOver,
+  releaseKey,
+  REMEMBERED_MS,
+  resumeKey,
+  settleKey,
+  unsettleKey,
+} from './idempotency.ts';
 
 const LEASE_MS = 60_000;
 const claim = (owner: string, key = 'k') => ({ scope: 'org', key, owner });
@@ -19,20 +30,21 @@ export function idempotencySuite(name: string, open: (t: TestContext) => Promise
       }
     });
 
-    test('a settled key gives its outcome to whoever comes later', async (t) => {
+    test('an ended key gives its outcome to whoever comes later', async (t) => {
       const db = await open(t);
       await claimKey(db, claim('a'), 'print', LEASE_MS);
-      await settleKey(db, claim('a'), { status: 200, body: '{"x":1}' });
+      await endKey(db, claim('a'), { status: 200, body: '{"x":1}' });
       const found = await claimKey(db, claim('b'), 'print', LEASE_MS);
       assert.ok(found !== 'claimed');
-      assert.deepEqual([found.status, found.body], [200, '{"x":1}']);
+      assert.deepEqual([found.status, found.body, isOver(found)], [200, '{"x":1}', true]);
+      assert.equal(await resumeKey(db, claim('b'), LEASE_MS), false);
     });
 
     test('a claim whose lease ran out is taken over, and its first owner cannot settle it any more', async (t) => {
       const db = await open(t);
       await claimKey(db, claim('a'), 'print', -1);
       assert.equal(await claimKey(db, claim('b'), 'print', LEASE_MS), 'claimed');
-      await settleKey(db, claim('a'), { status: 200, body: '"a"' });
+      assert.equal(await settleKey(db, claim('a'), { status: 200, body: '"a"' }, LEASE_MS), false);
       const found = await claimKey(db, claim('c'), 'print', LEASE_MS);
       assert.ok(found !== 'claimed');
       assert.deepEqual([found.owner, found.status], ['b', null]);
@@ -41,7 +53,7 @@ export function idempotencySuite(name: string, open: (t: TestContext) => Promise
     test('a lease that is extended in time is not taken over', async (t) => {
       const db = await open(t);
       await claimKey(db, claim('a'), 'print', 0);
-      await extendLease(db, claim('a'), LEASE_MS);
+      await extendLease(db, claim('a'), { claimedMs: LEASE_MS, settledMs: -1 });
       assert.notEqual(await claimKey(db, claim('b'), 'print', LEASE_MS), 'claimed');
     });
 
@@ -50,9 +62,33 @@ export function idempotencySuite(name: string, open: (t: TestContext) => Promise
       await claimKey(db, claim('a'), 'print', LEASE_MS);
       await releaseKey(db, claim('a'));
       assert.equal(await claimKey(db, claim('b'), 'other', LEASE_MS), 'claimed');
-      await settleKey(db, claim('b'), { status: 200, body: 'null' });
+      await settleKey(db, claim('b'), { status: 200, body: 'null' }, LEASE_MS);
       await releaseKey(db, claim('b'));
       assert.notEqual(await claimKey(db, claim('c'), 'other', LEASE_MS), 'claimed');
+    });
+
+    test('of many who would resume a call whose owner is gone one does, and only then', async (t) => {
+      const db = await open(t);
+      const resume = (owner: string) => resumeKey(db, claim(owner), LEASE_MS);
+      await claimKey(db, claim('a'), 'print', -1);
+      assert.equal(await resume('b'), false, 'it has done nothing');
+      assert.equal(await settleKey(db, claim('a'), { status: 200, body: '"done"' }, LEASE_MS), true);
+      assert.equal(await resume('b'), false, 'its owner lives');
+      await extendLease(db, claim('a'), { claimedMs: LEASE_MS, settledMs: -1 });
+      const resumed = await Promise.all(['b', 'c', 'd'].map(resume));
+      assert.equal(resumed.filter((isMine) => isMine).length, 1);
+      const found = await claimKey(db, claim('e'), 'print', LEASE_MS);
+      assert.ok(found !== 'claimed');
+      assert.deepEqual([found.status, found.body, isOver(found)], [200, '"done"', false]);
+    });
+
+    test('what is settled and undone is as if it had not been settled', async (t) => {
+      const db = await open(t);
+      await claimKey(db, claim('a'), 'print', LEASE_MS);
+      await settleKey(db, claim('a'), { status: 200, body: 'null' }, LEASE_MS);
+      await unsettleKey(db, claim('a'), LEASE_MS);
+      await releaseKey(db, claim('a'));
+      assert.equal(await claimKey(db, claim('b'), 'print', LEASE_MS), 'claimed');
     });
 
     test('the same key of another scope is another key', async (t) => {
@@ -66,7 +102,7 @@ export function idempotencySuite(name: string, open: (t: TestContext) => Promise
       const db = await open(t);
       for (const key of ['old', 'new']) {
         await claimKey(db, claim('a', key), 'print', LEASE_MS);
-        await settleKey(db, claim('a', key), { status: 200, body: 'null' });
+        await endKey(db, claim('a', key), { status: 200, body: 'null' });
       }
       const past = new Date(Date.now() - REMEMBERED_MS - 1000).toISOString();
       await db.updateTable('idempotency').set({ created_at: past }).where('key', '=', 'old').execute();

@@ -1,14 +1,23 @@
-import type { Selectable } from 'kysely';
+import { sql, type Selectable } from 'kysely';
 import type { Database, IdempotencyRow } from './database.ts';
 
 /** How long a first outcome is remembered. */
 export const REMEMBERED_MS = 24 * 60 * 60 * 1000;
+
+/** In place of a lease: the call is over, and its outcome stays as it is. */
+const OVER = '';
+const LONG_AGO = new Date(0).toISOString();
 
 export interface IdempotencyClaim {
   /** The organization or user whose key it is. */
   readonly scope: string;
   readonly key: string;
   readonly owner: string;
+}
+
+interface StoredOutcome {
+  readonly status: number;
+  readonly body: string;
 }
 
 /**
@@ -69,21 +78,54 @@ export async function findKey(
     .executeTakeFirst();
 }
 
-export async function extendLease(db: Database, claim: IdempotencyClaim, leaseMs: number): Promise<void> {
-  await mine(db, claim, { leased_until: iso(Date.now() + leaseMs) });
+/** A call that has settled its key can be resumed sooner than one that has not can be done again: nothing is done twice. */
+export async function extendLease(
+  db: Database,
+  claim: IdempotencyClaim,
+  { claimedMs, settledMs }: { readonly claimedMs: number; readonly settledMs: number },
+): Promise<void> {
+  const now = Date.now();
+  const until = sql<string>`case when status is null then ${iso(now + claimedMs)} else ${iso(now + settledMs)} end`;
+  await mine(db, claim).set({ leased_until: until }).execute();
 }
 
-/** Remembers the outcome. Repeating it replaces what was remembered. */
+/**
+ * What is answered if nobody lives to end the call. For `leaseMs` others wait for its end.
+ * @returns false when the key is not the caller's any more: it let its lease run out, and others may be at the same work
+ */
 export async function settleKey(
   db: Database,
   claim: IdempotencyClaim,
-  outcome: { readonly status: number; readonly body: string; readonly fingerprint?: string },
-): Promise<void> {
-  await mine(db, claim, outcome);
+  { status, body }: StoredOutcome,
+  leaseMs: number,
+): Promise<boolean> {
+  const { numUpdatedRows } = await mine(db, claim)
+    .set({ status, body, leased_until: iso(Date.now() + leaseMs) })
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
 }
 
-/** So that the next call with this key is the first again. An outcome that is settled stays. */
+/** What was settled was undone. */
+export async function unsettleKey(db: Database, claim: IdempotencyClaim, leaseMs: number): Promise<void> {
+  await mine(db, claim)
+    .set({ status: null, body: null, leased_until: iso(Date.now() + leaseMs) })
+    .execute();
+}
+
+/** The call is over; whoever repeats it gets this outcome. */
+export async function endKey(
+  db: Database,
+  claim: IdempotencyClaim,
+  { status, body, fingerprint }: StoredOutcome & { readonly fingerprint?: string | undefined },
+): Promise<void> {
+  await mine(db, claim)
+    .set({ status, body, leased_until: OVER, ...(fingerprint === undefined ? {} : { fingerprint }) })
+    .execute();
+}
+
+/** The next call with this key is the first again, or resumes what was settled. */
 export async function releaseKey(db: Database, claim: IdempotencyClaim): Promise<void> {
+  await mine(db, claim).set({ leased_until: LONG_AGO }).execute();
   await db
     .deleteFrom('idempotency')
     .where('scope', '=', claim.scope)
@@ -93,6 +135,25 @@ export async function releaseKey(db: Database, claim: IdempotencyClaim): Promise
     .execute();
 }
 
+export function isOver({ leased_until: until }: Pick<Selectable<IdempotencyRow>, 'leased_until'>): boolean {
+  return until === OVER;
+}
+
+/** Makes the caller the one who ends a call that was settled by somebody who is gone. @returns false: nobody is gone */
+export async function resumeKey(db: Database, claim: IdempotencyClaim, leaseMs: number): Promise<boolean> {
+  const now = Date.now();
+  const { numUpdatedRows } = await db
+    .updateTable('idempotency')
+    .set({ owner: claim.owner, leased_until: iso(now + leaseMs) })
+    .where('scope', '=', claim.scope)
+    .where('key', '=', claim.key)
+    .where('status', 'is not', null)
+    .where('leased_until', '<>', OVER)
+    .where('leased_until', '<', iso(now))
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
 export async function forgetOldKeys(db: Database): Promise<void> {
   await db
     .deleteFrom('idempotency')
@@ -100,18 +161,12 @@ export async function forgetOldKeys(db: Database): Promise<void> {
     .execute();
 }
 
-async function mine(
-  db: Database,
-  { scope, key, owner }: IdempotencyClaim,
-  change: Partial<Pick<IdempotencyRow, 'leased_until' | 'status' | 'body' | 'fingerprint'>>,
-): Promise<void> {
-  await db
+function mine(db: Database, { scope, key, owner }: IdempotencyClaim) {
+  return db
     .updateTable('idempotency')
-    .set(change)
     .where('scope', '=', scope)
     .where('key', '=', key)
-    .where('owner', '=', owner)
-    .execute();
+    .where('owner', '=', owner);
 }
 
 function iso(timeMs: number): string {

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 
 const run = promisify(execFile);
-const START_TIMEOUT_MS = 20_000;
+const START_TIMEOUT_MS = 60_000;
 
 /** A PostgreSQL of its own in a temporary folder, reached by a unix socket; it refuses to run as root. */
 export class TestPostgres implements AsyncDisposable {
@@ -46,10 +46,13 @@ export class TestPostgres implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const exited = once(this.#child, 'exit');
-    this.#child.kill('SIGINT');
-    await exited;
-    await rm(this.#folder, { recursive: true, force: true });
+    const child = this.#child;
+    if (child.exitCode === null && child.signalCode === null) {
+      const exited = once(child, 'exit');
+      child.kill('SIGINT');
+      await exited;
+    }
+    await rm(this.#folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 
   #url(database: string): string {
@@ -64,12 +67,12 @@ export class TestPostgres implements AsyncDisposable {
   }
 
   async #waitUntilReady(): Promise<void> {
-    const deadline = Date.now() + START_TIMEOUT_MS;
+    const deadline = performance.now() + START_TIMEOUT_MS;
     for (;;) {
       try {
         return await this.#query('select 1');
       } catch (error) {
-        if (Date.now() > deadline || this.#child.exitCode !== null) throw error;
+        if (performance.now() > deadline || this.#child.exitCode !== null) throw error;
         await new Promise((resolve) => void setTimeout(resolve, 20));
       }
     }

@@ -1,7 +1,7 @@
 // Runs units of JavaScript one after the other in one global scope, for a server outside of the sandbox.
 //
-// Started as `node -e <this text>`. Works with Node 14 and later and needs no file of its own. What it speaks with the server
-// is described in python-driver.py; here the mark waits in a variable that no code of the user can name.
+// Started as `node -e <this text> <text of node-imports.cjs>`. Works with Node 14 and later and needs no file of its own. What
+// it speaks with the server is described in python-driver.py; here the mark waits in a variable that no code of the user can name.
 //
 // Units are evaluated in the REPL mode of V8, reached through the inspector of this very thread: declarations stay, may be
 // declared again, and `await` works at the top level.
@@ -16,14 +16,14 @@
   const { Session } = require('inspector');
   const { Writable } = require('stream');
   const { inspect, types } = require('util');
-  const { Script } = require('vm');
+  const { compileFunction, Script } = require('vm');
 
   const MARK_BYTES = 16;
   const MAX_UNIT_BYTES = 64 * 1024 * 1024;
   const MAX_TEXT_BYTES = 1024 * 1024;
   const NO_TEXT = Buffer.from([0xff, 0xff, 0xff, 0xff]);
   const STEP = 'svc.step';
-  const IMPORT = '__svc_import__';
+  const RECEIVE = 'svc.receive';
   const SUCCESS = 's';
   const ERROR = 'e';
   const INTERRUPTED = 'i';
@@ -32,9 +32,10 @@
   const sleeper = new Int32Array(new SharedArrayBuffer(4));
   const wait = Atomics.wait.bind(Atomics);
 
-  const session = new Session();
-  session.connect();
-  const post = session.post.bind(session);
+  const loaded = { exports: {} };
+  // User code finds no argument of ours.
+  compileFunction(process.argv.pop(), ['module', 'require'])(loaded, require);
+  const { IMPORT, reachImports } = loaded.exports;
 
   const pipes = { 1: identity(1), 2: identity(2) };
   const streams = {};
@@ -179,7 +180,8 @@
     for (const fd of [1, 2]) {
       if (identity(fd) !== pipes[fd] || writeAll(fd, mine.mark) !== null) lost |= fd;
     }
-    post('Runtime.releaseObjectGroup', { objectGroup: 'unit' });
+    if (status === INTERRUPTED) reconnect();
+    else post('Runtime.releaseObjectGroup', { objectGroup: 'unit' });
     const final = status === SUCCESS ? mine.status : status;
     const { name, message, traceback } = mine.exception || {};
     const head = Buffer.from([final.charCodeAt(0), lost]);
@@ -205,10 +207,34 @@
     if (unit !== undefined) unit.status = ERROR;
   }
 
+  // --- the inspector ---
+
+  let session;
+  let post;
+  let receiver;
+
+  function connect() {
+    session = new Session();
+    session.connect();
+    post = session.post.bind(session);
+    const evaluate = { expression: `this['${RECEIVE}']`, objectGroup: 'driver' };
+    post('Runtime.evaluate', evaluate, (_failure, { result }) => {
+      receiver = result.objectId;
+    });
+  }
+
+  /**
+   * What an interrupted unit waited for may become garbage. V8 would then answer its evaluation in the middle of the
+   * collection, where no JavaScript may run, and the process would die of it; an answer to a session that is gone is not given.
+   */
+  function reconnect() {
+    session.disconnect();
+    connect();
+  }
+
   // --- values and errors ---
 
   let receive;
-  let receiver;
 
   /** Hands over the value that the inspector speaks of. */
   function take(remote, use) {
@@ -275,34 +301,6 @@
     return `${unit.name}:${number + 1}\n${lines[number]}\n${' '.repeat(column)}^\n\n`;
   }
 
-  // --- import() ---
-
-  /**
-   * V8 gives code of the inspector no way to load modules, so import(…) becomes a call of a function that has one. Whether
-   * such text is code or part of a string, comment or expression is found by breaking it: only code then fails to compile.
-   */
-  function reachImports(code) {
-    if (!/\bimport\s*\(/.test(code)) return code;
-    let patched = '';
-    let done = 0;
-    for (const { index } of code.matchAll(/(?<![.\w$])import(?=\s*\()/g)) {
-      const after = index + 'import'.length;
-      if (!compiles(code) || compiles(`${code.slice(0, index)}\u0001${code.slice(after)}`)) continue;
-      patched += code.slice(done, index) + IMPORT;
-      done = after;
-    }
-    return patched + code.slice(done);
-  }
-
-  function compiles(code) {
-    try {
-      void new Script(`(async () => {${code}\n})`);
-      return true;
-    } catch {
-      return false;
-    }
-  }
-
   // --- the server ---
 
   let received = Buffer.alloc(0);
@@ -357,15 +355,7 @@
     Object.defineProperty(global, STEP, { value: step });
     // Resolves as it does for `node -e`: from the working directory.
     Object.defineProperty(global, IMPORT, { value: (specifier, options) => import(specifier, options) });
-    global.__svc_receive__ = (value) => receive(value);
-    post(
-      'Runtime.evaluate',
-      { expression: '__svc_receive__', objectGroup: 'driver' },
-      (_failure, { result }) => {
-        receiver = result.objectId;
-      },
-    );
-    delete global.__svc_receive__;
+    Object.defineProperty(global, RECEIVE, { value: (value) => receive(value) });
   }
 
   const guardedStep = new Script(`this['${STEP}']()`, { filename: '[eval]' });
@@ -374,6 +364,7 @@
   process.on('unhandledRejection', onUncaught);
   process.on('SIGINT', onInterrupt);
   exposeToUnits();
+  connect();
   restoreStreams();
   listen(readFileSync(0));
 })();

@@ -13,6 +13,7 @@ import { ChannelAccess, type ChannelAccessParts } from './channel-access.ts';
 import { bearerOf, chooseProtocol } from './channel-credential.ts';
 import { ChannelSlots, type ChannelLimits } from './channel-slots.ts';
 import { EventQueue } from './event-queue.ts';
+import { MaskRemover } from './mask-remover.ts';
 import { CLOSE, relay } from './relay.ts';
 import type { RateLimiter } from '../rest/rate-limiter.ts';
 import { ServerResponse } from '../../process/node-http.ts';
@@ -164,7 +165,12 @@ class ChannelRoute {
     return await new Promise((resolve, reject) => {
       // A handshake that it does not like is refused by the library itself, which tells nobody.
       socket.once('close', () => reject(new Error('the handshake failed')));
-      this.#sockets.handleUpgrade(request.raw, socket, head, resolve);
+      this.#sockets.handleUpgrade(request.raw, socket, head, (client) => {
+        const masks = new MaskRemover();
+        // Before the library's own listener, and before anything has come.
+        socket.prependListener('data', (chunk: Buffer) => masks.apply(chunk));
+        resolve(client);
+      });
     });
   }
 

@@ -25,8 +25,8 @@ export async function openWebSocket(
 ): Promise<WebSocket> {
   const socket = connect(address);
   t.after(() => socket.terminate());
-  await once(socket, 'open');
   socket.on('error', () => undefined);
+  await once(socket, 'open');
   return socket;
 }
 
@@ -69,8 +69,10 @@ export async function openChannel(
 export async function closeOf(
   socket: WebSocket,
 ): Promise<{ readonly code: number; readonly reason: string }> {
-  const [code, reason] = (await once(socket, 'close')) as [number, Buffer];
-  return { code, reason: reason.toString() };
+  const { promise, resolve } = Promise.withResolvers<{ readonly code: number; readonly reason: string }>();
+  // Not `once` of events: an error on the way to the end is no end.
+  socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() }));
+  return await promise;
 }
 
 function connect(address: ChannelAddress): WebSocket {

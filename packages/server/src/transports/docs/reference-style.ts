@@ -30,12 +30,15 @@ td { padding: .35rem .75rem .35rem 0; border-top: 1px solid var(--line); vertica
 td:first-child { width: 26%; } td:nth-child(2) { width: 24%; color: var(--dim); }
 td details summary { padding: 0; color: var(--dim); }
 ul { padding-left: 1.1rem; } .role, i { color: var(--dim); }
-@media (max-width: 50rem) { body { display: block; } nav { position: static; height: auto; border: 0; }
+nav a:focus-visible, summary:focus-visible { outline: 2px solid light-dark(#0b55b8, #7bb0ff); outline-offset: 2px; }
+@media (max-width: 50rem) { body { display: block; }
+  nav { position: static; height: auto; border: 0; display: flex; flex-wrap: wrap; } nav h1, nav input { flex: 100%; }
+  nav a { gap: .35rem; }
   main { padding: 1rem; } td { display: block; width: auto !important; border: 0; padding: 0; }
   tr { display: block; border-top: 1px solid var(--line); padding: .4rem 0; } }
 `;
 
-/** Hides what does not match; opens the operation that the address names. */
+/** Hides what does not match; the operation that was opened last is in the address, and the one in the address is open. */
 export const REFERENCE_SCRIPT = `
 const filter = document.getElementById('filter');
 const open = () => { const target = document.getElementById(location.hash.slice(1)); if (target?.tagName === 'DETAILS') target.open = true; };
@@ -49,6 +52,9 @@ filter.addEventListener('input', () => {
     section.hidden = section.querySelector('details:not([hidden])') === null;
   }
 });
+for (const item of document.querySelectorAll('main > section > details')) {
+  item.addEventListener('toggle', () => { if (item.open) history.replaceState(null, '', '#' + item.id); });
+}
 addEventListener('hashchange', open);
 open();
 `;

@@ -1,14 +1,24 @@
 import { ERROR_STATUS, type ErrorCode } from '@svc/contract';
-import { BYTES, EVENT_STREAM, pathsOf, REST_OPERATIONS, type RestOperation } from '@svc/contract/rest';
+import {
+  BYTES,
+  ERROR_DESCRIPTIONS,
+  EVENT_STREAM,
+  pathsOf,
+  REST_OPERATIONS,
+  takesVersion,
+  type RestOperation,
+} from '@svc/contract/rest';
 import { renderSchema } from './render-schema.ts';
-import { escapeHtml } from './escape-html.ts';
+import { escapeHtml, renderText } from './escape-html.ts';
 import { REFERENCE_SCRIPT, REFERENCE_STYLE } from './reference-style.ts';
 
 /** One page with every operation, grouped by resource: readable without a network, a script or an account. */
 export function renderReference(): string {
   const groups = Map.groupBy(Object.entries<RestOperation>(REST_OPERATIONS), ([, { tag }]) => tag);
   const sections = [...groups].map(([tag, operations]) => renderGroup(tag, operations)).join('\n');
-  const links = [...groups].map(([tag, { length }]) => `<a href="#${tag}">${tag}<span>${length}</span></a>`);
+  const links = [...groups].map(
+    ([tag, { length }]) => `<a href="#${idOf(tag)}">${tag}<span>${length}</span></a>`,
+  );
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -38,15 +48,25 @@ const INTRODUCTION = `<header>
 <p>Every request carries <code>Authorization: Bearer KEY</code>. An organization API key (<code>svc_…</code>) names its
 organization; a personal access token (<code>svc_pat_…</code>) or a session uses the paths below
 <code>/v1/orgs/{slug}</code>.</p>
-<pre>curl -H "Authorization: Bearer $SVC_API_KEY" $SVC_API_URL/v1/sandboxes</pre>
-<p>Whatever is not 2xx has the body <code>{"error": {"code", "message", "details"}}</code>. Lists take
-<code>limit</code> (1–100) and <code>cursor</code>. Mutations take <code>Idempotency-Key</code>: the first outcome is
-repeated for 24 hours. Every answer carries <code>X-Request-Id</code>.</p>
+<pre>curl -H "Authorization: Bearer $SVC_API_KEY" "$SVC_API_URL/v1/sandboxes?limit=20"
+
+curl -H "Authorization: Bearer $SVC_API_KEY" -H "Content-Type: application/json" \\
+  -d '{"name": "web", "image": {"type": "oci", "reference": "alpine"}}' \\
+  "$SVC_API_URL/v1/sandboxes?start=true&amp;wait_for=running"</pre>
+<p>Whatever is not 2xx has the body <code>{"error": {"code", "message", "details"}}</code>; a 400 names the field. Lists
+take <code>limit</code> (1–100) and <code>cursor</code>. Mutations take <code>Idempotency-Key</code>: the first outcome is
+repeated for 24 hours. Sandboxes and volumes have an <code>ETag</code>, which <code>If-Match</code> of a change compares.
+Every answer carries <code>X-Request-Id</code>.</p>
 </header>`;
+
+/** Names of groups have spaces; names of places in a page have none. */
+function idOf(tag: string): string {
+  return tag.replaceAll(' ', '-');
+}
 
 function renderGroup(tag: string, operations: readonly (readonly [string, RestOperation])[]): string {
   const items = operations.map(([name, operation]) => renderOperation(name, operation)).join('\n');
-  return `<section id="${tag}"><h2>${tag}</h2>\n${items}\n</section>`;
+  return `<section id="${idOf(tag)}"><h2>${tag}</h2>\n${items}\n</section>`;
 }
 
 function renderOperation(name: string, operation: RestOperation): string {
@@ -62,12 +82,13 @@ function renderOperation(name: string, operation: RestOperation): string {
     renderFields('Path', params),
     renderFields('Query', query),
     renderFields('Headers', headers),
+    takesVersion(operation) ? '<p class="role">Takes <code>If-Match</code>.</p>' : '',
     body === null ? '' : `<h4>Body</h4>${body === BYTES ? '<p>Raw bytes.</p>' : renderSchema(body)}`,
     `<h4>Answer ${status}</h4>${renderOutput(output)}`,
     renderErrors(errors),
   ];
   return `<details id="${name}" class="${method.toLowerCase()}">
-<summary><b>${method}</b> <code>/v1${escapeHtml(first?.path ?? '')}</code> <span>${escapeHtml(summary)}</span></summary>
+<summary><b>${method}</b> <code>/v1${escapeHtml(first?.path ?? '')}</code> <span>${renderText(summary)}</span></summary>
 ${parts.join('\n')}
 </details>`;
 }
@@ -86,6 +107,8 @@ function renderOutput(output: RestOperation['output']): string {
 
 function renderErrors(errors: readonly ErrorCode[]): string {
   if (errors.length === 0) return '';
-  const items = errors.map((code) => `<li><code>${ERROR_STATUS[code]} ${code}</code></li>`);
+  const items = errors.map(
+    (code) => `<li><code>${ERROR_STATUS[code]} ${code}</code> ${renderText(ERROR_DESCRIPTIONS[code])}</li>`,
+  );
   return `<h4>Errors</h4><ul class="errors">${items.join('')}</ul>`;
 }

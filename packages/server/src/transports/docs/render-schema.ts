@@ -1,4 +1,4 @@
-import { escapeHtml } from './escape-html.ts';
+import { escapeHtml, renderText } from './escape-html.ts';
 
 /** What is read of a JSON schema; TypeBox schemas are such. */
 interface JsonSchema {
@@ -83,11 +83,18 @@ function typeOf(schema: JsonSchema): string {
   return schema.type ?? 'any';
 }
 
-function describe({ description, default: fallback, minimum, maximum }: JsonSchema): string {
+function describe(schema: JsonSchema): string {
+  const { default: fallback, minimum, maximum } = schema;
   const limits = [
     fallback === undefined ? '' : `default ${JSON.stringify(fallback)}`,
     minimum === undefined ? '' : `at least ${minimum}`,
     maximum === undefined ? '' : `at most ${maximum}`,
   ].filter((text) => text !== '');
-  return escapeHtml([description ?? '', limits.join(', ')].filter((text) => text !== '').join('; '));
+  return renderText([descriptionOf(schema), limits.join(', ')].filter((text) => text !== '').join('; '));
+}
+
+/** A field that may be null is described by what it is otherwise. */
+function descriptionOf({ description, anyOf = [] }: JsonSchema): string {
+  const [only, ...others] = anyOf.filter(({ type }) => type !== 'null');
+  return description ?? (others.length === 0 ? (only?.description ?? '') : '');
 }

@@ -26,6 +26,8 @@ export function createHttpServer(parts: {
     http: {
       maxHeaderSize: limits.maxHeaderBytes,
       headersTimeout: limits.requestTimeoutMs,
+      // The guard refuses requests without one, in our words.
+      requireHostHeader: false,
       // Offers of anything else, HTTP/2 for one, may be ignored; the request is then answered as it is.
       shouldUpgradeCallback: (request) => request.headers.upgrade?.toLowerCase() === 'websocket',
     },
@@ -73,6 +75,8 @@ function noSchemas(): never {
 }
 
 function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): void {
+  // Addresses that cannot be read are refused before the hook that sets it.
+  reply.header('x-request-id', request.id);
   // A request that broke before it had a route is of the surface that its address belongs to.
   if (isRestPath(request.url)) {
     sendRestFailure(error, request, reply, logger);

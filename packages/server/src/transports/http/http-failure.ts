@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { ERROR_STATUS, PlatformError, type ErrorCode } from '@svc/contract';
 import { failure, RPC_CODE, rpcError, type RpcResponse } from '../rpc/envelope.ts';
@@ -36,7 +37,9 @@ export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): 
       : failure(null, rpcError(RPC_CODE.invalidRequest, message)),
   );
   const head = `HTTP/1.1 ${status} Refused\r\nconnection: close\r\ncontent-type: application/json\r\n`;
-  socket.end(`${head}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
+  socket.end(
+    `${head}x-request-id: ${randomUUID()}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
 }
 
 /** What did arrive begins with the request line. */

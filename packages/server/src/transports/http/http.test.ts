@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { FakeOrchestrator } from '../../orchestrator/fake-orchestrator.ts';
-import { startTestServer, waitUntil } from '../../test-server.ts';
+import { makeFolder, startTestServer, waitUntil } from '../../test-server.ts';
 import { DEFAULT_LIMITS } from './http-limits.ts';
 
 const METRICS = { jsonrpc: '2.0', method: 'sandbox.metrics.get', params: {}, id: 1 };
@@ -122,11 +125,17 @@ test('headers over the limit are 431, and what is no HTTP is 400, both with an e
     let answer = '';
     for await (const chunk of socket) answer += String(chunk);
     const body = JSON.parse(answer.slice(answer.indexOf('\r\n\r\n'))) as { error: { message: string } };
+    assert.match(answer, /\r\nx-request-id: [0-9a-f-]{36}\r\n/, answer);
     return [answer.split(' ')[1], body.error.message];
   };
   const long = `GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`;
   assert.deepEqual(await send(long), ['431', 'The request headers are too large']);
   assert.deepEqual((await send('hello\r\n\r\n'))[0], '400');
+  for (const path of ['/api/v1/health', '/v1/sandboxes']) {
+    const close = 'Connection: close\r\n\r\n';
+    assert.equal((await send(`GET ${path} HTTP/1.1\r\n${close}`))[0], '403', 'without a Host');
+    assert.equal((await send(`GET ${path}/%ff HTTP/1.1\r\nHost: localhost\r\n${close}`))[0], '400');
+  }
 });
 
 test('a foreign Host or Origin is 403, on every path', async (t) => {
@@ -175,8 +184,16 @@ test('every answer has a request id, the one that was sent when it is fit', asyn
 test('calls beyond the limit are refused at once instead of queued', async (t) => {
   const server = await startTestServer(t, { maxConcurrentCalls: 1 });
   await server.call('sandbox.start', { sandbox: 'a', config: { image: 'x' } });
-  const slow = server.call('sandbox.command.run', { sandbox: 'a', command: 'sleep', args: ['0.5'] });
-  await waitUntil(async () => (await server.post(METRICS)).status === 503);
+  const folder = await makeFolder(t);
+  const script = 'touch "$0/begun"; until [ -e "$0/go" ]; do sleep 0.05; done';
+  const slow = server.call('sandbox.command.run', {
+    sandbox: 'a',
+    command: 'sh',
+    args: ['-c', script, folder],
+  });
+  await waitUntil(() => existsSync(join(folder, 'begun')), 'the beginning of the command');
+  assert.equal((await server.post(METRICS)).status, 503);
+  await writeFile(join(folder, 'go'), '');
   assert.equal((await slow).error, undefined);
   assert.equal((await server.post(METRICS)).status, 200);
 });

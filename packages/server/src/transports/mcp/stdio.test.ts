@@ -10,33 +10,43 @@ import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { signKey } from '../../keys/keys.ts';
 import { FakeOrchestrator } from '../../orchestrator/fake-orchestrator.ts';
+import { freePort } from '../../ports/test-free-port.ts';
 import { makeFolder, startTestServer } from '../../test-server.ts';
 
 const SVC = resolve(import.meta.dirname, '../../../../../svc');
 const PATH = process.env['PATH'] ?? '';
 const START = { name: 'sandbox_start', arguments: { sandbox: 'one', config: { image: 'python' } } };
 
-/** Starts take long enough for a client to notice news about them before their end. */
-class SlowOrchestrator extends FakeOrchestrator {
+/** Starts do not end before something has happened. */
+class HeldOrchestrator extends FakeOrchestrator {
+  readonly #hold: () => Promise<unknown>;
+
+  constructor(hold: () => Promise<unknown>) {
+    super();
+    this.#hold = hold;
+  }
+
   override async create(
     ...request: Parameters<FakeOrchestrator['create']>
   ): ReturnType<FakeOrchestrator['create']> {
     const report = await super.create(...request);
-    await delay(100);
+    await this.#hold();
     return report;
   }
 }
 
 test('svc mcp lists and calls the tools of a running server', async (t) => {
-  const { url } = await startTestServer(t, { orchestrator: new SlowOrchestrator() });
+  // Of news that comes together with the result this client hears nothing.
+  const told = Promise.withResolvers<void>();
+  const { url } = await startTestServer(t, { orchestrator: new HeldOrchestrator(() => told.promise) });
   const client = await connect(t, { SVC_API_URL: url });
   assert.equal((await client.listTools()).tools.length, 5);
-  const seen: string[] = [];
   const started = await client.callTool(START, undefined, {
-    onprogress: ({ message = '' }) => void seen.push(message),
+    onprogress: ({ message }) => {
+      if (message === 'starting the sandbox') told.resolve();
+    },
   });
   assert.deepEqual(started.structuredContent, { message: 'Sandbox one started successfully' });
-  assert.ok(seen.includes('starting the sandbox'), JSON.stringify(seen));
   assert.equal((await client.listPrompts()).prompts.length, 2);
   await client.ping();
 });
@@ -59,7 +69,7 @@ test('svc mcp says so when no server answers', async (t) => {
 });
 
 test('svc mcp answers all that was written before its input ended', async (t) => {
-  const { url } = await startTestServer(t, { orchestrator: new SlowOrchestrator() });
+  const { url } = await startTestServer(t, { orchestrator: new HeldOrchestrator(() => delay(100)) });
   const clientInfo = { name: 'pipe', version: '1' };
   const open = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };
   const messages = [
@@ -79,13 +89,13 @@ test('svc mcp answers all that was written before its input ended', async (t) =>
 
 test('svc mcp goes on after a restart of the server', async (t) => {
   const folder = await makeFolder(t);
-  const first = await startTestServer(t, { folder });
+  const port = await freePort();
+  const first = await startTestServer(t, { folder, port });
   const client = await connect(t, { SVC_API_URL: first.url });
   await client.listTools();
   const { orchestrator } = first;
   await first.close();
   await assert.rejects(client.callTool(START), /no server answers/);
-  const port = Number(new URL(first.url).port);
   await startTestServer(t, { folder, orchestrator, port });
   const started = await client.callTool(START);
   assert.deepEqual(started.structuredContent, { message: 'Sandbox one started successfully' });

@@ -33,14 +33,14 @@ const endedTooEarly = (error: unknown) =>
   PlatformError.is(error, 'invalid_request') && /ended too early/.test(error.message);
 
 test('a body arrives whole, and its digest is that of all of it', async (t) => {
-  const { outgoing, received, body } = await begin(t, 5000);
+  const { outgoing, received, body } = await begin(t, 60_000);
   outgoing.end('second');
   assert.equal(await received, 'first second');
   assert.equal(await body.digest(), '92088ec140fc553e4b1ede202edccb65a807bbf8a38d765a3ad38013c0f13688');
 });
 
 test('a body that breaks off is an error, never a short body', async (t) => {
-  const { outgoing, received } = await begin(t, 5000);
+  const { outgoing, received } = await begin(t, 60_000);
   outgoing.destroy();
   await assert.rejects(received, endedTooEarly);
 });

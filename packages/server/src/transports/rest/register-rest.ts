@@ -5,6 +5,7 @@ import {
   checkRestInput,
   EVENT_STREAM,
   REST_OPERATIONS,
+  takesVersion,
   type ByteSource,
   type RestOperation,
   type RestOperationName,
@@ -20,6 +21,7 @@ import {
   type RestRequest,
 } from '../../dispatch/rest-dispatch.ts';
 import { isPreflight } from '../http/create-http-server.ts';
+import { CALLER_GONE } from './caller-gone.ts';
 import { applyConcessions } from './reference-client.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import { readJsonBody, streamBody } from './read-body.ts';
@@ -51,6 +53,8 @@ export function registerRest(server: FastifyInstance, parts: RestTransportParts)
       scope.setErrorHandler((error, request, reply) => sendRestFailure(error, request, reply, parts.logger));
       scope.setNotFoundHandler((request, reply) => {
         if (isPreflight(request)) return reply.code(204).send();
+        // A method of no operation: it depends on the address what is wrong.
+        addresses.operationOf(request, reply);
         throw nothingAt(request);
       });
       scope.route({
@@ -141,7 +145,7 @@ async function readRequest(
     idempotencyKey: idempotencyKeyOf(operation, request),
     identity: JSON.stringify([operation.method, request.url, headers, json?.value ?? null]),
     bodyDigest: streamed?.digest,
-    context: contextOf(request, reply),
+    context: contextOf(operation, request, reply),
   };
 }
 
@@ -162,10 +166,7 @@ function idempotencyKeyOf(operation: RestOperation, request: FastifyRequest): st
   throw badField('Idempotency-Key', `must have 1–${MAX_IDEMPOTENCY_KEY_LENGTH} characters`);
 }
 
-/** One for all: where it was made says nothing. */
-const CALLER_GONE = new Error('the caller went away');
-
-function contextOf(request: FastifyRequest, reply: FastifyReply): RequestContext {
+function contextOf(operation: RestOperation, request: FastifyRequest, reply: FastifyReply): RequestContext {
   // Made for those who ask for it: most calls are over before anybody could go away.
   let gone: AbortController | undefined;
   let isGone = false;
@@ -179,7 +180,7 @@ function contextOf(request: FastifyRequest, reply: FastifyReply): RequestContext
     requestId: request.id,
     sourceAddress: isIP(address) === 0 ? null : address,
     userAgent: request.headers['user-agent'] ?? '',
-    expectedVersion: versionOf(request.headers['if-match']),
+    expectedVersion: versionOf(operation, request.headers['if-match']),
     get signal() {
       gone ??= new AbortController();
       if (isGone) gone.abort(CALLER_GONE);
@@ -189,9 +190,12 @@ function contextOf(request: FastifyRequest, reply: FastifyReply): RequestContext
   };
 }
 
-/** Versions are sent as strong entity tags: `"7"`. */
-function versionOf(ifMatch: string | undefined): number | null {
-  if (ifMatch === undefined || ifMatch === '*') return null;
+/** Versions are sent as strong entity tags: `"7"`. Who relies on one where there is none is told. */
+function versionOf(operation: RestOperation, ifMatch: string | undefined): number | null {
+  if (ifMatch === undefined || operation.method === 'GET') return null;
+  if (!takesVersion(operation))
+    throw badField('If-Match', 'is not taken here: what this changes has no versions');
+  if (ifMatch === '*') return null;
   const version = /^"(\d{1,15})"$/.exec(ifMatch)?.[1];
   if (version === undefined) throw badField('If-Match', 'must be the ETag of an earlier answer, or *');
   return Number(version);

@@ -2,6 +2,7 @@ import { ERROR_STATUS, PlatformError, type ErrorCode, type ErrorEnvelope } from 
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { discardBody } from '../http/discard-body.ts';
+import { isCallerGone } from './caller-gone.ts';
 
 export const REST_PREFIX = '/v1';
 
@@ -35,7 +36,7 @@ export function sendRestFailure(
   logger: Logger,
 ): void {
   const { status, body } = describeRestFailure(error, request.id);
-  if (status === 500) {
+  if (status === 500 && !isCallerGone(error)) {
     // Not the address itself, which may hold the token of an invite.
     const route = request.restRoute?.value.path ?? request.routeOptions.url;
     logger.error({ err: error, requestId: request.id, route }, 'a request failed');

@@ -20,6 +20,19 @@ test('a method that an address does not take is 405 and says which it takes', as
   assert.equal(status, 405);
   assert.equal(body.error.code, 'method_not_allowed');
   assert.equal(headers.get('allow'), 'GET, POST');
+  const asked = await server.rest('OPTIONS', '/sandboxes');
+  assert.deepEqual([asked.status, asked.headers.get('allow')], [405, 'GET, POST']);
+  assert.equal((await server.rest('OPTIONS', '/nothing')).status, 404);
+});
+
+test('whoever relies on a version where there is none is told, instead of being let through', async (t) => {
+  const server = await startTestServer(t);
+  const { status, body } = await server.rest('POST', '/volumes', {
+    body: { name: 'a' },
+    headers: { 'if-match': '"1"' },
+  });
+  assert.deepEqual([status, body.error.details.field], [400, 'If-Match']);
+  assert.equal((await server.rest('GET', '/volumes')).body.length, 1);
 });
 
 test('HEAD is told what GET would be, without the body', async (t) => {
@@ -92,14 +105,16 @@ test('what is no HTTP, and an address that cannot be decoded, get the envelope t
   const server = await startTestServer(t);
   const { hostname, port } = new URL(server.url);
   const answer = async (text: string) =>
-    await new Promise<string>((resolve) => {
+    await new Promise<string>((resolve, reject) => {
       let received = '';
       const socket = connect(Number(port), hostname, () => socket.write(text));
       socket.on('data', (data) => (received += data.toString()));
+      socket.on('error', reject);
       socket.on('close', () => resolve(received));
     });
+  // Short enough to be read at once: what arrives after a connection was ended would take the answer with it.
   const huge = await answer(
-    `GET /v1/sandboxes HTTP/1.1\r\nhost: localhost\r\nx: ${'y'.repeat(100_000)}\r\n\r\n`,
+    `GET /v1/sandboxes HTTP/1.1\r\nhost: localhost\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`,
   );
   assert.match(huge, /^HTTP\/1\.1 431 /);
   assert.match(huge, /"error":\{"code":"invalid_request"/);

@@ -97,6 +97,14 @@ test('a missing, mistyped or unknown parameter is -32602 and named', async (t) =
     ['sandbox.start', { sandbox: 'a', config: { image: 'x', ports: ['70000'] } }, 'config.ports[0]'],
     ['sandbox.start', { sandbox: 'a', config: { image: 'x', ports: ['a:b'] } }, 'config.ports[0]'],
     ['sandbox.start', { sandbox: 'a', config: { image: 'x', color: 1 } }, 'config.color'],
+    // What only the spec that is made of it can tell is told in the words of the caller, too.
+    ['sandbox.start', { sandbox: 'a', config: { image: '' } }, 'config.image'],
+    ['sandbox.start', { sandbox: 'a', config: { image: 'x', workdir: 'here' } }, 'config.workdir'],
+    [
+      'sandbox.start',
+      { sandbox: 'a', config: { image: 'x', volumes: ['/a:/b', '/c:/b'] } },
+      'config.volumes[1]',
+    ],
     ['sandbox.repl.run', { sandbox: 'a', code: '1' }, 'language'],
     ['sandbox.repl.run', { sandbox: 'a', language: 'python' }, 'code'],
     ['sandbox.repl.run', { sandbox: 'a', language: 'cobol', code: '1' }, 'language'],

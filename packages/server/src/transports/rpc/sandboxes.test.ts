@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
-import { once } from 'node:events';
+import { EventEmitter, on, once } from 'node:events';
 import { test } from 'node:test';
+import { FakeOrchestrator } from '../../orchestrator/fake-orchestrator.ts';
 import { startTestServer, waitUntil, type TestServer } from '../../test-server.ts';
 import { findSandbox } from '../../store/sandboxes.ts';
 import { listRuns } from '../../store/runs.ts';
@@ -89,6 +90,41 @@ test('a stopped sandbox takes another config, and the old one is gone', async (t
   assert.deepEqual(record?.spec.env, [{ key: 'A', value: 'b=c' }]);
   assert.equal(record?.spec.runtime?.workdir, '/tmp');
 });
+
+test('a start whose sandbox somebody else brought up meanwhile has succeeded', async (t) => {
+  const orchestrator = new LookedAt();
+  const server = await startTestServer(t, { orchestrator });
+  await start(server, { image: 'python' });
+  await stop(server);
+  // While the old one is removed, the reconciler finds the new one wanted and starts it.
+  orchestrator.beforeRemove = async () => {
+    orchestrator.looks.emit('look');
+    await waitUntil(async () => (await findSandbox(server.database, 'default', 'a'))?.observed === 'running');
+  };
+  const { result, error } = await start(server, { image: 'node' });
+  assert.equal(result, 'Sandbox a started successfully', error?.message);
+  assert.equal((await findSandbox(server.database, 'default', 'a'))?.observed, 'running');
+  assert.equal((await only(server))?.state, 'running');
+});
+
+/** Has everything looked at when it is told to. */
+class LookedAt extends FakeOrchestrator {
+  readonly looks = new EventEmitter();
+  beforeRemove = async () => await Promise.resolve();
+
+  override async remove(id: string): Promise<void> {
+    await this.beforeRemove();
+    await super.remove(id);
+  }
+
+  override async *changes(signal: AbortSignal): AsyncGenerator<string | null> {
+    const looks = on(this.looks, 'look', { signal });
+    for (;;) {
+      yield null;
+      await looks.next();
+    }
+  }
+}
 
 test('what the original server took beside the documented fields reaches the sandbox', async (t) => {
   const server = await startTestServer(t);

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PlatformError } from '@svc/contract';
+import { inWordsOfConfig } from './words-of-config.ts';
+
+const invalid = (field: string, reason: string, more: object = {}) =>
+  new PlatformError('invalid_sandbox_config', `${field}: ${reason}`, { details: { field, ...more } });
+
+test('a problem of a spec is told in the words of the config that it was made of', () => {
+  for (const [field, told] of [
+    ['image.reference', 'config.image'],
+    ['mounts', 'config.volumes'],
+    ['mounts[2].guest', 'config.volumes[2]'],
+    ['env[1].key', 'config.envs[1]'],
+    ['runtime.scripts.go', 'config.scripts.go'],
+  ] as const) {
+    const error = inWordsOfConfig(invalid(field, 'is not right', { host: '/etc' }));
+    assert.ok(PlatformError.is(error, 'invalid_sandbox_config'));
+    assert.equal(error.message, `Invalid params: ${told} is not right`);
+    assert.deepEqual(error.details, { field: told, reason: 'is not right', host: '/etc' });
+  }
+});
+
+test('what is no problem of the config stays as it is', () => {
+  for (const error of [
+    invalid('config.ports[0]', 'must be a port'),
+    invalid('network', 'is not there yet'),
+    new PlatformError('image_not_found', 'image: it is not there', { details: { field: 'image.reference' } }),
+    new Error('a bug'),
+  ]) {
+    assert.equal(inWordsOfConfig(error), error);
+  }
+});

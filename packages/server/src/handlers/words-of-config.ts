@@ -1,0 +1,36 @@
+import { PlatformError } from '@svc/contract';
+
+/** Where each part of a spec comes from in `config` of `sandbox.start`. */
+const FIELDS: Readonly<Record<string, string>> = {
+  'image.reference': 'config.image',
+  'resources.memory_mib': 'config.memory',
+  'resources.vcpus': 'config.cpus',
+  env: 'config.envs',
+  'runtime.workdir': 'config.workdir',
+  'runtime.shell': 'config.shell',
+  'runtime.scripts': 'config.scripts',
+  mounts: 'config.volumes',
+};
+
+/** What is wrong with a spec, in the words of the caller, who has sent a `config` and knows of no spec. */
+export function inWordsOfConfig(error: unknown): unknown {
+  if (!PlatformError.is(error, 'invalid_sandbox_config')) return error;
+  const field = error.details?.['field'];
+  if (typeof field !== 'string') return error;
+  const known = Object.keys(FIELDS).find((name) => isPartOf(field, name));
+  // Named by whoever knows `config` already.
+  if (known === undefined) return error;
+  const reason = error.message.startsWith(`${field}: `)
+    ? error.message.slice(field.length + 2)
+    : error.message;
+  // What follows the name is the same in both, but items of `config` are words without fields.
+  const told = `${FIELDS[known]}${field.slice(known.length).replace(/^(\[\d+\]).*$/, '$1')}`;
+  return new PlatformError('invalid_sandbox_config', `Invalid params: ${told} ${reason}`, {
+    details: { ...error.details, field: told, reason },
+    cause: error,
+  });
+}
+
+function isPartOf(field: string, name: string): boolean {
+  return field === name || field.startsWith(`${name}.`) || field.startsWith(`${name}[`);
+}

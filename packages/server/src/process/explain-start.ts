@@ -1,0 +1,43 @@
+import type { ServerConfig } from '../config.ts';
+import { EXIT } from './exit-codes.ts';
+import { StartError } from './start-error.ts';
+
+type Config = Pick<ServerConfig, 'options' | 'databaseUrl'>;
+/** As the system calls of Node fail. */
+type SystemError = NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
+
+/** What an operator can do about a start that failed; undefined when it is a bug of ours. `config`: as far as it got. */
+export function explainStart(error: unknown, config: Config | undefined): StartError | undefined {
+  if (error instanceof StartError) return error;
+  if (!(error instanceof Error) || config === undefined) return undefined;
+  const { options, databaseUrl } = config;
+  const { code, syscall, address = options.host, port = 0 }: SystemError = error;
+  const cause = { cause: error };
+  if (syscall === 'listen') {
+    const option = port === options.port ? '--port' : '--ssh-port';
+    const problem = LISTEN_PROBLEMS[code ?? '']?.(address, port, option);
+    const exitCode = code === 'EADDRINUSE' ? EXIT.addressInUse : EXIT.failed;
+    return problem === undefined ? undefined : new StartError(exitCode, problem, cause);
+  }
+  if (syscall === 'getaddrinfo' && 'hostname' in error && error.hostname === options.host) {
+    return new StartError(
+      EXIT.failed,
+      `--host ${options.host} is a name that leads nowhere (${code})`,
+      cause,
+    );
+  }
+  // SAFETY: what the driver says of a database that refuses names the user, never the password.
+  const isOfDatabase = syscall === 'connect' || syscall === 'getaddrinfo' || 'severity' in error;
+  if (databaseUrl === null || !isOfDatabase) return undefined;
+  return new StartError(EXIT.failed, `the database of --database cannot be used: ${error.message}`, cause);
+}
+
+type Tell = (address: string, port: number, option: string) => string;
+
+const LISTEN_PROBLEMS: Readonly<Record<string, Tell>> = {
+  EADDRINUSE: (address, port, option) =>
+    `another program listens on port ${port} of ${address}; stop it, or choose another port with ${option}`,
+  EADDRNOTAVAIL: (address) => `${address} is no address of this machine; choose one of its own with --host`,
+  EACCES: (_address, port, option) =>
+    `port ${port} is for root alone, and the server does not listen as root; choose one above 1023 with ${option}`,
+};
