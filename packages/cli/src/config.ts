@@ -37,7 +37,7 @@ export function readConfig(
     // SAFETY: the user's own environment says where the user's own settings are.
     contextFolder: join(read('XDG_CONFIG_HOME') ?? join(home, '.config'), 'svc'),
     sshFolder: join(home, '.ssh'),
-    apiUrl: read('SVC_API_URL'),
+    apiUrl: read('SVC_API_URL') ?? read('SVC_SERVER_URL'),
     apiKey: read('SVC_API_KEY'),
     organization: read('SVC_ORG'),
     readVariable: read,

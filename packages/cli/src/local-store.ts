@@ -1,6 +1,7 @@
 import { PlatformError } from '@svc/contract/errors';
 import { Option, type Command } from 'commander';
 import type { StorePlace } from '@svc/server/local';
+import { requireHere } from './context/require-here.ts';
 import { readGlobals, type Globals } from './globals.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -17,6 +18,14 @@ export function readLocal(command: Command): LocalCommand {
   const globals = readGlobals(command);
   const { database } = command.opts<{ database?: string }>();
   return { ...globals, place: { dataFolder: globals.dataFolder, databaseUrl: database } };
+}
+
+/** As `readLocal`, for what a server elsewhere has too. @throws UsageError when such a server was chosen */
+export async function readHere(command: Command, what: string): Promise<LocalCommand> {
+  const local = readLocal(command);
+  const { database } = command.opts<{ database?: string }>();
+  if (database === undefined) await requireHere(local, what, 'the same command there, with sudo');
+  return local;
 }
 
 /** What the store finds fault with is what was typed. */

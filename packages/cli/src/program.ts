@@ -30,7 +30,7 @@ export async function createProgram(words: readonly string[] | 'all'): Promise<C
 const WITH_VALUE = new Set(['-o', '--output', '--path', '--context']);
 
 /** The first word that is no option; behind `help`, the one after it as well. */
-function namedCommands(words: readonly string[]): readonly string[] {
+export function namedCommands(words: readonly string[]): readonly string[] {
   const names = words.filter(
     (word, index) => !word.startsWith('-') && !WITH_VALUE.has(words[index - 1] ?? ''),
   );

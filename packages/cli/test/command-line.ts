@@ -8,7 +8,7 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 
 const SVC = resolve(import.meta.dirname, '../../../svc');
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 100_000;
 
 export interface Outcome {
   readonly code: number | null;
@@ -84,7 +84,7 @@ export class CommandLine {
     const instance = createHash('sha256').update(this.folder).digest('hex').slice(0, 8);
     await promisify(execFile)('umount', ['--lazy', `/run/svc/${instance}`]).catch(() => undefined);
     await rm(`/run/svc/${instance}`, { recursive: true, force: true });
-    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 
   async #makeRootfs(): Promise<string> {

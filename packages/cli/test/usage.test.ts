@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { chmod } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
+import type { Command } from 'commander';
+import { createProgram } from '../src/program.ts';
 import { CommandLine } from './command-line.ts';
 
 let svc: CommandLine;
@@ -9,11 +11,28 @@ before(async () => {
 });
 after(() => svc.close());
 
-test('every command explains itself, with examples', async () => {
-  const commands = await commandsUnder([]);
-  assert.ok(commands.length > 50, commands.join(', '));
-  for (const words of commands) assert.match(await help(words), /Examples:\n {2}/, words.join(' '));
+const program = await createProgram('all');
+
+test('all commands are listed, by their groups', async () => {
+  assert.ok(commandsUnder(program, []).length > 50);
+  for (const group of [program, ...program.commands.filter(isGroup)]) {
+    const words = group === program ? [] : [group.name()];
+    const [, list = ''] = (await svc.succeed([...words, '--help'])).split('\nCommands:\n');
+    const names = new Set([...list.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name]) => name));
+    const missing = shownIn(group).filter((child) => !names.has(child.name()));
+    assert.deepEqual(
+      missing.map((child) => child.name()),
+      [],
+      words.join(' '),
+    );
+  }
 });
+
+for (const words of commandsUnder(program, [])) {
+  test(`svc ${words.join(' ')} explains itself, with examples`, async () => {
+    assert.match(await svc.succeed([...words, '--help']), /Examples:\n {2}/);
+  });
+}
 
 test('wrong usage exits with 2 and says what is possible', async () => {
   for (const words of [
@@ -60,19 +79,19 @@ test('stopping an engine that does not run succeeds', async () => {
   assert.match(await svc.succeed(['engine', 'stop']), /does not run/);
 });
 
-async function help(words: readonly string[]): Promise<string> {
-  return await svc.succeed([...words, '--help']);
+/** Those that run something. */
+function commandsUnder(command: Command, words: readonly string[]): readonly (readonly string[])[] {
+  if (!isGroup(command)) return [words];
+  return shownIn(command).flatMap((child) => commandsUnder(child, [...words, child.name()]));
 }
 
-/** Commands that run something, as their groups list them. */
-async function commandsUnder(group: readonly string[]): Promise<readonly (readonly string[])[]> {
-  const [, list] = (await help(group)).split('\nCommands:\n');
-  if (list === undefined) return [group];
-  const names = [...list.matchAll(/^ {2}([a-z-]+)/gm)]
-    .map(([, name = '']) => name)
-    .filter((name) => name !== 'help');
-  const nested = await Promise.all(
-    [...new Set(names)].filter((name) => name !== 'svc').map((name) => commandsUnder([...group, name])),
-  );
-  return nested.flat();
+function shownIn(command: Command): readonly Command[] {
+  return command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((child) => child.name() !== 'help');
+}
+
+function isGroup(command: Command): boolean {
+  return command.commands.length > 0;
 }

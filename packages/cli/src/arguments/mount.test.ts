@@ -9,6 +9,13 @@ test('a volume is mounted where its path says, writable unless it ends with ro',
   ]);
 });
 
+test('a path is a folder of the host, and one of here is made absolute', () => {
+  const folder = (host: string) => [{ type: 'bind', host, guest: '/d', options: { readonly: false } }];
+  assert.deepEqual(parseMount('/srv/data:/d'), folder('/srv/data'));
+  assert.deepEqual(parseMount('.:/d'), folder(process.cwd()));
+  assert.deepEqual(parseMount('./sub/..:/d'), folder(process.cwd()));
+});
+
 test('a mount without a volume or an absolute path is refused', () => {
   for (const text of ['data', ':/x', 'data:x', 'data:/x:rx', 'a:/b:ro:c'])
     assert.throws(() => parseMount(text), /VOLUME/, text);

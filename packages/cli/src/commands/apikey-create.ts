@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { asUsage, databaseOption, readLocal } from '../local-store.ts';
+import { asUsage, databaseOption, readHere } from '../local-store.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
@@ -27,7 +27,7 @@ interface CreateOptions {
 }
 
 async function create({ org, name, expire }: CreateOptions, command: Command): Promise<void> {
-  const { place, isJson } = readLocal(command);
+  const { place, isJson } = await readHere(command, 'API keys');
   const { createLocalApiKey } = await import('@svc/server/local');
   const made = await createLocalApiKey(place, org, { name, expire }).catch(asUsage);
   const { id, organization, secret, createdAt, expiresAt } = made;

@@ -14,7 +14,7 @@ async function prepare(t: TestContext) {
   const svc = (...words: readonly string[]) => {
     const { status, stdout, stderr } = spawnSync(process.execPath, [MAIN, '--path', folder, ...words], {
       encoding: 'utf8',
-      timeout: 60_000,
+      timeout: 100_000,
     });
     return { status, stdout, stderr };
   };

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { AuditReport } from '@svc/server/local';
 import { examples } from '../examples.ts';
-import { databaseOption, readLocal } from '../local-store.ts';
+import { databaseOption, readHere } from '../local-store.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
@@ -22,7 +22,7 @@ export function createCommand(): Command {
 }
 
 async function verify({ org }: { readonly org?: string }, command: Command): Promise<void> {
-  const { place, isJson } = readLocal(command);
+  const { place, isJson } = await readHere(command, 'audit events');
   const { verifyLocalAudit } = await import('@svc/server/local');
   const reports = await verifyLocalAudit(place, org);
   const broken = reports.filter((report) => report.broken !== null);

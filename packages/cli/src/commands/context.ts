@@ -6,7 +6,7 @@ import { createCommand as createUse } from './context-use.ts';
 
 export function createCommand(): Command {
   const context = new Command('context').description(
-    'Servers that commands can talk to. First comes --context NAME, then SVC_API_URL and SVC_API_KEY, then the context in use,\n' +
+    'Servers that commands can talk to. First comes --context NAME, then SVC_API_URL (or SVC_SERVER_URL) and SVC_API_KEY, then the context in use,\n' +
       'then the server on this machine.',
   );
   for (const create of [createLs, createAdd, createUse, createRm]) context.addCommand(create());

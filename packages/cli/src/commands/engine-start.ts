@@ -6,7 +6,7 @@ import { constants } from 'node:os';
 import { Command, Option } from 'commander';
 import { checkPassable } from '../engine/check-passable.ts';
 import { connectEngine } from '../engine/connect.ts';
-import { engineCommand, findEngine, forgetPid, logPath, writePid } from '../engine/engine-process.ts';
+import { engineCommand, findEngine, logPath } from '../engine/engine-process.ts';
 import { formatLogLine } from '../engine/format-log.ts';
 import { lastLines } from '../engine/last-lines.ts';
 import { waitForEngine } from '../engine/wait-for-engine.ts';
@@ -94,17 +94,14 @@ async function startDetached(dataFolder: string, options: readonly string[]): Pr
   let isOver = false;
   void failed.then(() => (isOver = true));
   await once(child, 'spawn');
-  const pid = child.pid ?? 0;
-  await writePid(dataFolder, pid);
   const engine = await connectEngine(dataFolder);
   const answer = await waitForEngine(engine, START_TIMEOUT_MS, () => isOver);
   if (answer !== undefined) {
     child.unref();
-    return pid;
+    return (await findEngine(dataFolder)) ?? 0;
   }
   const lines = await lastLines(logPath(dataFolder), SHOWN_LOG_LINES);
   if (!isOver) child.kill('SIGTERM');
-  await forgetPid(dataFolder);
   const shown = lines.map((line) => `  ${formatLogLine(line)}`).join('\n');
   throw new Error(`the engine did not start; the end of its log says:\n${shown}`);
 }
@@ -113,11 +110,9 @@ async function startDetached(dataFolder: string, options: readonly string[]): Pr
 async function runHere(dataFolder: string, options: readonly string[]): Promise<void> {
   const child = launch(dataFolder, options, ['ignore', 'inherit', 'inherit'], false);
   await once(child, 'spawn');
-  await writePid(dataFolder, child.pid ?? 0);
   const stop = () => child.kill('SIGTERM');
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, stop);
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
-  await forgetPid(dataFolder);
   tell('engine stopped; its sandboxes run on. Next: svc engine start --detach');
   process.exitCode = code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
 }

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
-import { findEngine, forgetPid } from '../engine/engine-process.ts';
+import { findEngine } from '../engine/engine-process.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { print, printJson } from '../terminal/print.ts';
@@ -34,7 +34,6 @@ async function stop(_options: unknown, command: Command): Promise<void> {
       );
     await delay(POLL_MS);
   }
-  await forgetPid(dataFolder);
   if (isJson) printJson({ stopped: true });
   else print('engine stopped; its sandboxes run on. Next: svc engine start --detach');
 }

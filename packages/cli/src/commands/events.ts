@@ -8,6 +8,7 @@ import { readGlobals } from '../globals.ts';
 import { print, tell } from '../terminal/print.ts';
 
 const POLL_MS = 1000;
+const MOST_FAILURES = 10;
 
 interface EventOptions {
   readonly follow?: boolean;
@@ -50,12 +51,24 @@ async function showEvents(options: EventOptions, command: Command): Promise<void
   let last =
     first.at(-1)?.sequence ?? (await newest({ client }, (_event, count) => count < 1)).at(-1)?.sequence ?? 0;
   if (follow !== true) return;
-  for (;;) {
+  for (let failures = 0; ;) {
     await delay(POLL_MS);
-    const fresh = await newest({ ...filter, client }, ({ sequence }) => sequence > last);
-    fresh.forEach(show);
-    last = fresh.at(-1)?.sequence ?? last;
+    try {
+      const fresh = await newest({ ...filter, client }, ({ sequence }) => sequence > last);
+      fresh.forEach(show);
+      last = fresh.at(-1)?.sequence ?? last;
+      failures = 0;
+    } catch (error) {
+      failures += 1;
+      if (failures > MOST_FAILURES || !(await isPassing(error))) throw error;
+    }
   }
+}
+
+/** A server that is started again is waited for, as everywhere where something is followed. */
+async function isPassing(error: unknown): Promise<boolean> {
+  const { SvcError } = await import('@svc/sdk');
+  return SvcError.is(error, 'connection_failed') || SvcError.is(error, 'unavailable');
 }
 
 /** The newest events for as long as they are wanted, oldest first. */

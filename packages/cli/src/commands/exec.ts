@@ -24,7 +24,8 @@ export function createCommand(): Command {
   return new Command('exec')
     .description(
       'Runs a command in a running sandbox.\n' +
-        "Exit code: the command's; 127 not found, 126 not executable, 128+n killed by signal n, 124 out of time.\n" +
+        "Exit code: the command's; 127 not found, 126 not startable, 128+n killed by signal n, 124 out of time,\n" +
+        '125 when svc itself failed.\n' +
         'Ctrl-] leaves a terminal, which ends what runs in it. With --detach the command runs on by itself.',
     )
     .argument('<name>', 'the sandbox')

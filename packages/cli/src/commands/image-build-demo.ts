@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { connectEngine } from '../engine/connect.ts';
+import { connectImages } from '../engine/connect-images.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { formatBytes } from '../terminal/amounts.ts';
@@ -23,11 +23,11 @@ async function build(
   options: { readonly force?: boolean },
   command: Command,
 ): Promise<void> {
-  const { dataFolder, isJson } = readGlobals(command);
-  const engine = await connectEngine(dataFolder);
+  const globals = readGlobals(command);
+  const engine = await connectImages(globals);
   const progress = new ProgressLine();
   const request = { force: options.force === true, ...(names.length > 0 ? { names } : {}) };
   const images = await engine.buildDemoImages(request, progress.show).finally(() => progress.clear());
-  if (isJson) return printJson(images);
+  if (globals.isJson) return printJson(images);
   for (const image of images) print(`${image.references.join(', ')}  ${formatBytes(image.sizeBytes)}`);
 }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { Command } from 'commander';
-import { connectEngine } from '../engine/connect.ts';
+import { connectImages } from '../engine/connect-images.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { formatBytes } from '../terminal/amounts.ts';
@@ -28,13 +28,13 @@ async function importImage(
   _options: unknown,
   command: Command,
 ): Promise<void> {
-  const { dataFolder, isJson } = readGlobals(command);
-  const engine = await connectEngine(dataFolder);
+  const globals = readGlobals(command);
+  const engine = await connectImages(globals);
   const progress = new ProgressLine();
   // SAFETY: the engine reads the path as root; whoever may talk to its socket is root already.
   const image = await engine
     .importImage({ path: resolve(path), reference }, progress.show)
     .finally(() => progress.clear());
-  if (isJson) printJson(image);
+  if (globals.isJson) printJson(image);
   else print(`${reference}  ${image.id}  ${formatBytes(image.sizeBytes)}`);
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { connectEngine } from '../engine/connect.ts';
+import { connectImages } from '../engine/connect-images.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { printJson } from '../terminal/print.ts';
@@ -10,7 +10,7 @@ export function createCommand(): Command {
     .argument('<reference>', 'reference or id')
     .addHelpText('after', examples(['svc image inspect python', 'digest, configuration, size']))
     .action(async (reference: string, _options: unknown, command: Command) => {
-      const engine = await connectEngine(readGlobals(command).dataFolder);
+      const engine = await connectImages(readGlobals(command));
       printJson(await engine.getImage(reference));
     });
 }

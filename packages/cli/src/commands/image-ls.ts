@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { connectEngine } from '../engine/connect.ts';
+import { connectImages } from '../engine/connect-images.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { formatAge, formatBytes } from '../terminal/amounts.ts';
@@ -14,10 +14,10 @@ export function createCommand(): Command {
 }
 
 async function list(_options: unknown, command: Command): Promise<void> {
-  const { dataFolder, isJson } = readGlobals(command);
-  const engine = await connectEngine(dataFolder);
+  const globals = readGlobals(command);
+  const engine = await connectImages(globals);
   const images = await engine.listImages();
-  if (isJson) return printJson(images);
+  if (globals.isJson) return printJson(images);
   if (images.length === 0) return tell('no images; make some with: svc image build-demo');
   const now = Date.now();
   const rows = images.flatMap((image) =>

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { connectEngine } from '../engine/connect.ts';
+import { connectImages } from '../engine/connect-images.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { formatBytes } from '../terminal/amounts.ts';
@@ -10,10 +10,10 @@ export function createCommand(): Command {
     .description('Removes images that no sandbox uses, and layers that no image uses.')
     .addHelpText('after', examples(['svc image prune', 'frees their disk space']))
     .action(async (_options: unknown, command: Command) => {
-      const { dataFolder, isJson } = readGlobals(command);
-      const engine = await connectEngine(dataFolder);
+      const globals = readGlobals(command);
+      const engine = await connectImages(globals);
       const pruned = await engine.pruneImages();
-      if (isJson) printJson(pruned);
+      if (globals.isJson) printJson(pruned);
       else print(`${pruned.images.length} images removed, ${formatBytes(pruned.freedBytes)} freed`);
     });
 }

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { connectEngine } from '../engine/connect.ts';
+import { connectImages } from '../engine/connect-images.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { print, printJson } from '../terminal/print.ts';
@@ -13,12 +13,12 @@ export function createCommand(): Command {
       examples(['svc image rm python', 'one image'], ['svc image prune', 'all that no sandbox uses']),
     )
     .action(async (references: readonly string[], _options: unknown, command: Command) => {
-      const { dataFolder, isJson } = readGlobals(command);
-      const engine = await connectEngine(dataFolder);
+      const globals = readGlobals(command);
+      const engine = await connectImages(globals);
       for (const reference of references) {
         await engine.removeImage(reference);
-        if (!isJson) print(reference);
+        if (!globals.isJson) print(reference);
       }
-      if (isJson) printJson({ removed: references });
+      if (globals.isJson) printJson({ removed: references });
     });
 }

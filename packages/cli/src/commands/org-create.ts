@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { asUsage, databaseOption, readLocal } from '../local-store.ts';
+import { asUsage, databaseOption, readHere } from '../local-store.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
@@ -29,7 +29,7 @@ async function create(
   { owner, displayName }: { readonly owner?: string; readonly displayName?: string },
   command: Command,
 ): Promise<void> {
-  const { place, isJson } = readLocal(command);
+  const { place, isJson } = await readHere(command, 'organizations');
   const { createLocalOrganization } = await import('@svc/server/local');
   const made = await createLocalOrganization(place, { slug, name: displayName, owner }).catch(asUsage);
   if (isJson) {

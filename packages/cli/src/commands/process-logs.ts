@@ -1,8 +1,11 @@
 import { Command } from 'commander';
 import type { DetachedOutput, DetachedProcess } from '@svc/sdk';
+import { parseOffsets, type Offsets } from '../arguments/offsets.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { print } from '../terminal/print.ts';
+
+const BEGINNING: Offsets = { stdoutOffset: 0, stderrOffset: 0 };
 
 export function createCommand(): Command {
   return new Command('logs')
@@ -12,9 +15,18 @@ export function createCommand(): Command {
     .argument('<sandbox>', 'the sandbox')
     .argument('<process>', 'id or name')
     .option('-f, --follow', 'go on until the process ends')
+    .option(
+      '--offset <bytes>',
+      'begin at this byte of stdout, and with N-M at byte M of stderr',
+      parseOffsets,
+    )
     .addHelpText(
       'after',
-      examples(['svc process logs web job', 'so far'], ['svc process logs -f web job', 'until it ends']),
+      examples(
+        ['svc process logs web job', 'so far'],
+        ['svc process logs -f web job', 'until it ends'],
+        ['svc process logs --offset $(stat -c %s out) -f web job >> out', 'what is missing in a file'],
+      ),
     )
     .action(showLogs);
 }
@@ -22,7 +34,7 @@ export function createCommand(): Command {
 async function showLogs(
   name: string,
   processId: string,
-  options: { readonly follow?: boolean },
+  { follow, offset = BEGINNING }: { readonly follow?: boolean; readonly offset?: Offsets },
   command: Command,
 ): Promise<void> {
   const globals = readGlobals(command);
@@ -31,17 +43,17 @@ async function showLogs(
   const { connectServer } = await import('../server/connect.ts');
   const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });
   const found = await sandbox.commands.connect(processId);
-  const output = options.follow === true ? found.output() : writtenSoFar(found);
+  const output = follow === true ? found.output(offset) : writtenSoFar(found, offset);
   if (!globals.isJson) return await show(output);
   for await (const event of output) print(JSON.stringify(toJson(event)));
 }
 
 /** What it had written when it was asked for. */
-async function* writtenSoFar(found: DetachedProcess): AsyncGenerator<DetachedOutput, void> {
+async function* writtenSoFar(found: DetachedProcess, offset: Offsets): AsyncGenerator<DetachedOutput, void> {
   const { status, stdout_bytes: stdout, stderr_bytes: stderr } = found.info;
-  const missing = { stdout, stderr };
-  if (status === 'running' && stdout + stderr === 0) return;
-  for await (const event of found.output()) {
+  const missing = { stdout: stdout - offset.stdoutOffset, stderr: stderr - offset.stderrOffset };
+  if (status === 'running' && missing.stdout <= 0 && missing.stderr <= 0) return;
+  for await (const event of found.output(offset)) {
     yield event;
     const total = event.stream === 'stdout' ? stdout : stderr;
     missing[event.stream] = total - (event.kind === 'dropped' ? event.to : event.offset + event.data.length);

@@ -3,6 +3,7 @@ import type { Sandbox } from '@svc/sdk';
 import { collectLabel, type Labels } from '../arguments/label.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
+import { AT_REST } from '../sandbox/at-rest.ts';
 import { resourcesOf } from '../sandbox/spec-view.ts';
 import { formatAge } from '../terminal/amounts.ts';
 import { painter } from '../terminal/colours.ts';
@@ -21,8 +22,6 @@ const COLOUR = {
   stopped: 'dim',
   failed: 'red',
 } as const satisfies Record<Status, string>;
-
-const AT_REST: ReadonlySet<Status> = new Set(['created', 'stopped', 'failed']);
 
 interface ListOptions {
   readonly all?: boolean;

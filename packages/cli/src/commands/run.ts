@@ -25,7 +25,8 @@ export function createCommand(): Command {
     .description(
       'Makes a sandbox, runs a command in it and removes it again. With --name the sandbox stays and runs on.\n' +
         'Without a command a terminal gets a shell; with --detach the sandbox just runs.\n' +
-        "Exit code: the command's; 127 not found, 126 not executable, 128+n killed by signal n, 124 out of time.\n" +
+        "Exit code: the command's; 127 not found, 126 not startable, 128+n killed by signal n, 124 out of time,\n" +
+        '125 when svc itself failed.\n' +
         'Ctrl-] leaves a terminal, which ends what runs in it.',
     )
     .argument('<image>', 'image reference, such as python or registry/name:tag')

@@ -1,11 +1,12 @@
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, open } from 'node:fs/promises';
+import { mkdir, open, stat } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import type { ServerStatus } from '@svc/server/admin';
+import { logPath as engineLogPath } from '../engine/engine-process.ts';
 import { formatLogLine } from '../engine/format-log.ts';
 import { lastLines } from '../engine/last-lines.ts';
 import { examples } from '../examples.ts';
@@ -13,8 +14,12 @@ import { readGlobals } from '../globals.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 
 const START_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 40_000;
 const POLL_MS = 20;
 const SHOWN_LOG_LINES = 15;
+const ALL = Number.POSITIVE_INFINITY;
+/** One that fails this often fails for a reason that stays; it may have met the one before it that was just ending. */
+const ENGINE_FAILURES = 2;
 
 /** Options of the server itself, handed on as they are. */
 const HANDED_ON = [
@@ -61,6 +66,11 @@ const HANDED_ON = [
   new Option('--run-as <user>', 'whom the web-facing process becomes when started as root (default: svc)'),
   new Option('--max-body-bytes <n>', 'largest request (default: 2 MiB)'),
   new Option('--max-calls <n>', 'calls at work at the same time (default: 1024)'),
+  new Option('--rate-limit <n>', 'requests of one organization or user in a minute (default: no limit)'),
+  new Option(
+    '--recovery-time <seconds>',
+    'how long sandboxes may be out of reach before somebody has to decide about them (default: 600)',
+  ),
   new Option('--log-level <level>', 'how much the server logs (default: info)'),
   new Option('--conformance-fixtures', 'offer what the MCP conformance suite expects').hideHelp(),
 ];
@@ -124,22 +134,52 @@ async function startDetached(
 ): Promise<{ readonly pid: number; readonly status: ServerStatus } | undefined> {
   const { serverLogPath } = await import('@svc/server/admin');
   await mkdir(dataFolder, { recursive: true, mode: 0o711 });
-  await using log = await open(serverLogPath(dataFolder), 'a', 0o640);
+  const logs = { server: serverLogPath(dataFolder), engine: engineLogPath(dataFolder) };
+  const before = { server: await sizeOf(logs.server), engine: await sizeOf(logs.engine) };
+  await using log = await open(logs.server, 'a', 0o640);
   const child = await launch(dataFolder, options, ['ignore', log.fd, log.fd], true);
+  const exited = once(child, 'exit') as Promise<[number | null]>;
   // Only root starts an engine, and only when none was named; nobody else's would come up by waiting.
   const hasOwnEngine = process.getuid?.() === 0 && !options.includes('--engine-socket');
-  const status = await waitForStatus(dataFolder, child, hasOwnEngine);
-  if (status !== undefined) {
+  const engineFailures = async () => {
+    const ended = (await lastLines(logs.engine, ALL, before.engine)).filter(isLastWord);
+    const missing = (await lastLines(logs.server, ALL, before.server)).filter(isUnstartable);
+    return [...ended, ...missing].slice(ENGINE_FAILURES - 1);
+  };
+  const status = await waitForStatus(dataFolder, child, hasOwnEngine, engineFailures);
+  if (typeof status === 'object') {
     child.unref();
     return { pid: child.pid ?? 0, status };
   }
   if (child.exitCode === null) child.kill('SIGTERM');
-  // The code of the server says why; see `svc server start --help`.
-  process.exitCode = child.exitCode ?? 1;
-  const lines = await lastLines(serverLogPath(dataFolder), SHOWN_LOG_LINES);
-  tell('error: the server did not start; the end of its log says:');
+  // The code of the server says why; see `svc server start --help`. One that was told to end has ended well, but not started.
+  const [code] = await Promise.race([exited, delay(STOP_TIMEOUT_MS, [null], { ref: false })]);
+  process.exitCode = code === null || code === 0 ? 1 : code;
+  const isOfEngine = status === 'engine failed';
+  const lines = isOfEngine
+    ? (await engineFailures()).slice(-1)
+    : await lastLines(logs.server, SHOWN_LOG_LINES, before.server);
+  tell(`error: the ${isOfEngine ? 'engine' : 'server'} did not start; the end of its log says:`);
   for (const line of lines) tell(`  ${formatLogLine(line)}`);
+  tell(`  try: svc server start --help; svc ${isOfEngine ? 'engine' : 'server'} logs`);
   return undefined;
+}
+
+async function sizeOf(path: string): Promise<number> {
+  return await stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );
+}
+
+/** Of a process of ours, as it logs them, or as Node prints what nobody caught. */
+function isLastWord(line: string): boolean {
+  return /^(?:\{"level":60,|\w*Error: )/.test(line);
+}
+
+/** The supervisor says so when there is no program to start. */
+function isUnstartable(line: string): boolean {
+  return line.includes('"msg":"the engine could not be started"');
 }
 
 /** Until it can run sandboxes, or the time is up: then a server that answers is a server that was started. */
@@ -147,13 +187,15 @@ async function waitForStatus(
   dataFolder: string,
   child: ChildProcess,
   hasOwnEngine: boolean,
-): Promise<ServerStatus | undefined> {
+  engineFailures: () => Promise<readonly string[]>,
+): Promise<ServerStatus | 'engine failed' | undefined> {
   const { readStatus } = await import('@svc/server/admin');
   const deadline = performance.now() + START_TIMEOUT_MS;
   let status: ServerStatus | undefined;
   while (performance.now() < deadline && child.exitCode === null && child.signalCode === null) {
     status = await readStatus(dataFolder);
     if (status !== undefined && (status.engine.isHealthy || !hasOwnEngine)) return status;
+    if (hasOwnEngine && (await engineFailures()).length > 0) return 'engine failed';
     await delay(POLL_MS);
   }
   return child.exitCode === null ? status : undefined;
@@ -167,8 +209,7 @@ async function runHere(dataFolder: string, options: readonly string[]): Promise<
   const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
   process.exitCode = code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
   const { EXIT } = await import('@svc/server/admin');
-  if (code === EXIT.addressInUse)
-    tell('error: another program listens on this address\n  next: svc server start --port <another port>');
+  if (code === EXIT.usage) tell('  try: svc server start --help');
 }
 
 async function launch(

@@ -42,7 +42,10 @@ async function showStatus(options: { readonly json?: boolean }, command: Command
   print(engine.isHealthy ? `isolation: ${engine.isolation}` : `the engine is away: ${engine.reason}`);
   if (status.sandboxes.length === 0) return print('no sandboxes');
   print('');
-  print(formatTable(['NAMESPACE', 'NAME', 'STATE', 'CPU', 'MEMORY', 'DISK'], status.sandboxes.map(toRow)));
+  // Last, because it is long.
+  const hasReasons = status.sandboxes.some(({ failure }) => failure !== null);
+  const titles = ['NAMESPACE', 'NAME', 'STATE', 'CPU', 'MEMORY', 'DISK', ...(hasReasons ? ['REASON'] : [])];
+  print(formatTable(titles, status.sandboxes.map(toRow)));
 }
 
 function toRow(sandbox: SandboxStatus): string[] {
@@ -50,10 +53,11 @@ function toRow(sandbox: SandboxStatus): string[] {
   return [
     namespace,
     name,
-    failure === null ? state : `${state}: ${failure}`,
+    state,
     cpuPercent === null ? '-' : `${cpuPercent}%`,
     memoryBytes === null ? '-' : formatBytes(memoryBytes),
     diskBytes === null ? '-' : formatBytes(diskBytes),
+    ...(failure === null ? [] : [failure]),
   ];
 }
 

@@ -2,10 +2,13 @@ import { Command } from 'commander';
 import { parseSeconds } from '../arguments/number.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
+import { AT_REST } from '../sandbox/at-rest.ts';
 
 export function createCommand(): Command {
   return new Command('stop')
-    .description('Asks the processes of sandboxes to end, and kills those that do not. The disks stay.')
+    .description(
+      'Asks the processes of sandboxes to end, and kills those that do not. The disks stay. One that does not run is fine.',
+    )
     .argument('<name...>', 'the sandboxes')
     .option('-t, --time <time>', 'how long to wait until they have stopped', parseSeconds, 60)
     .addHelpText('after', examples(['svc stop web', 'and wait until it has stopped']))
@@ -14,7 +17,7 @@ export function createCommand(): Command {
       const { eachSandbox } = await import('../sandbox/each-sandbox.ts');
       const { connectServer } = await import('../server/connect.ts');
       await eachSandbox(await connectServer(globals), names, globals.isJson, async (sandbox) => {
-        if (sandbox.status !== 'stopped') await sandbox.stop({ timeoutMs: options.time * 1000 });
+        if (!AT_REST.has(sandbox.status)) await sandbox.stop({ timeoutMs: options.time * 1000 });
         return sandbox.info;
       });
     });

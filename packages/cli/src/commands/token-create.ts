@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { asUsage, databaseOption, readLocal } from '../local-store.ts';
+import { asUsage, databaseOption, readHere } from '../local-store.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
@@ -30,7 +30,7 @@ interface CreateOptions {
 }
 
 async function create({ user: email, name, expire }: CreateOptions, command: Command): Promise<void> {
-  const { place, isJson } = readLocal(command);
+  const { place, isJson } = await readHere(command, 'tokens');
   const { createLocalToken } = await import('@svc/server/local');
   const made = await createLocalToken(place, email, { name, expire }).catch(asUsage);
   const { id, user, secret, createdAt, expiresAt } = made;

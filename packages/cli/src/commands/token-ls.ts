@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { databaseOption, readLocal } from '../local-store.ts';
+import { databaseOption, readHere } from '../local-store.ts';
 import { printCredentials } from '../terminal/print-credentials.ts';
 
 export function createCommand(): Command {
@@ -14,7 +14,7 @@ export function createCommand(): Command {
 }
 
 async function list({ user }: { readonly user: string }, command: Command): Promise<void> {
-  const { place, isJson } = readLocal(command);
+  const { place, isJson } = await readHere(command, 'tokens');
   const { listLocalTokens } = await import('@svc/server/local');
   const tokens = await listLocalTokens(place, user);
   printCredentials(tokens, isJson, `no tokens; make one with: svc token create --user ${user}`);

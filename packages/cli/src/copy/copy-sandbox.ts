@@ -20,12 +20,12 @@ export async function upload(sandbox: Sandbox, from: string, to: string): Promis
   const target = remoteDestination(to, from, await isFolder(sandbox, to));
   if (stats.isDirectory()) {
     using progress = new CopyProgress(null);
-    return await uploadTree(sandbox, from, target, { onFile: progress.addFile });
+    return await named(sandbox, uploadTree(sandbox, from, target, { onFile: progress.addFile }));
   }
   using progress = new CopyProgress(stats.size);
   const content = createReadStream(from, { highWaterMark: CHUNK_BYTES });
   const mode = stats.mode & PERMISSIONS;
-  await named(sandbox, target, sandbox.files.write(target, progress.counted(content), { mode }));
+  await named(sandbox, sandbox.files.write(target, progress.counted(content), { mode }));
   // The mode of a write counts for new files, and the sandbox's mask takes from it.
   await sandbox.files.chmod(target, mode);
 }
@@ -33,41 +33,42 @@ export async function upload(sandbox: Sandbox, from: string, to: string): Promis
 /** What comes on stdin becomes a file of a sandbox. */
 export async function uploadStdin(sandbox: Sandbox, to: string): Promise<void> {
   using progress = new CopyProgress(null);
-  await named(sandbox, to, sandbox.files.write(to, progress.counted(process.stdin)));
+  await named(sandbox, sandbox.files.write(to, progress.counted(process.stdin)));
 }
 
 /** A file or a folder of a sandbox to this machine. */
 export async function download(sandbox: Sandbox, from: string, to: string): Promise<void> {
-  const info = await named(sandbox, from, sandbox.files.stat(from));
+  const info = await named(sandbox, sandbox.files.stat(from));
   const target = await localDestination(to, from);
   if (info.kind === 'directory') {
     using progress = new CopyProgress(null);
-    const { skippedLinks } = await downloadTree(sandbox, posix.normalize(from), target, {
-      onFile: progress.addFile,
-    });
+    const { skippedLinks } = await named(
+      sandbox,
+      downloadTree(sandbox, posix.normalize(from), target, { onFile: progress.addFile }),
+    );
     for (const link of skippedLinks) tell(`left out ${link}: it leads out of what is copied`);
     return;
   }
   using progress = new CopyProgress(info.sizeBytes);
-  await writeLocal(target, info.mode, progress.counted(sandbox.files.readStream(from)));
+  const content = progress.counted(sandbox.files.readStream(from));
+  await named(sandbox, writeLocal(target, info.mode, content));
 }
 
 /** A file of a sandbox to stdout. */
 export async function downloadToStdout(sandbox: Sandbox, from: string): Promise<void> {
-  const { kind } = await named(sandbox, from, sandbox.files.stat(from));
+  const { kind } = await named(sandbox, sandbox.files.stat(from));
   if (kind === 'directory')
     throw new UsageError(
       `${from} is a folder, and - takes one file\n  try: svc exec ${sandbox.name} tar -c ${from} > FILE`,
     );
-  await writeStdout(sandbox.files.readStream(from));
+  await named(sandbox, writeStdout(sandbox.files.readStream(from)));
 }
 
-/** Says of which file it is that the sandbox complains. */
-async function named<T>({ name }: Sandbox, path: string, work: Promise<T>): Promise<T> {
+/** Says of whose file it is that the sandbox complains, as the file was typed. */
+async function named<T>({ name }: Sandbox, work: Promise<T>): Promise<T> {
   return await work.catch((error: unknown) => {
-    if (!SvcError.is(error) || error.details?.['errno'] === undefined) throw error;
-    const message = `${name}:${path}: ${error.message}`;
-    throw new SvcError(error.code, message, { details: error.details, cause: error });
+    if (!SvcError.is(error) || error.details?.['path'] === undefined) throw error;
+    throw new SvcError(error.code, `${name}:${error.message}`, { details: error.details, cause: error });
   });
 }
 

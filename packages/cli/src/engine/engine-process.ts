@@ -1,4 +1,4 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
 /** The engine's entry, from the folder of all packages. */
@@ -7,34 +7,23 @@ const ENGINE_MAIN = resolve(import.meta.dirname, '../../..', ENTRY);
 
 /**
  * tini is a subreaper: what runtimes leave behind is reaped at once, where some hosts' own init takes seconds.
- * Signals to it reach the engine.
+ * Signals to it reach the engine, and its end is the engine's: nobody would find an engine without it to stop it.
  */
 export function engineCommand(dataFolder: string, options: readonly string[]): readonly string[] {
-  return ['tini', '-s', '--', process.execPath, ENGINE_MAIN, '--path', dataFolder, ...options];
+  const engine = [process.execPath, ENGINE_MAIN, '--path', dataFolder, ...options];
+  return ['tini', '-s', '--', 'setpriv', '--pdeathsig', 'KILL', '--', ...engine];
 }
 
 export function logPath(dataFolder: string): string {
   return join(dataFolder, 'engine.log');
 }
 
-export async function writePid(dataFolder: string, pid: number): Promise<void> {
-  await writeFile(pidPath(dataFolder), `${pid}\n`, { mode: 0o644 });
-}
-
-export async function forgetPid(dataFolder: string): Promise<void> {
-  await rm(pidPath(dataFolder), { force: true });
-}
-
-/** The process of the engine with this data folder; undefined when it does not run. */
+/** The process of the engine with this data folder, which it notes itself; undefined when it does not run. */
 export async function findEngine(dataFolder: string): Promise<number | undefined> {
-  const pid = Number(await readFile(pidPath(dataFolder), 'utf8').catch(() => ''));
+  const pid = Number(await readFile(join(dataFolder, 'engine.pid'), 'utf8').catch(() => ''));
   if (!Number.isInteger(pid) || pid < 2) return undefined;
   const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
   // SAFETY: pids are used again. Only a process that runs an engine, of this checkout or another, on this very folder is taken for it.
   const isEngine = words.some((word) => word.endsWith(`/${ENTRY}`)) && words.includes(dataFolder);
   return isEngine ? pid : undefined;
-}
-
-function pidPath(dataFolder: string): string {
-  return join(dataFolder, 'engine.pid');
 }

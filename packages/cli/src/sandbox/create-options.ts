@@ -42,7 +42,11 @@ export function addSandboxOptions(command: Command): Command {
     .option('-w, --workdir <dir>', 'working folder')
     .option('-u, --user <user>', 'name, uid, name:group or uid:gid')
     .option('--shell <path>', 'shell of the sandbox (default /bin/sh)')
-    .option('-v, --volume <volume:path[:ro]>', 'mount a volume (repeatable)', parseMount)
+    .option(
+      '-v, --volume <source:path[:ro]>',
+      "mount a volume, or a folder of the server's machine that its operator allows (repeatable)",
+      parseMount,
+    )
     .option(
       '-p, --publish <host:guest[/udp]>',
       "publish a port on the server's host (repeatable)",

@@ -23,8 +23,9 @@ export async function createSandbox(
   } catch (error) {
     if (SvcError.is(error, 'timeout')) return await untilRunning(client, options.name, watch, signal);
     const isOurs = !SvcError.is(error, 'name_already_exists');
-    if (isOurs && (options.isEphemeral === true || signal.aborted)) await removeQuietly(client, options.name);
-    throw interruption.reason ?? error;
+    const isRemoved = isOurs && (options.isEphemeral === true || signal.aborted);
+    if (isRemoved) await removeQuietly(client, options.name);
+    throw interruption.reason ?? (isRemoved ? withoutTrace(error) : error);
   }
 }
 
@@ -44,6 +45,15 @@ async function untilRunning(
   // Says what is wrong when it does not run.
   if (sandbox.status !== 'running') await sandbox.start({ signal });
   return sandbox;
+}
+
+/** Whoever looks into what is left of the sandbox finds nothing. */
+function withoutTrace(error: unknown): unknown {
+  if (!SvcError.is(error)) return error;
+  return new SvcError(error.code, error.message, {
+    details: { ...error.details, is_removed: true },
+    cause: error,
+  });
 }
 
 /** What failed is what the caller is told; that something is left as well is worth no second error. */

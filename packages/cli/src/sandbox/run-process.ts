@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { constants } from 'node:os';
 import { SvcError, type Command, type CommandExit, type OutputStream, type Sandbox } from '@svc/sdk';
+import { LostReader } from '../terminal/lost-reader.ts';
 import { borrowTerminal, windowSize } from '../terminal/raw-terminal.ts';
 import { tell } from '../terminal/print.ts';
 
@@ -37,13 +38,19 @@ export async function runProcess(sandbox: Sandbox, request: RunRequest): Promise
     forwardOutput(child.stdout, process.stdout),
     forwardOutput(child.stderr, process.stderr),
   ]);
+  using reader = new LostReader();
   const outcome = await Promise.race([
-    finished,
+    finished.catch((error: unknown) => {
+      // Below what the process has left on the line.
+      if (terminal !== null) process.stderr.write('\n');
+      throw error;
+    }),
     signals.givenUp,
+    reader.lost,
     ...(terminal === null ? [] : [terminal.left]),
   ]);
   input.stop();
-  // What did not end by a signal that asked for it ends with the connection.
+  // What did not end by a signal that asked for it, or has nobody left to write to, ends with the connection.
   if (typeof outcome === 'number') {
     finished.catch(() => undefined);
     return outcome;

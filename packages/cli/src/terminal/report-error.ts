@@ -9,18 +9,15 @@ import { painter } from './colours.ts';
 import { tell } from './print.ts';
 
 /** Prints what went wrong and the next command to type; returns the code to exit with. */
-export function reportError(error: unknown, words: readonly string[]): number {
-  return reportFailure(error, {
-    isJson: wantsJson(words),
-    command: words.find((word) => !word.startsWith('-')),
-  });
+export function reportError(error: unknown, words: readonly string[], command: string | undefined): number {
+  return reportFailure(error, { isJson: wantsJson(words), command });
 }
 
 interface FailureContext {
   readonly isJson: boolean;
   /** Of the sandbox that it was about. */
   readonly name?: string;
-  /** The first word that was typed. */
+  /** The command that was typed. */
   readonly command?: string | undefined;
 }
 
@@ -30,9 +27,17 @@ export function reportFailure(error: unknown, { isJson, name, command }: Failure
   if (isJson) tell(JSON.stringify({ error: describe(error) }));
   else tell(`${painter(hasColours())('red', 'error')}: ${sentence(error, name, command)}`);
   if (error instanceof UsageError) return 2;
-  if (SvcError.is(error, 'exec_failed')) return EXIT_OF_EXEC_FAILURE[String(error.details?.['kind'])] ?? 1;
-  return 1;
+  if (SvcError.is(error, 'exec_failed'))
+    return error.details?.['kind'] === 'not_found' ? NOT_FOUND : NOT_EXECUTABLE;
+  return RUN_PROCESSES.has(command ?? '') ? OURS : 1;
 }
+
+/** Commands whose exit code is that of a process, which may well be 1. */
+const RUN_PROCESSES = new Set(['run', 'exec']);
+/** As a shell, and as others that run containers, say it. */
+const NOT_FOUND = 127;
+const NOT_EXECUTABLE = 126;
+const OURS = 125;
 
 /** Of stderr, where errors go. The configuration may be the very thing that is wrong, so it is not asked. */
 function hasColours(): boolean {
@@ -49,13 +54,6 @@ function wantsJson(words: readonly string[]): boolean {
       (word === 'json' && ['-o', '--output'].includes(options[index - 1] ?? '')),
   );
 }
-
-/** What a shell says in these cases. */
-const EXIT_OF_EXEC_FAILURE: Readonly<Record<string, number>> = {
-  not_found: 127,
-  permission_denied: 126,
-  not_executable: 126,
-};
 
 const NEXT_STEP: Partial<Record<SvcErrorCode, string>> = {
   connection_failed: 'svc server start --dev',
@@ -109,6 +107,12 @@ const UNAVAILABLE = new Set(['temporarily_unavailable', 'recovery_decision_requi
 
 function nextStep(error: SvcError | PlatformError): string | undefined {
   if (isElsewhere(error)) return 'svc context ls';
+  if (isBroken(error)) return 'svc ps --all';
+  // Of a file, whatever is wrong with it.
+  if (error.details?.['path'] !== undefined && error.code !== 'disk_full') return NEXT_STEP.not_found;
+  if (/ lets sandboxes mount /.test(error.message))
+    return "svc server start --bind-root FOLDER   # on the server's machine";
+  if (error.code === 'start_failed' && error.details?.['is_removed'] === true) return undefined;
   if (error.details?.['field'] === 'apiUrl') return 'export SVC_API_URL=http://127.0.0.1:5555';
   // Whoever mounts a volume wants to have it; whoever removes one is mistaken about its name.
   if (error.code === 'volume_not_found' && error.message.includes('create it first'))
@@ -139,7 +143,14 @@ function isOfThisMachine(error: unknown): error is Error & { readonly path: stri
 
 /** A server here can be started; of one elsewhere we only know its address. */
 function isElsewhere({ code, message }: SvcError | PlatformError): boolean {
-  return code === 'connection_failed' && !/\/\/(127\.|localhost|\[::1\])/.test(message);
+  return (
+    code === 'connection_failed' && /server at (?!(?:https?:\/\/)?(?:127\.|localhost|\[::1\]))/.test(message)
+  );
+}
+
+/** The server was there, and is perhaps again. */
+function isBroken({ code, message }: SvcError | PlatformError): boolean {
+  return code === 'connection_failed' && !/cannot be reached/.test(message);
 }
 
 function execSentence({ message, details }: SvcError): string {

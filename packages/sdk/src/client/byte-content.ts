@@ -9,6 +9,31 @@ export function toBytes(content: Content): Uint8Array | AsyncIterable<Uint8Array
   return content instanceof ReadableStream ? chunksOf(content) : content;
 }
 
+/** Content on its way, which may fail itself: that is the caller's own error, and no failure of the connection. */
+export class ContentSource {
+  readonly bytes: Uint8Array | AsyncIterable<Uint8Array>;
+  #failure: { readonly error: unknown } | undefined;
+
+  constructor(content: Content) {
+    const bytes = toBytes(content);
+    this.bytes = bytes instanceof Uint8Array ? bytes : this.#watched(bytes);
+  }
+
+  /** Undefined unless the content has thrown. */
+  get failure(): unknown {
+    return this.#failure?.error;
+  }
+
+  async *#watched(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+    try {
+      yield* chunks;
+    } catch (error) {
+      this.#failure = { error };
+      throw error;
+    }
+  }
+}
+
 /** Not every browser can iterate a stream by itself. Leaving early cancels the stream. */
 export async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void> {
   const reader = stream.getReader();

@@ -17,7 +17,7 @@ const DEFAULT_TIMEOUT_MS = 60_000;
 const DEFAULT_MAX_RETRIES = 3;
 
 export interface ClientOptions {
-  /** Address of the server. In Node `SVC_API_URL` unless given; else `http://127.0.0.1:5555`. */
+  /** Address of the server. In Node `SVC_API_URL`, or `SVC_SERVER_URL`, unless given; else `http://127.0.0.1:5555`. */
   readonly apiUrl?: string;
   /** An API key, or a personal access token together with `organization`. In Node `SVC_API_KEY` unless given. */
   readonly apiKey?: string;

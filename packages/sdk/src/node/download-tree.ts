@@ -1,12 +1,15 @@
 import { constants } from 'node:fs';
-import { lstat, mkdir, open, rm, symlink } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, rm, symlink } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
+import type { CallOptions } from '../client/call-budget.ts';
 import { SvcError } from '../client/svc-error.ts';
 import type { FileInfo } from '../sandbox/files.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import { forEachOf, type TreeOptions } from './tree-options.ts';
+import { forEachOf, withinTree, type TreeOptions } from './tree-options.ts';
 
 const PERMISSIONS = 0o777;
+/** And that nobody removes what is another's. */
+const FOLDER_PERMISSIONS = 0o1777;
 const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
 
 interface RemoteFile {
@@ -16,8 +19,10 @@ interface RemoteFile {
 
 /**
  * Copies a file or a folder of a sandbox with all that is in it to this machine: `localPath` is what it becomes here.
+ * Permission bits and links are kept, owners are not; folders that are there stay as they are.
  * The sandbox is not trusted: nothing is written outside `localPath`, links that would lead out of it are left out, and
  * so are set-user-id bits, sockets and devices.
+ * @throws SvcError `invalid_request` for a file whose name is not UTF-8, which cannot be asked for
  * @returns the links that were left out, as paths in the sandbox
  */
 export async function downloadTree(
@@ -26,15 +31,46 @@ export async function downloadTree(
   localPath: string,
   options: TreeOptions = {},
 ): Promise<{ readonly skippedLinks: readonly string[] }> {
-  const { onFile, ...call } = options;
-  const files: RemoteFile[] = [];
-  const links: RemoteFile[] = [];
+  return await withinTree(options, async (call) => {
+    const { files, links, folders } = await makeFolders(sandbox, remotePath, localPath, call);
+    await forEachOf(files, call, async ({ info, local }, each) => {
+      await writeLocal(local, info.mode, sandbox.files.readStream(info.path, each));
+      options.onFile?.(info.path, info.sizeBytes);
+    });
+    // SAFETY: links come last, so that no file is written through one that the sandbox chose.
+    const skippedLinks: string[] = [];
+    for (const { info, local } of links) {
+      const target = await sandbox.files.readLink(info.path, call);
+      if (leadsOut(remotePath, info.path, target)) skippedLinks.push(info.path);
+      else await putLink(target, local);
+    }
+    // The deepest first: into some of them nothing more can be written then.
+    for (const { info, local } of folders.toReversed()) await chmod(local, info.mode & FOLDER_PERMISSIONS);
+    return { skippedLinks };
+  });
+}
+
+interface FoundTree {
+  readonly files: readonly RemoteFile[];
+  readonly links: readonly RemoteFile[];
+  /** Those that were not here before, a folder before what is in it. */
+  readonly folders: readonly RemoteFile[];
+}
+
+/** Makes the folders of a tree, and finds its files and links. */
+async function makeFolders(
+  sandbox: Sandbox,
+  remotePath: string,
+  localPath: string,
+  call: CallOptions,
+): Promise<FoundTree> {
+  const found = { files: [] as RemoteFile[], links: [] as RemoteFile[], folders: [] as RemoteFile[] };
   const visit = async (info: FileInfo, local: string): Promise<void> => {
     call.signal?.throwIfAborted();
-    if (info.kind === 'file') files.push({ info, local });
-    else if (info.kind === 'symlink') links.push({ info, local });
+    if (info.kind === 'file') found.files.push({ info, local });
+    else if (info.kind === 'symlink') found.links.push({ info, local });
     else if (info.kind === 'directory') {
-      await makeFolder(local);
+      if (await makeFolder(local)) found.folders.push({ info, local });
       for (const child of await sandbox.files.list(info.path, call)) {
         // SAFETY: the name is one part, neither `.` nor `..`, so the joined path stays inside the folder.
         await visit(child, join(local, requirePlainName(child.name)));
@@ -42,18 +78,7 @@ export async function downloadTree(
     }
   };
   await visit(await sandbox.files.stat(remotePath, call), localPath);
-  await forEachOf(files, async ({ info, local }) => {
-    await writeLocal(local, info.mode, sandbox.files.readStream(info.path, call));
-    onFile?.(info.path, info.sizeBytes);
-  });
-  // SAFETY: links come last, so that no file is written through one that the sandbox chose.
-  const skippedLinks: string[] = [];
-  for (const { info, local } of links) {
-    const target = await sandbox.files.readLink(info.path, call);
-    if (leadsOut(remotePath, info.path, target)) skippedLinks.push(info.path);
-    else await putLink(target, local);
-  }
-  return { skippedLinks };
+  return found;
 }
 
 function requirePlainName(name: string): string {
@@ -62,12 +87,16 @@ function requirePlainName(name: string): string {
   throw new SvcError('invalid_request', `The sandbox has a file whose name '${name}' is none`);
 }
 
-/** SAFETY: a link that stands in the way is not followed. */
-async function makeFolder(path: string): Promise<void> {
-  await mkdir(path).catch(async (error: unknown) => {
+/** False when it was there. SAFETY: a link that stands in the way is not followed. */
+async function makeFolder(path: string): Promise<boolean> {
+  try {
+    await mkdir(path);
+    return true;
+  } catch (error) {
     const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST';
     if (!isThere || !(await lstat(path)).isDirectory()) throw error;
-  });
+    return false;
+  }
 }
 
 /** SAFETY: O_NOFOLLOW, because a link of this name may lead anywhere. */

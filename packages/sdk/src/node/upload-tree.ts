@@ -1,8 +1,11 @@
-import { createReadStream } from 'node:fs';
-import { lstat, readdir, readlink } from 'node:fs/promises';
+import { isUtf8 } from 'node:buffer';
+import { createReadStream, type Stats } from 'node:fs';
+import { lstat, readdir, readlink, stat } from 'node:fs/promises';
 import { join, posix } from 'node:path';
+import type { CallOptions } from '../client/call-budget.ts';
+import { SvcError } from '../client/svc-error.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import { forEachOf, type TreeOptions } from './tree-options.ts';
+import { forEachOf, notUtf8, withinTree, type TreeOptions } from './tree-options.ts';
 
 const CHUNK_BYTES = 1024 * 1024;
 const PERMISSIONS = 0o7777;
@@ -16,7 +19,9 @@ interface LocalFile {
 
 /**
  * Copies a file or a folder with all that is in it into a sandbox: `remotePath` is what it becomes there. Permission bits and
- * links are kept; owners are not. What is there already is replaced or added to. Sockets and devices are left out.
+ * links are kept, owners are not; `localPath` itself may be a link to what is meant. What is there already is replaced or added
+ * to, and folders that are there stay as they are. Sockets and devices are left out.
+ * @throws SvcError `invalid_request` for a file whose name is not UTF-8, which cannot be sent
  */
 export async function uploadTree(
   sandbox: Sandbox,
@@ -24,36 +29,70 @@ export async function uploadTree(
   remotePath: string,
   options: TreeOptions = {},
 ): Promise<void> {
-  const { onFile, ...call } = options;
-  const found: LocalFile[] = [];
-  const visit = async (local: string, remote: string): Promise<void> => {
-    call.signal?.throwIfAborted();
-    const stats = await lstat(local);
-    if (stats.isSymbolicLink()) await putLink(sandbox, await readlink(local), remote, call);
-    else if (stats.isFile()) {
-      found.push({ local, remote, sizeBytes: stats.size, mode: stats.mode & PERMISSIONS });
-    } else if (stats.isDirectory()) {
-      await sandbox.files.mkdir(remote, call);
-      for (const name of await readdir(local)) await visit(join(local, name), posix.join(remote, name));
-    }
-  };
-  await visit(localPath, remotePath);
-  await forEachOf(found, async ({ local, remote, sizeBytes, mode }) => {
-    const content = createReadStream(local, { highWaterMark: CHUNK_BYTES });
-    await sandbox.files.write(remote, content, { ...call, mode });
-    // The mode of a write counts for new files, and the sandbox's mask takes from it.
-    await sandbox.files.chmod(remote, mode, call);
-    onFile?.(remote, sizeBytes);
+  await withinTree(options, async (call) => {
+    const { files, folders } = await putFolders(sandbox, localPath, remotePath, call);
+    await forEachOf(files, call, async ({ local, remote, sizeBytes, mode }, each) => {
+      const content = createReadStream(local, { highWaterMark: CHUNK_BYTES });
+      // A sandbox that refuses the file does so before anything of it was read.
+      await sandbox.files.write(remote, content, { ...each, mode }).finally(() => content.destroy());
+      // The mode of a write counts for new files, and the sandbox's mask takes from it.
+      await sandbox.files.chmod(remote, mode, each);
+      options.onFile?.(remote, sizeBytes);
+    });
+    // Last, and the deepest first: into some of them nothing more can be written then.
+    for (const { remote, mode } of folders.toReversed()) await sandbox.files.chmod(remote, mode, call);
   });
 }
 
-async function putLink(
+interface FoundTree {
+  readonly files: readonly LocalFile[];
+  /** Those that were not there before, a folder before what is in it. */
+  readonly folders: readonly Pick<LocalFile, 'remote' | 'mode'>[];
+}
+
+/** Makes the folders and links of a tree, and finds its files. */
+async function putFolders(
   sandbox: Sandbox,
-  target: string,
-  remote: string,
-  call: Pick<TreeOptions, 'signal' | 'timeoutMs'>,
-): Promise<void> {
-  const there = await sandbox.files.exists(remote, call);
-  if (there) await sandbox.files.remove(remote, call);
-  await sandbox.files.symlink(target, remote, call);
+  localPath: string,
+  remotePath: string,
+  call: CallOptions,
+): Promise<FoundTree> {
+  const files: LocalFile[] = [];
+  const folders: Pick<LocalFile, 'remote' | 'mode'>[] = [];
+  const visit = async (local: string, remote: string, stats: Stats, isInNew: boolean): Promise<void> => {
+    call.signal?.throwIfAborted();
+    const mode = stats.mode & PERMISSIONS;
+    if (stats.isSymbolicLink()) await putLink(sandbox, await readlink(local), remote, call);
+    else if (stats.isFile()) files.push({ local, remote, sizeBytes: stats.size, mode });
+    else if (stats.isDirectory()) {
+      const isNew = isInNew || !(await sandbox.files.exists(remote, call));
+      await sandbox.files.mkdir(remote, call);
+      if (isNew) folders.push({ remote, mode });
+      for (const name of await readNames(local)) {
+        const child = join(local, name);
+        await visit(child, posix.join(remote, name), await lstat(child), isNew);
+      }
+    }
+  };
+  await visit(localPath, remotePath, await stat(localPath), false);
+  return { files, folders };
+}
+
+/** @throws SvcError for the first one that is not UTF-8 */
+async function readNames(folder: string): Promise<readonly string[]> {
+  const names = await readdir(folder, { encoding: 'buffer' });
+  return names.map((name) => {
+    if (isUtf8(name)) return name.toString();
+    throw notUtf8(join(folder, name.toString()));
+  });
+}
+
+async function putLink(sandbox: Sandbox, target: string, remote: string, call: CallOptions): Promise<void> {
+  try {
+    await sandbox.files.symlink(target, remote, call);
+  } catch (error) {
+    if (!SvcError.is(error, 'name_already_exists')) throw error;
+    await sandbox.files.remove(remote, call);
+    await sandbox.files.symlink(target, remote, call);
+  }
 }

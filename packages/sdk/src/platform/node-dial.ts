@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { errorOfAnswer, SvcError } from '../client/svc-error.ts';
-import { LentChunks } from './lent-chunks.ts';
+import { SocketChunks } from './socket-chunks.ts';
 import { NodeTransport } from './node-transport.ts';
 import type { DialRequest, HeldTransport } from './platform.ts';
 
@@ -19,7 +19,7 @@ export async function dialNode({ url, apiKey, signal }: DialRequest): Promise<He
   const port = target.port === '' ? (DEFAULT_PORT[target.protocol] ?? 0) : Number(target.port);
   const host = target.hostname.replace(/^\[|\]$/g, '');
   const chunks =
-    target.protocol === 'wss:' ? LentChunks.connectSecurely(host, port) : LentChunks.connect(host, port);
+    target.protocol === 'wss:' ? SocketChunks.connectSecurely(host, port) : SocketChunks.connect(host, port);
   const abort = (): void => void chunks.socket.destroy(signal.reason as SvcError);
   signal.addEventListener('abort', abort);
   try {
@@ -66,7 +66,7 @@ interface Answer {
   readonly rest: Uint8Array;
 }
 
-async function readHead(chunks: LentChunks): Promise<Answer> {
+async function readHead(chunks: SocketChunks): Promise<Answer> {
   let bytes = Buffer.alloc(0);
   for (;;) {
     const chunk = await chunks.read();
@@ -86,7 +86,7 @@ async function readHead(chunks: LentChunks): Promise<Answer> {
 }
 
 /** The body is one JSON object, so its braces tell where it is even when it comes in HTTP chunks. */
-async function refusal({ status, headers, rest }: Answer, chunks: LentChunks): Promise<SvcError> {
+async function refusal({ status, headers, rest }: Answer, chunks: SocketChunks): Promise<SvcError> {
   const length = Number(headers.get('content-length') ?? MAX_ANSWER_BYTES);
   let body = Buffer.from(rest);
   while (body.length < Math.min(length, MAX_ANSWER_BYTES)) {

@@ -1,8 +1,9 @@
 import { randomFillSync } from 'node:crypto';
 import type { Socket } from 'node:net';
-import type { LentChunks } from './lent-chunks.ts';
+import { applyMask } from '@svc/contract/channel';
+import type { SocketChunks } from './socket-chunks.ts';
 import type { HeldTransport } from './platform.ts';
-import { applyMask, encodeHead, FrameReader, OPCODE, type ControlFrame } from './web-socket-frames.ts';
+import { encodeHead, FrameReader, OPCODE, type ControlFrame } from './web-socket-frames.ts';
 
 const CLOSE_NORMAL = 1000;
 /** Up to here one write of head and payload together is cheaper than two. */
@@ -16,13 +17,13 @@ const PONG_MS = 10_000;
 /** A WebSocket over a socket whose upgrade is done; `early` is what followed the upgrade's answer. */
 export class NodeTransport implements HeldTransport {
   readonly readable: AsyncIterable<Uint8Array>;
-  readonly #chunks: LentChunks;
+  readonly #chunks: SocketChunks;
   readonly #socket: Socket;
   readonly #frames = new FrameReader();
   readonly #masks = new MaskPool();
   #lastWrite: Promise<void> | undefined;
 
-  constructor(chunks: LentChunks, early: Uint8Array) {
+  constructor(chunks: SocketChunks, early: Uint8Array) {
     this.#chunks = chunks;
     this.#socket = chunks.socket;
     this.readable = this.#read(early);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { applyMask, encodeHead, FrameReader, OPCODE } from './web-socket-frames.ts';
+import { encodeHead, FrameReader, OPCODE } from './web-socket-frames.ts';
 
 /** As a server sends it: not masked. */
 function serverFrame(opcode: number, payload: Uint8Array, isLast = true): Uint8Array {
@@ -65,24 +65,4 @@ test('a masked frame and a control frame that is too long are refused', () => {
   assert.throws(() => new FrameReader().push(encodeHead(OPCODE.binary, 1, new Uint8Array(4))), /masked/);
   const long = serverFrame(OPCODE.ping, new Uint8Array(126));
   assert.throws(() => new FrameReader().push(long), /too long/);
-});
-
-test('a mask is the one of the standard, wherever the bytes lie in memory', () => {
-  fc.assert(
-    fc.property(
-      fc.uint8Array({ maxLength: 70 }),
-      fc.uint8Array({ minLength: 4, maxLength: 4 }),
-      fc.integer({ min: 0, max: 7 }),
-      (bytes, mask, offset) => {
-        const memory = new Uint8Array(offset + bytes.length);
-        memory.set(bytes, offset);
-        const view = memory.subarray(offset);
-        applyMask(view, mask);
-        assert.deepEqual(
-          view,
-          bytes.map((byte, index) => byte ^ (mask[index % 4] ?? 0)),
-        );
-      },
-    ),
-  );
 });

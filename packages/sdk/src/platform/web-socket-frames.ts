@@ -26,24 +26,6 @@ export function encodeHead(opcode: number, length: number, mask: Uint8Array): Ui
   return head;
 }
 
-/** In place. Whole words where the memory is aligned, because that is four times as fast. */
-export function applyMask(bytes: Uint8Array, mask: Uint8Array): void {
-  const unaligned = Math.min((4 - (bytes.byteOffset & 3)) & 3, bytes.length);
-  const words = (bytes.length - unaligned) >> 2;
-  maskBytes(bytes, mask, 0, unaligned);
-  if (words > 0) {
-    const turned = Uint8Array.from({ length: MASK_BYTES }, (_, index) => mask[(index + unaligned) & 3] ?? 0);
-    const word = new Uint32Array(turned.buffer)[0] ?? 0;
-    const view = new Uint32Array(bytes.buffer, bytes.byteOffset + unaligned, words);
-    for (let index = 0; index < words; index++) view[index] = (view[index] ?? 0) ^ word;
-  }
-  maskBytes(bytes, mask, unaligned + words * 4, bytes.length);
-}
-
-function maskBytes(bytes: Uint8Array, mask: Uint8Array, start: number, end: number): void {
-  for (let index = start; index < end; index++) bytes[index] = (bytes[index] ?? 0) ^ (mask[index & 3] ?? 0);
-}
-
 export interface ControlFrame {
   readonly opcode: typeof OPCODE.close | typeof OPCODE.ping | typeof OPCODE.pong;
   readonly payload: Uint8Array;

@@ -1,5 +1,5 @@
 import { ChannelError, type ExecRequest } from '@svc/contract/channel';
-import { toBytes, type Content } from '../client/byte-content.ts';
+import { ContentSource, type Content } from '../client/byte-content.ts';
 import type { CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
 import { SvcError } from '../client/svc-error.ts';
@@ -11,7 +11,7 @@ import { ExecResult } from './exec-result.ts';
 import type { HeldChannel } from './held-channel.ts';
 
 export interface RunOptions extends CommandOptions, CallOptions {
-  /** What the process reads; nothing unless given. */
+  /** What the process reads; nothing unless given. What it throws itself is thrown as it is. */
   readonly stdin?: Content;
   /** The process is killed after this long, and the call throws `exec_timeout`. No limit unless given. */
   readonly timeoutMs?: number;
@@ -46,21 +46,24 @@ export class Commands {
    */
   async run(program: string, args: readonly string[] = [], options: RunOptions = {}): Promise<ExecResult> {
     const { timeoutMs, maxOutputBytes, stdin, ...rest } = options;
+    const source = stdin === undefined ? undefined : new ContentSource(stdin);
     const limits = {
       ...(timeoutMs === undefined ? {} : { timeoutMs }),
       ...(maxOutputBytes === undefined ? {} : { maxOutputBytes }),
-      ...(stdin === undefined ? {} : { input: toBytes(stdin) }),
+      ...(source === undefined ? {} : { input: source.bytes }),
     };
     const caller = options.signal === undefined ? {} : { signal: options.signal };
-    const result = await this.#channel.use(caller, async (channel, signal) => {
-      try {
-        return await channel.run(toRequest(program, args, rest), { ...limits, signal });
-      } catch (error) {
-        // It did not even start in the time that it was given; if it does yet, it is killed.
-        if (error instanceof ChannelError && error.kind === 'timeout') throw tooSlow(program, timeoutMs);
-        throw error;
-      }
-    });
+    const result = await this.#channel
+      .use(caller, async (channel, signal) => {
+        try {
+          return await channel.run(toRequest(program, args, rest), { ...limits, signal });
+        } catch (error) {
+          // It did not even start in the time that it was given; if it does yet, it is killed.
+          if (error instanceof ChannelError && error.kind === 'timeout') throw tooSlow(program, timeoutMs);
+          throw error;
+        }
+      })
+      .catch((error: unknown) => Promise.reject(source?.failure ?? error));
     const { reason } = result;
     if (reason === 'timeout') throw tooSlow(program, timeoutMs);
     return new ExecResult({ ...result, reason });

@@ -1,6 +1,7 @@
 import type { ChannelFiles, FileEntry } from '@svc/contract/channel';
-import { toBytes, type Content } from '../client/byte-content.ts';
+import { ContentSource, type Content } from '../client/byte-content.ts';
 import type { CallOptions } from '../client/call-budget.ts';
+import { SvcError } from '../client/svc-error.ts';
 import { FileWatch, type WatchOptions } from './file-watch.ts';
 import type { HeldChannel } from './held-channel.ts';
 
@@ -23,7 +24,7 @@ const PERMISSIONS = 0o7777;
 
 /**
  * Files of a sandbox. Paths are absolute. Failures are `not_found`, `name_already_exists`, `forbidden`, `disk_full` or
- * `invalid_request`, with the errno in `details`. Content of any size goes through the streams.
+ * `invalid_request`, with the errno and the path in `details`. Content of any size goes through the streams.
  */
 export class Files {
   readonly #channel: HeldChannel;
@@ -35,7 +36,7 @@ export class Files {
   /** Whole, up to 64 MiB unless told otherwise. @throws SvcError `payload_too_large` */
   async read(path: string, options: CallOptions & { readonly maxBytes?: number } = {}): Promise<Uint8Array> {
     const limit = options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes };
-    return await this.#call(options, (files, signal) => files.readFile(path, limit, signal));
+    return await this.#call(path, options, (files, signal) => files.readFile(path, limit, signal));
   }
 
   /** As UTF-8. */
@@ -44,18 +45,30 @@ export class Files {
   }
 
   /** As fast as it is taken. */
-  readStream(path: string, options: CallOptions = {}): AsyncGenerator<Uint8Array, void> {
-    return this.#channel.stream(options, ({ files }, signal) => files.readStream(path, signal));
+  async *readStream(path: string, options: CallOptions = {}): AsyncGenerator<Uint8Array, void> {
+    try {
+      yield* this.#channel.stream(options, ({ files }, signal) => files.readStream(path, signal));
+    } catch (error) {
+      throw about(path, error);
+    }
   }
 
-  /** Makes or replaces a file; `mode` counts for a new one. Readers may see it half written. */
+  /**
+   * Makes or replaces a file; `mode` counts for a new one. Readers may see it half written. What the content itself throws is
+   * thrown as it is.
+   */
   async write(
     path: string,
     content: Content,
     options: CallOptions & { readonly mode?: number } = {},
   ): Promise<void> {
     const mode = options.mode === undefined ? {} : { mode: options.mode };
-    await this.#call(options, (files, signal) => files.writeFile(path, toBytes(content), mode, signal));
+    const source = new ContentSource(content);
+    try {
+      await this.#call(path, options, (files, signal) => files.writeFile(path, source.bytes, mode, signal));
+    } catch (error) {
+      throw source.failure ?? error;
+    }
   }
 
   /** For `pipeTo`: closing it resolves when the file is complete. */
@@ -81,7 +94,7 @@ export class Files {
 
   /** The children of a directory, by name. */
   async list(path: string, options: CallOptions = {}): Promise<readonly FileInfo[]> {
-    const entries = await this.#call(options, (files, signal) =>
+    const entries = await this.#call(path, options, (files, signal) =>
       Array.fromAsync(files.readDirectory(path, signal)),
     );
     return entries.map(toInfo).toSorted((a, b) => (a.name < b.name ? -1 : 1));
@@ -93,33 +106,35 @@ export class Files {
     options: CallOptions & { readonly followSymlink?: boolean } = {},
   ): Promise<FileInfo> {
     const { followSymlink = true } = options;
-    return toInfo(await this.#call(options, (files, signal) => files.stat(path, { followSymlink }, signal)));
+    return toInfo(
+      await this.#call(path, options, (files, signal) => files.stat(path, { followSymlink }, signal)),
+    );
   }
 
   async exists(path: string, options: CallOptions = {}): Promise<boolean> {
-    return await this.#call(options, (files, signal) => files.exists(path, signal));
+    return await this.#call(path, options, (files, signal) => files.exists(path, signal));
   }
 
   /** With the directories that lead to it; one that exists is fine. */
   async mkdir(path: string, options: CallOptions & { readonly mode?: number } = {}): Promise<void> {
     const mode = options.mode === undefined ? {} : { mode: options.mode };
-    await this.#call(options, (files, signal) => files.mkdir(path, mode, signal));
+    await this.#call(path, options, (files, signal) => files.mkdir(path, mode, signal));
   }
 
   /** Replaces what is there. */
   async rename(from: string, to: string, options: CallOptions = {}): Promise<void> {
-    await this.#call(options, (files, signal) => files.rename(from, to, signal));
+    await this.#call(from, options, (files, signal) => files.rename(from, to, signal));
   }
 
   /** A single file. */
   async copy(from: string, to: string, options: CallOptions = {}): Promise<void> {
-    await this.#call(options, (files, signal) => files.copy(from, to, signal));
+    await this.#call(from, options, (files, signal) => files.copy(from, to, signal));
   }
 
   /** Directories that hold something only with `recursive`. */
   async remove(path: string, options: CallOptions & { readonly recursive?: boolean } = {}): Promise<void> {
     const { recursive = false } = options;
-    await this.#call(options, async (files, signal) => {
+    await this.#call(path, options, async (files, signal) => {
       const { kind } = await files.stat(path, { followSymlink: false }, signal);
       if (kind === 'dir') await files.removeDir(path, { recursive }, signal);
       else await files.remove(path, signal);
@@ -128,16 +143,16 @@ export class Files {
 
   /** What a link says. */
   async readLink(path: string, options: CallOptions = {}): Promise<string> {
-    return await this.#call(options, (files, signal) => files.readLink(path, signal));
+    return await this.#call(path, options, (files, signal) => files.readLink(path, signal));
   }
 
   async symlink(target: string, path: string, options: CallOptions = {}): Promise<void> {
-    await this.#call(options, (files, signal) => files.symlink(target, path, signal));
+    await this.#call(path, options, (files, signal) => files.symlink(target, path, signal));
   }
 
   /** Permission bits; of what a link leads to. */
   async chmod(path: string, mode: number, options: CallOptions = {}): Promise<void> {
-    await this.#call(options, (files, signal) => files.setStat(path, { mode }, {}, signal));
+    await this.#call(path, options, (files, signal) => files.setStat(path, { mode }, {}, signal));
   }
 
   /**
@@ -150,11 +165,23 @@ export class Files {
   }
 
   async #call<T>(
+    path: string,
     options: CallOptions,
     work: (files: ChannelFiles, signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    return await this.#channel.use(options, ({ files }, signal) => work(files, signal));
+    try {
+      return await this.#channel.use(options, ({ files }, signal) => work(files, signal));
+    } catch (error) {
+      throw about(path, error);
+    }
   }
+}
+
+/** What a sandbox says about a file does not say which one. */
+function about(path: string, error: unknown): unknown {
+  if (!SvcError.is(error) || error.details?.['errno'] === undefined) return error;
+  const details = { ...error.details, path };
+  return new SvcError(error.code, `${path}: ${error.message}`, { details, cause: error.cause });
 }
 
 const KINDS = { file: 'file', dir: 'directory', symlink: 'symlink', other: 'other' } as const;

@@ -29,8 +29,8 @@ export function requireRunning(record: SandboxRecord): SandboxRecord {
   if (status === 'starting') {
     throw new SvcError('timeout', `Sandbox '${name}' is still starting; ask again later`, { details });
   }
-  const why = reason === null ? '' : `: ${reason}`;
-  throw new SvcError('start_failed', `Sandbox '${name}' did not start: it is ${status}${why}`, { details });
+  const why = reason ?? `it is ${status}`;
+  throw new SvcError('start_failed', `Sandbox '${name}' did not start: ${why}`, { details });
 }
 
 /** Null when it is gone, as ephemeral ones are. @throws SvcError `timeout` */

@@ -1,0 +1,30 @@
+const holders = new Set<() => void>();
+
+/** `svc logs web | head`: when whoever reads has enough, the program ends, which is no failure. Called once. */
+export function endWithReader(): void {
+  const end = (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') process.exit(1);
+    if (holders.size === 0) process.exit(0);
+    for (const tell of holders) tell();
+  };
+  process.stdout.on('error', end);
+  process.stderr.on('error', end);
+}
+
+/** While it is in force, the program does not end with its reader: whoever holds this has something to clean up first. */
+export class LostReader implements Disposable {
+  /** Resolves with the code to exit with. */
+  readonly lost: Promise<number>;
+  readonly #tell: () => void;
+
+  constructor() {
+    const { promise, resolve } = Promise.withResolvers<number>();
+    this.lost = promise;
+    this.#tell = () => resolve(0);
+    holders.add(this.#tell);
+  }
+
+  [Symbol.dispose](): void {
+    holders.delete(this.#tell);
+  }
+}

@@ -1,0 +1,46 @@
+import { LentChunks } from '@svc/contract/channel';
+import { connect as connectPlain, type Socket } from 'node:net';
+
+/** A connection, and what it receives. While nobody asks, the socket is not read, so that the peer waits. */
+export class SocketChunks {
+  readonly socket: Socket;
+  readonly #chunks = new LentChunks(() => this.socket.resume());
+
+  private constructor(open: (chunks: LentChunks) => Socket) {
+    this.socket = open(this.#chunks);
+    this.socket.on('end', () => this.#chunks.finish());
+    this.socket.on('error', (error) => this.#chunks.finish(error));
+    this.socket.on('close', () => this.#chunks.finish());
+  }
+
+  static connect(host: string, port: number): SocketChunks {
+    return new SocketChunks((chunks) =>
+      connectPlain({
+        host,
+        port,
+        noDelay: true,
+        onread: {
+          buffer: () => chunks.nextBuffer(),
+          callback: (length, buffer) => chunks.take(buffer.subarray(0, length)),
+        },
+      }),
+    );
+  }
+
+  /** The name is checked against the certificate. What is decrypted cannot be read into given buffers. */
+  static connectSecurely(host: string, port: number): SocketChunks {
+    const { connect } = process.getBuiltinModule('node:tls');
+    return new SocketChunks((chunks) => {
+      const socket = connect({ host, port });
+      socket.setNoDelay(true);
+      return socket.on('data', (chunk: Buffer) => {
+        if (!chunks.take(chunk)) socket.pause();
+      });
+    });
+  }
+
+  /** Undefined at the end. A chunk is lent until the next one is asked for. @throws when the connection broke */
+  async read(): Promise<Uint8Array | undefined> {
+    return await this.#chunks.read();
+  }
+}
