@@ -1,5 +1,7 @@
 # The two commands of the README are `make run` and `make test`; both may be repeated.
 NODE := node_modules/.bin/node
+# Where set-up puts npm on a machine that has none.
+export PATH := $(PATH):/opt/svc/bin
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -7,14 +9,14 @@ help: ## Show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'
 
 .PHONY: run
-run: setup ## Set up, start the engine and run Python in a first sandbox
+run: setup ## Set up, start the server and run Python in a first sandbox
 	@scripts/run.sh
 
 .PHONY: test
 test: ## Set up, check the code and run every test
 	@scripts/setup.sh --for-tests
 	@$(MAKE) --no-print-directory check
-	@$(NODE) scripts/run-tests.ts
+	@scripts/as-root.sh $(NODE) scripts/run-tests.ts
 
 .PHONY: setup
 setup: ## Install what is missing, build the C programs, examine this host
@@ -29,13 +31,17 @@ build: ## Build svc-init and svc-host
 check: ## Format, lint, types, dead code, generated files, architecture
 	@npm run --silent check
 
+.PHONY: format
+format: ## Format the code
+	@npm run --silent format
+
 .PHONY: generate
 generate: ## Write the generated reference documents anew
 	@$(NODE) scripts/generate.ts
 
 .PHONY: bench
 bench: setup ## Measure the numbers in docs/promises.md
-	@$(NODE) bench/run.ts
+	@scripts/as-root.sh $(NODE) bench/run.ts
 
 .PHONY: runsc
 runsc: ## Fetch runsc anew, also when one is there

@@ -51,6 +51,13 @@ function howToGoOn(): string {
   const params = { sandbox: NAME, namespace: 'default', language: 'python', code: 'sum(range(10))' };
   const headers = key === '' ? {} : { headers: { Authorization: 'Bearer <key>' } };
   const mcp = { mcpServers: { svc: { type: 'http', url: `${url}/mcp`, ...headers } } };
+  const needsKey = key === '' ? '' : '; needs SVC_API_KEY';
+  const next = [
+    ['./svc run -it python', `a shell in a sandbox of its own${needsKey}`],
+    [`./svc exec -it ${NAME} sh`, `a shell in this one${needsKey}`],
+    [`${sudo}./svc server status`, 'what runs, and what it uses'],
+    [`${sudo}./svc server stop`, 'stop the server (sandboxes run on)'],
+  ] as const;
   return [
     `The server listens on ${url}${key === '' ? ' and asks for no key (--dev)' : '; a key: svc server keygen'}.`,
     '',
@@ -62,9 +69,6 @@ function howToGoOn(): string {
     `  ${JSON.stringify(mcp)}`,
     '',
     'Next:',
-    `  ./svc run -it python sh              a shell in a sandbox of its own${key === '' ? '' : '; needs SVC_API_KEY'}`,
-    `  ./svc exec -it ${NAME} sh             a shell in this one`,
-    `  ${sudo}./svc server status           what runs, and what it uses`,
-    `  ${sudo}./svc server stop             stop the server (sandboxes run on)`,
+    ...next.map(([command, what]) => `  ${command.padEnd(30)} ${what}`),
   ].join('\n');
 }

@@ -19,8 +19,9 @@ main() {
   step_begins 'runsc' "fetching Debian $SUITE's build"
   local folder
   folder=$(mktemp -d)
+  # As root: apt leaves files of root there. SAFETY: the name is mktemp's.
   # shellcheck disable=SC2064 # The folder of now.
-  trap "rm -rf '$folder'" EXIT
+  trap "as_root rm -rf '$folder'" EXIT
   # apt downloads as the user _apt.
   chmod 755 "$folder"
   if fetch "$folder"; then
@@ -50,14 +51,22 @@ fetch() {
   dpkg-deb -x "$folder"/download/runsc_*.deb "$folder/content"
 }
 
-# Where this machine gets Debian from, in either format of apt's sources; the security archive holds no runsc.
+# Where this machine gets Debian from, whatever the mirror calls its folders: apt knows by what the mirror says of itself.
+# Before the first `apt-get update` it does not, so then by name. The security archive holds no runsc.
 debian_mirror() {
+  local named
+  named=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
+    sed -nE 's#^Debian (\S+[^/])/?$#\1#p' | head -n 1)
+  printf '%s' "${named:-$(mirror_by_name)}"
+}
+
+mirror_by_name() {
   shopt -s nullglob
   local files=(/etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources)
   shopt -u nullglob
   cat "${files[@]}" 2>/dev/null |
     sed -nE 's/^(URIs:|deb(\s+\[[^]]*\])?)\s+(\S+).*/\3/p' |
-    grep -E '/debian/?$' | head -n 1
+    grep -E '/debian(/?|\.list)$' | head -n 1
 }
 
 install_file() {

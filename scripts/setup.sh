@@ -5,16 +5,9 @@ set -euo pipefail
 
 # shellcheck source=scripts/terminal.sh
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/terminal.sh"
+# shellcheck source=scripts/debian-packages.sh
+source "$ROOT/scripts/debian-packages.sh"
 cd "$ROOT"
-
-# What the product needs to run, and to build its two C programs.
-PACKAGES=(
-  runc nftables iproute2 tini skopeo bubblewrap mmdebstrap busybox-static e2fsprogs mount tar zstd ca-certificates passwd
-  qemu-utils
-  gcc libc6-dev libseccomp-dev make
-)
-# What only the tests and benchmarks need.
-TEST_PACKAGES=(docker-registry crun postgresql python3 procps util-linux openssh-client openssh-server bsdutils tmux zsh fish chromium)
 
 main() {
   local for_tests=no
@@ -24,84 +17,11 @@ main() {
   install_debian_packages "$for_tests"
   make_service_user
   scripts/install-runsc.sh
+  scripts/install-npm.sh
   install_npm_packages
   [ "$for_tests" = yes ] && install_test_clients
   build_programs
   as_root ./svc doctor --compact
-}
-
-install_debian_packages() {
-  local wanted=("${PACKAGES[@]}") missing=()
-  [ "$1" = yes ] && wanted+=("${TEST_PACKAGES[@]}")
-  command -v npm >/dev/null || wanted+=(nodejs npm)
-  command -v apt-get >/dev/null || fail 'this set-up needs Debian 12 or newer (apt-get was not found)' \
-    "on another system install these by hand, then run \`npm ci && make build\`: ${wanted[*]}"
-
-  mapfile -t missing < <(missing_packages "${wanted[@]}")
-  if [ ${#missing[@]} -eq 0 ]; then
-    step_done 'Debian packages' "all ${#wanted[@]} present"
-    return
-  fi
-  step_begins 'Debian packages' "installing ${missing[*]}"
-  # A source of the machine's own that cannot be reached does no harm when Debian's can.
-  as_root apt-get -q update || note 'some package lists could not be renewed; going on with those that are there'
-  keep_registry_from_starting "${missing[@]}"
-  keep_database_from_starting "${missing[@]}"
-  keep_ssh_from_starting "${missing[@]}"
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends "${missing[@]}" ||
-    fail 'Debian packages could not be installed' "read the lines above; try: ${SUDO}apt-get install ${missing[*]}"
-  [ -n "$(trap -p EXIT)" ] && { as_root rm -f /usr/sbin/policy-rc.d && trap - EXIT; }
-  step_done 'Debian packages' "installed ${missing[*]}"
-}
-
-missing_packages() {
-  local present
-  # dpkg-query fails when one name is unknown, and still prints the others.
-  present=$(dpkg-query -W -f='${Package} ${db:Status-Status}\n' "$@" 2>/dev/null || true)
-  local name
-  for name in "$@"; do
-    grep -qx "$name installed" <<<"$present" || printf '%s\n' "$name"
-  done
-}
-
-# The registry serves the tests, which start their own; Debian's package would start one for the whole network.
-keep_registry_from_starting() {
-  case " $* " in
-    *' docker-registry '*)
-      [ -d /etc/systemd/system ] && as_root ln -sfn /dev/null /etc/systemd/system/docker-registry.service
-      note 'docker-registry is for tests only: its system service stays masked'
-      ;;
-  esac
-}
-
-# The same for PostgreSQL: the tests make databases of their own.
-keep_database_from_starting() {
-  case " $* " in
-    *' postgresql '*)
-      local settings=/etc/postgresql-common/createcluster.conf
-      [ -e "$settings" ] || { as_root mkdir -p "${settings%/*}" && echo 'create_main_cluster = false' | as_root tee "$settings" >/dev/null; }
-      note 'postgresql is for tests only: no database is made or started'
-      ;;
-  esac
-}
-
-# The same for OpenSSH's server, which a benchmark starts by itself on a loopback port: nobody asked for logins to this machine.
-keep_ssh_from_starting() {
-  case " $* " in
-    *' openssh-server '*)
-      if [ -d /etc/systemd/system ]; then
-        as_root ln -sfn /dev/null /etc/systemd/system/ssh.service
-        as_root ln -sfn /dev/null /etc/systemd/system/ssh.socket
-      fi
-      # Without systemd a package asks this program, which says no for as long as the installation lasts.
-      if [ ! -e /usr/sbin/policy-rc.d ]; then
-        printf '#!/bin/sh\nexit 101\n' | as_root tee /usr/sbin/policy-rc.d >/dev/null
-        as_root chmod 755 /usr/sbin/policy-rc.d
-        trap 'as_root rm -f /usr/sbin/policy-rc.d' EXIT
-      fi
-      note 'openssh-server is for a benchmark only: its system service stays masked'
-      ;;
-  esac
 }
 
 # Whom the web-facing server becomes: a user who owns nothing and cannot log in.
@@ -122,14 +42,25 @@ install_npm_packages() {
     return
   fi
   step_begins 'npm packages' 'installing what package-lock.json says (Node 24 comes with them, about 130 MB)'
-  # Not `npm ci`: it refuses a lock file whose optional packages for other platforms the registry in use does not have,
-  # and it deletes node_modules under an engine that runs from it. Versions and hashes are those of the lock file either way.
-  as_owner npm install --no-save --no-progress --loglevel=error ||
-    fail 'npm packages could not be installed' 'read the lines above; behind a proxy set npm config proxy, then run make setup again'
+  npm_install || explain_npm_failure 'npm packages'
   [ -x node_modules/.bin/node ] || fail 'npm installed no Node 24' 'remove node_modules and run make setup again'
+  # npm leaves out optional packages that the Node it runs with is too old for. Debian 12's is, and then the formatter does not
+  # start: so again, with the new Node.
+  with_our_node oxfmt --version >/dev/null 2>&1 || npm_install || explain_npm_failure 'npm packages'
   # Written last: a set-up that was interrupted before this line installs again.
   printf '%s\n' "$wanted" | as_owner tee "$stamp" >/dev/null
   step_done 'npm packages' "installed, Node $(node_modules/.bin/node --version)"
+}
+
+# Not `npm ci`: it refuses a lock file whose optional packages for other platforms the registry in use does not have,
+# and it deletes node_modules under an engine that runs from it. Versions and hashes are those of the lock file either way.
+npm_install() { with_our_node npm install --no-save --loglevel=error; }
+
+# With the Node of this checkout once it is there, before that with the machine's.
+with_our_node() { as_owner env "PATH=$ROOT/node_modules/.bin:$PATH" "$@"; }
+
+explain_npm_failure() {
+  fail "$1 could not be installed" 'read the lines above: check the network (behind a proxy: npm config set proxy) and the disk, then run this again'
 }
 
 # What tests run against our server or our client: the published client of the reference product, the oldest Node that our client
@@ -148,8 +79,7 @@ install_apart() {
     step_done "$folder" 'in step with its package-lock.json'
     return
   fi
-  (cd "$folder" && as_owner npm install --no-save --no-progress --loglevel=error) ||
-    fail "what $folder needs could not be installed" "read the lines above; try: cd $folder && npm install"
+  (cd "$folder" && npm_install) || explain_npm_failure "what $folder needs"
   printf '%s\n' "$wanted" | as_owner tee "$stamp" >/dev/null
   step_done "$folder" 'installed, for tests'
 }

@@ -3,6 +3,8 @@
 
 ROOT=$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")
 SUDO=''
+# A user's PATH, and that of root after a plain `su`, has no sbin; npm is in the last folder when the machine had none.
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/opt/svc/bin
 [ "$EUID" -eq 0 ] || SUDO='sudo '
 
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then
@@ -10,15 +12,33 @@ if [ -t 1 ] && [ -z "${NO_COLOR:-}" ] && [ "${TERM:-dumb}" != dumb ]; then
 else
   BOLD='' DIM='' RED='' GREEN='' PLAIN=''
 fi
+# The start of the line anew, and nothing on it: where there is a cursor to move.
+ANEW=''
+[ -t 1 ] && [ "${TERM:-dumb}" != dumb ] && ANEW=$'\r\e[K'
+PROGRESS=''
 
 heading() { printf '%s%s%s\n' "$BOLD" "$1" "$PLAIN"; }
 step_begins() { printf '  %s…%s %-20s %s\n' "$DIM" "$PLAIN" "$1" "$2"; }
-step_done() { printf '  %s✓%s %-20s %s\n' "$GREEN" "$PLAIN" "$1" "$2"; }
+step_done() { printf '%s  %s✓%s %-20s %s\n' "$ANEW" "$GREEN" "$PLAIN" "$1" "$2"; }
+# A line that counts in place; without a terminal one line for every quarter.
+step_goes_on() {
+  local name=$1 what=$2 percent=$3 line
+  [[ $percent =~ ^[0-9]+$ ]] || return 0
+  [ -n "$ANEW" ] || percent=$((percent / 25 * 25))
+  line="$what $percent %"
+  [ "$line" != "$PROGRESS" ] || return 0
+  PROGRESS=$line
+  if [ -n "$ANEW" ]; then
+    printf '%s  %s…%s %-20s %s' "$ANEW" "$DIM" "$PLAIN" "$name" "$line"
+  else
+    note "$line"
+  fi
+}
 note() { printf '    %s%s%s\n' "$DIM" "$1" "$PLAIN"; }
 
 # What went wrong, and what to do about it.
 fail() {
-  printf '%serror%s: %s\n  %s\n' "$RED" "$PLAIN" "$1" "$2" >&2
+  printf '%s%serror%s: %s\n  %s\n' "$ANEW" "$RED" "$PLAIN" "$1" "$2" >&2
   exit 1
 }
 
@@ -41,7 +61,7 @@ as_root() {
 # Files of the checkout belong to whoever cloned it, also under `sudo make`.
 as_owner() {
   if [ "$EUID" -eq 0 ] && [ -n "${SUDO_USER:-}" ] && [ "$(stat -c %U "$ROOT")" = "$SUDO_USER" ] && [ "$SUDO_USER" != root ]; then
-    sudo -u "$SUDO_USER" -- "$@"
+    sudo -u "$SUDO_USER" -- env "PATH=$PATH" "$@"
   else
     "$@"
   fi

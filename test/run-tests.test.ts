@@ -7,8 +7,12 @@ import { test } from 'node:test';
 
 const SCRIPTS = resolve(import.meta.dirname, '../scripts');
 
-/** Runs the test runner in a repository that holds these test files only. */
-function runTests(files: Readonly<Record<string, string>>, env: Readonly<Record<string, string>> = {}) {
+/** Runs the test runner in a repository that holds these test files only; `wrap` puts another program around it. */
+function runTests(
+  files: Readonly<Record<string, string>>,
+  env: Readonly<Record<string, string>> = {},
+  wrap = (command: readonly [string, string]): readonly string[] => command,
+) {
   const root = mkdtempSync(join(tmpdir(), 'svc-run-tests-'));
   try {
     cpSync(SCRIPTS, join(root, 'scripts'), { recursive: true });
@@ -18,10 +22,11 @@ function runTests(files: Readonly<Record<string, string>>, env: Readonly<Record<
       writeFileSync(join(root, 'test', name), `import { test } from 'node:test';\n${body}\n`);
     const { NODE_TEST_CONTEXT: _, CI: __, ...inherited } = process.env;
     const runner = join(root, 'scripts/run-tests.ts');
-    const { status, stdout } = spawnSync(process.execPath, [runner], {
+    const [program = '', ...args] = wrap([process.execPath, runner]);
+    const { status, stdout } = spawnSync(program, args, {
       encoding: 'utf8',
       env: { ...inherited, ...env },
-      timeout: 60_000,
+      timeout: 100_000,
     });
     return { status, stdout };
   } finally {
@@ -59,4 +64,16 @@ test('a skipped test is allowed on a laptop and fails in CI', () => {
   const { status, stdout } = runTests(files, { CI: 'true' });
   assert.equal(status, 1);
   assert.match(stdout, /CI does not allow: test\/a\.test\.ts: later/);
+});
+
+test('on a terminal the programs that tests start print as they do without one', () => {
+  const body = `test('plain', () => { if (process.env['FORCE_COLOR'] !== undefined) throw new Error('in colours'); });`;
+  const onTerminal = (command: readonly string[]) => [
+    'script',
+    '-qec',
+    `env -u FORCE_COLOR -u NO_COLOR ${command.join(' ')}`,
+    '/dev/null',
+  ];
+  const { status, stdout } = runTests({ 'a.test.ts': body }, { TERM: 'xterm' }, onTerminal);
+  assert.equal(status, 0, stdout);
 });

@@ -53,7 +53,8 @@ export async function openBrowser(
   });
   t.after(async () => {
     await context.close();
-    await rm(profile, { recursive: true, force: true });
+    // What it has started may write for a moment longer.
+    await rm(profile, { recursive: true, force: true, maxRetries: 10 });
   });
   const page = context.pages()[0] ?? (await context.newPage());
   await page.goto(url);

@@ -207,7 +207,7 @@ test('what an organization pulls with its password is not there for another one'
   await annDoes(['image', 'pull', ...login, image], 'correct horse\n');
   assert.equal(await annDoes(['run', image, 'echo', 'mine']), 'mine\n');
   const other = await svc.run(['run', image, 'echo', 'mine']);
-  assert.deepEqual([other.code, other.stdout], [1, '']);
+  assert.deepEqual([other.code, other.stdout], [125, '']);
   assert.ok(!other.stderr.includes('correct horse'));
 });
 
@@ -219,7 +219,7 @@ test('after an outage somebody decides how a sandbox goes on, and what to type i
   const refused = await ann(['exec', 'box', 'true']);
   assert.deepEqual(
     [refused.code, refused.stderr.endsWith('try: svc recover box restart\n')],
-    [1, true],
+    [125, true],
     refused.stderr,
   );
   await engine.launch();

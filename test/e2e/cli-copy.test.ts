@@ -18,7 +18,9 @@ async function describeTree(folder: string): Promise<Readonly<Record<string, str
     const mode = (stats.mode & 0o777).toString(8);
     if (stats.isSymbolicLink()) found[path] = `link ${await readlink(full)}`;
     else
-      found[path] = stats.isDirectory() ? 'folder' : `${mode} ${(await readFile(full)).toString('base64')}`;
+      found[path] = stats.isDirectory()
+        ? `${mode} folder`
+        : `${mode} ${(await readFile(full)).toString('base64')}`;
   }
   return found;
 }
@@ -29,6 +31,7 @@ async function makeTree(name: string): Promise<string> {
   await writeFile(join(folder, 'bytes'), randomBytes(3 * MIB + 17));
   await writeFile(join(folder, 'deep/run.sh'), '#!/bin/sh\n', { mode: 0o755 });
   await writeFile(join(folder, 'deep/er/ä ö "quoted" \\ file'), 'odd name', { mode: 0o600 });
+  await chmod(join(folder, 'deep/er'), 0o700);
   await writeFile(join(folder, 'empty'), '');
   await symlink('deep/run.sh', join(folder, 'link'));
   for (let count = 0; count < 40; count++) await writeFile(join(folder, `deep/f${count}`), `${count}`);
@@ -98,6 +101,7 @@ test('what cannot be copied says which file, and what to type next', async () =>
     [['cp', 'box:/a', 'box:/b'], 2, /one side is in a sandbox/],
     [['cp', 'box:etc', '.'], 2, /try: box:\/etc/],
     [['cp', 'box:/etc/passwd', 'no/such/folder'], 1, /try: ls -ld no\/such/],
+    [['cp', '.', 'box:/etc/passwd'], 1, /box:\/etc\/passwd: .*\n {2}try: svc exec box ls/],
   ] as const) {
     const outcome = await svc.run(words);
     assert.equal(outcome.code, code, `${words.join(' ')}: ${outcome.stderr}`);

@@ -9,7 +9,7 @@ import { createKey } from '@svc/server/keys';
 import { TestServer } from './start-server.ts';
 
 const SVC = resolve(import.meta.dirname, '../../svc');
-const TIMEOUT_MS = 90_000;
+const TIMEOUT_MS = 110_000;
 
 export interface Outcome {
   readonly code: number | null;
@@ -86,7 +86,7 @@ export class CliLine {
 
   async close(): Promise<void> {
     await this.server.destroy();
-    await rm(this.home, { recursive: true, force: true });
+    await rm(this.home, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 }
 

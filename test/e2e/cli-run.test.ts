@@ -20,13 +20,17 @@ test('run passes output, errors and the exit code of the command on, and leaves 
   assert.deepEqual(await names(), []);
 });
 
-test('exit codes are those of a shell: 127 not found, 126 not executable, 128 and the signal', async () => {
+test('exit codes are those of a shell: 127 not found, 126 not startable, 128 and the signal; 125 is our own', async () => {
   await cli.svc.succeed(['run', '-d', '--name', 'codes', BUSYBOX]);
   const codeOf = async (...words: string[]) => await cli.svc.run(['exec', 'codes', ...words]);
   const missing = await codeOf('nonsense');
   assert.equal(missing.code, 127);
   assert.match(missing.stderr, /^error: nonsense: .*\n.*svc run -it/);
   assert.equal((await codeOf('/etc/passwd')).code, 126);
+  assert.equal((await cli.svc.run(['exec', '-w', '/nowhere', 'codes', 'true'])).code, 126);
+  assert.equal((await cli.svc.run(['exec', '-u', 'nobody-here', 'codes', 'true'])).code, 126);
+  assert.equal((await cli.svc.run(['exec', 'nobody', 'true'])).code, 125);
+  assert.equal((await cli.svc.run(['run', '--pull', 'never', 'none', 'true'])).code, 125);
   assert.equal((await codeOf('sh', '-c', 'kill -TERM $$')).code, 143);
   assert.equal((await codeOf('sh', '-c', 'kill -INT $$')).code, 130);
   assert.equal((await codeOf('sh', '-c', 'kill -KILL $$')).code, 137);
@@ -76,14 +80,26 @@ test('a command that runs too long is killed and exits with 124', async () => {
   assert.match(stderr, /longer than 1 s/);
 });
 
+test('a sandbox is gone also when whoever reads its output has enough of it', async () => {
+  const child = cli.svc.spawn(['run', BUSYBOX, 'yes']);
+  const ended = once(child, 'exit');
+  for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+    assert.ok(chunk.length > 0);
+    // Closes the pipe.
+    break;
+  }
+  assert.deepEqual(await ended, [0, null]);
+  assert.deepEqual(await names(), []);
+});
+
 test('an interrupt reaches the command, and its sandbox is removed', async () => {
   const script = 'trap "echo caught; exit 9" INT; echo ready; while true; do sleep 0.1; done';
   const child = cli.svc.spawn(['run', BUSYBOX, 'sh', '-c', script]);
   const ended = once(child, 'exit');
   let output = '';
   for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
-    if (output === '' && chunk.includes('ready')) child.kill('SIGINT');
     output += chunk.toString();
+    if (output === 'ready\n') child.kill('SIGINT');
   }
   assert.equal(output, 'ready\ncaught\n');
   assert.deepEqual(await ended, [9, null]);
@@ -121,13 +137,13 @@ test('a named sandbox stays, keeps its files over a stop, and goes when it is re
   assert.equal(await svc.succeed(['ps', '-q']), '');
   assert.match(await svc.succeed(['ps', '--all']), /web +stopped +container +svc\/busybox/);
   const stopped = await svc.run(['exec', 'web', 'true']);
-  assert.equal(stopped.code, 1);
+  assert.equal(stopped.code, 125);
   assert.match(stopped.stderr, /try: svc start web\n$/);
   await svc.succeed(['start', 'web']);
   await svc.succeed(['restart', 'web']);
   assert.equal(await svc.succeed(['exec', 'web', 'cat', '/file']), 'kept\n');
   const taken = await svc.run(['run', '--name', 'web', BUSYBOX, 'true']);
-  assert.equal(taken.code, 1);
+  assert.equal(taken.code, 125);
   assert.deepEqual(await names(), ['web'], 'a name that is taken costs its owner nothing');
   const some = await svc.run(['rm', '-f', 'nobody', 'web']);
   assert.deepEqual([some.code, some.stdout], [1, 'web\n'], 'the others are removed all the same');
@@ -139,6 +155,7 @@ test('a sandbox that is created starts later, with the command that it was given
   const made = await svc.succeed(['create', '--name', 'later', BUSYBOX, 'sh', '-c', 'echo begun; sleep 60']);
   assert.equal(made, 'later\n');
   assert.match(await svc.succeed(['ps', '-a']), /later +created/);
+  assert.equal(await svc.succeed(['stop', 'later']), 'later\n', 'one that does not run is fine');
   await svc.succeed(['start', 'later']);
   await waitUntil(async () => (await svc.succeed(['logs', 'later'])) === 'begun\n', {
     what: 'its command has run',

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { BUSYBOX } from '../engine/start-engine.ts';
@@ -57,8 +57,9 @@ test('full-screen programs, UTF-8 and 24-bit colour work', async () => {
   await tmux.until(/PID +PPID/);
   await tmux.type('q');
   await tmux.until(/box>$/);
-  await tmux.line('sleep 50');
-  await tmux.until(/sleep 50$/);
+  // What has spoken runs in the foreground; before that the key would be lost.
+  await tmux.line(`clear; sh -c 'echo begun; sleep 50'`);
+  await tmux.until(/^begun$/m);
   await tmux.key('C-z');
   await tmux.until(/\[1\]\+ +Stopped/);
 });
@@ -195,14 +196,17 @@ async function pressTabUntil(tmux: Tmux, expected: RegExp): Promise<void> {
     }
     return false;
   };
-  await waitUntil(isThere, { timeoutMs: 30_000, what: `${String(expected)}, but: ${await tmux.screen()}` });
+  await waitUntil(isThere, { what: `${String(expected)}, but: ${await tmux.screen()}` });
 }
 
 test('progress is drawn on a terminal and wiped away', async () => {
   await using tmux = await Tmux.open(cli.svc.home, cli.svc.env);
   await tmux.line('head -c 100M /dev/zero > big; clear');
   await tmux.until(/^host>$/);
+  const drawn = join(cli.svc.home, 'drawn');
+  await tmux.record(drawn);
   await tmux.line(`${SVC} cp big box:/big; echo copied $?`);
-  await tmux.until(/(█|░).* of 100 MiB, .*\/s/);
   assert.doesNotMatch(await tmux.until(/^copied 0$/m), /█|░/);
+  const isDrawn = async () => /(█|░).* of 100 MiB, .*\/s/.test(await readFile(drawn, 'utf8').catch(() => ''));
+  await waitUntil(isDrawn, { what: 'the progress was drawn' });
 });

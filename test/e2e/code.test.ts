@@ -5,6 +5,7 @@ import { duplexTransport } from '@svc/engine/client';
 import { createCodeRunner, type CodeResult } from '../../packages/server/src/code/code-runner.ts';
 import { CLASSES, startSandbox, type TestSandbox } from '../engine/sandbox-fixture.ts';
 import { TestEngine } from '../engine/start-engine.ts';
+import { waitUntil } from '../engine/wait-until.ts';
 
 type Language = 'python' | 'node';
 
@@ -147,11 +148,8 @@ test('after kill -9 of the engine the next call says that the state is lost', as
     assert.match(error, /connection to the interpreter was lost; its state is lost/);
     // The pattern does not match the process that looks for it.
     const find = 'for f in /proc/[0-9]*/cmdline; do grep -q "svc drive[r]" $f && echo $f; done; true';
-    assert.equal(
-      (await sandbox.sh(find)).stdout.trim().split('\n').length,
-      1,
-      'the old interpreter is still there',
-    );
+    const isAlone = async () => (await sandbox.sh(find)).stdout.trim().split('\n').length === 1;
+    await waitUntil(isAlone, { what: 'the old interpreter is gone' });
   } finally {
     runner.forget(sandbox.id);
     await sandbox.remove();

@@ -10,7 +10,7 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 100_000;
 
 /** OpenSSH's own programs with a folder of their own: nothing of whoever runs the tests is read or written. */
 export class OpenSsh {
@@ -27,7 +27,7 @@ export class OpenSsh {
   }
 
   async destroy(): Promise<void> {
-    await rm(this.folder, { recursive: true, force: true });
+    await rm(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
 
   /** Makes a pair; returns the public line. */

@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { Client, Sandbox } from '@svc/sdk';
 import { WebSocket } from 'ws';
+import { freePort } from '../../packages/server/src/ports/test-free-port.ts';
 import { openChannel } from '../../packages/server/src/transports/channel/test-channel.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { waitUntil } from '../engine/wait-until.ts';
@@ -23,12 +24,13 @@ interface Reply {
 }
 
 const DOMAIN = 'preview.test';
-const HOST_PORT = 45_081;
 
 describe('previews and published ports on the real engine', { concurrency: false }, () => {
   let server: TestServer;
   let sandboxId = '';
   let token = '';
+  let hostPort = 0;
+  let isServing = false;
   const host = `8000-web-shop.${DOMAIN}`;
 
   before(async () => {
@@ -36,7 +38,8 @@ describe('previews and published ports on the real engine', { concurrency: false
       args: ['--dev', '--preview-domain', DOMAIN],
       engineArgs: ['--isolation', 'container'],
     });
-    const created = await create('shop', 'web-shop', [{ guest_port: 8000, host_port: HOST_PORT }]);
+    hostPort = await freePort();
+    const created = await create('shop', 'web-shop', [{ guest_port: 8000, host_port: hostPort }]);
     assert.deepEqual([created.status, created.body.status], [200, 'running'], JSON.stringify(created.body));
     sandboxId = created.body.id;
     const preview = await rest('POST', `/sandboxes/${sandboxId}/previews`, { port: 8000 });
@@ -71,12 +74,16 @@ describe('previews and published ports on the real engine', { concurrency: false
     const body = Buffer.concat(await Array.fromAsync(response as AsyncIterable<Buffer>));
     return { status: response.statusCode ?? 0, body };
   };
-  /** What serves ends with the channel, so each test starts its own. */
+  /** What serves is started once and outlives every channel and the server: it never has to wait for one that ends. */
   const serve = async (t: Parameters<typeof openChannel>[0], name: string, content: Uint8Array) => {
     const { channel } = await openChannel(t, { url: server.url, sandboxId });
     await channel.files.mkdir('/www');
     await channel.files.writeFile(`/www/${name}`, content);
-    await channel.exec({ cmd: 'httpd', args: ['-f', '-p', '8000', '-h', '/www'] });
+    if (isServing) return;
+    const httpd = { cmd: 'httpd', args: ['-f', '-p', '8000', '-h', '/www'] };
+    const started = await rest('POST', `/sandboxes/${sandboxId}/processes`, httpd);
+    assert.equal(started.status, 200, JSON.stringify(started.body));
+    isServing = true;
   };
 
   test('a port without a service is a 502, and with one its pages are served whole', async (t) => {
@@ -85,7 +92,6 @@ describe('previews and published ports on the real engine', { concurrency: false
     await serve(t, 'big', content);
     await waitUntil(async () => (await ask('/big')).status === 200, {
       what: 'the service answers',
-      timeoutMs: 20_000,
     });
     const { body } = await ask('/big');
     assert.ok(body.equals(content));
@@ -96,7 +102,6 @@ describe('previews and published ports on the real engine', { concurrency: false
     await serve(t, 'page', Buffer.from('page'));
     await waitUntil(async () => (await ask('/page')).status === 200, {
       what: 'it answers',
-      timeoutMs: 20_000,
     });
     const socket = new WebSocket(`${server.url.replace('http', 'ws')}/none`, {
       headers: { host, 'x-svc-preview-token': token },
@@ -109,7 +114,7 @@ describe('previews and published ports on the real engine', { concurrency: false
 
   test('a published port carries bytes in both directions, also after a restart of the server', async (t) => {
     const echo = async () => {
-      const socket = connect({ port: HOST_PORT, host: '127.0.0.1', allowHalfOpen: true });
+      const socket = connect({ port: hostPort, host: '127.0.0.1', allowHalfOpen: true });
       const failed = new Promise<string>((resolve) => void socket.once('error', () => resolve('')));
       const read = async () => {
         const chunks = await Array.fromAsync(socket as AsyncIterable<Buffer>);
@@ -122,7 +127,6 @@ describe('previews and published ports on the real engine', { concurrency: false
       await serve(t, 'small', Buffer.from('it is here'));
       await waitUntil(async () => (await echo()).endsWith('it is here'), {
         what: 'the published port answers',
-        timeoutMs: 20_000,
       });
     };
     await check();
@@ -132,9 +136,9 @@ describe('previews and published ports on the real engine', { concurrency: false
   });
 
   test('a port that is published already is named in a 409', async () => {
-    const { status, body } = await create('second', 'web-second', [{ guest_port: 1, host_port: HOST_PORT }]);
+    const { status, body } = await create('second', 'web-second', [{ guest_port: 1, host_port: hostPort }]);
     assert.deepEqual([status, body.error?.code], [409, 'invalid_sandbox_config']);
-    assert.match(body.error?.message ?? '', new RegExp(String(HOST_PORT)));
+    assert.match(body.error?.message ?? '', new RegExp(String(hostPort)));
   });
 
   test('the SDK makes previews, lists and revokes them', async () => {

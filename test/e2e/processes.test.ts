@@ -27,8 +27,11 @@ interface AuditEvent {
 const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';
 const LINES = 4000;
 
-/** Prints numbered lines to stdout and now and then one to stderr, over about two seconds. */
-const COUNTER = `i=1; while [ $i -le ${LINES} ]; do echo "line $i of stdout"; [ $((i % 100)) = 0 ] && { echo "mark $i" >&2; sleep 0.05; }; i=$((i+1)); done; exit 5`;
+/**
+ * Prints numbered lines to stdout and now and then one to stderr, over about two seconds. In the middle it waits for a word, so
+ * that whatever happens before that happens in the middle.
+ */
+const COUNTER = `i=1; while [ $i -le ${LINES} ]; do echo "line $i of stdout"; [ $((i % 100)) = 0 ] && { echo "mark $i" >&2; sleep 0.05; }; [ $i = ${LINES / 2} ] && read word; i=$((i+1)); done; exit 5`;
 const STDOUT = Array.from({ length: LINES }, (_, i) => `line ${i + 1} of stdout\n`).join('');
 const STDERR = Array.from({ length: LINES / 100 }, (_, i) => `mark ${(i + 1) * 100}\n`).join('');
 
@@ -75,6 +78,12 @@ for (const isolation of ['container', 'gvisor']) {
       const status = await readFile(`/proc/${await server.webPid()}/status`, 'utf8');
       return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
     };
+    /** Tells a counter that waits to go on, when those who come in between are back. */
+    const tellToGoOn = async (id: string) => {
+      const isHeard = async () =>
+        (await rest('POST', `/${box}/processes/${id}/stdin`, 'on\n')).status === 200;
+      await waitUntil(isHeard, { what: 'the process is told to go on' });
+    };
     const refused = ({ status, body }: Reply, expected: number, code: string) =>
       assert.deepEqual([status, body.error?.code], [expected, code], JSON.stringify(body));
 
@@ -103,7 +112,7 @@ for (const isolation of ['container', 'gvisor']) {
     });
 
     test('kill -9 of the server in the middle: the client goes on where it was, and has every byte once', async () => {
-      const { id } = await start(COUNTER);
+      const { id } = await start(COUNTER, { stdin: true });
       const reader = new OutputReader(outputUrl(id));
       const reading = reader.read();
       await waitUntil(() => reader.text('stdout').length > 5000, { what: 'some output' });
@@ -111,6 +120,7 @@ for (const isolation of ['container', 'gvisor']) {
       await reading;
       assert.ok(reader.text('stdout').length < STDOUT.length, 'it was cut off');
       await server.launch();
+      await tellToGoOn(id);
       await reader.read(outputUrl(id));
       assert.equal(reader.text('stdout'), STDOUT);
       assert.equal(reader.text('stderr'), STDERR);
@@ -118,12 +128,13 @@ for (const isolation of ['container', 'gvisor']) {
     });
 
     test('kill -9 of the engine in the middle: the stream goes on by itself', async () => {
-      const { id } = await start(COUNTER);
+      const { id } = await start(COUNTER, { stdin: true });
       const reader = new OutputReader(outputUrl(id));
       const reading = reader.read();
       await waitUntil(() => reader.text('stdout').length > 5000, { what: 'some output' });
       await server.engine.kill();
       await server.engine.launch();
+      await tellToGoOn(id);
       await reading;
       assert.equal(reader.text('stdout'), STDOUT);
       assert.equal(reader.text('stderr'), STDERR);
@@ -319,7 +330,7 @@ for (const isolation of ['container', 'gvisor']) {
     if (isolation === 'container') {
       test('a process that failed because there were too many processes says so', async () => {
         const crowd = await run('crowd');
-        const script = 'i=0; while [ $i -lt 300 ]; do sleep 2 & i=$((i+1)); done';
+        const script = 'i=0; while [ $i -lt 300 ]; do sleep 1000 & i=$((i+1)); done';
         const { id } = await start(script, {}, crowd);
         const { exit } = await ended(id, crowd);
         assert.deepEqual([exit?.reason, exit?.code], ['pids', 2], JSON.stringify(exit));
@@ -329,12 +340,11 @@ for (const isolation of ['container', 'gvisor']) {
     }
 
     test('a process keeps its record and its reason when its sandbox has ended', async () => {
-      const short = await run('short', { lifecycle: { max_duration_secs: 3 } });
       const stopped = await run('stopped');
-      const [long, running] = [
-        await start('sleep 1000', {}, short),
-        await start('echo hi; sleep 1000', {}, stopped),
-      ];
+      const running = await start('echo hi; sleep 1000', {}, stopped);
+      // Long enough for a process to be started in it on a machine that stands still for a while.
+      const short = await run('short', { lifecycle: { max_duration_secs: 8 } });
+      const long = await start('sleep 1000', {}, short);
       const reader = new OutputReader(outputUrl(running.id, stopped));
       const reading = reader.read();
       await waitUntil(() => reader.text('stdout') === 'hi\n', { what: 'its output' });

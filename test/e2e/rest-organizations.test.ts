@@ -39,7 +39,7 @@ after(() => server.destroy());
 /** As the operator of this machine, while the server runs as another user. */
 async function svc(...words: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(SVC, ['--path', server.engine.folder, ...words], {
-    timeout: 60_000,
+    timeout: 100_000,
   });
   return stdout.trim();
 }

@@ -109,6 +109,9 @@ describe('sandboxes over REST on the real engine', { concurrency: false }, () =>
         '/sandboxes',
         body(`label-${n}`, { labels: { suite: 'e2e', odd: String(n % 2 === 1) } }),
       );
+      // Each in a millisecond of its own: that is how fine the order of a list is.
+      const now = Date.now();
+      while (Date.now() === now) await new Promise((resolve) => setImmediate(resolve));
     }
     const names = async (query: string) => {
       const seen: string[] = [];

@@ -39,7 +39,8 @@ test('kill -9 of the server during 50 calls: afterwards every sandbox is where t
     const name = `burst-${n % 10}`;
     if (n < 20) return await start(name);
     if (n < 30) return await server.call('sandbox.stop', { sandbox: name });
-    return await server.call('sandbox.command.run', { sandbox: 'steady', command: 'sleep', args: ['0.05'] });
+    // Still under way whenever the server is killed.
+    return await server.call('sandbox.command.run', { sandbox: 'steady', command: 'sleep', args: ['1000'] });
   });
   const outcomes = Promise.allSettled(calls);
   await waitUntil(async () => (await server.engine.client.listSandboxes()).length >= 3);
@@ -55,6 +56,7 @@ test('kill -9 of the server during 50 calls: afterwards every sandbox is where t
 test('kill -9 of the web-facing process alone: it comes back by itself, and so does the truth', async () => {
   await start('steady');
   const web = await server.webPid();
+  assert.ok(web > 0);
   process.kill(web, 'SIGKILL');
   await waitUntil(async () => {
     const status = await readStatus(server.engine.folder).catch(() => undefined);
@@ -75,8 +77,12 @@ test('kill -9 of the engine: calls say that it is away, and sandboxes are runnin
     code: -32_603,
     data: { code: 'orchestrator_unreachable' },
   });
-  const status = await readStatus(server.engine.folder);
-  assert.equal(status?.sandboxes.find(({ name }) => name === 'steady')?.state, 'temporarily_unavailable');
+  const isUnavailable = async () => {
+    const status = await readStatus(server.engine.folder);
+    const steady = status?.sandboxes.find(({ name }) => name === 'steady');
+    return steady?.state === 'temporarily_unavailable';
+  };
+  await waitUntil(isUnavailable, { what: 'the sandbox is unavailable' });
   await server.engine.launch();
   await assertAgreement();
 });

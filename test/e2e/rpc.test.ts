@@ -3,8 +3,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { freePort } from '../../packages/server/src/ports/test-free-port.ts';
+import { withEnoughTime } from '../../packages/server/src/test-enough-time.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { CLASSES } from '../engine/sandbox-fixture.ts';
+import { waitUntil } from '../engine/wait-until.ts';
 import { TestServer } from './start-server.ts';
 
 interface CommandResult {
@@ -87,12 +90,13 @@ for (const isolation of CLASSES) {
     });
 
     test('a port of the host leads to the sandbox while it runs', async () => {
-      const port = 20_000 + Math.floor(Math.random() * 20_000);
-      await start('port', { ports: [`${port}:8080`] });
+      const port = await freePort();
+      assert.equal((await start('port', { ports: [`${port}:8080`] })).error, undefined);
       const script = "while true; do printf 'HTTP/1.0 200 OK\\r\\n\\r\\nfrom inside' | nc -l -p 8080; done";
-      await sh('port', `(${script}) >/dev/null 2>&1 & sleep 0.3`);
+      await sh('port', `(${script}) >/dev/null 2>&1 &`);
       const ask = async () => await (await fetch(`http://127.0.0.1:${port}/`)).text();
-      assert.equal(await ask(), 'from inside');
+      const isServed = async () => (await ask().catch(() => '')) === 'from inside';
+      await waitUntil(isServed, { what: 'the sandbox answers' });
       await stop('port');
       await assert.rejects(ask());
     });
@@ -123,14 +127,15 @@ for (const isolation of CLASSES) {
 
     test('a timeout ends the whole tree of the command', async () => {
       await start('timeout');
-      const { error } = await server.call('sandbox.command.run', {
-        sandbox: 'timeout',
-        command: 'sh',
-        args: ['-c', 'echo begun; sleep 1234 & sleep 1234'],
-        timeout: 0.5,
-      });
-      assert.partialDeepStrictEqual(error?.data, { code: 'exec_timeout', output: 'begun\n' });
-      assert.equal((await sh('timeout', 'ps | grep -c "[s]leep 1234"')).output, '0\n');
+      const args = ['-c', 'sleep 1234 & echo begun; sleep 1234'];
+      const command = { sandbox: 'timeout', command: 'sh', args };
+      const { outcome } = await withEnoughTime(
+        async (timeout) => await server.call('sandbox.command.run', { ...command, timeout }),
+        ({ error }) => (error?.data as { output?: string } | undefined)?.output === 'begun\n',
+      );
+      assert.partialDeepStrictEqual(outcome.error?.data, { code: 'exec_timeout', output: 'begun\n' });
+      const isOver = async () => (await sh('timeout', 'ps | grep -c "[s]leep 1234"')).output === '0\n';
+      await waitUntil(isOver, { what: 'all of it has ended' });
       await stop('timeout');
     });
 

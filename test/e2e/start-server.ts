@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync } from 'node:fs';
+import { openSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readStatus, SERVER_MAIN } from '@svc/server/admin';
@@ -61,12 +61,13 @@ export class TestServer {
     this.#child = child;
     await waitUntil(
       async () => {
-        if (child.exitCode !== null) throw new Error(`the server ended: ${await this.log()}`);
+        if (child.exitCode !== null || child.signalCode !== null)
+          throw new Error(`the server ended: ${await this.log()}`);
         const status = await readStatus(this.engine.folder).catch(() => undefined);
         this.url = status?.url ?? '';
         return status?.engine.isHealthy === true;
       },
-      { timeoutMs: 60_000, what: 'the server is healthy' },
+      { timeoutMs: 150_000, what: 'the server is healthy' },
     );
   }
 
@@ -114,9 +115,12 @@ export class TestServer {
   /** As the kernel would end it, the web-facing process first, so that nothing of it can be finished. */
   async kill(): Promise<void> {
     const web = await this.webPid();
-    const ended = this.#end('SIGKILL');
+    // So that it does not start another one.
+    this.#child?.kill('SIGSTOP');
+    // SAFETY: 0 would be everything that runs this test.
     if (web > 0) process.kill(web, 'SIGKILL');
-    await ended;
+    await this.#end('SIGKILL');
+    await waitUntil(() => hasEnded(web), { what: 'the web-facing process has ended' });
   }
 
   async destroy(): Promise<void> {
@@ -130,5 +134,15 @@ export class TestServer {
     const ended = once(child, 'exit') as Promise<[number | null]>;
     child.kill(signal);
     return (await ended)[0];
+  }
+}
+
+/** Whether anybody has asked for its exit code yet does not matter: it holds nothing any more. */
+function hasEnded(pid: number): boolean {
+  try {
+    return /^State:\s+[ZX]/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    // It is gone.
+    return true;
   }
 }

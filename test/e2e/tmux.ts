@@ -46,6 +46,11 @@ export class Tmux implements AsyncDisposable {
     await this.#do('resize-window', '-x', String(cols), '-y', String(rows));
   }
 
+  /** From here on, all that is drawn on it is written to this file too: what is wiped away soon may be missed on the screen. */
+  async record(path: string): Promise<void> {
+    await this.#do('pipe-pane', '-o', `exec cat > '${path}'`);
+  }
+
   /** What can be read on it, without the empty lines at its end. */
   async screen(): Promise<string> {
     return (await this.#do('capture-pane', '-p')).replace(/\n+$/, '');

@@ -6,7 +6,8 @@ import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { resolve } from 'node:path';
 import { Client, Sandbox, SvcError } from '@svc/sdk';
-import { freeUdpPort, openUdp } from '../../packages/server/src/ports/test-udp.ts';
+import { freePort } from '../../packages/server/src/ports/test-free-port.ts';
+import { openUdp } from '../../packages/server/src/ports/test-udp.ts';
 import { waitUntil } from '../engine/wait-until.ts';
 import { importPython } from './interpreter-images.ts';
 import { TestServer } from './start-server.ts';
@@ -65,7 +66,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
     let box: Sandbox;
     let port = 0;
     before(async () => {
-      port = await freeUdpPort();
+      port = await freePort('udp');
       const far = { guest_port: GUEST_PORT, host_port: port, host_bind: ADDRESS, protocol: 'udp' } as const;
       const near = { guest_port: GUEST_PORT, host_port: port, protocol: 'udp' } as const;
       box = await Sandbox.create({
@@ -107,7 +108,7 @@ for (const isolation of ['container', 'gvisor'] as const) {
     });
 
     test('svc run publishes, and svc port shows it', async (t) => {
-      const free = await freeUdpPort();
+      const free = await freePort('udp');
       const name = `cli-${isolation}`;
       const publish = `${free}:${GUEST_PORT}/udp`;
       await svc(

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Cgroups } from '../../packages/engine/src/cgroup/cgroups.ts';
-import { CLASSES, startSandbox, type TestSandbox } from './sandbox-fixture.ts';
+import { CLASSES, recordsOf, startSandbox, type TestSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -84,14 +84,16 @@ for (const isolation of CLASSES) {
         `${first.diskTotalBytes}`,
       );
       const channel = await sandbox.connect();
-      const script = `dd if=/dev/zero of=/root/fill bs=1M count=32; sync; dd if=/dev/zero of=/dev/shm/held bs=1M count=48
+      const script = `dd if=/dev/zero of=/root/fill bs=1M count=32 conv=fsync; dd if=/dev/zero of=/dev/shm/held bs=1M count=48
         nslookup localhost.invalid > /dev/null; while :; do :; done`;
       await channel.exec({ cmd: '/bin/sh', args: ['-c', script] });
       await waitUntil(
         async () => {
           const now = await metrics();
           return (
+            // Of one CPU; a machine that stands still between two looks shows more, once.
             now.cpuPercent > 20 &&
+            now.cpuPercent < 150 &&
             now.memoryBytes > first.memoryBytes + 40 * MIB &&
             now.diskUsedBytes > first.diskUsedBytes + 30 * MIB &&
             now.networkSentBytes > first.networkSentBytes
@@ -100,7 +102,6 @@ for (const isolation of CLASSES) {
         { what: 'the figures show the work' },
       );
       const busy = await metrics();
-      assert.ok(busy.cpuPercent < 150, `${busy.cpuPercent} % of one CPU`);
       assert.ok(busy.processes > first.processes);
       assert.ok(busy.cpuSeconds > first.cpuSeconds);
       assert.ok(busy.memoryBytes <= (256 + 64) * MIB);
@@ -119,12 +120,8 @@ test('an engine that had a crowd leaves nothing behind', async () => {
 });
 
 function handlesOf(sandboxes: readonly TestSandbox[]): string[] {
-  const folder = join(engine.folder, 'sandboxes');
-  const ids = new Set(sandboxes.map(({ id }) => id));
-  return readdirSync(folder).filter((handle) => {
-    const record: { id: string } = JSON.parse(readFileSync(join(folder, handle, 'record.json'), 'utf8'));
-    return ids.has(record.id);
-  });
+  const ids = new Set<string | null>(sandboxes.map(({ id }) => id));
+  return recordsOf(engine).flatMap(({ id, handle }) => (ids.has(id) ? [handle] : []));
 }
 
 function assertGone(handles: readonly string[]): void {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { readFileSync, statSync } from 'node:fs';
+import { globSync, readFileSync, statSync } from 'node:fs';
 import { chmod, chown, mkdir, mkdtemp, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import type { Mount, Patch } from '@svc/contract';
 import { CLASSES, startSandbox, type TestSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
+import { waitUntil } from './wait-until.ts';
 
 const MIB = 1024 * 1024;
 const HOST_USER = 4242;
@@ -337,13 +338,10 @@ for (const isolation of CLASSES) {
       await swapped.sh('echo x > /disk/by-user', { user: 'user' });
       assert.equal((await swapped.sh('stat -c %u /disk /disk/by-root /disk/by-user')).stdout, '0\n0\n1000\n');
       await swapped.remove();
-      const { stdout } = await promisify(execFile)('losetup', [
-        '--list',
-        '--noheadings',
-        '--output',
-        'BACK-FILE',
-      ]);
-      assert.ok(!stdout.includes(image), stdout);
+      // Another process of this machine that copies its mount namespace just now may hold it a moment longer.
+      await waitUntil(() => !loopDevices().some((file) => file.includes(image)), {
+        what: 'its device is let go',
+      });
       const packed = `${image}.qcow2`;
       await promisify(execFile)('qemu-img', ['convert', '-f', 'raw', '-O', 'qcow2', image, packed]);
       const other: Mount = { ...disk, host: packed, format: 'qcow2' };
@@ -355,6 +353,18 @@ for (const isolation of CLASSES) {
       assert.match(error.message, /qemu-img convert -O raw/);
       await rm(image);
     });
+  });
+}
+
+/** The files behind the loop devices of this host. */
+function loopDevices(): string[] {
+  return globSync('/sys/block/loop*/loop/backing_file').map((path) => {
+    try {
+      return readFileSync(path, 'utf8');
+    } catch {
+      // Let go since it was listed.
+      return '';
+    }
   });
 }
 

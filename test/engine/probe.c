@@ -24,7 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CONNECT_MS = 1500, ANSWER_MS = 8000 };
+enum { CONNECT_MS = 1500, ANSWER_MS = 60000 };
 
 static void tell(const char *name, const char *result) {
   printf("{\"name\":\"%s\",\"result\":\"%s\"}\n", name, result);
@@ -290,6 +290,12 @@ static void leave_zombies(int count) {
   while (read(0, line, sizeof line) > 0) continue;
 }
 
+/** Every process makes more of them for ever, whatever is refused. */
+static void bomb(void) {
+  for (;;)
+    if (fork() < 0) usleep(1000);
+}
+
 int main(int count, char **words) {
   const char *what = count > 1 ? words[1] : "";
   if (!strcmp(what, "calls")) try_calls();
@@ -300,6 +306,7 @@ int main(int count, char **words) {
   else if (!strcmp(what, "hold") && count > 3) hold(words[2], atoi(words[3]));
   else if (!strcmp(what, "open-many")) open_many();
   else if (!strcmp(what, "zombies") && count > 2) leave_zombies(atoi(words[2]));
+  else if (!strcmp(what, "bomb")) bomb();
   else return 2;
   return 0;
 }

@@ -1,6 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ChannelClient, type ExecRequest, type RunOptions, type SandboxSpec } from '@svc/contract';
+import {
+  ChannelClient,
+  PlatformError,
+  type ExecRequest,
+  type RunOptions,
+  type SandboxSpec,
+} from '@svc/contract';
 import { duplexTransport, type CreateSandbox, type Isolation, type SandboxView } from '@svc/engine/client';
 import { Cgroups } from '../../packages/engine/src/cgroup/cgroups.ts';
 import { BUSYBOX, type TestEngine } from './start-engine.ts';
@@ -28,13 +34,20 @@ export class TestSandbox {
   }
 
   async connect(): Promise<ChannelClient> {
-    return await ChannelClient.connect(duplexTransport(await this.engine.client.openChannel(this.id)));
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await ChannelClient.connect(duplexTransport(await this.engine.client.openChannel(this.id)));
+      } catch (error) {
+        // A sandbox that is too busy to dial says so; on a busy host that may be each of them.
+        if (attempt === 3 || !PlatformError.is(error, 'unavailable')) throw error;
+      }
+    }
   }
 
   async run(request: ExecRequest, options: RunOptions = {}): Promise<Ran> {
     const channel = await this.connect();
     try {
-      const { code, reason, stdout, stderr } = await channel.run(request, { timeoutMs: 60_000, ...options });
+      const { code, reason, stdout, stderr } = await channel.run(request, { timeoutMs: 100_000, ...options });
       return { code, reason, stdout: text(stdout), stderr: text(stderr) };
     } finally {
       channel.close();
@@ -62,18 +75,9 @@ export class TestSandbox {
 
   /** What names it on the host: its cgroup, folders and record. */
   get handle(): string {
-    const folder = join(this.engine.folder, 'sandboxes');
-    const handles = readdirSync(folder);
-    const found = handles.find((handle) => {
-      // The last line counts.
-      const lines = readFileSync(join(folder, handle, 'record.json'), 'utf8')
-        .trim()
-        .split('\n');
-      const record: { id: string | null } = JSON.parse(lines.at(-1) ?? '');
-      return record.id === this.id;
-    });
+    const found = recordsOf(this.engine).find(({ id }) => id === this.id);
     if (found === undefined) throw new Error(`there is no record of ${this.id}`);
-    return found;
+    return found.handle;
   }
 
   /** Its processes as the host sees them. */
@@ -87,6 +91,30 @@ export class TestSandbox {
 }
 
 const cgroups = new Cgroups();
+
+/** As much of a record as tests look at. */
+interface StoredRecord {
+  readonly handle: string;
+  readonly id: string | null;
+  readonly state: string;
+  readonly isolation: string;
+  readonly run: { readonly token: string } | null;
+}
+
+/** The records on disk at this moment, while sandboxes come and go. */
+export function recordsOf(engine: TestEngine): StoredRecord[] {
+  const folder = join(engine.folder, 'sandboxes');
+  return readdirSync(folder).flatMap((handle) => {
+    try {
+      const text = readFileSync(join(folder, handle, 'record.json'), 'utf8');
+      // The last line counts.
+      return [JSON.parse(text.trim().split('\n').at(-1) ?? '') as StoredRecord];
+    } catch {
+      // Removed, or not there yet.
+      return [];
+    }
+  });
+}
 
 export function specOf(more: Partial<SandboxSpec> = {}): SandboxSpec {
   return { image: { type: 'oci', reference: BUSYBOX }, ...more };

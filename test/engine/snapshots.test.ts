@@ -169,18 +169,13 @@ test('a caller that gives up, and kill -9 of the engine, leave nothing of a snap
   const origin = await startSandbox(engine, 'container');
   assert.equal((await origin.sh('dd if=/dev/urandom of=/big bs=1M count=150')).code, 0);
   await engine.client.stopSandbox(origin.id);
-  const abort = new AbortController();
   const begun = () => waitUntil(() => filesOf('snapshots').length === 1, { what: 'the copy begins' });
-  const abandoned = engine.client.createSnapshot({ id: 'lost', sandboxId: origin.id }, abort.signal);
-  await Promise.all([assert.rejects(abandoned), begun().finally(() => abort.abort())]);
+  await untilInterrupted(origin.id, begun, (abort) => abort.abort());
   await waitUntil(() => filesOf('snapshots').length === 0, { what: 'it is undone' });
 
   const isCopied = () => filesOf('snapshots').some((name) => inSnapshot(name).includes('disk.img'));
   for (const moment of [begun, () => waitUntil(isCopied, { what: 'the disk is copied' })]) {
-    const lost = assert.rejects(engine.client.createSnapshot({ id: 'lost', sandboxId: origin.id }));
-    await moment();
-    await engine.kill();
-    await lost;
+    await untilInterrupted(origin.id, moment, () => engine.kill());
     for (let round = 0; round < 2; round++) {
       await engine.launch();
       assert.deepEqual(filesOf('snapshots'), []);
@@ -194,15 +189,17 @@ test('a caller that gives up, and kill -9 of the engine, leave nothing of a snap
 
   const disks = filesOf('rootfs/disks');
   await engine.client.createSnapshot({ id: 'kept', sandboxId: origin.id });
-  const half = engine.client.createSandbox({ id: 'half', spec: specOf(), snapshot: 'kept' });
-  const failing = assert.rejects(half);
+  const half = Promise.allSettled([
+    engine.client.createSandbox({ id: 'half', spec: specOf(), snapshot: 'kept' }),
+  ]);
   await waitUntil(() => filesOf('rootfs/disks').length > disks.length, { what: 'the disk is being copied' });
   await engine.kill();
-  await failing;
+  const [{ status }] = await half;
   for (let round = 0; round < 2; round++) {
     await engine.launch();
-    // Either nothing of it is there, or all of it.
+    // Either nothing of it is there, or all of it; all of it when its caller was told so.
     const isThere = (await engine.client.listSandboxes()).some(({ id }) => id === 'half');
+    if (status === 'fulfilled') assert.ok(isThere);
     assert.equal(filesOf('rootfs/disks').length, disks.length + (isThere ? 1 : 0));
     assert.equal((await engine.client.listSnapshots()).length, 1);
     if (round === 0) await engine.kill();
@@ -212,6 +209,27 @@ test('a caller that gives up, and kill -9 of the engine, leave nothing of a snap
   await origin.remove();
   assert.deepEqual(filesOf('snapshots'), []);
 });
+
+/** Interrupts a snapshot when `moment` has come. On a busy host that may be too late: then the next one is interrupted. */
+async function untilInterrupted(
+  sandboxId: string,
+  moment: () => Promise<void>,
+  interrupt: (abort: AbortController) => Promise<void> | void,
+): Promise<void> {
+  for (let attempt = 1; attempt <= 5; attempt++) {
+    const abort = new AbortController();
+    const making = Promise.allSettled([
+      engine.client.createSnapshot({ id: 'lost', sandboxId }, abort.signal),
+    ]);
+    await moment();
+    await interrupt(abort);
+    const [{ status }] = await making;
+    if (status === 'rejected') return;
+    await engine.restart();
+    await engine.client.removeSnapshot('lost');
+  }
+  assert.fail('every snapshot was made before it could be interrupted');
+}
 
 function inSnapshot(name: string): readonly string[] {
   try {

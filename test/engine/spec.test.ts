@@ -155,6 +155,9 @@ for (const isolation of CLASSES) {
         ],
         runtime: { cmd: ['/bin/sh', '-c', 'cat /app/link > /app/seen; sleep 1000'] },
       });
+      await waitUntil(async () => (await sandbox.sh('cat /app/seen')).stdout === 'first\nsecond\n', {
+        what: 'the main process has seen the patches',
+      });
       const script = `stat -c "%a %n" /app/data /app/new/text /app/copied /app/tree/below/file; cat /app/link /etc/group
         od -An -tx1 /app/bytes; cat /app/copied; echo; cat /app/tree/below/file; echo; readlink /app/tree/link; ls /app`;
       assert.equal(
@@ -165,7 +168,6 @@ for (const isolation of CLASSES) {
           'bytes\ncopied\ndata\nlink\nnew\nseen\ntree\n',
         ].join(''),
       );
-      assert.equal((await sandbox.sh('cat /app/seen')).stdout, 'first\nsecond\n');
       // Once: what a sandbox does with them afterwards stays.
       await sandbox.sh('echo mine > /app/new/text');
       await engine.client.stopSandbox(sandbox.id, { graceMs: 100 });
@@ -197,7 +199,9 @@ for (const isolation of CLASSES) {
           'ip -o link | cut -d" " -f2; ip route | grep -v "dev lo"; cat /etc/resolv.conf',
         );
         assert.equal(stdout, 'lo:\n');
-        const echo = 'echo over loopback | nc -l -p 99 & sleep 0.3; nc -w 1 127.0.0.1 99 < /dev/null';
+        // Whoever comes before the listener is refused, and tries again.
+        const echo = `nc -l -p 99 -e echo over loopback & i=0
+          until nc 127.0.0.1 99 < /dev/null 2> /dev/null || [ $i = 300 ]; do i=$((i+1)); sleep 0.1; done`;
         assert.equal((await sandbox.sh(echo)).stdout, 'over loopback\n');
         await sandbox.remove();
       }

@@ -1,11 +1,11 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { randomInt } from 'node:crypto';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { createHash, randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { createHash } from 'node:crypto';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { EngineClient } from '@svc/engine/client';
@@ -35,8 +35,7 @@ export class TestEngine {
   static async start(options: { readonly args?: readonly string[] } = {}): Promise<TestEngine> {
     const folder = await mkdtemp(join(tmpdir(), 'svc-engine-'));
     await chmod(folder, 0o711);
-    // A pool of its own for each: tests run side by side.
-    const pool = `10.${randomInt(64, 192)}.${randomInt(0, 64) * 4}.0/22`;
+    const pool = await claimAddressPool();
     const engine = new TestEngine(folder, ['--address-pool', pool, ...(options.args ?? [])]);
     try {
       await engine.launch();
@@ -55,7 +54,10 @@ export class TestEngine {
   get pid(): number {
     // The engine is the child of its subreaper.
     const children = readFileSync(`/proc/${this.#child?.pid}/task/${this.#child?.pid}/children`, 'utf8');
-    return Number(children.trim().split(' ')[0]);
+    const pid = Number(children.trim().split(' ')[0]);
+    // SAFETY: 0 would be everything that runs this test.
+    if (!(pid > 1)) throw new Error(`the engine ended: ${this.#lastLog()}`);
+    return pid;
   }
 
   async launch(): Promise<void> {
@@ -63,7 +65,8 @@ export class TestEngine {
     this.#child = child;
     await waitUntil(
       async () => {
-        if (child.exitCode !== null) throw new Error(`the engine ended: ${this.#lastLog()}`);
+        if (child.exitCode !== null || child.signalCode !== null)
+          throw new Error(`the engine ended: ${this.#lastLog()}`);
         return await this.client.capabilities().then(
           () => true,
           () => false,
@@ -73,11 +76,12 @@ export class TestEngine {
     );
   }
 
-  /** A second engine on the same folder; returns its last words. */
+  /** A second engine on the same folder; returns what was logged while it lived. */
   async launchAnother(): Promise<string> {
+    const { size } = statSync(this.logFile);
     const child = this.#spawn();
     await new Promise((resolve) => child.once('exit', resolve));
-    return this.#lastLog();
+    return readFileSync(this.logFile).subarray(size).toString();
   }
 
   #spawn(): ChildProcess {
@@ -135,8 +139,15 @@ export class TestEngine {
     }
   }
 
-  /** What this engine has left on the host: mounts and interfaces. */
+  /** What this engine has left on the host: mounts and interfaces. The kernel takes its time with the latter. */
   async leftovers(): Promise<string[]> {
+    let left: string[] = [];
+    const isClean = async () => (left = await this.#findLeftovers()).length === 0;
+    await waitUntil(isClean).catch(() => undefined);
+    return left;
+  }
+
+  async #findLeftovers(): Promise<string[]> {
     const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
       .split('\n')
       .map((line) => line.split(' ')[4] ?? '')
@@ -156,11 +167,26 @@ export class TestEngine {
 
   async #removeFolders(): Promise<void> {
     await promisify(execFile)('umount', ['-R', '-l', this.runFolder]).catch(() => undefined);
-    await rm(this.runFolder, { recursive: true, force: true });
-    await rm(this.folder, { recursive: true, force: true });
+    for (const folder of [this.runFolder, this.folder])
+      await rm(folder, { recursive: true, force: true, maxRetries: 10 });
   }
 
   #lastLog(): string {
     return readFileSync(this.logFile, 'utf8').split('\n').slice(-5).join('\n');
   }
+}
+
+/** A pool that no engine of another test has: whoever holds the socket of its name, until its process ends, has the pool. */
+async function claimAddressPool(): Promise<string> {
+  for (let attempt = 0; attempt < 100; attempt++) {
+    const pool = `10.${randomInt(64, 192)}.${randomInt(0, 64) * 4}.0/22`;
+    const claim = createServer().unref();
+    const isOurs = once(claim, 'listening').then(
+      () => true,
+      () => false,
+    );
+    claim.listen(`\0svc-test-pool-${pool}`);
+    if (await isOurs) return pool;
+  }
+  throw new Error('no address pool is free');
 }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { Patch } from '@svc/contract';
 import { Cgroups } from '../../packages/engine/src/cgroup/cgroups.ts';
-import { CLASSES, startSandbox, TestSandbox } from './sandbox-fixture.ts';
+import { CLASSES, recordsOf, startSandbox, TestSandbox } from './sandbox-fixture.ts';
 import { BUSYBOX, TestEngine } from './start-engine.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -25,25 +25,14 @@ after(async () => {
 
 /** Handles of the sandboxes that are started and belong to nobody. */
 function waiting(isolation: string): string[] {
-  const folder = join(engine.folder, 'sandboxes');
-  return readdirSync(folder).filter((handle) => {
-    const record = readRecord(join(folder, handle, 'record.json'));
-    return record?.id === null && record.state === 'running' && record.isolation === isolation;
-  });
-}
-
-function readRecord(path: string): { id: string | null; state: string; isolation: string } | undefined {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'));
-  } catch {
-    // Removed or not there yet.
-    return undefined;
-  }
+  return recordsOf(engine)
+    .filter(({ id, state, isolation: own }) => id === null && state === 'running' && own === isolation)
+    .map(({ handle }) => handle)
+    .toSorted();
 }
 
 async function untilFull(isolation: string): Promise<string[]> {
   await waitUntil(() => waiting(isolation).length === SIZE[isolation], {
-    timeoutMs: 40_000,
     what: 'the pool is full',
   });
   return waiting(isolation);
@@ -135,6 +124,18 @@ for (const isolation of CLASSES) {
       assert.ok(refilled.every((handle) => !handles.has(handle)));
     });
 
+    test('a create succeeds also when those that waited have just died', async () => {
+      const prepared = await untilFull(isolation);
+      const living = () => prepared.flatMap((handle) => cgroups.processIds(handle));
+      await waitUntil(() => {
+        for (const pid of living()) kill(pid);
+        return living().length === 0;
+      });
+      const sandbox = await startSandbox(engine, isolation);
+      assert.equal((await sandbox.sh('echo alive')).stdout, 'alive\n');
+      await sandbox.remove();
+    });
+
     test('kill -9 of the engine leaves no orphan of the pool, and those taken stay', async () => {
       await untilFull(isolation);
       const taken = await startSandbox(engine, isolation);
@@ -161,3 +162,11 @@ test('an engine that stops takes the pool along', async () => {
   for (const handle of handles) assert.ok(!cgroups.list().includes(handle));
   await engine.launch();
 });
+
+function kill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It went with another one.
+  }
+}

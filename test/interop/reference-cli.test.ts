@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { BUSYBOX } from '../engine/start-engine.ts';
+import { waitUntil } from '../engine/wait-until.ts';
 import { ReferenceClient, type Ended } from './reference-client.ts';
 
 let client: ReferenceClient;
@@ -148,7 +149,9 @@ test('volumes are made, listed and removed', async () => {
 test('run without a name leaves nothing, also when the command fails', async () => {
   const { code, stdout } = await client.msb(['run', BUSYBOX, '--', 'sh', '-c', 'echo once; exit 3']);
   assert.deepEqual([code, stdout], [3, 'once\n']);
-  assert.ok(!(await done(client.msb(['ls']))).includes('msb-'));
+  await waitUntil(async () => !(await done(client.msb(['ls']))).includes('msb-'), {
+    what: 'the sandbox is gone',
+  });
 });
 
 test('errors have the words that the client knows', async () => {

@@ -86,7 +86,7 @@ export class ReferenceClient {
     args: readonly string[],
     { input, typed }: { readonly input?: string; readonly typed?: Typed } = {},
   ): Promise<Ended> {
-    const child = spawn(command, args, { env: this.env, cwd: this.folder, timeout: 60_000 });
+    const child = spawn(command, args, { env: this.env, cwd: this.folder, timeout: 110_000 });
     let [stdout, stderr] = ['', ''];
     child.stdout.on('data', (data: Buffer) => {
       const wasShown = typed === undefined || stdout.includes(typed.after);

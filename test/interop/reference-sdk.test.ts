@@ -110,7 +110,9 @@ test('OpenSSH and its sftp reach a sandbox through the library, and a port insid
   await done('sftp', ['-F', 'none', ...options, '-b', join(folder, 'batch'), 'root@box']);
   assert.equal(await readFile(join(folder, 'down'), 'utf8'), 'sent by sftp');
 
-  const serve = 'setsid sh -c "echo from inside | nc -l -p 7070" >/dev/null 2>&1 & sleep 0.2';
+  // It listens when its socket is in the table: 7070 is 1B9E, 0A is listening.
+  const serve =
+    'setsid nc -l -p 7070 -e echo from inside >/dev/null 2>&1 & until grep -qs ":1B9E .* 0A " /proc/net/tcp /proc/net/tcp6; do sleep 0.05; done';
   await done('ssh', ['-F', 'none', ...options, 'root@box', serve]);
   assert.equal(
     await done('ssh', ['-F', 'none', ...options, '-W', '127.0.0.1:7070', 'root@box']),

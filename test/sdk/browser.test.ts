@@ -17,7 +17,7 @@ async function dial(t: TestContext, key?: string) {
   const transport = await dialBrowser({
     url,
     apiKey: key ?? address.key,
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(60_000),
     describeRefusal: () => Promise.resolve(refused),
   });
   t.after(() => transport.close());

@@ -36,8 +36,12 @@ test('a program that cannot be started says why', async () => {
 test('a program that takes too long is killed, and nothing of it is left', async () => {
   const { sandbox } = real;
   const script = 'echo $$ > /tmp/late; sleep 1000';
-  const failure = await sandbox.shell(script, { timeoutMs: 2000 }).catch((error: unknown) => error);
-  assert.ok(SvcError.is(failure, 'exec_timeout'), String(failure));
+  // A busy machine may not get as far as the file in so little time.
+  for (const timeoutMs of [2000, 8000, 30_000]) {
+    const failure = await sandbox.shell(script, { timeoutMs }).catch((error: unknown) => error);
+    assert.ok(SvcError.is(failure, 'exec_timeout'), String(failure));
+    if (await sandbox.files.exists('/tmp/late')) break;
+  }
   const pid = (await sandbox.files.readText('/tmp/late')).trim();
   assert.equal((await sandbox.exec('kill', ['-0', pid])).code, 1);
 });
@@ -47,14 +51,14 @@ test('an abort ends the call at once and the process soon after', async () => {
   const controller = new AbortController();
   const call = sandbox.shell('echo $$ > /tmp/aborted; sleep 1000', { signal: controller.signal });
   const isThere = async () => (await sandbox.shell('test -s /tmp/aborted')).isSuccess;
-  await waitUntil(isThere, { timeoutMs: 10_000, what: 'the process runs' });
+  await waitUntil(isThere, { what: 'the process runs' });
   controller.abort(new Error('enough'));
   const failure = await call.catch((error: unknown) => error);
   assert.ok(SvcError.is(failure, 'aborted'), String(failure));
   assert.equal((failure.cause as Error).message, 'enough');
   const pid = (await sandbox.files.readText('/tmp/aborted')).trim();
   const isGone = async () => (await sandbox.exec('kill', ['-0', pid])).code === 1;
-  await waitUntil(isGone, { timeoutMs: 10_000, what: 'the process is gone' });
+  await waitUntil(isGone, { what: 'the process is gone' });
 });
 
 test('output beyond the limit is cut and said to be', async () => {
@@ -118,7 +122,7 @@ test('a command ends with its block', async () => {
     ({ pid } = command);
   }
   const isGone = async () => (await sandbox.exec('kill', ['-0', String(pid)])).code === 1;
-  await waitUntil(isGone, { timeoutMs: 10_000, what: 'the process is gone' });
+  await waitUntil(isGone, { what: 'the process is gone' });
 });
 
 test('a hundred calls at once share one connection', async () => {
@@ -138,7 +142,7 @@ test('a terminal has the size it was given, takes another, and takes Ctrl-C', as
     for await (const text of terminal.output.texts()) screen += text;
   })();
   const shows = (text: string) =>
-    waitUntil(() => screen.includes(text), { timeoutMs: 10_000, what: `the screen shows ${text}` });
+    waitUntil(() => screen.includes(text), { what: `the screen shows ${text}` });
   await terminal.write('stty size; echo $TERM\n');
   await shows('30 90');
   await shows('xterm-256color');

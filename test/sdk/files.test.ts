@@ -132,6 +132,98 @@ test('a tree goes up and comes down with its modes and links', async (t) => {
   await assert.rejects(lstat(join(folder, 'back/out')));
 });
 
+test('folders keep their permissions on both ways, and those that were there stay as they are', async (t) => {
+  const { sandbox } = real;
+  const folder = await makeFolder(t);
+  const tree = join(folder, 'tree');
+  await mkdir(join(tree, 'closed/sealed'), { recursive: true });
+  await writeFile(join(tree, 'closed/sealed/key'), 'secret');
+  await chmod(join(tree, 'closed/sealed'), 0o500);
+  await chmod(join(tree, 'closed'), 0o700);
+  await sandbox.shell('mkdir -p /tmp/modes && chmod 1777 /tmp/modes');
+  await uploadTree(sandbox, tree, '/tmp/modes');
+  const modes = await sandbox.exec('stat', [
+    '-c',
+    '%a',
+    '/tmp/modes',
+    '/tmp/modes/closed',
+    '/tmp/modes/closed/sealed',
+  ]);
+  assert.equal(modes.text(), '1777\n700\n500\n');
+  await mkdir(join(folder, 'back'), { mode: 0o750 });
+  await downloadTree(sandbox, '/tmp/modes', join(folder, 'back'));
+  const modeOf = async (path: string) =>
+    ((await lstat(join(folder, 'back', path))).mode & 0o7777).toString(8);
+  assert.deepEqual(
+    [await modeOf('.'), await modeOf('closed'), await modeOf('closed/sealed')],
+    ['750', '700', '500'],
+  );
+  await chmod(join(folder, 'back/closed/sealed'), 0o700);
+});
+
+test('a link that leads nowhere is replaced, and a link to a folder stands for the folder that is copied', async (t) => {
+  const { sandbox } = real;
+  const folder = await makeFolder(t);
+  await mkdir(join(folder, 'tree'));
+  await symlink('nowhere', join(folder, 'tree/dangling'));
+  await symlink('tree', join(folder, 'link'));
+  await uploadTree(sandbox, join(folder, 'link'), '/tmp/linked');
+  await uploadTree(sandbox, join(folder, 'link'), '/tmp/linked');
+  assert.equal((await sandbox.files.stat('/tmp/linked', { followSymlink: false })).kind, 'directory');
+  assert.equal(await sandbox.files.readLink('/tmp/linked/dangling'), 'nowhere');
+});
+
+test('the first file of a tree that fails ends the copy, is named, and nothing goes on behind it', async (t) => {
+  const { sandbox } = real;
+  const folder = await makeFolder(t);
+  const tree = join(folder, 'tree');
+  await mkdir(tree);
+  for (let index = 0; index < 100; index++) await writeFile(join(tree, `f-${index}`), `${index}`);
+  await sandbox.shell(
+    'mkdir -p /tmp/partly/f-0 /tmp/partly/f-1 /tmp/partly/f-2 /tmp/partly/f-3 /tmp/partly/f-4',
+  );
+  const done: string[] = [];
+  const copy = uploadTree(sandbox, tree, '/tmp/partly', { onFile: (path) => done.push(path) });
+  await assert.rejects(copy, (error) => {
+    assert.ok(SvcError.is(error, 'invalid_request'), String(error));
+    assert.equal(error.details?.['errno'], 'EISDIR');
+    return /^\/tmp\/partly\/f-[0-4]: /.test(error.message);
+  });
+  const count = done.length;
+  // Calls of one connection are answered in their order, so whatever went on would be there by now.
+  await sandbox.files.stat('/tmp/partly');
+  assert.equal(done.length, count);
+});
+
+test('names that are not UTF-8 are refused by name, on both ways', async (t) => {
+  const { sandbox } = real;
+  const folder = await makeFolder(t);
+  await mkdir(join(folder, 'tree'));
+  await writeFile(Buffer.concat([Buffer.from(join(folder, 'tree/odd-')), Buffer.of(0xff)]), '');
+  const isNamed = (error: unknown) =>
+    SvcError.is(error, 'invalid_request') && /odd-\uFFFD: the name is not UTF-8/.test(error.message);
+  await assert.rejects(uploadTree(sandbox, join(folder, 'tree'), '/tmp/odd'), isNamed);
+  await sandbox.shell(`mkdir -p /tmp/odd && touch "/tmp/odd/$(printf 'odd-\\377')"`);
+  await assert.rejects(downloadTree(sandbox, '/tmp/odd', join(folder, 'back')), isNamed);
+});
+
+test('content that fails itself is thrown as it is, and a tree has one time limit and one signal', async (t) => {
+  const { sandbox } = real;
+  const own = new Error('the disk of the caller');
+  async function* failing() {
+    yield new Uint8Array(10);
+    throw own;
+  }
+  const isOwn = (error: unknown) => error === own;
+  await assert.rejects(sandbox.files.write('/tmp/failing', failing()), isOwn);
+  await assert.rejects(sandbox.exec('cat', [], { stdin: failing() }), isOwn);
+  const folder = await makeFolder(t);
+  await writeFile(join(folder, 'file'), '');
+  const aborted = uploadTree(sandbox, folder, '/tmp/aborted', { signal: AbortSignal.abort() });
+  await assert.rejects(aborted, (error) => SvcError.is(error, 'aborted'));
+  await assert.rejects(uploadTree(sandbox, join(folder, 'none'), '/tmp/none'), { code: 'ENOENT' });
+});
+
 test('what comes down is never written through a link that stands in the way', async (t) => {
   const { sandbox } = real;
   const folder = await makeFolder(t);

@@ -82,12 +82,12 @@ test('a detached process outlives its client and the server, and none of its out
   const reading = (async () => {
     for await (const piece of started.output()) pieces.push(piece);
   })();
-  await waitUntil(() => text().includes('line 99\n'), { timeoutMs: 20_000, what: 'the first half' });
+  await waitUntil(() => text().includes('line 99\n'), { what: 'the first half' });
   await restart();
   await sandbox.files.write('/tmp/go', '');
   const found = await sandbox.commands.connect(name);
   assert.equal(found.id, started.id);
-  const exit = await found.wait({ timeoutMs: 20_000 });
+  const exit = await found.wait({ timeoutMs: 60_000 });
   assert.deepEqual([exit.code, exit.reason], [0, 'exit']);
   await reading;
   assert.equal(text(), Array.from({ length: 200 }, (_, index) => `line ${index}\n`).join(''));
@@ -113,6 +113,6 @@ test('a detached process takes input and signals', async (t) => {
   assert.equal(data, 'to and fro');
   const sleeper = await sandbox.commands.startDetached('sleep', ['1000']);
   await sleeper.kill();
-  const exit = await sleeper.wait({ timeoutMs: 10_000 });
+  const exit = await sleeper.wait({ timeoutMs: 60_000 });
   assert.deepEqual([exit.code, exit.signal], [null, 'SIGKILL']);
 });

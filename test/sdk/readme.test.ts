@@ -64,7 +64,7 @@ for (const [heading, outputs] of Object.entries(EXPECTED)) {
       const { stdout } = await promisify(execFile)(process.execPath, args, {
         cwd: ROOT,
         env,
-        timeout: 60_000,
+        timeout: 100_000,
       });
       assert.match(stdout, outputs[index] ?? /^$/);
     }

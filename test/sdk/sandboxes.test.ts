@@ -42,7 +42,7 @@ test('an ephemeral sandbox is gone after its block, a named one is stopped and c
       () => false,
       (error) => SvcError.is(error, 'sandbox_not_found'),
     );
-  await waitUntil(isGone, { timeoutMs: 20_000, what: 'the sandbox is gone' });
+  await waitUntil(isGone, { what: 'the sandbox is gone' });
   {
     await using sandbox = await Sandbox.getOrCreate({ client, name: 'kept', image: BUSYBOX });
     await sandbox.files.write('/kept', 'here');
@@ -85,9 +85,9 @@ test('logs are read back and followed until the sandbox stops', async () => {
     for await (const { text } of sandbox.logs({ follow: true, sources: ['stdout'] })) followed.push(text);
   })();
   await sandbox.files.write('/tmp/go', '');
-  await waitUntil(() => followed.join('').includes('second'), { timeoutMs: 10_000, what: 'the second line' });
+  await waitUntil(() => followed.join('').includes('second'), { what: 'the second line' });
   const isWhole = async () => (await Array.fromAsync(sandbox.logs())).length === 3;
-  await waitUntil(isWhole, { timeoutMs: 10_000, what: 'the log is whole' });
+  await waitUntil(isWhole, { what: 'the log is whole' });
   const past = await Array.fromAsync(sandbox.logs({ sources: ['stdout', 'stderr'] }));
   assert.deepEqual(past.map(({ source, text }) => `${source} ${text}`).toSorted(), [
     'stderr loud\n',
@@ -165,5 +165,5 @@ test('files of a volume are there in a sandbox that mounts it', async () => {
       () => true,
       (error) => !SvcError.is(error, 'volume_in_use'),
     );
-  await waitUntil(remove, { timeoutMs: 20_000, what: 'the volume can be removed' });
+  await waitUntil(remove, { what: 'the volume can be removed' });
 });

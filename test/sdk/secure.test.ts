@@ -51,7 +51,7 @@ test('a channel is encrypted for a server whose certificate is known, and refuse
   const request = {
     url: `wss://localhost:${port}/v1/sandboxes/${sandboxId}/agent`,
     apiKey: key,
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(100_000),
     describeRefusal: () => Promise.resolve(null),
   };
   await assert.rejects(dialNode(request), (error) => {

@@ -10,7 +10,7 @@ import type { Parts, Reply, World } from './world.ts';
 type Body = Reply['body'];
 
 /** They need the sandbox. */
-const ASKING = ['processes.remove', ...TALKING] as const;
+const ASKING = ['processes.remove', 'processes.output', ...TALKING] as const;
 
 /** Its PID 1 is stopped. */
 let deaf: Body;
@@ -78,7 +78,12 @@ async function signalInit(
 ): Promise<void> {
   const sandbox = new TestSandbox(engine, await engine.client.getSandbox(id));
   const init = sandbox.hostPids().find((pid) => {
-    return /^NSpid:.*\t1$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    try {
+      return /^NSpid:.*\t1$/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+    } catch {
+      // It has ended: others come and go.
+      return false;
+    }
   });
   assert.ok(init, 'the sandbox has no PID 1');
   process.kill(init, signal);

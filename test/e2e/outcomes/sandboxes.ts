@@ -162,6 +162,14 @@ for (const [suffix, by] of BOTH) {
   sandboxes.add(remove, 'precondition_failed', async (call, world) => {
     return await call(remove, { ...by(await world.created()), headers: OLD });
   });
+  for (const operation of [start, stop] as const) {
+    sandboxes.add(operation, 'precondition_failed', (call) =>
+      call(operation, { ...by(shared), headers: OLD }),
+    );
+  }
+  sandboxes.add(recover, 'precondition_failed', async (call) => {
+    return await call(recover, { ...by(shared), body: { action: 'stop' }, headers: OLD });
+  });
   sandboxes.add(start, 'invalid_state_transition', async (call) => {
     return await call(start, by(shared));
   });

@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Installs npm at /opt/svc/lib/npm, for machines that have none. Debian's package of it brings 350 others, among them eslint and
+# webpack, and works only with them, so that the demo image of Node could not take it along.
+set -euo pipefail
+
+# shellcheck source=scripts/terminal.sh
+source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/terminal.sh"
+
+# The last line of npm that runs with the Node of Debian 12.
+VERSION=10.9.9
+SHA512=d60fba8cb42f688b81e33c2f1cbef2ad7b977166700ec0ad057f1b6d60ea6ef2524abf673e20c35931cd8305d1dbb8887134d6eefdc0e7b8435bd458bf65b862
+FOLDER=/opt/svc/lib/npm
+
+main() {
+  if command -v npm >/dev/null; then
+    step_done 'npm' 'present'
+    return
+  fi
+  local folder
+  folder=$(mktemp -d)
+  # shellcheck disable=SC2064 # The folder of now.
+  trap "rm -rf '$folder'" EXIT
+  if fetch "$folder"; then
+    install_folder "$folder/package"
+    step_done 'npm' "$VERSION ($FOLDER)"
+  else
+    note 'the npm registry could not be reached: taking the npm of Debian, and 350 packages with it'
+    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends npm ||
+      fail 'npm could not be installed' "check the network, or install npm by hand; then run this again"
+  fi
+}
+
+fetch() {
+  local folder=$1
+  # SAFETY: the address may hold a password, so it is no argument. What arrives is run only when it is the file we know.
+  printf 'url = "%s/npm/-/npm-%s.tgz"\n' "$(registry)" "$VERSION" |
+    curl --config - -fsSL --retry 2 --connect-timeout 20 -o "$folder/npm.tgz" || return 1
+  echo "$SHA512  $folder/npm.tgz" | sha512sum --quiet -c - || return 1
+  tar -xzf "$folder/npm.tgz" -C "$folder" --no-same-owner
+}
+
+# Where this user gets npm packages from.
+registry() {
+  local named
+  named=${npm_config_registry:-$(cat .npmrc ~/.npmrc /etc/npmrc 2>/dev/null | sed -nE 's/^\s*registry\s*=\s*"?([^"[:space:]]+).*/\1/p' | head -n 1)}
+  named=${named:-https://registry.npmjs.org}
+  printf '%s' "${named%/}"
+}
+
+install_folder() {
+  as_root install -d -m 755 "${FOLDER%/*}" /opt/svc/bin
+  as_root rm -rf "$FOLDER" "$FOLDER.new"
+  as_root cp -r "$1" "$FOLDER.new"
+  as_root chmod -R u=rwX,go=rX "$FOLDER.new"
+  # Renamed into place: half a folder is never taken for a whole one.
+  as_root mv "$FOLDER.new" "$FOLDER"
+  as_root ln -sfn ../lib/npm/bin/npm-cli.js /opt/svc/bin/npm
+  as_root ln -sfn ../lib/npm/bin/npx-cli.js /opt/svc/bin/npx
+}
+
+main "$@"

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { EXIT } from '@svc/server/admin';
+
+const SVC = resolve(import.meta.dirname, '../../svc');
+/** There is none behind it, and none is started. */
+const NO_ENGINE = ['--engine-socket', '/nowhere/engine.sock'];
+const TIMEOUT_MS = 110_000;
+
+interface Outcome {
+  readonly code: number | string | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+async function runCli(
+  words: readonly string[],
+  env: Readonly<Record<string, string>>,
+  input = '',
+): Promise<Outcome> {
+  return await runProgram(SVC, words, env, input);
+}
+
+async function runProgram(
+  program: string,
+  words: readonly string[],
+  env: Readonly<Record<string, string>>,
+  input = '',
+): Promise<Outcome> {
+  return await new Promise((settle) => {
+    const options = { env: { PATH: process.env['PATH'], ...env }, timeout: TIMEOUT_MS };
+    const child = execFile(program, words, options, (error, stdout, stderr) =>
+      settle({ code: error === null ? 0 : (error.code ?? null), stdout, stderr }),
+    );
+    child.stdin?.end(input);
+  });
+}
+
+/** `svc server` on a data folder of its own; what it started ends with the test. */
+async function serverLine(t: TestContext) {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-cli-server-'));
+  await chmod(folder, 0o711);
+  const line = (...words: readonly string[]) => runCli(['server', ...words], { SVC_HOME: folder });
+  t.after(async () => {
+    await line('stop');
+    await rm(folder, { recursive: true, force: true });
+  });
+  const start = (...words: readonly string[]) =>
+    line('start', '--detach', '--run-as', '64555:64555', '--port', '0', ...words);
+  return { folder, line, start };
+}
+
+test('start, status, logs and stop tell what is and what to do next, each with its code', async (t) => {
+  const { line, start } = await serverLine(t);
+  const idle = await line('status');
+  assert.deepEqual(
+    [idle.code, idle.stdout],
+    [3, 'the server does not run\n  next: svc server start --detach\n'],
+  );
+  const started = await start('--dev', ...NO_ENGINE);
+  assert.equal(started.code, 0, started.stderr);
+  const [, url = '', pid = ''] = /^server started on (http:\S+) \(pid (\d+)\)\n/.exec(started.stdout) ?? [];
+  assert.match(started.stdout, /\n {2}it cannot run sandboxes yet: .*\n {2}no key is needed \(--dev\)\n$/s);
+  const again = await start('--dev');
+  assert.equal(again.code, EXIT.alreadyRunning);
+  assert.equal(again.stdout, `the server runs already on ${url} (pid ${pid})\n  next: svc server status\n`);
+  const status = await line('status', '--json');
+  assert.equal(status.code, 0);
+  assert.partialDeepStrictEqual(JSON.parse(status.stdout), {
+    running: true,
+    url,
+    authentication_required: false,
+  });
+  assert.match((await line('logs')).stdout, /info +the server listens/);
+  const asked = await runCli(['mcp'], { SVC_SERVER_URL: url }, '{"jsonrpc":"2.0","id":7,"method":"ping"}\n');
+  // It was asked, and says that this is no way to begin.
+  assert.match(asked.stdout, new RegExp(`"id":7,.*the server at ${url} refused.*not initialized`));
+  const stopped = await line('stop');
+  assert.deepEqual(
+    [stopped.code, stopped.stdout],
+    [0, 'server stopped; its sandboxes run on. Next: svc server start --detach\n'],
+  );
+  assert.equal((await line('stop')).stdout, 'the server does not run\n');
+});
+
+test('a start that fails says why it failed, not why earlier ones did, and what to do', async (t) => {
+  const { folder, start } = await serverLine(t);
+  await writeFile(join(folder, 'server.log'), '{"level":60,"time":0,"msg":"long ago"}\n');
+  const taken = createServer().listen(0, '127.0.0.1');
+  t.after(() => taken.close());
+  await once(taken, 'listening');
+  const { port } = taken.address() as { port: number };
+  const { code, stderr } = await start('--port', String(port), ...NO_ENGINE);
+  assert.equal(code, EXIT.addressInUse);
+  assert.match(stderr, /^error: the server did not start; the end of its log says:\n/);
+  assert.match(
+    stderr,
+    new RegExp(`listens on port ${port} of 127\\.0\\.0\\.1; stop it, or choose another port`),
+  );
+  assert.doesNotMatch(stderr, /long ago/);
+});
+
+test('at a terminal a bad option is answered in words, not as a line of the log', async (t) => {
+  const { folder } = await serverLine(t);
+  const typed = `${SVC} server start --path ${folder} --port many`;
+  const { code, stdout } = await runProgram('script', ['-qec', typed, '/dev/null'], {});
+  assert.equal(code, EXIT.usage);
+  assert.equal(
+    stdout.replaceAll('\r', ''),
+    'error: --port must be a whole number up to 65535, not many\n  try: svc server start --help\n',
+  );
+});
+
+test('an engine that cannot start ends the start with its reason', async (t) => {
+  const { line, start } = await serverLine(t);
+  const { code, stderr } = await start('--bind-root', 'not/absolute');
+  assert.equal(code, EXIT.failed);
+  assert.match(stderr, /^error: the engine did not start; .*not\/absolute.*\n {2}try: .*svc engine logs\n$/s);
+  assert.equal((await line('status')).code, 3);
+});
