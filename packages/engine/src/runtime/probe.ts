@@ -167,5 +167,7 @@ function isTimeout(error: unknown): boolean {
 }
 
 function messageOf(error: unknown): string {
+  // That cleaning up failed as well says less than why there was something to clean up.
+  if (error instanceof SuppressedError) return messageOf(error.suppressed);
   return error instanceof Error ? error.message : String(error);
 }

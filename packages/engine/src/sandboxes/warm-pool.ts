@@ -20,7 +20,7 @@ const RETRY_MS = 5_000;
  * record has no id until then, so a restart removes it rather than offering it again.
  */
 export class WarmPool {
-  readonly #kit: Kit;
+  readonly #kit: Pick<Kit, 'logger'>;
   readonly #targets: readonly WarmTarget[];
   readonly #make: MakeWarm;
   readonly #waiting = new Set<Sandbox>();
@@ -30,7 +30,7 @@ export class WarmPool {
   #isWanted = false;
   #closed = false;
 
-  constructor(kit: Kit, targets: readonly WarmTarget[], make: MakeWarm) {
+  constructor(kit: Pick<Kit, 'logger'>, targets: readonly WarmTarget[], make: MakeWarm) {
     this.#kit = kit;
     this.#targets = targets;
     this.#make = make;
@@ -93,11 +93,19 @@ export class WarmPool {
             { error, reference: target.reference },
             'the warm pool cannot be filled; trying again',
           );
-          this.#retry = setTimeout(() => this.start(), RETRY_MS).unref();
+          this.#startLater();
           break;
         }
       }
     }
+  }
+
+  /** One timer for all that failed: were it one each, every round would double them. */
+  #startLater(): void {
+    this.#retry ??= setTimeout(() => {
+      this.#retry = undefined;
+      this.start();
+    }, RETRY_MS).unref();
   }
 
   #countOf(target: WarmTarget): number {
