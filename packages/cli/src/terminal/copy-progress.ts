@@ -10,7 +10,7 @@ export class CopyProgress implements Disposable {
   readonly #totalBytes: number | null;
   #doneBytes = 0;
   #doneFiles = 0;
-  #drawnAt = 0;
+  #drawnAt = Number.NEGATIVE_INFINITY;
 
   /** `totalBytes` null: nobody knows yet. */
   constructor(totalBytes: number | null, stream: NodeJS.WriteStream = process.stderr) {

@@ -11,7 +11,7 @@ const REDRAW_MS = 100;
 export class ProgressLine {
   readonly #stream: NodeJS.WriteStream;
   #lastText = '';
-  #drawnAt = 0;
+  #drawnAt = Number.NEGATIVE_INFINITY;
   #isFetching = false;
 
   constructor(stream: NodeJS.WriteStream = process.stderr) {
