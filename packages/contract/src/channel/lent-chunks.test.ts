@@ -16,7 +16,10 @@ async function readText(chunks: LentChunks): Promise<string | undefined> {
 
 test('two chunks are held, then the source waits until the reader asks for the one after the first', async () => {
   let resumed = 0;
-  const chunks = new LentChunks(() => void (resumed += 1));
+  const chunks = new LentChunks(
+    () => void (resumed += 1),
+    (bytes) => Buffer.allocUnsafeSlow(bytes),
+  );
   assert.equal(receive(chunks, 'one'), true);
   assert.equal(receive(chunks, 'two'), false);
   assert.equal(await readText(chunks), 'one');
@@ -28,7 +31,10 @@ test('two chunks are held, then the source waits until the reader asks for the o
 });
 
 test('the same two buffers are filled in turn, and none while it is lent', async () => {
-  const chunks = new LentChunks(() => undefined);
+  const chunks = new LentChunks(
+    () => undefined,
+    (bytes) => Buffer.allocUnsafeSlow(bytes),
+  );
   const seen = new Set<ArrayBufferLike>();
   receive(chunks, '0');
   for (let index = 1; index < 10; index++) {
@@ -41,13 +47,19 @@ test('the same two buffers are filled in turn, and none while it is lent', async
 });
 
 test('what came before the end is read before it, and a reader that waits hears of it', async () => {
-  const ended = new LentChunks(() => undefined);
+  const ended = new LentChunks(
+    () => undefined,
+    (bytes) => Buffer.allocUnsafeSlow(bytes),
+  );
   receive(ended, 'last');
   ended.finish();
   ended.finish(new Error('too late'));
   assert.equal(await readText(ended), 'last');
   assert.equal(await readText(ended), undefined);
-  const broken = new LentChunks(() => undefined);
+  const broken = new LentChunks(
+    () => undefined,
+    (bytes) => Buffer.allocUnsafeSlow(bytes),
+  );
   const waiting = broken.read();
   broken.finish(new Error('broken'));
   await assert.rejects(waiting, /broken/);

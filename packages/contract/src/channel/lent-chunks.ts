@@ -11,6 +11,7 @@ const BUFFERS = 2;
  */
 export class LentChunks {
   readonly #resume: () => void;
+  readonly #allocate: (bytes: number) => Uint8Array;
   readonly #buffers: Uint8Array[] = [];
   readonly #chunks: Uint8Array[] = [];
   #inUse = 0;
@@ -18,15 +19,19 @@ export class LentChunks {
   #end: { readonly error: Error | undefined } | undefined;
   #wake: (() => void) | undefined;
 
-  /** `resume`: there is room again after `take` said that there is none. */
-  constructor(resume: () => void) {
+  /**
+   * `resume`: there is room again after `take` said that there is none. `allocate` makes a buffer without filling it with zeros:
+   * that would reach all of its memory, half a MiB for every connection.
+   */
+  constructor(resume: () => void, allocate: (bytes: number) => Uint8Array) {
     this.#resume = resume;
+    this.#allocate = allocate;
   }
 
   /** Where the next read goes; asked for once at first, and then after every read. */
   nextBuffer(): Uint8Array {
     const free = this.#buffers.length === BUFFERS ? this.#buffers.shift() : undefined;
-    const buffer = free ?? new Uint8Array(BUFFER_BYTES);
+    const buffer = free ?? this.#allocate(BUFFER_BYTES);
     this.#buffers.push(buffer);
     return buffer;
   }

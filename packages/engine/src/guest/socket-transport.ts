@@ -51,7 +51,10 @@ interface Handle {
 /** Hands over the chunks as the socket gives them. (A stream's own iterator joins what has piled up, which copies it.) */
 class SocketReader implements AsyncIterable<Uint8Array> {
   readonly socket: Duplex;
-  readonly #chunks = new LentChunks(() => this.socket.resume());
+  readonly #chunks = new LentChunks(
+    () => this.socket.resume(),
+    (bytes) => Buffer.allocUnsafeSlow(bytes),
+  );
 
   constructor(stream: Duplex) {
     const reopened = reopenSocket(stream, {

@@ -4,7 +4,10 @@ import { connect as connectPlain, type Socket } from 'node:net';
 /** A connection, and what it receives. While nobody asks, the socket is not read, so that the peer waits. */
 export class SocketChunks {
   readonly socket: Socket;
-  readonly #chunks = new LentChunks(() => this.socket.resume());
+  readonly #chunks = new LentChunks(
+    () => this.socket.resume(),
+    (bytes) => Buffer.allocUnsafeSlow(bytes),
+  );
 
   private constructor(open: (chunks: LentChunks) => Socket) {
     this.socket = open(this.#chunks);
