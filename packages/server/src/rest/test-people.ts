@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import type { Role } from '@svc/contract/rest';
 import { createApiKey, createToken } from '../store/credentials.ts';
 import { createOrganization, findOrganization, putMember } from '../store/organizations.ts';
@@ -42,6 +43,7 @@ export async function startWithPeople(t: TestContext, options: TestServerOptions
     organization: async (slug, members) => {
       const { id } = await createOrganization(database, { slug, name: slug });
       for (const [role, person] of Object.entries(members)) {
+        await nextMillisecond();
         // The keys of the record are roles.
         await putMember(database, id, person.id, role as Role);
       }
@@ -66,4 +68,9 @@ export async function startWithPeople(t: TestContext, options: TestServerOptions
       return rows.map((row) => row.event_type);
     },
   };
+}
+
+/** Lists are in the order of joining; whoever joins in the same millisecond comes in any order. */
+async function nextMillisecond(): Promise<void> {
+  for (const now = Date.now(); Date.now() === now;) await setImmediate();
 }
