@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
 import { pino } from 'pino';
 import type { CodeRunner } from './code/code-runner.ts';
 import { authenticateNobody } from './dispatch/authenticate.ts';
@@ -195,3 +196,8 @@ const refuseCode: CodeRunner = {
   run: async () => await Promise.reject(new Error('this test runs no code')),
   forget: () => undefined,
 };
+
+/** Lists are in the order of time; what is made in the same millisecond comes in any order. */
+export async function nextMillisecond(): Promise<void> {
+  for (const now = Date.now(); Date.now() === now;) await setImmediate();
+}

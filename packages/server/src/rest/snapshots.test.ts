@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { PlatformError } from '@svc/contract';
 import { FakeSnapshotStore } from '../orchestrator/fake-snapshot-store.ts';
-import { startTestServer, waitUntil, type RestReply, type TestServer } from '../test-server.ts';
+import {
+  nextMillisecond,
+  startTestServer,
+  waitUntil,
+  type RestReply,
+  type TestServer,
+} from '../test-server.ts';
 import { body, until, UNKNOWN_ID } from './test-sandboxes.ts';
 
 interface Fixture {
@@ -150,6 +156,7 @@ test('a page of snapshots goes on where the last one ended', async (t) => {
   for (const name of ['a', 'b', 'c']) {
     const asked = await server.rest('POST', '/snapshots', request(stopped, name));
     await finished(server, asked.body.id);
+    await nextMillisecond();
   }
   const first = (await server.rest('GET', '/snapshots?limit=2')).body;
   const rest = (await server.rest('GET', `/snapshots?limit=2&cursor=${first.next_cursor}`)).body;

@@ -1,11 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
-import { setImmediate } from 'node:timers/promises';
 import type { Role } from '@svc/contract/rest';
 import { createApiKey, createToken } from '../store/credentials.ts';
 import { createOrganization, findOrganization, putMember } from '../store/organizations.ts';
 import { ensureUser } from '../store/users.ts';
-import { startTestServer, type TestServer, type TestServerOptions } from '../test-server.ts';
+import { nextMillisecond, startTestServer, type TestServer, type TestServerOptions } from '../test-server.ts';
 
 /** Of a test that says who calls. */
 export const SIGNING_KEY = randomBytes(32);
@@ -68,9 +67,4 @@ export async function startWithPeople(t: TestContext, options: TestServerOptions
       return rows.map((row) => row.event_type);
     },
   };
-}
-
-/** Lists are in the order of joining; whoever joins in the same millisecond comes in any order. */
-async function nextMillisecond(): Promise<void> {
-  for (const now = Date.now(); Date.now() === now;) await setImmediate();
 }

@@ -5,7 +5,13 @@ import type { Volume } from '@svc/contract/rest';
 import { FakeVolumeStore } from '../orchestrator/fake-volume-store.ts';
 import { ensureOrganization } from '../store/organizations.ts';
 import { addVolume } from '../store/volumes.ts';
-import { startTestServer, waitUntil, type RestOptions, type TestServerOptions } from '../test-server.ts';
+import {
+  nextMillisecond,
+  startTestServer,
+  waitUntil,
+  type RestOptions,
+  type TestServerOptions,
+} from '../test-server.ts';
 
 const GIB = 1024 ** 3;
 
@@ -105,6 +111,7 @@ test('a capacity over all the storage of the organization is 400, beyond what is
 test('while the engine is away nothing is created, and lists have no usage', async (t) => {
   const { server, volumeStore, create, events } = await start(t);
   const { body: volume } = await create('kept');
+  await nextMillisecond();
   await waitUntil(async () => (await server.rest('GET', '/volumes/default')).body.used_bytes === 0);
   volumeStore.goAway();
   const { status, body } = await create('lost');
@@ -148,6 +155,7 @@ test('the list is an array with the host volume in it and what each holds', asyn
   const { server, volumeStore, create } = await start(t);
   const { body: data } = await create('data');
   await volumeStore.writeVolumeFile(data.id, 'file', bytes(1234));
+  await nextMillisecond();
   const { status, body } = await server.rest('GET', '/volumes');
   assert.equal(status, 200);
   assert.deepEqual(
