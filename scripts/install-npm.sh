@@ -20,30 +20,45 @@ main() {
   folder=$(mktemp -d)
   # shellcheck disable=SC2064 # The folder of now.
   trap "rm -rf '$folder'" EXIT
-  if fetch "$folder"; then
+  if fetch "$folder" || fetch_with_debian "$folder"; then
     install_folder "$folder/package"
     step_done 'npm' "$VERSION ($FOLDER)"
   else
-    note 'the npm registry could not be reached: taking the npm of Debian, and 350 packages with it'
-    as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends npm ||
-      fail 'npm could not be installed' "check the network, or install npm by hand; then run this again"
+    step_done 'npm' 'that of Debian'
   fi
 }
 
+# Without the rest of Debian's npm, where this user's settings name a registry.
 fetch() {
   local folder=$1
+  [ -n "$(registry)" ] || return 1
   # SAFETY: the address may hold a password, so it is no argument. What arrives is run only when it is the file we know.
   printf 'url = "%s/npm/-/npm-%s.tgz"\n' "$(registry)" "$VERSION" |
     curl --config - -fsSL --retry 2 --connect-timeout 20 -o "$folder/npm.tgz" || return 1
+  unpack "$folder"
+}
+
+# Debian's npm knows where npm packages come from.
+fetch_with_debian() {
+  local folder=$1
+  note 'no npm registry is named, or it cannot be reached: taking the npm of Debian, and 350 packages with it'
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends npm ||
+    fail 'npm could not be installed' "check the network, or install npm by hand; then run this again"
+  npm pack --silent --pack-destination "$folder" "npm@$VERSION" >/dev/null || return 1
+  mv "$folder/npm-$VERSION.tgz" "$folder/npm.tgz"
+  unpack "$folder"
+}
+
+unpack() {
+  local folder=$1
   echo "$SHA512  $folder/npm.tgz" | sha512sum --quiet -c - || return 1
   tar -xzf "$folder/npm.tgz" -C "$folder" --no-same-owner
 }
 
-# Where this user gets npm packages from.
+# Where this user's settings say that npm packages come from; empty when they say nothing.
 registry() {
   local named
   named=${npm_config_registry:-$(cat .npmrc ~/.npmrc /etc/npmrc 2>/dev/null | sed -nE 's/^\s*registry\s*=\s*"?([^"[:space:]]+).*/\1/p' | head -n 1)}
-  named=${named:-https://registry.npmjs.org}
   printf '%s' "${named%/}"
 }
 
