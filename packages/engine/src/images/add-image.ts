@@ -10,8 +10,10 @@ export interface ImageParts {
   readonly config: ParsedConfig;
   readonly digest: string | null;
   readonly manifestDigest: string | null;
-  /** Where the layer at this place comes from; not read when the layer is there. */
+  /** Where the layer at this place comes from; not read when the layer is there and `proven`. */
   readonly archive: (index: number) => LayerArchive;
+  /** Layers whose bytes need not be shown, as they were when `archive` was filled; by default those of now. */
+  readonly proven?: ReadonlySet<string>;
 }
 
 export interface AddOptions {
@@ -30,13 +32,15 @@ export async function addImage(
   parts: ImageParts,
   options: AddOptions,
 ): Promise<ImageRecord> {
-  const { diffIds } = parts.config;
+  const { config, proven = options.records.provenLayers(options.proof) } = parts;
+  const { diffIds } = config;
   using _ = options.layers.hold(diffIds);
   let { maxUnpackedBytes, maxEntries } = options.limits;
   for (const [index, diffId] of diffIds.entries()) {
     if (options.layers.get(diffId) === undefined) options.onProgress({ step: 'unpacking', layer: diffId });
     const limits = { ...options.limits, maxUnpackedBytes, maxEntries };
-    const layer = await options.layers.ensure(diffId, parts.archive(index), limits, options.signal);
+    const wanted = { diffId, isProven: proven.has(diffId) };
+    const layer = await options.layers.ensure(wanted, parts.archive(index), limits, options.signal);
     maxUnpackedBytes -= layer.unpackedBytes;
     maxEntries -= layer.entries;
   }
@@ -46,7 +50,7 @@ export async function addImage(
 /** The layers are all there: one write makes the image exist. */
 export async function recordImage(
   reference: string,
-  parts: Omit<ImageParts, 'archive'>,
+  parts: Omit<ImageParts, 'archive' | 'proven'>,
   options: AddOptions,
 ): Promise<ImageRecord> {
   const { config } = parts;

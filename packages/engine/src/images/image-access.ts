@@ -20,6 +20,14 @@ export function isOpenTo(scopes: Scopes, scope: string | null): boolean {
   return scopes === null || scopes.includes(scope ?? NO_SCOPE);
 }
 
+/**
+ * Whether an image with these scopes shows that all who will see what was proved hold its layers already. An anonymous proof
+ * opens an image to everybody, so a layer that the caller alone holds does not count for it.
+ */
+export function coversAudience(scopes: Scopes, proof: AccessProof): boolean {
+  return scopes === null || (!proof.isAnonymous && isOpenTo(scopes, proof.scope));
+}
+
 /** The scopes of a name after a proof. `before`: those of the same name with the same image; undefined when there is none. */
 export function scopesAfter(before: Scopes | undefined, proof: AccessProof): Scopes {
   if (proof.isAnonymous || before === null) return null;

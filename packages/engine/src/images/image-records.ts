@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { digestOf, hexOf } from './digest.ts';
 import { syncFolder, writeDurably } from './durable-json.ts';
-import { scopesAfter, type AccessProof, type Scopes } from './image-access.ts';
+import { coversAudience, scopesAfter, type AccessProof, type Scopes } from './image-access.ts';
 import type { ImageConfig } from './images.ts';
 
 /** One name of an image with all there is to know about the image; an image exists as long as one record does. */
@@ -59,6 +59,15 @@ export class ImageRecords {
 
   find(reference: string): ImageRecord | undefined {
     return this.#records.get(fileName({ reference, id: '' }));
+  }
+
+  /**
+   * The layers that need no more proof: those of images which all who will use the new one may use already. Knowing the hash of a
+   * layer is no proof, and neither is a manifest or configuration that names it.
+   */
+  provenLayers(proof: AccessProof): ReadonlySet<string> {
+    const covering = this.all().filter(({ scopes }) => coversAudience(scopes, proof));
+    return new Set(covering.flatMap(({ layers }) => layers));
   }
 
   /** Makes the name lead to the image. Those who could use the same image under this name before still can. */

@@ -66,16 +66,22 @@ export class LayerStore {
     };
   }
 
-  /** Returns the layer; unpacks it from `archive` unless it is there or someone else is at it. Hold it first. */
+  /**
+   * Returns the layer; unpacks it from `archive` unless it is there or someone else is at it. A layer that is there and not proven
+   * is given only to whoever has its bytes. Hold it first.
+   */
   async ensure(
-    diffId: string,
+    { diffId, isProven }: { readonly diffId: string; readonly isProven: boolean },
     archive: LayerArchive,
     limits: ImageLimits,
     signal: AbortSignal,
   ): Promise<UnpackedLayer> {
     for (;;) {
       const present = this.#layers.get(diffId);
-      if (present !== undefined) return present;
+      if (present !== undefined) {
+        if (!isProven) checkDigest('layer', diffId, await this.#unpacker.measure(archive, limits, signal));
+        return present;
+      }
       const other = this.#inFlight.get(diffId);
       if (other === undefined) break;
       // Whoever was first may have been aborted; then it is our turn.

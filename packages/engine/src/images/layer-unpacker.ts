@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { PlatformError } from '@svc/contract/errors';
 import type { ImageLimits } from './image-limits.ts';
 import type { LayerArchive } from './layer-archive.ts';
-import type { UnpackAnswer, UnpackFailure, UnpackRequest } from './unpack-thread.ts';
+import type { UnpackAnswer, UnpackFailure, UnpackJob, UnpackRequest } from './unpack-thread.ts';
 import type { UnpackedLayer } from './unpack-layer.ts';
 
 /** Room for the names of a million files; a layer that needs more takes its thread down, not the engine. */
@@ -17,6 +17,11 @@ export class LayerUnpacker {
   #lastId = 0;
   readonly #waiting = new Map<number, PromiseWithResolvers<UnpackedLayer>>();
 
+  /** The diff id that the archive has; nothing of it is kept. */
+  async measure(archive: LayerArchive, limits: ImageLimits, signal: AbortSignal): Promise<string> {
+    return (await this.#run({ archive, folder: null, limits }, signal)).diffId;
+  }
+
   /** As `unpackLayer`. When it returns, also after an abort, nothing of it is running any more. */
   async unpack(
     archive: LayerArchive,
@@ -24,6 +29,10 @@ export class LayerUnpacker {
     limits: ImageLimits,
     signal: AbortSignal,
   ): Promise<UnpackedLayer> {
+    return await this.#run({ archive, folder, limits }, signal);
+  }
+
+  async #run(job: Omit<UnpackJob, 'id'>, signal: AbortSignal): Promise<UnpackedLayer> {
     signal.throwIfAborted();
     this.#lastId += 1;
     const id = this.#lastId;
@@ -33,7 +42,7 @@ export class LayerUnpacker {
     const result = Promise.withResolvers<UnpackedLayer>();
     this.#waiting.set(id, result);
     worker.ref();
-    send({ start: { id, archive, folder, limits } });
+    send({ start: { id, ...job } });
     signal.addEventListener('abort', abort);
     try {
       return await result.promise;

@@ -3,6 +3,7 @@ import { PlatformError } from '@svc/contract/errors';
 import { addImage, type AddOptions } from './add-image.ts';
 import { checkDigest, digestOf } from './digest.ts';
 import { hostArchitecture } from './host-architecture.ts';
+import { coversAudience } from './image-access.ts';
 import type { ImageRecord } from './image-records.ts';
 import type { RegistryAuth } from './images.ts';
 import type { LayerArchive } from './layer-archive.ts';
@@ -15,7 +16,14 @@ import {
   type Manifest,
   type ParsedConfig,
 } from './oci-documents.ts';
-import { formatReference, isHostLocal, isPrivateAddress, nameOf, type Reference } from './reference.ts';
+import {
+  formatReference,
+  isHostLocal,
+  isPrivateAddress,
+  nameOf,
+  parseReference,
+  type Reference,
+} from './reference.ts';
 import {
   DEFAULT_REGISTRY_SETTINGS,
   Registry,
@@ -54,7 +62,7 @@ export class ImagePuller {
     const top = await registry.manifest(name);
     const digest = digestOf(top);
     if (reference.digest !== null) checkDigest('manifest', reference.digest, digest);
-    const known = options.records.all().find((record) => record.digest === digest);
+    const known = findKnown(reference, digest, options);
     if (known !== undefined) return await options.records.put({ ...known, reference: name }, options.proof);
     const remote = await describe(registry, reference, top);
     checkImage(remote.manifest, remote.config, options.limits, hostArchitecture());
@@ -94,6 +102,22 @@ export class ImagePuller {
   }
 }
 
+/**
+ * The image that this digest names, when the caller may have it without its layers being shown: it holds it already, or the very
+ * registry and repository that it came from has just handed the same manifest to this caller. Any other registry can serve a
+ * manifest that it has only heard of.
+ */
+function findKnown(reference: Reference, digest: string, options: AddOptions): ImageRecord | undefined {
+  const isSameSource = (record: ImageRecord) =>
+    record.reference !== null && nameOf(parseReference(record.reference)) === nameOf(reference);
+  return options.records
+    .all()
+    .find(
+      (record) =>
+        record.digest === digest && (coversAudience(record.scopes, options.proof) || isSameSource(record)),
+    );
+}
+
 async function describe(registry: Registry, reference: Reference, top: Buffer): Promise<RemoteImage> {
   const digest = digestOf(top);
   const document = parseManifestOrList(top);
@@ -121,7 +145,11 @@ async function fetchImage(
   const { config, manifest } = remote;
   // Held before anyone looks what is there: what is not fetched must not go away meanwhile.
   using _ = options.layers.hold(config.diffIds);
-  const isPresent = (index: number) => options.layers.get(config.diffIds[index] ?? '') !== undefined;
+  const proven = options.records.provenLayers(options.proof);
+  const isPresent = (index: number) => {
+    const diffId = config.diffIds[index] ?? '';
+    return proven.has(diffId) && options.layers.get(diffId) !== undefined;
+  };
   const missing = manifest.layers.filter((_layer, index) => !isPresent(index));
   const present = manifest.layers.filter((_layer, index) => isPresent(index));
   let blobPath: (digest: string) => string = () => '';
@@ -138,7 +166,7 @@ async function fetchImage(
   };
   return await addImage(
     name,
-    { config, digest: remote.digest, manifestDigest: remote.manifestDigest, archive },
+    { config, digest: remote.digest, manifestDigest: remote.manifestDigest, archive, proven },
     options,
   );
 }

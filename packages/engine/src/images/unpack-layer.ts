@@ -62,11 +62,23 @@ export async function unpackLayer(
   }
 }
 
+/** What `unpackLayer` would say of the archive's content, without writing any of it; files are not counted. */
+export async function measureLayer(
+  archive: AsyncIterable<Buffer>,
+  limits: ImageLimits,
+  signal: AbortSignal,
+): Promise<UnpackedLayer> {
+  const hash = createHash('sha256');
+  let unpackedBytes = 0;
+  for await (const chunk of measured(archive, hash, null, limits, signal)) unpackedBytes += chunk.length;
+  return { diffId: `sha256:${hash.digest('hex')}`, unpackedBytes, entries: 0, dropped: 0 };
+}
+
 /** Hashes what passes, and stops what is too much: a bomb by its size, any archive when the disk runs full. */
 async function* measured(
   archive: AsyncIterable<Buffer>,
   hash: Hash,
-  folder: string,
+  folder: string | null,
   limits: ImageLimits,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
@@ -79,7 +91,7 @@ async function* measured(
     hash.update(chunk);
     bytes += chunk.length;
     if (bytes > maxBytes) throw refused(`it holds more than ${limits.maxUnpackedBytes} bytes once unpacked`);
-    if (bytes >= checkAt) {
+    if (folder !== null && bytes >= checkAt) {
       checkAt = bytes + BYTES_BETWEEN_DISK_CHECKS;
       await checkFreeSpace(folder, limits);
     }

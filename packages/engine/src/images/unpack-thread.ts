@@ -2,12 +2,13 @@ import { parentPort } from 'node:worker_threads';
 import { PlatformError, type ErrorCode, type ErrorDetails } from '@svc/contract/errors';
 import type { ImageLimits } from './image-limits.ts';
 import { readArchive, type LayerArchive } from './layer-archive.ts';
-import { unpackLayer, type UnpackedLayer } from './unpack-layer.ts';
+import { measureLayer, unpackLayer, type UnpackedLayer } from './unpack-layer.ts';
 
 export interface UnpackJob {
   readonly id: number;
   readonly archive: LayerArchive;
-  readonly folder: string;
+  /** Null only measures the archive. */
+  readonly folder: string | null;
   readonly limits: ImageLimits;
 }
 
@@ -36,7 +37,12 @@ parentPort?.on('message', (request: UnpackRequest) => {
 async function work({ id, archive, folder, limits }: UnpackJob): Promise<void> {
   const abort = new AbortController();
   running.set(id, abort);
-  const answer = await unpackLayer(readArchive(archive, abort.signal), folder, limits, abort.signal).then(
+  const tar = readArchive(archive, abort.signal);
+  const done =
+    folder === null
+      ? measureLayer(tar, limits, abort.signal)
+      : unpackLayer(tar, folder, limits, abort.signal);
+  const answer = await done.then(
     (layer): UnpackAnswer => ({ id, layer }),
     (error: unknown): UnpackAnswer => ({ id, failure: failureOf(error) }),
   );
