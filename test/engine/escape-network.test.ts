@@ -140,7 +140,7 @@ for (const isolation of CLASSES) {
           $try 2>/dev/null && echo "$try"; done`,
       );
       assert.doesNotMatch(stdout, /touch|rm|mv|chmod|mkdir/);
-      assert.equal((await sandbox.sh('ls /.svc')).stdout, 'engine.sock\ninit\nscripts\n');
+      assert.equal((await sandbox.sh('ls /.svc')).stdout, 'engine.sock\nscripts\n');
     });
 
     test('whoever dials the engine without the token is dropped and disturbs nobody', async () => {

@@ -20,7 +20,7 @@ export interface ProcContent {
 
 /**
  * The files that a sandbox shares with its engine, on a tmpfs of the engine's own: the program svc-init, the socket,
- * scripts, and what is shown over /proc/meminfo and /proc/cpuinfo. svc-init is one inode for all, by hard link.
+ * scripts, and what is shown over /proc/meminfo and /proc/cpuinfo. svc-init is one inode for all, by hard link, until the sandbox runs.
  */
 export class GuestFolders {
   readonly #folder: string;
@@ -61,6 +61,14 @@ export class GuestFolders {
       this.writeScripts(handle, content.scripts),
     ]);
     return folder;
+  }
+
+  /**
+   * Takes svc-init out of the folder, once PID 1 runs and before anything of the caller does. It is one file for all: its count of links
+   * and the events of its use would tell of every other sandbox that starts.
+   */
+  async hideInit(handle: string): Promise<void> {
+    await rm(join(this.of(handle).path, 'init'), { force: true });
   }
 
   async writeScripts(handle: string, scripts: Readonly<Record<string, string>>): Promise<void> {

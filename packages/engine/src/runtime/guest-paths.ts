@@ -1,23 +1,46 @@
 /**
- * Files of /proc and /sys that tell about the host or steer it, hidden from sandboxes that share its kernel.
+ * Files of /proc and /sys that tell about the host, about other sandboxes, or steer the host, hidden from sandboxes that share its kernel.
  * A path that this kernel does not have costs nothing.
  */
 export const MASKED_PATHS: readonly string[] = [
   '/proc/acpi',
   '/proc/asound',
+  '/proc/buddyinfo',
+  '/proc/cmdline', // how the host was started
+  '/proc/config.gz', // what its kernel was built with
+  '/proc/consoles',
+  '/proc/diskstats', // every disk of every sandbox, and how busy it is
   '/proc/interrupts', // typing and network patterns of the host
   '/proc/kallsyms', // where the kernel's functions lie
   '/proc/kcore', // the memory of the host
+  '/proc/key-users',
   '/proc/keys',
   '/proc/latency_stats',
+  '/proc/locks',
   '/proc/modules',
+  '/proc/partitions',
+  '/proc/pressure',
   '/proc/sched_debug', // processes of the host
+  '/proc/schedstat',
   '/proc/scsi',
+  '/proc/softirqs',
+  '/proc/swaps',
   '/proc/timer_list', // processes of the host
   '/proc/timer_stats',
+  '/proc/zoneinfo',
+  '/sys/block', // disks of every sandbox
+  '/sys/class/bdi',
+  '/sys/class/block',
+  '/sys/dev/block',
+  '/sys/devices/virtual/bdi',
+  '/sys/devices/virtual/block', // where each loop device's file lies
   '/sys/devices/virtual/dmi', // serial numbers and maker of the machine
   '/sys/devices/virtual/powercap', // power side channel
   '/sys/firmware',
+  '/sys/fs/btrfs',
+  '/sys/fs/ext4', // how much each disk was written to
+  '/sys/fs/xfs',
+  '/sys/kernel/slab',
 ];
 
 /** Parts of /proc that programs read and that would steer the host when written. */

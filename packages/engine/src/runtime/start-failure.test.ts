@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { lastComplaint } from './start-failure.ts';
+import type { RuntimeSpec } from './runtime.ts';
+import { lastComplaint, startFailure } from './start-failure.ts';
 
 const LOG = [
   '{"level":"warning","msg":"cgroup v1","time":"2026-01-01T00:00:00Z"}',
@@ -22,4 +23,34 @@ test('a log without errors, or without sense, gives no reason', () => {
 test('entries that follow each other without a line break are told apart', () => {
   const log = '{"level":"info","msg":"begins"}{"level":"error","msg":"no such device"}';
   assert.equal(lastComplaint(log), 'no such device');
+});
+
+test('neither the token nor the configuration of a sandbox is told, whatever the runtime quotes', () => {
+  const initToken = 'ab'.repeat(32);
+  // As much of it as is looked at.
+  const spec = {
+    initToken,
+    rootfs: '/data/root',
+    guestFolder: '/run/guest',
+    slot: { userNamespace: '/run/user', networkNamespace: '/run/net' },
+    mounts: [],
+  } as unknown as RuntimeSpec;
+  const quoted = [
+    `starting container: {"ociVersion":"1.0.2","process":{"env":["SVC_TOKEN=${initToken}","A=secret"]}}`,
+    `starting container: &{Version:1.0.2 Process:0xc0 Env:[SVC_TOKEN=${initToken} A=secret]}`,
+    `starting container: environment SVC_TOKEN=${initToken} is bad\nA=secret`,
+  ];
+  for (const msg of quoted) {
+    const error = startFailure('runsc', spec, { exitCode: 1, log: JSON.stringify({ level: 'error', msg }) });
+    const told = JSON.stringify([error.message, error.details]);
+    assert.match(told, /starting container/);
+    assert.doesNotMatch(`${told} ${String(error.cause)}`, new RegExp(initToken));
+    assert.doesNotMatch(told, /secret|ociVersion|Version:/);
+  }
+  const plain = 'error mounting "/data/root/x" to rootfs at "/x": [not a document] no such file';
+  const { message } = startFailure('runc', spec, {
+    exitCode: 1,
+    log: JSON.stringify({ level: 'error', msg: plain }),
+  });
+  assert.match(message, /"\(root\)\/x" to rootfs at "\/x": \[not a document\] no such file/);
 });

@@ -11,13 +11,13 @@ export interface StartEvidence {
   readonly cause?: unknown;
 }
 
-/** The error for a failed start: it names the cause and keeps host paths to itself. */
+/** The error for a failed start: it names the cause and keeps host paths, the sandbox's token and its configuration to itself. */
 export function startFailure(runtime: string, spec: RuntimeSpec, evidence: StartEvidence): PlatformError {
   const told = lastComplaint(evidence.log);
-  const reason = withoutHostPaths(told ?? unexplained(runtime, evidence), spec);
+  const reason = presentable(told ?? unexplained(runtime, evidence), spec);
   return new PlatformError('start_failed', `${runtime} could not start the sandbox: ${reason}`, {
     details: { runtime, reason, exitCode: evidence.exitCode },
-    cause: evidence.cause ?? new Error(told ?? evidence.log),
+    cause: evidence.cause ?? new Error(withoutSecrets(told ?? evidence.log, spec)),
   });
 }
 
@@ -54,6 +54,19 @@ function complaintIn(line: string): string | undefined {
   if (typeof entry !== 'object' || entry === null) return undefined;
   const { level, msg } = entry as { level?: unknown; msg?: unknown };
   return (level === 'error' || level === 'fatal') && typeof msg === 'string' ? msg : undefined;
+}
+
+const LONGEST_REASON = 500;
+
+/** A runtime may quote the whole configuration that it could not use: one line of it, up to the first quoted document. */
+function presentable(text: string, spec: RuntimeSpec): string {
+  const [line = ''] = text.trim().split('\n');
+  const [sentence = ''] = line.split(/[:,]?\s*[&{[]+\s*"?\w+"?:/);
+  return withoutHostPaths(withoutSecrets(sentence, spec), spec).slice(0, LONGEST_REASON);
+}
+
+function withoutSecrets(text: string, spec: RuntimeSpec): string {
+  return text.replaceAll(spec.initToken, '(token)');
 }
 
 function withoutHostPaths(text: string, spec: RuntimeSpec): string {

@@ -65,7 +65,9 @@ export async function startRun(kit: Kit, request: StartRequest, signal: AbortSig
   undo.defer(() => runtime.remove(handle));
   const settled = runtime.start(runtimeSpec(kit, record, { slot, rootfs, token, mounts }), signal);
   await timer.time('runtime', () => waitForHello(run, { runtime, handle, settled }, signal));
-  await timer.time('configure', () => configure(kit, run, record, signal));
+  await timer.time('configure', () =>
+    bothOrFirstError(configure(kit, run, record, signal), kit.guestFolders.hideInit(handle)),
+  );
   const staged = settled.then(() => (mounts.length === 0 ? undefined : releaseStaging(kit.mounts, handle)));
 
   undo.move();
