@@ -35,13 +35,13 @@ async function resolverThatHolds(t: TestContext) {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   const upstream = await resolver(t, async (query) => {
     if (!query.includes('quick')) await released;
-    return [encodeAnswer(query, [addressRecord('203.0.113.9')])];
+    return [encodeAnswer(query, [addressRecord('93.184.215.9')])];
   });
   return { upstream, release };
 }
 
 test('a question is answered over UDP and over TCP', async (t) => {
-  const upstream = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('203.0.113.9')])]);
+  const upstream = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('93.184.215.9')])]);
   const listeners = await listenForDns(forwarderTo(upstream), '127.0.0.1');
   t.after(() => listeners[Symbol.asyncDispose]());
 
@@ -50,7 +50,7 @@ test('a question is answered over UDP and over TCP', async (t) => {
   udp.send(encodeQuery('example.com', { id: 7 }), listeners.port, '127.0.0.1');
   const [datagram] = (await once(udp, 'message')) as [Buffer];
   assert.equal(datagram.readUInt16BE(0), 7);
-  assert.equal(addressIn(datagram), '203.0.113.9');
+  assert.equal(addressIn(datagram), '93.184.215.9');
 
   const tcp = connect(listeners.port, '127.0.0.1');
   t.after(() => tcp.destroy());
@@ -64,7 +64,7 @@ test('a question is answered over UDP and over TCP', async (t) => {
     answers.push(...(frames.push(chunk as Buffer) ?? []));
     if (answers.length === 2) break;
   }
-  assert.deepEqual(answers.map(addressIn), ['203.0.113.9', '203.0.113.9']);
+  assert.deepEqual(answers.map(addressIn), ['93.184.215.9', '93.184.215.9']);
 });
 
 test('names that lead to private addresses do not exist', async (t) => {
@@ -81,7 +81,7 @@ test('the next resolver is asked when one is silent or absent, and not when one 
   const silent = await resolver(t, () => []);
   const absent = await startSampleResolver('127.0.0.1', () => []);
   await absent[Symbol.asyncDispose]();
-  const good = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('203.0.113.9')])]);
+  const good = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('93.184.215.9')])]);
   const negative = await resolver(t, (query) => [encodeAnswer(query, [], { flags: 0x8183 })]);
   const ask = async (timeoutMs: number, ...resolvers: readonly Resolver[]) =>
     new DnsForwarder(fixedResolvers(resolvers), { ...PATIENT, timeoutMs }).answer(
@@ -96,7 +96,7 @@ test('the next resolver is asked when one is silent or absent, and not when one 
     found = await ask(timeoutMs, silent, absent, good);
     if (rcode(found) !== SERVFAIL) break;
   }
-  assert.equal(addressIn(found), '203.0.113.9');
+  assert.equal(addressIn(found), '93.184.215.9');
   assert.equal(rcode(await ask(60_000, negative, good)), NXDOMAIN);
   assert.equal(rcode(await ask(300, silent)), SERVFAIL);
   assert.equal(rcode(await ask(300)), SERVFAIL);
@@ -104,13 +104,13 @@ test('the next resolver is asked when one is silent or absent, and not when one 
 
 test('a forged datagram is passed over and the real answer is taken', async (t) => {
   const upstream = await resolver(t, (query) => {
-    const forged = encodeAnswer(query, [addressRecord('198.51.100.66')]);
+    const forged = encodeAnswer(query, [addressRecord('93.184.216.66')]);
     forged.writeUInt16BE(query.readUInt16BE(0) ^ 1, 0);
     const other = encodeAnswer(encodeQuery('other.example', { id: query.readUInt16BE(0) }), []);
-    return [forged, other, encodeAnswer(query, [addressRecord('203.0.113.9')])];
+    return [forged, other, encodeAnswer(query, [addressRecord('93.184.215.9')])];
   });
   const answer = await forwarderTo(upstream).answer(encodeQuery('example.com'), '10.0.0.1', 'udp');
-  assert.equal(addressIn(answer), '203.0.113.9');
+  assert.equal(addressIn(answer), '93.184.215.9');
 });
 
 test('every exchange has its own id and port', async (t) => {
@@ -145,13 +145,13 @@ test('a client that asks too much at once is told so, and others are still serve
   assert.ok(!upstream.seen.some(({ query }) => query.includes('quick')));
   assert.equal(
     addressIn(await forwarder.answer(encodeQuery('quick.example'), '10.0.0.2', 'udp')),
-    '203.0.113.9',
+    '93.184.215.9',
   );
   release();
   await Promise.all(held);
   assert.equal(
     addressIn(await forwarder.answer(encodeQuery('quick.example'), '10.0.0.1', 'udp')),
-    '203.0.113.9',
+    '93.184.215.9',
   );
 });
 
@@ -159,20 +159,40 @@ test('many clients that all ask for names nobody answers leave room for one more
   const { upstream, release } = await resolverThatHolds(t);
   const limits = { timeoutMs: 60_000, maxPending: 64, maxPendingPerClient: 16 };
   const forwarder = new DnsForwarder(fixedResolvers([upstream]), limits);
-  const hostile = Array.from({ length: 10 }, (_, index) => `10.0.1.${index}`);
+  const hostile = Array.from({ length: 40 }, (_, index) => `10.0.1.${index}`);
   const held = Array.from({ length: limits.maxPendingPerClient }).flatMap(() =>
     hostile.map((client) => forwarder.answer(encodeQuery('slow.example'), client, 'udp')),
   );
   const answers = await Promise.all(
     [1, 2].map(() => forwarder.answer(encodeQuery('quick.example'), '10.0.0.1', 'udp')),
   );
-  assert.deepEqual(answers.map(addressIn), ['203.0.113.9', '203.0.113.9']);
+  assert.deepEqual(answers.map(addressIn), ['93.184.215.9', '93.184.215.9']);
   release();
   await Promise.all(held);
 });
 
+test('a client that sends questions without end over TCP waits for its turn, and another one does not', async (t) => {
+  const count = 20_000;
+  const upstream = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('93.184.215.9')])]);
+  let asked = 0;
+  const listeners = await listenForDns(forwarderTo(upstream), '127.0.0.1', () => (asked += 1));
+  t.after(() => listeners[Symbol.asyncDispose]());
+  const flood = connect({ port: listeners.port, host: '127.0.0.1', localAddress: '127.0.0.2' });
+  t.after(() => flood.destroy());
+  flood.on('error', () => undefined).resume();
+  const question = frame(encodeQuery('flood.example'));
+  flood.write(Buffer.concat(Array.from({ length: count }, () => question)));
+  await waitUntil(() => asked > 100);
+  const quiet = connect({ port: listeners.port, host: '127.0.0.1' });
+  t.after(() => quiet.destroy());
+  quiet.write(frame(encodeQuery('quiet.example')));
+  await once(quiet, 'data');
+  // All of them would take a minute and a half.
+  assert.ok(asked < count / 2, `${asked} were asked`);
+});
+
 test('a listener that was sent garbage answers the next question', async (t) => {
-  const upstream = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('203.0.113.9')])]);
+  const upstream = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('93.184.215.9')])]);
   const listeners = await listenForDns(forwarderTo(upstream), '127.0.0.1');
   t.after(() => listeners[Symbol.asyncDispose]());
   const udp = createSocket('udp4');
@@ -195,5 +215,5 @@ test('a listener that was sent garbage answers the next question', async (t) => 
     udp.send(encodeQuery('example.com', { id: 0xabcd }));
     return answer !== null;
   });
-  assert.equal(addressIn(answer), '203.0.113.9');
+  assert.equal(addressIn(answer), '93.184.215.9');
 });

@@ -7,6 +7,7 @@ import type { Resolvers } from './resolvers.ts';
 export interface ForwarderLimits {
   /** For each resolver; the next one is asked only when this one did not answer. */
   readonly timeoutMs: number;
+  /** Shared by all, beyond the few that each client has of its own. */
   readonly maxPending: number;
   readonly maxPendingPerClient: number;
 }
@@ -19,7 +20,7 @@ export const FORWARDER_LIMITS: ForwarderLimits = {
 
 /** A client may hold this part of what is free. */
 const SHARES = 4;
-const LEAST_SHARE = 2;
+const LEAST_SHARE = 4;
 
 /**
  * Answers what sandboxes ask, with the help of the resolvers. Clients are told apart by their address, which the
@@ -74,9 +75,10 @@ export class DnsForwarder {
   #enter(client: string): boolean {
     const pending = this.#pending.get(client) ?? 0;
     const free = this.#limits.maxPending - this.#pendingTotal;
-    // The fuller it gets, the less one client may hold: many that ask for names nobody answers leave room for the others.
+    // The fuller it gets, the less one client may hold. A few are everybody's own, also when many that ask for names nobody answers
+    // have taken all the rest; as there are no more clients than sandboxes, that is bounded too.
     const share = Math.max(LEAST_SHARE, Math.floor(free / SHARES));
-    if (free <= 0 || pending >= Math.min(this.#limits.maxPendingPerClient, share)) return false;
+    if (pending >= Math.min(this.#limits.maxPendingPerClient, share)) return false;
     this.#pending.set(client, pending + 1);
     this.#pendingTotal += 1;
     return true;

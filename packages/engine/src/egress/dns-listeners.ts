@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import type { DnsForwarder } from './dns-forwarder.ts';
 import { DnsFrames, frame } from './dns-frames.ts';
+import { QuestionRate } from './question-rate.ts';
 
 export interface DnsListeners extends AsyncDisposable {
   /** The same for UDP and TCP. */
@@ -61,6 +62,7 @@ function serveUdp(forwarder: DnsForwarder, onQuery: () => void): DatagramSocket 
 }
 
 function serveTcp(forwarder: DnsForwarder, onQuery: () => void, sockets: Set<Socket>): Server {
+  const rate = new QuestionRate();
   const server = createServer((socket) => {
     const client = socket.remoteAddress ?? '';
     const others = [...sockets].filter((other) => other.remoteAddress === client);
@@ -70,21 +72,25 @@ function serveTcp(forwarder: DnsForwarder, onQuery: () => void, sockets: Set<Soc
     }
     sockets.add(socket);
     socket.on('close', () => sockets.delete(socket));
-    serveConnection(socket, client, forwarder, onQuery);
+    serveConnection(socket, client, { forwarder, rate, onQuery });
   });
   server.maxConnections = MAX_CONNECTIONS;
   return server;
 }
 
-function serveConnection(socket: Socket, client: string, forwarder: DnsForwarder, onQuery: () => void): void {
+function serveConnection(
+  socket: Socket,
+  client: string,
+  { forwarder, rate, onQuery }: { forwarder: DnsForwarder; rate: QuestionRate; onQuery: () => void },
+): void {
   const frames = new DnsFrames(MAX_QUERY_BYTES);
   socket.setTimeout(IDLE_TIMEOUT_MS, () => socket.destroy());
   // Reset by the client; `close` follows.
   socket.on('error', () => undefined);
-  socket.on('data', (chunk) => {
-    const messages = frames.push(chunk);
-    if (messages === null) socket.destroy();
-    for (const message of messages ?? []) {
+  const ask = async (messages: readonly Buffer[]) => {
+    for (const message of messages) {
+      await rate.turn(client);
+      if (socket.destroyed) return;
       onQuery();
       void forwarder.answer(message, client, 'tcp').then((answer) => {
         if (answer === null || !socket.writable) return;
@@ -92,6 +98,17 @@ function serveConnection(socket: Socket, client: string, forwarder: DnsForwarder
         if (socket.writableLength > MAX_UNREAD_BYTES) socket.destroy();
       });
     }
+    socket.resume();
+  };
+  socket.on('data', (chunk) => {
+    const messages = frames.push(chunk);
+    if (messages === null) {
+      socket.destroy();
+      return;
+    }
+    // Nothing more is read before these have had their turn: whoever asks too much is held up by its own connection.
+    socket.pause();
+    void ask(messages);
   });
 }
 

@@ -66,6 +66,8 @@ export interface Route {
   readonly interface: string;
   readonly base: string;
   readonly prefixLength: number;
+  /** Reached without a gateway: a network that this host is part of. */
+  readonly isOnLink: boolean;
 }
 
 /** The main table as the kernel prints it: interface, destination, gateway, flags, …, mask in the 8th column. */
@@ -79,6 +81,7 @@ export async function readRoutes(): Promise<readonly Route[]> {
       // Little-endian, as the kernel holds it.
       base: [...Buffer.from(columns[1] ?? '', 'hex')].toReversed().join('.'),
       prefixLength: bits.replaceAll('0', '').length,
+      isOnLink: columns[2] === '00000000',
     };
   });
 }

@@ -8,6 +8,7 @@ import { EgressProcess } from '../egress/egress-process.ts';
 import type { Resolver } from '../egress/resolvers.ts';
 import type { HostCalls } from '../host/host-calls.ts';
 import { parseAddressPool, type AddressPool } from './address-pool.ts';
+import { connectedNetworks, followConnectedNetworks } from './connected-networks.ts';
 import { findFirewallObstacles } from './firewall-obstacles.ts';
 import {
   addGateway,
@@ -27,6 +28,7 @@ import {
   deleteTable,
   linkPrefix,
   ruleset,
+  setNeighbours,
   setResolverPort,
   tableName,
 } from './ruleset.ts';
@@ -71,6 +73,7 @@ export class LinuxNetwork implements Network {
   readonly #removing = new Map<string, Promise<void>>();
   #prepared: Readonly<Record<Reach, PreparedSlots>> | null = null;
   #egress: EgressProcess | null = null;
+  #neighbours: Disposable | null = null;
   #mtu = 0;
 
   constructor(options: LinuxNetworkOptions) {
@@ -142,6 +145,8 @@ export class LinuxNetwork implements Network {
     const { loopback, public: wired } = this.#prepared ?? {};
     this.#prepared = null;
     await Promise.all([loopback?.close(notRunning()), wired?.close(notRunning())]);
+    this.#neighbours?.[Symbol.dispose]();
+    this.#neighbours = null;
     await this.#egress?.close();
     this.#egress = null;
   }
@@ -162,8 +167,16 @@ export class LinuxNetwork implements Network {
   }
 
   async #loadRuleset(kept: readonly Slot[]): Promise<void> {
+    const { instance, logger } = this.#options;
     const links = kept.flatMap(({ link }) => (link === null ? [] : [link]));
-    await loadRuleset(ruleset({ instance: this.#options.instance, pool: this.#pool, links }));
+    const neighbours = await connectedNetworks(linkPrefix(instance));
+    await loadRuleset(ruleset({ instance, pool: this.#pool, links, neighbours }));
+    this.#neighbours = followConnectedNetworks(
+      linkPrefix(instance),
+      neighbours,
+      (networks) => this.#nft.run(setNeighbours(instance, networks)),
+      (error) => logger.warn({ error }, 'The networks of this host could not be read; trying again'),
+    );
   }
 
   async #removeStrangers(kept: readonly Slot[]): Promise<void> {

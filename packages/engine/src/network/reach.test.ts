@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { after, before, test } from 'node:test';
@@ -241,6 +242,41 @@ test('a sandbox has at most 256 connections at a time, and another one still get
   const [count] = await probe(greedy.networkNamespace, many);
   assert.equal(count, '256');
   assert.match((await probe(other.networkNamespace, tcp(internet.publicAddress)))[0] ?? '', /^you are/);
+});
+
+test('a sandbox that asks without end is cut short, and another one is answered meanwhile', async () => {
+  const [greedy, other] = await Promise.all([publicSlot(), publicSlot()]);
+  const count = 6000;
+  const flood = probeBriefly(greedy.networkNamespace, {
+    kind: 'dnsFlood',
+    server: greedy.link.nameserver,
+    count,
+  });
+  for (let n = 0; n < 5; n++)
+    assert.deepEqual(await probe(other.networkNamespace, dns(other, 'public.example')), [
+      internet.publicAddress,
+    ]);
+  const [answers = 0, elapsedMs = 0] = (await flood)[0]?.split(' ').map(Number) ?? [];
+  // The burst, and the rate for as long as it lasted.
+  assert.ok(answers > 0 && answers <= 400 + (200 * elapsedMs) / 1000 + 10, `${answers} in ${elapsedMs} ms`);
+});
+
+test('a network that the host becomes part of is out of reach for as long as it is one', async (t) => {
+  const slot = await publicSlot();
+  const reach = async () => (await probeBriefly(slot.networkNamespace, tcp(internet.publicAddress)))[0];
+  await waitUntil(async () => /^you are/.test((await reach()) ?? ''));
+  const name = `d${randomBytes(3).toString('hex')}`;
+  await command('ip', 'link', 'add', name, 'type', 'veth', 'peer', 'name', `${name}p`);
+  t.after(() => command('ip', 'link', 'delete', name).catch(() => undefined));
+  const last = Number(internet.publicAddress.split('.').at(-1));
+  const neighbour = internet.publicAddress.replace(/\d+$/, String(last ^ 1));
+  await command('ip', 'address', 'add', `${neighbour}/31`, 'dev', name);
+  await command('ip', 'link', 'set', name, 'up');
+  // The host itself still gets there, by a narrower route.
+  assert.match((await probe('/proc/self/ns/net', tcp(internet.publicAddress)))[0] ?? '', /^you are/);
+  await waitUntil(async () => (await reach()) === 'silence');
+  await command('ip', 'link', 'delete', name);
+  await waitUntil(async () => /^you are/.test((await reach()) ?? ''));
 });
 
 test('an open connection outlives a recover, and a kept sandbox still reaches and resolves', async (t) => {

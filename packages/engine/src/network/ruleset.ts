@@ -7,6 +7,8 @@ export interface RulesetOptions {
   /** Addresses of the sandboxes, and the first one, where they find the resolver. */
   readonly pool: { readonly cidr: string; readonly gateway: string };
   readonly links: readonly SlotLink[];
+  /** Networks that this host is part of. */
+  readonly neighbours: readonly string[];
 }
 
 const STATIC_RULES = readFileSync(new URL('ruleset.nft', import.meta.url), 'utf8');
@@ -40,8 +42,15 @@ export function setResolverPort(instance: string, gateway: string, port: number)
   return `flush chain ${chain}; add rule ${chain} meta l4proto { tcp, udp } dnat ip to ${gateway}:${port}`;
 }
 
+/** In one transaction, so that no packet meets an empty set. */
+export function setNeighbours(instance: string, networks: readonly string[]): string {
+  const set = `set inet ${tableName(instance)} neighbours`;
+  const elements = `element inet ${tableName(instance)} neighbours { ${networks.join(', ')} }`;
+  return networks.length === 0 ? `flush ${set}` : `flush ${set}; add ${elements}`;
+}
+
 /** The whole policy, to be loaded in place of what an earlier engine left. */
-export function ruleset({ instance, pool, links }: RulesetOptions): string {
+export function ruleset({ instance, pool, links, neighbours }: RulesetOptions): string {
   return [
     `define ours = "${linkPrefix(instance)}*"`,
     `define pool = ${pool.cidr}`,
@@ -50,6 +59,7 @@ export function ruleset({ instance, pool, links }: RulesetOptions): string {
     deleteTable(instance),
     STATIC_RULES.replaceAll('svc_instance', tableName(instance)),
     ...links.map((link) => addLink(instance, link)),
+    setNeighbours(instance, neighbours),
     '',
   ].join('\n');
 }

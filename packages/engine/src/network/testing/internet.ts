@@ -64,7 +64,8 @@ function chooseAddresses() {
     hostAddress: `203.0.113.${part * 4 + 1}`,
     hostIpv6Address: `2001:db8:77:${part + 1}::1`,
     resolver: `203.0.113.${part * 4 + 2}`,
-    publicAddress: `198.51.100.${part + 1}`,
+    // No range for documentation, because those are refused. This host's route to it leads into the namespace.
+    publicAddress: `93.184.215.${part + 1}`,
     privateAddress: `10.77.0.${part + 1}`,
     metadataAddress: '169.254.169.254',
     ipv6Address: `2001:db8:77:${part + 1}::2`,

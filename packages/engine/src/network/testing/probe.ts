@@ -12,6 +12,8 @@ export type Attempt =
       readonly count: number;
       readonly awaited: number;
     }
+  /** Sends that many questions from one socket, thousands a second; tells how many were answered, and in how many milliseconds. */
+  | { readonly kind: 'dnsFlood'; readonly server: string; readonly count: number }
   | {
       readonly kind: 'udp';
       readonly host: string;

@@ -1,0 +1,81 @@
+import { networkInterfaces } from 'node:os';
+import { isDeepStrictEqual } from 'node:util';
+import { readRoutes, type Route } from './host-routing.ts';
+
+const POLL_INTERVAL_MS = 2000;
+
+/**
+ * The IPv4 networks that this host is connected to, as `address/prefix`, without those that lie inside another. A host's own network
+ * may have any range, public ones too: who is in it is a neighbour of the host, not part of the internet.
+ */
+export async function connectedNetworks(ownPrefix: string): Promise<readonly string[]> {
+  const routed = (await readRoutes()).filter(({ isOnLink }) => isOnLink);
+  return distinctNetworks(
+    [...addressed(), ...routed].filter((each) => !each.interface.startsWith(ownPrefix)),
+  );
+}
+
+/** Calls `onChange` with the networks whenever they have become others than `known`. Disposing ends it. */
+export function followConnectedNetworks(
+  ownPrefix: string,
+  known: readonly string[],
+  onChange: (networks: readonly string[]) => Promise<void>,
+  onFailure: (error: unknown) => void,
+): Disposable {
+  let current = known;
+  const look = async () => {
+    const networks = await connectedNetworks(ownPrefix);
+    if (isDeepStrictEqual(networks, current)) return;
+    await onChange(networks);
+    // Only now: a change that could not be made is tried again.
+    current = networks;
+  };
+  let looking: Promise<void> | null = null;
+  const timer = setInterval(() => {
+    looking ??= look()
+      .catch(onFailure)
+      .finally(() => (looking = null));
+  }, POLL_INTERVAL_MS).unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+type Network = Pick<Route, 'interface' | 'base' | 'prefixLength'>;
+
+export function distinctNetworks(networks: readonly Network[]): readonly string[] {
+  const ranges = networks
+    // A default route leads everywhere.
+    .filter(({ prefixLength }) => prefixLength > 0)
+    .map(({ base, prefixLength }) => ({ base: masked(toNumber(base), prefixLength), prefixLength }));
+  const texts = ranges
+    .filter(({ base, prefixLength }) =>
+      ranges.every(
+        (other) => other.prefixLength >= prefixLength || masked(base, other.prefixLength) !== other.base,
+      ),
+    )
+    .map(({ base, prefixLength }) => `${toText(base)}/${prefixLength}`);
+  return [...new Set(texts)].toSorted();
+}
+
+function addressed(): Network[] {
+  return Object.entries(networkInterfaces()).flatMap(([name, addresses = []]) =>
+    addresses
+      .filter(({ family, internal }) => family === 'IPv4' && !internal)
+      .map(({ address, cidr }) => ({
+        interface: name,
+        base: address,
+        prefixLength: Number(cidr?.split('/')[1] ?? 32),
+      })),
+  );
+}
+
+function masked(address: number, prefixLength: number): number {
+  return (address & (0xffffffff << (32 - prefixLength))) >>> 0;
+}
+
+function toNumber(text: string): number {
+  return text.split('.').reduce((sum, part) => ((sum << 8) | Number(part)) >>> 0, 0);
+}
+
+function toText(address: number): string {
+  return [24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join('.');
+}
