@@ -5,8 +5,8 @@ set -euo pipefail
 
 # shellcheck source=scripts/terminal.sh
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/terminal.sh"
-# shellcheck source=scripts/debian-mirror.sh
-source "$ROOT/scripts/debian-mirror.sh"
+# shellcheck source=scripts/debian-suite.sh
+source "$ROOT/scripts/debian-suite.sh"
 
 TARGET=/opt/svc/bin/runsc
 SUITE=trixie
@@ -20,36 +20,15 @@ main() {
   step_begins 'runsc' "fetching Debian $SUITE's build"
   local folder
   folder=$(mktemp -d)
-  # As root: apt leaves files of root there. SAFETY: the name is mktemp's.
+  # SAFETY: the name is mktemp's.
   # shellcheck disable=SC2064 # The folder of now.
   trap "as_root rm -rf '$folder'" EXIT
-  # apt downloads as the user _apt.
-  chmod 755 "$folder"
-  if fetch "$folder"; then
+  if unpack_from_suite "$SUITE" "$folder" runsc; then
     install_file "$folder/content/usr/bin/runsc"
     step_done 'runsc' "$("$TARGET" --version | head -n 1)"
   else
     fall_back
   fi
-}
-
-# An apt of its own: one source, own lists and cache, so that nothing else can come from there, now or later.
-fetch() {
-  local folder=$1 mirror
-  mirror=$(debian_mirror)
-  [ -n "$mirror" ] || { note 'no Debian mirror in the configuration of apt'; return 1; }
-  mkdir -p "$folder"/{lists,cache,download,content}
-  chmod 777 "$folder/download"
-  printf 'deb [signed-by=%s] %s %s main\n' "$DEBIAN_KEYRING" "$mirror" "$SUITE" >"$folder/sources.list"
-  local apt=(
-    apt-get -qq
-    -o "Dir::Etc::sourcelist=$folder/sources.list" -o Dir::Etc::sourceparts=/dev/null
-    -o "Dir::State::lists=$folder/lists" -o "Dir::Cache=$folder/cache"
-    -o Acquire::Languages=none -o Acquire::Retries=2
-  )
-  as_root "${apt[@]}" update || return 1
-  (cd "$folder/download" && as_root "${apt[@]}" download runsc) || return 1
-  dpkg-deb -x "$folder"/download/runsc_*.deb "$folder/content"
 }
 
 install_file() {
