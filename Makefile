@@ -28,7 +28,7 @@ build: ## Build svc-init and svc-host
 	@$(MAKE) --no-print-directory -s -C packages/host
 
 .PHONY: check
-check: ## Format, lint, types, dead code, generated files, architecture
+check: ## Format, lint, types, dead code, generated files, layers, C for both architectures
 	@npm run --silent check
 
 .PHONY: format

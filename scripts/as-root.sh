@@ -8,4 +8,4 @@ cd "$ROOT"
 
 need_root_rights
 # sudo starts with an empty environment; these say how to run and how to print.
-as_root env ${CI:+"CI=$CI"} ${NO_COLOR:+"NO_COLOR=$NO_COLOR"} "$@"
+as_root env ${CI:+"CI=$CI"} ${NO_COLOR:+"NO_COLOR=$NO_COLOR"} ${SVC_TEST_NEWER_LIBC:+"SVC_TEST_NEWER_LIBC=$SVC_TEST_NEWER_LIBC"} "$@"

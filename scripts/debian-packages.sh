@@ -8,8 +8,13 @@ PACKAGES=(
   gcc libc6-dev libseccomp-dev make
   curl
 )
-# What only the tests and benchmarks need.
+# What only the tests and benchmarks need; `make check` the compiler for the other architecture.
 TEST_PACKAGES=(docker-registry crun postgresql python3 procps util-linux openssh-client openssh-server bsdutils tmux zsh fish chromium)
+case $(uname -m) in
+  aarch64) OTHER_COMPILER=x86_64-linux-gnu- OTHER_COMPILER_PACKAGES=(gcc-x86-64-linux-gnu libc6-dev-amd64-cross) ;;
+  *) OTHER_COMPILER=aarch64-linux-gnu- OTHER_COMPILER_PACKAGES=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross) ;;
+esac
+TEST_PACKAGES+=("${OTHER_COMPILER_PACKAGES[@]}")
 
 POLICY=/usr/sbin/policy-rc.d
 POLICY_MARK='# written by the set-up of svc for as long as it installs packages'

@@ -5,10 +5,11 @@ set -euo pipefail
 
 # shellcheck source=scripts/terminal.sh
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/terminal.sh"
+# shellcheck source=scripts/debian-suite.sh
+source "$ROOT/scripts/debian-suite.sh"
 
 TARGET=/opt/svc/bin/runsc
 SUITE=trixie
-KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
 main() {
   if [ -x "$TARGET" ] && [ "${1:-}" != --force ]; then
@@ -19,54 +20,15 @@ main() {
   step_begins 'runsc' "fetching Debian $SUITE's build"
   local folder
   folder=$(mktemp -d)
-  # As root: apt leaves files of root there. SAFETY: the name is mktemp's.
+  # SAFETY: the name is mktemp's.
   # shellcheck disable=SC2064 # The folder of now.
   trap "as_root rm -rf '$folder'" EXIT
-  # apt downloads as the user _apt.
-  chmod 755 "$folder"
-  if fetch "$folder"; then
+  if unpack_from_suite "$SUITE" "$folder" runsc; then
     install_file "$folder/content/usr/bin/runsc"
     step_done 'runsc' "$("$TARGET" --version | head -n 1)"
   else
     fall_back
   fi
-}
-
-# An apt of its own: one source, own lists and cache, so that nothing else can come from there, now or later.
-fetch() {
-  local folder=$1 mirror
-  mirror=$(debian_mirror)
-  [ -n "$mirror" ] || { note 'no Debian mirror in the configuration of apt'; return 1; }
-  mkdir -p "$folder"/{lists,cache,download,content}
-  chmod 777 "$folder/download"
-  printf 'deb [signed-by=%s] %s %s main\n' "$KEYRING" "$mirror" "$SUITE" >"$folder/sources.list"
-  local apt=(
-    apt-get -qq
-    -o "Dir::Etc::sourcelist=$folder/sources.list" -o Dir::Etc::sourceparts=/dev/null
-    -o "Dir::State::lists=$folder/lists" -o "Dir::Cache=$folder/cache"
-    -o Acquire::Languages=none -o Acquire::Retries=2
-  )
-  as_root "${apt[@]}" update || return 1
-  (cd "$folder/download" && as_root "${apt[@]}" download runsc) || return 1
-  dpkg-deb -x "$folder"/download/runsc_*.deb "$folder/content"
-}
-
-# Where this machine gets Debian from, whatever the mirror calls its folders: apt knows by what the mirror says of itself.
-# Before the first `apt-get update` it does not, so then by name. The security archive holds no runsc.
-debian_mirror() {
-  local named
-  named=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 2>/dev/null |
-    sed -nE 's#^Debian (\S+[^/])/?$#\1#p' | head -n 1)
-  printf '%s' "${named:-$(mirror_by_name)}"
-}
-
-mirror_by_name() {
-  shopt -s nullglob
-  local files=(/etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources)
-  shopt -u nullglob
-  cat "${files[@]}" 2>/dev/null |
-    sed -nE 's/^(URIs:|deb(\s+\[[^]]*\])?)\s+(\S+).*/\3/p' |
-    grep -E '/debian(/?|\.list)$' | head -n 1
 }
 
 install_file() {

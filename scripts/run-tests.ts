@@ -1,7 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { globSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { run } from 'node:test';
+import { endLeftProcesses, MARK } from './left-processes.ts';
 import { TestTally } from './test-tally.ts';
 
 /**
@@ -57,11 +59,21 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
   await Promise.all(Array.from({ length: concurrency }, worker));
 }
 
-/** `timeout` ends a test that hangs, the signal a file that does not exit because something is left open. */
+/**
+ * `timeout` ends a test that hangs, the signal a file that hangs elsewhere. A file ends with its last test, also when a set-up that
+ * failed half-way left something open; what it left running is ended, and fails it.
+ */
 async function runFile(file: string): Promise<void> {
   const result = tally.begin(file);
-  const signal = AbortSignal.timeout(FILE_TIMEOUT_MS);
-  for await (const event of run({ files: [join(ROOT, file)], timeout: TEST_TIMEOUT_MS, signal, cwd: ROOT }))
-    result.take(event);
-  result.end();
+  const mark = randomUUID();
+  const events = run({
+    files: [join(ROOT, file)],
+    timeout: TEST_TIMEOUT_MS,
+    signal: AbortSignal.timeout(FILE_TIMEOUT_MS),
+    cwd: ROOT,
+    execArgv: ['--test-force-exit'],
+    env: { ...process.env, [MARK]: mark },
+  });
+  for await (const event of events) result.take(event);
+  result.end(await endLeftProcesses(mark));
 }

@@ -17,6 +17,7 @@ interface Outcome {
 }
 
 const MAX_OUTPUT_CHARS = 32_768;
+const MAX_COMMAND_CHARS = 200;
 
 /** What the tests of one file did. */
 class FileResult {
@@ -43,7 +44,9 @@ class FileResult {
     if (event.type === 'test:fail') this.#takeFailure(outcome);
   }
 
-  end(): void {
+  /** `left` is what it did not end. */
+  end(left: readonly string[] = []): void {
+    for (const command of left) this.failures.push(`  left running: ${command.slice(0, MAX_COMMAND_CHARS)}`);
     this.durationMs = performance.now() - this.#startedAt;
     if (this.tests === 0 && this.failures.length === 0) this.failures.push('  holds no test');
     this.#onEnd(this);

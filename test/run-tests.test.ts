@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
@@ -76,4 +76,36 @@ test('on a terminal the programs that tests start print as they do without one',
   ];
   const { status, stdout } = runTests({ 'a.test.ts': body }, { TERM: 'xterm' }, onTerminal);
   assert.equal(status, 0, stdout);
+});
+
+test('a file whose set-up fails ends at once, and what it had started is ended', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-left-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const pidFile = join(folder, 'pid');
+  const body = `
+    import { spawn } from 'node:child_process';
+    import { writeFileSync } from 'node:fs';
+    import { after, before } from 'node:test';
+    let fixture;
+    before(() => {
+      const child = spawn('sleep', ['1000'], { detached: true });
+      writeFileSync(${JSON.stringify(pidFile)}, String(child.pid));
+      throw new Error('the set-up failed');
+    });
+    after(() => fixture.destroy());
+    ${PASSES}`;
+  const { status, stdout } = runTests({ 'a.test.ts': body });
+  assert.equal(status, 1, stdout);
+  assert.match(stdout, /passes\n.*the set-up failed/s);
+  assert.match(stdout, /left running: sleep 1000/);
+  const state = spawnSync('ps', ['-o', 'stat=', '-p', readFileSync(pidFile, 'utf8')], { encoding: 'utf8' });
+  assert.match(state.stdout.trim(), /^Z|^$/);
+});
+
+test('a file that leaves something running fails, though its tests passed', () => {
+  const body = `import { spawn } from 'node:child_process';
+    test('passes', () => { spawn('sleep', ['1001'], { detached: true, stdio: 'ignore' }).unref(); });`;
+  const { status, stdout } = runTests({ 'a.test.ts': body });
+  assert.equal(status, 1, stdout);
+  assert.match(stdout, /left running: sleep 1001/);
 });

@@ -69,6 +69,8 @@ export class TestServer {
       },
       { timeoutMs: 150_000, what: 'the server is healthy' },
     );
+    // A test that is over does not wait for it; it ends with its engine.
+    child.unref();
   }
 
   /** One more process with the same arguments; for what must be refused. */
@@ -132,6 +134,7 @@ export class TestServer {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return null;
     const ended = once(child, 'exit') as Promise<[number | null]>;
+    child.ref();
     child.kill(signal);
     return (await ended)[0];
   }

@@ -160,7 +160,9 @@ static void try_calls(void) {
   TRY("acct", syscall(SYS_acct, nowhere));
   TRY("quotactl", syscall(SYS_quotactl, 0, NULL, 0, NULL));
   TRY("sethostname", syscall(SYS_sethostname, "probe", 5));
+#ifdef SYS_iopl // ports of their own have x86 machines only
   TRY("iopl", syscall(SYS_iopl, 3));
+#endif
   TRY("tiocsti", inject_terminal_input());
   TRY("socket_packet", socket(AF_PACKET, SOCK_RAW, 0));
   TRY("socket_raw", socket(AF_INET, SOCK_RAW, IPPROTO_ICMP));

@@ -11,18 +11,21 @@ import { promisify } from 'node:util';
 import { EngineClient } from '@svc/engine/client';
 import { writeBusyboxRootfs } from '../../packages/engine/src/images/test-images.ts';
 import { waitUntil } from './wait-until.ts';
+import { Warden } from './warden.ts';
 
 const DAEMON = fileURLToPath(new URL('../../packages/engine/src/daemon/main.ts', import.meta.url));
+const END_ENGINE = fileURLToPath(new URL('end-engine.ts', import.meta.url));
 const START_TIMEOUT_MS = 60_000;
 
 export const BUSYBOX = 'svc/busybox';
 
-/** A real engine on a data folder of its own, with a small image in it. */
+/** A real engine on a data folder of its own, with a small image in it. It ends with the process of the test at the latest. */
 export class TestEngine {
   readonly folder: string;
   readonly client: EngineClient;
   readonly #args: readonly string[];
   #child: ChildProcess | undefined;
+  #warden: Warden | undefined;
 
   private constructor(folder: string, args: readonly string[]) {
     this.folder = folder;
@@ -38,6 +41,7 @@ export class TestEngine {
     const pool = await claimAddressPool();
     const engine = new TestEngine(folder, ['--address-pool', pool, ...(options.args ?? [])]);
     try {
+      engine.#warden = new Warden([process.execPath, END_ENGINE, folder, ...engine.#args]);
       await engine.launch();
       await engine.importBusybox();
       return engine;
@@ -45,6 +49,11 @@ export class TestEngine {
       await engine.destroy();
       throw error;
     }
+  }
+
+  /** What an engine left on its folder whose test is gone. */
+  static async destroyOrphaned(folder: string, args: readonly string[]): Promise<void> {
+    await new TestEngine(folder, args).destroy();
   }
 
   get logFile(): string {
@@ -74,6 +83,8 @@ export class TestEngine {
       },
       { timeoutMs: START_TIMEOUT_MS, what: 'the engine answers' },
     );
+    // A test that is over does not wait for it.
+    child.unref();
   }
 
   /** A second engine on the same folder; returns what was logged while it lived. */
@@ -107,18 +118,19 @@ export class TestEngine {
 
   /** As the kernel would end it: no warning, no clean-up. */
   async kill(): Promise<void> {
-    const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const ended = new Promise((resolve) => child.once('exit', resolve));
-    process.kill(this.pid, 'SIGKILL');
-    await ended;
+    await this.#end('SIGKILL');
   }
 
   async stop(): Promise<void> {
+    await this.#end('SIGTERM');
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
     const child = this.#child;
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const ended = new Promise((resolve) => child.once('exit', resolve));
-    process.kill(this.pid, 'SIGTERM');
+    child.ref();
+    process.kill(this.pid, signal);
     await ended;
   }
 
@@ -137,6 +149,7 @@ export class TestEngine {
       await this.stop();
       await this.#removeFolders();
     }
+    await this.#warden?.dismiss();
   }
 
   /** What this engine has left on the host: mounts and interfaces. The kernel takes its time with the latter. */

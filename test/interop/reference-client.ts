@@ -1,12 +1,27 @@
 import { execFile, spawn } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { createKey } from '@svc/server/keys';
 import { TestServer } from '../e2e/start-server.ts';
+import { withNewerLibc } from './newer-libc.ts';
 
-const MSB = join(import.meta.dirname, 'node_modules/microsandbox/bin/microsandbox.cjs');
+interface Build {
+  readonly folder: string;
+  /** Of the C library that it was linked against. */
+  readonly libc: string;
+}
+
+/** What is published for which machine. */
+const BUILDS: Partial<Record<NodeJS.Architecture, Build>> = {
+  x64: { folder: import.meta.dirname, libc: '2.28' },
+  arm64: { folder: join(import.meta.dirname, 'arm64'), libc: '2.39' },
+};
+const BUILD = buildFor(process.arch);
+const PACKAGE = join(BUILD.folder, 'node_modules/microsandbox');
+const MSB = join(PACKAGE, 'bin/microsandbox.cjs');
 const SVC = join(import.meta.dirname, '../../svc');
 
 export interface Ended {
@@ -37,6 +52,8 @@ export class ReferenceClient {
       MSB_BACKEND: 'cloud',
       MSB_API_URL: server.url,
       MSB_API_KEY: key,
+      // For programs of this folder, which would find the one beside them.
+      MSB_LIBRARY: createRequire(join(PACKAGE, 'package.json')).resolve('microsandbox'),
     };
   }
 
@@ -61,22 +78,28 @@ export class ReferenceClient {
 
   /** Runs the command-line tool to its end. */
   async msb(args: readonly string[], options: { readonly input?: string } = {}): Promise<Ended> {
-    return await this.run(process.execPath, [MSB, ...args], options);
+    const [command = '', ...words] = this.node(MSB, ...args);
+    return await this.run(command, words, options);
+  }
+
+  /** The command that runs a script of the client, or one that uses it. */
+  node(...words: readonly string[]): readonly string[] {
+    return withNewerLibc([process.execPath, ...words], { least: BUILD.libc, folder: this.folder });
   }
 
   /** As `msb` for somebody at a terminal of 33 lines, who types something once the screen shows something. */
   async msbAtTerminal(args: readonly string[], typed: Typed): Promise<Ended> {
-    const command = [process.execPath, MSB, ...args].map(quoted).join(' ');
+    const command = this.node(MSB, ...args)
+      .map(quoted)
+      .join(' ');
     const script = `stty rows 33 cols 99; exec ${command}`;
     return await this.run('script', ['-qec', script, '/dev/null'], { typed });
   }
 
   /** A program of this folder that uses the client as a library; it prints one JSON value. */
   async program(name: string, ...args: readonly string[]): Promise<unknown> {
-    const { code, stdout, stderr } = await this.run(process.execPath, [
-      join(import.meta.dirname, name),
-      ...args,
-    ]);
+    const [command = '', ...words] = this.node(join(import.meta.dirname, name), ...args);
+    const { code, stdout, stderr } = await this.run(command, words);
     if (code !== 0) throw new Error(`${name} ended with ${code}: ${stderr}`);
     return JSON.parse(stdout);
   }
@@ -107,6 +130,12 @@ export class ReferenceClient {
     await rm(this.folder, { recursive: true, force: true });
     await this.server.destroy();
   }
+}
+
+function buildFor(architecture: NodeJS.Architecture): Build {
+  const build = BUILDS[architecture];
+  if (build === undefined) throw new Error(`the reference client is not published for ${architecture}`);
+  return build;
 }
 
 function quoted(word: string): string {

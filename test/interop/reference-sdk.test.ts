@@ -6,7 +6,8 @@ import { BUSYBOX } from '../engine/start-engine.ts';
 import { ReferenceClient, type Ended } from './reference-client.ts';
 
 interface Seen extends Readonly<Record<string, unknown>> {
-  readonly volume: { readonly names: readonly string[]; readonly root: readonly string[] };
+  /** Null when this version of the library has no call for the files of a server's volumes. */
+  readonly volume: { readonly names: readonly string[]; readonly root: readonly string[] } | null;
   readonly logs: readonly string[];
 }
 
@@ -51,7 +52,17 @@ test('ssh and sftp of the library', () => {
   });
 });
 
-test('files of the default volume, and volumes with a capacity', () => {
+test('volumes with a capacity', () => {
+  assert.equal(seen['quota'], 2048);
+  assert.equal(seen['volumeTwice'], 'sandboxAlreadyExists');
+});
+
+test('files of the default volume', (t) => {
+  if (seen.volume === null) {
+    // Only where there is nothing newer; scripts/setup.sh says so.
+    assert.equal(process.arch, 'arm64');
+    return t.diagnostic('left out: version 0.6.8 of the client has no call for them');
+  }
   const { names, root, ...rest } = seen.volume;
   assert.deepEqual(
     names.map((path) => path.split('/').at(-1)),
@@ -67,8 +78,6 @@ test('files of the default volume, and volumes with a capacity', () => {
     escape: 'invalidConfig',
     isGone: true,
   });
-  assert.equal(seen['quota'], 2048);
-  assert.equal(seen['volumeTwice'], 'sandboxAlreadyExists');
 });
 
 test('pages, logs that go on behind a cursor, life cycle and error codes', () => {
@@ -80,7 +89,7 @@ test('pages, logs that go on behind a cursor, life cycle and error codes', () =>
   assert.notEqual(seen.logs[0], seen.logs[1]);
   assert.deepEqual([seen['stopped'], seen['restarted']], ['stopped', 'running']);
   assert.equal(seen['taken'], 'sandboxAlreadyExists');
-  assert.equal(seen['reused'], true);
+  assert.equal(seen['reused'], 'on its disk');
   assert.equal(seen['removed'], 'sandboxNotFound');
   assert.equal(seen['invalid'], 'invalidConfig');
 });
@@ -90,7 +99,7 @@ test('OpenSSH and its sftp reach a sandbox through the library, and a port insid
   for (const name of ['host', 'user'])
     await done('ssh-keygen', ['-q', '-t', 'ed25519', '-N', '', '-f', join(folder, name)]);
   await copyFile(join(folder, 'user.pub'), join(folder, 'authorized'));
-  const proxy = [process.execPath, join(import.meta.dirname, 'ssh-proxy.mjs'), 'page-1'];
+  const proxy = client.node(join(import.meta.dirname, 'ssh-proxy.mjs'), 'page-1');
   const options = [
     ['ProxyCommand', `${proxy.join(' ')} ${join(folder, 'host')} ${join(folder, 'authorized')}`],
     ['IdentityFile', join(folder, 'user')],

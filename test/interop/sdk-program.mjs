@@ -1,5 +1,5 @@
 // Uses the published client as a library, and prints what it saw as JSON.
-import { Sandbox, Volume } from 'microsandbox';
+const { Sandbox, Volume } = await import(process.env.MSB_LIBRARY);
 
 const [image] = process.argv.slice(2);
 const codeOf = (promise) =>
@@ -62,6 +62,7 @@ seen.files = {
 };
 await files.remove('/tmp/d/big');
 await files.removeDir('/tmp/d');
+await files.write('/kept', 'on its disk');
 seen.files.isGone = !(await files.exists('/tmp/d'));
 
 const ssh = await sandbox.ssh().openClient({ sftp: true });
@@ -81,28 +82,8 @@ seen.ssh = {
 await sftp.close();
 await ssh.close();
 
-const volume = (await Volume.getDefault()).fs();
-await volume.mkdir('docs');
-await volume.write('docs/a.txt', 'first');
-const upload = await volume.writeStream('docs/b.txt');
-await upload.write('second ');
-await upload.write('half');
-await upload.close();
-await volume.copy('docs/b.txt', 'docs/c.txt');
-await volume.rename('docs/c.txt', 'docs/d.txt');
-seen.volume = {
-  names: (await volume.list('docs')).map((entry) => entry.path).sort(),
-  root: (await volume.list('')).map((entry) => entry.path),
-  a: await volume.readToString('docs/a.txt'),
-  d: text(await (await volume.readStream('docs/d.txt')).collect()),
-  size: (await volume.stat('docs/a.txt')).size,
-  exists: [await volume.exists('docs/a.txt'), await volume.exists('docs/none')],
-  missing: await codeOf(volume.read('docs/none')),
-  escape: await codeOf(volume.read('../../etc/passwd')),
-};
-await volume.remove('docs/a.txt');
-await volume.removeDir('docs');
-seen.volume.isGone = !(await volume.exists('docs'));
+// Older versions know volumes of this machine only, whose files are none of the server's.
+seen.volume = Volume.getDefault === undefined ? null : await useDefaultVolume();
 const made = await Volume.builder('sdk-data').quota(2048).label('k', 'v').create();
 seen.quota = (await Volume.get('sdk-data')).quotaMib;
 seen.volumeTwice = await codeOf(Volume.builder('sdk-data').create());
@@ -132,9 +113,38 @@ seen.stopped = (await Sandbox.get('sdk')).status;
 await (await Sandbox.get('sdk')).start();
 seen.restarted = (await Sandbox.get('sdk')).status;
 seen.taken = await codeOf(Sandbox.builder('sdk').image(image).create());
-seen.reused = (await Sandbox.builder('sdk').image(image).connectOrCreate()).id === sandbox.id;
-await (await Sandbox.get('sdk')).destroy();
+const again = await Sandbox.builder('sdk').image(image).connectOrCreate();
+seen.reused = (await again.exec('cat', ['/kept'])).stdout();
+const last = await Sandbox.get('sdk');
+// Older versions have another name for it.
+await (last.destroy ?? last.remove).call(last);
 seen.removed = await codeOf(Sandbox.get('sdk'));
 seen.invalid = await codeOf(Sandbox.builder('invalid').image(image).memory(1).create());
 
 process.stdout.write(JSON.stringify(seen), () => process.exit(0));
+
+async function useDefaultVolume() {
+  const volume = (await Volume.getDefault()).fs();
+  await volume.mkdir('docs');
+  await volume.write('docs/a.txt', 'first');
+  const upload = await volume.writeStream('docs/b.txt');
+  await upload.write('second ');
+  await upload.write('half');
+  await upload.close();
+  await volume.copy('docs/b.txt', 'docs/c.txt');
+  await volume.rename('docs/c.txt', 'docs/d.txt');
+  const seen = {
+    names: (await volume.list('docs')).map((entry) => entry.path).sort(),
+    root: (await volume.list('')).map((entry) => entry.path),
+    a: await volume.readToString('docs/a.txt'),
+    d: text(await (await volume.readStream('docs/d.txt')).collect()),
+    size: (await volume.stat('docs/a.txt')).size,
+    exists: [await volume.exists('docs/a.txt'), await volume.exists('docs/none')],
+    missing: await codeOf(volume.read('docs/none')),
+    escape: await codeOf(volume.read('../../etc/passwd')),
+  };
+  await volume.remove('docs/a.txt');
+  await volume.removeDir('docs');
+  seen.isGone = !(await volume.exists('docs'));
+  return seen;
+}

@@ -1,5 +1,5 @@
 // ProxyCommand of OpenSSH: the published client serves SSH for one connection on its stdin and stdout.
-import { Sandbox } from 'microsandbox';
+const { Sandbox } = await import(process.env.MSB_LIBRARY);
 
 const [name, hostKeyPath, authorizedKeysPath] = process.argv.slice(2);
 const sandbox = await (await Sandbox.get(name)).connect();

@@ -1,4 +1,5 @@
 // Build-time program: writes the BPF of both profiles as a C header. See filter-rules.h for what it says.
+// It runs on the machine that builds, and writes for the architecture it is told.
 
 #include <errno.h>
 #include <linux/filter.h>
@@ -17,13 +18,19 @@
 
 enum { PROGRAM_MAX = 4096 };
 
+/** The architecture that the filters are for, in libseccomp's words. */
+static uint32_t target;
+
 static void emit(const char *name, bool is_restricted);
+static int number_of(const char *syscall_name);
 static void allow(scmp_filter_ctx filter, const char *syscall_name, unsigned count, const struct scmp_arg_cmp *args);
 static void add_rules(scmp_filter_ctx filter, bool is_restricted);
 static size_t write_prologue(struct sock_filter *out);
 static int newest_known(void);
 
-int main(void) {
+int main(int count, char **words) {
+  target = count == 2 ? seccomp_arch_resolve_name(words[1]) : 0;
+  if (!target) return fputs("filter-generate: say for which architecture: x86_64 or aarch64\n", stderr), 2;
   puts("// Made by filter-generate. Include <linux/filter.h> first.");
   emit("default_filter", false);
   emit("restricted_filter", true);
@@ -40,6 +47,10 @@ static void emit(const char *name, bool is_restricted) {
   struct sock_filter program[PROGRAM_MAX];
   scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
   if (!filter) exit(1);
+  if (target != seccomp_arch_native()) {
+    check(seccomp_arch_add(filter, target), "add the target");
+    check(seccomp_arch_remove(filter, seccomp_arch_native()), "remove this machine");
+  }
   check(seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)), "bad architecture");
   check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2), "binary tree");
   add_rules(filter, is_restricted);
@@ -90,9 +101,15 @@ static void add_rules(scmp_filter_ctx filter, bool is_restricted) {
 }
 
 static void allow(scmp_filter_ctx filter, const char *syscall_name, unsigned count, const struct scmp_arg_cmp *args) {
+  if (number_of(syscall_name) < 0) return; // not on the target
+  // libseccomp takes this machine's numbers, also made-up ones for what it lacks, and translates them for the target.
   int number = seccomp_syscall_resolve_name(syscall_name);
-  if (number < 0) return; // not on this architecture
   check(seccomp_rule_add_exact_array(filter, SCMP_ACT_ALLOW, number, count, args), syscall_name);
+}
+
+/** On the target; negative when it has no such call. */
+static int number_of(const char *syscall_name) {
+  return seccomp_syscall_resolve_name_arch(target, syscall_name);
 }
 
 /** What libseccomp cannot say: an upper bound for numbers, and values of one argument that are refused. */
@@ -106,7 +123,7 @@ static size_t write_prologue(struct sock_filter *out) {
   out[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
   out[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (uint32_t)newest_known(), 0, 1);
   out[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, enosys);
-  out[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)SCMP_SYS(ioctl), 0, (uint8_t)(2 + count));
+  out[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number_of("ioctl"), 0, (uint8_t)(2 + count));
   out[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, request);
   for (unsigned i = 0; i < count; i++) {
     uint8_t to_refusal = (uint8_t)(count - 1 - i), past = i + 1 == count;
@@ -119,11 +136,11 @@ static size_t write_prologue(struct sock_filter *out) {
 static int newest_known(void) {
   int newest = 0;
   for (size_t i = 0; i < sizeof allowed_always / sizeof *allowed_always; i++) {
-    int number = seccomp_syscall_resolve_name(allowed_always[i]);
+    int number = number_of(allowed_always[i]);
     if (number > newest) newest = number;
   }
   for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
-    int number = seccomp_syscall_resolve_name(refused[i]);
+    int number = number_of(refused[i]);
     if (number > newest) newest = number;
   }
   return newest;

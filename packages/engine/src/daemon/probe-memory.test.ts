@@ -48,3 +48,23 @@ test('what failed is probed each time, and so is everything when the memory is t
   await ask(WORKS);
   assert.equal(count(), 3);
 });
+
+test('runtimes that are probed at the same time are all usable, and all remembered', async (t) => {
+  const { folder } = fixture(t);
+  const programs = Array.from({ length: 50 }, (_, index) => `runtime-${index}`);
+  const probeAll = async (answer: RuntimeProbe) => {
+    const memory = await ProbeMemory.open(folder, folder);
+    return await Promise.all(programs.map((program) => memory.probe([program], async () => answer)));
+  };
+  for (const answer of [WORKS, FAILS])
+    assert.deepEqual(
+      await probeAll(answer),
+      programs.map(() => WORKS),
+    );
+});
+
+test('a runtime that works is usable also when that cannot be written down', async (t) => {
+  const { folder } = fixture(t);
+  const memory = await ProbeMemory.open(join(folder, 'missing'), folder);
+  assert.deepEqual(await memory.probe(['runtime'], async () => WORKS), WORKS);
+});

@@ -10,6 +10,8 @@ export class ProbeMemory {
   readonly #file: string;
   readonly #path: string;
   #remembered: Record<string, RuntimeProbe> = {};
+  /** Runtimes are probed side by side; what they found is written one after the other. */
+  #written: Promise<void> = Promise.resolve();
 
   private constructor(file: string, path: string) {
     this.#file = file;
@@ -37,6 +39,12 @@ export class ProbeMemory {
 
   async #remember(key: string, found: RuntimeProbe): Promise<void> {
     this.#remembered[key] = found;
+    // A runtime that works is usable, written down or not: what is not is probed again by the next engine.
+    this.#written = this.#written.then(() => this.#write()).catch(() => undefined);
+    await this.#written;
+  }
+
+  async #write(): Promise<void> {
     await writeFile(`${this.#file}.new`, JSON.stringify(this.#remembered), { mode: 0o600 });
     await rename(`${this.#file}.new`, this.#file);
   }

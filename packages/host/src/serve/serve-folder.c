@@ -34,7 +34,7 @@ static int handle_init(struct server *server, const struct call *call, struct re
       .congestion_threshold = 12,
       .max_write = MAX_TRANSFER_BYTES,
       .time_gran = 1,
-      .max_pages = MAX_TRANSFER_BYTES / 4096,
+      .max_pages = (uint16_t)(MAX_TRANSFER_BYTES / sysconf(_SC_PAGESIZE)), /* 4 KiB, but 16 or 64 on some arm64 machines */
   };
   reply->length = sizeof *out;
   return 0;
