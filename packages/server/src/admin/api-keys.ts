@@ -48,7 +48,7 @@ export async function createLocalApiKey(
 /** Those that were not revoked, newest first. */
 export async function listLocalApiKeys(
   place: StorePlace,
-  slug: string,
+  slug: string = DEFAULT_NAMESPACE,
 ): Promise<readonly CredentialRecord[]> {
   return await withStore(place, async (database) => {
     // Not made yet, it has none.
@@ -61,7 +61,7 @@ export async function listLocalApiKeys(
 /** @throws PlatformError `not_found` when there is none, or it was revoked before */
 export async function revokeLocalApiKey(
   place: StorePlace,
-  slug: string,
+  slug: string | undefined = DEFAULT_NAMESPACE,
   id: string,
 ): Promise<CredentialRecord> {
   return await changeStore(place, async (transaction) => {
