@@ -59,7 +59,7 @@ function howToGoOn(): string {
     [`${sudo}./svc server stop`, 'stop the server (sandboxes run on)'],
   ] as const;
   return [
-    `The server listens on ${url}${key === '' ? ' and asks for no key (--dev)' : '; a key: svc server keygen'}.`,
+    `The server listens on ${url}${key === '' ? ' and asks for no key (--dev)' : '; a key: svc server keygen --quiet'}.`,
     '',
     'From anything that speaks HTTP:',
     `  curl -s ${url}/api/v1/rpc${authorization} -H 'Content-Type: application/json' \\`,

@@ -10,6 +10,7 @@ interface Page {
   goto(url: string): Promise<unknown>;
   /** Runs an expression in the page and awaits what it gives. */
   evaluate(expression: string): Promise<unknown>;
+  setViewportSize(size: { readonly width: number; readonly height: number }): Promise<void>;
 }
 interface Playwright {
   readonly chromium: {

@@ -38,7 +38,16 @@ const cli = useCli(
   async () => {
     registry = await TestRegistry.start();
     return {
-      args: ['--ssh-port', '0', '--preview-domain', 'p.test', '--recovery-time', '0'],
+      args: [
+        '--ssh-port',
+        '0',
+        '--preview-domain',
+        'p.test',
+        '--recovery-time',
+        '0',
+        '--allowed-host',
+        '::ffff:7f00:1',
+      ],
       engineArgs: ['--insecure-registry', registry.host],
     };
   },
@@ -264,3 +273,55 @@ async function pushBusybox(to: TestRegistry, ...repositories: readonly string[])
     await to.push(repository, 'latest', imageOf([await layerOf(files)]));
   }
 }
+
+test('API keys and tokens of a server elsewhere are made, listed and revoked over REST, for oneself', async () => {
+  const { svc } = cli;
+  // As a stranger to the machine: no right to its store, and none of its folders.
+  const add = ['context', 'add', 'lab', '--url', svc.server.url, '--key-stdin'];
+  assert.equal((await svc.run(add, { env: svc.bareEnv, input: token })).code, 0);
+  const lab = async (...words: readonly string[]) =>
+    await svc.run(['--context', 'lab', ...words], { env: svc.bareEnv });
+  const json = async <T>(...words: readonly string[]) =>
+    JSON.parse((await lab(...words, '-o', 'json')).stdout) as T;
+
+  const made = await lab('apikey', 'create', '--name', 'far', '--expire', '1d');
+  assert.match(made.stdout, /^svc_[0-9a-f]{64}\n$/, made.stderr);
+  assert.match(made.stderr, /for organization acme; expires: \d{4}-/, 'her only organization is chosen');
+  const keyed = { ...svc.bareEnv, SVC_API_URL: svc.server.url, SVC_API_KEY: made.stdout.trim() };
+  assert.equal((await svc.run(['ps', '-q'], { env: keyed })).code, 0, 'the key works');
+  const [key] = await json<{ id: string; name: string }[]>('apikey', 'ls', '--org', 'acme');
+  assert.equal(key?.name, 'far');
+  assert.match((await lab('apikey', 'revoke', key.id)).stderr, /is revoked/);
+  assert.equal((await svc.run(['ps', '-q'], { env: keyed })).code, 1, 'and then it does not');
+
+  const other = await json<{ id: string; token: string }>('token', 'create', '--name', 'phone');
+  assert.match(other.token, /^svc_pat_/);
+  assert.match((await lab('token', 'ls')).stdout, /phone/);
+  await lab('token', 'revoke', other.id);
+  assert.doesNotMatch((await lab('token', 'ls')).stdout, /phone/);
+
+  const somebody = await lab('token', 'create', '--user', 'bob@example.com');
+  assert.deepEqual([somebody.code, somebody.stdout], [2, '']);
+  assert.match(somebody.stderr, /--user cannot be given\n {2}try: the same command on the machine/);
+  const long = await lab('apikey', 'create', '--expire', '99999y');
+  assert.deepEqual([long.code, /after the year 9999/.test(long.stderr)], [2, true]);
+  await lab('context', 'rm', 'lab');
+});
+
+test('a server elsewhere is asked, not the store of this machine, and wants a token', async () => {
+  const { svc } = cli;
+  const key = (await svc.succeed(['apikey', 'create', '--path', svc.server.engine.folder])).trim();
+  // An address that is not taken for this machine, though it leads here.
+  const env = { ...svc.bareEnv, SVC_API_URL: svc.server.url.replace('127.0.0.1', '[::ffff:127.0.0.1]') };
+  for (const words of [
+    ['apikey', 'ls', '--org', 'default'],
+    ['apikey', 'create'],
+    ['token', 'ls'],
+  ]) {
+    const { code, stdout, stderr } = await svc.run(words, { env: { ...env, SVC_API_KEY: key } });
+    assert.deepEqual([code, stdout], [1, ''], words.join(' '));
+    assert.match(stderr, /this takes a personal access token, not an API key\n {2}try: svc token create/);
+  }
+  const mine = await svc.run(['token', 'ls', '--path', svc.server.engine.folder]);
+  assert.match(mine.stderr, /say whose token is meant\n {2}try: --user/);
+});

@@ -6,7 +6,7 @@ import { repeatEvery, type BackgroundTask } from './background.ts';
 import { ChannelPool } from './channels/channel-pool.ts';
 import { CodeContexts } from './code/code-contexts.ts';
 import type { CodeRunner } from './code/code-runner.ts';
-import type { Authenticate } from './dispatch/authenticate.ts';
+import { authenticateNobody, type Authenticate } from './dispatch/authenticate.ts';
 import type { Identify } from './dispatch/principal.ts';
 import { RestDispatch } from './dispatch/rest-dispatch.ts';
 import { Dispatch, type OnCallEnd } from './dispatch/dispatch.ts';
@@ -42,6 +42,7 @@ import { FILE_CHANGE_CHECK_MS, tellLostChanges } from './store/file-changes.ts';
 import { forgetOldKeys } from './store/idempotency.ts';
 import { forgetOfRemoved } from './store/processes.ts';
 import { registerDocs } from './transports/docs/register-docs.ts';
+import { registerLanding } from './transports/docs/register-landing.ts';
 import {
   DEFAULT_CHANNEL_SETTINGS,
   registerChannel,
@@ -125,8 +126,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const reconciler = new Reconciler({ database, orchestrator, lifecycle, health, recoveryMs, logger });
   const dispatch = createDispatch(parts, { health, metrics, lifecycle, channels });
   const http = createHttpServer({ guard: new Guard(options), limits: options.limits, logger });
-  registerHealth(http, health);
-  registerDocs(http);
+  registerPages(http, health, authenticate);
   const { maxConcurrentCalls } = options;
   const { hasConformanceFixtures = false } = parts;
   registerRpc(http, { dispatch, authenticate, logger, maxConcurrentCalls });
@@ -171,6 +171,13 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
       await Promise.all(running);
     },
   };
+}
+
+/** What anybody may read. */
+function registerPages(http: FastifyInstance, health: EngineHealth, authenticate: Authenticate): void {
+  registerHealth(http, health);
+  registerDocs(http);
+  registerLanding(http, { health, needsKey: authenticate !== authenticateNobody });
 }
 
 /** What JSON-RPC and MCP offer. */

@@ -10,11 +10,33 @@ export function wholeNumber(minimum: number): (text: string) => number {
   };
 }
 
-const SECONDS_PER_UNIT: Readonly<Record<string, number>> = { '': 1, s: 1, m: 60, h: 3600, d: 86_400 };
+const SECONDS_PER_DAY = 86_400;
+const SECONDS_PER_UNIT: Readonly<Record<string, number>> = {
+  '': 1,
+  s: 1,
+  m: 60,
+  h: 3600,
+  d: SECONDS_PER_DAY,
+};
+
+const MAX_DAYS = 36_500;
+/** A timer of Node counts milliseconds in 31 bits, and fires at once when it is given more. */
+const MAX_TIMER_DAYS = 24;
 
 /** `90`, `90s`, `10m`, `1h`: seconds. */
 export function parseSeconds(text: string): number {
+  return secondsIn(text, MAX_DAYS);
+}
+
+/** The same of what this program waits for itself. */
+export function parseTimeout(text: string): number {
+  return secondsIn(text, MAX_TIMER_DAYS);
+}
+
+function secondsIn(text: string, maxDays: number): number {
   const match = /^(?<amount>\d+)(?<unit>[smhd]?)$/.exec(text);
   if (match === null) throw new InvalidArgumentError('Give seconds, such as 90, 10m or 1h.');
-  return Number(match.groups?.['amount']) * (SECONDS_PER_UNIT[match.groups?.['unit'] ?? ''] ?? 1);
+  const seconds = Number(match.groups?.['amount']) * (SECONDS_PER_UNIT[match.groups?.['unit'] ?? ''] ?? 1);
+  if (seconds <= maxDays * SECONDS_PER_DAY) return seconds;
+  throw new InvalidArgumentError(`Give at most ${maxDays}d.`);
 }

@@ -10,5 +10,7 @@ test('a time is a date, or how long ago', () => {
 });
 
 test('anything else is refused', () => {
-  for (const text of ['', 'soon', '10 minutes']) assert.throws(() => parseTime(text), /Give a time/, text);
+  for (const text of ['', 'soon', '10 minutes', '+101959-06-25T00:00:00Z'])
+    assert.throws(() => parseTime(text), /Give a time/, text);
+  assert.throws(() => parseTime('99999999999d'), /Give at most 36500d/);
 });

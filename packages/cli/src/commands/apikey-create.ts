@@ -1,12 +1,13 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { asUsage, databaseOption, readHere } from '../local-store.ts';
+import { asUsage, databaseOption } from '../local-store.ts';
+import { readStoreOrServer } from '../server/store-or-server.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('create')
     .description('Makes an API key and prints it, this once: the server keeps only its hash.')
-    .option('--org <name>', 'organization that it is for (default: default)')
+    .option('--org <name>', 'organization that it is for (default: default; of a server elsewhere: yours)')
     .option('--name <text>', 'to recognize it by', 'command line')
     .option('--expire <duration>', 'number and unit: s, m, h, d, w, mo (30 d), y (365 d); never when absent')
     .addOption(databaseOption())
@@ -14,6 +15,7 @@ export function createCommand(): Command {
       'after',
       examples(
         ['KEY=$(svc apikey create)', 'a key for organization default, in a variable'],
+        ['svc --context lab apikey create', 'on another server, with your token'],
         ['svc apikey create --org acme --name ci --expire 90d', 'for acme, for 90 days'],
       ),
     )
@@ -27,9 +29,12 @@ interface CreateOptions {
 }
 
 async function create({ org, name, expire }: CreateOptions, command: Command): Promise<void> {
-  const { place, isJson } = await readHere(command, 'API keys');
-  const { createLocalApiKey } = await import('@svc/server/local');
-  const made = await createLocalApiKey(place, org, { name, expire }).catch(asUsage);
+  const { place, server, isJson } = await readStoreOrServer(command);
+  const made = await (
+    server === undefined
+      ? (await import('@svc/server/local')).createLocalApiKey(place, org, { name, expire })
+      : (await import('../server/remote-credentials.ts')).createRemoteApiKey(server, org, { name, expire })
+  ).catch(asUsage);
   const { id, organization, secret, createdAt, expiresAt } = made;
   if (isJson) {
     return printJson({ id, organization, name, key: secret, created_at: createdAt, expires_at: expiresAt });

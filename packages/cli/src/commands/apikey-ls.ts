@@ -1,21 +1,25 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { databaseOption, readHere } from '../local-store.ts';
+import { databaseOption } from '../local-store.ts';
+import { readStoreOrServer } from '../server/store-or-server.ts';
 import { printCredentials } from '../terminal/print-credentials.ts';
 
 export function createCommand(): Command {
   return new Command('ls')
     .alias('list')
     .description('Lists the API keys of an organization that were not revoked.')
-    .option('--org <name>', 'organization', 'default')
+    .option('--org <name>', 'organization (default: default; of a server elsewhere: yours)')
     .addOption(databaseOption())
     .addHelpText('after', examples(['svc apikey ls --org acme', 'the keys of acme']))
     .action(list);
 }
 
-async function list({ org }: { readonly org: string }, command: Command): Promise<void> {
-  const { place, isJson } = await readHere(command, 'API keys');
-  const { listLocalApiKeys } = await import('@svc/server/local');
-  const keys = await listLocalApiKeys(place, org);
-  printCredentials(keys, isJson, `no API keys; make one with: svc apikey create --org ${org}`);
+async function list({ org }: { readonly org?: string }, command: Command): Promise<void> {
+  const { place, server, isJson } = await readStoreOrServer(command);
+  const keys =
+    server === undefined
+      ? await (await import('@svc/server/local')).listLocalApiKeys(place, org)
+      : await (await import('../server/remote-credentials.ts')).listRemoteApiKeys(server, org);
+  const option = org === undefined ? '' : ` --org ${org}`;
+  printCredentials(keys, isJson, `no API keys; make one with: svc apikey create${option}`);
 }

@@ -1,20 +1,26 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { databaseOption, readHere } from '../local-store.ts';
+import { databaseOption } from '../local-store.ts';
+import { readStoreOrServer } from '../server/store-or-server.ts';
 import { printJson, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('revoke')
     .description('Makes an API key worthless, at once and for good.')
     .argument('<id>', 'as svc apikey ls shows it')
-    .option('--org <name>', 'organization', 'default')
+    .option('--org <name>', 'organization (default: default; of a server elsewhere: yours)')
     .addOption(databaseOption())
     .addHelpText('after', examples(['svc apikey revoke --org acme ID', 'a key of acme']))
     .action(revoke);
 }
 
-async function revoke(id: string, { org }: { readonly org: string }, command: Command): Promise<void> {
-  const { place, isJson } = await readHere(command, 'API keys');
+async function revoke(id: string, { org }: { readonly org?: string }, command: Command): Promise<void> {
+  const { place, server, isJson } = await readStoreOrServer(command);
+  if (server !== undefined) {
+    const { revokeRemoteApiKey } = await import('../server/remote-credentials.ts');
+    await revokeRemoteApiKey(server, org, id);
+    return isJson ? printJson({ id, is_revoked: true }) : tell(`API key ${id} is revoked`);
+  }
   const { revokeLocalApiKey } = await import('@svc/server/local');
   const revoked = await revokeLocalApiKey(place, org, id);
   if (isJson) return printJson({ id: revoked.id, name: revoked.name, is_revoked: true });

@@ -6,7 +6,8 @@ import { createCommand as createRevoke } from './apikey-revoke.ts';
 export function createCommand(): Command {
   const apikey = new Command('apikey').description(
     'API keys of organizations, for programs. They work on REST, JSON-RPC and MCP, for their own organization only.\n' +
-      'Run as root or as the user of the server, whether it runs or not.',
+      'On the machine of the server: as root or as its user, whether it runs or not.\n' +
+      'With a context or SVC_API_URL: over REST, with your personal access token.',
   );
   for (const create of [createCreate, createLs, createRevoke]) apikey.addCommand(create());
   return apikey;

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { Sandbox } from '@svc/sdk';
 import { collectEnvVar, toEnv, type EnvVar } from '../arguments/env-var.ts';
-import { parseSeconds } from '../arguments/number.ts';
+import { parseTimeout } from '../arguments/number.ts';
 import { commandWords } from '../arguments/words.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
@@ -41,7 +41,7 @@ export function createCommand(): Command {
     .option('-t, --tty', 'give the command a terminal')
     .option('-d, --detach', 'leave it running and print its id')
     .option('--name <name>', 'with --detach: to find the process by')
-    .option('--timeout <time>', 'kill the command after this long (90, 10m)', parseSeconds)
+    .option('--timeout <time>', 'kill the command after this long (90, 10m)', parseTimeout)
     .passThroughOptions()
     .addHelpText(
       'after',

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Client, Sandbox } from '@svc/sdk';
-import { parseSeconds } from '../arguments/number.ts';
+import { parseTimeout } from '../arguments/number.ts';
 import { commandWords } from '../arguments/words.ts';
 import { examples } from '../examples.ts';
 import { readGlobals, type Globals } from '../globals.ts';
@@ -36,7 +36,7 @@ export function createCommand(): Command {
     .option('-d, --detach', 'run the command in the background and print the name of the sandbox')
     .option('-i, --interactive', 'hand over stdin, also from a terminal')
     .option('-t, --tty', 'give the command a terminal')
-    .option('--timeout <time>', 'kill the command after this long (90, 10m)', parseSeconds);
+    .option('--timeout <time>', 'kill the command after this long (90, 10m)', parseTimeout);
   return addSandboxOptions(command)
     .passThroughOptions()
     .addHelpText(

@@ -87,7 +87,7 @@ export function createCommand(): Command {
       examples(
         ['svc server start --dev --detach', 'in the background, without keys'],
         ['svc server start', 'here, with its log, until Ctrl-C'],
-        ['svc server keygen', 'then: a key for a client'],
+        ['export SVC_API_KEY=$(svc server keygen --quiet)', 'then: a key for a client'],
       ),
     )
     .action(start);
@@ -117,7 +117,9 @@ async function start(options: StartOptions, command: Command): Promise<void> {
     print(`  it cannot run sandboxes yet: ${status.engine.reason}`);
     if (process.getuid?.() !== 0) print('  an engine needs root: sudo svc engine start --detach');
   }
-  print(status.isDev ? '  no key is needed (--dev)' : '  next: svc server keygen');
+  print(
+    status.isDev ? '  no key is needed (--dev)' : '  next: export SVC_API_KEY=$(svc server keygen --quiet)',
+  );
 }
 
 function handOn(options: StartOptions): readonly string[] {

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { parseSeconds } from '../arguments/number.ts';
+import { parseTimeout } from '../arguments/number.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { AT_REST } from '../sandbox/at-rest.ts';
@@ -10,7 +10,7 @@ export function createCommand(): Command {
       'Asks the processes of sandboxes to end, and kills those that do not. The disks stay. One that does not run is fine.',
     )
     .argument('<name...>', 'the sandboxes')
-    .option('-t, --time <time>', 'how long to wait until they have stopped', parseSeconds, 60)
+    .option('-t, --time <time>', 'how long to wait until they have stopped', parseTimeout, 60)
     .addHelpText('after', examples(['svc stop web', 'and wait until it has stopped']))
     .action(async (names: readonly string[], options: { readonly time: number }, command: Command) => {
       const globals = readGlobals(command);

@@ -1,6 +1,8 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { asUsage, databaseOption, readHere } from '../local-store.ts';
+import { asUsage, databaseOption } from '../local-store.ts';
+import { readStoreOrServer } from '../server/store-or-server.ts';
+import { requireEmail } from '../arguments/email.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
@@ -9,7 +11,7 @@ export function createCommand(): Command {
       'Makes a personal access token and prints it, this once: the server keeps only its hash.\n' +
         'The user is made when there is none with this address.',
     )
-    .requiredOption('--user <email>', 'whom it acts for')
+    .option('--user <email>', 'whom it acts for; of a server elsewhere: you')
     .option('--name <text>', 'to recognize it by', 'command line')
     .option('--expire <duration>', 'number and unit: s, m, h, d, w, mo (30 d), y (365 d); never when absent')
     .addOption(databaseOption())
@@ -18,21 +20,31 @@ export function createCommand(): Command {
       examples(
         ['TOKEN=$(svc token create --user ann@example.com)', 'a token in a variable'],
         ['svc token create --user ann@example.com --expire 12h', 'for half a day'],
+        ['svc --context lab token create --name laptop', 'on another server, for yourself'],
       ),
     )
     .action(create);
 }
 
 interface CreateOptions {
-  readonly user: string;
+  readonly user?: string;
   readonly name: string;
   readonly expire?: string;
 }
 
 async function create({ user: email, name, expire }: CreateOptions, command: Command): Promise<void> {
-  const { place, isJson } = await readHere(command, 'tokens');
+  const { place, server, isJson } = await readStoreOrServer(command);
+  if (server !== undefined) {
+    const { createRemoteToken, requireNobodyElse } = await import('../server/remote-credentials.ts');
+    requireNobodyElse(email, server.apiUrl);
+    const { secret: token, ...told } = await createRemoteToken(server, { name, expire }).catch(asUsage);
+    const times = { created_at: told.createdAt, expires_at: told.expiresAt };
+    if (isJson) return printJson({ id: told.id, name, token, ...times });
+    print(token);
+    return tell(`token ${told.id}; expires: ${told.expiresAt ?? 'never'}`);
+  }
   const { createLocalToken } = await import('@svc/server/local');
-  const made = await createLocalToken(place, email, { name, expire }).catch(asUsage);
+  const made = await createLocalToken(place, requireEmail(email), { name, expire }).catch(asUsage);
   const { id, user, secret, createdAt, expiresAt } = made;
   if (isJson) {
     const shown = { id, user_id: user.id, name, token: secret, created_at: createdAt, expires_at: expiresAt };

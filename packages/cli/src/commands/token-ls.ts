@@ -1,21 +1,28 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { databaseOption, readHere } from '../local-store.ts';
+import { databaseOption } from '../local-store.ts';
+import { readStoreOrServer } from '../server/store-or-server.ts';
+import { requireEmail } from '../arguments/email.ts';
 import { printCredentials } from '../terminal/print-credentials.ts';
 
 export function createCommand(): Command {
   return new Command('ls')
     .alias('list')
     .description('Lists the personal access tokens of a user that were not revoked.')
-    .requiredOption('--user <email>', 'whose')
+    .option('--user <email>', 'whose; of a server elsewhere: yours')
     .addOption(databaseOption())
     .addHelpText('after', examples(['svc token ls --user ann@example.com', 'the tokens of one person']))
     .action(list);
 }
 
-async function list({ user }: { readonly user: string }, command: Command): Promise<void> {
-  const { place, isJson } = await readHere(command, 'tokens');
+async function list({ user }: { readonly user?: string }, command: Command): Promise<void> {
+  const { place, server, isJson } = await readStoreOrServer(command);
+  if (server !== undefined) {
+    const { listRemoteTokens, requireNobodyElse } = await import('../server/remote-credentials.ts');
+    requireNobodyElse(user, server.apiUrl);
+    return printCredentials(await listRemoteTokens(server), isJson, 'no tokens');
+  }
   const { listLocalTokens } = await import('@svc/server/local');
-  const tokens = await listLocalTokens(place, user);
+  const tokens = await listLocalTokens(place, requireEmail(user));
   printCredentials(tokens, isJson, `no tokens; make one with: svc token create --user ${user}`);
 }

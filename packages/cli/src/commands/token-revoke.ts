@@ -1,22 +1,30 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { databaseOption, readHere } from '../local-store.ts';
+import { databaseOption } from '../local-store.ts';
+import { readStoreOrServer } from '../server/store-or-server.ts';
+import { requireEmail } from '../arguments/email.ts';
 import { printJson, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('revoke')
     .description('Makes a personal access token worthless, at once and for good.')
     .argument('<id>', 'as svc token ls shows it')
-    .requiredOption('--user <email>', 'whose')
+    .option('--user <email>', 'whose; of a server elsewhere: yours')
     .addOption(databaseOption())
     .addHelpText('after', examples(['svc token revoke --user ann@example.com ID', 'a token of one person']))
     .action(revoke);
 }
 
-async function revoke(id: string, { user }: { readonly user: string }, command: Command): Promise<void> {
-  const { place, isJson } = await readHere(command, 'tokens');
+async function revoke(id: string, { user }: { readonly user?: string }, command: Command): Promise<void> {
+  const { place, server, isJson } = await readStoreOrServer(command);
+  if (server !== undefined) {
+    const { requireNobodyElse, revokeRemoteToken } = await import('../server/remote-credentials.ts');
+    requireNobodyElse(user, server.apiUrl);
+    await revokeRemoteToken(server, id);
+    return isJson ? printJson({ id, is_revoked: true }) : tell(`token ${id} is revoked`);
+  }
   const { revokeLocalToken } = await import('@svc/server/local');
-  const revoked = await revokeLocalToken(place, user, id);
+  const revoked = await revokeLocalToken(place, requireEmail(user), id);
   if (isJson) return printJson({ id: revoked.id, name: revoked.name, is_revoked: true });
   tell(`token ${revoked.id} (${revoked.name}) is revoked`);
 }

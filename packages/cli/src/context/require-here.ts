@@ -13,7 +13,8 @@ export async function requireHere(globals: Globals, what: string, instead: strin
     throw new UsageError(`${what} of ${url} are managed on the machine that it runs on\n  try: ${instead}`);
 }
 
-async function chosenUrl(globals: Globals): Promise<string | undefined> {
+/** Of a server that was chosen; undefined: none was, or this machine. */
+export async function chosenUrl(globals: Globals): Promise<string | undefined> {
   const { context, apiUrl, isFolderChosen, contextFolder } = globals;
   if (context === undefined && isFolderChosen) return undefined;
   if (context === undefined && apiUrl !== undefined) return apiUrl;
@@ -22,6 +23,6 @@ async function chosenUrl(globals: Globals): Promise<string | undefined> {
   return name === null ? undefined : requireContext(file, name).url;
 }
 
-function isHere(url: string): boolean {
+export function isHere(url: string): boolean {
   return URL.canParse(url) && /^(localhost|127\..*|\[::1\])$/.test(new URL(url).hostname);
 }

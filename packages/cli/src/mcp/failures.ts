@@ -15,7 +15,7 @@ export function explainFailure(error: unknown, serverUrl: string): string {
     error instanceof UnauthorizedError ||
     (error instanceof StreamableHTTPError && error.code === UNAUTHORIZED)
   ) {
-    return 'Authentication required: set SVC_API_KEY to a key from `svc server keygen`';
+    return 'Authentication required: set SVC_API_KEY to a key, which `svc server keygen --quiet` prints';
   }
   if (error instanceof StreamableHTTPError) return `the server at ${serverUrl} refused: ${error.message}`;
   const message = error instanceof Error ? error.message : String(error);

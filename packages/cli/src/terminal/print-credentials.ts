@@ -2,7 +2,7 @@ import { formatAge } from './amounts.ts';
 import { print, printJson, tell } from './print.ts';
 import { formatTable } from './table.ts';
 
-interface Listed {
+export interface Listed {
   readonly id: string;
   readonly name: string;
   readonly suffix: string;

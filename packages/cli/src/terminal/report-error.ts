@@ -59,7 +59,7 @@ const NEXT_STEP: Partial<Record<SvcErrorCode, string>> = {
   connection_failed: 'svc server start --dev',
   orchestrator_unreachable: 'svc engine start --detach',
   invalid_api_key:
-    'export SVC_API_KEY=$(svc server keygen)   # or: svc context add NAME --url URL --key-stdin',
+    'export SVC_API_KEY=$(svc server keygen --quiet)   # or: svc context add NAME --url URL --key-stdin',
   forbidden: 'svc context ls',
   not_found: 'svc exec NAME ls -la /',
   disk_full: 'svc exec NAME df -h /',

@@ -1,7 +1,7 @@
 export { checkRestInput } from './check-rest-input.ts';
 export { DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE } from './fields.ts';
 export { ERROR_DESCRIPTIONS } from '../error-descriptions.ts';
-export { describeOpenApi } from './openapi.ts';
+export { API_VERSION, describeOpenApi } from './openapi.ts';
 export { pathsOf } from './paths.ts';
 export { CodeContext, CodeAnswer, MAX_ANSWERED_OUTPUT_LENGTH, MAX_CODE_CONTEXTS } from './code-fields.ts';
 export type { CreateContextRequest, RunCodeRequest } from './code-fields.ts';

@@ -2,7 +2,7 @@ import { DEFAULT_NAMESPACE, PlatformError } from '@svc/contract';
 import { checkRestInput } from '@svc/contract/rest';
 import { createApiKey, type IssuedCredential } from '../store/credentials.ts';
 import { listApiKeys, revokeApiKey, type CredentialRecord } from '../store/list-credentials.ts';
-import { ensureOrganization } from '../store/organizations.ts';
+import { ensureOrganization, findOrganization } from '../store/organizations.ts';
 import {
   changeStore,
   expiryAfter,
@@ -23,17 +23,17 @@ export interface LocalCredential extends IssuedCredential {
   readonly expiresAt: string | null;
 }
 
-/** Absent organization: the one that requests without a namespace mean, which is made when it is missing. */
+/** The organization that requests without a namespace mean is made when it is missing; it is also the one that is absent. */
 export async function createLocalApiKey(
   place: StorePlace,
-  slug: string | undefined,
+  slug: string = DEFAULT_NAMESPACE,
   { name, expire }: NewLocalCredential,
 ): Promise<LocalCredential & { readonly organization: string }> {
   checkRestInput('apiKeys.create', 'body', { name });
   const expiresAt = expiryAfter(expire);
   return await changeStore(place, async (transaction) => {
-    if (slug === undefined) await ensureOrganization(transaction, DEFAULT_NAMESPACE);
-    const organization = await requireOrganization(transaction, slug ?? DEFAULT_NAMESPACE);
+    if (slug === DEFAULT_NAMESPACE) await ensureOrganization(transaction, slug);
+    const organization = await requireOrganization(transaction, slug);
     const issued = await createApiKey(transaction, organization.id, { name, createdBy: null, expiresAt });
     await recordFromCli(transaction, {
       organizationId: organization.id,
@@ -48,9 +48,11 @@ export async function createLocalApiKey(
 /** Those that were not revoked, newest first. */
 export async function listLocalApiKeys(
   place: StorePlace,
-  slug: string,
+  slug: string = DEFAULT_NAMESPACE,
 ): Promise<readonly CredentialRecord[]> {
   return await withStore(place, async (database) => {
+    // Not made yet, it has none.
+    if (slug === DEFAULT_NAMESPACE && (await findOrganization(database, slug)) === undefined) return [];
     const { id } = await requireOrganization(database, slug);
     return await listApiKeys(database, id, { limit: Number.MAX_SAFE_INTEGER - 1, after: null });
   });
@@ -59,7 +61,7 @@ export async function listLocalApiKeys(
 /** @throws PlatformError `not_found` when there is none, or it was revoked before */
 export async function revokeLocalApiKey(
   place: StorePlace,
-  slug: string,
+  slug: string | undefined = DEFAULT_NAMESPACE,
   id: string,
 ): Promise<CredentialRecord> {
   return await changeStore(place, async (transaction) => {

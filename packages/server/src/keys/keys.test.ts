@@ -110,13 +110,15 @@ test('a duration is a number and one of seven units', () => {
   assert.equal(parseDurationMs('5w'), 5 * 7 * 86_400 * second);
   assert.equal(parseDurationMs('6mo'), 6 * 30 * 86_400 * second);
   assert.equal(parseDurationMs('7y'), 7 * 365 * 86_400 * second);
-  for (const text of ['', '5', 's', '0s', '-1d', '1.5h', '1 d', '1M', '1dd', '999999999999y']) {
+  for (const text of ['', '5', 's', '0s', '-1d', '1.5h', '1 d', '1M', '1dd']) {
     assert.throws(
       () => parseDurationMs(text),
       /s seconds, m minutes, h hours, d days, w weeks, mo months, y years/,
       text,
     );
   }
+  for (const text of ['999999999999y', '99999y', '8000y', '999999999999s'])
+    assert.throws(() => parseDurationMs(text), /is after the year 9999: give a shorter time/, text);
 });
 
 function payloadOf(key: string): Record<string, unknown> {

@@ -1,7 +1,7 @@
 import { PlatformError } from '@svc/contract';
 import type { ServerEvent } from '@svc/contract/rest';
 import type { LogEntry, LogSource, ReadLogs } from '@svc/engine/client';
-import { badField } from '../dispatch/rest-dispatch.ts';
+import { readTime } from './read-time.ts';
 import type { RestHandlers } from './rest-handlers.ts';
 import type { RestParts } from './rest-parts.ts';
 import type { RestCall } from './rest-call.ts';
@@ -94,9 +94,7 @@ function cursorOf(cursor: string | undefined): Pick<ReadLogs, 'cursor'> {
 /** In the form of the log's own times, which sort as text. */
 function timeOf(field: string, text: string | undefined): string | null {
   if (text === undefined) return null;
-  const time = new Date(text);
-  if (Number.isNaN(time.getTime())) throw badField(field, 'is not a time');
-  return time.toISOString();
+  return new Date(readTime(field, text)).toISOString();
 }
 
 const EMPTY_CURSOR = 'AA==';

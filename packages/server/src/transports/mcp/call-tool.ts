@@ -9,7 +9,8 @@ import type { Logger } from 'pino';
 import type { Caller } from '../../dispatch/caller.ts';
 import type { Dispatch, Progress } from '../../dispatch/dispatch.ts';
 import { describeFailure } from '../rpc/describe-failure.ts';
-import { isToolName, operationOf, showOutput } from './tools.ts';
+import { inWordsOfTools } from './next-step.ts';
+import { isToolName, operationOf, showOutput, TOOL_LIST } from './tools.ts';
 
 export interface ToolCall {
   readonly params: CallToolRequest['params'];
@@ -25,7 +26,7 @@ export interface ToolCall {
  */
 export async function callTool(dispatch: Dispatch, logger: Logger, call: ToolCall): Promise<CallToolResult> {
   const { name, arguments: input = {} } = call.params;
-  if (!isToolName(name)) throw new McpError(ErrorCode.InvalidParams, `Unknown tool: ${name}`);
+  if (!isToolName(name)) throw new McpError(ErrorCode.InvalidParams, unknownTool(name));
   const operation = operationOf(name);
   const { requestId, signal, onProgress } = call;
   try {
@@ -39,10 +40,14 @@ export async function callTool(dispatch: Dispatch, logger: Logger, call: ToolCal
     const { message, data } = describeFailure(operation, error, requestId).error;
     return {
       isError: true,
-      content: [{ type: 'text', text: message }, ...outputSoFar(data)],
+      content: [{ type: 'text', text: inWordsOfTools(message, data) }, ...outputSoFar(data)],
       _meta: { error: data },
     };
   }
+}
+
+function unknownTool(name: string): string {
+  return `Unknown tool: ${name}; the tools are ${TOOL_LIST.join(', ')}`;
 }
 
 /** Of a command that was ended by its timeout. */

@@ -7,6 +7,7 @@ import {
   SetLevelRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { PlatformError } from '@svc/contract';
+import { API_VERSION } from '@svc/contract/rest';
 import type { Logger } from 'pino';
 import type { Dispatch } from '../../dispatch/dispatch.ts';
 import { callTool } from './call-tool.ts';
@@ -17,7 +18,6 @@ import { reportProgress } from './progress-reports.ts';
 import { SessionLog } from './session-log.ts';
 import { describeTools } from './tools.ts';
 
-const VERSION = '0.1.0';
 const INSTRUCTIONS =
   'Runs code and programs in isolated sandboxes. Start one with sandbox_start, use it with sandbox_run_code and ' +
   'sandbox_run_command, and stop it with sandbox_stop. Sandboxes are addressed by a name within a namespace.';
@@ -35,7 +35,7 @@ export interface McpServerParts {
 export function createMcpServer(parts: McpServerParts): Server {
   const { fixtures } = parts;
   const server = new Server(
-    { name: 'svc', title: 'svc sandboxes', version: VERSION },
+    { name: 'svc', title: 'svc sandboxes', version: API_VERSION },
     {
       capabilities: { tools: {}, prompts: {}, logging: {}, ...fixtures?.capabilities },
       instructions: INSTRUCTIONS,

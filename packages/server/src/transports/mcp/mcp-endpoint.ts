@@ -4,6 +4,7 @@ import type { Caller } from '../../dispatch/caller.ts';
 import type { Dispatch } from '../../dispatch/dispatch.ts';
 import { failure, RPC_CODE, rpcError } from '../rpc/envelope.ts';
 import { toAuthInfo } from './caller-info.ts';
+import { checkMessages } from './check-messages.ts';
 import { createConformanceFixtures } from './conformance-fixtures.ts';
 import { DEFAULT_SESSION_LIMITS, McpSessions, type McpSession, type SessionLimits } from './mcp-sessions.ts';
 import { versionOf } from './protocol-version.ts';
@@ -53,11 +54,12 @@ export class McpEndpoint {
     const body = request.method === 'POST' ? parse(request.body) : { value: undefined };
     if (body === undefined) return refuse(reply, 400, RPC_CODE.parseError, 'Parse error');
     const sessionId = request.headers['mcp-session-id'];
-    const session =
-      typeof sessionId === 'string'
-        ? this.#sessions.find(sessionId, caller)
-        : await this.#sessions.open(caller, body.value);
-    if (session === undefined) return refuse(reply, 404, SESSION_NOT_FOUND, 'Session not found');
+    const known = typeof sessionId === 'string' ? this.#sessions.find(sessionId, caller) : undefined;
+    if (typeof sessionId === 'string' && known === undefined)
+      return refuse(reply, 404, SESSION_NOT_FOUND, 'Session not found');
+    const invalid = checkMessages(body.value);
+    if (invalid !== undefined) return sendJson(reply, 200, invalid);
+    const session = known ?? (await this.#sessions.open(caller, body.value));
     reply.raw.once('close', this.#sessions.use(session));
     const response = await session.transport.handleRequest(toWebRequest(request, session), {
       parsedBody: body.value,
@@ -87,8 +89,11 @@ function toWebRequest({ method, headers }: FastifyRequest, session: McpSession):
 }
 
 function refuse(reply: FastifyReply, status: number, code: number, message: string): FastifyReply {
-  const body = JSON.stringify(failure(null, rpcError(code, message)));
-  return reply.code(status).header('content-type', 'application/json').send(body);
+  return sendJson(reply, status, failure(null, rpcError(code, message)));
+}
+
+function sendJson(reply: FastifyReply, status: number, body: unknown): FastifyReply {
+  return reply.code(status).header('content-type', 'application/json').send(JSON.stringify(body));
 }
 
 /** @returns undefined when it is not JSON in UTF-8. */

@@ -37,6 +37,25 @@ test('the five tools are listed with schemas and hints', async (t) => {
   assert.deepEqual(run?.inputSchema.required, ['sandbox', 'language', 'code']);
 });
 
+test('what tools take is described without choices, and null is taken all the same', async (t) => {
+  const { url } = await startTestServer(t);
+  const { client } = await connectClient(t, url);
+  const { tools } = await client.listTools();
+  assert.doesNotMatch(JSON.stringify(tools.map(({ inputSchema }) => inputSchema)), /anyOf|oneOf|"null"/);
+  const start = tools.find(({ name }) => name === 'sandbox_start');
+  const config = start?.inputSchema.properties?.['config'] as {
+    type: string;
+    properties: Record<string, { type: string; description: string }>;
+  };
+  assert.equal(config.type, 'object');
+  assert.equal(config.properties['memory']?.type, 'integer');
+  assert.match(config.properties['memory'].description, /^Memory limit in MiB/);
+
+  await client.callTool({ name: 'sandbox_start', arguments: START });
+  const input = { sandbox: 'one', namespace: null, config: null };
+  assert.equal((await client.callTool({ name: 'sandbox_start', arguments: input })).isError, undefined);
+});
+
 test('a sandbox is started, used, measured and stopped, with structured content beside the text', async (t) => {
   const codeRunner: CodeRunner = {
     run: async ({ language, code }) =>
@@ -90,9 +109,13 @@ test('a call that fails is a result with the real reason', async (t) => {
     [
       'sandbox_start',
       { ...START, config: { image: 'missing' } },
-      'sandbox start failed: image missing is not known; import it first',
+      'sandbox start failed: image missing is not known; import it first. Call sandbox_start with another config.image, for example "python" or "node".',
     ],
-    ['sandbox_stop', { sandbox: 'nobody' }, "Sandbox 'nobody' not found in configuration"],
+    [
+      'sandbox_stop',
+      { sandbox: 'nobody' },
+      "Sandbox 'nobody' not found in configuration. Call sandbox_start with config.image to make it, or sandbox_get_metrics to see which sandboxes there are.",
+    ],
     ['sandbox_stop', { sandbox: '' }, 'Sandbox name cannot be empty'],
     ['sandbox_stop', { sandbox: 'a', namespace: '' }, 'Namespace cannot be empty'],
     [
@@ -119,7 +142,10 @@ test('a command that runs too long is a failed call with its output so far', asy
     (answer) => textOf(answer).includes('before'),
   );
   assert.equal(result.isError, true);
-  assert.equal(textOf(result), `command execution failed: sh did not end within ${seconds} sbefore\n`);
+  const [reason, output] = (result.content as { text: string }[]).map(({ text }) => text);
+  const next = 'Call the tool again with a larger timeout, or with less to do.';
+  assert.equal(reason, `command execution failed: sh did not end within ${seconds} s. ${next}`);
+  assert.equal(output, 'before\n');
 });
 
 test('a tool that does not exist is an error of the protocol', async (t) => {

@@ -66,6 +66,17 @@ const TOOLS = {
 
 export type ToolName = keyof typeof TOOLS;
 
+export const TOOL_LIST = Object.keys(TOOLS) as readonly ToolName[];
+
+/** Does not compile when an operation has no tool. */
+const TOOL_NAMES: Readonly<Record<RpcMethod, ToolName>> = {
+  'sandbox.start': 'sandbox_start',
+  'sandbox.stop': 'sandbox_stop',
+  'sandbox.repl.run': 'sandbox_run_code',
+  'sandbox.command.run': 'sandbox_run_command',
+  'sandbox.metrics.get': 'sandbox_get_metrics',
+};
+
 export function isToolName(name: string): name is ToolName {
   return Object.hasOwn(TOOLS, name);
 }
@@ -74,13 +85,18 @@ export function operationOf(name: ToolName): RpcMethod {
   return TOOLS[name].operation;
 }
 
+/** The tool that an operation is called with. */
+export function toolOf(operation: RpcMethod): ToolName {
+  return TOOL_NAMES[operation];
+}
+
 export function describeTools(): Tool[] {
   return Object.entries(TOOLS).map(([name, { operation, title, description, annotations }]) => ({
     name,
     title,
     description,
     // Operations take objects, and their schemas are plain JSON Schema.
-    inputSchema: toJson(OPERATIONS[operation].input) as Tool['inputSchema'],
+    inputSchema: withoutNull(toJson(OPERATIONS[operation].input)) as Tool['inputSchema'],
     outputSchema: outputSchemaOf(operation),
     annotations: { title, ...annotations },
   }));
@@ -107,6 +123,20 @@ function outputSchemaOf(operation: RpcMethod): NonNullable<Tool['outputSchema']>
       ? schema
       : { type: 'object', properties: { message: schema }, required: ['message'] };
   return object as NonNullable<Tool['outputSchema']>;
+}
+
+/**
+ * A field that may be left out may be null too; clients that make a form of a schema stumble over that choice, and nobody who
+ * reads it needs it.
+ */
+function withoutNull(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutNull);
+  if (typeof schema !== 'object' || schema === null) return schema;
+  const { anyOf, ...rest } = schema as { readonly anyOf?: readonly { readonly type?: unknown }[] };
+  const branches = anyOf?.filter(({ type }) => type !== 'null');
+  const [only] = branches ?? [];
+  if (branches?.length === 1 && only !== undefined) return withoutNull({ ...only, ...rest });
+  return Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, withoutNull(value)]));
 }
 
 function toJson(schema: object): Record<string, unknown> {

@@ -1,0 +1,74 @@
+import { createHash } from 'node:crypto';
+import { API_VERSION } from '@svc/contract/rest';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { EngineHealth } from '../../lifecycle/engine-health.ts';
+import { LANDING_STYLE } from './landing-style.ts';
+import { renderLanding, type LandingFacts } from './render-landing.ts';
+
+const STYLE_HASH = createHash('sha256').update(LANDING_STYLE).digest('base64');
+/** One style, which the page holds itself, and a picture in its address; nothing else is loaded, run, sent or framed. */
+const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+
+/** What a person or a program finds at the address of the server itself. */
+export function registerLanding(
+  server: FastifyInstance,
+  { health, needsKey }: { readonly health: EngineHealth; readonly needsKey: boolean },
+): void {
+  server.get('/', (request, reply) => {
+    const { current } = health;
+    const facts: LandingFacts = {
+      url: urlOf(request),
+      version: API_VERSION,
+      needsKey,
+      trouble: current.isHealthy ? null : current.reason,
+    };
+    // The addresses in it are those that this very caller came by.
+    reply.header('cache-control', 'no-store').header('vary', 'Accept, Host');
+    if (!prefersHtml(request.headers.accept ?? ''))
+      return reply.header('content-type', 'application/json').send(JSON.stringify(describe(facts)));
+    return reply
+      .header('content-type', 'text/html; charset=utf-8')
+      .header('content-security-policy', POLICY)
+      .header('x-content-type-options', 'nosniff')
+      .header('referrer-policy', 'no-referrer')
+      .send(renderLanding(facts));
+  });
+}
+
+function describe({ url, version, needsKey, trouble }: LandingFacts): object {
+  return {
+    name: 'svc',
+    version,
+    needs_key: needsKey,
+    healthy: trouble === null,
+    health: `${url}/api/v1/health`,
+    docs: `${url}/docs`,
+    openapi: `${url}/openapi.json`,
+    rest: `${url}/v1`,
+    rpc: `${url}/api/v1/rpc`,
+    mcp: `${url}/mcp`,
+  };
+}
+
+/** The guard has found the host to be a name of ours. What a proxy says of the scheme shows up in text alone. */
+function urlOf({ headers }: FastifyRequest): string {
+  const scheme = headers['x-forwarded-proto'] === 'https' ? 'https' : 'http';
+  return `${scheme}://${headers.host ?? ''}`;
+}
+
+/** Who names neither gets JSON: it is a program, or somebody with curl. */
+function prefersHtml(accept: string): boolean {
+  return qualityOf('text/html', accept) > qualityOf('application/json', accept);
+}
+
+/** 0 when it is not named. */
+function qualityOf(type: string, accept: string): number {
+  const part = accept
+    .toLowerCase()
+    .split(',')
+    .map((text) => text.trim().split(/\s*;\s*/))
+    .find(([name]) => name === type);
+  if (part === undefined) return 0;
+  const quality = Number(part.find((text) => text.startsWith('q='))?.slice(2) ?? 1);
+  return Number.isNaN(quality) ? 0 : quality;
+}

@@ -1,0 +1,120 @@
+import { escapeHtml } from './escape-html.ts';
+import { LANDING_STYLE } from './landing-style.ts';
+
+export interface LandingFacts {
+  /** As the caller wrote it. */
+  readonly url: string;
+  readonly version: string;
+  readonly needsKey: boolean;
+  /** Why no sandbox can run; null: they can. */
+  readonly trouble: string | null;
+}
+
+/** What this is, where everything is, and lines to copy that work against this very server. */
+export function renderLanding(facts: LandingFacts): string {
+  const { url, version, needsKey, trouble } = facts;
+  const state =
+    trouble === null
+      ? '<p class="state good">Ready to run sandboxes.</p>'
+      : `<p class="state bad">Cannot run sandboxes: ${escapeHtml(trouble)}</p>`;
+  const links = LINKS.map(
+    ([path, title, what]) =>
+      `<li><a href="${path}">${title}</a> <code>${path}</code><span>${what}</span></li>`,
+  );
+  const places = PLACES.map(
+    ([path, what]) => `<li><code>${escapeHtml(url)}${path}</code><span>${what}</span></li>`,
+  );
+  const snippets = snippetsFor(facts).map(
+    ({ id, title, text }) =>
+      `<section><h3>${title}</h3><pre id="${id}" tabindex="0">${escapeHtml(text)}</pre></section>`,
+  );
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>svc</title>
+<link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'%3E%3Crect width='8' height='8' rx='2' fill='%230b55b8'/%3E%3Cpath d='M2 2l2 2-2 2' stroke='%23fff' fill='none'/%3E%3C/svg%3E">
+<style>${LANDING_STYLE}</style>
+</head>
+<body>
+<main>
+<header>
+<h1>svc <small>${escapeHtml(version)}</small></h1>
+<p>Runs untrusted code in sandboxes on this machine: over REST, JSON-RPC and MCP, from TypeScript and from the command line.</p>
+${state}
+</header>
+<ul class="links">
+${links.join('\n')}
+</ul>
+<h2>Addresses</h2>
+<ul class="links">
+${places.join('\n')}
+</ul>
+<h2>Connect</h2>
+${needsKey ? ABOUT_KEYS : '<p>This server asks for no key (<code>--dev</code>).</p>'}
+${snippets.join('\n')}
+</main>
+</body>
+</html>
+`;
+}
+
+const LINKS = [
+  ['/docs', 'Reference', 'every operation of the REST API'],
+  ['/openapi.json', 'OpenAPI', 'the same for programs'],
+  ['/api/v1/health', 'Health', 'whether sandboxes can run'],
+] as const;
+
+const PLACES = [
+  ['/v1', 'REST'],
+  ['/api/v1/rpc', 'JSON-RPC 2.0'],
+  ['/mcp', 'MCP, Streamable HTTP'],
+] as const;
+
+const ABOUT_KEYS = `<p>This server asks for a key. Whoever runs it makes one on its machine, with <code>--path</code> if the server was
+started with it, and it is shown once:</p>
+<pre id="key" tabindex="0">sudo svc apikey create</pre>
+<p>The lines below find it in a variable:</p>
+<pre id="variable" tabindex="0">export SVC_API_KEY=svc_…</pre>`;
+
+interface Snippet {
+  readonly id: string;
+  readonly title: string;
+  readonly text: string;
+}
+
+function snippetsFor({ url, needsKey }: LandingFacts): readonly Snippet[] {
+  const key = needsKey ? ' -H "Authorization: Bearer $SVC_API_KEY"' : '';
+  const headers = needsKey ? { headers: { Authorization: 'Bearer ${SVC_API_KEY}' } } : {};
+  const mcp = { mcpServers: { svc: { type: 'http', url: `${url}/mcp`, ...headers } } };
+  const start = call('sandbox.start', { sandbox: 'demo', config: { image: 'python' } });
+  const run = call('sandbox.repl.run', { sandbox: 'demo', language: 'python', code: 'sum(range(10))' });
+  const rpc = (body: string) =>
+    `curl -s ${url}/api/v1/rpc${key} -H 'Content-Type: application/json' \\\n  -d '${body}'`;
+  return [
+    {
+      id: 'cli',
+      title: 'Command line',
+      text: `export SVC_API_URL=${url}\nsvc run python python3 -c 'print(6 * 7)'`,
+    },
+    { id: 'sdk', title: 'TypeScript, with SVC_API_URL as above', text: SDK },
+    { id: 'rest', title: 'REST', text: `curl -s "${url}/v1/sandboxes?limit=20"${key}` },
+    { id: 'rpc', title: 'JSON-RPC', text: `${rpc(start)}\n${rpc(run)}` },
+    { id: 'mcp', title: 'AI tools, over MCP', text: JSON.stringify(mcp, null, 2) },
+    {
+      id: 'mcp-stdio',
+      title: 'AI tools that start their servers themselves',
+      text: `svc mcp --url ${url}`,
+    },
+  ];
+}
+
+const SDK = `import { Sandbox } from '@svc/sdk';
+
+await using sandbox = await Sandbox.create({ image: 'python' });
+console.log((await sandbox.exec('python3', ['-c', 'print(6 * 7)'])).text());`;
+
+function call(method: string, params: object): string {
+  return JSON.stringify({ jsonrpc: '2.0', id: 1, method, params });
+}
