@@ -25,11 +25,23 @@ export { flagsOf, isTerminal } from './frames/message-types.ts';
 export { loadCompiler } from './schema/compile.ts';
 export { Mount, MountOptions, Patch } from './spec/mounts.ts';
 export { Network, NetworkPolicy } from './spec/network.ts';
+export type { PublishedPort } from './spec/published-port.ts';
 export { RLIMIT_RESOURCES } from './spec/rlimit-resources.ts';
 export { Rlimit, SandboxSpec } from './spec/sandbox-spec.ts';
 export { MAX_LABELS, RESERVED_LABEL_PREFIXES } from './spec/strict.ts';
+export { isUnlimited, toU64 } from './spec/unlimited.ts';
 export { checkSpec } from './spec/check-spec.ts';
-export { DEFAULT_DISK_MIB, DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from './spec/defaults.ts';
+export {
+  DEFAULT_DISK_MIB,
+  DEFAULT_DNS,
+  DEFAULT_MAX_CONNECTIONS,
+  DEFAULT_MEMORY_MIB,
+  DEFAULT_METRICS_INTERVAL_MS,
+  DEFAULT_POLICY,
+  DEFAULT_SHELL,
+  DEFAULT_VCPUS,
+  DENY_ALL,
+} from './spec/defaults.ts';
 export { normalizeGuestPath } from './spec/guest-path.ts';
 export { nameProblem } from './operations/check-name.ts';
 export { checkInput } from './operations/check-input.ts';

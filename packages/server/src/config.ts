@@ -139,7 +139,6 @@ export function readConfig(
     hasConformanceFixtures: values['conformance-fixtures'] ?? false,
     restSettings: {
       ...DEFAULT_REST_SETTINGS,
-      hasHostPaths: values.dev ?? false,
       publishAddresses: readPublishAddresses(values['publish-address'] ?? [], problems),
       recoveryMs: readRecoveryMs(values['recovery-time'], problems),
     },

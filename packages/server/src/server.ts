@@ -269,7 +269,7 @@ function createLifecycle(
 ): Lifecycle {
   const { codeContexts, ...pools } = made;
   const { database, orchestrator, volumeStore, sealer, codeRunner, logger } = parts;
-  const { recoveryMs, defaultVolumeGib } = parts.restSettings;
+  const { recoveryMs, defaultVolumeGib, publishAddresses } = parts.restSettings;
   return new Lifecycle({
     ...pools,
     database,
@@ -278,6 +278,7 @@ function createLifecycle(
     sealer,
     makeVolume: (volume) => ensureMade({ database, volumeStore, defaultVolumeGib }, volume),
     recoveryMs,
+    publishAddresses,
     onRunEnded: (sandboxId) => {
       codeRunner.forget(sandboxId);
       codeContexts.forget(sandboxId);

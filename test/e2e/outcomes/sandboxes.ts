@@ -41,6 +41,9 @@ sandboxes.add('sandboxes.create', 'ok', async (call, world) => {
 sandboxes.add('sandboxes.create', 'invalid_sandbox_config', async (call) => {
   return await call('sandboxes.create', { body: { name: 'without-an-image' } });
 });
+sandboxes.add('sandboxes.create', 'isolation_unavailable', async (call, world) => {
+  return await call('sandboxes.create', { body: world.bodyOf(world.fresh('x'), { isolation: 'microvm' }) });
+});
 sandboxes.add('sandboxes.create', 'name_already_exists', async (call, world) => {
   const { name } = await world.created();
   return await call('sandboxes.create', { body: world.bodyOf(name) });

@@ -43,7 +43,10 @@ const Capabilities = strictObject({
   limits: strictObject({
     default_page_size: Type.Integer(),
     max_page_size: Type.Integer(),
-    max_body_bytes: Type.Integer({ description: 'Of JSON; streamed files may be of any size' }),
+    max_body_bytes: Type.Integer({
+      description:
+        'Of JSON, but for the create of a sandbox, which may have 24 MiB; streamed files may be of any size',
+    }),
     max_metrics_range_secs: Type.Integer(),
     min_metrics_step_secs: Type.Integer(),
   }),

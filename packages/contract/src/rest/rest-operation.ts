@@ -39,6 +39,8 @@ export interface RestOperation {
   readonly headers: TObject;
   /** Null: none is looked at. An absent JSON body counts as an empty object. */
   readonly body: TSchema | typeof BYTES | null;
+  /** How large a JSON body may be, where that is more than of others. */
+  readonly maxBodyBytes?: number;
   readonly output: TSchema | typeof BYTES | typeof EVENT_STREAM;
   readonly status: 200 | 202;
   /** A field of the output that is shown once: a repetition of the call under one idempotency key finds null there. */

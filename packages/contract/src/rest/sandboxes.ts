@@ -81,9 +81,12 @@ export const sandboxOperations = {
       ...WAIT_QUERY,
     }),
     body: CreateSandboxRequest,
+    // Patches hold up to 16 MiB of text each, or 4 MiB of bytes, which take four times as much in JSON.
+    maxBodyBytes: 24 * 2 ** 20,
     output: Sandbox,
     errors: [
       'invalid_sandbox_config',
+      'isolation_unavailable',
       'name_already_exists',
       'volume_not_found',
       'snapshot_not_found',

@@ -91,7 +91,7 @@ const NetworkView = strictObject({
   ),
 });
 
-/** What a sandbox was made of, without secret values and sources on the host. */
+/** What a sandbox really has, without secret values and sources on the host. */
 export const SandboxSpecView = Type.Object(
   {
     image: nullable(Type.String()),
@@ -127,6 +127,9 @@ export const SandboxSpecView = Type.Object(
       metrics_sample_interval_ms: nullable(Whole),
     }),
   },
-  { description: 'Curated: no secret values, no paths of the host' },
+  {
+    description:
+      'What it really has, with what its image and the defaults say; absent until the image is known, which is when it is first started. Curated: no secret values, no paths of the host',
+  },
 );
 export type SandboxSpecView = Static<typeof SandboxSpecView>;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PlatformError } from '../errors.ts';
 import { checkSpec } from './check-spec.ts';
+import { isUnlimited, toU64 } from './unlimited.ts';
 
 const image = { type: 'oci', reference: 'python' };
 
@@ -59,6 +60,24 @@ const refused: readonly (readonly [title: string, spec: unknown, field: string])
     'rlimits[0].soft',
   ],
   [
+    'a limit given twice',
+    {
+      image,
+      rlimits: [
+        { resource: 'nofile', soft: 1, hard: 2 },
+        { resource: 'nofile', soft: 1, hard: 2 },
+      ],
+    },
+    'rlimits[1].resource',
+  ],
+  ['a real-time priority', { image, rlimits: [{ resource: 'rtprio', soft: 0, hard: 1 }] }, 'rlimits[0].hard'],
+  ['a better nice value', { image, rlimits: [{ resource: 'nice', soft: 0, hard: 40 }] }, 'rlimits[0].hard'],
+  [
+    'a limit beyond u64',
+    { image, rlimits: [{ resource: 'core', soft: 0, hard: 2 ** 65 }] },
+    'rlimits[0].hard',
+  ],
+  [
     'a variable given twice',
     {
       image,
@@ -114,4 +133,18 @@ test('a key of a map that does not match is refused, never let through unchecked
   assert.match(refusal({ image, labels: many }), /labels.*64/);
   const scripts = Object.fromEntries(Array.from({ length: 257 }, (_, index) => [`s${index}`, '']));
   assert.match(refusal({ image, runtime: { scripts } }), /runtime\.scripts.*256/);
+});
+
+test('u64 max and whatever else JSON cannot carry exactly means unlimited, and is written as u64 max', () => {
+  const text = '{"resource":"core","soft":18446744073709551614,"hard":18446744073709551615}';
+  const limit = JSON.parse(text) as { soft: number; hard: number };
+  assert.ok(checkSpec({ image, rlimits: [limit] }));
+  assert.deepEqual(
+    [isUnlimited(limit.soft), isUnlimited(2 ** 53), isUnlimited(2 ** 53 - 1)],
+    [true, true, false],
+  );
+  assert.equal(
+    JSON.stringify({ hard: toU64(limit.hard), soft: toU64(7) }),
+    '{"hard":18446744073709551615,"soft":7}',
+  );
 });

@@ -3,8 +3,9 @@ import { compile, type Validator } from '../schema/compile.ts';
 import { firstProblem } from '../schema/first-problem.ts';
 import { normalizeGuestPath } from './guest-path.ts';
 import type { Mount } from './mounts.ts';
-import { SandboxSpec } from './sandbox-spec.ts';
+import { SandboxSpec, type Rlimit } from './sandbox-spec.ts';
 import { RESERVED_LABEL_PREFIXES } from './strict.ts';
+import { isUnlimited } from './unlimited.ts';
 
 /** Scripts live in the host's memory while the sandbox runs. */
 const MAX_SCRIPT_CHARACTERS = 1_048_576;
@@ -21,9 +22,7 @@ export function checkSpec(value: unknown): SandboxSpec {
   }
   checkLabels(value.labels ?? {});
   checkEnv(value.env ?? []);
-  for (const [index, limit] of (value.rlimits ?? []).entries()) {
-    if (limit.soft > limit.hard) throw invalid(`rlimits[${index}].soft`, 'must not be above hard');
-  }
+  checkRlimits(value.rlimits ?? []);
   checkScripts(Object.values(value.runtime?.scripts ?? {}));
   checkMounts(value.mounts ?? []);
   return value;
@@ -46,6 +45,21 @@ function checkEnv(env: readonly { readonly key: string }[]): void {
   for (const [index, { key }] of env.entries()) {
     if (seen.has(key)) throw invalid(`env[${index}].key`, `${key} is given twice; keep one`);
     seen.add(key);
+  }
+}
+
+/** With these a thread could leave the share of the processor that its sandbox has. */
+const PRIORITIES: ReadonlySet<string> = new Set(['nice', 'rtprio']);
+
+function checkRlimits(limits: readonly Rlimit[]): void {
+  const seen = new Set<string>();
+  for (const [index, { resource, soft, hard }] of limits.entries()) {
+    const field = `rlimits[${index}]`;
+    if (seen.has(resource)) throw invalid(`${field}.resource`, `${resource} is given twice; keep one`);
+    seen.add(resource);
+    if (soft > hard && !isUnlimited(hard)) throw invalid(`${field}.soft`, 'must not be above hard');
+    if (hard > 0 && PRIORITIES.has(resource))
+      throw invalid(`${field}.hard`, `must be 0: a sandbox does not raise its priority by ${resource}`);
   }
 }
 

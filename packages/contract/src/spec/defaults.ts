@@ -1,4 +1,34 @@
+import type { NetworkPolicy } from './network.ts';
+
 /** What a sandbox gets that asks for nothing. */
 export const DEFAULT_VCPUS = 1;
 export const DEFAULT_MEMORY_MIB = 512;
 export const DEFAULT_DISK_MIB = 4096;
+export const DEFAULT_SHELL = '/bin/sh';
+export const DEFAULT_MAX_CONNECTIONS = 256;
+export const DEFAULT_METRICS_INTERVAL_MS = 1000;
+/** Names are asked of the host's own resolvers. */
+export const DEFAULT_DNS = { nameservers: [], query_timeout_ms: 5000, rebind_protection: true };
+
+/** Names through the gateway, and public addresses; what is published is reached. */
+export const DEFAULT_POLICY = {
+  default_egress: 'deny',
+  default_ingress: 'allow',
+  rules: [
+    {
+      direction: 'egress',
+      destination: { group: 'host' },
+      action: 'allow',
+      protocols: ['udp', 'tcp'],
+      ports: [{ start: 53, end: 53 }],
+    },
+    { direction: 'egress', destination: { group: 'public' }, action: 'allow', protocols: [], ports: [] },
+  ],
+} satisfies NetworkPolicy;
+
+/** Of a sandbox without a network. */
+export const DENY_ALL = {
+  default_egress: 'deny',
+  default_ingress: 'deny',
+  rules: [],
+} satisfies NetworkPolicy;

@@ -2,6 +2,8 @@ import type { Static } from 'typebox';
 import { Type } from '../schema/type.ts';
 import { strictObject } from './strict.ts';
 
+const MIB = 2 ** 20;
+
 /** An absolute path in the sandbox, free of NUL. `checkSpec` refuses `..`, `/` and paths of our own. */
 const GuestPath = Type.String({
   pattern: '^/[^\\u0000]*$',
@@ -60,7 +62,8 @@ export const Mount = Type.Union([
 export type Mount = Static<typeof Mount>;
 
 const Replace = Type.Optional(Type.Boolean());
-const Text = Type.String({ maxLength: 16_777_216 });
+/** Characters of text, which a body that is mostly such text can carry. */
+const Text = Type.String({ maxLength: 16 * MIB });
 
 /** Changes to the root file system, applied in order before the first start. */
 export const Patch = Type.Union([
@@ -68,7 +71,8 @@ export const Patch = Type.Union([
   strictObject({
     type: Type.Literal('file'),
     path: GuestPath,
-    content: Type.Array(Type.Integer({ minimum: 0, maximum: 255 }), { maxItems: 16_777_216 }),
+    // In JSON a byte takes up to four.
+    content: Type.Array(Type.Integer({ minimum: 0, maximum: 255 }), { maxItems: 4 * MIB }),
     mode: Mode,
     replace: Replace,
   }),

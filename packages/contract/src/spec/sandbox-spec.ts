@@ -4,11 +4,18 @@ import { Mount, Patch } from './mounts.ts';
 import { Network } from './network.ts';
 import { RLIMIT_RESOURCES } from './rlimit-resources.ts';
 import { Labels, Scripts, strictObject } from './strict.ts';
+import { UNLIMITED } from './unlimited.ts';
+
+const LIMIT = {
+  minimum: 0,
+  maximum: UNLIMITED,
+  description: 'Every value from 2^53 on, u64 max among them, means unlimited',
+};
 
 export const Rlimit = strictObject({
   resource: Type.Enum([...RLIMIT_RESOURCES]),
-  soft: Type.Integer({ minimum: 0 }),
-  hard: Type.Integer({ minimum: 0 }),
+  soft: Type.Integer(LIMIT),
+  hard: Type.Integer(LIMIT),
 });
 export type Rlimit = Static<typeof Rlimit>;
 

@@ -24,6 +24,7 @@ export interface SandboxView {
   readonly runtime: string;
   readonly image: { readonly reference: string; readonly id: string };
   readonly spec: SandboxSpec;
+  readonly resolved: ResolvedSpec;
   readonly createdAt: string;
   /** Latest run. */
   readonly startedAt: string | null;
@@ -36,6 +37,22 @@ export interface SandboxView {
   } | null;
   readonly address: string | null;
   readonly timings: Readonly<Record<string, number>> | null;
+}
+
+/** What the image and this host have made of a spec: what holds for every process of the sandbox. */
+export interface ResolvedSpec {
+  /** The image's where the spec has none. */
+  readonly entrypoint: readonly string[];
+  readonly cmd: readonly string[];
+  /** `KEY=VALUE`: the image's, overridden by the spec's. */
+  readonly env: readonly string[];
+  readonly workdir: string;
+  readonly user: string;
+  readonly hostname: string;
+  /** The image's alone. */
+  readonly labels: Readonly<Record<string, string>>;
+  /** As this host grants them. */
+  readonly rlimits: NonNullable<SandboxSpec['rlimits']>;
 }
 
 export interface CreateSandbox {
@@ -56,9 +73,17 @@ export interface CreateSandbox {
   readonly snapshot?: string;
   /** Whose images may be used without asking their registry: those that are public, and those pulled for the same scope. */
   readonly imageScope?: string;
-  /** Volume that relative `host` paths of binds, disk images and copied files resolve in. */
+  /** Volume that relative `host` paths of binds and copied files resolve in. */
   readonly hostVolume?: string;
+  /**
+   * A folder below each bind root and each disk image root, which the operator made for this caller: nothing else of the roots is in
+   * reach. Absent: all of the roots. Letters, digits and hyphens.
+   */
+  readonly hostFolder?: string;
 }
+
+/** What of a create can be judged before it is made. With `start`, what it needs of the host must be there already. */
+export type CheckSandbox = Pick<CreateSandbox, 'spec' | 'isolation' | 'hostFolder' | 'start'>;
 
 /** A copy of the disk of a sandbox that did not run. It never changes. */
 export interface SnapshotView {

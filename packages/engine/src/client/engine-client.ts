@@ -4,6 +4,7 @@ import type { VolumeEntry, Volume, VolumeUsage } from '../volumes/volumes.ts';
 import type {
   BuildDemoImages,
   Capabilities,
+  CheckSandbox,
   CreateSandbox,
   CreateSnapshot,
   EngineEvent,
@@ -43,6 +44,11 @@ export class EngineClient {
     signal?: AbortSignal,
   ): Promise<SandboxView> {
     return this.#withProgress('/sandboxes', request, onProgress, signal);
+  }
+
+  /** Fails as a create of the same would, for what can be known without an image. Makes nothing. */
+  async checkSandbox(request: CheckSandbox, signal?: AbortSignal): Promise<void> {
+    await this.#connection.json('POST', '/sandboxes/check', request, signal);
   }
 
   startSandbox(id: string, signal?: AbortSignal): Promise<SandboxView> {

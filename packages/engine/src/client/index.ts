@@ -2,6 +2,7 @@ export { EngineClient } from './engine-client.ts';
 export type {
   BuildDemoImages,
   Capabilities,
+  CheckSandbox,
   CreateSandbox,
   CreateSnapshot,
   EndReason,
@@ -12,6 +13,7 @@ export type {
   LogSource,
   PullImage,
   ReadLogs,
+  ResolvedSpec,
   SandboxMetrics,
   SandboxState,
   SandboxView,

@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
+import { statfs } from 'node:fs/promises';
+import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { DEFAULT_DISK_MIB } from '@svc/contract/spec';
 import type { Logger } from 'pino';
@@ -20,6 +21,7 @@ import { readRlimitCeilings } from '../runtime/rlimits.ts';
 import { runc } from '../runtime/runc.ts';
 import { runsc } from '../runtime/runsc.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import type { HostSize } from '../sandboxes/check-size.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import { RecordFiles } from '../sandboxes/record-files.ts';
 import { Snapshots } from '../snapshots/snapshots.ts';
@@ -95,6 +97,7 @@ export async function buildKit(
       openFolder: (folder, signal) => openConfinedFolder(config.initProgram, folder, signal),
     },
     rlimitCeilings: readRlimitCeilings(),
+    readHostSize: () => readHostSize(dataFolder),
     procContent: procContent(),
     limits: {
       maxProcesses: config.maxProcesses,
@@ -102,6 +105,18 @@ export async function buildKit(
       stopGraceMs: 10_000,
       reconnectMs: 10_000,
     },
+  };
+}
+
+/** A file of ext4 ends at 16 TiB, and a disk is a file with its metadata. */
+const MAX_DISK_MIB = 15 * 2 ** 20;
+
+async function readHostSize(dataFolder: string): Promise<HostSize> {
+  const { blocks, bsize } = await statfs(dataFolder);
+  return {
+    vcpus: availableParallelism(),
+    memoryMib: Math.floor(totalmem() / 2 ** 20),
+    diskMib: Math.min(Math.floor((blocks * bsize) / 2 ** 20), MAX_DISK_MIB),
   };
 }
 

@@ -44,6 +44,10 @@ function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon
         sandboxes.create(request, onProgress, call.signal),
       );
     },
+    'POST /sandboxes/check': async (call) => {
+      await sandboxes.check(readCreate(await call.json()));
+      return {};
+    },
     'GET /sandboxes/:id': async (call) => await Promise.resolve(sandboxes.get(id(call)).view()),
     'DELETE /sandboxes/:id': async (call) => {
       await sandboxes.remove(id(call));
@@ -85,7 +89,11 @@ const CREATE_FIELDS = new Set([
   'hostVolume',
   'snapshot',
   'imageScope',
+  'hostFolder',
 ]);
+
+/** SAFETY: one folder below a root, whatever its name: no separator, and not `..`. */
+const HOST_FOLDER = /^[A-Za-z0-9][A-Za-z0-9-]{0,127}$/;
 
 function readCreate(body: unknown): CreateSandbox {
   const given = fields(body);
@@ -97,6 +105,7 @@ function readCreate(body: unknown): CreateSandbox {
     ['isolation', 'string'],
     ['start', 'boolean'],
     ['hostVolume', 'string'],
+    ['hostFolder', 'string'],
     ['snapshot', 'string'],
     ['volumes', 'object'],
   ] as const) {
@@ -104,6 +113,9 @@ function readCreate(body: unknown): CreateSandbox {
   }
   readAuth(given['registryAuth']);
   readScope(given, 'imageScope');
+  const { hostFolder } = given;
+  if (typeof hostFolder === 'string' && !HOST_FOLDER.test(hostFolder))
+    throw new PlatformError('invalid_request', 'hostFolder: must be letters, digits and hyphens');
   if (Object.values(given['volumes'] ?? {}).some((volume) => typeof volume !== 'string'))
     throw new PlatformError('invalid_request', 'volumes: must map names to volume ids');
   // `spec` is checked whole by `checkSpec`, `isolation` by `chooseRuntime`; the rest was checked above.

@@ -36,7 +36,8 @@ export function guestConfig(
   };
 }
 
-function mergeEnv(
+/** The caller's win over the image's. */
+export function mergeEnv(
   image: readonly string[],
   own: readonly { readonly key: string; readonly value: string }[],
 ): string[] {

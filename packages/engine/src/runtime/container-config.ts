@@ -1,3 +1,4 @@
+import type { Rlimit } from '@svc/contract';
 import { boundReadonly, requestedMounts, systemMounts } from './guest-mounts.ts';
 import { MASKED_PATHS, READONLY_PATHS } from './guest-paths.ts';
 import type { HostAbilities } from './host-abilities.ts';
@@ -9,7 +10,8 @@ import type { RuntimeSpec } from './runtime.ts';
 
 /** How a sandbox that shares the host's kernel (runc, crun) is set up. */
 export function containerConfig(spec: RuntimeSpec, host: HostAbilities, firstCpu: number): GuestConfig {
-  const rlimits = grantableRlimits(spec.rlimits, host.rlimits);
+  const asked = spec.rlimits.filter(({ resource }) => !isPriority(resource));
+  const rlimits = [...grantableRlimits(asked, host.rlimits), ...NO_PRIORITIES];
   return ociConfig(spec, {
     mounts: [...systemMounts(spec), ...truthfulFiles(spec), ...cgroupMount(host), ...requestedMounts(spec)],
     namespaces: [
@@ -29,6 +31,16 @@ export function containerConfig(spec: RuntimeSpec, host: HostAbilities, firstCpu
     maskedPaths: MASKED_PATHS,
     readonlyPaths: READONLY_PATHS,
   });
+}
+
+/** SAFETY: whatever the engine was started with: a thread of a higher class would leave the sandbox's share of the processor. */
+const NO_PRIORITIES: readonly Rlimit[] = [
+  { resource: 'nice', soft: 0, hard: 0 },
+  { resource: 'rtprio', soft: 0, hard: 0 },
+];
+
+function isPriority(resource: Rlimit['resource']): boolean {
+  return NO_PRIORITIES.some((limit) => limit.resource === resource);
 }
 
 /** The runtime's own threads count until it becomes svc-init; below this it cannot start. */

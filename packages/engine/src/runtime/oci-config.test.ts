@@ -98,7 +98,18 @@ test('a container sees its own cgroup, read-only, where that is one mount', () =
 });
 
 test('rlimits of a container are bounded by the host, those of gvisor by the processes granted', () => {
-  assert.deepEqual(containerConfig(SPEC, HOST, 0).rlimits, [{ resource: 'nofile', soft: 10, hard: 1000 }]);
+  const none = [
+    { resource: 'nice', soft: 0, hard: 0 },
+    { resource: 'rtprio', soft: 0, hard: 0 },
+  ];
+  const granted = [{ resource: 'nofile', soft: 10, hard: 1000 }, ...none];
+  assert.deepEqual(containerConfig(SPEC, HOST, 0).rlimits, granted);
+  // An engine that was started with priorities does not hand them on, and each resource is there once.
+  const raised = [{ resource: 'rtprio', soft: 0, hard: 0 }] as const;
+  assert.deepEqual(containerConfig({ ...SPEC, rlimits: raised }, HOST, 0).rlimits, none);
+  const unlimited = [{ resource: 'core', soft: 2 ** 64, hard: 2 ** 64 }] as const;
+  const { json } = containerConfig({ ...SPEC, rlimits: unlimited }, HOST, 0);
+  assert.match(json, /"RLIMIT_CORE","soft":18446744073709551615,"hard":18446744073709551615/);
   const rlimits = [{ resource: 'nproc', soft: 20, hard: 4096 }] as const;
   assert.deepEqual(gvisorConfig({ ...SPEC, rlimits }, HOST, 0).rlimits, [
     { resource: 'nproc', soft: 20, hard: 51 },

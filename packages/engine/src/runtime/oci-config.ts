@@ -1,4 +1,5 @@
 import type { Rlimit } from '@svc/contract';
+import { toU64 } from '@svc/contract/spec';
 import { CGROUP_PARENT } from '../cgroup/cgroups.ts';
 import { GUEST_CAPABILITIES } from './capabilities.ts';
 import type { RuntimeSpec } from './runtime.ts';
@@ -88,5 +89,5 @@ export function ociConfig(spec: RuntimeSpec, parts: KernelParts): GuestConfig {
 const OOM_SCORE_ADJUSTMENT = 300;
 
 function ociRlimit({ resource, soft, hard }: Rlimit): object {
-  return { type: `RLIMIT_${resource.toUpperCase()}`, soft, hard };
+  return { type: `RLIMIT_${resource.toUpperCase()}`, soft: toU64(soft), hard: toU64(hard) };
 }

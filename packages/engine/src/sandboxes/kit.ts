@@ -9,6 +9,7 @@ import type { RlimitCeilings } from '../runtime/rlimits.ts';
 import type { Isolation, Runtime } from '../runtime/runtime.ts';
 import type { Snapshots } from '../snapshots/snapshots.ts';
 import type { Volumes } from '../volumes/volumes.ts';
+import type { HostSize } from './check-size.ts';
 import type { HostFiles } from './copy-from-host.ts';
 import type { RecordFiles } from './record-files.ts';
 
@@ -35,6 +36,7 @@ export interface Kit {
   readonly cgroups: Pick<Cgroups, 'usage' | 'oomKills' | 'forkRefusals' | 'quickMoves'>;
   readonly mounts: HostFiles;
   readonly rlimitCeilings: RlimitCeilings;
+  readonly readHostSize: () => Promise<HostSize>;
   readonly procContent: (limits: { readonly vcpus: number; readonly memoryMib: number }) => ProcContent;
   readonly limits: EngineLimits;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Mount } from '@svc/contract';
@@ -44,7 +44,13 @@ async function makeSlot(host: TestHost): Promise<Slot> {
 /** Of a record, mounts look at nothing but these. */
 function recordWith(mounts: readonly Mount[], volumes: Record<string, string> = {}): SandboxRecord {
   const spec = { image: { type: 'oci', reference: 'x' }, mounts };
-  return { handle: HANDLE, spec, volumes, hostVolume: 'shared' } as unknown as SandboxRecord;
+  return {
+    handle: HANDLE,
+    spec,
+    volumes,
+    hostVolume: 'shared',
+    hostFolder: null,
+  } as unknown as SandboxRecord;
 }
 
 const soon = () => AbortSignal.timeout(100_000);
@@ -68,7 +74,6 @@ test('a disk image is mounted from a folder that the operator set aside, and fro
   const inImages = join(host.folder, 'images/disk.img');
   const refused = { code: 'invalid_sandbox_config', message: /--disk-image-root/ };
   await assert.rejects(prepare(join(host.folder, 'binds/disk.img')), refused);
-  await assert.rejects(prepare('disk.img'), refused, 'relative to the host volume');
   await assert.rejects(prepare(inImages, { ...kit, diskImageRoots: [] }), refused);
   await assert.rejects(prepare(join(host.folder, 'images/../binds/disk.img')), {
     code: 'invalid_sandbox_config',
@@ -85,6 +90,45 @@ test('a disk image is mounted from a folder that the operator set aside, and fro
     (await host.mounts()).filter((path) => path.includes('/staging/')),
     [],
   );
+});
+
+test('a caller with a folder of its own reaches nothing else of the roots', async () => {
+  await using host = await makeTestHost();
+  const kit = await makeKit(host);
+  const slot = await makeSlot(host);
+  const at = (...names: string[]) => join(host.folder, ...names);
+  for (const root of ['binds', 'images']) {
+    for (const owner of ['mine', 'theirs']) {
+      mkdirSync(at(root, owner));
+      writeFileSync(at(root, owner, 'disk.img'), Buffer.alloc(1024 * 1024));
+      await host.run('mkfs.ext4', '-q', '-F', '-O', '^has_journal', at(root, owner, 'disk.img'));
+    }
+    symlinkSync('../theirs', at(root, 'mine/link'));
+    symlinkSync(at(root, 'theirs'), at(root, 'mine/absolute'));
+    symlinkSync('../theirs/disk.img', at(root, 'mine/image'));
+  }
+  const prepare = (mount: Mount) =>
+    prepareMounts(kit, { ...recordWith([mount]), hostFolder: 'mine' }, slot, soon());
+  const bind = (path: string): Mount => ({ type: 'bind', host: path, guest: '/m' });
+  const image = (path: string): Mount => ({ type: 'disk_image', host: path, guest: '/m', format: 'raw' });
+  const hostile = [
+    ...['binds/theirs', 'binds', 'binds/mine/../theirs', 'binds/mine/link', 'binds/mine/absolute'].map(
+      (path) => bind(at(path)),
+    ),
+    ...['images/theirs/disk.img', 'images/mine/../theirs/disk.img', 'images/mine/image'].map((path) =>
+      image(at(path)),
+    ),
+    ...['../theirs/disk.img', 'image', 'link/disk.img', 'absolute/disk.img'].map(image),
+  ];
+  for (const mount of hostile) {
+    await assert.rejects(prepare(mount), { code: 'invalid_sandbox_config' }, JSON.stringify(mount));
+    await releaseStaging(kit, HANDLE);
+  }
+  for (const mount of [bind(at('binds/mine')), image('disk.img'), image(at('images/mine/disk.img'))]) {
+    const [prepared] = await prepare(mount);
+    assert.match(await host.run('ls', prepared?.source ?? ''), /disk.img|lost\+found/);
+    await releaseStaging(kit, HANDLE);
+  }
 });
 
 test('an image without a file system, an unclean one and one in use are refused by name', async () => {

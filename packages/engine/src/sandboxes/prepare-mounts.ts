@@ -1,11 +1,12 @@
 import { chown, mkdir, readdir, rm } from 'node:fs/promises';
-import { isAbsolute, join, relative } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import type { Mount } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import { normalizeGuestPath } from '@svc/contract/spec';
 import type { Slot } from '../network/network.ts';
 import type { RuntimeMount } from '../runtime/runtime.ts';
 import type { Volumes } from '../volumes/volumes.ts';
+import { placeIn, reachableRoots } from './host-roots.ts';
 import type { SandboxRecord } from './record.ts';
 import { releaseDiskImages, stageDiskImage, type DiskImageKit } from './stage-disk-image.ts';
 import { stageSource, type Source } from './stage-source.ts';
@@ -63,7 +64,7 @@ export async function releaseVolumes(kit: MountKit, record: SandboxRecord): Prom
 export function volumesOf(record: SandboxRecord): string[] {
   const mounts = record.spec.mounts ?? [];
   const named = mounts.flatMap((mount) => (mount.type === 'named' ? [volumeNamed(record, mount.name)] : []));
-  const needsHostVolume = mounts.some((mount) => 'host' in mount && !isAbsolute(mount.host));
+  const needsHostVolume = mounts.some((mount) => mount.type === 'bind' && !isAbsolute(mount.host));
   return [...new Set(needsHostVolume && record.hostVolume !== null ? [...named, record.hostVolume] : named)];
 }
 
@@ -93,7 +94,8 @@ async function prepareMount(
   };
   if (mount.type === 'tmpfs') return { ...common, source: null, sizeMib: mount.size_mib ?? null };
   if (mount.type === 'disk_image') {
-    await stageDiskImage(kit, mount, { handle: record.handle, staging, slot }, signal);
+    const { handle, hostFolder } = record;
+    await stageDiskImage(kit, mount, { handle, hostFolder, staging, slot }, signal);
   } else {
     const source = await sourceOf(kit, record, mount, signal);
     await stageSource(kit.hostCalls, source, mount, { staging, slot });
@@ -133,11 +135,19 @@ export async function hostSource(
       isVolume: true,
     };
   }
-  const root = kit.bindRoots.find((allowed) => host === allowed || host.startsWith(`${allowed}/`));
-  if (root === undefined) {
-    const allowed = kit.bindRoots.length === 0 ? 'none is allowed' : `allowed: ${kit.bindRoots.join(', ')}`;
-    const message = `mounts: ${host} is not inside a folder that this host lets sandboxes mount (${allowed})`;
-    throw new PlatformError('invalid_sandbox_config', message, { details: { field: 'mounts', host } });
-  }
-  return { root, path: relative(root, host) || '.', isVolume: false };
+  return bindSource(kit, host, record.hostFolder);
+}
+
+/** Where an absolute path of a caller lies. @throws PlatformError `invalid_sandbox_config` when it may not be mounted */
+export function bindSource(
+  kit: Pick<MountKit, 'bindRoots'>,
+  host: string,
+  hostFolder: string | null,
+): Source {
+  const roots = reachableRoots(kit.bindRoots, hostFolder);
+  const source = placeIn(roots, host);
+  if (source !== undefined) return source;
+  const allowed = roots.length === 0 ? 'none is allowed' : `allowed: ${roots.join(', ')}`;
+  const message = `mounts: ${host} is not inside a folder that this host lets sandboxes mount (${allowed})`;
+  throw new PlatformError('invalid_sandbox_config', message, { details: { field: 'mounts', host } });
 }

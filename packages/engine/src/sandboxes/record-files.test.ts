@@ -28,6 +28,7 @@ function recordOf(handle: string, id: string | null): SandboxRecord {
     },
     volumes: {},
     hostVolume: null,
+    hostFolder: null,
     createdAt: '2026-01-01T00:00:00.000Z',
     patched: false,
     state: 'running',

@@ -72,7 +72,9 @@ export class RecordFiles {
       if (!HANDLE.test(handle)) continue;
       try {
         const text = await readFile(join(this.#folder, handle, 'record.json'), 'utf8');
-        records.push(lastRecord(text));
+        // Records of an engine that knew no such folders have none.
+        const record = lastRecord(text);
+        records.push({ ...record, hostFolder: record.hostFolder ?? null });
       } catch (error) {
         onBroken(handle, error);
       }

@@ -19,6 +19,8 @@ export interface SandboxRecord {
   readonly image: { readonly reference: string; readonly id: string; readonly config: ImageConfig };
   readonly volumes: Readonly<Record<string, string>>;
   readonly hostVolume: string | null;
+  /** Below the roots of the host; see `CreateSandbox`. */
+  readonly hostFolder: string | null;
   readonly createdAt: string;
   readonly patched: boolean;
   readonly state: SandboxState;
@@ -43,4 +45,10 @@ export interface RunRecord {
 
 export function newHandle(): string {
   return randomBytes(8).toString('hex');
+}
+
+/** They are on the disk now. They may be large, and nobody asks for them again. */
+export function withoutPatches(record: SandboxRecord): SandboxRecord {
+  const { patches: _applied, ...spec } = record.spec;
+  return { ...record, spec, patched: true };
 }

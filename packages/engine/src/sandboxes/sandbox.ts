@@ -9,7 +9,7 @@ import { applyPatches } from './apply-patches.ts';
 import { commandOf } from './command.ts';
 import { describeEnd, isClean, type RunOutcome } from './describe-end.ts';
 import type { Kit } from './kit.ts';
-import type { RunRecord, SandboxRecord } from './record.ts';
+import { withoutPatches, type RunRecord, type SandboxRecord } from './record.ts';
 import { Run } from './run.ts';
 import { configureAgain, releaseRun, startRun } from './start-run.ts';
 import { assertMove } from './states.ts';
@@ -67,7 +67,7 @@ export class Sandbox {
   }
 
   view(): SandboxView {
-    return toView(this.#record);
+    return toView(this.#record, this.#kit.rlimitCeilings);
   }
 
   async start(): Promise<SandboxView> {
@@ -119,7 +119,7 @@ export class Sandbox {
 
   /** Gives a sandbox that waited in the pool to a caller. */
   async handOut(
-    identity: Pick<SandboxRecord, 'id' | 'spec' | 'volumes' | 'hostVolume'>,
+    identity: Pick<SandboxRecord, 'id' | 'spec' | 'volumes' | 'hostVolume' | 'hostFolder'>,
     signal: AbortSignal,
   ): Promise<SandboxView> {
     return await this.#turns.take(async () => {
@@ -239,7 +239,7 @@ export class Sandbox {
   async #afterStart(run: Run, signal: AbortSignal): Promise<void> {
     if (!this.#record.patched && (this.#record.spec.patches ?? []).length > 0) {
       await applyPatches(this.#kit.mounts, this.#record, run.link, signal);
-      await this.#save({ ...this.#record, patched: true });
+      await this.#save(withoutPatches(this.#record));
     }
     const command = commandOf(this.#record);
     if (command !== undefined && !run.main.isRunning) await run.main.start(command, signal);

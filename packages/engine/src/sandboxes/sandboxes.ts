@@ -2,10 +2,16 @@ import { randomUUID } from 'node:crypto';
 import type { SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import { hasErrorCode } from '../cgroup/error-code.ts';
-import type { CreateSandbox, CreateSnapshot, SandboxView, SnapshotView } from '../client/engine-api.ts';
+import type {
+  CheckSandbox,
+  CreateSandbox,
+  CreateSnapshot,
+  SandboxView,
+  SnapshotView,
+} from '../client/engine-api.ts';
 import type { ImageProgress } from '../images/images.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { checkSupported } from './check-supported.ts';
+import { checkRequest } from './check-request.ts';
 import { chooseRuntime } from './choose-runtime.ts';
 import type { Kit } from './kit.ts';
 import { diskSizeMib, fromImage, originOf, type Origin } from './origin.ts';
@@ -15,10 +21,6 @@ import { Sandbox } from './sandbox.ts';
 import { WarmPool, type WarmTarget } from './warm-pool.ts';
 
 const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
-
-/** Schemas take a while to load, which the start of an engine need not wait for. */
-const loadCheck = () => import('@svc/contract/check-spec');
-let check: ReturnType<typeof loadCheck> | undefined;
 
 interface SandboxesOptions {
   /** Sandboxes kept started per image reference. */
@@ -66,6 +68,11 @@ export class Sandboxes {
     this.#pool.start();
   }
 
+  /** Fails as `create` would before it makes anything. */
+  async check(request: CheckSandbox): Promise<void> {
+    await checkRequest(this.#kit, request);
+  }
+
   async create(
     request: CreateSandbox,
     onProgress: (progress: ImageProgress) => void,
@@ -73,10 +80,7 @@ export class Sandboxes {
   ): Promise<SandboxView> {
     const id = request.id ?? randomUUID();
     if (!SANDBOX_ID.test(id)) throw invalidId(id);
-    const { checkSpec } = await (check ??= loadCheck());
-    const spec = checkSpec(request.spec);
-    checkSupported(spec);
-    const runtime = chooseRuntime(this.#kit, request.isolation);
+    const { spec, runtime } = await checkRequest(this.#kit, request);
     this.#claim(id);
     try {
       const origin = await originOf(this.#kit, { ...request, spec }, { onProgress, signal });
@@ -204,6 +208,7 @@ export class Sandboxes {
       image: { reference: spec.image.reference, id: image.id, config: image.config },
       volumes: request.volumes ?? {},
       hostVolume: request.hostVolume ?? null,
+      hostFolder: request.hostFolder ?? null,
       createdAt: new Date().toISOString(),
       patched: false,
       state: 'created',
@@ -243,10 +248,10 @@ export class Sandboxes {
     request: CreateSandbox & { readonly id: string },
     signal: AbortSignal,
   ): Promise<SandboxView | undefined> {
-    const { id, spec, volumes = {}, hostVolume = null } = request;
+    const { id, spec, volumes = {}, hostVolume = null, hostFolder = null } = request;
     this.#byId.set(id, sandbox);
     try {
-      const view = await sandbox.handOut({ id, spec, volumes, hostVolume }, signal);
+      const view = await sandbox.handOut({ id, spec, volumes, hostVolume, hostFolder }, signal);
       this.#kit.events.add('created', id);
       this.#kit.events.add('running', id);
       return view;

@@ -1,9 +1,10 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
-import { basename, join, relative } from 'node:path';
+import { basename, isAbsolute, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Mount } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import { HostCallError, type HostCalls } from '../host/host-calls.ts';
+import { placeIn, reachableRoots } from './host-roots.ts';
 import { bindAt, explained, stageSource, type Reasons, type Source, type Stage } from './stage-source.ts';
 
 export interface DiskImageKit {
@@ -20,11 +21,11 @@ export type DiskImageMount = Extract<Mount, { type: 'disk_image' }>;
 export async function stageDiskImage(
   kit: DiskImageKit,
   mount: DiskImageMount,
-  { handle, ...stage }: Stage & { readonly handle: string },
+  { handle, hostFolder, ...stage }: Stage & { readonly handle: string; readonly hostFolder: string | null },
   signal: AbortSignal,
 ): Promise<void> {
-  const source = diskImageSource(kit, mount.host);
-  checkWish(mount);
+  const source = diskImageSource(kit, mount.host, hostFolder);
+  checkDiskImage(mount);
   const readonly = mount.options?.readonly ?? false;
   const { staging } = stage;
   await using undo = new AsyncDisposableStack();
@@ -114,12 +115,19 @@ async function removeCopy(kit: DiskImageKit, folder: string): Promise<void> {
 /**
  * SAFETY: the host's kernel reads the image, and a hostile one can take the kernel over. So it must come from a folder that the operator
  * set aside for images; never from a volume or a bind root, which sandboxes write to.
+ * A relative path is looked up in the first root that there is.
  */
-function diskImageSource(kit: DiskImageKit, host: string): Source {
-  const root = kit.diskImageRoots.find((allowed) => host.startsWith(`${allowed}/`));
-  if (root !== undefined) return { root, path: relative(root, host), isVolume: false };
-  const allowed =
-    kit.diskImageRoots.length === 0 ? 'it allows none' : `allowed: ${kit.diskImageRoots.join(', ')}`;
+export function diskImageSource(
+  kit: Pick<DiskImageKit, 'diskImageRoots'>,
+  host: string,
+  hostFolder: string | null,
+): Source {
+  const roots = reachableRoots(kit.diskImageRoots, hostFolder);
+  const [first] = roots;
+  if (first !== undefined && !isAbsolute(host)) return { root: first, path: host, isVolume: false };
+  const source = placeIn(roots, host);
+  if (source !== undefined) return source;
+  const allowed = roots.length === 0 ? 'it allows none' : `allowed: ${roots.join(', ')}`;
   const message =
     `mounts: this host does not let sandboxes mount the disk image ${host} (${allowed}); ` +
     'its operator can set a folder aside for trusted images with `svc engine start --disk-image-root DIR`';
@@ -128,7 +136,8 @@ function diskImageSource(kit: DiskImageKit, host: string): Source {
 
 const DISK_FILE_SYSTEMS: readonly string[] = ['ext4', 'ext3', 'ext2'];
 
-function checkWish({ format, fstype, host, options }: DiskImageMount): void {
+/** Whether such an image can be mounted so. @throws PlatformError `invalid_sandbox_config` */
+export function checkDiskImage({ format, fstype, host, options }: DiskImageMount): void {
   if (!DISK_FILE_SYSTEMS.includes(fstype ?? 'ext4')) {
     throw refusal(host, `a disk image must hold ${DISK_FILE_SYSTEMS.join(', ')}, not ${fstype ?? ''}`);
   }

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { SandboxSpec } from '@svc/contract';
+import type { Rlimit, SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import type { Payload } from '@svc/contract/frames';
-import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from '@svc/contract/spec';
+import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS, isUnlimited } from '@svc/contract/spec';
 import { grantableRlimits } from '../runtime/rlimits.ts';
 import { guestConfig } from '../guest/guest-config.ts';
 import { refusalReason } from '../guest/guest-messages.ts';
@@ -131,7 +131,16 @@ function configOf(kit: Pick<Kit, 'rlimitCeilings'>, run: Run, record: SandboxRec
   const host = { hostname: hostnameOf(record), link: run.slot.link };
   const config = guestConfig(record.spec, record.image.config, host);
   // As the runtime lowers them: svc-init could not raise them again.
-  return { ...config, rlimits: grantableRlimits(record.spec.rlimits ?? [], kit.rlimitCeilings) };
+  const rlimits = grantableRlimits(record.spec.rlimits ?? [], kit.rlimitCeilings);
+  return { ...config, rlimits: rlimits.map(toGuestLimit) };
+}
+
+/** The kernel's own word for no limit, which is no number that JavaScript has. */
+const RLIM_INFINITY = 2n ** 64n - 1n;
+
+function toGuestLimit({ resource, soft, hard }: Rlimit): Payload {
+  const toLimit = (value: number) => (isUnlimited(value) ? RLIM_INFINITY : value);
+  return { resource, soft: toLimit(soft), hard: toLimit(hard) };
 }
 
 export function hostnameOf(record: SandboxRecord): string {

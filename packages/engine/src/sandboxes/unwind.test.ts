@@ -119,6 +119,7 @@ class PretendedHost {
         stagingFolder: join(this.folder, 'staging'),
         openFolder: () => assert.fail('nothing is copied'),
       },
+      readHostSize: () => Promise.resolve({ vcpus: 2, memoryMib: 4096, diskMib: 8192 }),
       procContent: () => ({ meminfo: '', cpuinfo: '', cpuOnline: '' }),
       limits: { maxProcesses: 10, startTimeoutMs: 60_000, stopGraceMs: 100, reconnectMs: 60_000 },
     };

@@ -1,8 +1,11 @@
-import type { SandboxView } from '../client/engine-api.ts';
+import type { ResolvedSpec, SandboxView } from '../client/engine-api.ts';
+import { mergeEnv } from '../guest/guest-config.ts';
+import { grantableRlimits, type RlimitCeilings } from '../runtime/rlimits.ts';
 import type { SandboxRecord } from './record.ts';
+import { hostnameOf } from './start-run.ts';
 
 /** What callers see of a record: no handle, no token, no host path. */
-export function toView(record: SandboxRecord): SandboxView {
+export function toView(record: SandboxRecord, ceilings: RlimitCeilings): SandboxView {
   const { run } = record;
   return {
     id: record.id ?? '',
@@ -11,6 +14,7 @@ export function toView(record: SandboxRecord): SandboxView {
     runtime: record.runtime,
     image: { reference: record.image.reference, id: record.image.id },
     spec: record.spec,
+    resolved: resolve(record, ceilings),
     createdAt: record.createdAt,
     startedAt: run?.startedAt ?? null,
     endedAt: run?.endedAt ?? null,
@@ -18,4 +22,25 @@ export function toView(record: SandboxRecord): SandboxView {
     address: run?.slot?.link?.address ?? null,
     timings: run?.timings ?? null,
   };
+}
+
+/** As `guestConfig` tells svc-init, with what svc-init takes where it is told nothing. */
+function resolve(record: SandboxRecord, ceilings: RlimitCeilings): ResolvedSpec {
+  const { spec, image } = record;
+  const { runtime } = spec;
+  return {
+    entrypoint: runtime?.entrypoint ?? image.config.entrypoint,
+    cmd: runtime?.cmd ?? image.config.cmd,
+    env: mergeEnv(image.config.env, spec.env ?? []),
+    workdir: firstGiven(runtime?.workdir, image.config.workdir, '/'),
+    user: firstGiven(runtime?.user, image.config.user, 'root'),
+    hostname: hostnameOf(record),
+    labels: image.config.labels,
+    rlimits: [...grantableRlimits(spec.rlimits ?? [], ceilings)],
+  };
+}
+
+function firstGiven(own: string | null | undefined, image: string | null, otherwise: string): string {
+  const given = own ?? image ?? '';
+  return given === '' ? otherwise : given;
 }

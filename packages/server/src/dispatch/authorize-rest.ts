@@ -12,6 +12,8 @@ export interface Authority {
   readonly user: UserRecord | null;
   readonly role: Role;
   readonly actor: Actor;
+  /** Whoever calls owns this server and its host. */
+  readonly isOperator: boolean;
   /** They may not, but may hear once more what they were answered when they still did. */
   readonly refusal?: PlatformError;
 }
@@ -30,13 +32,13 @@ export async function authorize(
   if (operation.audience === 'user') return asPerson(principal);
   if (principal.kind === 'user') throw unauthorized();
   if (principal.kind === 'api_key') {
-    const { organization, id, name, createdBy } = principal;
+    const { organization, id, name, createdBy, isOperator } = principal;
     await requireMaker(database, operation.role, organization, createdBy);
     const actor: Actor = { kind: 'api_key', api_key_id: id, name };
-    return { organization, user: null, role: 'owner', actor };
+    return { organization, user: null, role: 'owner', actor, isOperator };
   }
   const { organization, user } = principal;
-  return { organization, user, role: 'owner', actor: actorOf(user) };
+  return { organization, user, role: 'owner', actor: actorOf(user), isOperator: true };
 }
 
 /** A key reaches no further than whoever made it, or members would get the rights of admins by making one. */
@@ -71,13 +73,14 @@ async function asMember(
     const message = `This takes the role ${least}; you are ${role} of '${slug}'`;
     throw new PlatformError('forbidden', message, { details: { role, needed: least } });
   }
-  return { organization, user, role, actor: actorOf(user) };
+  return { organization, user, role, actor: actorOf(user), isOperator: principal.kind === 'developer' };
 }
 
 export function asPerson(principal: Principal): Authority {
   if (principal.kind === 'api_key') throw unauthorized();
   const { user } = principal;
-  return { organization: null, user, role: 'member', actor: actorOf(user) };
+  const isOperator = principal.kind === 'developer';
+  return { organization: null, user, role: 'member', actor: actorOf(user), isOperator };
 }
 
 export function actorOf(user: UserRecord): Actor {

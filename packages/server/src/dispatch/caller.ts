@@ -13,3 +13,8 @@ export interface Caller {
 export function reaches(caller: Caller, namespace: string): boolean {
   return caller.namespace === ALL_NAMESPACES || caller.namespace === namespace;
 }
+
+/** Whether the caller owns this server and its host. An organization's key reaches its own namespace, whatever that is called. */
+export function isOperator({ kind, namespace, apiKey }: Caller): boolean {
+  return kind === 'developer' || (namespace === ALL_NAMESPACES && apiKey === undefined);
+}

@@ -24,6 +24,8 @@ export type Principal =
       readonly name: string;
       /** Who made the key; null: the operator. */
       readonly createdBy: string | null;
+      /** It reaches every namespace: whoever has it owns this server. */
+      readonly isOperator: boolean;
       readonly organization: OrganizationRecord;
     }
   | { readonly kind: 'user'; readonly user: UserRecord }
@@ -100,7 +102,7 @@ async function byApiKey(
   if (key === undefined) throw unauthorized();
   noteUse('api_keys', key.id, key.lastUsedAt);
   const { id, name, createdBy, organization } = key;
-  return { kind: 'api_key', id, name, createdBy, organization };
+  return { kind: 'api_key', id, name, createdBy, isOperator: false, organization };
 }
 
 /** A key for every namespace acts for the organization that requests without one mean. */
@@ -115,7 +117,8 @@ async function bySignedKey(
   const organization = await findOrganization(database, slug);
   if (organization === undefined) throw unauthorized();
   const name = `server key for ${namespace}`;
-  return { kind: 'api_key', id: 'server-key', name, createdBy: null, organization };
+  const isOperator = namespace === ALL_NAMESPACES;
+  return { kind: 'api_key', id: 'server-key', name, createdBy: null, isOperator, organization };
 }
 
 async function bySession(

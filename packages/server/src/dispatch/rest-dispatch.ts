@@ -226,7 +226,7 @@ export class RestDispatch {
     first: FirstCall | undefined,
   ): RestCall {
     const { database } = this.#parts;
-    const { organization, user, role, actor } = authority;
+    const { organization, user, role, actor, isOperator } = authority;
     const append = (transaction: Database) => (event: RecordedEvent, organizationId?: string) =>
       appendEvent(transaction, {
         ...event,
@@ -248,6 +248,7 @@ export class RestDispatch {
       user,
       role,
       actor,
+      isOperator,
       admitted: first?.admitted === undefined ? null : JSON.parse(first.admitted.body),
       get organization() {
         return requireOrganization(organization);

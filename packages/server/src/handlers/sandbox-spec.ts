@@ -1,18 +1,51 @@
-import { checkSpec, PlatformError, type SandboxConfig, type SandboxSpec } from '@svc/contract';
-import type { PortMapping } from '../ports/port-mapping.ts';
+import {
+  DEFAULT_MEMORY_MIB,
+  DEFAULT_VCPUS,
+  PlatformError,
+  type PublishedPort,
+  type SandboxConfig,
+  type SandboxSpec,
+} from '@svc/contract';
+import type { WantedSandbox } from '../sandboxes/check-sandbox.ts';
 
-const DEFAULT_MEMORY_MIB = 512;
-const DEFAULT_CPUS = 1;
 const MAX_PORT = 65_535;
 
-/** What `config` of `sandbox.start` means. @throws PlatformError `invalid_sandbox_config` naming the field */
-export function toSpec(
-  image: string,
+/**
+ * What `config` of `sandbox.start` means; undefined: what is stored.
+ * @throws PlatformError `invalid_sandbox_config` naming the field
+ */
+export function readConfig(
+  name: string,
   config: SandboxConfig,
-): { readonly spec: SandboxSpec; readonly ports: readonly PortMapping[] } {
-  const spec = checkSpec({
+  { hasHostPaths }: Pick<WantedSandbox, 'hasHostPaths'>,
+): WantedSandbox | undefined {
+  const { image = null, ...rest } = config;
+  if (image === null) return refuseStray(rest);
+  return {
+    name,
+    slug: null,
+    spec: toSpec(image, config),
+    ports: (config.ports ?? []).map(toPort),
+    registry: null,
+    isolation: null,
+    snapshotId: null,
+    hasHostPaths,
+  };
+}
+
+/** A configuration is replaced as a whole or not at all: half of one would be a sandbox that nobody has described. */
+function refuseStray(config: Omit<SandboxConfig, 'image'>): undefined {
+  const stray = Object.entries(config).find(([, value]) => value !== null && value !== undefined);
+  if (stray === undefined) return undefined;
+  const reason =
+    'goes with config.image: without an image the sandbox is started as it is stored. Send the image too to replace its configuration';
+  throw invalid(`config.${stray[0]}`, reason);
+}
+
+function toSpec(image: string, config: SandboxConfig): SandboxSpec {
+  return {
     image: { type: 'oci', reference: image },
-    resources: { vcpus: config.cpus ?? DEFAULT_CPUS, memory_mib: config.memory ?? DEFAULT_MEMORY_MIB },
+    resources: { vcpus: config.cpus ?? DEFAULT_VCPUS, memory_mib: config.memory ?? DEFAULT_MEMORY_MIB },
     env: toEnv(config.envs ?? []),
     runtime: {
       workdir: toWorkdir(config.workdir ?? ''),
@@ -20,8 +53,7 @@ export function toSpec(
       scripts: config.scripts ?? {},
     },
     mounts: (config.volumes ?? []).map(toMount),
-  });
-  return { spec, ports: (config.ports ?? []).map(toPort) };
+  };
 }
 
 /** Split at the first `=`; of two entries with one key the later counts, as everywhere. */
@@ -54,7 +86,7 @@ function toMount(volume: string, index: number): NonNullable<SandboxSpec['mounts
   return { type: 'bind', host, guest, options: { readonly: mode === 'ro' } };
 }
 
-function toPort(mapping: string, index: number): PortMapping {
+function toPort(mapping: string, index: number): PublishedPort {
   const match = /^(\d{1,5})(?::(\d{1,5}))?$/.exec(mapping);
   const host = Number(match?.[1]);
   const guest = Number(match?.[2] ?? match?.[1]);
@@ -62,7 +94,7 @@ function toPort(mapping: string, index: number): PortMapping {
   if (!isPort(host) || !isPort(guest)) {
     throw invalid(`config.ports[${index}]`, 'must be host:guest or port, each 1–65535');
   }
-  return { host, guest };
+  return { host_port: host, guest_port: guest };
 }
 
 function invalid(field: string, reason: string): PlatformError {

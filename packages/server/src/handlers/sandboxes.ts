@@ -1,9 +1,10 @@
 import type { Call, Handlers } from '../dispatch/dispatch.ts';
 import { createActorOfCaller } from '../dispatch/actor-of-caller.ts';
+import { isOperator } from '../dispatch/caller.ts';
 import type { Lifecycle } from '../lifecycle/lifecycle.ts';
 import type { Database } from '../store/database.ts';
 import type { Asker } from '../store/sandboxes.ts';
-import { toSpec } from './sandbox-spec.ts';
+import { readConfig } from './sandbox-spec.ts';
 import { waitFor } from './wait-for.ts';
 import { inWordsOfConfig } from './words-of-config.ts';
 
@@ -20,9 +21,8 @@ export function sandboxHandlers(
   return {
     'sandbox.start': async ({ sandbox, config }, call) => {
       const { namespace, onProgress, signal } = call;
-      const image = config?.image ?? null;
       try {
-        const wanted = image === null || config === null ? undefined : toSpec(image, config ?? {});
+        const wanted = readConfig(sandbox, config ?? {}, { hasHostPaths: isOperator(call.caller) });
         const asker = await askerOf(call);
         // A caller that goes away does not leave a sandbox half-started: the start goes on without it.
         await waitFor(lifecycle.start(namespace, sandbox, wanted, asker, onProgress), signal);

@@ -10,11 +10,12 @@ const FIELDS: Readonly<Record<string, string>> = {
   'runtime.shell': 'config.shell',
   'runtime.scripts': 'config.scripts',
   mounts: 'config.volumes',
+  'network.ports': 'config.ports',
 };
 
 /** What is wrong with a spec, in the words of the caller, who has sent a `config` and knows of no spec. */
 export function inWordsOfConfig(error: unknown): unknown {
-  if (!PlatformError.is(error, 'invalid_sandbox_config')) return error;
+  if (!PlatformError.is(error, 'invalid_sandbox_config') || error.isConflict) return error;
   const field = error.details?.['field'];
   if (typeof field !== 'string') return error;
   const known = Object.keys(FIELDS).find((name) => isPartOf(field, name));

@@ -310,6 +310,7 @@ function lostReport(record: SandboxRecord): SandboxReport {
     id: record.id,
     state: wasWanted ? 'failed' : 'stopped',
     isolation: record.isolation,
+    resolved: null,
     startedAt: record.startedAt,
     endedAt: new Date().toISOString(),
     end: { reason: wasWanted ? 'lost' : 'stopped', message },

@@ -49,6 +49,7 @@ export function isNoted(record: SandboxRecord, report: SandboxReport | undefined
     report?.state === 'running' &&
     record.observed === 'running' &&
     record.desired === 'running' &&
-    record.startedAt === report.startedAt
+    record.startedAt === report.startedAt &&
+    (record.resolved !== null || report.resolved === null)
   );
 }

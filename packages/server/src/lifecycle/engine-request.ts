@@ -2,8 +2,10 @@ import { isAbsolute } from 'node:path';
 import { PlatformError, type SandboxSpec } from '@svc/contract';
 import type { CreateSandbox, RegistryAuth } from '@svc/engine/client';
 import type { NewOrchestratorSandbox } from '../orchestrator/orchestrator.ts';
+import { hostFolderOf } from './host-folder.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Database } from '../store/database.ts';
+import { readPatches } from '../store/new-sandbox.ts';
 import { findRegistry, findRegistryFor, registryContext, type RegistryRecord } from '../store/registries.ts';
 import { canonicalRegistryHost } from '../store/registry-host.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
@@ -24,7 +26,8 @@ export async function toEngineRequest(
   parts: RequestParts,
   record: SandboxRecord,
 ): Promise<NewOrchestratorSandbox> {
-  const { id, organizationId, isolation, snapshotId, spec } = record;
+  const { id, organizationId, isolation, snapshotId } = record;
+  const spec = { ...record.spec, ...(await readPatches(parts.database, record)) };
   const { values, registry } = openSecrets(parts.sealer, record);
   const hostVolume = usesHostVolume(spec) ? await prepareHostVolume(parts, organizationId) : undefined;
   return {
@@ -35,6 +38,7 @@ export async function toEngineRequest(
     volumes: await prepareVolumes(parts, record),
     registryAuth: await registryAuthFor(parts, organizationId, spec.image.reference, registry),
     imageScope: organizationId,
+    ...hostFolderOf(organizationId, record),
     ...(hostVolume === undefined ? {} : { hostVolume }),
     ...(snapshotId === null ? {} : { snapshot: snapshotId }),
     // A class is written by the engine's report, or was checked against the list of classes.
@@ -42,10 +46,10 @@ export async function toEngineRequest(
   };
 }
 
-/** Whether a path of the spec is relative, and so lies in the organization's host volume. */
+/** Whether a path of a bind or a patch is relative, and so lies in the organization's host volume. */
 export function usesHostVolume(spec: SandboxSpec): boolean {
   const isRelative = (path: string) => !isAbsolute(path);
-  const inMounts = (spec.mounts ?? []).some((mount) => 'host' in mount && isRelative(mount.host));
+  const inMounts = (spec.mounts ?? []).some((mount) => mount.type === 'bind' && isRelative(mount.host));
   return inMounts || (spec.patches ?? []).some((patch) => 'src' in patch && isRelative(patch.src));
 }
 

@@ -1,20 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
-import { isErrorCode, PlatformError, type SandboxSpec } from '@svc/contract';
+import { isErrorCode, PlatformError } from '@svc/contract';
 import type { Progress } from '../dispatch/dispatch.ts';
-import type { PortMapping } from '../ports/port-mapping.ts';
-import { requireRoomForRun, requireRoomForSandbox } from '../quotas/require-room.ts';
+import { checkSandbox, type CheckedSandbox, type WantedSandbox } from '../sandboxes/check-sandbox.ts';
+import { makeSandbox } from '../sandboxes/make-sandbox.ts';
 import type { Database } from '../store/database.ts';
 import { inTransaction } from '../store/in-transaction.ts';
 import { lockLivingOrganization } from '../store/lock-organization.ts';
-import { insertSandbox } from '../store/new-sandbox.ts';
 import { ensureOrganization, findOrganization, type OrganizationRecord } from '../store/organizations.ts';
 import { findSandbox, getSandbox, type Asker, type SandboxRecord } from '../store/sandboxes.ts';
 import { Convergence, type ConvergenceParts } from './convergence.ts';
-import { recordSandboxEvent } from './sandbox-events.ts';
+import { noteFailure } from './observe.ts';
 import { StartProgress } from './start-progress.ts';
 import { Turns } from './turns.ts';
-import { volumesOf } from './volumes-of.ts';
 import { wishRecovery, wishRemove, wishStart, wishStop } from './wishes.ts';
 
 const ASK_TIMEOUT_MS = 60_000;
@@ -23,20 +21,16 @@ const REST_STATES = new Set(['created', 'stopped', 'failed']);
 export interface LifecycleParts extends Omit<ConvergenceParts, 'onChange' | 'progress'> {
   /** How long a sandbox may be unavailable before somebody must decide. */
   readonly recoveryMs: number;
-}
-
-/** What `sandbox.start` makes a sandbox of. */
-export interface SandboxConfiguration {
-  readonly spec: SandboxSpec;
-  readonly ports: readonly PortMapping[];
+  /** Addresses of this host that callers may publish ports on, beside loopback. */
+  readonly publishAddresses: readonly string[];
 }
 
 /**
  * Starts and stops sandboxes so that record and reality agree, whatever fails in between.
  * - What is wanted is written down before the orchestrator is asked. Whoever comes after a crash finishes it.
  * - The control plane writes its wishes (wishes.ts) in its own transactions and then calls `converge`; `start` and `stop`
- *   do both and answer when it is done. Their start that fails leaves the sandbox wanted stopped; their stop that fails
- *   leaves it wanted stopped too, and is repeated.
+ *   do both and answer when it is done. Their start that fails leaves the sandbox wanted stopped; their stop is refused
+ *   when the engine is away, and one that fails later leaves it wanted stopped too, says so, and is repeated.
  */
 export class Lifecycle {
   /** Of starts that this server brings about. */
@@ -74,14 +68,15 @@ export class Lifecycle {
     await once(this.#changes, sandboxId, { signal });
   }
 
-  /** `config` undefined: from what is stored. Resolves when the sandbox runs and its channel answers. */
+  /** `wanted` undefined: from what is stored. Resolves when the sandbox runs and its channel answers. */
   async start(
     namespace: string,
     name: string,
-    config: SandboxConfiguration | undefined,
+    wanted: WantedSandbox | undefined,
     asker: Asker,
     onProgress: (progress: Progress) => void,
   ): Promise<void> {
+    const config = wanted && checkSandbox(wanted, this.#parts.publishAddresses);
     await this.#starts.take(`${namespace}/${name}`, async () => {
       const stored = await findSandbox(this.#parts.database, namespace, name);
       if (stored === undefined && config === undefined) throw notFound(name);
@@ -94,7 +89,7 @@ export class Lifecycle {
       if (isSame) return await this.#startStored(stored, asker, onProgress);
       // The first test above left only this case without a config.
       if (config === undefined) throw notFound(name);
-      const { id } = await this.#replace(namespace, name, config, asker);
+      const { id } = await this.#replace(namespace, config, asker);
       await this.#settleStart(id, { isNew: true, onProgress });
     });
   }
@@ -102,11 +97,17 @@ export class Lifecycle {
   async stop(namespace: string, name: string, asker: Asker): Promise<void> {
     const stored = await findSandbox(this.#parts.database, namespace, name);
     if (stored === undefined) throw notFound(name);
+    // Before anything is written: what nobody can carry out now is refused, and changes nothing.
+    await this.#parts.orchestrator.get(stored.id, AbortSignal.timeout(ASK_TIMEOUT_MS));
     await this.#inTransaction(stored, async (transaction, record) => {
       if (!REST_STATES.has(record.observed)) await wishStop(transaction, record, asker);
     });
     this.#convergence.interrupt(stored.id);
-    await this.#convergence.converge(stored.id, { isAwaited: true });
+    try {
+      await this.#convergence.converge(stored.id, { isAwaited: true });
+    } catch (error) {
+      throw stillWanted(error);
+    }
   }
 
   /** Resolves when what is under way is over; nothing is tried again. */
@@ -132,10 +133,25 @@ export class Lifecycle {
     id: string,
     options: { readonly isNew?: boolean; readonly onProgress: (progress: Progress) => void },
   ): Promise<void> {
-    await this.#convergence.converge(id, { ...options, isAwaited: true });
+    try {
+      await this.#convergence.converge(id, { ...options, isAwaited: true });
+    } catch (error) {
+      await this.#giveUp(id, error);
+      throw error;
+    }
     const record = await getSandbox(this.#parts.database, id);
     if (record?.observed !== 'running') throw notStarted(record);
     await this.#parts.channels.get(id);
+  }
+
+  /** Whoever was told that a start failed must not find it running later. */
+  async #giveUp(id: string, error: unknown): Promise<void> {
+    const { database } = this.#parts;
+    const record = await getSandbox(database, id);
+    if (record?.observed !== 'starting') return;
+    const message = error instanceof Error ? error.message : String(error);
+    const code = PlatformError.is(error) ? error.code : 'internal';
+    await noteFailure(database, record, { code, message });
   }
 
   async #isRunning(record: SandboxRecord, asker: Asker): Promise<boolean> {
@@ -155,37 +171,21 @@ export class Lifecycle {
   }
 
   /** Makes a sandbox that is wanted running in place of the one that has its name. */
-  async #replace(
-    namespace: string,
-    name: string,
-    { spec, ports }: SandboxConfiguration,
-    asker: Asker,
-  ): Promise<SandboxRecord> {
+  async #replace(namespace: string, sandbox: CheckedSandbox, asker: Asker): Promise<SandboxRecord> {
     const { database } = this.#parts;
     await ensureOrganization(database, namespace);
-    const { added, old } = await inTransaction(database, async (transaction) => {
-      const organization = await requireOrganization(transaction, namespace);
-      const before = await findSandbox(transaction, namespace, name);
-      if (before !== undefined) await wishRemove(transaction, before, asker);
-      await requireRoomForSandbox(transaction, organization, spec);
-      await requireRoomForRun(transaction, organization, { isEphemeral: false });
-      const record = await insertSandbox(transaction, {
-        id: randomUUID(),
-        organizationId: organization.id,
-        name,
-        slug: null,
-        spec,
-        ports,
-        isolation: null,
-        snapshotId: null,
-        secrets: null,
-        volumes: await volumesOf(transaction, organization.id, spec),
-        isWantedRunning: true,
-        wish: asker,
-      });
-      await recordSandboxEvent(transaction, 'sandbox_created', record, asker, describeNew(record));
-      return { added: record, old: before };
-    });
+    const organization = await findOrganization(database, namespace);
+    if (organization === undefined) throw noOrganization(namespace);
+    let old: SandboxRecord | undefined;
+    const request = { id: randomUUID(), organization, sandbox, isStarted: true, asker };
+    const added = await makeSandbox(this.#parts, request, (work) =>
+      inTransaction(database, async (transaction) => {
+        await lockLivingOrganization(transaction, organization.id);
+        old = await findSandbox(transaction, namespace, sandbox.name);
+        if (old !== undefined) await wishRemove(transaction, old, asker);
+        return await work(transaction);
+      }),
+    );
     if (old !== undefined) await this.#discard(old.id);
     return added;
   }
@@ -218,17 +218,25 @@ export function notFound(name: string): PlatformError {
   });
 }
 
-/** What the event of a new sandbox tells about it. */
-export function describeNew({ slug, spec, isEphemeral }: SandboxRecord): Readonly<Record<string, unknown>> {
-  return { slug, image: spec.image.reference, ephemeral: isEphemeral };
-}
-
 async function requireOrganization(transaction: Database, namespace: string): Promise<OrganizationRecord> {
   const found = await findOrganization(transaction, namespace);
-  if (found === undefined)
-    throw new PlatformError('org_not_found', `There is no organization '${namespace}'`);
+  if (found === undefined) throw noOrganization(namespace);
   await lockLivingOrganization(transaction, found.id);
   return found;
+}
+
+function noOrganization(namespace: string): PlatformError {
+  return new PlatformError('org_not_found', `There is no organization '${namespace}'`);
+}
+
+/** A stop that was begun is finished, whoever comes back first: engine or server. */
+function stillWanted(error: unknown): unknown {
+  if (!PlatformError.is(error)) return error;
+  const message = `${error.message}; the stop is written down, and is done as soon as the engine can`;
+  return new PlatformError(error.code, message, {
+    details: { ...error.details, state: 'stopping' },
+    cause: error,
+  });
 }
 
 function notStarted(record: SandboxRecord | undefined): PlatformError {
@@ -239,7 +247,7 @@ function notStarted(record: SandboxRecord | undefined): PlatformError {
 }
 
 /** Specs are made by one function from checked fields, so equal ones have equal text. */
-function isSameConfiguration(record: SandboxRecord, config: SandboxConfiguration): boolean {
+function isSameConfiguration(record: SandboxRecord, config: CheckedSandbox): boolean {
   return (
     JSON.stringify(record.spec) === JSON.stringify(config.spec) &&
     JSON.stringify(record.ports) === JSON.stringify(config.ports)

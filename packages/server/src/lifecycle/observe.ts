@@ -3,7 +3,8 @@ import { followClock } from '../store/clocks.ts';
 import type { Database } from '../store/database.ts';
 import { inTransaction } from '../store/in-transaction.ts';
 import { lockOrganization } from '../store/lock-organization.ts';
-import { removeSandbox } from '../store/new-sandbox.ts';
+import { labelsOf } from '../sandboxes/labels-of.ts';
+import { addLabels, removeSandbox } from '../store/new-sandbox.ts';
 import { closeRun, openRun, sizesOf } from '../store/runs.ts';
 import { getSandbox, updateSandbox, type SandboxChange, type SandboxRecord } from '../store/sandboxes.ts';
 import { describeRun, recordSandboxEvent } from './sandbox-events.ts';
@@ -47,14 +48,31 @@ export async function observe(
 async function noteRunning(
   transaction: Database,
   record: SandboxRecord,
-  { startedAt, isolation }: SandboxReport,
+  report: SandboxReport,
 ): Promise<SandboxRecord> {
+  const { startedAt, isolation } = report;
   const since = startedAt ?? new Date().toISOString();
   await noteRun(transaction, record, since);
-  const seen: SandboxChange = { startedAt: since, endedAt: null, isolation: isolation ?? record.isolation };
+  const seen: SandboxChange = {
+    startedAt: since,
+    endedAt: null,
+    isolation: isolation ?? record.isolation,
+    ...(await noteResolved(transaction, record, report)),
+  };
   // A caller wants something else by now; the state says so already.
   if (record.desired !== 'running') return await updateSandbox(transaction, record, seen);
   return await updateSandbox(transaction, record, { ...seen, ...UNTROUBLED, observed: 'running' });
+}
+
+/** What the image made of the spec. Its labels are the sandbox's too, so that it is found by them. */
+async function noteResolved(
+  transaction: Database,
+  record: SandboxRecord,
+  { resolved }: SandboxReport,
+): Promise<SandboxChange> {
+  if (resolved === null) return {};
+  if (record.resolved === null) await addLabels(transaction, record, labelsOf(record.spec, resolved));
+  return { resolved };
 }
 
 /** A change that depends on what the record says now. */
@@ -112,11 +130,12 @@ async function noteEnd(
   if (run !== undefined || !isRest) {
     await recordSandboxEvent(transaction, type, record, isAsked ? record.wish : null, details);
   }
-  const seen: SandboxChange = hasRun
-    ? { startedAt, endedAt: run?.ended_at ?? record.endedAt ?? endedAt }
-    : {};
+  const seen: SandboxChange = {
+    ...(await noteResolved(transaction, record, report)),
+    ...(hasRun ? { startedAt, endedAt: run?.ended_at ?? record.endedAt ?? endedAt } : {}),
+  };
   if (isRestart) return await updateSandbox(transaction, record, { ...seen, desired: 'running' });
-  if (isRest) return record;
+  if (isRest) return record.resolved === null ? await updateSandbox(transaction, record, seen) : record;
   const ended = await updateSandbox(transaction, record, {
     ...seen,
     ...UNTROUBLED,

@@ -143,16 +143,51 @@ test('while the engine is away running sandboxes are temporarily unavailable, an
   assert.equal((result as unknown as { output: string }).output, 'back\n');
 });
 
-test('a stop asked for while the engine is away is carried out when it is back', async (t) => {
+test('a stop asked for while the engine is away is refused and changes nothing', async (t) => {
   const server = await startTestServer(t);
   await waitUntil(() => server.health.current.isHealthy);
   await server.call('sandbox.start', { sandbox: 'a', config: { image: 'x' } });
   server.orchestrator.goAway();
-  const { error } = await server.call('sandbox.stop', { sandbox: 'a' });
-  assert.equal(error?.code, -32_603);
+  const { status, body } = await server.post({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'sandbox.stop',
+    params: { sandbox: 'a' },
+  });
+  assert.deepEqual([status, body.error?.code], [502, -32_603]);
   server.orchestrator.comeBack();
-  await waitUntil(async () => (await server.orchestrator.list())[0]?.state === 'stopped');
+  await waitUntil(async () => (await listSandboxes(server.database))[0]?.observed === 'running');
+  assert.equal((await server.orchestrator.list())[0]?.state, 'running');
+});
+
+test('a stop whose engine goes away half-way says that it is written down, and is carried out', async (t) => {
+  const server = await startTestServer(t);
+  const { orchestrator } = server;
+  await waitUntil(() => server.health.current.isHealthy);
+  await server.call('sandbox.start', { sandbox: 'a', config: { image: 'x' } });
+  orchestrator.failAtChange = orchestrator.changesAsked + 1;
+  const { error } = await server.call('sandbox.stop', { sandbox: 'a' });
+  assert.match(error?.message ?? '', /the stop is written down/);
+  assert.equal((error?.data as { state?: string } | undefined)?.state, 'stopping');
+  orchestrator.goAway();
+  orchestrator.comeBack();
+  await waitUntil(async () => (await orchestrator.list())[0]?.state === 'stopped');
   await waitUntil(async () => (await listSandboxes(server.database))[0]?.observed === 'stopped');
+});
+
+test('a start that was answered with an error does not come about later', async (t) => {
+  const server = await startTestServer(t);
+  const { orchestrator } = server;
+  await waitUntil(() => server.health.current.isHealthy);
+  await server.call('sandbox.start', { sandbox: 'a', config: { image: 'x' } });
+  await server.call('sandbox.stop', { sandbox: 'a' });
+  orchestrator.goAway();
+  const { error } = await server.call('sandbox.start', { sandbox: 'a' });
+  assert.equal(error?.code, -32_603);
+  orchestrator.comeBack();
+  await waitUntil(() => server.health.current.isHealthy);
+  await waitUntil(async () => (await listSandboxes(server.database))[0]?.observed === 'failed');
+  assert.equal((await orchestrator.list())[0]?.state, 'stopped');
 });
 
 test('a clean shutdown touches no sandbox, and the next server finds them', async (t) => {

@@ -14,7 +14,7 @@ export async function volumesOf(
 ): Promise<readonly Omit<SandboxVolumeRow, 'sandbox_id'>[]> {
   const rows: Omit<SandboxVolumeRow, 'sandbox_id'>[] = [];
   for (const mount of spec.mounts ?? []) {
-    const isInHostVolume = 'host' in mount && !isAbsolute(mount.host);
+    const isInHostVolume = mount.type === 'bind' && !isAbsolute(mount.host);
     if (mount.type !== 'named' && !isInHostVolume) continue;
     const volume = isInHostVolume
       ? await ensureHostVolume(transaction, organizationId)

@@ -3,10 +3,12 @@ import type { Duplex } from 'node:stream';
 import { ChannelClient, PlatformError } from '@svc/contract';
 import {
   duplexTransport,
+  type CheckSandbox,
   type LogEntry,
   type LogSource,
   type PullImage,
   type ReadLogs,
+  type ResolvedSpec,
 } from '@svc/engine/client';
 import { createFakeAgent } from './fake-agent.ts';
 import { FakeLog } from './fake-log.ts';
@@ -31,6 +33,7 @@ interface FakeSandbox {
 /** A channel or a stream. */
 type Closable = () => void;
 
+const KNOWN_CLASSES: ReadonlySet<string> = new Set(['container', 'gvisor']);
 const FAKE_DIGEST = `sha256:${'0'.repeat(64)}`;
 const NEVER = new AbortController().signal;
 
@@ -90,11 +93,20 @@ export class FakeOrchestrator implements Orchestrator {
     return { version: 'fake', isolation: 'container', problem: null, classes };
   }
 
+  async check({ isolation = 'container' }: CheckSandbox): Promise<void> {
+    await this.#answer();
+    if (KNOWN_CLASSES.has(isolation)) return;
+    throw new PlatformError('isolation_unavailable', `isolation ${isolation} is not available here`, {
+      details: { isolation },
+    });
+  }
+
   async create(
     request: NewOrchestratorSandbox,
     onProgress: (progress: FetchProgress) => void,
     signal: AbortSignal = NEVER,
   ): Promise<SandboxReport> {
+    await this.check(request);
     await this.#answerChange();
     const { id, spec } = request;
     if (this.#sandboxes.has(id)) throw new PlatformError('name_already_exists', `sandbox ${id} exists`);
@@ -106,6 +118,7 @@ export class FakeOrchestrator implements Orchestrator {
       id,
       state: 'created',
       isolation: request.isolation ?? 'container',
+      resolved: resolve(request),
       startedAt: null,
       endedAt: null,
       end: null,
@@ -278,6 +291,22 @@ export class FakeOrchestrator implements Orchestrator {
     await Promise.resolve();
     if (this.isAway) throw unreachable();
   }
+}
+
+/** As of an image that says how to run it. */
+function resolve({ id, spec }: NewOrchestratorSandbox): ResolvedSpec {
+  const { runtime } = spec;
+  const own = (spec.env ?? []).map(({ key, value }) => `${key}=${value}`);
+  return {
+    entrypoint: runtime?.entrypoint ?? ['/bin/tini'],
+    cmd: runtime?.cmd ?? ['sh'],
+    env: ['PATH=/usr/bin:/bin', ...own],
+    workdir: runtime?.workdir ?? '/srv',
+    user: runtime?.user ?? 'root',
+    hostname: runtime?.hostname ?? id.slice(0, 12),
+    labels: { vendor: 'fake' },
+    rlimits: spec.rlimits ?? [],
+  };
 }
 
 function unreachable(): PlatformError {

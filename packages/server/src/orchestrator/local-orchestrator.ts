@@ -3,6 +3,7 @@ import { ChannelClient, PlatformError } from '@svc/contract';
 import {
   duplexTransport,
   type Capabilities,
+  type CheckSandbox,
   type EngineClient,
   type ImageProgress,
   type LogEntry,
@@ -31,6 +32,10 @@ export class LocalOrchestrator implements Orchestrator {
 
   async describe(signal: AbortSignal): Promise<OrchestratorDescription> {
     return describeCapabilities(await this.#engine.capabilities(signal));
+  }
+
+  async check(request: CheckSandbox, signal: AbortSignal): Promise<void> {
+    await this.#engine.checkSandbox(request, signal);
   }
 
   async create(
@@ -123,11 +128,13 @@ function describeCapabilities(capabilities: Capabilities): OrchestratorDescripti
   return { version, isolation: defaultIsolation, problem, classes };
 }
 
-function toReport({ id, state, isolation, startedAt, endedAt, end }: SandboxView): SandboxReport {
+function toReport(view: SandboxView): SandboxReport {
+  const { id, state, isolation, resolved, startedAt, endedAt, end } = view;
   return {
     id,
     state,
     isolation,
+    resolved,
     startedAt,
     endedAt,
     end: end === null ? null : { reason: end.reason, message: end.message },

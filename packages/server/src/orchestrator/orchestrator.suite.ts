@@ -40,6 +40,25 @@ export function orchestratorSuite(
       );
     });
 
+    test('checks ahead what a create would refuse, and makes nothing', async (t) => {
+      const { orchestrator, spec } = await open(t);
+      const before = (await orchestrator.list(never)).length;
+      await orchestrator.check({ spec }, never);
+      const isolation = 'no-such-class' as never;
+      const isUnavailable = failsWith('isolation_unavailable');
+      await assert.rejects(orchestrator.check({ spec, isolation }, never), isUnavailable);
+      const id = randomUUID();
+      await assert.rejects(orchestrator.create({ id, spec, isolation }, ignore, never), isUnavailable);
+      assert.equal((await orchestrator.list(never)).length, before);
+    });
+
+    test('tells what image and host made of a spec', async (t) => {
+      const { orchestrator, id, report } = await made(t);
+      assert.ok(report.resolved !== null && report.resolved.workdir.startsWith('/'));
+      assert.notEqual(report.resolved.user, '');
+      assert.deepEqual((await orchestrator.get(id, never))?.resolved, report.resolved);
+    });
+
     test('a create that fails leaves nothing', async (t) => {
       const { orchestrator, spec } = await open(t);
       const id = randomUUID();

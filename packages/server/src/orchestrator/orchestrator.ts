@@ -1,11 +1,18 @@
 import type { Duplex } from 'node:stream';
 import type { ChannelClient } from '@svc/contract';
-import type { CreateSandbox, PullImage } from '@svc/engine/client';
-import type { LogEntry, ReadLogs } from '@svc/engine/client';
+import type {
+  CheckSandbox,
+  CreateSandbox,
+  LogEntry,
+  PullImage,
+  ReadLogs,
+  ResolvedSpec,
+} from '@svc/engine/client';
 
 /**
  * Runs sandboxes somewhere. Implemented by the engine of this host and, for tests, in memory.
  * - Ids are chosen by the caller. `create` with an id that exists is `name_already_exists`.
+ * - `check` fails as `create` would, for what can be judged before an image is fetched; it makes nothing.
  * - `create` makes a stopped sandbox; the image is fetched when it is missing. A failed `create` leaves nothing.
  * - `create` with `start` answers as `start` does, and may take a sandbox that was prepared. Once it has fetched the image
  *   it reports `STARTING_MESSAGE`.
@@ -30,6 +37,7 @@ import type { LogEntry, ReadLogs } from '@svc/engine/client';
  */
 export interface Orchestrator {
   describe(signal: AbortSignal): Promise<OrchestratorDescription>;
+  check(request: CheckSandbox, signal: AbortSignal): Promise<void>;
   create(
     request: NewOrchestratorSandbox,
     onProgress: (progress: FetchProgress) => void,
@@ -81,6 +89,8 @@ export interface SandboxReport {
   readonly state: 'created' | 'starting' | 'running' | 'stopping' | 'stopped' | 'failed';
   /** The class it was made with; null when nobody can say. */
   readonly isolation: string | null;
+  /** What image and host made of its spec; null when nobody can say. */
+  readonly resolved: ResolvedSpec | null;
   readonly startedAt: string | null;
   readonly endedAt: string | null;
   /** How the latest run ended; null while it lasts. */

@@ -118,7 +118,7 @@ test('the disk of a snapshot counts for limits and bills, also when nobody names
   await waitUntil(async () => (await server.rest('GET', '/snapshots/by-name/s')).status === 200, 'it');
   const { id, manifest } = (await server.rest('GET', '/snapshots/by-name/s')).body;
   const create = (name: string) =>
-    server.rest('POST', '/sandboxes', {
+    server.rest('POST', '/sandboxes?start=true&wait_for=running', {
       body: { name, source: 'disk_snapshot', disk_snapshot_ref: { type: 'managed', id } },
     });
   const diskMib = manifest.state.upper.size_bytes / MIB;

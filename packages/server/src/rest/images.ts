@@ -2,7 +2,7 @@ import { PlatformError, type ErrorEnvelope } from '@svc/contract';
 import type { PulledImage, RestInput, RestOperations, ServerEvent } from '@svc/contract/rest';
 import { registryAuthFor } from '../lifecycle/engine-request.ts';
 import type { FetchProgress } from '../orchestrator/orchestrator.ts';
-import { requireRegistry } from './create-sandbox.ts';
+import { requireRegistry } from '../sandboxes/require-registry.ts';
 import { viewProgress } from './progress.ts';
 import { requireEngine } from './require-engine.ts';
 import type { RestCall } from './rest-call.ts';

@@ -48,8 +48,6 @@ export interface RestSettings {
   readonly recoveryMs: number;
   /** How many calls with `wait_for` may be held at once. */
   readonly maxWaiters: number;
-  /** Absolute host paths in specs mean the server's own host, as far as the engine lets sandboxes mount it. */
-  readonly hasHostPaths: boolean;
   /** Addresses of this host that callers may publish ports on, beside loopback. */
   readonly publishAddresses: readonly string[];
   /** GiB of volumes without a cap of their own, the host volumes among them. What is not used takes no space. */
@@ -65,7 +63,6 @@ export interface RestSettings {
 export const DEFAULT_REST_SETTINGS: RestSettings = {
   recoveryMs: 10 * 60_000,
   maxWaiters: 1024,
-  hasHostPaths: false,
   publishAddresses: [],
   defaultVolumeGib: 10,
   volumeSampleMs: 60_000,

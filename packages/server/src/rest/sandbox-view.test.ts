@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { DEFAULT_POLICY, DENY_ALL } from '@svc/contract';
+import { labelsOf } from '../sandboxes/labels-of.ts';
 import { waitUntil } from '../test-server.ts';
 import { body, startHealthy, until } from './test-sandboxes.ts';
 
@@ -45,20 +47,22 @@ const FULL = {
 const OPTIONS = {
   readonly: false,
   noexec: false,
-  nosuid: false,
-  nodev: false,
+  nosuid: true,
+  nodev: true,
   override_uid: null,
   override_gid: null,
 };
 
-test('a spec is shown with its defaults and without its sources', async (t) => {
+const RUN = '/sandboxes?start=true&wait_for=running';
+
+test('a spec is shown as image and defaults complete it, and without its sources', async (t) => {
   const server = await startHealthy(t);
-  const { status, body: sandbox } = await server.rest('POST', '/sandboxes', { body: body('one', FULL) });
-  assert.equal(status, 200);
+  const { status, body: sandbox } = await server.rest('POST', RUN, { body: body('one', FULL) });
+  assert.deepEqual([status, sandbox.status], [200, 'running']);
   assert.deepEqual(sandbox.spec, {
     image: 'x',
-    env: FULL.env,
-    labels: FULL.labels,
+    env: [{ key: 'PATH', value: '/usr/bin:/bin' }, ...FULL.env],
+    labels: { ...FULL.labels, vendor: 'fake' },
     lifecycle: FULL.lifecycle,
     mounts: [
       {
@@ -92,9 +96,9 @@ test('a spec is shown with its defaults and without its sources', async (t) => {
     resources: FULL.resources,
     rlimits: [{ resource: 'Nofile', soft: 1, hard: 2 }],
     runtime: {
-      cmd: null,
-      entrypoint: null,
-      hostname: null,
+      cmd: ['sh'],
+      entrypoint: ['/bin/tini'],
+      hostname: sandbox.id.slice(0, 12),
       shell: '/bin/bash',
       user: '1000:1000',
       workdir: '/app',
@@ -106,11 +110,48 @@ test('a spec is shown with its defaults and without its sources', async (t) => {
   });
 });
 
+test('a spec is absent until the image is known, and then says all that was left to others', async (t) => {
+  const server = await startHealthy(t);
+  const made = (await server.rest('POST', '/sandboxes', { body: body('one') })).body;
+  assert.deepEqual([made.status, 'spec' in made], ['created', false]);
+  const reference = { 'user-agent': 'microsandbox-sdk/0.6.18' };
+  assert.ok(!('spec' in (await server.rest('GET', `/sandboxes/${made.id}`, { headers: reference })).body));
+  await server.rest('POST', `/sandboxes/${made.id}/start?wait_for=running`);
+  const { spec } = (await server.rest('GET', `/sandboxes/${made.id}`)).body;
+  assert.deepEqual(spec.resources, { vcpus: 1, memory_mib: 512, disk_size_mib: 4096 });
+  assert.equal(spec.network.max_connections, 256);
+  assert.deepEqual(spec.network.policy, DEFAULT_POLICY);
+  assert.partialDeepStrictEqual(spec.runtime, { shell: '/bin/sh', user: 'root', workdir: '/srv' });
+  const labelled = await server.rest('GET', `/sandboxes?labels=${encodeURIComponent('{"vendor":"fake"}')}`);
+  assert.equal(labelled.body.data.length, 1);
+  await server.rest('POST', `/sandboxes/${made.id}/stop`);
+  const stopped = await until(server, 'one', 'stopped');
+  assert.deepEqual(stopped.spec, spec);
+  const offline = body('off', { network: { enabled: false }, mounts: [{ type: 'tmpfs', guest: '/t' }] });
+  const other = (await server.rest('POST', RUN, { body: offline })).body.spec;
+  assert.deepEqual(other.network.policy, DENY_ALL);
+  assert.equal(other.mounts[0].size_mib, 512);
+});
+
+test('labels of an image are taken as far as a caller could have asked for them', () => {
+  const own = Object.fromEntries(Array.from({ length: 62 }, (_, index) => [`own${index}`, '']));
+  const image = {
+    b: '2',
+    a: '1',
+    c: '3',
+    own0: 'x',
+    'svc.x': 'y',
+    long: 'z'.repeat(5000),
+    ['k'.repeat(300)]: '',
+  };
+  assert.deepEqual(labelsOf({ labels: own }, { labels: image }), { a: '1', b: '2', ...own });
+});
+
 test('what a policy and its rules leave out is shown as what it means', async (t) => {
   const server = await startHealthy(t);
   const rule = { direction: 'egress', destination: { domain: 'a.example' }, action: 'allow' };
   const network = { policy: { rules: [rule] } };
-  const { body: sandbox } = await server.rest('POST', '/sandboxes', { body: body('one', { network }) });
+  const { body: sandbox } = await server.rest('POST', RUN, { body: body('one', { network }) });
   assert.deepEqual(sandbox.spec.network.policy, {
     default_egress: 'deny',
     default_ingress: 'deny',

@@ -7,6 +7,7 @@ const records = new WeakMap<object, SandboxRecord>();
 
 /** A sandbox as the control plane shows it. */
 export function toSandboxView(record: SandboxRecord): Sandbox {
+  const spec = toSpecView(record);
   const view: Sandbox = {
     id: record.id,
     org_id: record.organizationId,
@@ -16,7 +17,7 @@ export function toSandboxView(record: SandboxRecord): Sandbox {
     status_reason: record.observed === 'starting' ? record.statusReason : null,
     ephemeral: record.isEphemeral,
     isolation: record.isolation,
-    spec: toSpecView(record),
+    ...(spec === undefined ? {} : { spec }),
     created_at: record.createdAt,
     started_at: record.startedAt,
     stopped_at: record.endedAt,
@@ -28,8 +29,12 @@ export function toSandboxView(record: SandboxRecord): Sandbox {
   return view;
 }
 
-/** The spec of a view in the shape of a create; undefined when it is no view of a sandbox. */
+/** The spec of a view in the shape of a create; undefined when it has none, or is no view of a sandbox. */
 export function createShapeOf(view: object): ReturnType<typeof toCreateShape> | undefined {
   const record = records.get(view);
-  return record && toCreateShape(record.spec);
+  return record && toCreateShape(record);
+}
+
+export function isSandboxView(view: object): boolean {
+  return records.has(view);
 }

@@ -18,7 +18,6 @@ test('a sandbox that is created without a start rests as created and is shown wh
     'name',
     'org_id',
     'slug',
-    'spec',
     'started_at',
     'status',
     'status_reason',

@@ -1,55 +1,83 @@
 import {
+  DEFAULT_DISK_MIB,
+  DEFAULT_DNS,
+  DEFAULT_MAX_CONNECTIONS,
   DEFAULT_MEMORY_MIB,
+  DEFAULT_METRICS_INTERVAL_MS,
+  DEFAULT_POLICY,
+  DEFAULT_SHELL,
   DEFAULT_VCPUS,
+  DENY_ALL,
+  toU64,
   type Mount,
   type NetworkPolicy,
   type SandboxSpec,
 } from '@svc/contract';
 import type { SandboxSpecView } from '@svc/contract/rest';
+import type { ResolvedSpec } from '@svc/engine/client';
 import type { PortMapping } from '../ports/port-mapping.ts';
+import { labelsOf } from '../sandboxes/labels-of.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
 
-const METRICS_INTERVAL_MS = 1000;
-const DNS = { nameservers: [], query_timeout_ms: 5000, rebind_protection: true };
 const MOUNT_OPTIONS = {
   readonly: false,
   noexec: false,
-  nosuid: false,
-  nodev: false,
+  // Every mount is so, whatever was asked for.
+  nosuid: true,
+  nodev: true,
   override_uid: null,
   override_gid: null,
 };
 const INJECTION = { headers: true, basic_auth: true, query_params: false, body: false };
 
-/** What a sandbox was made of, as answers show it: with its defaults, without secret values and sources on the host. */
-export function toSpecView({ spec, ports }: Pick<SandboxRecord, 'spec' | 'ports'>): SandboxSpecView {
+/**
+ * What a sandbox really has, as answers show it: with what its image and the defaults say, without secret values and sources on
+ * the host. Undefined until the image is known.
+ */
+export function toSpecView(
+  record: Pick<SandboxRecord, 'spec' | 'ports' | 'resolved'>,
+): SandboxSpecView | undefined {
+  const { spec, ports, resolved } = record;
+  if (resolved === null) return undefined;
   return {
     image: spec.image.reference,
-    env: spec.env ?? [],
-    labels: spec.labels ?? {},
+    env: resolved.env.map(toEnvVar),
+    labels: labelsOf(spec, resolved),
     lifecycle: lifecycleOf(spec),
-    mounts: (spec.mounts ?? []).map(toMountView),
+    mounts: (spec.mounts ?? []).map((mount) => toMountView(mount, spec)),
     network: toNetworkView(spec, ports),
     resources: resourcesOf(spec),
-    rlimits: (spec.rlimits ?? []).map((limit) => ({ ...limit, resource: toPascalCase(limit.resource) })),
+    rlimits: resolved.rlimits.map(({ resource, soft, hard }) => ({
+      resource: toPascalCase(resource),
+      soft: toU64(soft),
+      hard: toU64(hard),
+    })),
     runtime: {
-      ...runtimeOf(spec),
-      hostname: spec.runtime?.hostname ?? null,
+      ...runtimeOf(spec, resolved),
+      hostname: resolved.hostname,
       disable_metrics_sample: false,
-      metrics_sample_interval_ms: METRICS_INTERVAL_MS,
+      metrics_sample_interval_ms: DEFAULT_METRICS_INTERVAL_MS,
     },
   };
 }
 
-/** The same in the shape that callers send, again without secret values. */
-export function toCreateShape(spec: SandboxSpec) {
+/**
+ * The same in the shape that callers send, again without secret values. Its reader sends the environment with every command, so
+ * that it gets the caller's own only: the image's PATH would take the place of one with the scripts on it.
+ */
+export function toCreateShape({ spec, resolved }: Pick<SandboxRecord, 'spec' | 'resolved'>) {
+  if (resolved === null) return undefined;
   return {
     image: spec.image,
     resources: resourcesOf(spec),
-    runtime: runtimeOf(spec),
+    runtime: runtimeOf(spec, resolved),
     env: spec.env ?? [],
-    labels: spec.labels ?? {},
-    rlimits: spec.rlimits ?? [],
+    labels: labelsOf(spec, resolved),
+    rlimits: (spec.rlimits ?? []).map(({ resource, soft, hard }) => ({
+      resource,
+      soft: toU64(soft),
+      hard: toU64(hard),
+    })),
     mounts: spec.mounts ?? [],
     patches: [],
     network: { ...spec.network, enabled: spec.network?.enabled ?? true },
@@ -64,7 +92,7 @@ function resourcesOf({ resources }: SandboxSpec) {
   return {
     vcpus: resources?.vcpus ?? DEFAULT_VCPUS,
     memory_mib: resources?.memory_mib ?? DEFAULT_MEMORY_MIB,
-    disk_size_mib: resources?.disk_size_mib ?? null,
+    disk_size_mib: resources?.disk_size_mib ?? DEFAULT_DISK_MIB,
   };
 }
 
@@ -76,35 +104,47 @@ function lifecycleOf({ lifecycle }: SandboxSpec) {
   };
 }
 
-function runtimeOf({ runtime }: SandboxSpec) {
+function runtimeOf({ runtime }: SandboxSpec, resolved: ResolvedSpec) {
   return {
-    cmd: runtime?.cmd ?? null,
-    entrypoint: runtime?.entrypoint ?? null,
+    cmd: [...resolved.cmd],
+    entrypoint: [...resolved.entrypoint],
     log_level: runtime?.log_level ?? null,
     scripts: runtime?.scripts ?? {},
-    shell: runtime?.shell ?? null,
-    user: runtime?.user ?? null,
-    workdir: runtime?.workdir ?? null,
+    shell: runtime?.shell ?? DEFAULT_SHELL,
+    user: resolved.user,
+    workdir: resolved.workdir,
   };
 }
 
-function toMountView(mount: Mount): SandboxSpecView['mounts'][number] {
+function toEnvVar(entry: string): { key: string; value: string } {
+  const at = entry.indexOf('=');
+  return at < 0 ? { key: entry, value: '' } : { key: entry.slice(0, at), value: entry.slice(at + 1) };
+}
+
+function toMountView(mount: Mount, spec: SandboxSpec): SandboxSpecView['mounts'][number] {
   const { guest } = mount;
-  const common = { guest, options: { ...MOUNT_OPTIONS, ...mount.options } };
+  const options = { ...MOUNT_OPTIONS, ...mount.options, nosuid: true, nodev: true };
+  const common = { guest, options };
   switch (mount.type) {
     case 'bind':
       return { type: 'Bind', ...common, ...presentationOf(mount), quota_mib: mount.quota_mib ?? null };
     case 'named':
       return { type: 'Named', ...common, ...presentationOf(mount) };
     case 'tmpfs':
-      return { type: 'Tmpfs', ...common, size_mib: mount.size_mib ?? null };
+      return { type: 'Tmpfs', ...common, size_mib: mount.size_mib ?? resourcesOf(spec).memory_mib };
     case 'disk_image':
-      return { type: 'DiskImage', ...common, format: FORMATS[mount.format], fstype: mount.fstype ?? null };
+      return {
+        type: 'DiskImage',
+        ...common,
+        format: FORMATS[mount.format],
+        fstype: mount.fstype ?? DISK_FILE_SYSTEM,
+      };
     default:
       return mount satisfies never;
   }
 }
 
+const DISK_FILE_SYSTEM = 'ext4';
 const FORMATS = { qcow2: 'Qcow2', raw: 'Raw', vmdk: 'Vmdk' } as const;
 
 function presentationOf({
@@ -115,18 +155,19 @@ function presentationOf({
 }
 
 function toNetworkView({ network }: SandboxSpec, ports: readonly PortMapping[]): SandboxSpecView['network'] {
+  const enabled = network?.enabled ?? true;
   return {
-    enabled: network?.enabled ?? true,
+    enabled,
     trust_host_cas: false,
-    max_connections: network?.max_connections ?? null,
+    max_connections: network?.max_connections ?? DEFAULT_MAX_CONNECTIONS,
     ports: ports.map(({ host, guest, bind = '127.0.0.1', protocol = 'tcp' as const }) => ({
       host_port: host,
       guest_port: guest,
       host_bind: bind,
       protocol,
     })),
-    dns: DNS,
-    policy: toPolicyView(network?.policy ?? null),
+    dns: DEFAULT_DNS,
+    policy: toPolicyView(enabled ? (network?.policy ?? DEFAULT_POLICY) : DENY_ALL),
     secrets: (network?.secrets?.entries ?? []).map((entry) => ({
       env_var: entry.env_var,
       placeholder: entry.placeholder,
@@ -138,8 +179,7 @@ function toNetworkView({ network }: SandboxSpec, ports: readonly PortMapping[]):
 }
 
 /** What is left out of a policy is denied, and what is left out of a rule is any. */
-function toPolicyView(policy: NetworkPolicy | null): SandboxSpecView['network']['policy'] {
-  if (policy === null) return null;
+function toPolicyView(policy: NetworkPolicy): SandboxSpecView['network']['policy'] {
   const { default_egress = 'deny', default_ingress = 'deny', rules = [] } = policy;
   const shown = rules.map((rule) => ({ ...rule, protocols: rule.protocols ?? [], ports: rule.ports ?? [] }));
   return { default_egress, default_ingress, rules: shown };

@@ -19,6 +19,7 @@ export interface Tables {
   sandboxes: SandboxRow;
   sandbox_labels: SandboxLabelRow;
   sandbox_volumes: SandboxVolumeRow;
+  sandbox_patches: SandboxPatchesRow;
   runs: RunTable;
   clocks: ClockRow;
   processes: ProcessRow;
@@ -180,6 +181,9 @@ export interface SandboxRow {
   /** When `observed` last changed. */
   state_since: Defaulted<string | null>;
   snapshot_id: Defaulted<string | null>;
+  has_host_paths: Defaulted<number>;
+  /** What image and host made of the spec; JSON. */
+  resolved: Defaulted<string | null>;
   /** Sealed: values of secrets and registry passwords. */
   secrets: Defaulted<string | null>;
   /** Who last asked for a change of its state; JSON. */
@@ -208,6 +212,12 @@ export interface SandboxVolumeRow {
   volume_id: string;
   mount_path: string;
   is_read_only: number;
+}
+
+/** What is written to the disk of a sandbox before it first runs; JSON. */
+interface SandboxPatchesRow {
+  sandbox_id: string;
+  patches: string;
 }
 
 /** One stretch of running, with the sizes that were allocated; `ended_at` is null while it lasts. */

@@ -22,6 +22,8 @@ export interface NewSandbox {
   readonly ports: readonly PortMapping[];
   readonly isolation: string | null;
   readonly snapshotId: string | null;
+  /** Absolute host paths of its spec mean the host; absent: the organization's own folder on it. */
+  readonly hasHostPaths?: boolean;
   /** Sealed. */
   readonly secrets: string | null;
   readonly volumes: readonly Omit<SandboxVolumeRow, 'sandbox_id'>[];
@@ -40,19 +42,60 @@ export async function insertSandbox(transaction: Database, sandbox: NewSandbox):
     if (sandbox.slug !== null) throw nameTaken('slug', slug);
     if (attempt > SLUG_ATTEMPTS) throw new Error(`no free slug was found in ${SLUG_ATTEMPTS} attempts`);
   }
-  const labels = Object.entries(spec.labels ?? {}).map(([key, value]) => ({
-    sandbox_id: id,
-    organization_id: organizationId,
-    key,
-    value,
-    created_at: now,
-  }));
-  if (labels.length > 0) await transaction.insertInto('sandbox_labels').values(labels).execute();
+  await addLabels(transaction, { id, organizationId, createdAt: now }, spec.labels ?? {});
+  await addPatches(transaction, id, spec);
   const volumes = sandbox.volumes.map((volume) => ({ sandbox_id: id, ...volume }));
   if (volumes.length > 0) await transaction.insertInto('sandbox_volumes').values(volumes).execute();
   const record = await getSandbox(transaction, id);
   if (record === undefined) throw new Error(`sandbox ${id} is gone right after it was written`);
   return record;
+}
+
+/** Apart from the spec, because they may be large, and nobody but the engine reads them. */
+async function addPatches(
+  transaction: Database,
+  sandboxId: string,
+  { patches = [] }: SandboxSpec,
+): Promise<void> {
+  if (patches.length === 0) return;
+  const row = { sandbox_id: sandboxId, patches: JSON.stringify(patches) };
+  await transaction.insertInto('sandbox_patches').values(row).execute();
+}
+
+/** What is written to the disk of a sandbox before it first runs. */
+export async function readPatches(
+  db: Database,
+  { id, spec }: Pick<SandboxRecord, 'id' | 'spec'>,
+): Promise<Pick<SandboxSpec, 'patches'>> {
+  const row = await db
+    .selectFrom('sandbox_patches')
+    .select('patches')
+    .where('sandbox_id', '=', id)
+    .executeTakeFirst();
+  // Written by `addPatches`; sandboxes of earlier versions have them in their spec.
+  if (row !== undefined) return { patches: JSON.parse(row.patches) as NonNullable<SandboxSpec['patches']> };
+  return spec.patches === undefined ? {} : { patches: spec.patches };
+}
+
+/** What it has already stays as it is. */
+export async function addLabels(
+  transaction: Database,
+  sandbox: Pick<SandboxRecord, 'id' | 'organizationId' | 'createdAt'>,
+  labels: Readonly<Record<string, string>>,
+): Promise<void> {
+  const rows = Object.entries(labels).map(([key, value]) => ({
+    sandbox_id: sandbox.id,
+    organization_id: sandbox.organizationId,
+    key,
+    value,
+    created_at: sandbox.createdAt,
+  }));
+  if (rows.length === 0) return;
+  await transaction
+    .insertInto('sandbox_labels')
+    .values(rows)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
 }
 
 /** Takes it out of every list in the caller's transaction; its name and slug are free again, and its secrets forgotten. */
@@ -62,7 +105,7 @@ export async function removeSandbox(
   wish: Asker | null,
 ): Promise<SandboxRecord> {
   const now = new Date().toISOString();
-  for (const table of ['sandbox_labels', 'sandbox_volumes'] as const) {
+  for (const table of ['sandbox_labels', 'sandbox_volumes', 'sandbox_patches'] as const) {
     await transaction.deleteFrom(table).where('sandbox_id', '=', record.id).execute();
   }
   return await updateSandbox(transaction, record, {
@@ -109,11 +152,12 @@ async function insertRow(
       organization_id: organizationId,
       name,
       slug,
-      spec: JSON.stringify(spec),
+      spec: JSON.stringify({ ...spec, patches: undefined }),
       ports: JSON.stringify(ports),
       is_ephemeral: spec.lifecycle?.ephemeral === true ? 1 : 0,
       isolation: sandbox.isolation,
       snapshot_id: sandbox.snapshotId,
+      has_host_paths: sandbox.hasHostPaths === true ? 1 : 0,
       secrets: sandbox.secrets,
       desired: isWantedRunning ? 'running' : 'stopped',
       observed: isWantedRunning ? 'starting' : 'created',

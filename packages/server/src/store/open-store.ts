@@ -6,6 +6,7 @@ import { initial } from './migrations/0001-initial.ts';
 import { controlPlane } from './migrations/0002-control-plane.ts';
 import { access } from './migrations/0003-access.ts';
 import { truth } from './migrations/0004-truth.ts';
+import { resolvedSpecs } from './migrations/0005-resolved-specs.ts';
 
 /** Forward only, in the order of their names. A migration that was released is never changed. */
 const MIGRATIONS = {
@@ -13,6 +14,7 @@ const MIGRATIONS = {
   '0002-control-plane': controlPlane,
   '0003-access': access,
   '0004-truth': truth,
+  '0005-resolved-specs': resolvedSpecs,
 };
 
 /** Opens the store and brings its tables up to date. Several processes may do so at once. */

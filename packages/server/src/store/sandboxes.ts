@@ -1,4 +1,5 @@
 import type { SandboxSpec } from '@svc/contract';
+import type { ResolvedSpec } from '@svc/engine/client';
 import { sql, type Selectable, type SelectQueryBuilder } from 'kysely';
 import type { PortMapping } from '../ports/port-mapping.ts';
 import type { Database, SandboxRow, Tables } from './database.ts';
@@ -48,6 +49,10 @@ export interface SandboxRecord {
   /** As asked for, or as it was made; null: not known yet. */
   readonly isolation: string | null;
   readonly snapshotId: string | null;
+  /** It was asked for by whoever owns the host. */
+  readonly hasHostPaths: boolean;
+  /** What image and host made of its spec; null until it was first made. */
+  readonly resolved: ResolvedSpec | null;
   /** Sealed; see lifecycle/sandbox-secrets.ts. */
   readonly secrets: string | null;
   readonly desired: DesiredState;
@@ -74,6 +79,7 @@ export interface SandboxChange {
   readonly name?: string;
   readonly slug?: string;
   readonly isolation?: string | null;
+  readonly resolved?: ResolvedSpec;
   readonly secrets?: string | null;
   readonly desired?: DesiredState;
   readonly observed?: ObservedState;
@@ -230,6 +236,8 @@ export function toRecord(row: SandboxSelection): SandboxRecord {
     isEphemeral: row.is_ephemeral !== 0,
     isolation: row.isolation,
     snapshotId: row.snapshot_id,
+    hasHostPaths: row.has_host_paths !== 0,
+    resolved: row.resolved === null ? null : (JSON.parse(row.resolved) as ResolvedSpec),
     secrets: row.secrets,
     desired: row.desired as DesiredState,
     observed: row.observed as ObservedState,
@@ -251,6 +259,7 @@ const COLUMNS = {
   name: 'name',
   slug: 'slug',
   isolation: 'isolation',
+  resolved: 'resolved',
   secrets: 'secrets',
   desired: 'desired',
   observed: 'observed',

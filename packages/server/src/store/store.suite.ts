@@ -22,7 +22,7 @@ const SPEC: SandboxSpec = {
   resources: { vcpus: 2, memory_mib: 256 },
   env: [{ key: 'A', value: '“quoted” = \u{1f600}\n' }],
 };
-const REPORT = { isolation: null, endedAt: null, end: null };
+const REPORT = { isolation: null, resolved: null, endedAt: null, end: null };
 const EARLY = '2026-01-01T00:00:00.000Z';
 const LATER = '2026-01-01T01:00:00.000Z';
 const LATEST = '2026-01-01T02:00:00.000Z';

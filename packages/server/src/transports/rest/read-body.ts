@@ -4,20 +4,37 @@ import { PlatformError } from '@svc/contract';
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
+export interface BodyLimits {
+  readonly maxBytes: number;
+  /** Beyond this a body is held only as long as there is room for large ones. */
+  readonly usualBytes?: number;
+  /** @throws PlatformError when there is none */
+  readonly takeRoom?: () => Disposable;
+}
+
+const NO_ROOM_NEEDED: Disposable = { [Symbol.dispose]: () => undefined };
+
 /**
  * Reads a JSON body; an absent one counts as an empty object.
  * @throws PlatformError `payload_too_large` or `invalid_request`
  */
 export async function readJsonBody(
   request: IncomingMessage,
-  maxBytes: number,
+  { maxBytes, usualBytes = maxBytes, takeRoom = () => NO_ROOM_NEEDED }: BodyLimits,
 ): Promise<{ readonly value: unknown; readonly text: string }> {
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  const promised = Number(request.headers['content-length'] ?? 0);
+  if (promised > maxBytes) throw tooLarge(maxBytes);
+  using room = new DisposableStack();
+  let isLarge = false;
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     length += chunk.length;
     if (length > maxBytes) throw tooLarge(maxBytes);
+    if (!isLarge && Math.max(length, promised) > usualBytes) {
+      isLarge = true;
+      room.use(takeRoom());
+    }
     chunks.push(chunk);
   }
   if (length === 0) return { value: {}, text: '' };

@@ -1,5 +1,5 @@
 import type { SandboxStatus } from '@svc/contract/rest';
-import { createShapeOf } from '../../rest/sandbox-view.ts';
+import { createShapeOf, isSandboxView } from '../../rest/sandbox-view.ts';
 
 /** The published client of the reference product, which decodes less than it is sent. */
 const REFERENCE_CLIENT = /^microsandbox-sdk\//;
@@ -20,10 +20,10 @@ export function applyConcessions(output: unknown, userAgent: string): unknown {
 /** It reads `spec` in the shape that it sends, and silently does without in any other. */
 function concede(item: unknown): unknown {
   if (!isObject(item)) return item;
+  if (!isSandboxView(item)) return item;
   const spec = createShapeOf(item);
-  if (spec === undefined) return item;
   const status = item['status'] as SandboxStatus;
-  return { ...item, spec, status: KNOWN_STATUS[status] ?? status };
+  return { ...item, ...(spec === undefined ? {} : { spec }), status: KNOWN_STATUS[status] ?? status };
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -22,6 +22,7 @@ import {
 } from '../../dispatch/rest-dispatch.ts';
 import { isPreflight } from '../http/create-http-server.ts';
 import { CALLER_GONE } from './caller-gone.ts';
+import { LargeBodies } from './large-bodies.ts';
 import { applyConcessions } from './reference-client.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import { readJsonBody, streamBody } from './read-body.ts';
@@ -44,6 +45,7 @@ export interface RestTransportParts {
 /** The control plane: the operations of the table, and nothing else. */
 export function registerRest(server: FastifyInstance, parts: RestTransportParts): void {
   const addresses = new RestAddresses();
+  const withRoom = { ...parts, largeBodies: new LargeBodies() };
   server.decorateRequest('restRoute');
   void server.register(
     async (scope) => {
@@ -68,7 +70,7 @@ export function registerRest(server: FastifyInstance, parts: RestTransportParts)
           done();
         },
         handler: async (request, reply) =>
-          await answer(parts, addresses.operationOf(request, reply), request, reply),
+          await answer(withRoom, addresses.operationOf(request, reply), request, reply),
       });
       await Promise.resolve();
     },
@@ -77,7 +79,7 @@ export function registerRest(server: FastifyInstance, parts: RestTransportParts)
 }
 
 async function answer(
-  parts: RestTransportParts,
+  parts: RestTransportParts & { readonly largeBodies: LargeBodies },
   name: RestOperationName,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -90,8 +92,9 @@ async function answer(
   const asked = { slug, authorization, isRepeatable: key !== undefined };
   const admit = () => parts.dispatch.admit(name, asked);
   const authority = await admit();
-  parts.rateLimiter?.take(authority.organization?.id ?? authority.user?.id ?? '', reply);
-  const restRequest = await readRequest(parts, name, request, reply, { slug, params });
+  const owner = authority.organization?.id ?? authority.user?.id ?? '';
+  parts.rateLimiter?.take(owner, reply);
+  const restRequest = await readRequest(parts, name, request, reply, { slug, params, owner });
   const result = await parts.dispatch.call(name, restRequest, authority);
   if (result.kind === 'replay') {
     reply.header('idempotency-replayed', 'true');
@@ -122,11 +125,15 @@ function whetherStill(admit: () => Promise<Authority>, { organization }: Authori
 }
 
 async function readRequest(
-  { maxBodyBytes, maxBodyPauseMs }: RestTransportParts,
+  { maxBodyBytes, maxBodyPauseMs, largeBodies }: RestTransportParts & { readonly largeBodies: LargeBodies },
   name: RestOperationName,
   request: FastifyRequest,
   reply: FastifyReply,
-  path: { readonly slug: string | undefined; readonly params: Record<string, string> },
+  path: {
+    readonly slug: string | undefined;
+    readonly params: Record<string, string>;
+    readonly owner: string;
+  },
 ): Promise<RestRequest> {
   const operation: RestOperation = REST_OPERATIONS[name];
   const params = checkRestInput(name, 'params', path.params);
@@ -136,7 +143,11 @@ async function readRequest(
   const json =
     operation.body === null || streamed !== undefined
       ? undefined
-      : await readJsonBody(request.raw, maxBodyBytes);
+      : await readJsonBody(request.raw, {
+          maxBytes: Math.max(operation.maxBodyBytes ?? 0, maxBodyBytes),
+          usualBytes: maxBodyBytes,
+          takeRoom: () => largeBodies.take(path.owner, reply),
+        });
   const body = json === undefined ? streamed?.content : checkRestInput(name, 'body', json.value);
   return {
     input: { params, query, headers, body },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { startTestServer } from '../../test-server.ts';
+import { startTestServer, waitUntil } from '../../test-server.ts';
 
 const SIGNING_KEY = new Uint8Array(32).fill(1);
 
@@ -97,8 +97,29 @@ test('a body that is no JSON, is of another type, or too large is refused in the
     headers: { 'content-type': 'text/csv' },
   });
   assert.deepEqual([typed.status, typed.body.error.details.field], [400, 'Content-Type']);
-  const large = await server.rest('POST', '/sandboxes', { body: `"${'x'.repeat(3 * 1024 * 1024)}"` });
+  const megabytes = (count: number) => `"${'x'.repeat(count * 1024 * 1024)}"`;
+  const large = await server.rest('POST', '/volumes', { body: megabytes(3) });
   assert.deepEqual([large.status, large.body.error.code], [413, 'payload_too_large']);
+  const create = await server.rest('POST', '/sandboxes', { body: megabytes(25) });
+  assert.deepEqual([create.status, create.body.error.details.max_bytes], [413, 24 * 1024 * 1024]);
+});
+
+test('so many large bodies are read at once, and no more of one organization than its share', async (t) => {
+  const server = await startTestServer(t);
+  const { hostname, port } = new URL(server.url);
+  // More than usual is promised, a little is sent, and the rest is awaited.
+  const answers: string[] = [];
+  for (let count = 0; count < 3; count += 1) {
+    const socket = connect(Number(port), hostname);
+    t.after(() => socket.destroy());
+    socket.on('data', (data) => void answers.push(data.toString()));
+    const head = ['POST /v1/sandboxes HTTP/1.1', `host: ${hostname}`, 'content-length: 9000000', '', '{'];
+    socket.write(head.join('\r\n'));
+  }
+  await waitUntil(() => answers.length > 0, 'one more than the share being refused');
+  assert.match(answers.join(''), /^HTTP\/1.1 429 [^]*retry-after: 1[^]*rate_limited/);
+  assert.equal(answers.length, 1, 'the others are held');
+  assert.equal((await server.rest('POST', '/sandboxes', { body: '{}' })).status, 400, 'usual ones are read');
 });
 
 test('what is no HTTP, and an address that cannot be decoded, get the envelope too', async (t) => {

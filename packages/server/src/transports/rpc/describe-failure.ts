@@ -29,7 +29,8 @@ function describePlatformError(method: RpcMethod, error: PlatformError): RpcFail
   const refusal = describeRefusal(error);
   if (refusal !== undefined) return refusal;
   const { code, message, details } = error;
-  if (code === 'invalid_request' || code === 'invalid_sandbox_config') {
+  // A conflict with what there is: the parameters themselves are well formed.
+  if (!error.isConflict && (code === 'invalid_request' || code === 'invalid_sandbox_config')) {
     return { error: rpcError(RPC_CODE.invalidParams, message, { ...details }), status: 200 };
   }
   const text = code === 'sandbox_not_found' ? message : `${RPC_METHODS[method]}: ${message}`;

@@ -25,12 +25,28 @@ test('start makes a sandbox run and says so', async (t) => {
 
 test('start without an image and nothing stored is -32603 with the name', async (t) => {
   const server = await startTestServer(t);
-  for (const config of [undefined, {}, { image: null, memory: 128 }]) {
+  for (const config of [undefined, {}, { image: null, memory: null }]) {
     const { error } = await start(server, config, 'ghost');
     assert.equal(error?.code, -32_603);
     assert.equal(error.message, "Sandbox 'ghost' not found in configuration");
     assert.equal((error.data as { code: string }).code, 'sandbox_not_found');
   }
+});
+
+test('a field of config without an image is refused by name: half a configuration is none', async (t) => {
+  const server = await startTestServer(t);
+  await start(server, { image: 'python', memory: 128 });
+  await stop(server);
+  const fields = { memory: 256, cpus: 1, envs: ['A=1'], workdir: '/', volumes: [], ports: [], shell: 'sh' };
+  for (const [field, value] of Object.entries({ ...fields, scripts: {} })) {
+    const { error } = await start(server, { [field]: value });
+    assert.equal(error?.code, -32_602, field);
+    assert.match(error.message, new RegExp(`config\\.${field} goes with config\\.image`));
+    assert.equal((error.data as { field: string }).field, `config.${field}`);
+  }
+  assert.equal((await start(server, {})).error, undefined);
+  const { id = '' } = (await only(server)) ?? {};
+  assert.equal(server.orchestrator.requestOf(id).spec.resources?.memory_mib, 128);
 });
 
 test('a stopped sandbox starts again from what is stored, with its disk', async (t) => {
@@ -233,7 +249,7 @@ test('a port that is taken fails the start and names the port', async (t) => {
   const { error } = await start(server, { image: 'x', ports: [`${port}:80`] });
   assert.equal(
     error?.message,
-    `sandbox start failed: port ${port} of this host cannot be opened (EADDRINUSE); choose another one`,
+    `sandbox start failed: Port ${port} of 127.0.0.1 is in use; publish another host_port`,
   );
   assert.equal((await server.orchestrator.list()).length, 0);
 });

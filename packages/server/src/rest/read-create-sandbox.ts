@@ -1,23 +1,7 @@
-import { isAbsolute } from 'node:path';
-import { checkSpec, PlatformError, type SandboxSpec } from '@svc/contract';
+import type { PlatformError } from '@svc/contract';
 import type { CreateSandboxRequest } from '@svc/contract/rest';
-import { withoutValues, type SandboxSecrets } from '../lifecycle/sandbox-secrets.ts';
-import type { PortMapping } from '../ports/port-mapping.ts';
-import { checkPorts } from '../ports/publish-ports.ts';
-import type { RestSettings } from './rest-parts.ts';
-
-/** What the body of a create means. */
-export interface CheckedCreate {
-  readonly name: string;
-  readonly slug: string | null;
-  /** Without the values of secrets. When it is made from a snapshot, its image is the snapshot's. */
-  readonly spec: SandboxSpec;
-  readonly ports: readonly PortMapping[];
-  readonly secrets: SandboxSecrets;
-  /** Null: the strongest that the host has. */
-  readonly isolation: string | null;
-  readonly snapshotId: string | null;
-}
+import { invalidConfig as invalid, type WantedSandbox } from '../sandboxes/check-sandbox.ts';
+import type { RestCall } from './rest-call.ts';
 
 /** The fields that go with each source beside those of every sandbox; the first one is needed. */
 const SOURCE_FIELDS = {
@@ -31,24 +15,22 @@ const ALL_SOURCE_FIELDS = ['reference', 'path', 'format', 'fstype', 'disk_snapsh
 /** Stands for the image of a snapshot, until the snapshot says which it is. */
 const IMAGE_OF_SNAPSHOT = 'snapshot';
 
-/** @throws PlatformError `invalid_sandbox_config` naming the field */
-export function checkCreateSandbox(
+/** What the body of a create means. @throws PlatformError `invalid_sandbox_config` naming fields that do not go together */
+export function readCreateSandbox(
   body: CreateSandboxRequest,
-  { hasHostPaths, publishAddresses }: Pick<RestSettings, 'hasHostPaths' | 'publishAddresses'>,
-): CheckedCreate {
+  { isOperator }: Pick<RestCall, 'isOperator'>,
+): WantedSandbox {
   const { name, slug, isolation = 'auto', registry } = body;
   const { reference, snapshotId } = rootOf(body);
-  const { spec, values } = withoutValues(checkSpec(toSpec(body, reference)));
-  checkSecrets(body);
-  if (!hasHostPaths) refuseHostPaths(spec);
   return {
     name,
     slug: slug ?? null,
-    spec,
-    ports: checkPorts(body.network?.ports ?? [], publishAddresses),
-    secrets: { values, registry: registry ?? null },
+    spec: toSpec(body, reference),
+    ports: body.network?.ports ?? [],
+    registry: registry ?? null,
     isolation: isolation === 'auto' ? null : isolation,
     snapshotId,
+    hasHostPaths: isOperator,
   };
 }
 
@@ -120,36 +102,4 @@ function toSpec(body: CreateSandboxRequest, reference: string): unknown {
     ...rest,
     ...(network === undefined ? {} : { network: forEngine }),
   };
-}
-
-/** What is no value here could only come from the machine of the caller, which we cannot look at. */
-function checkSecrets({ network }: CreateSandboxRequest): void {
-  for (const [index, entry] of (network?.secrets?.entries ?? []).entries()) {
-    const field = `network.secrets.entries[${index}].value`;
-    const { value = '', source = null, env_var: name } = entry;
-    if (value !== '') continue;
-    if (source?.type === 'env') {
-      const reason = `the server cannot read ${source.var} of your environment; send its value in this field`;
-      throw invalid(field, reason);
-    }
-    if (source?.type === 'store') {
-      throw invalid(field, 'this server has no store of secrets to look into; send the value in this field');
-    }
-    throw invalid(field, `is missing; send the value of ${name}, which is kept sealed and never shown`);
-  }
-}
-
-/** Organizations share the host: what they mount of it lies in their own host volume. */
-function refuseHostPaths(spec: SandboxSpec): void {
-  const reason = "must be relative: it is looked up in the organization's host volume";
-  for (const [index, mount] of (spec.mounts ?? []).entries()) {
-    if ('host' in mount && isAbsolute(mount.host)) throw invalid(`mounts[${index}].host`, reason);
-  }
-  for (const [index, patch] of (spec.patches ?? []).entries()) {
-    if ('src' in patch && isAbsolute(patch.src)) throw invalid(`patches[${index}].src`, reason);
-  }
-}
-
-function invalid(field: string, reason: string): PlatformError {
-  return new PlatformError('invalid_sandbox_config', `${field}: ${reason}`, { details: { field, reason } });
 }

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { PlatformError } from '@svc/contract/errors';
+import { FakeRuntime } from '../runtime/fake-runtime.ts';
+import { checkRequest } from './check-request.ts';
+
+type Kit = Parameters<typeof checkRequest>[0];
+const image = { type: 'oci', reference: 'x' } as const;
+
+async function makeKit(t: TestContext): Promise<Kit & { readonly folder: string }> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-check-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  for (const name of ['binds/mine', 'binds/theirs', 'images/mine']) {
+    await mkdir(join(folder, name), { recursive: true });
+  }
+  await writeFile(join(folder, 'images/mine/disk.img'), '');
+  return {
+    folder,
+    runtimes: [new FakeRuntime(join(folder, 'runtime'))],
+    defaultIsolation: 'container',
+    missing: new Map([['microvm', 'no runtime of this class is installed']]),
+    readHostSize: () => Promise.resolve({ vcpus: 2, memoryMib: 2048, diskMib: 100_000 }),
+    mounts: { bindRoots: [join(folder, 'binds')], diskImageRoots: [join(folder, 'images')] },
+  };
+}
+
+async function refusal(kit: Kit, request: object): Promise<string> {
+  try {
+    await checkRequest(kit, { start: true, ...request } as Parameters<typeof checkRequest>[1]);
+  } catch (error) {
+    assert.ok(PlatformError.is(error), String(error));
+    return `${error.code} ${error.message}`;
+  }
+  return 'accepted';
+}
+
+test('what is beyond the host is refused with the field and its maximum', async (t) => {
+  const kit = await makeKit(t);
+  const ask = (resources: object) => refusal(kit, { spec: { image, resources } });
+  assert.match(await ask({ vcpus: 255 }), /^invalid_sandbox_config resources\.vcpus: must be at most 2\b/);
+  assert.match(await ask({ memory_mib: 2049 }), /resources\.memory_mib: must be at most 2048\b/);
+  assert.match(
+    await ask({ disk_size_mib: 16_777_216 }),
+    /resources\.disk_size_mib: must be at most 100000\b/,
+  );
+  assert.equal(await ask({ vcpus: 2, memory_mib: 2048, disk_size_mib: 100_000 }), 'accepted');
+  const tiny = { ...kit, readHostSize: () => Promise.resolve({ vcpus: 1, memoryMib: 256, diskMib: 512 }) };
+  assert.equal(await refusal(tiny, { spec: { image } }), 'accepted', 'the defaults fit every host');
+});
+
+test('a class that is missing, an init and a policy that cannot be had are refused by name', async (t) => {
+  const kit = await makeKit(t);
+  const missing = await refusal(kit, { spec: { image }, isolation: 'microvm' });
+  assert.match(missing, /^isolation_unavailable .*no runtime of this class is installed/);
+  const init = await refusal(kit, { spec: { image, init: { cmd: 'auto' } } });
+  assert.match(init, /^invalid_sandbox_config init: /);
+  const network = { policy: { default_egress: 'allow' } };
+  assert.match(await refusal(kit, { spec: { image, network } }), /network\.policy\.default_egress: /);
+});
+
+test('mounts that cannot be had are refused by their index, and only those', async (t) => {
+  const kit = await makeKit(t);
+  const at = (path: string) => join(kit.folder, path);
+  await symlink('../theirs', at('binds/mine/link'));
+  await symlink('/etc', at('binds/mine/etc'));
+  const ask = (mount: object, more: object = {}) =>
+    refusal(kit, {
+      hostFolder: 'mine',
+      spec: {
+        image,
+        mounts: [
+          { type: 'tmpfs', guest: '/t' },
+          { guest: '/m', ...mount },
+        ],
+      },
+      ...more,
+    });
+  const bind = (path: string) => ({ type: 'bind', host: at(path) });
+  const disk = (host: string, more: object = {}) => ({ type: 'disk_image', host, format: 'raw', ...more });
+  for (const [mount, reason] of [
+    [bind('binds/theirs'), /is not inside a folder/],
+    [bind('binds'), /is not inside a folder/],
+    [bind('binds/mine/missing'), /does not exist/],
+    [bind('binds/mine/link'), /does not exist/],
+    [bind('binds/mine/etc'), /does not exist/],
+    [disk('missing.img'), /does not exist/],
+    [disk('../theirs/disk.img'), /does not exist/],
+    [disk('disk.img', { fstype: 'xfs' }), /must hold ext4/],
+    [disk('disk.img', { format: 'qcow2' }), /cannot be written to/],
+  ] as const) {
+    const text = await ask(mount);
+    assert.ok(text.startsWith('invalid_sandbox_config mounts[1].host: '), text);
+    assert.match(text, reason);
+  }
+  for (const mount of [bind('binds/mine'), disk('disk.img'), { type: 'bind', host: 'in/the/volume' }])
+    assert.equal(await ask(mount), 'accepted');
+  assert.equal(
+    await ask(bind('binds/mine/later'), { start: false }),
+    'accepted',
+    'it may be made until then',
+  );
+  assert.equal(await ask(bind('binds/theirs'), { hostFolder: undefined }), 'accepted', 'the operator may');
+});

@@ -1,0 +1,33 @@
+import type { SandboxSpec } from '@svc/contract';
+import type { CheckSandbox } from '../client/engine-api.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { checkMounts } from './check-mounts.ts';
+import { checkSize } from './check-size.ts';
+import { checkSupported } from './check-supported.ts';
+import { chooseRuntime } from './choose-runtime.ts';
+import type { Kit } from './kit.ts';
+
+/** Schemas take a while to load, which the start of an engine need not wait for. */
+const loadCheck = () => import('@svc/contract/check-spec');
+let check: ReturnType<typeof loadCheck> | undefined;
+
+type CheckKit = Pick<Kit, 'runtimes' | 'defaultIsolation' | 'missing' | 'readHostSize'> & {
+  readonly mounts: Pick<Kit['mounts'], 'bindRoots' | 'diskImageRoots'>;
+};
+
+/**
+ * Everything that can be said of a create before anything is made: whether the spec is legal, and whether this host can do what it
+ * asks for. @throws PlatformError `invalid_sandbox_config` naming the field, `isolation_unavailable`
+ */
+export async function checkRequest(
+  kit: CheckKit,
+  request: CheckSandbox,
+): Promise<{ readonly spec: SandboxSpec; readonly runtime: Runtime }> {
+  const { checkSpec } = await (check ??= loadCheck());
+  const spec = checkSpec(request.spec);
+  checkSupported(spec);
+  const runtime = chooseRuntime(kit, request.isolation);
+  checkSize(spec, await kit.readHostSize());
+  await checkMounts(kit.mounts, { ...request, spec });
+  return { spec, runtime };
+}

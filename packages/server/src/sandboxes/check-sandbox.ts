@@ -1,0 +1,61 @@
+import { checkSpec, PlatformError, type PublishedPort, type SandboxSpec } from '@svc/contract';
+import { withoutValues, type RegistryChoice, type SandboxSecrets } from '../lifecycle/sandbox-secrets.ts';
+import type { PortMapping } from '../ports/port-mapping.ts';
+import { checkPorts } from '../ports/publish-ports.ts';
+
+/** What somebody asks for, whichever surface they came by. Nothing of it is checked yet. */
+export interface WantedSandbox {
+  readonly name: string;
+  /** Null: one is made up. */
+  readonly slug: string | null;
+  /** With the values of secrets. When it is made from a snapshot, its image is the snapshot's. */
+  readonly spec: unknown;
+  readonly ports: readonly PublishedPort[];
+  /** Null: whatever the organization has for the image's registry. */
+  readonly registry: RegistryChoice | null;
+  /** Null: the strongest class that the host has. */
+  readonly isolation: string | null;
+  readonly snapshotId: string | null;
+  /** Whoever asks owns the host: absolute paths mean it, as far as the engine lets sandboxes mount it. */
+  readonly hasHostPaths: boolean;
+}
+
+/** The same, seen to be well formed. */
+export interface CheckedSandbox extends Omit<WantedSandbox, 'spec' | 'ports' | 'registry'> {
+  /** Without the values of secrets. */
+  readonly spec: SandboxSpec;
+  readonly ports: readonly PortMapping[];
+  readonly secrets: SandboxSecrets;
+}
+
+/** What can be judged without knowing who asks and what there is. @throws PlatformError `invalid_sandbox_config` naming the field */
+export function checkSandbox(wanted: WantedSandbox, publishAddresses: readonly string[]): CheckedSandbox {
+  const { registry, ...rest } = wanted;
+  const full = checkSpec(wanted.spec);
+  requireValues(full);
+  const { spec, values } = withoutValues(full);
+  const ports = checkPorts(wanted.ports, publishAddresses);
+  return { ...rest, spec, ports, secrets: { values, registry } };
+}
+
+/** What is no value here could only come from the machine of the caller, which we cannot look at. */
+function requireValues({ network }: SandboxSpec): void {
+  for (const [index, entry] of (network?.secrets?.entries ?? []).entries()) {
+    const field = `network.secrets.entries[${index}].value`;
+    const { value = '', source = null, env_var: name } = entry;
+    if (value !== '') continue;
+    if (source?.type === 'env') {
+      const reason = `the server cannot read ${source.var} of your environment; send its value in this field`;
+      throw invalidConfig(field, reason);
+    }
+    if (source?.type === 'store') {
+      const reason = 'this server has no store of secrets to look into; send the value in this field';
+      throw invalidConfig(field, reason);
+    }
+    throw invalidConfig(field, `is missing; send the value of ${name}, which is kept sealed and never shown`);
+  }
+}
+
+export function invalidConfig(field: string, reason: string): PlatformError {
+  return new PlatformError('invalid_sandbox_config', `${field}: ${reason}`, { details: { field, reason } });
+}

@@ -1,0 +1,185 @@
+import { isAbsolute } from 'node:path';
+import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS, PlatformError, type SandboxSpec } from '@svc/contract';
+import type { Isolation } from '@svc/engine/client';
+import { hostFolderOf } from '../lifecycle/host-folder.ts';
+import { recordSandboxEvent } from '../lifecycle/sandbox-events.ts';
+import { sealSecrets } from '../lifecycle/sandbox-secrets.ts';
+import { volumesOf } from '../lifecycle/volumes-of.ts';
+import type { Orchestrator } from '../orchestrator/orchestrator.ts';
+import { requireFreePorts } from '../ports/publish-ports.ts';
+import { requireRoomForRun, requireRoomForSandbox } from '../quotas/require-room.ts';
+import type { Sealer } from '../secrets/sealer.ts';
+import type { Database } from '../store/database.ts';
+import { insertSandbox } from '../store/new-sandbox.ts';
+import type { OrganizationRecord } from '../store/organizations.ts';
+import type { Asker, SandboxRecord } from '../store/sandboxes.ts';
+import { findSnapshot } from '../store/snapshots.ts';
+import { invalidConfig, type CheckedSandbox } from './check-sandbox.ts';
+import { requireRegistry } from './require-registry.ts';
+
+const MIB = 1024 * 1024;
+const CHECK_TIMEOUT_MS = 30_000;
+
+export interface MakeParts {
+  readonly orchestrator: Pick<Orchestrator, 'check'>;
+  readonly sealer: Sealer;
+}
+
+export interface NewSandboxRequest {
+  readonly id: string;
+  readonly organization: OrganizationRecord;
+  readonly sandbox: CheckedSandbox;
+  readonly isStarted: boolean;
+  readonly asker: Asker;
+}
+
+/** Runs `work` in one transaction with the organization locked, with whatever else the surface writes in it. */
+type Commit = (work: (transaction: Database) => Promise<SandboxRecord>) => Promise<SandboxRecord>;
+
+/**
+ * The one way to a new sandbox, from every surface: what may not be or cannot be is refused here, before anything is written.
+ * With `isStarted` it is wanted running; somebody else brings that about.
+ * @throws PlatformError `invalid_sandbox_config` naming the field, `isolation_unavailable`, `quota_exceeded`, `volume_not_found`,
+ *   `snapshot_not_found`, `name_already_exists`; `orchestrator_unreachable` with `isStarted` only
+ */
+export async function makeSandbox(
+  parts: MakeParts,
+  request: NewSandboxRequest,
+  commit: Commit,
+): Promise<SandboxRecord> {
+  const { organization, sandbox } = request;
+  if (!sandbox.hasHostPaths) refuseHostPaths(sandbox.spec, organization);
+  await requireFreePorts(sandbox.ports);
+  await requireAbility(parts, request);
+  return await commit((transaction) => insert(parts, request, transaction));
+}
+
+/**
+ * Organizations share the host: what they mount of it lies in their own host volume, or in a folder that the operator named after
+ * them. The engine resolves paths inside that folder, so that what looks right here cannot lead elsewhere.
+ */
+function refuseHostPaths(spec: SandboxSpec, { id }: OrganizationRecord): void {
+  const isForeign = (path: string) => {
+    const names = path.split('/');
+    return isAbsolute(path) && (!names.includes(id) || names.includes('..'));
+  };
+  for (const [index, mount] of (spec.mounts ?? []).entries()) {
+    if (!('host' in mount) || !isForeign(mount.host)) continue;
+    const place =
+      mount.type === 'bind'
+        ? "in the organization's host volume"
+        : "in the organization's folder of disk images";
+    throw invalidConfig(`mounts[${index}].host`, hostPathReason(place, id));
+  }
+  for (const [index, patch] of (spec.patches ?? []).entries()) {
+    if ('src' in patch && isForeign(patch.src))
+      throw invalidConfig(`patches[${index}].src`, hostPathReason("in the organization's host volume", id));
+  }
+}
+
+function hostPathReason(place: string, organizationId: string): string {
+  return `must be relative: it is looked up ${place}; absolute paths only where the operator made a folder ${organizationId}`;
+}
+
+/** What the engine would refuse at the start is refused now. One that is away is asked again when the sandbox is to run. */
+async function requireAbility(
+  { orchestrator }: MakeParts,
+  { organization, sandbox, isStarted }: NewSandboxRequest,
+): Promise<void> {
+  const { spec, isolation } = sandbox;
+  try {
+    await orchestrator.check(
+      {
+        spec: withoutContent(spec),
+        start: isStarted,
+        ...hostFolderOf(organization.id, sandbox),
+        // One of the list of classes; the schema of the surface has seen to it.
+        ...(isolation === null ? {} : { isolation: isolation as Isolation }),
+      },
+      AbortSignal.timeout(CHECK_TIMEOUT_MS),
+    );
+  } catch (error) {
+    if (isStarted || !PlatformError.is(error, 'orchestrator_unreachable')) throw error;
+  }
+}
+
+/** Patches may hold megabytes that were judged already; only where they come from on the host is a question. */
+function withoutContent(spec: SandboxSpec): SandboxSpec {
+  if (spec.patches === undefined) return spec;
+  const patches = spec.patches.map((patch) =>
+    'src' in patch ? patch : ({ type: 'mkdir', path: '/' } as const),
+  );
+  return { ...spec, patches };
+}
+
+async function insert(
+  { sealer }: MakeParts,
+  { id, organization, sandbox, isStarted, asker }: NewSandboxRequest,
+  transaction: Database,
+): Promise<SandboxRecord> {
+  const { name, slug, ports, isolation, snapshotId, hasHostPaths, secrets } = sandbox;
+  const spec = await withImageOfSnapshot(transaction, organization.id, sandbox);
+  await requireRegistry(transaction, organization.id, secrets.registry, spec.image.reference);
+  await requireRoomForSandbox(transaction, organization, spec);
+  const isEphemeral = spec.lifecycle?.ephemeral === true;
+  if (isStarted) await requireRoomForRun(transaction, organization, { isEphemeral });
+  const record = await insertSandbox(transaction, {
+    id,
+    organizationId: organization.id,
+    name,
+    slug,
+    spec,
+    ports,
+    isolation,
+    snapshotId,
+    hasHostPaths,
+    secrets: sealSecrets(sealer, id, secrets),
+    volumes: await volumesOf(transaction, organization.id, spec),
+    isWantedRunning: isStarted,
+    wish: asker,
+  });
+  const told = { slug: record.slug, image: spec.image.reference, ephemeral: isEphemeral };
+  await recordSandboxEvent(transaction, 'sandbox_created', record, asker, told);
+  return record;
+}
+
+/** @throws PlatformError `snapshot_not_found` */
+async function withImageOfSnapshot(
+  db: Database,
+  organizationId: string,
+  { spec, snapshotId }: CheckedSandbox,
+): Promise<SandboxSpec> {
+  if (snapshotId === null) return spec;
+  const snapshot = await findSnapshot(db, organizationId, { id: snapshotId });
+  if (snapshot === undefined) {
+    const message = `There is no snapshot ${snapshotId}`;
+    throw new PlatformError('snapshot_not_found', message, { details: { snapshot_id: snapshotId } });
+  }
+  return {
+    ...spec,
+    image: { type: 'oci', reference: imageOf(snapshot.manifest) ?? spec.image.reference },
+    // Written down, so that limits and bills are about the disk that it gets.
+    resources: {
+      vcpus: DEFAULT_VCPUS,
+      memory_mib: DEFAULT_MEMORY_MIB,
+      disk_size_mib: diskMibOf(snapshot.manifest),
+      ...withoutNulls(spec.resources),
+    },
+  };
+}
+
+function withoutNulls<T extends object>(fields: T | undefined): Partial<T> {
+  const given = Object.entries(fields ?? {}).filter(([, value]) => value !== null);
+  return Object.fromEntries(given) as Partial<T>;
+}
+
+/** Null when the manifest does not say. */
+function diskMibOf({ state }: Readonly<Record<string, unknown>>): number | null {
+  const { upper } = (state ?? {}) as { readonly upper?: { readonly size_bytes?: number } };
+  return upper?.size_bytes === undefined ? null : Math.ceil(upper.size_bytes / MIB);
+}
+
+function imageOf({ image }: Readonly<Record<string, unknown>>): string | undefined {
+  const isDescribed = typeof image === 'object' && image !== null && 'ref' in image;
+  return isDescribed && typeof image.ref === 'string' ? image.ref : undefined;
+}

@@ -1,0 +1,24 @@
+import { registryHostOf } from '../lifecycle/engine-request.ts';
+import type { RegistryChoice } from '../lifecycle/sandbox-secrets.ts';
+import type { Database } from '../store/database.ts';
+import { findRegistry } from '../store/registries.ts';
+import { canonicalRegistryHost } from '../store/registry-host.ts';
+import { invalidConfig } from './check-sandbox.ts';
+
+/** @throws PlatformError `invalid_sandbox_config` when the credential that is named is not one for this image */
+export async function requireRegistry(
+  db: Database,
+  organizationId: string,
+  registry: RegistryChoice | null,
+  reference: string,
+): Promise<void> {
+  if (registry?.mode !== 'specific') return;
+  const found = await findRegistry(db, organizationId, registry.credential_id);
+  // Whoever may use a password may not see it, which a registry of theirs would.
+  if (found?.host === canonicalRegistryHost(registryHostOf(reference))) return;
+  const reason =
+    found === undefined
+      ? `there is no registry credential ${registry.credential_id}`
+      : `is for ${found.host}, which the image does not come from`;
+  throw invalidConfig('registry.credential_id', reason);
+}
