@@ -7,7 +7,12 @@ export type { ChannelFiles } from './channel/channel-files.ts';
 export type { ChannelProcess, ExecRequest, ProcessExit } from './channel/channel-process.ts';
 export type { AgentInfo } from './channel/connection.ts';
 export type { DetachedEvent } from './channel/detached-output.ts';
-export type { DetachedProcesses, DetachedRequest, ReadDetached } from './channel/detached-processes.ts';
+export type {
+  DetachedProcesses,
+  DetachedRequest,
+  NamedWrite,
+  ReadDetached,
+} from './channel/detached-processes.ts';
 export type { DetachedEndReason, DetachedState } from './channel/detached-state.ts';
 export type { FileAttributes, FileEntry, OpenFlags } from './channel/file-entry.ts';
 export type { RunOptions, RunResult } from './channel/run-process.ts';

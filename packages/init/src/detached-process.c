@@ -45,6 +45,7 @@ void detached_destroy(struct detached *detached) {
   timer_stop(&detached->patience);
   list_remove(&detached->all);
   for (int i = 0; i < 2; i++) ring_free(&detached->rings[i]);
+  free(detached->written);
   detached_count--;
   free(detached);
 }
@@ -84,14 +85,17 @@ void detached_taken(struct detached *detached) {
   process_resume(&detached->process);
 }
 
-static void started(struct process *process) {
-  struct detached *detached = detached_of(process);
+void detached_tell_start(struct detached *detached) {
   struct writer payload = writer_new();
-  activity();
   write_map(&payload, 2);
-  write_uint_pair(&payload, "pid", (uint64_t)process->pid);
-  write_uint_pair(&payload, "started_at_ns", process->started_ns);
+  write_uint_pair(&payload, "pid", (uint64_t)detached->process.pid);
+  write_uint_pair(&payload, "started_at_ns", detached->process.started_ns);
   detached_answer(&detached->starting, "svc.detached.started", &payload);
+}
+
+static void started(struct process *process) {
+  activity();
+  detached_tell_start(detached_of(process));
 }
 
 static void failed(struct process *process, const struct failure *failure) {
@@ -135,7 +139,7 @@ static size_t allowance(const struct detached *detached) {
 /** Whatever it writes beyond its limit ends the process, and is kept nowhere. */
 static ssize_t read_excess(struct detached *detached, int fd) {
   ssize_t got = read(fd, scratch(), SCRATCH_BYTES);
-  if (got > 0 && !detached->was_over_limit) detached->was_over_limit = process_signal(&detached->process, SIGKILL) == 0;
+  if (got > 0 && !detached->was_over_limit) detached->was_over_limit = process_kill(&detached->process) == 0;
   return got;
 }
 

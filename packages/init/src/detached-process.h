@@ -14,6 +14,8 @@ struct detached {
   // Requests that are not answered yet; `conn` is NULL when there is none.
   struct session starting, writing, forgetting;
   uint32_t write_tag; // of the latest write to stdin
+  struct written *written; // detached-input.c: the latest writes that have a name; NULL when there was none
+  unsigned next_written;
   struct timer patience;
   char key[KEY_MAX + 1];
   char by[KEY_MAX + 1]; // who sent the latest signal, and which
@@ -32,6 +34,8 @@ void detached_destroy(struct detached *);
 /** Output was taken by a reader, or a reader has left: goes on when that is what it waited for. */
 void detached_taken(struct detached *);
 void detached_write_state(struct writer *, const struct detached *);
+/** Answers whoever waits for the start. */
+void detached_tell_start(struct detached *);
 /** Answers one of the requests that wait, if somebody still does. */
 void detached_answer(struct session *, const char *type, struct writer *payload);
 void detached_refuse(struct session *, const char *kind, const char *message);

@@ -6,17 +6,18 @@
 #include <string.h>
 
 #include "activity.h"
+#include "detached-input.h"
 #include "detached-process.h"
 #include "detached-reading.h"
 #include "shutdown.h"
 
 struct named {
-  char *key, *by;
+  char *key, *by, *write;
   uint64_t out, err; // offsets; UINT64_MAX: the stream is not wanted
   bool follow;
   struct span data;
   int64_t signal;
-  uint64_t rows, cols;
+  uint64_t rows, cols, offset, timeout_ms;
 };
 
 static const struct field key_only[] = {FIELD(struct named, key, field_string, true)};
@@ -26,7 +27,17 @@ static const struct field with_offsets[] = {
     {"stderr", field_uint, offsetof(struct named, err), false},
     FIELD(struct named, follow, field_bool, false),
 };
-static const struct field with_data[] = {FIELD(struct named, key, field_string, true), FIELD(struct named, data, field_bytes, true)};
+static const struct field with_data[] = {
+    FIELD(struct named, key, field_string, true),
+    FIELD(struct named, data, field_bytes, true),
+    FIELD(struct named, write, field_string, false),
+    FIELD(struct named, offset, field_uint, false),
+};
+static const struct field with_write[] = {FIELD(struct named, key, field_string, true), FIELD(struct named, write, field_string, true)};
+static const struct field with_timeout[] = {
+    FIELD(struct named, key, field_string, true),
+    FIELD(struct named, timeout_ms, field_uint, true),
+};
 static const struct field with_signal[] = {
     FIELD(struct named, key, field_string, true),
     FIELD(struct named, signal, field_int, true),
@@ -89,18 +100,28 @@ static void admit(struct detached *detached, struct conn *conn, uint32_t id, con
   activity_count.processes++;
 }
 
+/** It was started before, by a request whose answer may have been lost: tells what came of it. */
+static void join_start(struct detached *detached, struct conn *conn, struct message *message) {
+  if (detached->starting.conn) return refuse(conn, message, "resource_limit", "it is being started; try again");
+  session_open(&detached->starting, conn, message->id, &detached_request);
+  if (detached->process.is_started) detached_tell_start(detached);
+}
+
 void detached_start(struct conn *conn, struct message *message) {
   struct launch launch;
   struct failure failure;
   struct detached *detached = NULL;
   bool ok = launch_read(&launch, &message->payload, LAUNCH_DETACHED);
+  struct detached *known = ok ? find_key(launch.key) : NULL;
   if (!ok) message->payload.bad = true;
-  else forget_oldest();
+  else if (!known) forget_oldest();
   if (!ok) {
     // Answered by the dispatcher.
   } else if (session_find(conn, message->id, NULL)) {
     refuse(conn, message, "invalid_session", "this id is in use");
-  } else if (find_key(launch.key)) {
+  } else if (known && launch.repeat && !known->is_leaving) {
+    join_start(known, conn, message);
+  } else if (known) {
     refuse(conn, message, "invalid_session", "a process with this key exists; forget it first");
   } else if (shutdown_is_running() || detached_count >= DETACHED_MAX || !(detached = calloc(1, sizeof *detached))) {
     failure_set(&failure, shutdown_is_running() ? "other" : "resource_limit", "start", 0,
@@ -146,27 +167,12 @@ void detached_read(struct conn *conn, struct message *message) {
   arena_free(&arena);
 }
 
-/** Begins a write to stdin or its end, of which there is one at a time. */
-static void write_stdin(struct detached *detached, struct conn *conn, struct message *message, struct span data) {
-  struct sink *in = &detached->process.in;
-  if (!sink_is_open(in) || in->is_ending) return refuse(conn, message, "invalid_session", "stdin is closed");
-  if (detached->writing.conn || detached_stdin_waiting + data.length > DETACHED_STDIN_MAX) {
-    return refuse(conn, message, "resource_limit", "earlier input still waits to be read; try again");
-  }
-  session_open(&detached->writing, conn, message->id, &detached_request);
-  if (!data.length) return sink_end(in);
-  if (++detached->write_tag == 0) detached->write_tag = 1;
-  detached_stdin_waiting += data.length;
-  if (sink_write(in, data.at, data.length, detached->write_tag)) return;
-  detached_stdin_waiting -= data.length;
-  detached_refuse(&detached->writing, "resource_limit", "out of memory");
-}
-
 void detached_stdin(struct conn *conn, struct message *message) {
   struct arena arena = {0};
   struct named named;
   struct detached *detached = find(conn, message, &arena, with_data, COUNT(with_data), &named);
-  if (detached) write_stdin(detached, conn, message, named.data);
+  const struct detached_input input = {named.write, named.offset, named.data};
+  if (detached) detached_write(detached, conn, message->id, &input);
   arena_free(&arena);
 }
 
@@ -211,7 +217,27 @@ void detached_forget(struct conn *conn, struct message *message) {
     readings_end(detached);
     detached_taken(detached);
     session_open(&detached->forgetting, conn, message->id, &detached_request);
-    process_signal(&detached->process, SIGKILL);
+    process_kill(&detached->process);
+  }
+  arena_free(&arena);
+}
+
+void detached_recall(struct conn *conn, struct message *message) {
+  struct arena arena = {0};
+  struct named named;
+  struct detached *detached = find(conn, message, &arena, with_write, COUNT(with_write), &named);
+  if (detached) detached_recall_write(detached, conn, message->id, named.write);
+  arena_free(&arena);
+}
+
+void detached_timeout(struct conn *conn, struct message *message) {
+  struct arena arena = {0};
+  struct named named;
+  struct detached *detached = find(conn, message, &arena, with_timeout, COUNT(with_timeout), &named);
+  if (detached && detached->process.is_reaped) refuse(conn, message, "invalid_session", "the process has exited");
+  else if (detached) {
+    process_set_timeout(&detached->process, named.timeout_ms);
+    conn_answer_empty(conn, message->id, FLAG_TERMINAL, "svc.detached.done");
   }
   arena_free(&arena);
 }

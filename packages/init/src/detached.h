@@ -12,6 +12,8 @@ void detached_stdin(struct conn *, struct message *);
 void detached_signal(struct conn *, struct message *);
 void detached_resize(struct conn *, struct message *);
 void detached_forget(struct conn *, struct message *);
+void detached_recall(struct conn *, struct message *);
+void detached_timeout(struct conn *, struct message *);
 
 /** True when every reader of a process that ended has its last bytes. */
 bool detached_is_told(void);

@@ -87,16 +87,20 @@ void exec_stdin(struct conn *conn, struct message *message) {
 }
 
 void exec_signal(struct conn *conn, struct message *message) {
-  static const struct field fields[] = {{"signal", field_int, 0, true}};
-  int64_t number = -1;
+  struct order {
+    int64_t signal;
+    bool tree;
+  } order = {.signal = -1};
+  static const struct field fields[] = {FIELD(struct order, signal, field_int, true), FIELD(struct order, tree, field_bool, false)};
   struct arena none = {0};
-  bool ok = read_fields(&message->payload, &none, fields, 1, &number);
-  if (!ok || number < 0 || number > SIGRTMAX) {
+  bool ok = read_fields(&message->payload, &none, fields, COUNT(fields), &order);
+  if (!ok || order.signal < 0 || order.signal > SIGRTMAX) {
     message->payload.bad = true;
     return;
   }
   struct exec *exec = find(conn, message->id);
-  if (exec) process_signal(&exec->process, (int)number);
+  if (exec && order.tree && order.signal == SIGKILL) process_kill(&exec->process);
+  else if (exec) process_signal(&exec->process, (int)order.signal);
 }
 
 void exec_resize(struct conn *conn, struct message *message) {

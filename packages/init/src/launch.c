@@ -13,6 +13,7 @@ static const struct field fields[] = {
     // Only detached processes have these.
     FIELD(struct launch, stdin, field_bool, false),   FIELD(struct launch, timeout_ms, field_uint, false),
     FIELD(struct launch, ring_bytes, field_uint, false), FIELD(struct launch, output_max, field_uint, false),
+    FIELD(struct launch, stdin_fd, field_uint, false), FIELD(struct launch, repeat, field_bool, false),
 };
 static const size_t field_counts[] = {[LAUNCH_EXEC] = 9, [LAUNCH_DURABLE] = 10, [LAUNCH_DETACHED] = COUNT(fields)};
 
@@ -20,6 +21,7 @@ bool launch_read(struct launch *launch, struct reader *payload, enum launch_kind
   *launch = (struct launch){.rows = 24, .cols = 80, .stdin = kind == LAUNCH_EXEC, .ring_bytes = DETACHED_RING};
   bool ok = read_fields(payload, &launch->arena, fields, field_counts[kind], launch);
   return ok && launch->env.count <= ENV_MAX && launch->rows <= UINT16_MAX && launch->cols <= UINT16_MAX && strlen(launch->cmd) > 0 &&
+         launch->stdin_fd <= STDIN_FD_MAX && (!launch->stdin_fd || (launch->stdin_fd > 2 && !launch->tty)) &&
          launch->ring_bytes >= DETACHED_RING_MIN && launch->ring_bytes <= DETACHED_RING_MAX &&
          (!launch->key || (launch->key[0] && strlen(launch->key) <= KEY_MAX));
 }

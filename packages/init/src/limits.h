@@ -34,7 +34,13 @@ enum {
   DETACHED_RING_MIN = 4096,
   DETACHED_RING_MAX = 16 * 1024 * 1024,
   DETACHED_STDIN_MAX = 16 * 1024 * 1024, // stdin waiting for all detached processes together
+  WRITE_ID_MAX = 64,                     // bytes of the name of a write to stdin
+  WRITES_KEPT = 32,                      // named writes that a detached process is known to have had
+  STDIN_FD_MAX = 255,                    // where a start may ask for its input instead of 0
   DETACHED_PATIENCE_MS = 10000,          // how long a reader that takes nothing may hold up a detached process
+  TREE_ENTRIES_PER_TURN = 32, // processes looked at before others get their turn
+  TREE_PASS_MS = 10,          // between two passes over all processes, while some of a killed command are found
+  TREE_PASSES_MAX = 1000,
   RINGS_MAX = 64 * 1024 * 1024,
   HANDLES_MAX = 1024,                   // per connection; streams count too
   DISCARDS_MAX = 1024,

@@ -12,6 +12,7 @@
 #include "control.h"
 #include "discard.h"
 #include "limits.h"
+#include "tree-kill.h"
 
 static struct list processes = {&processes, &processes};
 static unsigned process_count;
@@ -30,14 +31,14 @@ bool process_start(struct process *process, struct launch *launch, const struct 
     return failure_set(failure, "resource_limit", "table", 0, "4096 processes run already; end some first"), false;
   }
   if (!spawn(launch, &spawned, failure)) return false;
-  *process = (struct process){.owner = owner, .pid = spawned.pid, .tty = launch->tty, .started_ns = unix_ns()};
+  *process = (struct process){.owner = owner, .pid = spawned.pid, .mark = spawned.mark, .tty = launch->tty, .started_ns = unix_ns()};
   child_add(&process->child, spawned.pid, on_exit);
   list_append(&processes, &process->all);
   list_init(&process->owned);
   process_count++;
   timer_init(&process->quiet, on_quiet);
   timer_init(&process->timeout, on_timeout);
-  if (launch->timeout_ms) timer_start(&process->timeout, launch->timeout_ms);
+  process_set_timeout(process, launch->timeout_ms);
   // A terminal is one descriptor for both directions; each watch needs its own.
   if (launch->tty) spawned.in = fcntl(spawned.in, F_DUPFD_CLOEXEC, 3);
   bool ok = !launch->tty || spawned.in >= 0;
@@ -70,6 +71,18 @@ int process_signal(struct process *process, int signal) {
   // setsid the group does not exist yet; the process itself does.
   if (kill(-process->pid, signal) == 0 || kill(process->pid, signal) == 0) return 0;
   return errno;
+}
+
+int process_kill(struct process *process) {
+  int error = process_signal(process, SIGKILL);
+  if (!error) tree_kill(process->mark);
+  return error;
+}
+
+void process_set_timeout(struct process *process, uint64_t timeout_ms) {
+  if (process->is_reaped) return; // the timer serves another purpose now
+  timer_stop(&process->timeout);
+  if (timeout_ms) timer_start(&process->timeout, timeout_ms);
 }
 
 void process_resume(struct process *process) {
@@ -193,7 +206,7 @@ static void on_timeout(struct timer *timer) {
     process->question = 0;
     return settle(process);
   }
-  process->was_timed_out = process_signal(process, SIGKILL) == 0;
+  process->was_timed_out = process_kill(process) == 0;
 }
 
 static void finish(struct process *process) {

@@ -32,6 +32,7 @@ struct process {
   struct list all, owned; // `owned` is the owner's to use
   const struct process_owner *owner;
   pid_t pid; // also its group; valid until reaped
+  uint64_t mark; // tree-kill.h
   struct watch error;
   struct outlet outlets[2];
   struct sink in;
@@ -49,6 +50,10 @@ bool process_start(struct process *, struct launch *, const struct process_owner
 void process_set_owner(struct process *, const struct process_owner *);
 /** Signals the whole group. ESRCH once it was reaped. 0 or an errno. */
 int process_signal(struct process *, int signal);
+/** SIGKILL to the group and to whatever else it has started, in groups and sessions of their own too. 0 or an errno. */
+int process_kill(struct process *);
+/** Counts anew from now; 0: none. */
+void process_set_timeout(struct process *, uint64_t timeout_ms);
 /** The owner has room again. */
 void process_resume(struct process *);
 void process_free(struct process *);

@@ -41,7 +41,8 @@ static const struct route routes[] = {
     {"svc.detached.start", detached_start, false, true}, {"svc.detached.list", detached_list, false, false},
     {"svc.detached.read", detached_read, false, false},  {"svc.detached.stdin", detached_stdin, false, true},
     {"svc.detached.signal", detached_signal, false, true}, {"svc.detached.resize", detached_resize, false, true},
-    {"svc.detached.forget", detached_forget, false, true},
+    {"svc.detached.forget", detached_forget, false, true}, {"svc.detached.recall", detached_recall, false, false},
+    {"svc.detached.timeout", detached_timeout, false, false},
     {"svc.watch.start", file_watch_start, false, true},    {"svc.watch.stop", file_watch_stop, false, true},
 };
 
@@ -166,7 +167,7 @@ void session_greet(struct conn *conn) {
   write_text_pair(&payload, "agent_version", SVC_VERSION);
   activity_write_times(&payload);
   // Groups of messages beyond the public protocol, so that a client knows before it asks.
-  static const char *const features[] = {"svc.detached", "svc.udp", "svc.watch"};
+  static const char *const features[] = {"svc.detached", "svc.repeat", "svc.udp", "svc.watch"};
   size_t count = conn->handler == &files_handler ? 0 : COUNT(features);
   write_text(&payload, "features");
   write_array(&payload, count);

@@ -14,6 +14,7 @@
 #include "children.h"
 #include "config.h"
 #include "privileges.h"
+#include "tree-kill.h"
 #include "users.h"
 
 enum { PIPE_BYTES = 1024 * 1024 };
@@ -25,11 +26,13 @@ struct plan {
   const char *cwd;
   int stdio[3]; // the child's own ends
   int error;
+  uint64_t mark;
 };
 
 static struct rlimit own_limits[RLIM_NLIMITS];
 static rlim_t own_fds;
 
+static bool is_rss_limited(const struct launch *);
 static bool prepare(struct plan *, struct launch *, struct failure *);
 static bool open_stdio(struct plan *, struct spawned *, struct failure *);
 static void close_all(const int *fds, size_t count);
@@ -55,6 +58,7 @@ bool spawn(struct launch *launch, struct spawned *spawned, struct failure *failu
   struct plan plan = {.launch = launch, .stdio = {-1, -1, -1}, .error = -1};
   *spawned = (struct spawned){.error = -1, .in = -1, .output = {-1, -1}};
   if (!prepare(&plan, launch, failure)) return false;
+  spawned->mark = plan.mark = is_rss_limited(launch) ? 0 : tree_mark_new(own_limits[RLIMIT_RSS].rlim_max);
   bool ok = open_stdio(&plan, spawned, failure);
   if (ok) {
     // SAFETY: fork, not vfork: a guest that stops the child before exec must not stop PID 1 with it.
@@ -70,6 +74,14 @@ bool spawn(struct launch *launch, struct spawned *spawned, struct failure *failu
   bool is_shared = spawned->output[0] == spawned->in; // a terminal
   close_all((int[]){spawned->error, spawned->in, is_shared ? -1 : spawned->output[0], spawned->output[1]}, 4);
   return false;
+}
+
+/** Who asks for this limit gets it, in the place of the mark. */
+static bool is_rss_limited(const struct launch *launch) {
+  bool is_limited = false;
+  for (size_t i = 0; i < config.rlimits.count; i++) is_limited |= config.rlimits.at[i].resource == RLIMIT_RSS;
+  for (size_t i = 0; i < launch->rlimits.count; i++) is_limited |= launch->rlimits.at[i].resource == RLIMIT_RSS;
+  return is_limited;
 }
 
 static bool prepare(struct plan *plan, struct launch *launch, struct failure *failure) {
@@ -144,6 +156,17 @@ static _Noreturn void die(struct plan *plan, const char *kind, const char *stage
   _exit(127);
 }
 
+/** The input becomes descriptor `fd`, and stdin is empty. */
+static void move_stdin(struct plan *plan, int fd) {
+  int *used[] = {&plan->error, &plan->stdio[0], &plan->stdio[1], &plan->stdio[2]};
+  bool ok = true;
+  for (size_t i = 0; i < COUNT(used); i++) {
+    if (*used[i] == fd) ok &= (*used[i] = fcntl(fd, F_DUPFD_CLOEXEC, fd + 1)) >= 0;
+  }
+  ok = ok && dup2(plan->stdio[0], fd) >= 0 && (plan->stdio[0] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;
+  if (!ok) die(plan, "resource_limit", "stdio", errno, "cannot set up the standard streams");
+}
+
 static void take_stdio(struct plan *plan) {
   if (setsid() < 0) die(plan, "other", "session", errno, "cannot start a session");
   if (plan->launch->tty) {
@@ -151,6 +174,7 @@ static void take_stdio(struct plan *plan) {
     // A program that runs as another user may open its own /dev/pts entry. Not every runtime allows the change.
     if (fchown(plan->stdio[0], plan->identity.uid, (gid_t)-1) < 0 || fchmod(plan->stdio[0], 0620) < 0) errno = 0;
   }
+  if (plan->launch->stdin_fd) move_stdin(plan, (int)plan->launch->stdin_fd);
   for (int i = 0; i < 3; i++) {
     if (dup2(plan->stdio[i], i) < 0) die(plan, "resource_limit", "stdio", errno, "cannot set up the standard streams");
   }
@@ -158,6 +182,7 @@ static void take_stdio(struct plan *plan) {
 
 static void set_limits(struct plan *plan) {
   setrlimit(RLIMIT_NOFILE, &own_limits[RLIMIT_NOFILE]);
+  if (plan->mark) setrlimit(RLIMIT_RSS, &(struct rlimit){plan->mark, plan->mark});
   for (size_t i = 0; i < config.rlimits.count; i++) {
     struct limit limit = config.rlimits.at[i];
     rlim_t most = own_limits[limit.resource].rlim_max;

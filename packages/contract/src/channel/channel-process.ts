@@ -63,7 +63,8 @@ export interface ChannelProcess {
   closeStdin(): Promise<void>;
   /** To the whole process group. */
   signal(number: number): Promise<void>;
-  kill(): Promise<void>;
+  /** SIGKILL; with `isWholeTree` also to what it started in groups and sessions of their own. */
+  kill(isWholeTree?: boolean): Promise<void>;
   resize(rows: number, cols: number): Promise<void>;
 }
 
@@ -146,8 +147,8 @@ class ProcessSession implements Session, ChannelProcess {
     return this.#send('core.exec.signal', { signal: number });
   }
 
-  kill(): Promise<void> {
-    return this.signal(SIGKILL);
+  kill(isWholeTree = false): Promise<void> {
+    return this.#send('core.exec.signal', { signal: SIGKILL, ...(isWholeTree ? { tree: true } : {}) });
   }
 
   resize(rows: number, cols: number): Promise<void> {

@@ -20,6 +20,18 @@ export interface DetachedRequest extends ExecRequest {
   readonly ringBytes?: number;
   /** The process is killed when it writes more than this, both streams together. */
   readonly outputMax?: number | null;
+  /** Where the process finds its input; its stdin is empty then. */
+  readonly stdinFd?: number;
+  /** It may have been started under this key already: then nothing starts, and that one is told. */
+  readonly isRepeat?: boolean;
+}
+
+/** A write that may have been sent before: what the sandbox has accepted of it is not written again. */
+export interface NamedWrite {
+  /** 1–64 bytes, unique among the latest 32 writes to the process. */
+  readonly name: string;
+  /** Where in the write the data begins. */
+  readonly offset: number;
 }
 
 export interface ReadDetached {
@@ -72,15 +84,32 @@ export class DetachedProcesses {
   }
 
   /** Resolves when the process has taken all of it. Writes come one after the other, not side by side. */
-  async writeStdin(key: string, data: Uint8Array, signal?: AbortSignal): Promise<void> {
+  async writeStdin(key: string, data: Uint8Array, signal?: AbortSignal, write?: NamedWrite): Promise<void> {
     for (let at = 0; at < data.length; at += STDIN_CHUNK_BYTES) {
       const chunk = data.subarray(at, at + STDIN_CHUNK_BYTES);
-      await this.#do('svc.detached.stdin', { key, data: chunk }, signal);
+      await this.#do('svc.detached.stdin', { key, data: chunk, ...encodeWrite(write, at) }, signal);
     }
   }
 
-  async closeStdin(key: string, signal?: AbortSignal): Promise<void> {
-    await this.#do('svc.detached.stdin', { key, data: new Uint8Array() }, signal);
+  /** All of it arrives, or nothing. @throws RangeError when it is larger than a frame */
+  async writeWhole(key: string, data: Uint8Array, name: string, signal?: AbortSignal): Promise<void> {
+    await this.#do('svc.detached.stdin', { key, data, write: name, offset: 0 }, signal);
+  }
+
+  async closeStdin(key: string, signal?: AbortSignal, write?: NamedWrite): Promise<void> {
+    await this.#do('svc.detached.stdin', { key, data: new Uint8Array(), ...encodeWrite(write, 0) }, signal);
+  }
+
+  /** Whether the process, which may have ended, is known to have been given this write. */
+  async hasWrite(key: string, name: string, signal?: AbortSignal): Promise<boolean> {
+    const session = new SingleAnswer('svc.detached.recalled');
+    const { payload } = await this.#ask('svc.detached.recall', { key, write: name }, session, signal);
+    return typeof payload['bytes'] === 'number';
+  }
+
+  /** It is killed when this much time has passed from now; null: it may run for ever. */
+  async setTimeout(key: string, timeoutMs: number | null, signal?: AbortSignal): Promise<void> {
+    await this.#do('svc.detached.timeout', { key, timeout_ms: timeoutMs ?? 0 }, signal);
   }
 
   /** To the whole process group. `by` is what the end says when the process dies of it. */
@@ -147,5 +176,11 @@ function encodeDetached(request: DetachedRequest): Payload {
     timeout_ms: request.timeoutMs ?? null,
     ring_bytes: request.ringBytes ?? null,
     output_max: request.outputMax ?? null,
+    stdin_fd: request.stdinFd ?? null,
+    repeat: request.isRepeat ?? false,
   };
+}
+
+function encodeWrite(write: NamedWrite | undefined, at: number): Payload {
+  return write === undefined ? {} : { write: write.name, offset: write.offset + at };
 }

@@ -8,7 +8,7 @@ export type { ChannelProcess, ExecRequest, ProcessExit } from './channel-process
 export type { ChannelWatch, WatchEvent } from './channel-watch.ts';
 export type { AgentInfo } from './connection.ts';
 export type { DetachedEvent } from './detached-output.ts';
-export type { DetachedProcesses, DetachedRequest, ReadDetached } from './detached-processes.ts';
+export type { DetachedProcesses, DetachedRequest, NamedWrite, ReadDetached } from './detached-processes.ts';
 export type { DetachedEndReason, DetachedState } from './detached-state.ts';
 export type { FileAttributes, FileEntry, OpenFlags } from './file-entry.ts';
 export { LentChunks } from './lent-chunks.ts';

@@ -11,7 +11,7 @@ const KILL_GRACE_MS = 5000;
 export interface RunOptions {
   /** Written to stdin, which is closed after it. Without input stdin is closed at once. */
   readonly input?: Uint8Array | AsyncIterable<Uint8Array>;
-  /** The process group is killed after this long. */
+  /** The process, and whatever it has started, is killed after this long. */
   readonly timeoutMs?: number;
   /** Of each stream; what comes beyond is read and thrown away. 8 MiB unless given. */
   readonly maxOutputBytes?: number;
@@ -106,7 +106,7 @@ class Deadline {
       return;
     }
     // A connection that broke is reported by whoever waits for the process.
-    this.#process.kill().catch(() => undefined);
+    this.#process.kill(true).catch(() => undefined);
     const grace = new ChannelError('timeout', 'The process was killed but is not reported as gone');
     this.#timer = setTimeout(() => this.#giveUp.abort(grace), KILL_GRACE_MS);
   }

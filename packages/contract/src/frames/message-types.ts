@@ -30,6 +30,7 @@ const FLAGS: ReadonlyMap<string, number> = new Map([
   ['svc.detached.listed', TERMINAL],
   ['svc.detached.end', TERMINAL],
   ['svc.detached.done', TERMINAL],
+  ['svc.detached.recalled', TERMINAL],
   ['svc.watch.start', SESSION_START],
   ['svc.watch.end', TERMINAL],
   ['svc.watch.failed', TERMINAL],

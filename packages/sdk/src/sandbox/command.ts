@@ -51,8 +51,9 @@ export class Command implements AsyncDisposable {
     await called(this.#process.signal(signalNumber(signal)));
   }
 
+  /** The process and all that it started, in sessions of their own too. */
   async kill(): Promise<void> {
-    await called(this.#process.kill());
+    await called(this.#process.kill(true));
   }
 
   /** Of a terminal. */
