@@ -27,7 +27,7 @@ const MAY_IMPORT: Readonly<
 > = {
   contract: { static: [], dynamic: [] },
   engine: { static: QUICK_CONTRACT, dynamic: ['@svc/contract', '@svc/contract/check-spec'] },
-  server: { static: [...CONTRACT, '@svc/engine/client'], dynamic: [] },
+  server: { static: [...CONTRACT, '@svc/engine/client', '@svc/engine/process-log'], dynamic: [] },
   sdk: { static: SDK_CONTRACT, dynamic: ['@svc/contract', '@svc/contract/rest'] },
   dashboard: { static: [...CONTRACT, '@svc/sdk'], dynamic: [] },
   cli: {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { ProcessLog } from '@svc/engine/process-log';
 import type { Logger } from 'pino';
 import { readConfig, type ServerConfig } from './config.ts';
 import { alreadyRunning } from './process/already-running.ts';
@@ -12,6 +13,8 @@ import { explainStart } from './process/explain-start.ts';
 import { forgetPid, writePid } from './process/pid-file.ts';
 import { prepareFolders } from './process/prepare-folders.ts';
 import { runSupervisor, startWebProcess } from './supervisor.ts';
+
+const STDERR = 2;
 
 // Not imported: as a module it opens standard input to export it, in each of our processes.
 const { argv, env } = process;
@@ -125,10 +128,9 @@ async function reportFailure(error: unknown, config: ServerConfig | undefined): 
   return known?.exitCode ?? EXIT.failed;
 }
 
-/** Written at once, so that the last words before an end are not lost. */
 async function createLogger(level: string): Promise<Logger> {
   const { pino } = await import('pino');
-  return pino({ level }, pino.destination({ fd: 2, sync: true }));
+  return pino({ level }, new ProcessLog(STDERR));
 }
 
 // The channel to a supervisor would keep the process; everything of ours is closed by now, and the log is written at once.
