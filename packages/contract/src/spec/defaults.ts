@@ -2,3 +2,7 @@
 export const DEFAULT_VCPUS = 1;
 export const DEFAULT_MEMORY_MIB = 512;
 export const DEFAULT_DISK_MIB = 4096;
+
+/** What a guest says of owners and modes in a folder of the host stays in an overlay, and off the host. */
+export const DEFAULT_STAT_VIRTUALIZATION = 'strict';
+export const DEFAULT_HOST_PERMISSIONS = 'private';

@@ -1,3 +1,9 @@
-export { DEFAULT_DISK_MIB, DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from './defaults.ts';
+export {
+  DEFAULT_DISK_MIB,
+  DEFAULT_HOST_PERMISSIONS,
+  DEFAULT_MEMORY_MIB,
+  DEFAULT_STAT_VIRTUALIZATION,
+  DEFAULT_VCPUS,
+} from './defaults.ts';
 export { normalizeGuestPath } from './guest-path.ts';
 export { RLIMIT_RESOURCES } from './rlimit-resources.ts';
