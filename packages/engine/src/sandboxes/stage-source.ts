@@ -38,7 +38,7 @@ export async function stageSource(
 }
 
 /** The guest user whose files those of the host are to be; null when nobody was named. */
-function ownerOf(mount: Mount): { readonly uid: number; readonly gid: number } | null {
+export function ownerOf(mount: Mount): { readonly uid: number; readonly gid: number } | null {
   const { override_uid: uid, override_gid: gid } = mount.options ?? {};
   return typeof uid === 'number' && typeof gid === 'number' ? { uid, gid } : null;
 }

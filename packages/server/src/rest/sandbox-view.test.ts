@@ -45,8 +45,8 @@ const FULL = {
 const OPTIONS = {
   readonly: false,
   noexec: false,
-  nosuid: false,
-  nodev: false,
+  nosuid: true,
+  nodev: true,
   override_uid: null,
   override_gid: null,
 };

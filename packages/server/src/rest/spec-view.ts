@@ -14,11 +14,11 @@ const DNS = { nameservers: [], query_timeout_ms: 5000, rebind_protection: true }
 const MOUNT_OPTIONS = {
   readonly: false,
   noexec: false,
-  nosuid: false,
-  nodev: false,
   override_uid: null,
   override_gid: null,
 };
+/** On every mount, whatever was asked for. */
+const ALWAYS = { nosuid: true, nodev: true };
 const INJECTION = { headers: true, basic_auth: true, query_params: false, body: false };
 
 /** What a sandbox was made of, as answers show it: with its defaults, without secret values and sources on the host. */
@@ -50,7 +50,7 @@ export function toCreateShape(spec: SandboxSpec) {
     env: spec.env ?? [],
     labels: spec.labels ?? {},
     rlimits: spec.rlimits ?? [],
-    mounts: spec.mounts ?? [],
+    mounts: (spec.mounts ?? []).map((mount) => ({ ...mount, options: { ...mount.options, ...ALWAYS } })),
     patches: [],
     network: { ...spec.network, enabled: spec.network?.enabled ?? true },
     init: spec.init ?? null,
@@ -90,7 +90,7 @@ function runtimeOf({ runtime }: SandboxSpec) {
 
 function toMountView(mount: Mount): SandboxSpecView['mounts'][number] {
   const { guest } = mount;
-  const common = { guest, options: { ...MOUNT_OPTIONS, ...mount.options } };
+  const common = { guest, options: { ...MOUNT_OPTIONS, ...mount.options, ...ALWAYS } };
   switch (mount.type) {
     case 'bind':
       return { type: 'Bind', ...common, ...presentationOf(mount), quota_mib: mount.quota_mib ?? null };
