@@ -29,7 +29,12 @@ export { RLIMIT_RESOURCES } from './spec/rlimit-resources.ts';
 export { Rlimit, SandboxSpec } from './spec/sandbox-spec.ts';
 export { MAX_LABELS, RESERVED_LABEL_PREFIXES } from './spec/strict.ts';
 export { checkSpec } from './spec/check-spec.ts';
-export { DEFAULT_DISK_MIB, DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from './spec/defaults.ts';
+export {
+  DEFAULT_DISK_MIB,
+  DEFAULT_MEMORY_MIB,
+  DEFAULT_METRICS_INTERVAL_MS,
+  DEFAULT_VCPUS,
+} from './spec/defaults.ts';
 export { normalizeGuestPath } from './spec/guest-path.ts';
 export { nameProblem } from './operations/check-name.ts';
 export { checkInput } from './operations/check-input.ts';

@@ -5,5 +5,8 @@ export {
   DEFAULT_STAT_VIRTUALIZATION,
   DEFAULT_VCPUS,
 } from './defaults.ts';
+export { DEFAULT_LOG_LEVEL, LOG_LEVELS } from './log-levels.ts';
+export type { LogLevel } from './log-levels.ts';
+export { DEFAULT_METRICS_INTERVAL_MS } from './defaults.ts';
 export { normalizeGuestPath } from './guest-path.ts';
 export { RLIMIT_RESOURCES } from './rlimit-resources.ts';

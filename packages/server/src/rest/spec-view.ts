@@ -1,5 +1,6 @@
 import {
   DEFAULT_MEMORY_MIB,
+  DEFAULT_METRICS_INTERVAL_MS,
   DEFAULT_VCPUS,
   type Mount,
   type NetworkPolicy,
@@ -9,7 +10,6 @@ import type { SandboxSpecView } from '@svc/contract/rest';
 import type { PortMapping } from '../ports/port-mapping.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
 
-const METRICS_INTERVAL_MS = 1000;
 const DNS = { nameservers: [], query_timeout_ms: 5000, rebind_protection: true };
 const MOUNT_OPTIONS = {
   readonly: false,
@@ -35,8 +35,8 @@ export function toSpecView({ spec, ports }: Pick<SandboxRecord, 'spec' | 'ports'
     runtime: {
       ...runtimeOf(spec),
       hostname: spec.runtime?.hostname ?? null,
-      disable_metrics_sample: false,
-      metrics_sample_interval_ms: METRICS_INTERVAL_MS,
+      disable_metrics_sample: spec.runtime?.disable_metrics_sample ?? false,
+      metrics_sample_interval_ms: spec.runtime?.metrics_sample_interval_ms ?? DEFAULT_METRICS_INTERVAL_MS,
     },
   };
 }
@@ -46,7 +46,8 @@ export function toCreateShape(spec: SandboxSpec) {
   return {
     image: spec.image,
     resources: resourcesOf(spec),
-    runtime: runtimeOf(spec),
+    // With what older clients do not know only where it was asked for.
+    runtime: { ...spec.runtime, ...runtimeOf(spec) },
     env: spec.env ?? [],
     labels: spec.labels ?? {},
     rlimits: spec.rlimits ?? [],
