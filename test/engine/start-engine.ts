@@ -19,27 +19,36 @@ const START_TIMEOUT_MS = 60_000;
 
 export const BUSYBOX = 'svc/busybox';
 
+export interface EngineOptions {
+  readonly args?: readonly string[];
+  /** Beside the environment of the test. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** A real engine on a data folder of its own, with a small image in it. It ends with the process of the test at the latest. */
 export class TestEngine {
   readonly folder: string;
   readonly client: EngineClient;
   readonly #args: readonly string[];
+  readonly #env: Readonly<Record<string, string>>;
   #child: ChildProcess | undefined;
   #warden: Warden | undefined;
 
-  private constructor(folder: string, args: readonly string[]) {
+  private constructor(folder: string, { args, env }: Required<EngineOptions>) {
     this.folder = folder;
     this.#args = args;
+    this.#env = env;
     // Tests are root, who has a socket of its own when the main one belongs to somebody else.
     const socket = args.includes('--socket-owner') ? 'engine-root.sock' : 'engine.sock';
     this.client = new EngineClient({ socketPath: join(folder, socket) });
   }
 
-  static async start(options: { readonly args?: readonly string[] } = {}): Promise<TestEngine> {
+  static async start(options: EngineOptions = {}): Promise<TestEngine> {
     const folder = await mkdtemp(join(tmpdir(), 'svc-engine-'));
     await chmod(folder, 0o711);
     const pool = await claimAddressPool();
-    const engine = new TestEngine(folder, ['--address-pool', pool, ...(options.args ?? [])]);
+    const args = ['--address-pool', pool, ...(options.args ?? [])];
+    const engine = new TestEngine(folder, { args, env: options.env ?? {} });
     try {
       engine.#warden = new Warden([process.execPath, END_ENGINE, folder, ...engine.#args]);
       await engine.launch();
@@ -53,7 +62,7 @@ export class TestEngine {
 
   /** What an engine left on its folder whose test is gone. */
   static async destroyOrphaned(folder: string, args: readonly string[]): Promise<void> {
-    await new TestEngine(folder, args).destroy();
+    await new TestEngine(folder, { args, env: {} }).destroy();
   }
 
   get logFile(): string {
@@ -100,7 +109,8 @@ export class TestEngine {
     // The engine writes the file itself: its last words are there when it has ended.
     const log = openSync(this.logFile, 'a');
     try {
-      return spawn('tini', args, { stdio: ['ignore', 'ignore', log], detached: true });
+      const env = { ...process.env, ...this.#env };
+      return spawn('tini', args, { stdio: ['ignore', 'ignore', log], detached: true, env });
     } finally {
       closeSync(log);
     }

@@ -70,17 +70,13 @@ static int map_mount(int mount, const struct bind_plan *plan, const struct stat 
   return outcome;
 }
 
-/* Below are root and the accounts and groups of the system, some as good as root. */
-enum { FIRST_ORDINARY_ID = 1000 };
-
 /*
- * SAFETY: a guest that writes as root of the host could leave a set-user-id program of root's there. No mount option keeps it from
- * doing so, as the host sees the folder through mounts of its own; the server does.
+ * SAFETY: a guest that writes as a user of the host could leave a set-user-id program of that user's there. No mount option keeps it
+ * from doing so, as the host sees the folder through mounts of its own; the server does.
  */
-static bool has_to_be_served(const struct bind_plan *plan, const struct stat *status) {
+static bool has_to_be_served(const struct bind_plan *plan) {
   if (plan->readonly || plan->user_path == NULL) return false;
-  bool is_of_system = status->st_uid < FIRST_ORDINARY_ID || status->st_gid < FIRST_ORDINARY_ID;
-  return plan->quota_mib > 0 || (plan->stored_as == STORED_AS_FOLDER && is_of_system);
+  return plan->quota_mib > 0 || plan->stored_as == STORED_AS_FOLDER;
 }
 
 static bool can_only_be_served(const struct bind_plan *plan, const struct failure *failure) {
@@ -98,6 +94,8 @@ static int serve_mount(int mount, const struct bind_plan *plan, const struct sta
       .users = map_for(plan, status->st_uid, plan->owner_uid),
       .groups = map_for(plan, status->st_gid, plan->owner_gid),
       .quota_mib = plan->quota_mib,
+      /* A volume's own files hold what its guests say of them; what nobody can write to is as the host has it. */
+      .overlay = plan->stored_as == STORED_AS_FOLDER && !plan->readonly ? plan->overlay : (struct stat_plan){STAT_OFF, false},
   };
   int served = mount_served(&serve, failure);
   close(source);
@@ -111,7 +109,7 @@ static int make_mount(int fd, const struct bind_plan *plan, const struct stat *s
   uint64_t attributes = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | (plan->readonly ? MOUNT_ATTR_RDONLY : 0);
   int ready = -1;
   if (restrict_mount(mount, attributes, failure) == 0) {
-    bool is_served = has_to_be_served(plan, status);
+    bool is_served = has_to_be_served(plan);
     if (!is_served && map_mount(mount, plan, status, failure) == 0) ready = mount;
     if (is_served || can_only_be_served(plan, failure)) {
       *failure = (struct failure){0};

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "failure.h"
+#include "serve/stat-overlay.h"
 
 /* Whose ids the files have on disk. */
 enum stored_as {
@@ -26,12 +27,13 @@ struct bind_plan {
   enum stored_as stored_as;
   uint32_t owner_uid, owner_gid;
   uint32_t quota_mib; /* 0: none */
+  struct stat_plan overlay; /* of a writable folder of the host */
 };
 
 /*
  * Binds root/path, resolved inside root, at target, which is made when it is missing. nodev, nosuid. `kind` is "file" or "directory".
- * A writable folder of the host that has a quota, or that an account of the system owns, is not bound but served (see serve/), and so
- * is any whose file system cannot map ids. Served from a read-only copy of its mount, it is read-only.
+ * A writable folder of the host, and whatever has a quota, is not bound but served (see serve/), and so is any folder whose file system
+ * cannot map ids. Served from a read-only copy of its mount, it is read-only.
  */
 int bind_inside(const struct bind_plan *plan, const char **kind, struct failure *failure);
 

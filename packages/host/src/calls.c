@@ -79,29 +79,40 @@ static int call_mount_image(const struct request *request, struct answer *answer
   return mount_image(&plan, failure);
 }
 
-/* stored uid gid quota */
-static int parse_owner(const char *const owner[4], struct bind_plan *plan, struct failure *failure) {
+/* off|relaxed|strict private|mirror */
+static int parse_overlay(const char *kind, const char *permissions, struct stat_plan *overlay, struct failure *failure) {
+  if (strcmp(kind, "strict") == 0) overlay->kind = STAT_STRICT;
+  else if (strcmp(kind, "relaxed") == 0) overlay->kind = STAT_RELAXED;
+  else if (strcmp(kind, "off") != 0) return fail_with(failure, EINVAL, "an overlay is strict, relaxed or off");
+  overlay->is_mirrored = strcmp(permissions, "mirror") == 0;
+  if (overlay->is_mirrored || strcmp(permissions, "private") == 0) return 0;
+  return fail_with(failure, EINVAL, "permissions are private or mirrored");
+}
+
+/* stored uid gid quota overlay permissions */
+static int parse_owner(const char *const owner[6], struct bind_plan *plan, struct failure *failure) {
   if (strcmp(owner[0], "volume") == 0) plan->stored_as = STORED_AS_VOLUME;
   else if (strcmp(owner[0], "folder") == 0) plan->stored_as = STORED_AS_FOLDER;
   else return fail_with(failure, EINVAL, "an owner is that of a volume or a folder");
   if (parse_number(owner[1], 0, IDS_PER_SANDBOX - 1, &plan->owner_uid, failure) < 0) return -1;
   if (parse_number(owner[2], 0, IDS_PER_SANDBOX - 1, &plan->owner_gid, failure) < 0) return -1;
-  return parse_number(owner[3], 0, UINT32_MAX, &plan->quota_mib, failure);
+  if (parse_number(owner[3], 0, UINT32_MAX, &plan->quota_mib, failure) < 0) return -1;
+  return parse_overlay(owner[4], owner[5], &plan->overlay, failure);
 }
 
-/* root path target readonly [userPath idBase [stored uid gid quota]] */
+/* root path target readonly [userPath idBase [stored uid gid quota overlay permissions]] */
 static int call_bind(const struct request *request, struct answer *answer, struct failure *failure) {
   const char *const *arguments = request->arguments;
   size_t count = request->argument_count;
   struct bind_plan plan = {.root = arguments[0], .path = arguments[1], .target = arguments[2]};
-  if (count != 4 && count != 6 && count != 10) return fail_with(failure, EINVAL, "a mapping has two parts, an owner four");
+  if (count != 4 && count != 6 && count != 12) return fail_with(failure, EINVAL, "a mapping has two parts, an owner six");
   if (check_path(plan.root, failure) < 0 || check_path(plan.target, failure) < 0) return -1;
   if (parse_flag(arguments[3], &plan.readonly, failure) < 0) return -1;
   if (count >= 6) {
     plan.user_path = arguments[4];
     if (check_path(plan.user_path, failure) < 0 || parse_id_base(arguments[5], &plan.id_base, failure) < 0) return -1;
   }
-  if (count == 10 && parse_owner(arguments + 6, &plan, failure) < 0) return -1;
+  if (count == 12 && parse_owner(arguments + 6, &plan, failure) < 0) return -1;
   return bind_inside(&plan, &answer->text, failure);
 }
 
@@ -177,7 +188,7 @@ static const struct {
     {"deleteLink", 1, 1, call_delete_link},
     {"mountOverlay", 6, 5 + MAX_LAYERS, call_mount_overlay},
     {"mountImage", 5, 5, call_mount_image},
-    {"bind", 4, 10, call_bind},
+    {"bind", 4, 12, call_bind},
     {"unmount", 1, 1, call_unmount},
     {"copySparse", 2, 2, call_copy_sparse},
     {"launch", 6, MAX_ARGUMENTS, call_launch},

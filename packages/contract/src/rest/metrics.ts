@@ -67,6 +67,10 @@ export const metricOperations = {
     body: null,
     output: strictObject({
       sandbox_id: Uuid,
+      sampling: strictObject({
+        disabled: Type.Boolean({ description: 'Nothing is measured: runtime.disable_metrics_sample' }),
+        interval_ms: Type.Integer({ description: 'Between two measurements; one in 5 s at most is kept' }),
+      }),
       range: METRICS_RANGE,
       metrics: strictObject({
         cpu: MetricSeries,

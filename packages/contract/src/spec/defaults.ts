@@ -6,7 +6,13 @@ export const DEFAULT_MEMORY_MIB = 512;
 export const DEFAULT_DISK_MIB = 4096;
 export const DEFAULT_SHELL = '/bin/sh';
 export const DEFAULT_MAX_CONNECTIONS = 256;
+/** Between two measurements of what a sandbox uses. */
 export const DEFAULT_METRICS_INTERVAL_MS = 1000;
+
+/** What a guest says of owners and modes in a folder of the host stays in an overlay, and off the host. */
+export const DEFAULT_STAT_VIRTUALIZATION = 'strict';
+export const DEFAULT_HOST_PERMISSIONS = 'private';
+
 /** Names are asked of the host's own resolvers. */
 export const DEFAULT_DNS = { nameservers: [], query_timeout_ms: 5000, rebind_protection: true };
 

@@ -1,4 +1,13 @@
-export { DEFAULT_DISK_MIB, DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from './defaults.ts';
+export {
+  DEFAULT_DISK_MIB,
+  DEFAULT_HOST_PERMISSIONS,
+  DEFAULT_MEMORY_MIB,
+  DEFAULT_STAT_VIRTUALIZATION,
+  DEFAULT_VCPUS,
+} from './defaults.ts';
+export { DEFAULT_LOG_LEVEL, LOG_LEVELS } from './log-levels.ts';
+export type { LogLevel } from './log-levels.ts';
+export { DEFAULT_METRICS_INTERVAL_MS } from './defaults.ts';
 export { normalizeGuestPath } from './guest-path.ts';
 export { RLIMIT_RESOURCES } from './rlimit-resources.ts';
 export { isUnlimited, toU64 } from './unlimited.ts';

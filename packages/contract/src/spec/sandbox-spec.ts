@@ -1,5 +1,7 @@
 import type { Static } from 'typebox';
 import { Type } from '../schema/type.ts';
+import { DEFAULT_METRICS_INTERVAL_MS } from './defaults.ts';
+import { DEFAULT_LOG_LEVEL, LOG_LEVELS } from './log-levels.ts';
 import { Mount, Patch } from './mounts.ts';
 import { Network } from './network.ts';
 import { RLIMIT_RESOURCES } from './rlimit-resources.ts';
@@ -41,6 +43,8 @@ const OptionalWords = Type.Optional(
   ]),
 );
 
+const MAX_METRICS_INTERVAL_MS = 3_600_000;
+
 export const Runtime = strictObject({
   workdir: OptionalText,
   shell: OptionalText,
@@ -50,7 +54,23 @@ export const Runtime = strictObject({
   ),
   entrypoint: OptionalWords,
   cmd: OptionalWords,
-  log_level: Type.Optional(Type.Union([Type.Enum(['error', 'warn', 'info', 'debug', 'trace']), Type.Null()])),
+  log_level: Type.Optional(
+    Type.Union([Type.Enum([...LOG_LEVELS]), Type.Null()], {
+      description: `What svc itself writes into the log of the sandbox (source system); null: ${DEFAULT_LOG_LEVEL}`,
+    }),
+  ),
+  disable_metrics_sample: Type.Optional(
+    Type.Boolean({ default: false, description: 'What the sandbox uses is not measured' }),
+  ),
+  metrics_sample_interval_ms: Type.Optional(
+    // SAFETY: one thread measures all sandboxes of a host; nobody may have it for themselves.
+    Type.Union(
+      [Type.Integer({ minimum: DEFAULT_METRICS_INTERVAL_MS, maximum: MAX_METRICS_INTERVAL_MS }), Type.Null()],
+      {
+        description: `Between two measurements; null: ${DEFAULT_METRICS_INTERVAL_MS}`,
+      },
+    ),
+  ),
   scripts: Type.Optional(Scripts),
 });
 

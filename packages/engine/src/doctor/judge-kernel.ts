@@ -25,9 +25,8 @@ export function judgeKernel(facts: HostFacts): readonly Finding[] {
       remedy: 'modprobe loop ext4; in a container: pass /dev/loop-control and loop devices on',
     }),
     judgeAttempt('fuse', facts.attempts.fuse, 'warn', {
-      worked: 'folders of this host can be mounted with a quota',
-      remedy:
-        'modprobe fuse; in a container: pass /dev/fuse on. Without it only `quota_mib` of bind mounts is refused',
+      worked: 'folders of this host can be mounted for writing',
+      remedy: 'modprobe fuse; in a container: pass /dev/fuse on. Without it writable bind mounts are refused',
     }),
     judgeAttempt('nftables', facts.attempts.nftables, 'missing', {
       worked: 'rules can be read',

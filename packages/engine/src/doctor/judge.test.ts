@@ -131,7 +131,7 @@ test('a host without FUSE runs sandboxes, and is told what it cannot do', () => 
   const attempts = { ...facts().attempts, fuse: { outcome: 'failed', reason: 'ENOENT' } as const };
   const { status, remedy } = find({ attempts }, 'fuse');
   assert.equal(status, 'warn');
-  assert.match(remedy ?? '', /quota_mib/);
+  assert.match(remedy ?? '', /bind mounts/);
   assert.equal(judgeHost(facts({ attempts }), NOW).canRunSandboxes, true);
 });
 

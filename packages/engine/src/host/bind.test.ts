@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { HostCallError } from './host-calls.ts';
 import { makeTestHost } from './test-host.ts';
+import { PLAIN_OWNER } from './test-served-folder.ts';
 import type { TestHost } from './test-host.ts';
 
 const ID_BASE = 1_200_000_000;
@@ -129,7 +130,7 @@ test('with an id mapping the guest owns what guest ids own on disk; with an owne
 
   await chown(join(root, 'inner'), 4242, 4243);
   await chown(join(root, 'inner/file'), 4242, 4243);
-  const owner = { storedAs: 'folder', uid: 7, gid: 8, quotaMib: null } as const;
+  const owner = { ...PLAIN_OWNER, uid: 7, gid: 8 };
   await host.calls.bind({ ...mapped, idmap: { userPath, idBase: ID_BASE, owner } });
   assert.equal(await asGuest(0, 'stat -c "%u %g" "$1" "$1/file"'), '7 8\n7 8\n');
   const asOwner = ['-S', '7', '-G', '8', 'touch', join(target, 'by-owner')];
@@ -151,7 +152,7 @@ test('a folder whose file system cannot map ids is served instead, with the same
   await chown(at('root/inner'), 4242, 4243);
   const [userPath, networkPath] = [at('user'), at('net')];
   await host.calls.createNamespaces({ userPath, networkPath, idBase: ID_BASE, link: null });
-  const owner = { storedAs: 'folder', uid: 7, gid: 8, quotaMib: null } as const;
+  const owner = { ...PLAIN_OWNER, uid: 7, gid: 8 };
   const idmap = { userPath, idBase: ID_BASE, owner };
   const asOwner = (...command: string[]) =>
     host.run('nsenter', `--user=${userPath}`, '-S', '7', '-G', '8', ...command);

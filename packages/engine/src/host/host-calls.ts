@@ -100,11 +100,18 @@ export interface BindOwner {
   readonly uid: number;
   readonly gid: number;
   /**
-   * How much the guest may add, null for any amount. A writable bind with a quota, or of a folder of the host whose user or group is one
-   * of the system (below 1000), is served by a process that counts and drops set-user-id bits; so is a folder of the host whose file
-   * system cannot map ids. `ENODEV` when the host has no FUSE, `EIO` when the file system cannot be served (it has no file handles).
+   * How much the guest may add, null for any amount. A writable bind with a quota, or of a folder of the host, is served by a process
+   * that counts and drops set-user-id bits; so is a folder of the host whose file system cannot map ids. `ENODEV` when the host has no
+   * FUSE, `EIO` when the file system cannot be served (it has no file handles).
    */
   readonly quotaMib: number | null;
+  /**
+   * Of a writable folder of the host: where owner and mode go that the guest gives a file. `strict`: into an extended attribute,
+   * `EOPNOTSUPP` when the file system has none. `relaxed`: as long as the mount lives, when it has none. `off`: into the file.
+   */
+  readonly statVirtualization: 'strict' | 'relaxed' | 'off';
+  /** `mirror`: the read, write and execute bits of files and folders are set on the host as well. */
+  readonly hostPermissions: 'private' | 'mirror';
 }
 
 export interface LaunchRequest {

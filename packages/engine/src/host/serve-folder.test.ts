@@ -15,10 +15,9 @@ import { before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { waitUntil } from '../runtime/test/wait-until.ts';
-import type { BindOwner, HostCalls } from './host-calls.ts';
-import { makeTestHost, type TestHost } from './test-host.ts';
+import { makeTestHost } from './test-host.ts';
+import { ID_BASE, isServed, PLAIN_OWNER, served } from './test-served-folder.ts';
 
-const ID_BASE = 1_250_000_000;
 const KIB = 1024;
 const MIB = 1024 * KIB;
 const HOST_PACKAGE = fileURLToPath(new URL('../../../host', import.meta.url));
@@ -30,54 +29,6 @@ before(async () => {
   await promisify(execFile)('flock', [HOST_PACKAGE, 'make', '-s', '-C', HOST_PACKAGE, 'asan']);
 });
 
-interface Folder {
-  /** As the host sees it. */
-  readonly host: string;
-  /** As the guest does. */
-  readonly guest: string;
-  readonly calls: HostCalls;
-  /** Runs a script in the guest's folder. */
-  sh(script: string, uid?: number): Promise<string>;
-  used(): Promise<number>;
-}
-
-/** A folder, or a volume, of a guest; root of the host owns it unless `ownedBy` says otherwise. */
-async function served(
-  host: TestHost,
-  owner: Partial<BindOwner>,
-  options: { ownedBy?: number; binary?: string } = {},
-): Promise<Folder> {
-  const [folder, guest] = [join(host.folder, 'folder'), join(host.folder, 'guest')];
-  mkdirSync(folder);
-  writeFileSync(join(folder, 'before'), 'of the host\n');
-  for (const path of [folder, join(folder, 'before')])
-    chownSync(path, options.ownedBy ?? 0, options.ownedBy ?? 0);
-  const [userPath, networkPath] = [join(host.folder, 'user'), join(host.folder, 'net')];
-  const calls = options.binary === undefined ? host.calls : host.withBinary(options.binary);
-  await calls.createNamespaces({ userPath, networkPath, idBase: ID_BASE, link: null });
-  await calls.bind({
-    root: folder,
-    path: '.',
-    target: guest,
-    readonly: false,
-    idmap: {
-      userPath,
-      idBase: ID_BASE,
-      owner: { storedAs: 'folder', uid: 0, gid: 0, quotaMib: null, ...owner },
-    },
-  });
-  const enter = (uid: number) => [`--user=${userPath}`, '-S', String(uid), '-G', String(uid)];
-  const sh = (script: string, uid = 0) =>
-    host.run('nsenter', ...enter(uid), 'sh', '-c', `cd "$1" && { ${script}\n} 2>&1`, 'sh', guest);
-  const used = async () => Number((await host.run('df', '--output=used', '-B1', guest)).split('\n')[1]);
-  return { host: folder, guest, calls, sh, used };
-}
-
-const isServed = async (host: TestHost): Promise<boolean> =>
-  readFileSync('/proc/self/mountinfo', 'utf8')
-    .split('\n')
-    .some((line) => line.includes(`${host.folder}/guest `) && line.includes(' - fuse '));
-
 test('everybody in the guest can own files; the owner stands for the host, in folders and volumes, bound and served', async () => {
   for (const storedAs of ['folder', 'volume'] as const) {
     for (const quotaMib of [null, 8]) {
@@ -85,7 +36,7 @@ test('everybody in the guest can own files; the owner stands for the host, in fo
       const ownedBy = storedAs === 'volume' ? 0 : 4242;
       const owner = { storedAs, uid: 1000, gid: 1000, quotaMib };
       const folder = await served(host, owner, { ownedBy });
-      assert.equal(await isServed(host), quotaMib !== null);
+      assert.equal(isServed(host), storedAs === 'folder' || quotaMib !== null);
       await folder.sh('chmod 777 .', 1000);
       for (const uid of [0, 1, 999, 1000, 1001, 65_535])
         await folder.sh(`mkdir d${uid}; echo x > f${uid}`, uid);
@@ -156,7 +107,7 @@ test("what belongs to other users of the host is nobody's, and cannot be taken o
 test('a guest cannot leave a set-user-id program of root on the host, neither a new one nor an old one', async () => {
   await using host = await makeTestHost();
   const folder = await served(host, {});
-  assert.equal(await isServed(host), true);
+  assert.equal(isServed(host), true);
   writeFileSync(join(folder.host, 'old'), 'harmless');
   chmodSync(join(folder.host, 'old'), 0o4755);
   await folder.sh(
@@ -289,10 +240,11 @@ function takenBelow(folder: string): number {
   return [...taken.values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
-test('a served folder is a folder like others: links, renames, times, long lists, maps, pipes', async () => {
-  await using host = await makeTestHost();
-  const folder = await served(host, { quotaMib: 64 }, { ownedBy: 4242, binary: ASAN });
-  const script = `
+for (const statVirtualization of ['off', 'strict', 'relaxed'] as const)
+  test(`a served folder is a folder like others: links, renames, times, long lists, maps, pipes (${statVirtualization})`, async () => {
+    await using host = await makeTestHost();
+    const folder = await served(host, { quotaMib: 64, statVirtualization }, { ownedBy: 4242, binary: ASAN });
+    const script = `
     mkdir -p a/b; echo one > a/b/file; ln a/b/file a/hard; ln -s b/file a/soft; cat a/hard a/soft
     mv a/b/file a/moved; echo two >> a/moved; cat a/hard; stat -c %h a/hard
     touch -d @1000000000 a/moved; stat -c %Y a/moved; chmod 640 a/moved; stat -c %a a/moved
@@ -300,23 +252,23 @@ test('a served folder is a folder like others: links, renames, times, long lists
     mkdir list; for i in $(seq 3000); do : > list/entry-with-a-long-name-$i; done; ls list | wc -l
     mkdir g; chgrp 7 g; chmod 2775 g; mkdir g/h; touch g/x; stat -c %a:%g g g/h g/x; rm -r g
     cat before; ls a; rm -r a list; ls`;
-  assert.equal(
-    await folder.sh(script),
-    'one\none\none\ntwo\n2\n1000000000\n640\nthrough\n3000\n2775:7\n2755:7\n644:7\nof the host\nb\nhard\nmoved\npipe\nsoft\nbefore\n',
-  );
-  assert.match(
-    await folder.sh('rmdir before; mkdir before; cat absent; ls -d ..; true'),
-    /Not a dir[^]*exists[^]*No such/,
-  );
-  const map = `python3 -c "
+    assert.equal(
+      await folder.sh(script),
+      'one\none\none\ntwo\n2\n1000000000\n640\nthrough\n3000\n2775:7\n2755:7\n644:7\nof the host\nb\nhard\nmoved\npipe\nsoft\nbefore\n',
+    );
+    assert.match(
+      await folder.sh('rmdir before; mkdir before; cat absent; ls -d ..; true'),
+      /Not a dir[^]*exists[^]*No such/,
+    );
+    const map = `python3 -c "
 import mmap
 file = open('mapped', 'w+b'); file.truncate(8192)
 pages = mmap.mmap(file.fileno(), 8192); pages[5000:5005] = b'there'; pages.flush(); pages.close()"`;
-  await folder.sh(map);
-  assert.equal(readFileSync(join(folder.host, 'mapped')).subarray(5000, 5005).toString(), 'there');
-  writeFileSync(join(folder.host, 'by-host'), 'seen\n', { mode: 0o644 });
-  assert.equal(await folder.sh('cat by-host'), 'seen\n');
-});
+    await folder.sh(map);
+    assert.equal(readFileSync(join(folder.host, 'mapped')).subarray(5000, 5005).toString(), 'there');
+    writeFileSync(join(folder.host, 'by-host'), 'seen\n', { mode: 0o644 });
+    assert.equal(await folder.sh('cat by-host'), 'seen\n');
+  });
 
 test('a file can be served as well as a folder', async () => {
   await using host = await makeTestHost();
@@ -324,7 +276,7 @@ test('a file can be served as well as a folder', async () => {
   writeFileSync(file, 'old');
   const [userPath, networkPath] = [join(host.folder, 'user'), join(host.folder, 'net')];
   await host.calls.createNamespaces({ userPath, networkPath, idBase: ID_BASE, link: null });
-  const owner = { storedAs: 'folder', uid: 0, gid: 0, quotaMib: 1 } as const;
+  const owner = { ...PLAIN_OWNER, quotaMib: 1 };
   const target = join(host.folder, 'guest');
   const idmap = { userPath, idBase: ID_BASE, owner };
   const kind = await host.calls.bind({ root: host.folder, path: 'file', target, readonly: false, idmap });
@@ -356,7 +308,7 @@ test('what cannot be served is refused and leaves neither mount nor process', as
     idBase: ID_BASE,
     link: null,
   });
-  const owner = { storedAs: 'folder', uid: 0, gid: 0, quotaMib: 1 } as const;
+  const owner = { ...PLAIN_OWNER, quotaMib: 1 };
   const idmap = { userPath: at('user'), idBase: ID_BASE, owner };
   const bind = host.calls.bind({
     root: at('overlay'),
@@ -366,7 +318,7 @@ test('what cannot be served is refused and leaves neither mount nor process', as
     idmap,
   });
   await assert.rejects(bind, { errno: 'EIO' });
-  assert.equal(await isServed(host), false);
+  assert.equal(isServed(host), false);
   await waitUntil('no server is left', () => serversOf(at('overlay')).length === 0);
 });
 

@@ -65,8 +65,15 @@ export class SvcHostCalls implements HostCalls {
     const fields = [root, path, target, flag(readonly)];
     if (idmap !== null) fields.push(idmap.userPath, String(idmap.idBase));
     if (idmap?.owner) {
-      const { storedAs, uid, gid, quotaMib } = idmap.owner;
-      fields.push(storedAs, String(uid), String(gid), String(quotaMib ?? 0));
+      const { storedAs, uid, gid, quotaMib, statVirtualization, hostPermissions } = idmap.owner;
+      fields.push(
+        storedAs,
+        String(uid),
+        String(gid),
+        String(quotaMib ?? 0),
+        statVirtualization,
+        hostPermissions,
+      );
     }
     return { kind: (await this.#call('bind', fields)) === 'directory' ? 'directory' : 'file' };
   }

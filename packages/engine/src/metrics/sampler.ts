@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs';
+import { DEFAULT_METRICS_INTERVAL_MS } from '@svc/contract/spec';
 import type { SandboxMetrics } from '../client/engine-api.ts';
 import { renderMeminfo } from '../runtime/proc-files.ts';
 import type { Kit } from '../sandboxes/kit.ts';
+import type { SandboxRecord } from '../sandboxes/record.ts';
 import type { Sandbox } from '../sandboxes/sandbox.ts';
 import { limitsOf } from '../sandboxes/start-run.ts';
 
@@ -10,12 +12,14 @@ const MIB = 1024 * 1024;
 type SampledKit = Pick<Kit, 'cgroups' | 'rootfs' | 'network' | 'guestFolders' | 'logger'>;
 
 /**
- * What each running sandbox uses, sampled once a second. Reads few small kernel files per sandbox and starts nothing,
+ * What each running sandbox uses, sampled once a second or as seldom as its spec wants. Reads few small kernel files per sandbox and starts nothing,
  * so that it stays cheap with hundreds of them.
  */
 export class Sampler {
   readonly #kit: SampledKit;
   readonly #latest = new Map<string, { readonly at: number; readonly metrics: SandboxMetrics }>();
+  /** What is shown inside as used, by handle. */
+  readonly #shownBytes = new Map<string, number>();
   /** Handles that could not be sampled the last time. */
   readonly #failing = new Set<string>();
   #next = 0;
@@ -35,13 +39,13 @@ export class Sampler {
       const sandbox = running[this.#next];
       if (sandbox !== undefined) this.#trySample(sandbox);
     }
-    if (this.#latest.size > running.length) this.#forgetEnded(running);
+    if (Math.max(this.#latest.size, this.#shownBytes.size) > running.length) this.#forgetEnded(running);
   }
 
-  /** Of the sandboxes that run; one that was not sampled yet is sampled now. */
+  /** Of the sandboxes that run and are to be measured; one that was not sampled yet is sampled now. */
   read(sandboxes: readonly Sandbox[]): SandboxMetrics[] {
     return sandboxes
-      .filter(({ record }) => record.state === 'running')
+      .filter(({ record }) => record.state === 'running' && isMeasured(record))
       .flatMap((sandbox) => {
         const { handle, id } = sandbox.record;
         if (!this.#latest.has(handle)) this.#trySample(sandbox);
@@ -52,8 +56,8 @@ export class Sampler {
 
   #forgetEnded(running: readonly Sandbox[]): void {
     const alive = new Set(running.map(({ record }) => record.handle));
-    for (const handle of this.#latest.keys()) if (!alive.has(handle)) this.#latest.delete(handle);
-    for (const handle of this.#failing) if (!alive.has(handle)) this.#failing.delete(handle);
+    for (const known of [this.#latest, this.#shownBytes, this.#failing])
+      for (const handle of known.keys()) if (!alive.has(handle)) known.delete(handle);
   }
 
   /** A disk that cannot be asked any more, say, costs one sandbox its sample; the others are asked next. */
@@ -74,12 +78,15 @@ export class Sampler {
     const slot = sandbox.run?.slot;
     const usage = this.#kit.cgroups.usage(handle);
     if (slot === undefined || usage === undefined) return;
+    const memoryLimitBytes = limitsOf(spec).memoryMib * MIB;
+    this.#showMemory(handle, memoryLimitBytes, usage.memoryBytes);
     const at = performance.now();
     const before = this.#latest.get(handle);
+    if (!isMeasured(sandbox.record) || !isDue(sandbox.record, at - (before?.at ?? Number.NEGATIVE_INFINITY)))
+      return;
     const cpuSeconds = usage.cpuMicroseconds / 1e6;
     const elapsedSeconds = before === undefined ? 0 : (at - before.at) / 1000;
     const usedSeconds = before === undefined ? 0 : cpuSeconds - before.metrics.cpuSeconds;
-    const memoryLimitBytes = limitsOf(spec).memoryMib * MIB;
     const disk = this.#kit.rootfs.usage(handle);
     const traffic = this.#kit.network.traffic(slot);
     const metrics: SandboxMetrics = {
@@ -96,13 +103,13 @@ export class Sampler {
       networkSentBytes: traffic.sentBytes,
       processes: usage.processes,
     };
-    if (before?.metrics.memoryBytes !== usage.memoryBytes)
-      this.#showMemory(handle, memoryLimitBytes, usage.memoryBytes);
     this.#latest.set(handle, { at, metrics });
   }
 
   /** Written in place: the sandbox has this very file mounted over /proc/meminfo. */
   #showMemory(handle: string, limitBytes: number, usedBytes: number): void {
+    if (this.#shownBytes.get(handle) === usedBytes) return;
+    this.#shownBytes.set(handle, usedBytes);
     try {
       writeFileSync(this.#kit.guestFolders.of(handle).meminfo, renderMeminfo(limitBytes, usedBytes), {
         flag: 'r+',
@@ -111,4 +118,14 @@ export class Sampler {
       // The sandbox is just being removed.
     }
   }
+}
+
+function isMeasured({ spec }: SandboxRecord): boolean {
+  return spec.runtime?.disable_metrics_sample !== true;
+}
+
+/** Sandboxes are looked at once a second, give or take: one that is nearly due would be late the next time. */
+function isDue({ spec }: SandboxRecord, elapsedMs: number): boolean {
+  const intervalMs = spec.runtime?.metrics_sample_interval_ms ?? DEFAULT_METRICS_INTERVAL_MS;
+  return elapsedMs >= intervalMs - DEFAULT_METRICS_INTERVAL_MS / 2;
 }

@@ -44,5 +44,7 @@ function requestedMount(mount: RuntimeMount, memoryMib: number): OciMount {
     return { destination, type: 'bind', source: mount.source, options: ['bind', ...flags] };
   }
   const size = `size=${mount.sizeMib ?? memoryMib}m`;
-  return { destination, type: 'tmpfs', source: 'tmpfs', options: [...flags, 'mode=1777', size] };
+  // Ids of the guest: the runtime mounts it inside the user namespace.
+  const owner = mount.owner === null ? [] : [`uid=${mount.owner.uid}`, `gid=${mount.owner.gid}`];
+  return { destination, type: 'tmpfs', source: 'tmpfs', options: [...flags, 'mode=1777', size, ...owner] };
 }

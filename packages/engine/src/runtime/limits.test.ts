@@ -12,7 +12,7 @@ import { startedGuest } from './test/started-guest.ts';
 import type { StartedGuest } from './test/started-guest.ts';
 import { waitUntil } from './test/wait-until.ts';
 
-const TMPFS = { source: null, readonly: false, noexec: true, nosuid: true, nodev: true };
+const TMPFS = { source: null, owner: null, readonly: false, noexec: true, nosuid: true, nodev: true };
 
 for (const createRuntime of [runc, crun, runsc]) {
   const sharesHostKernel = createRuntime !== runsc;

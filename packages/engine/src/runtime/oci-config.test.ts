@@ -126,7 +126,7 @@ test('a caller that mounts its own /tmp on gvisor gets just that', () => {
   assert.ok(!destinations('/tmp/').includes('/tmp/.svc'));
 });
 
-const PLAIN_TMPFS = { source: null, readonly: false, noexec: true, nosuid: true, nodev: true };
+const PLAIN_TMPFS = { source: null, owner: null, readonly: false, noexec: true, nosuid: true, nodev: true };
 
 interface Config {
   readonly process: {

@@ -164,6 +164,7 @@ export function runtimeSuite(name: string, createWorld: () => Promise<RuntimeWor
 const PLAIN_MOUNT = {
   destination: '/data',
   sizeMib: null,
+  owner: null,
   readonly: false,
   noexec: false,
   nosuid: true,

@@ -9,6 +9,8 @@ export interface RuntimeMount {
   readonly source: string | null;
   readonly destination: string;
   readonly sizeMib: number | null;
+  /** The guest user whom a tmpfs belongs to; root when it is null. */
+  readonly owner: { readonly uid: number; readonly gid: number } | null;
   readonly readonly: boolean;
   readonly noexec: boolean;
   readonly nosuid: boolean;

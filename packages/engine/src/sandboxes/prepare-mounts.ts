@@ -9,7 +9,7 @@ import type { Volumes } from '../volumes/volumes.ts';
 import { placeIn, reachableRoots } from './host-roots.ts';
 import type { SandboxRecord } from './record.ts';
 import { releaseDiskImages, stageDiskImage, type DiskImageKit } from './stage-disk-image.ts';
-import { stageSource, type Source } from './stage-source.ts';
+import { ownerOf, stageSource, type Source } from './stage-source.ts';
 
 export interface MountKit extends DiskImageKit {
   readonly volumes: Volumes;
@@ -92,7 +92,8 @@ async function prepareMount(
     nosuid: true,
     nodev: true,
   };
-  if (mount.type === 'tmpfs') return { ...common, source: null, sizeMib: mount.size_mib ?? null };
+  if (mount.type === 'tmpfs')
+    return { ...common, source: null, sizeMib: mount.size_mib ?? null, owner: ownerOf(mount) };
   if (mount.type === 'disk_image') {
     const { handle, hostFolder } = record;
     await stageDiskImage(kit, mount, { handle, hostFolder, staging, slot }, signal);
@@ -100,7 +101,7 @@ async function prepareMount(
     const source = await sourceOf(kit, record, mount, signal);
     await stageSource(kit.hostCalls, source, mount, { staging, slot });
   }
-  return { ...common, source: staging, sizeMib: null };
+  return { ...common, source: staging, sizeMib: null, owner: null };
 }
 
 async function sourceOf(

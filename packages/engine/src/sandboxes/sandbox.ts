@@ -1,22 +1,21 @@
-import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract/errors';
 import type { EndReason, LogEntry, ReadLogs, SandboxState, SandboxView } from '../client/engine-api.ts';
 import type { GuestSession } from '../guest/guest-link.ts';
-import { SandboxLog } from '../logs/sandbox-log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { applyPatches } from './apply-patches.ts';
 import { commandOf } from './command.ts';
 import { describeEnd, isClean, type RunOutcome } from './describe-end.ts';
+import { Journal } from './journal.ts';
 import type { Kit } from './kit.ts';
 import { withoutPatches, type RunRecord, type SandboxRecord } from './record.ts';
 import { Run } from './run.ts';
-import { configureAgain, releaseRun, startRun } from './start-run.ts';
+import { configureAgain, limitsOf, releaseRun, startRun } from './start-run.ts';
 import { assertMove } from './states.ts';
+import { inWords } from './step-timer.ts';
 import { toView } from './view.ts';
 import { Turns } from './turns.ts';
 
-const SESSION_TIMEOUT_MS = 10_000;
 const ADOPT_TIMEOUT_MS = 15_000;
 const GONE_CHECK_MS = 5;
 
@@ -26,9 +25,9 @@ export class Sandbox {
   readonly #runtime: Runtime;
   readonly #turns = new Turns();
   readonly #onEnded: (sandbox: Sandbox) => void;
+  readonly #journal: Journal;
   #record: SandboxRecord;
   #run: Run | undefined;
-  #log: SandboxLog | undefined;
   /** Why the run that is being stopped ends; kept when that takes several attempts. */
   #ending: RunOutcome | undefined;
   #isRemoved = false;
@@ -40,6 +39,8 @@ export class Sandbox {
     this.#record = record;
     this.#runtime = runtime;
     this.#onEnded = onEnded;
+    const folder = kit.records.folderOf(record.handle);
+    this.#journal = new Journal(folder, () => this.#record.spec.runtime?.log_level);
   }
 
   get record(): SandboxRecord {
@@ -106,7 +107,7 @@ export class Sandbox {
       await releaseRun(this.#kit, this.#record, this.#runtime);
       this.#isRemoved = true;
       await this.#kit.rootfs.removeDisk(this.#record.handle);
-      this.#log?.close();
+      this.#journal.close();
       await this.#kit.records.remove(this.#record.handle);
     });
   }
@@ -168,18 +169,18 @@ export class Sandbox {
       const message = `Sandbox ${this.#record.id ?? ''} is ${state}; start it first`;
       throw new PlatformError('sandbox_not_running', message, { details: { state } });
     }
-    const deadline = AbortSignal.timeout(SESSION_TIMEOUT_MS);
-    const session = await run.link.takeSession(deadline).catch((error: unknown) => {
-      if (!deadline.aborted) throw error;
-      const message = 'the sandbox opened no connection in time: it is busy, or has too many; try again';
-      throw new PlatformError('unavailable', message, { cause: error });
-    });
-    return { session, leave: () => run.link.drop(session) };
+    const session = await run.takeSession();
+    this.#journal.note('trace', 'a client connected');
+    const leave = () => {
+      run.link.drop(session);
+      this.#journal.note('trace', 'a client has left');
+    };
+    return { session, leave };
   }
 
   async *logs(options: ReadLogs, signal: AbortSignal): AsyncGenerator<LogEntry> {
     // Nothing more comes when the run is over; whoever follows is told by the end of the stream.
-    yield* (await this.#openLog()).read(options, signal, () => !this.#isActive);
+    yield* (await this.#journal.open()).read(options, signal, () => !this.#isActive);
   }
 
   /**
@@ -196,7 +197,7 @@ export class Sandbox {
 
   async #startNow(): Promise<{ settled: Promise<void> }> {
     const kit = this.#kit;
-    const log = await this.#openLog();
+    const log = await this.#journal.open();
     await this.#move('starting', { run: null });
     const signal = AbortSignal.timeout(kit.limits.startTimeoutMs);
     let run: Run | undefined;
@@ -210,6 +211,7 @@ export class Sandbox {
       };
       const started = await startRun(kit, request, signal);
       ({ run, settled } = started);
+      this.#journal.note('debug', `${this.#runtime.name} has started it: ${inWords(started.timings)}`);
       // Looked at when the start is over; until then a failure of the runtime's program must not count as nobody's.
       settled.catch(() => {});
       await this.#afterStart(run, signal);
@@ -242,7 +244,9 @@ export class Sandbox {
       await this.#save(withoutPatches(this.#record));
     }
     const command = commandOf(this.#record);
-    if (command !== undefined && !run.main.isRunning) await run.main.start(command, signal);
+    if (command === undefined || run.main.isRunning) return;
+    await run.main.start(command, signal);
+    this.#journal.note('debug', `the main command ${command[0]} has been started`);
   }
 
   async #failStart(run: Run | undefined, error: unknown): Promise<void> {
@@ -316,8 +320,8 @@ export class Sandbox {
   }
 
   #reportOom(): void {
-    const limit = this.#record.spec.resources?.memory_mib ?? 0;
-    this.#log?.system(`out of memory: the kernel ended a process${limit > 0 ? ` (limit ${limit} MiB)` : ''}`);
+    const { memoryMib } = limitsOf(this.#record.spec);
+    this.#journal.note('warn', `out of memory: the kernel ended a process (limit ${memoryMib} MiB)`);
     this.#kit.events.add('oom', this.#record.id);
   }
 
@@ -326,7 +330,7 @@ export class Sandbox {
     if (record.bootId !== this.#kit.bootId || record.slot === null) return false;
     if (!(await this.#runtime.isAlive(handle)) || !(await this.#kit.guestFolders.exists(handle)))
       return false;
-    const log = await this.#openLog();
+    const log = await this.#journal.open();
     const parts = {
       kit: this.#kit,
       handle,
@@ -345,6 +349,7 @@ export class Sandbox {
     }
     this.#run = run;
     this.#watch(run);
+    this.#journal.note('debug', 'an engine that was started again has taken it up');
     return true;
   }
 
@@ -366,7 +371,8 @@ export class Sandbox {
   async #move(to: SandboxState, change: Partial<SandboxRecord>, reason: string | null = null): Promise<void> {
     assertMove(this.#record.id ?? this.#record.handle, this.#record.state, to);
     await this.#save({ ...this.#record, ...change, state: to });
-    (await this.#openLog()).system(reason === null ? to : `${to}: ${reason}`);
+    await this.#journal.open();
+    this.#journal.note(to === 'failed' ? 'error' : 'info', reason === null ? to : `${to}: ${reason}`);
     if (this.#record.id !== null) this.#kit.events.add(to, this.#record.id, reason);
   }
 
@@ -390,10 +396,5 @@ export class Sandbox {
     const { records, logger } = this.#kit;
     records.append(record, (error) => logger.warn({ error }, 'a record could not be rewritten'));
     this.#record = record;
-  }
-
-  async #openLog(): Promise<SandboxLog> {
-    this.#log ??= await SandboxLog.open(join(this.#kit.records.folderOf(this.#record.handle), 'logs'));
-    return this.#log;
   }
 }

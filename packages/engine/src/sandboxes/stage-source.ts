@@ -1,6 +1,7 @@
 import type { Mount } from '@svc/contract';
 import { PlatformError, type ErrorCode } from '@svc/contract/errors';
-import type { HostCalls } from '../host/host-calls.ts';
+import { DEFAULT_HOST_PERMISSIONS, DEFAULT_STAT_VIRTUALIZATION } from '@svc/contract/spec';
+import type { BindOwner, HostCalls } from '../host/host-calls.ts';
 import type { Slot } from '../network/network.ts';
 
 /** What a mount shows: a place inside a folder of the host, or inside a volume, which stores guest ids. */
@@ -27,7 +28,7 @@ export async function stageSource(
   const storedAs = source.isVolume ? 'volume' : 'folder';
   // A volume stores guest ids: without wishes it is shown as it is. A folder of the host belongs to one of its users.
   const isPlain = source.isVolume && named === null && quotaMib === null;
-  const owner = isPlain ? null : ({ storedAs, ...(named ?? ROOT), quotaMib } as const);
+  const owner = isPlain ? null : ({ storedAs, ...(named ?? ROOT), quotaMib, ...metadataOf(mount) } as const);
   await bindAt(hostCalls, staging, {
     root: source.root,
     path: source.path,
@@ -37,13 +38,21 @@ export async function stageSource(
 }
 
 /** The guest user whose files those of the host are to be; null when nobody was named. */
-function ownerOf(mount: Mount): { readonly uid: number; readonly gid: number } | null {
+export function ownerOf(mount: Mount): { readonly uid: number; readonly gid: number } | null {
   const { override_uid: uid, override_gid: gid } = mount.options ?? {};
   return typeof uid === 'number' && typeof gid === 'number' ? { uid, gid } : null;
 }
 
 function quotaOf(mount: Mount): number | null {
   return mount.type === 'bind' ? (mount.quota_mib ?? null) : null;
+}
+
+function metadataOf(mount: Mount): Pick<BindOwner, 'statVirtualization' | 'hostPermissions'> {
+  const { stat_virtualization: stat, host_permissions: permissions } = mount.type === 'bind' ? mount : {};
+  return {
+    statVirtualization: stat ?? DEFAULT_STAT_VIRTUALIZATION,
+    hostPermissions: permissions ?? DEFAULT_HOST_PERMISSIONS,
+  };
 }
 
 const ROOT = { uid: 0, gid: 0 };
@@ -87,15 +96,22 @@ const BIND_REASONS: Reasons = [
     errnos: ['ENODEV'],
     code: 'invalid_sandbox_config',
     says:
-      'has to be served (it has a quota, belongs to an account of the system, or its file system cannot map ids), ' +
-      'and this host has no FUSE to serve it with; `modprobe fuse`, or move it to ext4, xfs or btrfs and mount it read-only',
+      'has to be served (it can be written to, or its file system cannot map ids), and this host has no FUSE to serve it with; ' +
+      '`modprobe fuse`, or move it to ext4, xfs or btrfs and mount it read-only',
   },
   {
     errnos: ['EIO'],
     code: 'invalid_sandbox_config',
     says:
-      'has to be served (it has a quota, belongs to an account of the system, or its file system cannot map ids), ' +
-      'and its file system has no file handles to serve it by; move it to ext4, xfs or btrfs',
+      'has to be served (it can be written to, or its file system cannot map ids), and its file system has no file handles ' +
+      'to serve it by; move it to ext4, xfs or btrfs',
+  },
+  {
+    errnos: ['EOPNOTSUPP'],
+    code: 'invalid_sandbox_config',
+    says:
+      'lies on a file system without extended attributes, which stat_virtualization strict keeps owners and modes in; ' +
+      'use relaxed or off, or move it to ext4, xfs or btrfs',
   },
 ];
 

@@ -17,6 +17,13 @@ export class StepTimer {
   }
 }
 
+/** The steps of a start for a log. */
+export function inWords(timings: Readonly<Record<string, number>>): string {
+  return Object.entries(timings)
+    .map(([step, milliseconds]) => `${step} ${milliseconds} ms`)
+    .join(', ');
+}
+
 function round(milliseconds: number): number {
   return Math.round(milliseconds * 1000) / 1000;
 }

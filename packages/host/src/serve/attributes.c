@@ -11,13 +11,7 @@
 #include "../privileges.h"
 #include "handlers.h"
 
-/* Whom a file belongs to that belongs to nobody the guest knows: an id outside of every sandbox. */
-enum { NOBODY = 65534 };
-
-void fill_attributes(const struct server *server, const struct stat *status, struct fuse_attr *attributes) {
-  uint32_t uid = NOBODY, gid = NOBODY;
-  host_id(&server->users, status->st_uid, &uid);
-  host_id(&server->groups, status->st_gid, &gid);
+void fill_attributes(const struct stat *status, const struct appearance *shown, struct fuse_attr *attributes) {
   *attributes = (struct fuse_attr){
       .ino = status->st_ino,
       .size = (uint64_t)status->st_size,
@@ -28,28 +22,30 @@ void fill_attributes(const struct server *server, const struct stat *status, str
       .atimensec = (uint32_t)status->st_atim.tv_nsec,
       .mtimensec = (uint32_t)status->st_mtim.tv_nsec,
       .ctimensec = (uint32_t)status->st_ctim.tv_nsec,
-      .mode = status->st_mode,
+      .mode = shown->mode,
       .nlink = (uint32_t)status->st_nlink,
-      .uid = uid,
-      .gid = gid,
+      .uid = shown->uid,
+      .gid = shown->gid,
       .blksize = (uint32_t)status->st_blksize,
   };
 }
 
-static int answer_attributes(const struct server *server, int fd, struct reply *reply) {
+static int answer_attributes(const struct server *server, const struct node *node, int fd, struct reply *reply) {
   struct stat status;
   if (fstat(fd, &status) < 0) return errno;
+  struct appearance shown = appearance_of(server, fd, &status, node->key);
   struct fuse_attr_out *out = (struct fuse_attr_out *)reply->data;
   *out = (struct fuse_attr_out){.attr_valid = VALID_SECONDS};
-  fill_attributes(server, &status, &out->attr);
+  fill_attributes(&status, &shown, &out->attr);
   reply->length = sizeof *out;
   return 0;
 }
 
 int handle_getattr(struct server *server, const struct call *call, struct reply *reply) {
-  int fd = open_node(server, node_of(server, call), O_PATH);
+  const struct node *node = node_of(server, call);
+  int fd = open_node(server, node, O_PATH);
   if (fd < 0) return errno;
-  int error = answer_attributes(server, fd, reply);
+  int error = answer_attributes(server, node, fd, reply);
   close(fd);
   return error;
 }
@@ -62,16 +58,14 @@ mode_t permitted_mode(mode_t mode) {
   return mode & (S_ISDIR(mode) ? (mode_t)(S_IFMT | 03777) : (mode_t)(S_IFMT | 01777));
 }
 
-static int change_mode(int fd, mode_t mode) {
-  struct stat status;
-  if (fstat(fd, &status) < 0) return errno;
+static int change_mode(int fd, const struct stat *status, mode_t mode) {
   char path[32];
   /* The one way to change the mode of what cannot be opened for reading; it leads to the file itself. */
   snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-  mode = permitted_mode((status.st_mode & S_IFMT) | (mode & 07777)) & 07777;
+  mode = permitted_mode((status->st_mode & S_IFMT) | (mode & 07777)) & 07777;
   /* Set-group-id of a folder is for members of its group; the guest's kernel has checked that the caller is as good as one. */
   struct failure failure = {0};
-  if (act_as_owner(0, status.st_gid, &failure) < 0) return failure.error;
+  if (act_as_owner(0, status->st_gid, &failure) < 0) return failure.error;
   int error = chmod(path, mode) < 0 ? errno : 0;
   act_as_root();
   return error;
@@ -82,6 +76,32 @@ static int change_owner(const struct server *server, int fd, const struct fuse_s
   if ((in->valid & FATTR_UID) && !stored_id(&server->users, in->uid, &uid)) return EOVERFLOW;
   if ((in->valid & FATTR_GID) && !stored_id(&server->groups, in->gid, &gid)) return EOVERFLOW;
   return fchownat(fd, "", uid, gid, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) < 0 ? errno : 0;
+}
+
+/* What the guest sees changes; of the host's bits only those that are to be the same, and never one that gives rights away. */
+static int change_appearance(struct server *server, const struct node *node, int fd, const struct fuse_setattr_in *in) {
+  struct stat status;
+  if (fstat(fd, &status) < 0) return errno;
+  struct appearance wanted = appearance_of(server, fd, &status, node->key);
+  if (in->valid & FATTR_UID) wanted.uid = in->uid;
+  if (in->valid & FATTR_GID) wanted.gid = in->gid;
+  if (in->valid & FATTR_MODE) {
+    wanted.mode = (status.st_mode & S_IFMT) | (in->mode & 07777);
+    if (server->overlay.plan.is_mirrored && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))) {
+      mode_t kept = S_ISDIR(status.st_mode) ? status.st_mode & 03000 : 0;
+      int error = change_mode(fd, &status, kept | (in->mode & 0777));
+      if (error != 0) return error;
+      if (fstat(fd, &status) < 0) return errno;
+    }
+  }
+  return keep_appearance(server, fd, &status, node->key, &wanted);
+}
+
+static int change_literally(const struct server *server, int fd, const struct fuse_setattr_in *in) {
+  struct stat status;
+  int error = (in->valid & (FATTR_UID | FATTR_GID)) ? change_owner(server, fd, in) : 0;
+  if (error != 0 || (in->valid & FATTR_MODE) == 0) return error;
+  return fstat(fd, &status) < 0 ? errno : change_mode(fd, &status, in->mode);
 }
 
 static int change_times(int fd, const struct fuse_setattr_in *in) {
@@ -114,11 +134,12 @@ int handle_setattr(struct server *server, const struct call *call, struct reply 
   int fd = open_node(server, node, O_PATH);
   if (fd < 0) return errno;
   int error = 0;
-  if (in->valid & (FATTR_UID | FATTR_GID)) error = change_owner(server, fd, in);
-  if (error == 0 && (in->valid & FATTR_MODE)) error = change_mode(fd, in->mode);
+  if (in->valid & (FATTR_UID | FATTR_GID | FATTR_MODE)) {
+    error = server->overlay.plan.kind == STAT_OFF ? change_literally(server, fd, in) : change_appearance(server, node, fd, in);
+  }
   if (error == 0 && (in->valid & FATTR_SIZE)) error = change_size(server, node, in->size);
   if (error == 0 && (in->valid & (FATTR_ATIME | FATTR_MTIME | FATTR_ATIME_NOW | FATTR_MTIME_NOW))) error = change_times(fd, in);
-  if (error == 0) error = answer_attributes(server, fd, reply);
+  if (error == 0) error = answer_attributes(server, node, fd, reply);
   close(fd);
   return error;
 }

@@ -89,6 +89,7 @@ int handle_release(struct server *server, const struct call *call, struct reply 
   if (node->open_count > 0) return 0;
   if (is_unnamed) {
     count_gone_file(&server->quota, node->key, bytes_of(&status));
+    strike_from_ledger(&server->overlay.remembered, node->key);
     return 0;
   }
   if ((in->flags & O_ACCMODE) == O_RDONLY) return 0;

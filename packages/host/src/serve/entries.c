@@ -30,7 +30,8 @@ int fill_entry(struct server *server, int fd, struct fuse_entry_out *entry) {
       .entry_valid = VALID_SECONDS,
       .attr_valid = VALID_SECONDS,
   };
-  fill_attributes(server, &status, &entry->attr);
+  struct appearance shown = appearance_of(server, fd, &status, node->key);
+  fill_attributes(&status, &shown, &entry->attr);
   return 0;
 }
 
@@ -64,8 +65,17 @@ struct wish {
   int *opened;
 };
 
-static int make_in(int folder, const struct wish *wish) {
-  mode_t mode = permitted_mode(wish->mode);
+/*
+ * The mode of a new entry on the host. SAFETY: no set-user-id ever; what the guest keeps to itself nobody on the host but the owner can
+ * write to.
+ */
+static mode_t mode_on_host(const struct server *server, mode_t wanted) {
+  if (server->overlay.plan.kind == STAT_OFF) return permitted_mode(wanted);
+  return wanted & (mode_t)(S_IFMT | (server->overlay.plan.is_mirrored ? 0777 : 0755));
+}
+
+static int make_in(const struct server *server, int folder, const struct wish *wish) {
+  mode_t mode = mode_on_host(server, wish->mode);
   switch (mode & S_IFMT) {
     case S_IFDIR:
       return mkdirat(folder, wish->name, mode & 07777);
@@ -84,13 +94,17 @@ static int make_in(int folder, const struct wish *wish) {
   }
 }
 
-/* Makes it as the user who asked: nobody ever sees it as anybody else's. */
+/* Makes it as the user who asked, or with an overlay as the owner of the folder: nobody ever sees it as anybody else's. */
 static int make_as_caller(const struct server *server, const struct call *call, int folder, const struct wish *wish) {
   uint32_t uid, gid;
   if (!stored_id(&server->users, call->header->uid, &uid) || !stored_id(&server->groups, call->header->gid, &gid)) return EOVERFLOW;
+  if (server->overlay.plan.kind != STAT_OFF) {
+    uid = server->users.disk_owner;
+    gid = server->groups.disk_owner;
+  }
   struct failure failure = {0};
   if (act_as_owner(uid, gid, &failure) < 0) return failure.error;
-  int error = make_in(folder, wish) < 0 ? errno : 0;
+  int error = make_in(server, folder, wish) < 0 ? errno : 0;
   act_as_root();
   return error;
 }
@@ -100,6 +114,35 @@ static void count_growth(struct server *server, const struct call *call, int fol
   if (fstat(folder, &after) == 0) count_file(&server->quota, node_of(server, call)->key, bytes_of(before), bytes_of(&after));
 }
 
+/* Gives a new entry the owner and the mode that the guest expects of it. */
+static int give_appearance(struct server *server, const struct call *call, int folder, int fd, mode_t mode) {
+  if (server->overlay.plan.kind == STAT_OFF) return 0;
+  struct stat status;
+  uint64_t key;
+  if (fstat(folder, &status) < 0) return errno;
+  struct appearance parent = appearance_of(server, folder, &status, node_of(server, call)->key);
+  struct appearance wanted = {call->header->uid, call->header->gid, mode};
+  if (parent.mode & S_ISGID) {
+    wanted.gid = parent.gid;
+    if (S_ISDIR(mode)) wanted.mode |= S_ISGID;
+  }
+  if (fstat(fd, &status) < 0) return errno;
+  known_node(&server->nodes, fd, &status, &key);
+  return keep_appearance(server, fd, &status, key, &wanted);
+}
+
+/* What was made, when its making was completed. On failure nothing is left. */
+static int answer_made(struct server *server, const struct call *call, int folder, const struct wish *wish, struct reply *reply) {
+  int fd = wish->opened != NULL ? *wish->opened : openat(folder, wish->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  if (fd < 0) return errno;
+  int error = give_appearance(server, call, folder, fd, wish->mode);
+  if (error == 0) error = fill_entry(server, fd, (struct fuse_entry_out *)reply->data);
+  else unlinkat(folder, wish->name, S_ISDIR(wish->mode) ? AT_REMOVEDIR : 0);
+  if (error == 0) reply->length = sizeof(struct fuse_entry_out);
+  if (wish->opened == NULL) close(fd);
+  return error;
+}
+
 static int make(struct server *server, const struct call *call, const struct wish *wish, struct reply *reply) {
   if (room_in(&server->quota) < BYTES_PER_ENTRY) return EDQUOT;
   int folder = open_node(server, node_of(server, call), O_PATH);
@@ -107,8 +150,7 @@ static int make(struct server *server, const struct call *call, const struct wis
   struct stat before;
   int error = fstat(folder, &before) < 0 ? errno : make_as_caller(server, call, folder, wish);
   if (error == 0) {
-    error = wish->opened == NULL ? answer_entry(server, folder, wish->name, reply)
-                                 : fill_entry(server, *wish->opened, (struct fuse_entry_out *)reply->data);
+    error = answer_made(server, call, folder, wish, reply);
     count_growth(server, call, folder, &before);
     const struct fuse_entry_out *made = (const struct fuse_entry_out *)reply->data;
     if (error == 0) count_new_file(&server->quota, find_node(&server->nodes, made->nodeid)->key, made->attr.blocks * 512);

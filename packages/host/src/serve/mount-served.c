@@ -61,12 +61,14 @@ static int set_actions(posix_spawn_file_actions_t *actions, int device, int sour
 }
 
 static int spawn_server(const struct serve_plan *plan, int device, int source, struct failure *failure) {
-  char text[9][16];
-  const uint32_t numbers[9] = {plan->users.id_base,     plan->users.disk_base,   plan->users.disk_owner,
-                               plan->users.shown,       plan->groups.id_base,    plan->groups.disk_base,
-                               plan->groups.disk_owner, plan->groups.shown,      plan->quota_mib};
-  char *command[12] = {(char *)"svc-host", (char *)"--serve-folder"};
-  for (int index = 0; index < 9; index++) {
+  char text[PLAN_NUMBERS][16];
+  const uint32_t numbers[PLAN_NUMBERS] = {
+      plan->users.id_base,  plan->users.disk_base,  plan->users.disk_owner,  plan->users.shown,
+      plan->groups.id_base, plan->groups.disk_base, plan->groups.disk_owner, plan->groups.shown,
+      plan->quota_mib,      plan->overlay.kind,     plan->overlay.is_mirrored,
+  };
+  char *command[PLAN_NUMBERS + 3] = {(char *)"svc-host", (char *)"--serve-folder"};
+  for (int index = 0; index < PLAN_NUMBERS; index++) {
     snprintf(text[index], sizeof text[index], "%u", numbers[index]);
     command[index + 2] = text[index];
   }
@@ -99,6 +101,9 @@ static int start_server(const struct serve_plan *plan, int device, struct failur
 int mount_served(const struct serve_plan *plan, struct failure *failure) {
   struct stat status;
   if (fstat(plan->source, &status) < 0) return fail(failure, "inspect the folder");
+  if (plan->overlay.kind == STAT_STRICT && !has_stat_attributes(plan->source)) {
+    return fail_with(failure, EOPNOTSUPP, "the file system has no extended attributes");
+  }
   int device = open("/dev/fuse", O_RDWR | O_CLOEXEC);
   if (device < 0) return fail_with(failure, ENODEV, "open the fuse device");
   int mount = make_mount(device, status.st_mode & S_IFMT, failure);

@@ -19,7 +19,9 @@ static void give_back_unnamed(struct server *server, int held) {
   uint64_t key;
   if (held < 0 || fstat(held, &status) < 0 || status.st_nlink > 0) return;
   const struct node *node = known_node(&server->nodes, held, &status, &key);
-  if (key != 0 && (node == NULL || node->open_count == 0)) count_gone_file(&server->quota, key, bytes_of(&status));
+  if (key == 0 || (node != NULL && node->open_count > 0)) return;
+  count_gone_file(&server->quota, key, bytes_of(&status));
+  strike_from_ledger(&server->overlay.remembered, key);
 }
 
 static int remove_entry(struct server *server, const struct call *call, int flags) {

@@ -147,14 +147,19 @@ static void raise_file_limit(void) {
 }
 
 static int read_plan(char **arguments, struct server *server) {
-  uint32_t quota_mib;
-  uint32_t *const numbers[9] = {&server->users.id_base,    &server->users.disk_base,   &server->users.disk_owner,
-                                &server->users.shown,      &server->groups.id_base,    &server->groups.disk_base,
-                                &server->groups.disk_owner, &server->groups.shown,     &quota_mib};
+  uint32_t quota_mib, overlay, is_mirrored;
+  uint32_t *const numbers[PLAN_NUMBERS] = {
+      &server->users.id_base,     &server->users.disk_base, &server->users.disk_owner, &server->users.shown,
+      &server->groups.id_base,    &server->groups.disk_base, &server->groups.disk_owner, &server->groups.shown,
+      &quota_mib,                 &overlay,                 &is_mirrored,
+  };
   struct failure failure = {0};
-  for (int index = 0; index < 9; index++) {
+  for (int index = 0; index < PLAN_NUMBERS; index++) {
     if (parse_number(arguments[index], 0, UINT32_MAX, numbers[index], &failure) < 0) return -1;
   }
+  if (overlay > STAT_STRICT) return -1;
+  server->overlay.plan = (struct stat_plan){(enum stat_kind)overlay, is_mirrored != 0};
+  server->overlay.has_attributes = has_stat_attributes(SOURCE);
   server->quota.limit_bytes = quota_mib == 0 ? UINT64_MAX : (uint64_t)quota_mib << 20;
   return 0;
 }
@@ -162,7 +167,7 @@ static int read_plan(char **arguments, struct server *server) {
 int serve_folder(int count, char **arguments) {
   static struct server server = {.device = DEVICE, .anchor = SOURCE};
   struct stat status;
-  if (count != 9 || read_plan(arguments, &server) < 0) return 2;
+  if (count != PLAN_NUMBERS || read_plan(arguments, &server) < 0) return 2;
   umask(0);
   raise_file_limit();
   if (lower_privileges() < 0 || fstat(SOURCE, &status) < 0) return 1;

@@ -9,6 +9,7 @@
 
 #include "../owner-map.h"
 #include "nodes.h"
+#include "stat-overlay.h"
 #include "quota.h"
 
 /* The most that one read or write carries. */
@@ -25,6 +26,7 @@ struct server {
   int anchor;
   struct owner_map users, groups;
   struct quota quota;
+  struct stat_overlay overlay;
   struct nodes nodes;
 };
 
@@ -55,7 +57,7 @@ int open_node(const struct server *server, const struct node *node, int flags);
 const char *name_in(const char *text, size_t length);
 
 /* Reply parts. */
-void fill_attributes(const struct server *server, const struct stat *status, struct fuse_attr *attributes);
+void fill_attributes(const struct stat *status, const struct appearance *shown, struct fuse_attr *attributes);
 /* The node of an opened file, counted as looked up once more; an errno on failure. */
 int fill_entry(struct server *server, int fd, struct fuse_entry_out *entry);
 

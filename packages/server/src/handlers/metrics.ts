@@ -33,15 +33,20 @@ function visibleNamespace({ namespace, caller }: Call): string {
 }
 
 function describe(
-  { namespace, name }: SandboxRecord,
+  { namespace, name, observed, spec }: SandboxRecord,
   usage: { cpuPercent: number; memoryBytes: number; diskUsedBytes: number } | undefined,
 ) {
   return {
     namespace,
     name,
-    running: usage !== undefined,
+    running: usage !== undefined || (observed === 'running' && !isMeasured(spec)),
     cpu_usage: usage?.cpuPercent ?? null,
     memory_usage: usage === undefined ? null : Math.round(usage.memoryBytes / MIB),
     disk_usage: usage?.diskUsedBytes ?? null,
   };
+}
+
+/** One that is not runs without numbers. */
+function isMeasured({ runtime }: SandboxRecord['spec']): boolean {
+  return runtime?.disable_metrics_sample !== true;
 }

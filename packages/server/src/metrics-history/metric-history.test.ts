@@ -28,7 +28,11 @@ async function prepare(t: TestContext) {
   const startMs = Math.ceil(Date.now() / MINUTE_MS) * MINUTE_MS;
   const history = create();
   const record = async (atMs: number, given: readonly Partial<SandboxUsageReport>[], by = history) => {
-    reports = given.map((report) => ({ ...IDLE, ...report }));
+    reports = given.map((report) => ({
+      ...IDLE,
+      sampledAt: new Date(startMs + atMs).toISOString(),
+      ...report,
+    }));
     await by.record(startMs + atMs, signal);
   };
   const read = async (fromMs: number, toMs: number, by = history) =>
@@ -41,6 +45,7 @@ async function prepare(t: TestContext) {
 
 const IDLE: SandboxUsageReport = {
   id: 'a',
+  sampledAt: '',
   cpuPercent: 0,
   memoryBytes: 0,
   memoryLimitBytes: 0,
@@ -50,6 +55,17 @@ const IDLE: SandboxUsageReport = {
   networkSentBytes: 0,
   processes: 0,
 };
+
+test('a measurement that is told twice was made once', async (t) => {
+  const { record, read } = await prepare(t);
+  await record(0, [{ cpuPercent: 1, sampledAt: 'first' }]);
+  await record(5000, [{ cpuPercent: 1, sampledAt: 'first' }]);
+  await record(10_000, [{ cpuPercent: 2, sampledAt: 'second' }]);
+  assert.deepEqual(await read(0, MINUTE_MS), [
+    [0, 1],
+    [10_000, 2],
+  ]);
+});
 
 test('the latest measurements are told as they were made', async (t) => {
   const { record, read } = await prepare(t);

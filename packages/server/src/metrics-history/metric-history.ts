@@ -29,6 +29,7 @@ export interface Sample {
 
 interface Recorded {
   readonly ring: SampleRing;
+  sampledAt: string;
   receivedBytes: number;
   sentBytes: number;
 }
@@ -84,9 +85,18 @@ export class MetricHistory {
 
   #note(atMs: number, report: SandboxUsageReport): void {
     const known = this.#recorded.get(report.id);
-    const recorded = known ?? { ring: new SampleRing(MAX_SAMPLES), receivedBytes: 0, sentBytes: 0 };
+    // Measured more seldom than asked about: what was told before is not told again.
+    if (known?.sampledAt === report.sampledAt) return;
+    const { sampledAt } = report;
+    const recorded = known ?? {
+      ring: new SampleRing(MAX_SAMPLES),
+      sampledAt,
+      receivedBytes: 0,
+      sentBytes: 0,
+    };
     const seconds = known === undefined ? 0 : (atMs - known.ring.lastAtMs) / 1000;
     recorded.ring.push(atMs, toValues(report, recorded, seconds));
+    recorded.sampledAt = sampledAt;
     recorded.receivedBytes = report.networkReceivedBytes;
     recorded.sentBytes = report.networkSentBytes;
     this.#recorded.set(report.id, recorded);

@@ -177,9 +177,14 @@ export class FakeOrchestrator implements Orchestrator {
   }
 
   async metrics(): Promise<readonly SandboxUsageReport[]> {
-    const running = (await this.list()).filter(({ state }) => state === 'running');
-    return running.map(({ id }) => ({
+    const measured = [...this.#sandboxes.values()].filter(
+      ({ report, request }) =>
+        report.state === 'running' && request.spec.runtime?.disable_metrics_sample !== true,
+    );
+    await this.#answer();
+    return measured.map(({ report: { id } }) => ({
       id,
+      sampledAt: new Date().toISOString(),
       cpuPercent: 1.5,
       memoryBytes: 3 * 1024 * 1024,
       memoryLimitBytes: 512 * 1024 * 1024,

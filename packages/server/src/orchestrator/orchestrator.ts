@@ -29,7 +29,7 @@ import type {
  *   Neither end is read faster than the other takes it.
  * - `logs` yields what is kept, oldest first; with `follow` also what comes, until the run is over. Sandboxes that do not
  *   run have logs too.
- * - `metrics` reports running sandboxes only.
+ * - `metrics` reports running sandboxes only, and of them those whose spec wants to be measured.
  * - Sandboxes outlive the caller and the orchestrator's own process: `list` finds them again.
  * - `changes` yields the id of every sandbox that changed since the call (perhaps also before it), and null when any may
  *   have. It throws when the orchestrator goes away; a caller then asks again, and lists.
@@ -99,6 +99,8 @@ export interface SandboxReport {
 
 export interface SandboxUsageReport {
   readonly id: string;
+  /** The same in two reports: nothing was measured between them. */
+  readonly sampledAt: string;
   readonly cpuPercent: number;
   readonly memoryBytes: number;
   readonly memoryLimitBytes: number;

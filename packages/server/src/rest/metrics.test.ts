@@ -112,3 +112,32 @@ test('history stays readable while the engine is away', async (t) => {
   server.orchestrator.goAway();
   assert.equal((await get()).body.metrics.cpu.length, 1);
 });
+
+test('a sandbox that is not to be measured says so, on every surface, and what it wants can be asked for again', async (t) => {
+  const { server, get } = await startWithSandbox(t);
+  const runtime = { disable_metrics_sample: true, metrics_sample_interval_ms: 5000 };
+  const made = await server.rest('POST', '/sandboxes?start=true&wait_for=running', {
+    body: { name: 'quiet', image: { type: 'oci', reference: 'x' }, runtime },
+  });
+  assert.equal(made.status, 200);
+  const { disable_metrics_sample: disabled, metrics_sample_interval_ms: interval } = made.body.spec.runtime;
+  assert.deepEqual({ disabled, interval }, { disabled: true, interval: 5000 });
+  await waitUntil(async () => (await get()).body.metrics.cpu.length > 0, 'the other one is measured');
+  assert.deepEqual((await get()).body.sampling, { disabled: false, interval_ms: 1000 });
+  const { body } = await get('', made.body.id);
+  assert.deepEqual(body.sampling, { disabled: true, interval_ms: 5000 });
+  assert.deepEqual(body.metrics.cpu, []);
+  const { result } = await server.call('sandbox.metrics.get', { namespace: 'default', sandbox: 'quiet' });
+  const numbers = { cpu_usage: null, memory_usage: null, disk_usage: null };
+  assert.deepEqual(result, {
+    sandboxes: [{ namespace: 'default', name: 'quiet', running: true, ...numbers }],
+  });
+  const { body: refused } = await server.rest('POST', '/sandboxes', {
+    body: {
+      name: 'hasty',
+      image: { type: 'oci', reference: 'x' },
+      runtime: { metrics_sample_interval_ms: 10 },
+    },
+  });
+  assert.match(JSON.stringify(refused), /runtime\.metrics_sample_interval_ms/);
+});

@@ -1,4 +1,4 @@
-import { PlatformError } from '@svc/contract';
+import { DEFAULT_METRICS_INTERVAL_MS, PlatformError, type SandboxSpec } from '@svc/contract';
 import { MIN_METRICS_STEP_SECONDS, SANDBOX_METRICS, type SandboxMetric } from '@svc/contract/rest';
 import { badField } from '../dispatch/rest-dispatch.ts';
 import { toSeries, type Series } from '../metrics-history/to-series.ts';
@@ -22,7 +22,7 @@ export function metricHandlers({
       if (query.step_secs !== undefined && step > range) {
         throw badField('step_secs', `must not be longer than the range of ${range} s`);
       }
-      await requireSandbox(database, organization.id, sandboxId);
+      const { runtime } = await requireSandbox(database, organization.id, sandboxId);
       // Steps begin at whole multiples of their length, so that two calls agree about them.
       const end = Math.ceil(Date.now() / 1000 / step) * step * 1000;
       const start = end - Math.ceil(range / step) * step * 1000;
@@ -30,6 +30,10 @@ export function metricHandlers({
       const series = SANDBOX_METRICS.map((metric) => [metric, toSeries(samples, metric, start, step * 1000)]);
       return {
         sandbox_id: sandboxId,
+        sampling: {
+          disabled: runtime?.disable_metrics_sample ?? false,
+          interval_ms: runtime?.metrics_sample_interval_ms ?? DEFAULT_METRICS_INTERVAL_MS,
+        },
         range: { start, end, step_secs: step },
         // Built from the list of all names.
         metrics: Object.fromEntries(series) as Record<SandboxMetric, Series[]>,
@@ -38,14 +42,15 @@ export function metricHandlers({
   };
 }
 
-async function requireSandbox(db: Database, organizationId: string, id: string): Promise<void> {
+async function requireSandbox(db: Database, organizationId: string, id: string): Promise<SandboxSpec> {
   const row = await db
     .selectFrom('sandboxes')
-    .select('id')
+    .select('spec')
     .where('id', '=', id)
     .where('organization_id', '=', organizationId)
     .where('removed_at', 'is', null)
     .executeTakeFirst();
-  if (row !== undefined) return;
+  // Written by this server, from a spec that was checked.
+  if (row !== undefined) return JSON.parse(row.spec) as SandboxSpec;
   throw new PlatformError('sandbox_not_found', `There is no sandbox ${id}`, { details: { sandbox_id: id } });
 }

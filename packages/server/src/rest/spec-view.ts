@@ -22,12 +22,11 @@ import type { SandboxRecord } from '../store/sandboxes.ts';
 const MOUNT_OPTIONS = {
   readonly: false,
   noexec: false,
-  // Every mount is so, whatever was asked for.
-  nosuid: true,
-  nodev: true,
   override_uid: null,
   override_gid: null,
 };
+/** On every mount, whatever was asked for. */
+const ALWAYS = { nosuid: true, nodev: true };
 const INJECTION = { headers: true, basic_auth: true, query_params: false, body: false };
 
 /**
@@ -55,8 +54,8 @@ export function toSpecView(
     runtime: {
       ...runtimeOf(spec, resolved),
       hostname: resolved.hostname,
-      disable_metrics_sample: false,
-      metrics_sample_interval_ms: DEFAULT_METRICS_INTERVAL_MS,
+      disable_metrics_sample: spec.runtime?.disable_metrics_sample ?? false,
+      metrics_sample_interval_ms: spec.runtime?.metrics_sample_interval_ms ?? DEFAULT_METRICS_INTERVAL_MS,
     },
   };
 }
@@ -70,7 +69,8 @@ export function toCreateShape({ spec, resolved }: Pick<SandboxRecord, 'spec' | '
   return {
     image: spec.image,
     resources: resourcesOf(spec),
-    runtime: runtimeOf(spec, resolved),
+    // With what older clients do not know only where it was asked for.
+    runtime: { ...spec.runtime, ...runtimeOf(spec, resolved) },
     env: spec.env ?? [],
     labels: labelsOf(spec, resolved),
     rlimits: (spec.rlimits ?? []).map(({ resource, soft, hard }) => ({
@@ -78,7 +78,7 @@ export function toCreateShape({ spec, resolved }: Pick<SandboxRecord, 'spec' | '
       soft: toU64(soft),
       hard: toU64(hard),
     })),
-    mounts: spec.mounts ?? [],
+    mounts: (spec.mounts ?? []).map((mount) => ({ ...mount, options: { ...mount.options, ...ALWAYS } })),
     patches: [],
     network: { ...spec.network, enabled: spec.network?.enabled ?? true },
     init: spec.init ?? null,
@@ -123,8 +123,7 @@ function toEnvVar(entry: string): { key: string; value: string } {
 
 function toMountView(mount: Mount, spec: SandboxSpec): SandboxSpecView['mounts'][number] {
   const { guest } = mount;
-  const options = { ...MOUNT_OPTIONS, ...mount.options, nosuid: true, nodev: true };
-  const common = { guest, options };
+  const common = { guest, options: { ...MOUNT_OPTIONS, ...mount.options, ...ALWAYS } };
   switch (mount.type) {
     case 'bind':
       return { type: 'Bind', ...common, ...presentationOf(mount), quota_mib: mount.quota_mib ?? null };

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { LogLevel } from '@svc/contract/spec';
+import { EngineOfEachRuntime, RUNTIMES } from './each-runtime.ts';
+import type { TestSandbox } from './sandbox-fixture.ts';
+import { waitUntil } from './wait-until.ts';
+
+let engines: EngineOfEachRuntime;
+before(async () => {
+  engines = await EngineOfEachRuntime.start();
+});
+after(async () => {
+  await engines[Symbol.asyncDispose]();
+});
+
+async function systemLines({ engine, id }: TestSandbox): Promise<string[]> {
+  const entries = await Array.fromAsync(engine.client.logs(id, { sources: ['system'] }));
+  return entries.map(({ text }) => text.replace(/:.*/s, ''));
+}
+
+for (const runtime of RUNTIMES) {
+  describe(`on ${runtime}`, { concurrency: false }, () => {
+    test('the log level says how much svc writes into the log of a sandbox, and nothing about what programs write', async () => {
+      const written = async (level: LogLevel | null) => {
+        const cmd = ['/bin/sh', '-c', 'echo of the program; exit 3'];
+        const sandbox = await engines.start(runtime, { runtime: { log_level: level, cmd } });
+        const ended = async () => (await sandbox.engine.client.getSandbox(sandbox.id)).state === 'failed';
+        await waitUntil(ended, { what: 'the main command has ended' });
+        const output = await Array.fromAsync(sandbox.engine.client.logs(sandbox.id));
+        assert.deepEqual(
+          output.map(({ text }) => text),
+          ['of the program\n'],
+        );
+        const lines = await systemLines(sandbox);
+        await sandbox.remove();
+        return lines;
+      };
+      assert.deepEqual(await written('error'), ['failed']);
+      assert.deepEqual(await written('warn'), ['failed']);
+      const info = ['starting', 'running', 'stopping', 'failed'];
+      assert.deepEqual(await written('info'), info);
+      assert.deepEqual(await written(null), info, 'the default');
+      const debug = await written('debug');
+      assert.deepEqual(
+        debug.filter((line) => !info.includes(line)),
+        [`${runtime} has started it`, 'the main command /bin/sh has been started'],
+      );
+    });
+
+    test('at trace each client is told of', async () => {
+      const sandbox = await engines.start(runtime, { runtime: { log_level: 'trace' } });
+      await sandbox.sh('true');
+      const isTold = async () => (await systemLines(sandbox)).includes('a client has left');
+      await waitUntil(isTold, { what: 'the end of the client is told' });
+      assert.ok((await systemLines(sandbox)).includes('a client connected'));
+      await sandbox.remove();
+    });
+
+    test('a sandbox is measured as often as it wants, or not at all', async () => {
+      const often = await engines.start(runtime);
+      const seldom = await engines.start(runtime, { runtime: { metrics_sample_interval_ms: 3_600_000 } });
+      const never = await engines.start(runtime, { runtime: { disable_metrics_sample: true } });
+      const { client } = engines.engineOf(runtime);
+      const sampledAt = async ({ id }: TestSandbox) =>
+        (await client.metrics()).find((metrics) => metrics.id === id)?.sampledAt;
+      const [first, only] = [await sampledAt(often), await sampledAt(seldom)];
+      assert.ok(first !== undefined && only !== undefined);
+      for (let round = 0; round < 2; round++) {
+        const before = await sampledAt(often);
+        await waitUntil(async () => (await sampledAt(often)) !== before, { what: 'it is measured again' });
+      }
+      assert.equal(await sampledAt(seldom), only);
+      assert.equal(await sampledAt(never), undefined);
+      if (runtime !== 'runsc') {
+        const used = "awk '/MemTotal/ {total=$2} /MemFree/ {free=$2} END {print total-free}' /proc/meminfo";
+        const isShown = async () => Number((await never.sh(used)).stdout) > 0;
+        await waitUntil(isShown, { what: 'what it uses is shown inside all the same' });
+      }
+      for (const sandbox of [often, seldom, never]) await sandbox.remove();
+    });
+  });
+}

@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { Mount } from '@svc/contract';
+import { EngineOfEachRuntime, RUNTIMES } from './each-runtime.ts';
+
+let engines: EngineOfEachRuntime;
+let root: string;
+before(async () => {
+  root = await mkdtemp(join(tmpdir(), 'svc-bind-'));
+  await chown(root, 1000, 1000);
+  engines = await EngineOfEachRuntime.start(['--bind-root', root]);
+});
+after(async () => {
+  await engines[Symbol.asyncDispose]();
+  await rm(root, { recursive: true });
+});
+
+for (const runtime of RUNTIMES) {
+  describe(`on ${runtime}`, { concurrency: false }, () => {
+    test('no mount lets a program gain privileges or a device of the host work, also when nobody asked for that', async () => {
+      const { client } = engines.engineOf(runtime);
+      const volume = `options-${runtime}`;
+      await client.createVolume(volume, 16);
+      const options = { nosuid: false, nodev: false };
+      const mounts: Mount[] = [
+        { type: 'tmpfs', guest: '/m/tmpfs', options },
+        { type: 'bind', host: root, guest: '/m/bind', options },
+        { type: 'named', name: volume, guest: '/m/named', options },
+      ];
+      const sandbox = await engines.start(runtime, { mounts });
+      for (const { guest } of mounts) {
+        const put = await sandbox.sh(
+          `chmod 755 ${guest}; cp /bin/busybox ${guest}/id && chmod 6755 ${guest}/id`,
+        );
+        assert.equal(put.code, 0, `${guest}: ${put.stderr}`);
+        const ran = await sandbox.sh(`${guest}/id -u; ${guest}/id -g`, { user: 'user' });
+        assert.equal(ran.stdout, '1000\n1000\n', guest);
+        const device = await sandbox.sh(`mknod ${guest}/disk b 7 0 && head -c 1 ${guest}/disk`);
+        assert.notEqual(device.code, 0, `a device of the host works in ${guest}`);
+      }
+      await sandbox.remove();
+      await client.removeVolume(volume);
+    });
+
+    test('a tmpfs belongs to the user it was made for', async () => {
+      const owned = { override_uid: 1000, override_gid: 7 };
+      const sandbox = await engines.start(runtime, {
+        mounts: [
+          { type: 'tmpfs', guest: '/mine', options: owned },
+          {
+            type: 'tmpfs',
+            guest: '/last',
+            options: { override_uid: 65_535, override_gid: 65_535 },
+            size_mib: 1,
+          },
+          { type: 'tmpfs', guest: '/roots' },
+        ],
+      });
+      const { stdout } = await sandbox.sh('stat -c %n:%u:%g:%a /mine /last /roots');
+      assert.equal(stdout, '/mine:1000:7:1777\n/last:65535:65535:1777\n/roots:0:0:1777\n');
+      // Only the owner may do this.
+      assert.equal((await sandbox.sh('chmod 700 /mine && echo x > /mine/x', { user: 'user' })).code, 0);
+      assert.notEqual((await sandbox.sh('ls /mine', { user: 'nobody' })).code, 0);
+      await sandbox.remove();
+    });
+  });
+}
