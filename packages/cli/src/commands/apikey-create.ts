@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { asUsage, databaseOption, readHere } from '../local-store.ts';
+import { asUsage, databaseOption, loadLocal, readHere } from '../local-store.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
@@ -28,7 +28,7 @@ interface CreateOptions {
 
 async function create({ org, name, expire }: CreateOptions, command: Command): Promise<void> {
   const { place, isJson } = await readHere(command, 'API keys');
-  const { createLocalApiKey } = await import('@svc/server/local');
+  const { createLocalApiKey } = await loadLocal(place);
   const made = await createLocalApiKey(place, org, { name, expire }).catch(asUsage);
   const { id, organization, secret, createdAt, expiresAt } = made;
   if (isJson) {

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { databaseOption, readHere } from '../local-store.ts';
+import { databaseOption, loadLocal, readHere } from '../local-store.ts';
 import { printCredentials } from '../terminal/print-credentials.ts';
 
 export function createCommand(): Command {
@@ -15,7 +15,7 @@ export function createCommand(): Command {
 
 async function list({ org }: { readonly org: string }, command: Command): Promise<void> {
   const { place, isJson } = await readHere(command, 'API keys');
-  const { listLocalApiKeys } = await import('@svc/server/local');
+  const { listLocalApiKeys } = await loadLocal(place);
   const keys = await listLocalApiKeys(place, org);
   printCredentials(keys, isJson, `no API keys; make one with: svc apikey create --org ${org}`);
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { asUsage, databaseOption, readHere } from '../local-store.ts';
+import { asUsage, databaseOption, loadLocal, readHere } from '../local-store.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
@@ -31,7 +31,7 @@ interface CreateOptions {
 
 async function create({ user: email, name, expire }: CreateOptions, command: Command): Promise<void> {
   const { place, isJson } = await readHere(command, 'tokens');
-  const { createLocalToken } = await import('@svc/server/local');
+  const { createLocalToken } = await loadLocal(place);
   const made = await createLocalToken(place, email, { name, expire }).catch(asUsage);
   const { id, user, secret, createdAt, expiresAt } = made;
   if (isJson) {

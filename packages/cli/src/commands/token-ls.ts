@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { databaseOption, readHere } from '../local-store.ts';
+import { databaseOption, loadLocal, readHere } from '../local-store.ts';
 import { printCredentials } from '../terminal/print-credentials.ts';
 
 export function createCommand(): Command {
@@ -15,7 +15,7 @@ export function createCommand(): Command {
 
 async function list({ user }: { readonly user: string }, command: Command): Promise<void> {
   const { place, isJson } = await readHere(command, 'tokens');
-  const { listLocalTokens } = await import('@svc/server/local');
+  const { listLocalTokens } = await loadLocal(place);
   const tokens = await listLocalTokens(place, user);
   printCredentials(tokens, isJson, `no tokens; make one with: svc token create --user ${user}`);
 }

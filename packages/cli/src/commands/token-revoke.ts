@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { databaseOption, readHere } from '../local-store.ts';
+import { databaseOption, loadLocal, readHere } from '../local-store.ts';
 import { printJson, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
@@ -15,7 +15,7 @@ export function createCommand(): Command {
 
 async function revoke(id: string, { user }: { readonly user: string }, command: Command): Promise<void> {
   const { place, isJson } = await readHere(command, 'tokens');
-  const { revokeLocalToken } = await import('@svc/server/local');
+  const { revokeLocalToken } = await loadLocal(place);
   const revoked = await revokeLocalToken(place, user, id);
   if (isJson) return printJson({ id: revoked.id, name: revoked.name, is_revoked: true });
   tell(`token ${revoked.id} (${revoked.name}) is revoked`);

@@ -1,4 +1,4 @@
-import { access, chown, constants, stat } from 'node:fs/promises';
+import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PlatformError } from '@svc/contract';
 import { pino } from 'pino';
@@ -20,7 +20,7 @@ export interface StorePlace {
 /** Who did it, in events: whoever may read and write the store itself. */
 export const CLI_ACTOR: Actor = { kind: 'system', code: 'cli', label: 'svc command line' };
 
-/** Works on the store of a server, whether it runs or not. */
+/** Works on the store of a server, whether it runs or not, as whoever we are: root calls `becomeServerUser` first. */
 export async function withStore<Result>(
   { dataFolder, databaseUrl }: StorePlace,
   work: (database: Database) => Promise<Result>,
@@ -34,7 +34,6 @@ export async function withStore<Result>(
     { databaseUrl: databaseUrl ?? null, serverFolder },
     pino({ level: 'silent' }),
   );
-  if (databaseUrl === undefined) await giveToFolderOwner(serverFolder);
   return await work(database);
 }
 
@@ -73,17 +72,5 @@ async function requireAccess(serverFolder: string): Promise<void> {
   } catch (error) {
     const hint = `the store in ${serverFolder} belongs to another user; run this command as that user or as root`;
     throw new PlatformError('forbidden', hint, { cause: error });
-  }
-}
-
-/** When root makes the files, the service user must be able to open them. */
-async function giveToFolderOwner(serverFolder: string): Promise<void> {
-  if (process.getuid?.() !== 0) return;
-  const { uid, gid } = await stat(serverFolder);
-  for (const name of ['store.db', 'store.db-wal', 'store.db-shm']) {
-    // SAFETY: fixed names in the server's own folder, from root to whom the folder belongs.
-    await chown(join(serverFolder, name), uid, gid).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT') throw error;
-    });
   }
 }

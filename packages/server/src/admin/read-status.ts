@@ -5,6 +5,7 @@ import { adminSocketPath } from '../transports/admin/admin-socket.ts';
 import type { ServerStatus } from '../transports/admin/status.ts';
 
 const TIMEOUT_MS = 5000;
+const MAX_CHARACTERS = 64 * 1024 * 1024;
 
 /** Asks the server with this data folder; undefined when none answers. */
 export async function readStatus(dataFolder: string): Promise<ServerStatus | undefined> {
@@ -28,7 +29,12 @@ async function get(socketPath: string): Promise<string> {
       (response) => {
         let text = '';
         response.setEncoding('utf8');
-        response.on('data', (chunk: string) => (text += chunk));
+        response.on('data', (chunk: string) => {
+          text += chunk;
+          // SAFETY: whoever answers is the server's user, and root may be asking.
+          if (text.length > MAX_CHARACTERS)
+            outgoing.destroy(new Error('the status of the server is too long'));
+        });
         response.on('end', () => resolve(text));
         response.on('error', reject);
       },
