@@ -36,6 +36,7 @@ export async function readHere(command: Command, what: string): Promise<LocalCom
  */
 export async function loadLocal(place: StorePlace): Promise<typeof Local> {
   const local = await import('@svc/server/local');
+  await loadErrors();
   await local.becomeServerUser(place);
   return local;
 }
@@ -43,8 +44,14 @@ export async function loadLocal(place: StorePlace): Promise<typeof Local> {
 /** As `loadLocal`, for what makes keys: these are files of the server in any case. */
 export async function loadKeys(place: StorePlace): Promise<{ readonly createKey: typeof createKey }> {
   const keys = await import('@svc/server/keys');
+  await loadErrors();
   await keys.becomeServerUser(place, { needsFolder: true });
   return keys;
+}
+
+/** The program may be where the server's user cannot read, and whatever goes wrong is told. */
+async function loadErrors(): Promise<void> {
+  await import('./terminal/report-error.ts');
 }
 
 /** What the store finds fault with is what was typed. */

@@ -15,8 +15,8 @@ function fixture(t: TestContext) {
   const program = join(folder, 'runtime');
   writeFileSync(program, 'a build');
   let probed = 0;
-  const ask = async (answer: RuntimeProbe) => {
-    const memory = await ProbeMemory.open(folder, folder);
+  const ask = async (answer: RuntimeProbe, bootId = 'this boot') => {
+    const memory = await ProbeMemory.open(folder, folder, bootId);
     return await memory.probe(['runtime'], async () => {
       probed += 1;
       return answer;
@@ -37,6 +37,13 @@ test('another build of the program is probed', async (t) => {
   await ask(WORKS);
   writeFileSync(program, 'a newer build');
   assert.deepEqual(await ask(FAILS), FAILS);
+  assert.equal(count(), 2);
+});
+
+test('after a restart of the host everything is probed', async (t) => {
+  const { ask, count } = fixture(t);
+  await ask(WORKS);
+  assert.deepEqual(await ask(FAILS, 'the next boot'), FAILS);
   assert.equal(count(), 2);
 });
 
