@@ -83,6 +83,17 @@ test('packages import only what the design allows', () => {
   assert.deepEqual(offences, []);
 });
 
+test("commands work on the server's folder as its user: nothing else loads what does", () => {
+  const offences = shipped
+    .filter(({ path }) => path.startsWith('packages/cli/') && path !== 'packages/cli/src/local-store.ts')
+    .flatMap((file) =>
+      importsOf(file.text)
+        .filter(({ specifier, kind }) => kind !== 'type' && /^@svc\/server\/(local|keys)$/.test(specifier))
+        .map(({ specifier }) => `${file.path}: ${specifier}; use loadLocal or loadKeys`),
+    );
+  assert.deepEqual(offences, []);
+});
+
 test('no relative import leaves its package', () => {
   const offences = readSources('packages/*/{src,test}/**/*.ts').flatMap((file) =>
     relativeImports(file)

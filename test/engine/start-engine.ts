@@ -38,9 +38,8 @@ export class TestEngine {
     this.folder = folder;
     this.#args = args;
     this.#env = env;
-    // Tests are root, who has a socket of its own when the main one belongs to somebody else.
-    const socket = args.includes('--socket-owner') ? 'engine-root.sock' : 'engine.sock';
-    this.client = new EngineClient({ socketPath: join(folder, socket) });
+    // Tests are root, who has a socket of its own.
+    this.client = new EngineClient({ socketPath: join(folder, 'engine-root.sock') });
   }
 
   static async start(options: EngineOptions = {}): Promise<TestEngine> {

@@ -1,6 +1,7 @@
 import { Option, type Command } from 'commander';
 import { readConfig } from './config.ts';
 import type { CliConfig } from './config.ts';
+import { UsageError } from './usage-error.ts';
 
 /** What every command knows besides its own options. */
 export interface Globals extends CliConfig {
@@ -24,5 +25,10 @@ export function readGlobals(command: Command): Globals {
     output?: string;
     context?: string;
   }>();
-  return { ...readConfig(path === undefined ? {} : { path }), isJson: output === 'json', context };
+  const config = readConfig(path === undefined ? {} : { path });
+  if (/^\/(proc|sys)(\/|$)/.test(config.dataFolder))
+    throw new UsageError(
+      `--path must be a folder on a disk, not ${config.dataFolder}, which the kernel makes up\n  try: --path /var/lib/svc`,
+    );
+  return { ...config, isJson: output === 'json', context };
 }

@@ -1,5 +1,7 @@
 import { PlatformError } from '@svc/contract/errors';
 import { Option, type Command } from 'commander';
+import type { createKey } from '@svc/server/keys';
+import type * as Local from '@svc/server/local';
 import type { StorePlace } from '@svc/server/local';
 import { requireHere } from './context/require-here.ts';
 import { readGlobals, type Globals } from './globals.ts';
@@ -26,6 +28,30 @@ export async function readHere(command: Command, what: string): Promise<LocalCom
   const { database } = command.opts<{ database?: string }>();
   if (database === undefined) await requireHere(local, what, 'the same command there, with sudo');
   return local;
+}
+
+/**
+ * What works on the store of the server on this machine. SAFETY: as the server's user, never as root, who would follow whatever links
+ * that user has put there; for good, so it is the last thing to do before the work.
+ */
+export async function loadLocal(place: StorePlace): Promise<typeof Local> {
+  const local = await import('@svc/server/local');
+  await loadErrors();
+  await local.becomeServerUser(place);
+  return local;
+}
+
+/** As `loadLocal`, for what makes keys: these are files of the server in any case. */
+export async function loadKeys(place: StorePlace): Promise<{ readonly createKey: typeof createKey }> {
+  const keys = await import('@svc/server/keys');
+  await loadErrors();
+  await keys.becomeServerUser(place, { needsFolder: true });
+  return keys;
+}
+
+/** The program may be where the server's user cannot read, and whatever goes wrong is told. */
+async function loadErrors(): Promise<void> {
+  await import('./terminal/report-error.ts');
 }
 
 /** What the store finds fault with is what was typed. */

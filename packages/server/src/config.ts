@@ -150,6 +150,8 @@ export function readConfig(
   if (config.isDev && !isLoopback(host) && values['allow-remote-dev'] !== true) {
     problems.push(`--dev lets everyone who can reach ${host} in; confirm it with --allow-remote-dev`);
   }
+  if (/^\/(proc|sys)(\/|$)/.test(dataFolder))
+    problems.push(`--path must be a folder on a disk, not ${dataFolder}, which the kernel makes up`);
   if (problems.length > 0) throw new StartError(EXIT.usage, problems.join('; '));
   return Object.freeze(config);
 }

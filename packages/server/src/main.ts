@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { ProcessLog } from '@svc/engine/process-log';
@@ -12,7 +11,7 @@ import { EXIT } from './process/exit-codes.ts';
 import { explainStart } from './process/explain-start.ts';
 import { forgetPid, writePid } from './process/pid-file.ts';
 import { prepareFolders } from './process/prepare-folders.ts';
-import { runSupervisor, startWebProcess } from './supervisor.ts';
+import { PULSE, READY, runSupervisor, SERVE, startWebProcess } from './supervisor.ts';
 
 const STDERR = 2;
 
@@ -64,7 +63,7 @@ async function serveAlone(config: ServerConfig, stop: AbortSignal): Promise<numb
 async function serveSupervised(config: ServerConfig, stop: AbortController): Promise<number> {
   // Whatever becomes of the supervisor, nobody serves without one.
   process.on('disconnect', () => stop.abort());
-  const mayServe = once(process, 'message', { signal: stop.signal }).catch(() => undefined);
+  const mayServe = hearSupervisor(stop.signal);
   const { loadSshGateway } = await import('./web.ts');
   // What is left for later must be loaded now when the program is where the service user cannot read.
   const { loadMcp } = await import('./transports/mcp/register-mcp.ts');
@@ -81,7 +80,18 @@ async function serveSupervised(config: ServerConfig, stop: AbortController): Pro
   becomeUser(findIdentity(config.runAs));
   await mayServe;
   if (stop.signal.aborted) return EXIT.stopped;
-  return await serve(config, stop.signal, logger, () => process.send?.('ready'));
+  return await serve(config, stop.signal, logger, () => process.send?.(READY));
+}
+
+/** Answers whether we live, and resolves when we may serve or are to stop. */
+async function hearSupervisor(stop: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  process.on('message', (message) => {
+    if (message === PULSE) process.send?.(PULSE);
+    if (message === SERVE) resolve();
+  });
+  stop.addEventListener('abort', () => resolve(), { once: true });
+  await promise;
 }
 
 async function serve(

@@ -1,21 +1,24 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { readProcessState, Watchdog } from '@svc/engine/client';
 import type { Logger } from 'pino';
 import { SUPERVISED, type ServerConfig } from './config.ts';
 import { engineCommand } from './engine-process/engine-command.ts';
 import { EngineProcess } from './engine-process/engine-process.ts';
-import { isEngineThere } from './engine-process/is-engine-there.ts';
 import type { Identity } from './process/drop-privileges.ts';
 import { EXIT } from './process/exit-codes.ts';
 import { SERVER_MAIN } from './process/pid-file.ts';
+import { RestartDelay } from './process/restart-delay.ts';
 
 /** Calls leave much short-lived garbage; with a small nursery it does not become resident memory. */
 const NODE_OPTIONS = ['--max-semi-space-size=4', '--heap-growing-percent=25'];
 /** Said to the web-facing process when it may serve. */
-const SERVE = 'serve';
-const FIRST_RETRY_MS = 100;
-const LAST_RETRY_MS = 5000;
+export const SERVE = 'serve';
+/** Asked of it, and answered with the same word, for as long as it lives. */
+export const PULSE = 'pulse';
+/** Said by it when it serves. */
+export const READY = 'ready';
 
 /**
  * The root process of `svc server start`: it keeps the engine (as root) and the web-facing process (as the service user)
@@ -29,26 +32,38 @@ export async function runSupervisor(
   stop: AbortSignal,
   logger: Logger,
 ): Promise<number> {
-  const isAttached = config.isEngineExternal || (await isEngineThere(config.engineSocket));
-  if (isAttached)
-    logger.info({ socket: config.engineSocket }, 'no engine is started: the one behind the socket is used');
-  const command = engineCommand(config.dataFolder, owner, config.engineArguments);
-  const engine = isAttached
-    ? undefined
-    : new EngineProcess({ dataFolder: config.dataFolder, command, logger });
-  try {
+  const { dataFolder, engineSocket: socketPath, isEngineExternal, engineArguments } = config;
+  if (isEngineExternal) {
+    logger.info({ socket: socketPath }, 'no engine is started: the one behind the socket is used');
     return await keepWebRunning(web, stop, logger);
+  }
+  const command = engineCommand(dataFolder, owner, engineArguments);
+  const refused = new AbortController();
+  const onRefused = (reason: string) => {
+    logger.fatal(`the engine does not start: ${reason}`);
+    refused.abort();
+  };
+  const engine = new EngineProcess({ dataFolder, socketPath, owner, command, logger, onRefused });
+  try {
+    const code = await keepWebRunning(web, AbortSignal.any([stop, refused.signal]), logger);
+    return refused.signal.aborted ? EXIT.usage : code;
   } finally {
-    await engine?.stop();
+    await engine.stop();
   }
 }
 
 /** A web-facing process that loads its modules, and serves once it is told to. */
 export interface WebProcess {
   readonly child: ChildProcess;
-  /** The exit code; null when a signal ended it. Rejects when it could not be started. */
-  readonly exited: Promise<number | null>;
+  /** Rejects when it could not be started. */
+  readonly exited: Promise<Ending>;
   readonly args: readonly string[];
+}
+
+interface Ending {
+  /** Null when a signal ended it. */
+  readonly code: number | null;
+  readonly signal: string | null;
 }
 
 /** `args` of the server. */
@@ -59,40 +74,75 @@ export function startWebProcess(args: readonly string[]): WebProcess {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     cwd: '/',
   });
-  const exited = once(child, 'exit').then(([code]: (number | null)[]) => code ?? null);
+  const exited: Promise<Ending> = once(child, 'exit').then(([code, signal]) => ({ code, signal }));
   exited.catch(() => undefined); // Seen by whoever waits for it.
   return { child, exited, args };
 }
 
 async function keepWebRunning(first: WebProcess, stop: AbortSignal, logger: Logger): Promise<number> {
+  const restartDelay = new RestartDelay();
   let web = first;
-  let retryMs = FIRST_RETRY_MS;
+  let hasServed = false;
   for (;;) {
-    const { code, wasReady } = await serveUntilExit(web, stop);
+    const startedAt = performance.now();
+    const { ending, wasReady } = await serveUntilExit(web, stop, logger);
     if (stop.aborted) return EXIT.stopped;
-    // One that never listened says itself why, and would say it again.
-    if (!wasReady) return code;
-    logger.error({ code, retryMs }, 'the web-facing process ended; it is started again');
+    hasServed ||= wasReady;
+    // One that gave up by itself before it ever listened has said why, and would say it again.
+    if (!hasServed && ending.code !== null) {
+      logger.error(ending, 'the web-facing process did not start');
+      return ending.code === EXIT.stopped ? EXIT.failed : ending.code;
+    }
+    const retryMs = restartDelay.after(performance.now() - startedAt);
+    logger.error({ ...ending, retryMs }, 'the web-facing process ended; it is started again');
     await delay(retryMs, undefined, { signal: stop }).catch(() => undefined);
-    retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
     // The key was reset once; keys that were made since must stay valid.
-    web = startWebProcess(web.args.filter((word) => word !== '--reset-key'));
+    web = startWebProcess(web.args.filter((word) => word !== '--reset-key' || !hasServed));
   }
 }
 
 async function serveUntilExit(
   { child, exited }: WebProcess,
   stop: AbortSignal,
-): Promise<{ readonly code: number; readonly wasReady: boolean }> {
+  logger: Logger,
+): Promise<{ readonly ending: Ending; readonly wasReady: boolean }> {
   let wasReady = false;
-  child.on('message', () => {
-    wasReady = true;
+  child.on('message', (message) => {
+    if (message === READY) wasReady = true;
   });
   child.send(SERVE, () => undefined); // One that has ended already is seen as such.
   const end = () => child.kill('SIGTERM');
   stop.addEventListener('abort', end, { once: true });
   if (stop.aborted) end();
-  const code = await exited;
-  stop.removeEventListener('abort', end);
-  return { code: code ?? EXIT.failed, wasReady };
+  const watchdog = watch(child, logger);
+  try {
+    return { ending: await exited, wasReady };
+  } finally {
+    watchdog.close();
+    stop.removeEventListener('abort', end);
+  }
+}
+
+function watch(child: ChildProcess, logger: Logger): Watchdog {
+  const ask = (signal: AbortSignal) =>
+    new Promise<void>((resolve) => {
+      const listen = (message: unknown) => {
+        if (message === PULSE) over();
+      };
+      const over = () => {
+        child.off('message', listen);
+        resolve();
+      };
+      child.on('message', listen);
+      signal.addEventListener('abort', over, { once: true });
+      child.send(PULSE, () => undefined);
+    });
+  return new Watchdog({
+    ask,
+    look: async () => (child.pid === undefined ? undefined : await readProcessState(child.pid)),
+    onFrozen: (reason) => {
+      logger.error({ reason }, 'the web-facing process hangs; it is killed and started again');
+      child.kill('SIGKILL');
+    },
+  });
 }

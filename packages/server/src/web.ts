@@ -1,4 +1,5 @@
-import { EngineClient } from '@svc/engine/client';
+import { setTimeout as delay } from 'node:timers/promises';
+import { EngineClient, readProcessState, Watchdog } from '@svc/engine/client';
 import type { Logger } from 'pino';
 import { createCodeRunner } from './code/code-runner.ts';
 import type { ServerConfig } from './config.ts';
@@ -19,6 +20,10 @@ import { openDatabase } from './store/open-database.ts';
 import { openAdminSocket } from './transports/admin/admin-socket.ts';
 import { gatherStatus } from './transports/admin/status.ts';
 
+/** How long the web-facing process of a former supervisor may take to end. */
+const FORMER_WEB_MS = 30_000;
+const LOOK_MS = 20;
+
 export interface RunningWeb {
   readonly url: string;
   close(): Promise<void>;
@@ -27,12 +32,13 @@ export interface RunningWeb {
 /** The web-facing process: the store, the transports and the way to the engine. @throws when it cannot start */
 export async function startWeb(config: ServerConfig, logger: Logger): Promise<RunningWeb> {
   await using undo = new AsyncDisposableStack();
-  const lock = await lockDataFolder(config.dataFolder, 'web');
-  if (lock === undefined) throw alreadyRunning(config.dataFolder);
+  const lock = await lockWeb(config);
   undo.defer(() => lock.release());
   const database = await openDatabase(config, logger);
   undo.defer(() => database.destroy());
   const engine = new EngineClient({ socketPath: config.engineSocket });
+  const watchdog = watchEngine(engine, logger);
+  undo.defer(() => watchdog.close());
   const orchestrator = new LocalOrchestrator(engine);
   const openChannel = (id: string, signal: AbortSignal) => orchestrator.openChannel(id, signal);
   const codeRunner = createCodeRunner({ openChannel, logger });
@@ -74,6 +80,35 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   logger.info({ url, isDev, pid: process.pid, uid: process.getuid?.() }, 'the server listens');
   const parts = undo.move();
   return { url, close: () => parts.disposeAsync() };
+}
+
+/** The process of a supervisor that has ended may be about to end; two supervisors there are never. */
+async function lockWeb({ dataFolder, isSupervised }: ServerConfig): Promise<{ release(): Promise<void> }> {
+  const deadline = performance.now() + (isSupervised ? FORMER_WEB_MS : 0);
+  for (;;) {
+    const lock = await lockDataFolder(dataFolder, 'web');
+    if (lock !== undefined) return lock;
+    if (performance.now() > deadline) throw alreadyRunning(dataFolder);
+    await delay(LOOK_MS);
+  }
+}
+
+/** A hanging engine is as good as none: whoever waits for it is told, and nobody waits for it any more. */
+function watchEngine(engine: EngineClient, logger: Logger): Watchdog {
+  let last: { readonly pid: number; readonly startTime: string } | undefined;
+  return new Watchdog({
+    ask: async (signal) => (last = await engine.pulse(signal)),
+    look: async () => {
+      const state = last && (await readProcessState(last.pid));
+      // Its number may be that of another process in our eyes: in a container, or after its end.
+      return state?.startTime === last?.startTime ? state : undefined;
+    },
+    onFrozen: (reason) => {
+      logger.warn({ reason }, 'the engine hangs');
+      engine.setAbsence(reason);
+    },
+    onBack: () => engine.setAbsence(null),
+  });
 }
 
 /** Most servers do without. To be called before root is dropped: it may be unreadable later. */

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { asUsage, databaseOption } from '../local-store.ts';
+import { asUsage, databaseOption, loadLocal } from '../local-store.ts';
 import { readStoreOrServer } from '../server/store-or-server.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 
@@ -32,7 +32,7 @@ async function create({ org, name, expire }: CreateOptions, command: Command): P
   const { place, server, isJson } = await readStoreOrServer(command);
   const made = await (
     server === undefined
-      ? (await import('@svc/server/local')).createLocalApiKey(place, org, { name, expire })
+      ? (await loadLocal(place)).createLocalApiKey(place, org, { name, expire })
       : (await import('../server/remote-credentials.ts')).createRemoteApiKey(server, org, { name, expire })
   ).catch(asUsage);
   const { id, organization, secret, createdAt, expiresAt } = made;

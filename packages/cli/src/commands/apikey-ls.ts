@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { databaseOption } from '../local-store.ts';
+import { databaseOption, loadLocal } from '../local-store.ts';
 import { readStoreOrServer } from '../server/store-or-server.ts';
 import { printCredentials } from '../terminal/print-credentials.ts';
 
@@ -18,7 +18,7 @@ async function list({ org }: { readonly org?: string }, command: Command): Promi
   const { place, server, isJson } = await readStoreOrServer(command);
   const keys =
     server === undefined
-      ? await (await import('@svc/server/local')).listLocalApiKeys(place, org)
+      ? await (await loadLocal(place)).listLocalApiKeys(place, org)
       : await (await import('../server/remote-credentials.ts')).listRemoteApiKeys(server, org);
   const option = org === undefined ? '' : ` --org ${org}`;
   printCredentials(keys, isJson, `no API keys; make one with: svc apikey create${option}`);

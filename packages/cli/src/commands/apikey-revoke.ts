@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { databaseOption } from '../local-store.ts';
+import { databaseOption, loadLocal } from '../local-store.ts';
 import { readStoreOrServer } from '../server/store-or-server.ts';
 import { printJson, tell } from '../terminal/print.ts';
 
@@ -21,7 +21,7 @@ async function revoke(id: string, { org }: { readonly org?: string }, command: C
     await revokeRemoteApiKey(server, org, id);
     return isJson ? printJson({ id, is_revoked: true }) : tell(`API key ${id} is revoked`);
   }
-  const { revokeLocalApiKey } = await import('@svc/server/local');
+  const { revokeLocalApiKey } = await loadLocal(place);
   const revoked = await revokeLocalApiKey(place, org, id);
   if (isJson) return printJson({ id: revoked.id, name: revoked.name, is_revoked: true });
   tell(`API key ${revoked.id} (${revoked.name}) is revoked`);

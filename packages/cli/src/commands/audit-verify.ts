@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { AuditReport } from '@svc/server/local';
 import { examples } from '../examples.ts';
-import { databaseOption, readHere } from '../local-store.ts';
+import { databaseOption, loadLocal, readHere } from '../local-store.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
@@ -23,7 +23,7 @@ export function createCommand(): Command {
 
 async function verify({ org }: { readonly org?: string }, command: Command): Promise<void> {
   const { place, isJson } = await readHere(command, 'audit events');
-  const { verifyLocalAudit } = await import('@svc/server/local');
+  const { verifyLocalAudit } = await loadLocal(place);
   const reports = await verifyLocalAudit(place, org);
   const broken = reports.filter((report) => report.broken !== null);
   if (broken.length > 0) process.exitCode = 1;

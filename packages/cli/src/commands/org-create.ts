@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { asUsage, databaseOption, readHere } from '../local-store.ts';
+import { asUsage, databaseOption, loadLocal, readHere } from '../local-store.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
@@ -30,7 +30,7 @@ async function create(
   command: Command,
 ): Promise<void> {
   const { place, isJson } = await readHere(command, 'organizations');
-  const { createLocalOrganization } = await import('@svc/server/local');
+  const { createLocalOrganization } = await loadLocal(place);
   const made = await createLocalOrganization(place, { slug, name: displayName, owner }).catch(asUsage);
   if (isJson) {
     return printJson({ id: made.id, slug: made.slug, name: made.name, created_at: made.createdAt });

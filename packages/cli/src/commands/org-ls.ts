@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { databaseOption, readHere } from '../local-store.ts';
+import { databaseOption, loadLocal, readHere } from '../local-store.ts';
 import { formatAge } from '../terminal/amounts.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
@@ -16,7 +16,7 @@ export function createCommand(): Command {
 
 async function list(_options: unknown, command: Command): Promise<void> {
   const { place, isJson } = await readHere(command, 'organizations');
-  const { listLocalOrganizations } = await import('@svc/server/local');
+  const { listLocalOrganizations } = await loadLocal(place);
   const organizations = await listLocalOrganizations(place);
   if (isJson) {
     return printJson(

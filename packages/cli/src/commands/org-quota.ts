@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import { collectQuota, type QuotaChanges } from '../arguments/quota.ts';
 import { examples } from '../examples.ts';
-import { asUsage, databaseOption, readHere } from '../local-store.ts';
+import { asUsage, databaseOption, loadLocal, readHere } from '../local-store.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
@@ -32,7 +32,7 @@ async function quota(
   command: Command,
 ): Promise<void> {
   const { place, isJson } = await readHere(command, 'organizations');
-  const { setLocalQuotas } = await import('@svc/server/local');
+  const { setLocalQuotas } = await loadLocal(place);
   const { plan, isSuspended, quotas } = await setLocalQuotas(place, slug, changes ?? {}).catch(asUsage);
   if (isJson) return printJson({ slug, plan, is_suspended: isSuspended, quotas });
   tell(`organization ${slug}, plan ${plan}${isSuspended ? ', suspended' : ''}`);

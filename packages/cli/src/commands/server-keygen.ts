@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { readGlobals } from '../globals.ts';
-import { asUsage, databaseOption } from '../local-store.ts';
+import { asUsage, databaseOption, loadKeys, readLocal } from '../local-store.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
@@ -32,14 +31,14 @@ interface KeygenOptions {
   readonly namespace?: string;
   readonly quiet?: boolean;
   readonly json?: boolean;
-  readonly database?: string;
 }
 
 async function keygen(options: KeygenOptions, command: Command): Promise<void> {
-  const { dataFolder, isJson } = readGlobals(command);
-  const { createKey } = await import('@svc/server/keys');
-  const { expire, namespace, database } = options;
-  const created = await createKey(dataFolder, { expire, namespace, databaseUrl: database }).catch(asUsage);
+  const { place, isJson } = readLocal(command);
+  const { createKey } = await loadKeys(place);
+  const { expire, namespace } = options;
+  const { dataFolder, databaseUrl } = place;
+  const created = await createKey(dataFolder, { expire, namespace, databaseUrl }).catch(asUsage);
   if (isJson || options.json === true) {
     return printJson({ token: created.key, expires: created.expiresAt, namespace: created.namespace });
   }

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { databaseOption, readLocal } from '../local-store.ts';
+import { databaseOption, loadLocal, readLocal } from '../local-store.ts';
 import { printJson, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
@@ -27,7 +27,7 @@ async function rotate(
   command: Command,
 ): Promise<void> {
   const { place, isJson } = readLocal(command);
-  const { rotateSecrets } = await import('@svc/server/local');
+  const { rotateSecrets } = await loadLocal(place);
   const { secretsKey: keyPath, resealOnly: isResealOnly = false } = options;
   const count = await rotateSecrets(place, { keyPath, isResealOnly });
   if (isJson) return printJson({ resealed: count });

@@ -102,7 +102,8 @@ async function start(options: StartOptions, command: Command): Promise<void> {
   const { EXIT, findServer, readStatus } = await import('@svc/server/admin');
   const running = await findServer(dataFolder);
   if (running !== undefined) {
-    const where = (await readStatus(dataFolder))?.url ?? 'an address that it does not tell yet';
+    const where =
+      (await readStatus(dataFolder).catch(() => undefined))?.url ?? 'an address that it does not tell yet';
     process.exitCode = EXIT.alreadyRunning;
     if (isJson) return printJson({ pid: running, url: where, started: false });
     return print(`the server runs already on ${where} (pid ${running})\n  next: svc server status`);
@@ -195,7 +196,8 @@ async function waitForStatus(
   const deadline = performance.now() + START_TIMEOUT_MS;
   let status: ServerStatus | undefined;
   while (performance.now() < deadline && child.exitCode === null && child.signalCode === null) {
-    status = await readStatus(dataFolder);
+    // One that hangs is replaced.
+    status = await readStatus(dataFolder).catch(() => undefined);
     if (status !== undefined && (status.engine.isHealthy || !hasOwnEngine)) return status;
     if (hasOwnEngine && (await engineFailures()).length > 0) return 'engine failed';
     await delay(POLL_MS);

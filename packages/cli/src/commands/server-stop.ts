@@ -10,7 +10,7 @@ const POLL_MS = 20;
 export function createCommand(): Command {
   return new Command('stop')
     .description(
-      'Stops the server, and the engine that it started. Sandboxes keep running; the next server finds them again.\n' +
+      'Stops the server, and its engine unless that was started by svc engine start. Sandboxes keep running; the next server finds them again.\n' +
         'Exit codes: 0 stopped or not running, 1 failed.',
     )
     .addHelpText('after', examples(['svc server stop', 'sandboxes run on']))

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { asUsage, databaseOption } from '../local-store.ts';
+import { asUsage, databaseOption, loadLocal } from '../local-store.ts';
 import { readStoreOrServer } from '../server/store-or-server.ts';
 import { requireEmail } from '../arguments/email.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
@@ -43,7 +43,7 @@ async function create({ user: email, name, expire }: CreateOptions, command: Com
     print(token);
     return tell(`token ${told.id}; expires: ${told.expiresAt ?? 'never'}`);
   }
-  const { createLocalToken } = await import('@svc/server/local');
+  const { createLocalToken } = await loadLocal(place);
   const made = await createLocalToken(place, requireEmail(email), { name, expire }).catch(asUsage);
   const { id, user, secret, createdAt, expiresAt } = made;
   if (isJson) {

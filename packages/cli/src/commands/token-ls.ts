@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { databaseOption } from '../local-store.ts';
+import { databaseOption, loadLocal } from '../local-store.ts';
 import { readStoreOrServer } from '../server/store-or-server.ts';
 import { requireEmail } from '../arguments/email.ts';
 import { printCredentials } from '../terminal/print-credentials.ts';
@@ -22,7 +22,7 @@ async function list({ user }: { readonly user?: string }, command: Command): Pro
     requireNobodyElse(user, server.apiUrl);
     return printCredentials(await listRemoteTokens(server), isJson, 'no tokens');
   }
-  const { listLocalTokens } = await import('@svc/server/local');
+  const { listLocalTokens } = await loadLocal(place);
   const tokens = await listLocalTokens(place, requireEmail(user));
   printCredentials(tokens, isJson, `no tokens; make one with: svc token create --user ${user}`);
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { databaseOption } from '../local-store.ts';
+import { databaseOption, loadLocal } from '../local-store.ts';
 import { readStoreOrServer } from '../server/store-or-server.ts';
 import { requireEmail } from '../arguments/email.ts';
 import { printJson, tell } from '../terminal/print.ts';
@@ -23,7 +23,7 @@ async function revoke(id: string, { user }: { readonly user?: string }, command:
     await revokeRemoteToken(server, id);
     return isJson ? printJson({ id, is_revoked: true }) : tell(`token ${id} is revoked`);
   }
-  const { revokeLocalToken } = await import('@svc/server/local');
+  const { revokeLocalToken } = await loadLocal(place);
   const revoked = await revokeLocalToken(place, requireEmail(user), id);
   if (isJson) return printJson({ id: revoked.id, name: revoked.name, is_revoked: true });
   tell(`token ${revoked.id} (${revoked.name}) is revoked`);

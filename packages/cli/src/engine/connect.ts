@@ -21,9 +21,8 @@ function isOurs(path: string): boolean {
   }
 }
 
-/** Root has a socket of its own when the main one belongs to the server's user. */
+/** Root has a socket of its own, with more behind it. */
 function socketPath(dataFolder: string): string {
   // SAFETY: the data folder is the operator's own choice.
-  const rootSocket = join(dataFolder, 'engine-root.sock');
-  return existsSync(rootSocket) ? rootSocket : join(dataFolder, 'engine.sock');
+  return join(dataFolder, 'engine-root.sock');
 }

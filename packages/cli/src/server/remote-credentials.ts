@@ -89,7 +89,7 @@ async function chooseOrganization(client: Client, named: string | undefined): Pr
 
 async function expiry(duration: string | undefined): Promise<{ readonly expires_at?: string }> {
   if (duration === undefined) return {};
-  const { expiryAfter } = await import('@svc/server/local');
+  const { expiryAfter } = await import('@svc/server/admin');
   const expiresAt = expiryAfter(duration);
   return expiresAt === null ? {} : { expires_at: expiresAt };
 }

@@ -33,6 +33,16 @@ export class EngineClient {
     this.#connection = new EngineConnection(options.socketPath);
   }
 
+  /** Who answers; the quickest question there is. */
+  pulse(signal?: AbortSignal): Promise<{ readonly pid: number; readonly startTime: string }> {
+    return this.#connection.pulse(signal);
+  }
+
+  /** See `EngineConnection.setAbsence`. */
+  setAbsence(reason: string | null): void {
+    this.#connection.setAbsence(reason);
+  }
+
   capabilities(signal?: AbortSignal): Promise<Capabilities> {
     return this.#connection.json('GET', '/capabilities', undefined, signal);
   }

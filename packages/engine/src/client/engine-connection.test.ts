@@ -70,6 +70,31 @@ test('an upgrade right after the engine was replaced reaches the new one', async
   assert.equal(Buffer.concat(await Array.fromAsync(socket)).toString(), 'second');
 });
 
+test('when the engine hangs, calls and streams fail at once, until it is back', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-connection-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const path = join(folder, 'engine.sock');
+  const engine = await serve(t, path, 'first');
+  const connection = new EngineConnection(path);
+  t.after(() => connection.close());
+  await connection.json('GET', '/', undefined);
+  engine.kill('SIGSTOP');
+  const hanging = connection.json('GET', '/', undefined);
+  const pulse = connection.pulse();
+  connection.setAbsence('it was stopped by a signal');
+  const hangs = { code: 'orchestrator_unreachable' };
+  await assert.rejects(hanging, hangs);
+  await assert.rejects(connection.json('GET', '/', undefined), {
+    ...hangs,
+    message: /the engine hangs: it was/,
+  });
+  await assert.rejects(connection.upgrade('/'), hangs);
+  engine.kill('SIGCONT');
+  await pulse;
+  connection.setAbsence(null);
+  assert.partialDeepStrictEqual(await connection.json('GET', '/', undefined), { name: 'first' });
+});
+
 test('an engine that is away is an error that says how to start it', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-connection-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));

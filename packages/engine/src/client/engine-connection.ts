@@ -4,13 +4,46 @@ import { pipeline } from 'node:stream/promises';
 import { isErrorCode, PlatformError } from '@svc/contract/errors';
 import { Agent, request } from './node-http.ts';
 
-/** HTTP over the engine's unix socket, with its errors turned back into `PlatformError`. */
+/** For what the engine answers from memory. */
+const READ_TIMEOUT_MS = 60_000;
+/** For what it does; longer than the longest grace of a stop. */
+const CHANGE_TIMEOUT_MS = 15 * 60_000;
+
+/**
+ * HTTP over the engine's unix socket, with its errors turned back into `PlatformError`. Every call has a deadline; streams last as long as
+ * they like. Whoever watches the engine ends all of them when it hangs (`setAbsence`).
+ */
 export class EngineConnection {
   readonly #socketPath: string;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 256 });
+  /** One connection of its own: it must not wait behind calls. */
+  readonly #pulseAgent = new Agent({ keepAlive: true, maxSockets: 1 });
+  readonly #upgradedSockets = new Set<Duplex>();
+  #absence: string | null = null;
 
   constructor(socketPath: string) {
     this.#socketPath = socketPath;
+  }
+
+  /** Whether the engine answers at all, also while it is taken for absent. */
+  async pulse(signal?: AbortSignal): Promise<{ readonly pid: number; readonly startTime: string }> {
+    const options = { socketPath: this.#socketPath, path: '/pulse', agent: this.#pulseAgent };
+    const outgoing = request(signal === undefined ? options : { ...options, signal });
+    const answered = this.#answer(outgoing);
+    outgoing.end();
+    const response = await answered;
+    const text = await readText(response);
+    this.#check(response, text);
+    return JSON.parse(text) as { pid: number; startTime: string };
+  }
+
+  /** With a reason: the engine hangs. Calls and streams that wait for it fail now, and new ones at once, until it is null again. */
+  setAbsence(reason: string | null): void {
+    this.#absence = reason;
+    if (reason === null) return;
+    this.#agent.destroy();
+    // As when the engine ends: without an error, which nobody may be listening for.
+    for (const socket of this.#upgradedSockets) socket.destroy();
   }
 
   async json<Result>(
@@ -19,7 +52,8 @@ export class EngineConnection {
     body: object | undefined,
     signal?: AbortSignal,
   ): Promise<Result> {
-    const response = await this.#send(method, path, body, signal);
+    const timeoutMs = method === 'GET' ? READ_TIMEOUT_MS : CHANGE_TIMEOUT_MS;
+    const response = await this.#send(method, path, body, signal, timeoutMs);
     const text = await readText(response);
     this.#check(response, text);
     // The engine is trusted and of the same version; its answers are what engine-api.ts says.
@@ -31,7 +65,7 @@ export class EngineConnection {
   }
 
   async *postLines<Line>(path: string, body: object, signal?: AbortSignal): AsyncGenerator<Line> {
-    yield* this.#readLines<Line>(await this.#send('POST', path, body, signal));
+    yield* this.#readLines<Line>(await this.#send('POST', path, body, signal, CHANGE_TIMEOUT_MS));
   }
 
   async download(path: string, signal?: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
@@ -82,6 +116,7 @@ export class EngineConnection {
 
   close(): void {
     this.#agent.destroy();
+    this.#pulseAgent.destroy();
   }
 
   async *#readLines<Line>(response: IncomingMessage): AsyncGenerator<Line> {
@@ -100,6 +135,7 @@ export class EngineConnection {
     path: string,
     body: object | undefined,
     signal?: AbortSignal,
+    timeoutMs = 0,
   ): Promise<IncomingMessage> {
     const text = body === undefined ? undefined : JSON.stringify(body);
     const headers =
@@ -109,6 +145,10 @@ export class EngineConnection {
     for (;;) {
       const outgoing = this.#request(method, path, headers, signal);
       const answered = this.#answer(outgoing);
+      if (timeoutMs > 0) {
+        const late = new Error(`no answer in ${timeoutMs / 1000} s`);
+        outgoing.setTimeout(timeoutMs, () => outgoing.destroy(late));
+      }
       outgoing.end(text);
       try {
         return await answered;
@@ -124,6 +164,7 @@ export class EngineConnection {
     headers: Record<string, string | number>,
     signal?: AbortSignal,
   ): ClientRequest {
+    if (this.#absence !== null) throw unreachable(new Error(this.#absence));
     const options = { socketPath: this.#socketPath, method, path, headers, agent: this.#agent };
     return request(signal === undefined ? options : { ...options, signal });
   }
@@ -139,6 +180,8 @@ export class EngineConnection {
     return new Promise((resolve, reject) => {
       outgoing.once('upgrade', (_response, socket, head) => {
         if (head.length > 0) socket.unshift(head);
+        this.#upgradedSockets.add(socket);
+        socket.once('close', () => this.#upgradedSockets.delete(socket));
         resolve(socket);
       });
       outgoing.once('response', (response) => {
@@ -193,7 +236,10 @@ function isClosedPipe(error: unknown): boolean {
 
 function unreachable(error: NodeJS.ErrnoException): Error {
   if (error.name === 'AbortError') return error;
-  const hint = 'the engine cannot be reached; start it with `svc engine start`';
+  const hint =
+    error.code === undefined
+      ? `the engine hangs: ${error.message}; see \`svc engine logs\``
+      : 'the engine cannot be reached; start it with `svc engine start`';
   return new PlatformError('orchestrator_unreachable', hint, {
     details: { errno: error.code ?? error.message },
     cause: error,

@@ -58,7 +58,8 @@ export async function buildKit(
   const cgroups = new Cgroups();
   const guestFolders = new GuestFolders(runFolder);
   await guestFolders.prepare(config.initProgram);
-  const memory = await ProbeMemory.open(runFolder, config.path);
+  const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  const memory = await ProbeMemory.open(dataFolder, config.path, bootId);
   const probed = await chooseRuntimes(
     makeRuntimes(config, hostCalls, cgroups),
     config.isolation,
@@ -75,7 +76,7 @@ export async function buildKit(
   });
   const network = await makeNetwork(config, hostCalls, logger);
   return {
-    bootId: readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim(),
+    bootId,
     logger,
     records: new RecordFiles(join(dataFolder, 'sandboxes')),
     events: new EventLog(),

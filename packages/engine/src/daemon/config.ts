@@ -60,6 +60,8 @@ const OPTIONS = {
   'max-processes': { type: 'string' },
   socket: { type: 'string' },
   'socket-owner': { type: 'string' },
+  // Tells servers and commands that look at our command line that a server started us.
+  supervised: { type: 'boolean' },
 } as const;
 
 /** Reads the command line and the environment once; reports every bad value together. */
@@ -113,6 +115,8 @@ export function readConfig(
       `--disk-image-root ${image} overlaps --bind-root ${bind}: sandboxes could write the images`,
     );
   }
+  if (/^\/(proc|sys)(\/|$)/.test(dataFolder))
+    problems.push(`--path must be a folder on a disk, not ${dataFolder}, which the kernel makes up`);
   if (problems.length > 0) throw new PlatformError('invalid_request', problems.join('; '));
   return Object.freeze(config);
 }

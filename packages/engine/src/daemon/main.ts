@@ -1,12 +1,13 @@
 import { once } from 'node:events';
-import { chmod, chown, mkdir, rm } from 'node:fs/promises';
+import { chmod, lchown, mkdir, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
 import { dirname } from 'node:path';
 import { env, argv, pid } from 'node:process';
+import { PlatformError } from '@svc/contract/errors';
 import { pino, type Logger } from 'pino';
 import { Sampler } from '../metrics/sampler.ts';
 import { Sandboxes } from '../sandboxes/sandboxes.ts';
-import { buildKit } from './build-kit.ts';
+import { buildKit, type HostKit } from './build-kit.ts';
 import { readConfig, type EngineConfig } from './config.ts';
 import { demoBuilder } from './demo-images.ts';
 import { createHttpServer, type Routes } from './http-server.ts';
@@ -16,7 +17,7 @@ import { createRelay } from './relay.ts';
 import { rootSocketOf } from './root-socket.ts';
 import { createRoutes, type Daemon } from './routes.ts';
 import { raiseHostLimits } from './raise-host-limits.ts';
-import { prepareRunFolder } from './run-folder.ts';
+import { prepareRunFolder, releaseRunFolder } from './run-folder.ts';
 
 const VERSION = '0.1.0';
 const TICK_MS = 1000;
@@ -27,23 +28,55 @@ const LOAD_LATER_MS = 1000;
 
 /** Runs the engine until a signal ends it. Sandboxes keep running; the next engine takes them up again. */
 async function main(): Promise<void> {
-  const config = readConfig(argv.slice(2), env);
-  const logger = pino(
-    { level: config.logLevel, base: { pid }, serializers: { error: pino.stdSerializers.err } },
-    pino.destination({ fd: 2, sync: true }),
-  );
+  const config = readOrRefuse();
+  const logger = createLogger(config.logLevel);
   const stop = stopSignal();
   const close = await serve(config, logger, stop).catch((error: unknown) => {
     // Nothing that it started runs, and the next engine takes up the rest.
     if (stop.aborted) logger.info('stopped before it was ready');
-    else logger.fatal({ error: error instanceof Error ? error.message : error }, 'the engine cannot start');
-    process.exit(stop.aborted ? 0 : 1);
+    else refuse(logger, error);
+    process.exit(stop.aborted ? 0 : exitCodeOf(error));
   });
   if (!stop.aborted) await once(stop, 'abort');
   await close().then(
     () => process.exit(0),
     () => process.exit(1),
   );
+}
+
+function readOrRefuse(): EngineConfig {
+  try {
+    return readConfig(argv.slice(2), env);
+  } catch (error) {
+    refuse(createLogger('info'), error);
+    return process.exit(exitCodeOf(error));
+  }
+}
+
+function createLogger(level: string): Logger {
+  return pino(
+    { level, base: { pid }, serializers: { error: pino.stdSerializers.err } },
+    pino.destination({ fd: 2, sync: true }),
+  );
+}
+
+function refuse(logger: Logger, error: unknown): void {
+  logger.fatal({ error: error instanceof Error ? error.message : error }, 'the engine cannot start');
+}
+
+/** 2: the same options would be refused again. */
+function exitCodeOf(error: unknown): number {
+  return PlatformError.is(error, 'invalid_request') || PlatformError.is(error, 'isolation_unavailable')
+    ? 2
+    : 1;
+}
+
+/** A host that lacks the class that the operator wants for sandboxes must not pretend to have it. */
+function requireIsolation({ isolation }: EngineConfig, { missing }: HostKit): void {
+  const reason = isolation === 'auto' ? undefined : missing.get(isolation);
+  if (reason === undefined) return;
+  const hint = `--isolation ${isolation}: this host has no such class (${reason}); see \`svc doctor\`, or leave the option out`;
+  throw new PlatformError('isolation_unavailable', hint);
 }
 
 /** Returns how to stop it, once it serves. */
@@ -58,6 +91,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   await prepareRunFolder(config.runFolder);
   raiseHostLimits(logger);
   const kit = await buildKit(config, logger, (imageId) => running.isImageInUse(imageId), stop);
+  requireIsolation(config, kit);
   const running: Sandboxes = new Sandboxes(kit, { warm: config.warm });
   const sampler = new Sampler(kit);
   await kit.images.recover();
@@ -93,6 +127,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
     await kit.rootfs.close();
     await kit.volumes.close();
     await kit.mounts.hostCalls.close();
+    await releaseRunFolder(config.runFolder);
     await forgetPid(config.dataFolder);
     logger.info('stopped; sandboxes keep running');
   };
@@ -104,20 +139,17 @@ function loadTheRest(): void {
 }
 
 /**
- * Root's own socket does everything. When another user is named, that user gets a socket of its own, without what reads files of the
- * host by path: whoever takes over the web-facing process does not become root.
+ * Root's own socket does everything. The main one is without what reads files of the host by path: it belongs to root until a server
+ * gives it to its user, and whoever takes over the web-facing process does not become root.
  */
-async function listen(daemon: Daemon, config: EngineConfig): Promise<readonly Server[]> {
-  const { socketPath, socketOwner } = config;
-  const rootSocketPath = rootSocketOf(socketPath);
-  await rm(rootSocketPath, { force: true });
-  const everything = { ...createRoutes(daemon), ...operatorRoutes(daemon) };
-  if (socketOwner === null) return [await listenAt(socketPath, everything, daemon)];
+async function listen(daemon: Daemon, { socketPath, socketOwner }: EngineConfig): Promise<readonly Server[]> {
+  const routes = createRoutes(daemon);
   const servers = [
-    await listenAt(rootSocketPath, everything, daemon),
-    await listenAt(socketPath, createRoutes(daemon), daemon),
+    await listenAt(rootSocketOf(socketPath), { ...routes, ...operatorRoutes(daemon) }, daemon),
+    await listenAt(socketPath, routes, daemon),
   ];
-  await chown(socketPath, socketOwner.uid, socketOwner.gid);
+  // SAFETY: in the data folder, which is root's.
+  if (socketOwner !== null) await lchown(socketPath, socketOwner.uid, socketOwner.gid);
   return servers;
 }
 

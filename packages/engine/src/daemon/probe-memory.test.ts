@@ -15,8 +15,8 @@ function fixture(t: TestContext) {
   const program = join(folder, 'runtime');
   writeFileSync(program, 'a build');
   let probed = 0;
-  const ask = async (answer: RuntimeProbe) => {
-    const memory = await ProbeMemory.open(folder, folder);
+  const ask = async (answer: RuntimeProbe, bootId = 'this boot') => {
+    const memory = await ProbeMemory.open(folder, folder, bootId);
     return await memory.probe(['runtime'], async () => {
       probed += 1;
       return answer;
@@ -40,6 +40,13 @@ test('another build of the program is probed', async (t) => {
   assert.equal(count(), 2);
 });
 
+test('after a restart of the host everything is probed', async (t) => {
+  const { ask, count } = fixture(t);
+  await ask(WORKS);
+  assert.deepEqual(await ask(FAILS, 'the next boot'), FAILS);
+  assert.equal(count(), 2);
+});
+
 test('what failed is probed each time, and so is everything when the memory is torn', async (t) => {
   const { folder, ask, count } = fixture(t);
   await ask(FAILS);
@@ -53,7 +60,7 @@ test('runtimes that are probed at the same time are all usable, and all remember
   const { folder } = fixture(t);
   const programs = Array.from({ length: 50 }, (_, index) => `runtime-${index}`);
   const probeAll = async (answer: RuntimeProbe) => {
-    const memory = await ProbeMemory.open(folder, folder);
+    const memory = await ProbeMemory.open(folder, folder, 'this boot');
     return await Promise.all(programs.map((program) => memory.probe([program], async () => answer)));
   };
   for (const answer of [WORKS, FAILS])
@@ -65,6 +72,6 @@ test('runtimes that are probed at the same time are all usable, and all remember
 
 test('a runtime that works is usable also when that cannot be written down', async (t) => {
   const { folder } = fixture(t);
-  const memory = await ProbeMemory.open(join(folder, 'missing'), folder);
+  const memory = await ProbeMemory.open(join(folder, 'missing'), folder, 'this boot');
   assert.deepEqual(await memory.probe(['runtime'], async () => WORKS), WORKS);
 });

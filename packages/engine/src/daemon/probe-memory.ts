@@ -9,26 +9,30 @@ import type { RuntimeProbe } from '../runtime/runtime.ts';
 export class ProbeMemory {
   readonly #file: string;
   readonly #path: string;
+  readonly #bootId: string;
   #remembered: Record<string, RuntimeProbe> = {};
   /** Runtimes are probed side by side; what they found is written one after the other. */
   #written: Promise<void> = Promise.resolve();
 
-  private constructor(file: string, path: string) {
+  private constructor(file: string, path: string, bootId: string) {
     this.#file = file;
     this.#path = path;
+    this.#bootId = bootId;
   }
 
-  /** `runFolder` must not outlive a boot; `path`: where programs without a folder are looked up. */
-  static async open(runFolder: string, path: string): Promise<ProbeMemory> {
-    const memory = new ProbeMemory(join(runFolder, 'probes.json'), path);
+  /** `path`: where programs without a folder are looked up. */
+  static async open(folder: string, path: string, bootId: string): Promise<ProbeMemory> {
+    const memory = new ProbeMemory(join(folder, 'probes.json'), path, bootId);
     const text = await readFile(memory.#file, 'utf8').catch(() => '{}');
     // Written by this class; what does not parse is probed again.
-    memory.#remembered = parse(text) as Record<string, RuntimeProbe>;
+    const kept = Object.entries(parse(text) as Record<string, RuntimeProbe>);
+    memory.#remembered = Object.fromEntries(kept.filter(([key]) => key.startsWith(`${bootId} `)));
     return memory;
   }
 
   async probe(programs: readonly string[], probe: () => Promise<RuntimeProbe>): Promise<RuntimeProbe> {
-    const key = (await Promise.all(programs.map((program) => this.#fingerprint(program)))).join(' ');
+    const builds = await Promise.all(programs.map((program) => this.#fingerprint(program)));
+    const key = [this.#bootId, ...builds].join(' ');
     const known = this.#remembered[key];
     if (known !== undefined)
       return { ...known, released: known.released === null ? null : new Date(known.released) };

@@ -1,6 +1,7 @@
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import type { Capabilities, CreateSandbox, LogSource, ReadLogs } from '../client/engine-api.ts';
+import { readProcessState } from '../client/process-state.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import type { Sampler } from '../metrics/sampler.ts';
@@ -20,6 +21,12 @@ export interface Daemon {
   readonly logger: Logger;
 }
 
+/** Who we are, so that whoever asks can look at our process when we do not answer any more. */
+const ownPulse = readProcessState(process.pid).then((own) => ({
+  pid: process.pid,
+  startTime: own?.startTime ?? '',
+}));
+
 /** The one list of what the engine does. */
 export function createRoutes(daemon: Daemon): Routes {
   return {
@@ -33,6 +40,7 @@ export function createRoutes(daemon: Daemon): Routes {
 function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon): Routes {
   const id = (call: Call) => call.params['id'] ?? '';
   return {
+    'GET /pulse': async () => await ownPulse,
     'GET /capabilities': async () => await Promise.resolve(capabilities()),
     'GET /metrics': async () => await Promise.resolve(sampler.read(sandboxes.list())),
     'GET /events': (call) => stream(call, kit.events.read(readAfter(call.query), call.signal)),

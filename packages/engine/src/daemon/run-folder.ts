@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, rmdir } from 'node:fs/promises';
 import { promisify } from 'node:util';
 
 /**
@@ -12,4 +12,15 @@ export async function prepareRunFolder(path: string): Promise<void> {
   if (mounts.split('\n').some((line) => line.split(' ')[4] === path)) return;
   // SAFETY: the path is ours (`/run/svc/` and hex digits), given as an argument, without a shell.
   await promisify(execFile)('mount', ['-t', 'tmpfs', '-o', 'mode=0711,size=1g,nosuid,nodev', 'svc', path]);
+}
+
+/** Takes it away when nothing lives in it: the namespaces and the file systems of sandboxes that run are mounts below it. */
+export async function releaseRunFolder(path: string): Promise<void> {
+  try {
+    // SAFETY: as above; neither lazy nor forced, so the kernel refuses while anything below is in use.
+    await promisify(execFile)('umount', [path]);
+    await rmdir(path);
+  } catch {
+    // It is in use, and the next engine finds it as it is.
+  }
 }

@@ -25,7 +25,7 @@ test('an engine that is stopped while it tries its runtimes leaves none of their
     await rm(folder, { recursive: true, force: true });
   });
   const bundles = () => ['runsc', 'runc'].flatMap((name) => entriesOf(join(runFolder, name, 'bundles')));
-  const isOver = () => existsSync(join(runFolder, 'probes.json'));
+  const isOver = () => existsSync(join(folder, 'probes.json'));
   await waitUntil(() => bundles().length > 0 || isOver(), 60_000);
   child.kill('SIGTERM');
   const [code] = (await exited) as [number | null];

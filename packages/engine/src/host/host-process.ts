@@ -3,6 +3,7 @@ import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
+import { readProcessState } from '../client/process-state.ts';
 import { HostCallError } from './host-calls.ts';
 
 type Child = ChildProcessByStdio<Writable, Readable, null>;
@@ -15,6 +16,8 @@ interface PendingCall {
   readonly isSlow: boolean;
 }
 
+/** How often a helper that has not answered yet is looked at. */
+const LOOK_MS = 1000;
 /** How much longer a slow call may take. */
 const SLOW_FACTOR = 10;
 
@@ -29,6 +32,8 @@ export class HostProcess {
   readonly #pending = new Map<number, PendingCall>();
   #child: Child | undefined;
   #lastId = 0;
+  #looking: NodeJS.Timeout | undefined;
+  #isStopped = false;
   #isClosed = false;
 
   constructor(binary: string, timeoutMs: number) {
@@ -55,6 +60,7 @@ export class HostProcess {
       const timeoutMs = isSlow ? this.#timeoutMs * SLOW_FACTOR : this.#timeoutMs;
       const deadline = setTimeout(() => this.#end(child, 'ETIMEDOUT', 'no answer in time'), timeoutMs);
       this.#pending.set(id, { call, resolve, reject, deadline, isSlow });
+      this.#looking ??= setInterval(() => void this.#look(), LOOK_MS);
       child.stdin.write(`${line}\n`);
     });
   }
@@ -89,6 +95,19 @@ export class HostProcess {
     return child;
   }
 
+  /** One that a signal stopped, and that is still stopped at the next look, is as good as dead. */
+  async #look(): Promise<void> {
+    const child = this.#child;
+    if (child?.pid === undefined || this.#pending.size === 0) {
+      clearInterval(this.#looking);
+      this.#looking = undefined;
+      return;
+    }
+    const wasStopped = this.#isStopped;
+    this.#isStopped = (await readProcessState(child.pid))?.state === 'T';
+    if (wasStopped && this.#isStopped) this.#end(child, 'ECHILD', 'svc-host was stopped during the call');
+  }
+
   #receive(line: string): void {
     const [id, outcome, first = '', ...rest] = line.split('\t');
     const pending = this.#pending.get(Number(id));
@@ -102,6 +121,7 @@ export class HostProcess {
   #end(child: Child, errno: string, message: string): void {
     if (this.#child !== child) return;
     this.#child = undefined;
+    this.#isStopped = false;
     child.kill('SIGKILL');
     const lost = [...this.#pending.values()];
     this.#pending.clear();

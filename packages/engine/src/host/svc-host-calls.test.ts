@@ -202,6 +202,17 @@ test('a helper that does not answer is ended at the deadline, one that is missin
   await missing.close();
 });
 
+test('a helper that hangs is replaced, and what may be repeated is', async () => {
+  await using host = await makeTestHost();
+  const calls = new SvcHostCalls({ processes: 1 });
+  await calls.unmount(host.folder);
+  const [frozen = 0] = calls.pids;
+  process.kill(frozen, 'SIGSTOP');
+  await calls.unmount(host.folder);
+  assert.notEqual(calls.pids[0], frozen);
+  await calls.close();
+});
+
 test('close lets calls under way finish, and none is taken after it', async () => {
   await using host = await makeTestHost();
   const calls = new SvcHostCalls();

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { test, type TestContext } from 'node:test';
-import { loadRuleset, Nft } from './nft.ts';
+import { BATCH_DEADLINE_MS, loadRuleset, Nft } from './nft.ts';
 import { command } from './testing/command.ts';
+import { waitUntil } from './testing/wait-until.ts';
 
 async function tableWithSet(t: TestContext): Promise<string> {
   const table = `svc_nft${randomBytes(4).toString('hex')}`;
@@ -52,6 +53,19 @@ test('when the held nft dies another one takes over', async (t) => {
   for (const pid of await childrenNamed('nft')) process.kill(pid, 'SIGKILL');
   await nft.run(`add element inet ${table} numbers { 1002 }`);
   assert.deepEqual(await numbersIn(table), ['1001', '1002']);
+});
+
+test('one that was killed while it was idle is not asked, nor waited for', async (t) => {
+  const table = await tableWithSet(t);
+  const nft = new Nft();
+  t.after(() => nft.close());
+  await nft.run(`add element inet ${table} numbers { 1001 }`);
+  for (const pid of await childrenNamed('nft')) process.kill(pid, 'SIGKILL');
+  // Until its end was seen, which is when it would have been waited for in vain.
+  await waitUntil(async () => (await childrenNamed('nft')).length === 0);
+  const before = performance.now();
+  await nft.run(`add element inet ${table} numbers { 1002 }`);
+  assert.ok(performance.now() - before < BATCH_DEADLINE_MS, 'a dead nft was waited for');
 });
 
 test('rules that nft does not take are an error that says why', async () => {

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 
-const BATCH_DEADLINE_MS = 20_000;
+export const BATCH_DEADLINE_MS = 20_000;
 const MAX_BATCH_COMMANDS = 64;
 /** HOME keeps the interactive mode from writing a history; error messages are read, so they are in English. */
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/nonexistent', LC_ALL: 'C' };
@@ -75,7 +75,7 @@ export class Nft {
    * quoted; whatever it wrote to stderr before that is about the command.
    */
   async #exchange(line: string): Promise<Error | null> {
-    const child = (this.#child ??= start());
+    const child = (this.#child ??= this.#start());
     this.#lastMark += 1;
     const mark = `done${this.#lastMark}`;
     child.stdin.write(`${line}\n${mark}\n`);
@@ -87,6 +87,20 @@ export class Nft {
       child.kill('SIGKILL');
       throw error;
     }
+  }
+
+  #start(): ChildProcessWithoutNullStreams {
+    // SAFETY: no shell, a fixed program; detached, so that a signal to the engine's terminal leaves it alone.
+    const child = spawn('nft', ['-i'], { env: ENVIRONMENT, stdio: 'pipe', detached: true });
+    child.stdin.on('error', () => undefined); // Seen as the child's exit.
+    child.on('error', () => undefined);
+    // One that ends while nobody asks it anything would otherwise be asked, and waited for, next.
+    child.once('exit', () => {
+      if (this.#child === child) this.#child = null;
+    });
+    child.stdout.resume();
+    child.stderr.setEncoding('utf8');
+    return child;
   }
 }
 
@@ -102,16 +116,6 @@ export async function loadRuleset(text: string): Promise<void> {
     number | null,
   ];
   if (code !== 0) throw new Error(`nft refused the rules: ${complaint.slice(0, 2000)}`);
-}
-
-function start(): ChildProcessWithoutNullStreams {
-  // SAFETY: no shell, a fixed program; detached, so that a signal to the engine's terminal leaves it alone.
-  const child = spawn('nft', ['-i'], { env: ENVIRONMENT, stdio: 'pipe', detached: true });
-  child.stdin.on('error', () => undefined); // Seen as the child's exit.
-  child.on('error', () => undefined);
-  child.stdout.resume();
-  child.stderr.setEncoding('utf8');
-  return child;
 }
 
 function readUntil(child: ChildProcessWithoutNullStreams, end: RegExp): Promise<string> {

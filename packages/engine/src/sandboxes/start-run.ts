@@ -8,6 +8,7 @@ import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS, isUnlimited } from '@svc/contract/sp
 import { grantableRlimits } from '../runtime/rlimits.ts';
 import { guestConfig } from '../guest/guest-config.ts';
 import { refusalReason } from '../guest/guest-messages.ts';
+import { retryLostHelper } from '../host/retry-lost-helper.ts';
 import type { SandboxLog } from '../logs/sandbox-log.ts';
 import type { Reach, Slot } from '../network/network.ts';
 import type { Runtime, RuntimeMount, RuntimeSpec } from '../runtime/runtime.ts';
@@ -32,11 +33,18 @@ interface StartRequest {
   readonly onOutOfMemory: () => void;
 }
 
-/**
- * Brings a sandbox to life, up to the point where svc-init has connected and knows its configuration.
- * Every step registers its undo before it acts: when one fails, all before it are undone and nothing is left.
- */
+/** Brings a sandbox to life, up to the point where svc-init has connected and knows its configuration. */
 export async function startRun(kit: Kit, request: StartRequest, signal: AbortSignal): Promise<StartedRun> {
+  const { handle } = request.record;
+  return await retryLostHelper(
+    () => startOnce(kit, request, signal),
+    signal,
+    (error) => kit.logger.warn({ error, handle }, 'svc-host ended during a start, which begins again'),
+  );
+}
+
+/** Every step registers its undo before it acts: when one fails, all before it are undone and nothing is left. */
+async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): Promise<StartedRun> {
   const { record, runtime, log, onOutOfMemory } = request;
   const { handle, spec } = record;
   await using undo = new AsyncDisposableStack();

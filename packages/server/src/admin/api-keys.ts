@@ -3,9 +3,9 @@ import { checkRestInput } from '@svc/contract/rest';
 import { createApiKey, type IssuedCredential } from '../store/credentials.ts';
 import { listApiKeys, revokeApiKey, type CredentialRecord } from '../store/list-credentials.ts';
 import { ensureOrganization, findOrganization } from '../store/organizations.ts';
+import { expiryAfter } from '../keys/duration.ts';
 import {
   changeStore,
-  expiryAfter,
   recordFromCli,
   requireOrganization,
   withStore,

@@ -8,6 +8,8 @@ import { prepareFolders } from '../process/prepare-folders.ts';
 import { recordKey } from '../store/keys.ts';
 import { openDatabase } from '../store/open-database.ts';
 
+export { becomeServerUser } from './become-server-user.ts';
+
 export interface CreatedKey {
   readonly key: string;
   /** One namespace, or `*` for all. */

@@ -1,8 +1,7 @@
-import { access, chown, constants, stat } from 'node:fs/promises';
+import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PlatformError } from '@svc/contract';
 import { pino } from 'pino';
-import { parseDurationMs } from '../keys/duration.ts';
 import { prepareFolders } from '../process/prepare-folders.ts';
 import type { Database } from '../store/database.ts';
 import { inTransaction } from '../store/in-transaction.ts';
@@ -20,7 +19,7 @@ export interface StorePlace {
 /** Who did it, in events: whoever may read and write the store itself. */
 export const CLI_ACTOR: Actor = { kind: 'system', code: 'cli', label: 'svc command line' };
 
-/** Works on the store of a server, whether it runs or not. */
+/** Works on the store of a server, whether it runs or not, as whoever we are: root calls `becomeServerUser` first. */
 export async function withStore<Result>(
   { dataFolder, databaseUrl }: StorePlace,
   work: (database: Database) => Promise<Result>,
@@ -34,7 +33,6 @@ export async function withStore<Result>(
     { databaseUrl: databaseUrl ?? null, serverFolder },
     pino({ level: 'silent' }),
   );
-  if (databaseUrl === undefined) await giveToFolderOwner(serverFolder);
   return await work(database);
 }
 
@@ -62,28 +60,11 @@ export async function requireOrganization(db: Database, slug: string): Promise<O
   );
 }
 
-/** Null: never. */
-export function expiryAfter(duration: string | undefined): string | null {
-  return duration === undefined ? null : new Date(Date.now() + parseDurationMs(duration)).toISOString();
-}
-
 async function requireAccess(serverFolder: string): Promise<void> {
   try {
     await access(serverFolder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     const hint = `the store in ${serverFolder} belongs to another user; run this command as that user or as root`;
     throw new PlatformError('forbidden', hint, { cause: error });
-  }
-}
-
-/** When root makes the files, the service user must be able to open them. */
-async function giveToFolderOwner(serverFolder: string): Promise<void> {
-  if (process.getuid?.() !== 0) return;
-  const { uid, gid } = await stat(serverFolder);
-  for (const name of ['store.db', 'store.db-wal', 'store.db-shm']) {
-    // SAFETY: fixed names in the server's own folder, from root to whom the folder belongs.
-    await chown(join(serverFolder, name), uid, gid).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== 'ENOENT') throw error;
-    });
   }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { chmod, chown, stat } from 'node:fs/promises';
+import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, describe, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
@@ -24,7 +24,6 @@ import {
 } from './local.ts';
 
 const OWNER = 'ann@example.com';
-const SERVICE_USER = 64_555;
 const STRANGER = 64_556;
 
 const postgres = await TestPostgres.start();
@@ -133,13 +132,4 @@ test('whoever may not use the store is told who may', async (t) => {
     gid: STRANGER,
   });
   assert.match(stdout, /belongs to another user; run this command as that user or as root/);
-});
-
-test('what root makes belongs to the owner of the folder', async (t) => {
-  const place = { dataFolder: await makeFolder(t) };
-  await createLocalApiKey(place, undefined, { name: 'x' });
-  const folder = join(place.dataFolder, 'server');
-  await chown(folder, SERVICE_USER, SERVICE_USER);
-  await createLocalApiKey(place, undefined, { name: 'y' });
-  assert.equal((await stat(join(folder, 'store.db'))).uid, SERVICE_USER);
 });

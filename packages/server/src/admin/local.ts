@@ -1,6 +1,6 @@
 export { createLocalApiKey, listLocalApiKeys, revokeLocalApiKey } from './api-keys.ts';
 export type { LocalCredential, NewLocalCredential } from './api-keys.ts';
-export { expiryAfter } from './local-store.ts';
+export { becomeServerUser } from './become-server-user.ts';
 export type { StorePlace } from './local-store.ts';
 export { verifyLocalAudit } from './audit.ts';
 export type { AuditReport } from './audit.ts';

@@ -1,12 +1,14 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
+import { PlatformError } from '@svc/contract/errors';
 import { request } from '../process/node-http.ts';
 import { adminSocketPath } from '../transports/admin/admin-socket.ts';
 import type { ServerStatus } from '../transports/admin/status.ts';
 
 const TIMEOUT_MS = 5000;
+const MAX_CHARACTERS = 64 * 1024 * 1024;
 
-/** Asks the server with this data folder; undefined when none answers. */
+/** Asks the server with this data folder; undefined when there is none. @throws PlatformError when it does not answer in time */
 export async function readStatus(dataFolder: string): Promise<ServerStatus | undefined> {
   const socketPath = adminSocketPath(join(dataFolder, 'server'));
   try {
@@ -17,7 +19,9 @@ export async function readStatus(dataFolder: string): Promise<ServerStatus | und
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code === 'ENOENT' || code === 'ECONNREFUSED') return undefined;
-    throw error;
+    if (code === 'EACCES' || code === 'EPERM') throw error;
+    const hint = `the server on ${dataFolder} does not answer; its supervisor replaces a web-facing process that hangs within seconds, so ask again, or see \`svc server logs\``;
+    throw new PlatformError('unavailable', hint, { cause: error });
   }
 }
 
@@ -28,8 +32,16 @@ async function get(socketPath: string): Promise<string> {
       (response) => {
         let text = '';
         response.setEncoding('utf8');
-        response.on('data', (chunk: string) => (text += chunk));
-        response.on('end', () => resolve(text));
+        response.on('data', (chunk: string) => {
+          text += chunk;
+          // SAFETY: whoever answers is the server's user, and root may be asking.
+          if (text.length > MAX_CHARACTERS)
+            outgoing.destroy(new Error('the status of the server is too long'));
+        });
+        response.on('end', () => {
+          if (response.statusCode === 200 && response.complete) resolve(text);
+          else reject(new Error(`the server answered ${response.statusCode}`));
+        });
         response.on('error', reject);
       },
     );

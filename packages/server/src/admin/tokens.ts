@@ -6,7 +6,8 @@ import { listTokens, revokeToken, type CredentialRecord } from '../store/list-cr
 import { listMemberships } from '../store/organizations.ts';
 import { ensureUser, findUserByEmail, type UserRecord } from '../store/users.ts';
 import type { LocalCredential, NewLocalCredential } from './api-keys.ts';
-import { changeStore, expiryAfter, recordFromCli, withStore, type StorePlace } from './local-store.ts';
+import { expiryAfter } from '../keys/duration.ts';
+import { changeStore, recordFromCli, withStore, type StorePlace } from './local-store.ts';
 
 /** A personal access token. The user is made when missing: this is how somebody gets their first credential. */
 export async function createLocalToken(

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { SUPERVISED } from '@svc/engine/client';
 import type { Identity } from '../process/drop-privileges.ts';
 
 const ENGINE_MAIN = join(import.meta.dirname, '../../../engine/src/daemon/main.ts');
@@ -13,6 +14,7 @@ export function engineCommand(
   options: readonly string[],
 ): readonly [program: string, ...args: string[]] {
   const owner = `${socketOwner.uid}:${socketOwner.gid}`;
-  const engine = [process.execPath, ENGINE_MAIN, '--path', dataFolder, '--socket-owner', owner, ...options];
+  const place = ['--path', dataFolder, '--socket-owner', owner, SUPERVISED];
+  const engine = [process.execPath, ENGINE_MAIN, ...place, ...options];
   return ['tini', '-s', '--', 'setpriv', '--pdeathsig', 'KILL', '--', ...engine];
 }

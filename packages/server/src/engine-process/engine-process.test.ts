@@ -7,12 +7,15 @@ import { makeFolder, waitUntil } from '../test-server.ts';
 import { EngineProcess } from './engine-process.ts';
 
 const logger = pino({ level: 'silent' });
+const owner = { uid: 64_555, gid: 64_555 };
+
+const place = (dataFolder: string) => ({ dataFolder, socketPath: join(dataFolder, 'engine.sock'), owner });
 
 test('an engine that ends is started again, and one that is told to stop is not', async (t) => {
   const dataFolder = await makeFolder(t);
   const starts = join(dataFolder, 'starts');
   const script = `echo $$ >> ${starts}; exec sleep 1000`;
-  const engine = new EngineProcess({ dataFolder, command: ['sh', '-c', script], logger });
+  const engine = new EngineProcess({ ...place(dataFolder), command: ['sh', '-c', script], logger });
   t.after(() => engine.stop());
   const pids = async () =>
     (await readFile(starts, 'utf8').catch(() => '')).split('\n').slice(0, -1).map(Number);
@@ -29,11 +32,11 @@ test('an engine that cannot start is tried again later and later, and does not e
   const dataFolder = await makeFolder(t);
   await writeFile(join(dataFolder, 'count'), '');
   const script = `printf x >> ${join(dataFolder, 'count')}; exit 1`;
-  const engine = new EngineProcess({ dataFolder, command: ['sh', '-c', script], logger });
+  const engine = new EngineProcess({ ...place(dataFolder), command: ['sh', '-c', script], logger });
   t.after(() => engine.stop());
   const tries = async () => (await readFile(join(dataFolder, 'count'), 'utf8')).length;
   await waitUntil(async () => (await tries()) >= 3);
   assert.ok((await tries()) < 10);
-  const missing = new EngineProcess({ dataFolder, command: ['/no/such/program'], logger });
+  const missing = new EngineProcess({ ...place(dataFolder), command: ['/no/such/program'], logger });
   await missing.stop();
 });

@@ -1,4 +1,4 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 
 const UNIT_SECONDS = {
   s: 1,
@@ -25,4 +25,9 @@ export function parseDurationMs(text: string): number {
   }
   const units = 's seconds, m minutes, h hours, d days, w weeks, mo months, y years';
   throw new PlatformError('invalid_request', `'${text}' is no duration: give a number and a unit (${units})`);
+}
+
+/** Null: never. */
+export function expiryAfter(duration: string | undefined): string | null {
+  return duration === undefined ? null : new Date(Date.now() + parseDurationMs(duration)).toISOString();
 }

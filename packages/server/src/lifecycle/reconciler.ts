@@ -10,7 +10,8 @@ import type { Lifecycle } from './lifecycle.ts';
 import { failOverdue, markUnavailable, requireDecisions } from './sweep.ts';
 
 const FIRST_RETRY_MS = 50;
-const LAST_RETRY_MS = 2000;
+/** A look at a socket costs next to nothing, and everybody waits for the engine. */
+const LAST_RETRY_MS = 200;
 const SWEEP_MS = 500;
 /** What nobody was told of is seen by then: a sandbox that was removed by another server, a change whose news was lost. */
 const LOOK_AGAIN_MS = 30_000;

@@ -1,5 +1,6 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readProcessState } from '@svc/engine/client';
 
 /** The entry of the server. */
 export const SERVER_MAIN = join(import.meta.dirname, '..', 'main.ts');
@@ -7,7 +8,9 @@ export const SERVER_MAIN = join(import.meta.dirname, '..', 'main.ts');
 /** Notes that this process is the server of the folder. Only the holder of the folder's lock does so. */
 export async function writePid(dataFolder: string): Promise<void> {
   const path = pidPath(dataFolder);
-  await writeFile(`${path}.new`, `${process.pid} ${await startTime(process.pid)}\n`, { mode: 0o644 });
+  await writeFile(`${path}.new`, `${process.pid} ${(await readProcessState(process.pid))?.startTime}\n`, {
+    mode: 0o644,
+  });
   await rename(`${path}.new`, path);
 }
 
@@ -21,8 +24,9 @@ export async function findServer(dataFolder: string): Promise<number | undefined
     .trim()
     .split(' ');
   if (!/^[1-9]\d*$/.test(pid)) return undefined;
+  // One that has ended does not run, whether its parent has asked for its exit code or not.
   // SAFETY: pids are used again; together with the time that a process started they are not.
-  return (await startTime(Number(pid))) === startedAt ? Number(pid) : undefined;
+  return (await readProcessState(Number(pid)))?.startTime === startedAt ? Number(pid) : undefined;
 }
 
 /** In the data folder itself, not in the server's part of it: root writes here, so the service user must not be able to. */
@@ -32,11 +36,4 @@ export function serverLogPath(dataFolder: string): string {
 
 function pidPath(dataFolder: string): string {
   return join(dataFolder, 'server.pid');
-}
-
-/** In clock ticks since boot (proc(5), field 22 of stat); undefined when there is no such process. */
-async function startTime(pid: number): Promise<string | undefined> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
-  // The second field is the program's name in parentheses and may hold anything.
-  return stat?.slice(stat.lastIndexOf(')') + 2).split(' ')[19];
 }

@@ -7,6 +7,7 @@ import {
   rmSync,
   symlinkSync,
   writeFileSync,
+  chmodSync,
   chownSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -39,6 +40,23 @@ test('another service user than the last time gets the files of the one before',
   chownSync(join(where.serverFolder, 'store.db'), EARLIER.uid, EARLIER.gid);
   await prepareFolders(where, NOW);
   assert.equal(lstatSync(join(where.serverFolder, 'store.db')).uid, NOW.uid);
+});
+
+test('a folder that its user opened to everybody is closed before its files change hands', async (t) => {
+  const where = folders(t);
+  await prepareFolders(where, EARLIER);
+  chmodSync(where.serverFolder, 0o777);
+  await prepareFolders(where, NOW);
+  assert.equal(lstatSync(where.serverFolder).mode & 0o777, 0o700);
+});
+
+test("a link in place of the server's folder gives nobody what it leads to", async (t) => {
+  const where = folders(t);
+  const target = join(where.dataFolder, 'of-root');
+  mkdirSync(target);
+  symlinkSync(target, where.serverFolder);
+  await assert.rejects(prepareFolders(where, NOW), /must be a folder, not a link/);
+  assert.equal(lstatSync(target).uid, 0);
 });
 
 test('links that an earlier service user planted give nobody a file of root', async (t) => {

@@ -1,4 +1,14 @@
-import { chmod, chown, lchown, lstat, mkdir, readdir, stat } from 'node:fs/promises';
+import {
+  chmod,
+  constants,
+  lchown,
+  lstat,
+  mkdir,
+  open,
+  readdir,
+  stat,
+  type FileHandle,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import type { ServerConfig } from '../config.ts';
 import type { Identity } from './drop-privileges.ts';
@@ -32,16 +42,32 @@ async function letOthersPass(dataFolder: string): Promise<void> {
 
 /** A key may have been made by root before the first start, and the service user may be another one than the last time. */
 async function giveTo({ uid, gid }: Identity, serverFolder: string): Promise<void> {
-  const before = await stat(serverFolder);
+  await using folder = await openFolder(serverFolder);
+  const before = await folder.stat();
   if (before.uid === uid) return;
-  // SAFETY: the folder is root's while its files change hands, so nobody can swap one for a link meanwhile; a file with a second
-  // name elsewhere, or of a third user, is not the server's and stays as it is.
-  await chown(serverFolder, 0, 0);
-  for (const name of await readdir(serverFolder)) {
-    const path = join(serverFolder, name);
+  // SAFETY: the folder is root's alone while its files change hands, whatever mode its user gave it, so nobody can swap one for a link
+  // meanwhile; a file with a second name elsewhere, or of a third user, is not the server's and stays as it is.
+  await folder.chown(0, 0);
+  await folder.chmod(0o700);
+  // The folder that was opened, wherever its path leads by now.
+  const opened = `/proc/self/fd/${folder.fd}`;
+  for (const name of await readdir(opened)) {
+    const path = join(opened, name);
     const file = await lstat(path);
     const isOurs = file.uid === 0 || file.uid === before.uid;
     if (file.isFile() && file.nlink === 1 && isOurs) await lchown(path, uid, gid);
   }
-  await chown(serverFolder, uid, gid);
+  await folder.chown(uid, gid);
+}
+
+/** SAFETY: the folder itself and not one that a link in its place leads to. */
+async function openFolder(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
+  } catch (error) {
+    const isOther =
+      error instanceof Error && 'code' in error && (error.code === 'ENOTDIR' || error.code === 'ELOOP');
+    if (!isOther) throw error;
+    throw new StartError(EXIT.failed, `${path} must be a folder, not a link or a file`, { cause: error });
+  }
 }

@@ -45,7 +45,10 @@ export async function gatherStatus(parts: StatusParts): Promise<ServerStatus> {
   const { url, isDev, startedAt, database, orchestrator, health } = parts;
   const { current } = health;
   const [records, keys] = await Promise.all([listSandboxes(database), listKeys(database)]);
-  const usage = current.isHealthy ? await orchestrator.metrics(AbortSignal.timeout(METRICS_TIMEOUT_MS)) : [];
+  // What is known is shown, also while the engine is away.
+  const usage = current.isHealthy
+    ? await orchestrator.metrics(AbortSignal.timeout(METRICS_TIMEOUT_MS)).catch(() => [])
+    : [];
   const byId = new Map(usage.map((report) => [report.id, report]));
   const now = new Date().toISOString();
   return {

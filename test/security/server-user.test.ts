@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { execFile, execFileSync } from 'node:child_process';
+import { chmod, lstat, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { findIdentity } from '../../packages/server/src/process/drop-privileges.ts';
+
+const SVC = resolve(import.meta.dirname, '../../svc');
+const exec = promisify(execFile);
+/** As long as a signing key. */
+const CONTENT = 'what-only-root-may-read-32-bytes';
+const ATTACKER = findIdentity('svc');
+
+/** Everything that root types and that works below the server's folder. */
+const COMMANDS: readonly (readonly string[])[] = [
+  ['org', 'ls'],
+  ['org', 'create', 'other'],
+  ['org', 'quota', 'acme'],
+  ['apikey', 'ls', '--org', 'acme'],
+  ['apikey', 'create', '--org', 'acme'],
+  ['apikey', 'revoke', '--org', 'acme', 'x'],
+  ['token', 'ls', '--user', 'ann@example.com'],
+  ['token', 'create', '--user', 'ann@example.com'],
+  ['token', 'revoke', '--user', 'ann@example.com', 'x'],
+  ['audit', 'verify'],
+  ['server', 'keygen'],
+  ['server', 'rotate-secrets'],
+  ['server', 'status'],
+];
+
+/** What these commands open, make or change there, by name; apart from the store itself, without which they would get nowhere. */
+const BESIDES = [
+  'store.db-wal',
+  'store.db-shm',
+  'store.db-journal',
+  'signing.key',
+  'secrets.key',
+  'admin.sock',
+];
+
+interface Scene {
+  readonly dataFolder: string;
+  /** A file of root's that nobody else may read. */
+  readonly victim: string;
+  /** A path in a folder of root's where there is nothing. */
+  readonly empty: string;
+}
+
+async function prepare(t: TestContext): Promise<Scene> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-links-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  await chmod(folder, 0o755);
+  const [dataFolder, victim, empty] = ['data', 'victim', 'empty'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  await writeFile(victim, CONTENT, { mode: 0o600 });
+  await exec(SVC, ['--path', dataFolder, 'org', 'create', 'acme', '--owner', 'ann@example.com']);
+  return { dataFolder, victim, empty };
+}
+
+/** As the server's user. */
+function attack(scene: Scene, script: string): void {
+  execFileSync('sh', ['-euc', script], { cwd: join(scene.dataFolder, 'server'), ...ATTACKER });
+}
+
+async function look({ victim, empty }: Scene): Promise<unknown> {
+  const { uid, gid, mode, size, mtimeMs, ino, nlink } = await lstat(victim);
+  const content = await readFile(victim, 'utf8');
+  const isMade = await lstat(empty).then(
+    () => true,
+    () => false,
+  );
+  return { uid, gid, mode, size, mtimeMs, ino, nlink, content, isMade };
+}
+
+async function run(scene: Scene, words: readonly string[]): Promise<string> {
+  const { stdout, stderr } = await exec(SVC, ['--path', scene.dataFolder, ...words]).catch(
+    (failure: { stdout: string; stderr: string }) => failure,
+  );
+  return stdout + stderr;
+}
+
+for (const [what, target] of [
+  ['a file of root', 'victim'],
+  ['a place where only root may write', 'empty'],
+] as const) {
+  for (const names of [BESIDES, ['store.db']]) {
+    test(`links (${names.join(', ')}) to ${what} lead no command of root there`, async (t) => {
+      const scene = await prepare(t);
+      const before = await look(scene);
+      attack(scene, names.map((name) => `ln -sfT ${scene[target]} ${name}`).join('; '));
+      const said = await Promise.all(COMMANDS.map((words) => run(scene, words)));
+      assert.deepEqual(await look(scene), before, said.join('\n'));
+      assert.ok(!said.join('\n').includes(CONTENT), 'a command tells what the file holds');
+    });
+  }
+}
+
+test('what root makes before the first start and later belongs to the server user', async (t) => {
+  const scene = await prepare(t);
+  for (const words of [
+    ['server', 'keygen'],
+    ['apikey', 'create'],
+    ['audit', 'verify'],
+  ]) {
+    await exec(SVC, ['--path', scene.dataFolder, ...words]);
+  }
+  const folder = join(scene.dataFolder, 'server');
+  for (const name of ['.', ...(await readdir(folder))]) {
+    assert.equal((await lstat(join(folder, name))).uid, ATTACKER.uid, name);
+  }
+});
