@@ -43,6 +43,10 @@ generate: ## Write the generated reference documents anew
 bench: setup ## Measure the numbers in docs/promises.md
 	@scripts/as-root.sh $(NODE) bench/run.ts
 
+.PHONY: soak
+soak: setup ## Kill processes under load for a long time: make soak MINUTES=60
+	@scripts/as-root.sh $(NODE) test/faults/soak.ts $(or $(MINUTES),10) $(SEED)
+
 .PHONY: runsc
 runsc: ## Fetch runsc anew, also when one is there
 	@scripts/install-runsc.sh --force

@@ -162,7 +162,9 @@ describe('what is said about code contexts that are not there', { concurrency: f
       /event: stdout\ndata: {"text":"3\\n"}\n\n(.*\n)*event: end\ndata: {"status":"success"/,
     );
     const second = await post(count, 'stream', '/stream');
-    assert.deepEqual([second.status, second.body.error?.code], [409, 'idempotency_conflict']);
+    assert.deepEqual([second.status, second.text], [200, first.text], 'the same stream from its beginning');
+    const other = await post({ language: 'python', code: 'other' }, 'stream', '/stream');
+    assert.deepEqual([other.status, other.body.error?.code], [409, 'idempotency_conflict']);
     assert.equal((await post({ language: 'python', code: 'n' })).body.result, '3');
   });
 

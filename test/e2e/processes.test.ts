@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import type { Process } from '@svc/contract/rest';
+import { readStatus } from '@svc/server/admin';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { waitUntil } from '../engine/wait-until.ts';
 import { OutputReader } from './process-output.ts';
@@ -139,6 +140,54 @@ for (const isolation of ['container', 'gvisor']) {
       assert.equal(reader.text('stdout'), STDOUT);
       assert.equal(reader.text('stderr'), STDERR);
       assert.deepEqual([reader.dropped, reader.end?.exit?.code], [[], 5]);
+    });
+
+    test('kill -9 of engine and server: what was read is not refused while the engine is away', async () => {
+      const { id } = await start(COUNTER, { stdin: true });
+      const reader = new OutputReader(outputUrl(id));
+      const reading = reader.read();
+      await waitUntil(() => reader.text('stdout').length > 5000, { what: 'some output' });
+      await Promise.all([server.kill(), server.engine.kill()]);
+      await reading;
+      const served = server.launch();
+      // It serves before it has found an engine, and knows less of the output than the reader has.
+      const isServing = async () => {
+        const status = await readStatus(server.engine.folder).catch(() => undefined);
+        return (
+          status?.url !== undefined &&
+          (await fetch(`${status.url}/health`).then(
+            () => status.url,
+            () => '',
+          )) !== ''
+        );
+      };
+      await waitUntil(isServing, { what: 'the server listens' });
+      const { url = '' } = (await readStatus(server.engine.folder)) ?? {};
+      const rest = reader.read(`${url}/v1/sandboxes/${box}/processes/${id}/output`);
+      await server.engine.launch();
+      await served;
+      await tellToGoOn(id);
+      await rest;
+      assert.equal(reader.text('stdout'), STDOUT);
+      assert.equal(reader.text('stderr'), STDERR);
+      assert.deepEqual([reader.dropped, reader.end?.exit?.code], [[], 5]);
+    });
+
+    test('a timeout ends what a process started in a session of its own, after a second fork, without descriptors', async () => {
+      const leave = 'env -i setsid sh -c "exec 0<&- 1>&- 2>&-; (/bin/sleep 7654 &)"';
+      const { id } = await start(`${leave}; (setsid sleep 7655 >/dev/null 2>&1 &); echo ready; sleep 1000`, {
+        timeout_secs: 2,
+      });
+      assert.equal((await ended(id)).exit?.reason, 'timeout');
+      const look = async () => {
+        const script =
+          'for f in /proc/[0-9]*/cmdline; do tr "\\0" " " < $f; echo; done | grep -c "^[^ ]*sleep 765[45] $"';
+        const { id: looking } = await start(script);
+        const reader = new OutputReader(outputUrl(looking));
+        await reader.read();
+        return reader.text('stdout').trim();
+      };
+      await waitUntil(async () => (await look()) === '0', { what: 'nothing of it is left' });
     });
 
     test('output that nobody read in time is dropped, and marked', async () => {

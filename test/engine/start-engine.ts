@@ -199,7 +199,7 @@ export class TestEngine {
 }
 
 /** A pool that no engine of another test has: whoever holds the socket of its name, until its process ends, has the pool. */
-async function claimAddressPool(): Promise<string> {
+export async function claimAddressPool(): Promise<string> {
   for (let attempt = 0; attempt < 100; attempt++) {
     const pool = `10.${randomInt(64, 192)}.${randomInt(0, 64) * 4}.0/22`;
     const claim = createServer().unref();

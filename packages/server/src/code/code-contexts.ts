@@ -38,7 +38,13 @@ export class CodeContext {
     this.id = id;
     this.sandboxRun = run;
     this.spec = spec;
-    this.slot = new InterpreterSlot(run.sandboxId, spec.language, parts, spec.place);
+    this.slot = new InterpreterSlot(
+      run.sandboxId,
+      spec.language,
+      parts,
+      { name: id, isBound: true },
+      spec.place,
+    );
   }
 
   /** @throws PlatformError `context_lost` when it is removed meanwhile */
@@ -54,7 +60,7 @@ export class CodeContext {
 
   remove(): void {
     this.#isRemoved = true;
-    this.slot.close();
+    this.slot.remove();
   }
 }
 

@@ -60,11 +60,49 @@ test('an interpreter outlives the call that started it, and the signal of that c
   assert.deepEqual(await run('python', 'kept'), success('7\n'));
 });
 
-test('after forget a new interpreter starts without a note', async () => {
+test('an interpreter is found again by whoever comes next, with its state and nothing of its old output', async () => {
   const run = runIn('forgotten');
-  await run('python', 'old = 1');
+  await run('python', 'old = 1; print("before")');
   runner.forget('forgotten');
-  assert.deepEqual(await run('python', '"old" in globals()'), success('False\n'));
+  assert.deepEqual(await run('python', '"old" in globals()'), success('True\n'));
+});
+
+test('code that is asked for again under the same name ran once, and gives the same outcome', async () => {
+  const request = { sandboxId: 'again', language: 'python', timeoutMs: 60_000 } as const;
+  const code = 'n = globals().get("n", 0) + 1; print("run", n); n';
+  const work = { id: 'one', isRepeat: false };
+  const first = await runner.run({ ...request, code, work }, never);
+  assert.deepEqual(first, success('run 1\n1\n'));
+  assert.deepEqual(
+    await runner.run({ ...request, code, work: { id: 'two', isRepeat: true } }, never),
+    success('run 2\n2\n'),
+  );
+  runner.forget('again');
+  assert.deepEqual(await runner.run({ ...request, code, work: { ...work, isRepeat: true } }, never), first);
+  // Also when its interpreter has ended, and another one has taken its place.
+  const end = { id: 'three', isRepeat: false };
+  const ended = await runner.run(
+    { ...request, code: 'print("last", flush=True); import os; os._exit(3)', work: end },
+    never,
+  );
+  assert.match(ended.error, /exited with code 3/);
+  await runner.run({ ...request, code: '1' }, never);
+  assert.deepEqual(await runner.run({ ...request, code, work: { ...end, isRepeat: true } }, never), ended);
+  assert.deepEqual(await runner.run({ ...request, code, work: { ...work, isRepeat: true } }, never), first);
+});
+
+test('of code that ran and of which nothing is kept it is said so', async () => {
+  const request = { sandboxId: 'much', language: 'python', timeoutMs: 60_000 } as const;
+  const work = { id: 'early', isRepeat: false };
+  await runner.run({ ...request, code: 'print("early")', work }, never);
+  await runner.run(
+    { ...request, code: 'import sys; print("x" * 3_000_000); print("x" * 3_000_000, file=sys.stderr)' },
+    never,
+  );
+  await assert.rejects(
+    runner.run({ ...request, code: 'print("early")', work: { ...work, isRepeat: true } }, never),
+    (error) => PlatformError.is(error, 'idempotency_conflict'),
+  );
 });
 
 test('code that runs while its sandbox is forgotten ends with an error', async () => {
@@ -77,19 +115,18 @@ test('code that runs while its sandbox is forgotten ends with an error', async (
   await assert.rejects(running, (error) => PlatformError.is(error, 'unavailable'));
 });
 
-test('when the engine was away the next call says that the state is lost', async () => {
+test('an engine that goes away and comes back costs neither state nor output', async () => {
   const own = await TestSandbox.start();
   const runs = createCodeRunner({ openChannel: (_id, signal) => own.openChannel(signal), logger });
   try {
     const request = { sandboxId: 's', language: 'python', timeoutMs: 60_000 } as const;
     await runs.run({ ...request, code: 'x = 1' }, never);
+    const code = 'print("in", flush=True); import time; time.sleep(1); print("out"); x = x + 1';
+    const running = runs.run({ ...request, code }, never);
     await own.loseEngine();
-    await assert.rejects(runs.run({ ...request, code: 'x' }, never), /the engine is away/);
     await own.restoreEngine();
-    const { status, error } = await runs.run({ ...request, code: 'y = 1' }, never);
-    assert.equal(status, 'success');
-    assert.match(error, /connection to the interpreter was lost; its state is lost/);
-    assert.equal((await runs.run({ ...request, code: 'y' }, never)).error, '');
+    assert.deepEqual(await running, success('in\nout\n'));
+    assert.deepEqual(await runs.run({ ...request, code: 'x' }, never), success('2\n'));
   } finally {
     runs.close();
     await own.stop();

@@ -2,6 +2,7 @@ import type { ChannelClient } from '@svc/contract';
 import type { Logger } from 'pino';
 import { InterpreterSlot, type RunListener } from './interpreter-slot.ts';
 import type { Language } from './languages.ts';
+import type { Work } from '../dispatch/idempotency.ts';
 
 export interface CodeRequest {
   readonly sandboxId: string;
@@ -10,6 +11,8 @@ export interface CodeRequest {
   /** Counted from the moment the code begins to run. */
   readonly timeoutMs: number | null;
   readonly listener?: RunListener;
+  /** The code runs once, however often it is asked for under this name. */
+  readonly work?: Work | null;
 }
 
 export interface CodeResult {
@@ -22,7 +25,8 @@ export interface CodeResult {
 
 /**
  * Runs code in interpreters that keep their state.
- * - Each sandbox has one interpreter per language. It starts with the first call and lives until the sandbox stops.
+ * - Each sandbox has one interpreter per language. It starts with the first call and lives until the sandbox stops, also when
+ *   the engine or this server is restarted meanwhile.
  * - Calls of one language in one sandbox queue; all others run side by side.
  * - When an interpreter was lost, `error` of the next result says so, and a new one has started.
  * - A signal that aborts ends the wait at once and interrupts the code as a timeout does.
@@ -30,7 +34,7 @@ export interface CodeResult {
 export interface CodeRunner {
   /** @throws PlatformError when the code could not be run; code that fails is a result. */
   run(request: CodeRequest, signal: AbortSignal): Promise<CodeResult>;
-  /** Ends the interpreters of a sandbox that has stopped. */
+  /** Lets go of the interpreters of a sandbox that has stopped. */
   forget(sandboxId: string): void;
 }
 
@@ -42,12 +46,15 @@ export interface CodeRunnerParts {
   readonly killMs?: number;
 }
 
+/** Found again by whichever server comes next. */
+const DEFAULT_SLOT = { name: '', isBound: false };
+
 export function createCodeRunner(parts: CodeRunnerParts): CodeRunner & { close(): void } {
   const sandboxes = new Map<string, Map<Language, InterpreterSlot>>();
   const slotOf = (sandboxId: string, language: Language): InterpreterSlot => {
     const slots = sandboxes.get(sandboxId) ?? new Map<Language, InterpreterSlot>();
     sandboxes.set(sandboxId, slots);
-    const slot = slots.get(language) ?? new InterpreterSlot(sandboxId, language, parts);
+    const slot = slots.get(language) ?? new InterpreterSlot(sandboxId, language, parts, DEFAULT_SLOT);
     slots.set(language, slot);
     return slot;
   };

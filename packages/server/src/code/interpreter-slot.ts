@@ -1,10 +1,13 @@
-import { ChannelError, ExecFailed, PlatformError } from '@svc/contract';
+import { createHash, randomUUID } from 'node:crypto';
+import { ChannelError, ExecFailed, PlatformError, type ChannelClient } from '@svc/contract';
+import type { Work } from '../dispatch/idempotency.ts';
 import { closedNote, describeEnd, INTERRUPTED_NOTE, KILLED_NOTE, timeoutNote } from './notes.ts';
 import type { CodeResult, CodeRunnerParts } from './code-runner.ts';
 import {
   Interpreter,
   InterpreterFailed,
   type InterpreterPlace,
+  type InterpreterSeat,
   type OutputListener,
   type UnitOutcome,
 } from './interpreter.ts';
@@ -24,14 +27,29 @@ export interface SlotRequest {
   readonly code: string;
   readonly timeoutMs: number | null;
   readonly listener?: RunListener;
+  /** The code runs once, however often it is asked for under this name. */
+  readonly work?: Work | null;
 }
 
-/** The place of one interpreter: starts it when it is needed, and lets one call in at a time. */
+/** What its interpreter is known by in the sandbox, and whether it ends with this server. */
+export interface SlotName {
+  readonly name: string;
+  readonly isBound: boolean;
+}
+
+/** Interpreters that ended are kept as long as somebody may ask what became of their code, but not more than these. */
+const MAX_ENDED = 8;
+const NEEDED_FEATURE = 'svc.repeat';
+
+/** The place of one interpreter: finds it or starts it when it is needed, and lets one call in at a time. */
 export class InterpreterSlot {
   readonly #sandboxId: string;
   readonly #language: Language;
   readonly #parts: CodeRunnerParts;
   readonly #place: InterpreterPlace;
+  /** Of the keys of its interpreters; a number follows. */
+  readonly #prefix: string;
+  readonly #isBound: boolean;
   #interpreter: Interpreter | undefined;
   /** How an interpreter ended that nobody has been told about. */
   #untold = '';
@@ -41,11 +59,22 @@ export class InterpreterSlot {
   #isInterrupted = false;
   #turns = 0;
 
-  constructor(sandboxId: string, language: Language, parts: CodeRunnerParts, place: InterpreterPlace = {}) {
+  constructor(
+    sandboxId: string,
+    language: Language,
+    parts: CodeRunnerParts,
+    { name, isBound }: SlotName,
+    place: InterpreterPlace = {},
+  ) {
     this.#sandboxId = sandboxId;
     this.#language = language;
     this.#parts = parts;
     this.#place = place;
+    const digest = createHash('sha256')
+      .update(JSON.stringify([sandboxId, language, name]))
+      .digest('hex');
+    this.#prefix = `svc.code.${digest.slice(0, 24)}.`;
+    this.#isBound = isBound;
   }
 
   /** Code runs, or waits for its turn. */
@@ -54,7 +83,13 @@ export class InterpreterSlot {
   }
 
   async run(request: SlotRequest, signal: AbortSignal): Promise<CodeResult> {
-    return await this.#takeTurn(() => this.#runNow(request, signal), signal);
+    const isRepeat = request.work?.isRepeat === true;
+    const replayed = isRepeat ? await this.#replay(request, signal) : undefined;
+    if (replayed !== undefined) return replayed;
+    // Whoever asked for it first may have come to its turn in between.
+    const work = async () =>
+      (isRepeat ? await this.#replay(request, signal) : undefined) ?? (await this.#runNow(request, signal));
+    return await this.#takeTurn(work, signal);
   }
 
   /** Starts the interpreter, so that what is wrong with it is known. */
@@ -78,9 +113,16 @@ export class InterpreterSlot {
     this.#untold = '';
   }
 
+  /** Lets go of the interpreter; one that is not bound to this server is there for the next. */
   close(): void {
     this.#isClosed = true;
     this.#interpreter?.close();
+  }
+
+  /** Ends the interpreter. */
+  remove(): void {
+    this.#isClosed = true;
+    this.#interpreter?.remove();
   }
 
   async #takeTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
@@ -105,23 +147,85 @@ export class InterpreterSlot {
     }
   }
 
-  async #runNow({ code, timeoutMs, listener }: SlotRequest, signal: AbortSignal): Promise<CodeResult> {
+  async #runNow(request: SlotRequest, signal: AbortSignal): Promise<CodeResult> {
     const interpreter = await this.#ready(signal);
     const told = this.#untold;
     this.#untold = '';
-    listener?.note(told);
+    request.listener?.note(told);
     this.#isInterrupted = false;
     this.#isRunning = true;
-    const { killMs } = this.#parts;
-    const interruption = new Interruption(interpreter, { timeoutMs, killMs }, signal);
     try {
-      const outcome = await interpreter.run(code, listener);
-      this.#isRunning = false;
-      return await this.#summarize({ interpreter, outcome, interruption, told, listener });
+      return await this.#runIn(interpreter, request, { told, isOld: false }, signal);
     } finally {
       this.#isRunning = false;
+    }
+  }
+
+  async #runIn(
+    interpreter: Interpreter,
+    { code, timeoutMs, listener, work }: SlotRequest,
+    { told, isOld }: { readonly told: string; readonly isOld: boolean },
+    signal: AbortSignal,
+  ): Promise<CodeResult> {
+    const { killMs } = this.#parts;
+    const interruption = new Interruption(interpreter, { timeoutMs, killMs }, signal);
+    const heard = {
+      stdout: (data: Buffer) => listener?.stdout(data),
+      stderr: (data: Buffer) => listener?.stderr(data),
+      begun: () => interruption.begin(),
+    };
+    try {
+      const outcome = await interpreter.run({ id: work?.id ?? randomUUID(), code }, heard, isOld);
+      if (!isOld) this.#isRunning = false;
+      return await this.#summarize({ interpreter, outcome, interruption, told, listener });
+    } finally {
       interruption.stop();
     }
+  }
+
+  /** The outcome of code that was begun before, when its interpreter is known to have been given it; nothing runs twice. */
+  async #replay(request: SlotRequest, signal: AbortSignal): Promise<CodeResult | undefined> {
+    const channel = await this.#open(signal);
+    let interpreter: Interpreter | undefined;
+    try {
+      for (const { key, stdout, stderr } of (await this.#list(channel, signal)).toReversed()) {
+        if (!(await channel.detached.hasWrite(key, request.work?.id ?? '', signal))) continue;
+        interpreter = Interpreter.attach(this.#seat(key), channel, {
+          stdout: stdout.from,
+          stderr: stderr.from,
+        });
+        return await this.#runIn(interpreter, request, { told: '', isOld: true }, signal);
+      }
+      return undefined;
+    } catch (error) {
+      throw error instanceof ChannelError ? this.#explain(error) : error;
+    } finally {
+      interpreter?.close();
+      channel.close();
+    }
+  }
+
+  /** The interpreters that this place had and has, oldest first. */
+  async #list(channel: ChannelClient, signal: AbortSignal) {
+    const states = await channel.detached.list(signal);
+    const number = (key: string) => Number(key.slice(this.#prefix.length));
+    return states
+      .filter(({ key }) => key.startsWith(this.#prefix))
+      .toSorted((one, other) => number(one.key) - number(other.key));
+  }
+
+  #seat(key: string): InterpreterSeat {
+    const reopen = (signal: AbortSignal) => this.#parts.openChannel(this.#sandboxId, signal);
+    return { key, isBound: this.#isBound, reopen };
+  }
+
+  async #open(signal: AbortSignal): Promise<ChannelClient> {
+    const channel = await this.#parts.openChannel(this.#sandboxId, signal);
+    if (channel.agent.features.includes(NEEDED_FEATURE)) return channel;
+    channel.close();
+    const message =
+      'the sandbox was started by an earlier version, which cannot run code for this one; stop and start it';
+    throw new PlatformError('unavailable', message);
   }
 
   async #ready(signal: AbortSignal): Promise<Interpreter> {
@@ -139,21 +243,39 @@ export class InterpreterSlot {
   }
 
   async #start(signal: AbortSignal): Promise<Interpreter> {
-    const { program } = INTERPRETERS[this.#language];
-    const channel = await this.#parts.openChannel(this.#sandboxId, signal);
+    const channel = await this.#open(signal);
+    // A sandbox that does not answer must not hold its callers.
+    const giveUp = () => channel.close();
+    signal.addEventListener('abort', giveUp, { once: true });
     try {
+      const known = await this.#list(channel, signal);
+      const last = known.at(-1);
+      if (last?.end === null) {
+        const from = { stdout: last.stdout.to, stderr: last.stderr.to };
+        return Interpreter.attach(this.#seat(last.key), channel, from);
+      }
+      for (const { key } of known.slice(0, -MAX_ENDED)) await channel.detached.forget(key, signal);
+      const number = last === undefined ? 1 : Number(last.key.slice(this.#prefix.length)) + 1;
       const kind = { language: this.#language, place: this.#place };
-      return await Interpreter.start(kind, channel, signal);
+      return await Interpreter.start(this.#seat(`${this.#prefix}${number}`), kind, channel, signal);
     } catch (error) {
-      this.#parts.logger.debug({ sandboxId: this.#sandboxId, err: error }, 'an interpreter did not start');
-      throw explainStart(program, error);
+      channel.close();
+      throw this.#explain(signal.aborted ? signal.reason : error);
+    } finally {
+      signal.removeEventListener('abort', giveUp);
     }
+  }
+
+  #explain(error: unknown): unknown {
+    this.#parts.logger.debug({ sandboxId: this.#sandboxId, err: error }, 'an interpreter did not start');
+    return explainStart(INTERPRETERS[this.#language].program, error);
   }
 
   async #summarize({ interpreter, outcome, interruption, told, listener }: Ran): Promise<CodeResult> {
     const { end, lostStreams, stdout, stderr, result, exception } = outcome;
     const notes: string[] = [];
     let isFailure = end !== 'success';
+    if (end === 'forgotten') throw forgotten();
     if (end === 'ended') {
       const how = await interpreter.ended;
       if (how.kind === 'lost') throw await this.#explainLoss();
@@ -201,6 +323,12 @@ interface Ran {
   readonly interruption: Interruption;
   readonly told: string;
   readonly listener: RunListener | undefined;
+}
+
+function forgotten(): PlatformError {
+  const message =
+    'The code of this Idempotency-Key was run, and so much was printed since that nothing of its outcome is kept; to run it again use a new key';
+  return new PlatformError('idempotency_conflict', message);
 }
 
 function explainStart(program: string, error: unknown): unknown {

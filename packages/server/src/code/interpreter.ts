@@ -1,23 +1,39 @@
-import { randomBytes } from 'node:crypto';
-import type { ChannelClient, ChannelProcess, ProcessExit, TcpStream } from '@svc/contract';
-import { DriverLink, type UnitAnswer, type UnitEnd } from './driver-link.ts';
+import { createHash, randomBytes } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ChannelError, PlatformError, type ChannelClient } from '@svc/contract';
 import { INTERPRETERS, type Language } from './languages.ts';
-import { MarkedOutput, type Listen, type Taken } from './marked-output.ts';
+import { MarkedOutput, type Listen, type Marks, type Taken } from './marked-output.ts';
+import { DetachedFollower, type InterpreterEnd } from './detached-follower.ts';
+import { readUnitAnswer, type UnitAnswer, type UnitEnd } from './unit-answer.ts';
 
 const MARK_BYTES = 16;
-const TOKEN_BYTES = 32;
-const MAX_PORT_DIGITS = 6;
+/** Where the drivers read their units. */
+const CONTROL_FD = 12;
 /** How long the sandbox may take to report the end of a process that was killed. */
 const KILL_GRACE_MS = 5000;
-/** How long a process may take to exit after it closed its connection to us. */
-const LEAVE_GRACE_MS = 1000;
 /** Of what a program printed that did not become an interpreter. */
 const MAX_REASON_LENGTH = 2000;
+const READY = 'ready\n';
+/**
+ * Code whose server died goes on for so long, so that whoever repeats the call gets its outcome; then its interpreter is ended
+ * with it, or code that nobody waits for would keep others waiting for ever. So long, too, a context outlives its server.
+ */
+const LEASE_MS = 120_000;
+const RENEW_MS = 20_000;
+const BUSY_RETRY_MS = 50;
 const SIGINT = 2;
+const SIGKILL = 9;
+
+/** One piece of code to run, once however often it is sent. */
+export interface Unit {
+  /** At most 64 bytes. */
+  readonly id: string;
+  readonly code: string;
+}
 
 export interface UnitOutcome {
-  /** `ended`: the interpreter itself is gone; `ended` of the interpreter says how. */
-  readonly end: UnitEnd | 'ended';
+  /** `ended`: the interpreter itself is gone; `ended` of the interpreter says how. `forgotten`: it ran, and nothing is kept of it. */
+  readonly end: UnitEnd | 'ended' | 'forgotten';
   /** What the code has closed so that later calls could not use it; the interpreter was ended for that. */
   readonly lostStreams: UnitAnswer['lostStreams'];
   readonly result: UnitAnswer['result'];
@@ -33,48 +49,61 @@ export interface InterpreterPlace {
 }
 
 /** Who hears what code prints while it runs. */
-export type OutputListener = Readonly<Record<'stdout' | 'stderr', Listen>>;
+export type OutputListener = Readonly<Record<'stdout' | 'stderr', Listen>> & {
+  /** The code begins to run; until then others may have the interpreter. */
+  begun?(): void;
+};
 
-const GONE = { end: 'ended', lostStreams: [], result: null, exception: null } as const;
+export interface InterpreterSeat {
+  /** Of the process in the sandbox. */
+  readonly key: string;
+  /** It ends with this server; else it is there for the next one. */
+  readonly isBound: boolean;
+  readonly reopen: (signal: AbortSignal) => Promise<ChannelClient>;
+}
 
-/** `lost`: the connection broke, and nobody knows. */
-export type InterpreterEnd =
-  | { readonly kind: 'exited'; readonly exit: ProcessExit }
-  | { readonly kind: 'lost' };
+const NOTHING = { lostStreams: [], result: null, exception: null } as const;
 
 /**
- * A running interpreter in a sandbox, with a connection of its own.
- * - One unit at a time: the caller waits for the end of one before it runs the next.
- * - Output is read at all times, so neither the interpreter nor anything it started ever waits for a reader.
+ * A running interpreter in a sandbox: a detached process that outlives every connection, and this server.
+ * - One unit at a time: the caller waits for the end of one before it runs the next. Units of others queue with ours.
+ * - Output is read at all times, so neither the interpreter nor anything it started ever waits for a reader for long.
+ * - When the connection breaks because the engine was restarted it goes on where it was.
  * - What it sends is not trusted: at worst it loses its own output.
  */
 export class Interpreter {
-  readonly #channel: ChannelClient;
-  readonly #process: ChannelProcess;
-  readonly #link: DriverLink;
+  readonly #seat: InterpreterSeat;
+  readonly #follower: DetachedFollower;
   readonly #stdout: MarkedOutput;
   readonly #stderr: MarkedOutput;
+  readonly #renewal: NodeJS.Timeout;
+  readonly #ready = Promise.withResolvers<void>();
+  /** What is read of the first line, until it was read. */
+  #line: string | undefined;
+  #unit: { readonly id: string; readonly bytes: Buffer } | undefined;
   /** Resolves when it is gone and all of its output is here. */
   readonly ended: Promise<InterpreterEnd>;
   isAlive = true;
 
   private constructor(
+    seat: InterpreterSeat,
     channel: ChannelClient,
-    process: ChannelProcess,
-    stream: TcpStream,
-    starting: Starting,
+    from: { readonly stdout: number; readonly stderr: number } | 'start',
   ) {
-    this.#channel = channel;
-    this.#process = process;
-    this.#stdout = starting.stdout;
-    this.#stderr = starting.stderr;
-    this.#link = new DriverLink(stream, () => void this.#endSoon());
-    this.ended = starting.ended.then((end) => {
-      this.isAlive = false;
-      this.#link.close();
-      channel.close();
-      return end;
+    this.#seat = seat;
+    const isAttached = from !== 'start';
+    this.#line = isAttached ? undefined : '';
+    this.#stdout = new MarkedOutput(isAttached);
+    this.#stderr = new MarkedOutput(isAttached);
+    this.#follower = new DetachedFollower(seat, channel, isAttached ? from : { stdout: 0, stderr: 0 }, {
+      stdout: (data) => this.#takeStdout(data),
+      stderr: (data) => this.#stderr.push(data),
+      skipped: (stream) => (stream === 'stdout' ? this.#stdout : this.#stderr).skip(),
+      reopened: () => void this.#send().catch(() => undefined),
     });
+    this.#renewal = setInterval(() => this.#renew(), RENEW_MS).unref();
+    this.#ready.promise.catch(() => undefined);
+    this.ended = this.#watch();
   }
 
   /**
@@ -82,82 +111,173 @@ export class Interpreter {
    * @throws ExecFailed, ChannelError, or InterpreterFailed when the program is no usable interpreter
    */
   static async start(
+    seat: InterpreterSeat,
     { language, place }: { readonly language: Language; readonly place: InterpreterPlace },
     channel: ChannelClient,
     signal: AbortSignal,
   ): Promise<Interpreter> {
-    // A sandbox that does not answer must not hold its callers. Not the signal of `exec`, which lasts as long as the process.
-    const giveUp = () => channel.close();
-    signal.addEventListener('abort', giveUp, { once: true });
     try {
       const { program, args } = INTERPRETERS[language];
       // SAFETY: the program runs inside the sandbox, as its user; no shell is involved.
-      const process = await channel.exec({ cmd: program, args: [...args], ...place });
-      signal.removeEventListener('abort', giveUp);
-      const starting = new Starting(process);
-      const token = Buffer.from(randomBytes(TOKEN_BYTES).toString('hex'));
-      await process.writeStdin(token);
-      await process.closeStdin();
-      const port = await starting.port(signal);
-      const stream = await channel.connectTcp('127.0.0.1', port, { signal });
-      await stream.write(token);
-      return new Interpreter(channel, process, stream, starting);
+      const request = { key: seat.key, cmd: program, args: [...args], ...place };
+      const timeoutMs = seat.isBound ? LEASE_MS : null;
+      const more = { stdin: true, stdinFd: CONTROL_FD, timeoutMs, isRepeat: true };
+      await channel.detached.start({ ...request, ...more }, signal);
+      const interpreter = new Interpreter(seat, channel, 'start');
+      await interpreter.#untilReady(signal);
+      return interpreter;
     } catch (error) {
       channel.close();
       throw error;
-    } finally {
-      signal.removeEventListener('abort', giveUp);
     }
   }
 
-  /** Resolves when the code has ended, one way or the other, and everything it printed is here. */
-  async run(code: string, listener?: OutputListener): Promise<UnitOutcome> {
-    const mark = randomBytes(MARK_BYTES);
-    const marks = {
-      stdout: this.#stdout.expect(mark, listener?.stdout),
-      stderr: this.#stderr.expect(mark, listener?.stderr),
+  /** One that runs, or ran. What it printed before `from` is not read; what others left is not for our first unit. */
+  static attach(
+    seat: InterpreterSeat,
+    channel: ChannelClient,
+    from: { readonly stdout: number; readonly stderr: number },
+  ): Interpreter {
+    return new Interpreter(seat, channel, from);
+  }
+
+  /**
+   * Resolves when the code has ended, one way or the other, and everything it printed is here. A unit that was run before is
+   * not run again. With `isOld`, when nothing is kept of it, that is found out.
+   */
+  async run(unit: Unit, listener?: OutputListener, isOld = false): Promise<UnitOutcome> {
+    const marks: Marks = {
+      first: markOf(unit.id, 'first'),
+      last: markOf(unit.id, 'last'),
+      ...(isOld ? { behind: randomBytes(MARK_BYTES) } : {}),
     };
-    const gone = this.ended.then(() => 'ended' as const);
-    const answer = await Promise.race([this.#link.run(code, mark), gone]);
-    if (answer === 'ended') return this.#summarize(GONE);
-    const { lostStreams } = answer;
-    const waited = (['stdout', 'stderr'] as const).filter((name) => !lostStreams.includes(name));
-    await Promise.race([Promise.all(waited.map((name) => marks[name])), gone]);
-    // Without its streams the interpreter is of no use to later calls.
-    if (lostStreams.length > 0) await this.kill();
-    return this.#summarize(answer);
+    const expected = {
+      stdout: this.#stdout.expect(marks, listener?.stdout),
+      stderr: this.#stderr.expect(marks, listener?.stderr),
+    };
+    void expected.stdout.begun.then(() => listener?.begun?.());
+    this.#unit = { id: unit.id, bytes: encodeUnit(unit.code, marks) };
+    this.#renew();
+    try {
+      await Promise.race([this.#send(marks.behind), this.ended]);
+      const both = Promise.all([expected.stdout.ended, expected.stderr.ended]);
+      const first = Promise.race([expected.stdout.ended, expected.stderr.ended]);
+      // A stream that was taken away for good has no mark, and the other one says so. All end with the interpreter.
+      const answers = await whole(await first, both);
+      const answer = answers.map((bytes) => bytes && readUnitAnswer(bytes)).find((found) => found);
+      if (!answer) return this.#summarize({ ...NOTHING, end: this.isAlive ? 'forgotten' : 'ended' });
+      // Without its streams the interpreter is of no use to later calls.
+      if (answer.lostStreams.length > 0) await this.kill();
+      return this.#summarize(answer);
+    } finally {
+      this.#unit = undefined;
+      if (!this.#seat.isBound) this.#setTimeout(null);
+    }
   }
 
   /** As Ctrl-C does: to everything that the interpreter started in its process group, too. */
   async interrupt(): Promise<void> {
     // An interpreter that ended in this very moment has nothing to interrupt.
-    await this.#process.signal(SIGINT).catch(() => undefined);
+    await this.#follower.channel.detached.signal(this.#seat.key, SIGINT, null).catch(() => undefined);
   }
 
   /** Resolves when it is gone. */
   async kill(): Promise<void> {
-    const timer = setTimeout(() => this.#channel.close(), KILL_GRACE_MS);
-    await this.#process.kill().catch(() => this.#channel.close());
+    const timer = setTimeout(() => this.close(), KILL_GRACE_MS);
+    await this.#follower.channel.detached
+      .signal(this.#seat.key, SIGKILL, null)
+      .catch((error: unknown) => (isRefusal(error) ? undefined : this.close()));
     await this.ended;
     clearTimeout(timer);
   }
 
-  /** Ends it without waiting. */
+  /** Ends it for good, and what is kept of it, without waiting. */
+  remove(): void {
+    const leave = () => this.close();
+    this.#follower.channel.detached.forget(this.#seat.key).then(leave, leave);
+  }
+
+  /** Nobody here uses it any more; it runs on for others. */
   close(): void {
-    this.#channel.close();
+    this.#follower.close();
   }
 
-  /** The driver is gone or not itself: the process is ending, or is of no use any more. */
-  async #endSoon(): Promise<void> {
-    const timer = setTimeout(() => void this.kill(), LEAVE_GRACE_MS);
-    await this.ended;
-    clearTimeout(timer);
+  async #watch(): Promise<InterpreterEnd> {
+    const end = await this.#follower.ended;
+    this.isAlive = false;
+    clearInterval(this.#renewal);
+    this.#stdout.end();
+    this.#stderr.end();
+    const said = this.#line === undefined ? '' : this.#stderr.take().text.trim();
+    const words = said.slice(-MAX_REASON_LENGTH).replaceAll(/\s*\n\s*/g, '; ');
+    this.#ready.reject(new InterpreterFailed(words === '' ? 'it ended at once' : words));
+    return end;
+  }
+
+  async #untilReady(signal: AbortSignal): Promise<void> {
+    const abort = () => this.#ready.reject(signal.reason);
+    signal.addEventListener('abort', abort, { once: true });
+    if (signal.aborted) abort();
+    try {
+      await this.#ready.promise;
+    } catch (error) {
+      // It may yet become one, of which nobody would know.
+      if (this.isAlive) this.remove();
+      throw error;
+    } finally {
+      signal.removeEventListener('abort', abort);
+    }
+  }
+
+  #takeStdout(chunk: Uint8Array): void {
+    if (this.#line === undefined) return this.#stdout.push(chunk);
+    this.#line += Buffer.from(chunk).toString('latin1');
+    if (this.#line.length < READY.length && READY.startsWith(this.#line)) return undefined;
+    if (this.#line === READY) this.#ready.resolve();
+    else this.#ready.reject(new InterpreterFailed(`it says '${this.#line.slice(0, 200)}' at its start`));
+    this.#line = undefined;
+    return undefined;
+  }
+
+  /** Gives the driver its unit, and behind it, when asked for, one that does nothing. */
+  async #send(behind?: Buffer): Promise<void> {
+    const unit = this.#unit;
+    if (unit === undefined) return;
+    await this.#write(unit.id, unit.bytes);
+    if (behind === undefined) return;
+    const nothing = encodeUnit('', { first: behind, last: randomBytes(MARK_BYTES) });
+    await this.#write(behind.toString('hex'), nothing);
+  }
+
+  async #write(name: string, bytes: Buffer): Promise<void> {
+    while (this.isAlive) {
+      try {
+        return await this.#follower.channel.detached.writeWhole(this.#seat.key, bytes, name);
+      } catch (error) {
+        // Closed: whoever reads on a new connection sends it again. Refused: it has ended, which is seen as well.
+        if (!(error instanceof ChannelError)) throw tooLarge(error);
+        if (error.refusal !== 'resource_limit') return undefined;
+        await delay(BUSY_RETRY_MS);
+      }
+    }
+    return undefined;
+  }
+
+  #renew(): void {
+    if (this.#unit !== undefined || this.#seat.isBound) this.#setTimeout(LEASE_MS);
+  }
+
+  #setTimeout(milliseconds: number | null): void {
+    // One that cannot be reached is dealt with by whoever reads from it.
+    this.#follower.channel.detached.setTimeout(this.#seat.key, milliseconds).catch(() => undefined);
   }
 
   #summarize(answer: Omit<UnitOutcome, 'stdout' | 'stderr'>): UnitOutcome {
     return { ...answer, stdout: this.#stdout.take(), stderr: this.#stderr.take() };
   }
 }
+
+export type { InterpreterEnd } from './detached-follower.ts';
 
 /** The program ran, but did not become an interpreter that answers. */
 export class InterpreterFailed extends Error {
@@ -167,71 +287,32 @@ export class InterpreterFailed extends Error {
   }
 }
 
-/** Reads what the process prints from its first byte on: a line with a port, then the output of user code. */
-class Starting {
-  readonly stdout = new MarkedOutput();
-  readonly stderr = new MarkedOutput();
-  readonly ended: Promise<InterpreterEnd>;
-  readonly #port = Promise.withResolvers<number>();
-  #line: string | undefined = '';
+type Answers = readonly (Buffer | null)[];
 
-  constructor(process: ChannelProcess) {
-    this.#port.promise.catch(() => undefined);
-    const reading = [
-      read(process.stdout, (chunk) => this.#takeStdout(chunk), this.stdout),
-      read(process.stderr, (chunk) => this.stderr.push(chunk), this.stderr),
-    ];
-    this.ended = this.#watch(process, reading);
-  }
-
-  async port(signal: AbortSignal): Promise<number> {
-    const abort = () => this.#port.reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) abort();
-    try {
-      return await this.#port.promise;
-    } finally {
-      signal.removeEventListener('abort', abort);
-    }
-  }
-
-  async #watch(process: ChannelProcess, reading: readonly Promise<void>[]): Promise<InterpreterEnd> {
-    const end = await process.exited.then(
-      (exit): InterpreterEnd => ({ kind: 'exited', exit }),
-      (): InterpreterEnd => ({ kind: 'lost' }),
-    );
-    await Promise.all(reading);
-    if (this.#line !== undefined) {
-      const said = this.stderr
-        .take()
-        .text.trim()
-        .slice(-MAX_REASON_LENGTH)
-        .replaceAll(/\s*\n\s*/g, '; ');
-      this.#port.reject(new InterpreterFailed(said === '' ? 'it ended at once' : said));
-    }
-    return end;
-  }
-
-  #takeStdout(chunk: Uint8Array): void {
-    if (this.#line === undefined) return this.stdout.push(chunk);
-    this.#line += Buffer.from(chunk).toString('latin1');
-    if (!this.#line.includes('\n') && this.#line.length <= MAX_PORT_DIGITS) return;
-    const port = /^(\d+)\n$/.exec(this.#line)?.[1];
-    if (port !== undefined) this.#port.resolve(Number(port));
-    else this.#port.reject(new InterpreterFailed(`it says '${this.#line.slice(0, 200)}' instead of a port`));
-    this.#line = undefined;
-  }
+/** The other stream is waited for, unless the answer says that it is lost. */
+async function whole(said: Buffer | null, both: Promise<Answers>): Promise<Answers> {
+  const isAlone = said !== null && (readUnitAnswer(said)?.lostStreams.length ?? 0) > 0;
+  return isAlone ? [said] : await both;
 }
 
-async function read(
-  source: AsyncIterable<Uint8Array>,
-  use: (chunk: Uint8Array) => void,
-  output: MarkedOutput,
-): Promise<void> {
-  try {
-    for await (const chunk of source) use(chunk);
-  } catch {
-    // The connection broke; whoever waits for the end of the process is told.
-  }
-  output.end();
+function encodeUnit(code: string, { first, last }: Marks): Buffer {
+  const source = Buffer.from(code);
+  const head = Buffer.alloc(4);
+  head.writeUInt32BE(source.length);
+  return Buffer.concat([head, first, source, last]);
+}
+
+/** From the name of the unit, so that whoever looks for its output later finds it. */
+function markOf(id: string, which: 'first' | 'last'): Buffer {
+  return createHash('sha256').update(`${which} mark of ${id}`).digest().subarray(0, MARK_BYTES);
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof ChannelError && error.kind === 'refused';
+}
+
+function tooLarge(error: unknown): unknown {
+  if (!(error instanceof RangeError)) return error;
+  const message = 'the code is larger than 4 MiB; use a file';
+  return new PlatformError('payload_too_large', message, { cause: error });
 }

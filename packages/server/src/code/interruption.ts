@@ -5,13 +5,18 @@ const REPEAT_MS = 500;
 /** On a busy machine it may take seconds until code gets to react, and what is killed loses its state. */
 const KILL_MS = 5000;
 
-/** Ends the code that an interpreter runs when its time is over or its caller gone: first as Ctrl-C does, then by force. */
+/**
+ * Ends the code that an interpreter runs when its time is over or its caller gone: first as Ctrl-C does, then by force. Until
+ * the code begins, others may have the interpreter, and nothing is done to them.
+ */
 export class Interruption {
   readonly #interpreter: Interpreter;
   readonly #signal: AbortSignal;
   readonly #killMs: number;
+  readonly #allowedMs: number | null;
+  #hasBegun = false;
   readonly #timers: NodeJS.Timeout[] = [];
-  readonly #abort = () => this.#begin();
+  readonly #abort = () => this.#interrupt();
   /** Set when time ran out, to what was allowed. */
   timeoutMs: number | null = null;
   hasKilled = false;
@@ -27,12 +32,19 @@ export class Interruption {
     this.#interpreter = interpreter;
     this.#signal = signal;
     this.#killMs = killMs;
+    this.#allowedMs = timeoutMs;
     signal.addEventListener('abort', this.#abort, { once: true });
-    if (signal.aborted) this.#begin();
-    if (timeoutMs === null) return;
-    this.#after(timeoutMs, () => {
-      this.timeoutMs = timeoutMs;
-      this.#begin();
+  }
+
+  /** The code begins to run. */
+  begin(): void {
+    this.#hasBegun = true;
+    const allowedMs = this.#allowedMs;
+    if (this.#signal.aborted) this.#interrupt();
+    if (allowedMs === null) return;
+    this.#after(allowedMs, () => {
+      this.timeoutMs = allowedMs;
+      this.#interrupt();
     });
   }
 
@@ -41,7 +53,8 @@ export class Interruption {
     for (const timer of this.#timers) clearTimeout(timer);
   }
 
-  #begin(): void {
+  #interrupt(): void {
+    if (!this.#hasBegun) return;
     void this.#interpreter.interrupt();
     this.#after(REPEAT_MS, () => void this.#interpreter.interrupt());
     this.#after(this.#killMs, () => {

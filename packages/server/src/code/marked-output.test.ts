@@ -3,9 +3,24 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { MarkedOutput, MAX_OUTPUT_BYTES } from './marked-output.ts';
 
+const FIRST = Buffer.from('fedcba9876543210');
 const MARK = Buffer.from('0123456789abcdef');
+const MARKS = { first: FIRST, last: MARK };
 
-test('however a stream is cut into chunks, each call gets what came before its mark', async () => {
+/** The last mark with what is said behind it, in pieces of that many bytes. */
+function answered(answer: string, size = 4000, between = ''): Buffer {
+  const data = Buffer.from(answer);
+  const pieces: Buffer[] = [];
+  for (let at = 0; at === 0 || at < data.length; at += size) {
+    const piece = data.subarray(at, at + size);
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(piece.length + (at + size < data.length ? 0x80_00_00_00 : 0));
+    pieces.push(MARK, length, piece, Buffer.from(at + size < data.length ? between : ''));
+  }
+  return Buffer.concat(pieces);
+}
+
+test('however a stream is cut into chunks, each call gets what came before its mark, and its answer', async () => {
   const text = fc.string({ unit: 'grapheme-ascii', maxLength: 60 });
   // Beginnings of the mark are what could go wrong.
   const tricky = fc.oneof(text, fc.constantFrom('0', '0123456789abcde', '00123456789abcd'));
@@ -13,22 +28,32 @@ test('however a stream is cut into chunks, each call gets what came before its m
     fc.asyncProperty(
       fc.array(tricky, { maxLength: 6 }),
       text,
+      text,
+      fc.integer({ min: 1, max: 30 }),
       fc.infiniteStream(fc.integer({ min: 1, max: 20 })),
-      async (parts, late, sizes) => {
+      async (parts, late, answer, piece, sizes) => {
         const before = parts.join('').replaceAll(MARK.toString(), '');
         const output = new MarkedOutput();
-        const marked = output.expect(MARK);
-        const stream = Buffer.concat([Buffer.from(before), MARK, Buffer.from(late)]);
+        const { ended } = output.expect(MARKS);
+        const early = before.slice(0, before.length / 2);
+        const stream = Buffer.concat([
+          Buffer.from(early),
+          FIRST,
+          Buffer.from(before.slice(early.length)),
+          answered(answer, piece, '~'),
+          Buffer.from(late),
+        ]);
         for (let start = 0; start < stream.length;) {
           const { value: size } = sizes.next() as { value: number };
           output.push(stream.subarray(start, start + size));
           start += size;
         }
-        await marked;
+        assert.equal((await ended)?.toString(), answer);
         assert.deepEqual(output.take(), { text: before, isTruncated: false });
         output.push(Buffer.from(' idle'));
         output.end();
-        assert.equal(output.take().text, `${late} idle`);
+        const betweens = '~'.repeat(Math.max(0, Math.ceil(answer.length / piece) - 1));
+        assert.equal(output.take().text, `${betweens}${late} idle`);
       },
     ),
   );
@@ -36,13 +61,36 @@ test('however a stream is cut into chunks, each call gets what came before its m
 
 test('a mark is found however much came before it, and what comes after it is kept', async () => {
   const output = new MarkedOutput();
-  const marked = output.expect(MARK);
+  const { ended } = output.expect(MARKS);
   const chunk = Buffer.alloc(1 << 20, 'x');
   for (let count = 0; count < 12; count += 1) output.push(chunk);
-  output.push(Buffer.concat([MARK, Buffer.from('next')]));
-  await marked;
+  output.push(Buffer.concat([answered(''), Buffer.from('next')]));
+  await ended;
   const { text, isTruncated } = output.take();
   assert.equal(isTruncated, true);
   assert.ok(text.startsWith('x'.repeat(MAX_OUTPUT_BYTES)));
   assert.deepEqual(output.take(), { text: 'next', isTruncated: false });
+});
+
+test('whoever comes to an interpreter of others gets nothing of theirs, and is told when its own is not kept', async () => {
+  const push = (output: MarkedOutput, ...parts: readonly (string | Buffer)[]) =>
+    output.push(Buffer.concat(parts.map((part) => Buffer.from(part))));
+  const found = new MarkedOutput(true);
+  push(found, 'of others');
+  const first = found.expect(MARKS);
+  push(found, ' and more', FIRST, 'mine', answered('a'));
+  assert.equal((await first.ended)?.toString(), 'a');
+  assert.deepEqual(found.take(), { text: 'mine', isTruncated: false });
+
+  const cut = new MarkedOutput(true);
+  const second = cut.expect(MARKS);
+  push(cut, 'the end of it', answered('b'));
+  assert.equal((await second.ended)?.toString(), 'b');
+  assert.equal(cut.take().isTruncated, true);
+
+  const behind = Buffer.from('behind-behind-be');
+  const gone = new MarkedOutput(true);
+  const third = gone.expect({ ...MARKS, behind });
+  push(gone, 'of later ones', behind);
+  assert.equal(await third.ended, null);
 });

@@ -10,51 +10,87 @@ export interface Taken {
 
 export type Listen = (data: Buffer) => void;
 
+/** What is written to a stream around the output of a call. */
+export interface Marks {
+  readonly first: Buffer;
+  readonly last: Buffer;
+  /** Written behind the call, when it may be over for so long that its own marks are not kept any more. */
+  readonly behind?: Buffer;
+}
+
+/** The driver's answer, or what there is of it on this stream; null when there is none. */
+type Marked = Buffer | null;
+
+const LENGTH_BYTES = 4;
+const MORE = 0x80_00_00_00;
+/** Nobody but code that writes marks by itself gets beyond it. */
+const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
+
 /**
- * One output stream of an interpreter, cut into calls. Each call ends with a mark of its own that the interpreter writes when
- * the code of the user is over; what comes after it, from threads and children that go on, belongs to the next call.
+ * One output stream of an interpreter, cut into calls. Each call begins and ends with a mark of its own that the interpreter
+ * writes, the last one with what there is to say about it (see drivers/python-driver.py). What comes after it, from threads
+ * and children that go on, belongs to the next call.
  */
 export class MarkedOutput {
   #current = new Kept();
   #next = new Kept();
-  /** Bytes that may be the beginning of the mark. */
+  /** Bytes that may be the beginning of a mark. */
   #held: Buffer = Buffer.alloc(0);
-  #mark: Buffer | undefined;
+  #marks: Marks | undefined;
+  #state: 'before' | 'inside' | 'answer' = 'before';
+  #answer: Buffer = Buffer.alloc(0);
   #listen: Listen | undefined;
   /** A call has ended and nobody has taken its output yet. */
   #isOver = false;
-  #marked = Promise.withResolvers<void>();
+  /** What was here before the first call belongs to calls of others. */
+  #isForeign: boolean;
+  #marked = Promise.withResolvers<Marked>();
+  #begun = Promise.withResolvers<void>();
+
+  /** `isAttached`: others have used the interpreter before, and what they left is not for our first call. */
+  constructor(isAttached = false) {
+    this.#isForeign = isAttached;
+  }
 
   /**
-   * Resolves when the mark was seen, or when no more will come. `listen` is given all that belongs to the call, without a
-   * limit, as it comes; what it is given is its own only until it returns.
+   * `ended` resolves when the last mark was seen, or when no more will come. `listen` is given all that belongs to the call,
+   * without a limit, as it comes; what it is given is its own only until it returns.
    */
-  expect(mark: Buffer, listen?: Listen): Promise<void> {
-    this.#mark = mark;
+  expect(marks: Marks, listen?: Listen): { readonly begun: Promise<void>; readonly ended: Promise<Marked> } {
+    this.#marks = marks;
     this.#listen = listen;
+    this.#state = 'before';
+    this.#answer = Buffer.alloc(0);
     if (this.#current.bytes.length > 0) listen?.(this.#current.bytes);
-    this.#marked = Promise.withResolvers<void>();
-    return this.#marked.promise;
+    this.#marked = Promise.withResolvers<Marked>();
+    this.#begun = Promise.withResolvers<void>();
+    return { begun: this.#begun.promise, ended: this.#marked.promise };
   }
 
   push(chunk: Uint8Array): void {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
-    if (this.#mark === undefined) return (this.#isOver ? this.#next : this.#current).add(bytes);
-    const data = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
-    const position = data.indexOf(this.#mark);
-    if (position === -1) return this.#keepUnmarked(data, this.#mark);
-    this.#held = data.subarray(0, position);
-    this.#next.add(data.subarray(position + this.#mark.length));
-    this.#finish();
+    if (this.#marks === undefined) {
+      if (!this.#isForeign) (this.#isOver ? this.#next : this.#current).add(bytes);
+      return;
+    }
+    let rest: Buffer | undefined = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
+    this.#held = Buffer.alloc(0);
+    while (rest !== undefined && this.#marks !== undefined) rest = this.#take(rest, this.#marks);
+    if (rest !== undefined && rest.length > 0) this.#next.add(rest);
+  }
+
+  /** Bytes are missing here: nobody read them in time. */
+  skip(): void {
+    this.#current.isTruncated = true;
   }
 
   end(): void {
-    this.#finish();
+    this.#finish(null);
   }
 
   /** What the call printed that is over, and what was printed between it and the one before. */
   take(): Taken {
-    this.#finish();
+    this.#finish(null);
     this.#isOver = false;
     const { text, isTruncated } = this.#current;
     this.#current = this.#next;
@@ -62,26 +98,94 @@ export class MarkedOutput {
     return { text: isTruncated ? text + CUT_MARK : text, isTruncated };
   }
 
-  #keepUnmarked(data: Buffer, mark: Buffer): void {
-    const end = data.length - lengthOfBegun(data, mark);
-    this.#keep(data.subarray(0, end));
-    this.#held = Buffer.from(data.subarray(end));
+  /** Uses some of the bytes; returns the rest, or undefined when more must come first. */
+  #take(data: Buffer, marks: Marks): Buffer | undefined {
+    if (this.#state === 'answer') return this.#takeAnswer(data);
+    const sought = this.#soughtOf(marks);
+    const found = firstOf(data, sought);
+    if (found === undefined) {
+      const end = data.length - Math.max(...sought.map((mark) => lengthOfBegun(data, mark)));
+      this.#keep(data.subarray(0, end));
+      this.#held = Buffer.from(data.subarray(end));
+      return undefined;
+    }
+    this.#keep(data.subarray(0, found.position));
+    const rest = data.subarray(found.position + found.mark.length);
+    if (found.mark === marks.first) this.#begin();
+    else if (found.mark === marks.last) this.#reachLast();
+    else this.#finish(null);
+    return rest;
   }
+
+  #soughtOf({ first, last, behind }: Marks): readonly Buffer[] {
+    if (this.#state === 'inside') return [last];
+    return behind === undefined ? [first, last] : [first, last, behind];
+  }
+
+  #begin(): void {
+    this.#state = 'inside';
+    if (this.#isForeign) this.#current = new Kept();
+    this.#isForeign = false;
+    this.#begun.resolve();
+  }
+
+  #reachLast(): void {
+    // Its beginning is not kept any more; what is left of it may have something of others before it.
+    if (this.#isForeign) {
+      this.#isForeign = false;
+      this.#current.isTruncated = true;
+      this.#listen?.(this.#current.bytes);
+    }
+    this.#state = 'answer';
+  }
+
+  #takeAnswer(data: Buffer): Buffer | undefined {
+    const header = data.length < LENGTH_BYTES ? undefined : data.readUInt32BE(0);
+    const end = header === undefined ? undefined : LENGTH_BYTES + (header & ~MORE);
+    if (header === undefined || end === undefined || data.length < end) {
+      this.#held = Buffer.from(data);
+      if (data.length > MAX_ANSWER_BYTES) this.#finish(null);
+      return undefined;
+    }
+    this.#answer = Buffer.concat([this.#answer, data.subarray(LENGTH_BYTES, end)]);
+    if (header < MORE || this.#answer.length > MAX_ANSWER_BYTES) this.#finish(this.#answer);
+    // Others may write between two pieces; that belongs to the next call.
+    else [this.#state, this.#isBetween] = ['inside', true];
+    return data.subarray(end);
+  }
+
+  #isBetween = false;
 
   #keep(data: Buffer): void {
     if (data.length === 0) return;
+    if (this.#isBetween) return this.#next.add(data);
     this.#current.add(data);
-    this.#listen?.(data);
+    if (!this.#isForeign) this.#listen?.(data);
   }
 
-  #finish(): void {
-    this.#keep(this.#held);
+  #finish(answer: Marked): void {
+    // What was held in the hope of a mark is output after all, but for the beginning of an answer.
+    if (this.#state !== 'answer') this.#keep(this.#held);
     this.#held = Buffer.alloc(0);
-    this.#mark = undefined;
+    this.#marks = undefined;
     this.#listen = undefined;
+    this.#isBetween = false;
     this.#isOver = true;
-    this.#marked.resolve();
+    this.#begun.resolve();
+    this.#marked.resolve(answer);
   }
+}
+
+function firstOf(
+  data: Buffer,
+  marks: readonly Buffer[],
+): { readonly mark: Buffer; readonly position: number } | undefined {
+  let first: { readonly mark: Buffer; readonly position: number } | undefined;
+  for (const mark of marks) {
+    const position = data.indexOf(mark);
+    if (position !== -1 && position < (first?.position ?? data.length)) first = { mark, position };
+  }
+  return first;
 }
 
 /** How many of the last bytes are the beginning of the mark. */

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { PlatformError } from '@svc/contract';
 import type { Database } from '../store/database.ts';
 import {
@@ -6,6 +6,7 @@ import {
   endKey,
   extendLease,
   findKey,
+  isClaimed,
   isOver,
   releaseKey,
   resumeKey,
@@ -34,10 +35,19 @@ export interface Outcome {
   readonly body: string;
 }
 
-export type Remembered = Outcome & { readonly fingerprint: string };
+export type Remembered = Outcome & { readonly fingerprint: string; readonly work: Work };
+
+/** What is to be done once, however often it is asked for. */
+export interface Work {
+  /** The same for every call that asks for this work under its key, and for no other: 32 hexadecimal digits. */
+  readonly id: string;
+  /** It was begun before, and how far it came is for the handler to find out. */
+  readonly isRepeat: boolean;
+}
 
 /** The first call of a key: it alone does the work. */
 export interface FirstCall {
+  readonly work: Work;
   /** The answer of an earlier call that did the work and did not come to its end; that is what is left to do. */
   readonly admitted: Remembered | undefined;
   /**
@@ -70,14 +80,14 @@ export async function beginOnce(
     // Listened for before it is looked, so that no end falls in between.
     using end = wake.listen(nameOf(key));
     const found = await claimKey(database, claim, fingerprint.text, LEASE_MS);
-    const become = (admitted?: Remembered) =>
-      firstCall(database, claim, admitted, () => wake.wake(nameOf(key)));
-    if (found === 'claimed') return become();
+    const become = (work: Work, admitted?: Remembered) =>
+      firstCall(database, claim, { work, admitted }, () => wake.wake(nameOf(key)));
+    if (isClaimed(found)) return become({ id: workId(key, found.since), isRepeat: found.isRepeat });
     if (!fingerprint.isSame(found.fingerprint)) throw conflict(key.key);
     if (found.status !== null) {
-      const outcome = remembered(found.status, found);
+      const outcome = remembered(found.status, key, found);
       if (isOver(found)) return outcome;
-      if (await resumeKey(database, claim, SETTLED_LEASE_MS)) return become(outcome);
+      if (await resumeKey(database, claim, SETTLED_LEASE_MS)) return become(outcome.work, outcome);
     }
     if (Date.now() > deadline) {
       throw new PlatformError(
@@ -101,14 +111,23 @@ export async function findOutcome(
   const found = await findKey(database, key);
   if (found === undefined || found.status === null) return undefined;
   if (!fingerprint.isSame(found.fingerprint)) throw conflict(key.key);
-  return remembered(found.status, found);
+  return remembered(found.status, key, found);
 }
 
 function remembered(
   status: number,
-  { body, fingerprint }: { readonly body: string | null; readonly fingerprint: string },
+  key: { readonly scope: string; readonly key: string },
+  row: { readonly body: string | null; readonly fingerprint: string; readonly created_at: string },
 ): Remembered {
-  return { status, body: body ?? 'null', fingerprint };
+  const work = { id: workId(key, row.created_at), isRepeat: true };
+  return { status, body: row.body ?? 'null', fingerprint: row.fingerprint, work };
+}
+
+function workId({ scope, key }: { readonly scope: string; readonly key: string }, since: string): string {
+  return createHash('sha256')
+    .update(JSON.stringify([scope, key, since]))
+    .digest('hex')
+    .slice(0, 32);
 }
 
 function nameOf({ scope, key }: { readonly scope: string; readonly key: string }): string {
@@ -126,7 +145,7 @@ export function conflict(key: string): PlatformError {
 function firstCall(
   database: Database,
   claim: IdempotencyClaim,
-  admitted: Remembered | undefined,
+  { work, admitted }: { readonly work: Work; readonly admitted: Remembered | undefined },
   wake: () => void,
 ): FirstCall {
   const renewal = setInterval(() => {
@@ -144,6 +163,7 @@ function firstCall(
   };
   const letGo = () => finish(() => releaseKey(database, claim));
   return {
+    work,
     admitted,
     settle: async (transaction, outcome) => {
       if (await settleKey(transaction, claim, outcome, SETTLED_LEASE_MS)) return;

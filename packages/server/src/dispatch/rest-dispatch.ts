@@ -157,7 +157,8 @@ export class RestDispatch {
       return await replay(request, found, print, key);
     }
     const first = await beginOnce(database, owned, print, request.context.signal);
-    if (!('end' in first)) return await replay(request, first, print, key);
+    if (!('end' in first))
+      return await this.#repeat(name, request, authority, first, replay(request, first, print, key));
     if (first.admitted !== undefined) {
       const repeat = replay(request, first.admitted, print, key);
       return await this.#resume(name, request, authority, first, repeat);
@@ -197,21 +198,30 @@ export class RestDispatch {
     }
   }
 
-  /** What a repetition under the same key gets. */
+  /** The same answer; one that is streamed is streamed anew, of the same work. */
+  async #repeat(
+    name: RestOperationName,
+    request: RestRequest,
+    authority: Authority,
+    { work, status }: Remembered,
+    replayed: Promise<Replay>,
+  ): Promise<RestAnswer> {
+    const answer = await replayed;
+    if (!isStreamed(name) || status !== REST_OPERATIONS[name].status) return answer;
+    request.context.setHeader('Idempotency-Replayed', 'true');
+    return { kind: 'output', output: await this.#run(name, request, authority, { work }) };
+  }
+
   #outcomeOf(name: RestOperationName, output: unknown): Outcome {
-    const operation: RestOperation = REST_OPERATIONS[name];
-    if (operation.output !== EVENT_STREAM)
-      return { status: operation.status, body: toRemember(name, output) };
-    const message =
-      'The call with this Idempotency-Key was begun, and its answer streamed to whoever sent it first; to do it again use a new key';
-    return this.#parts.describeFailure(new PlatformError('idempotency_conflict', message));
+    const { status }: RestOperation = REST_OPERATIONS[name];
+    return { status, body: isStreamed(name) ? 'null' : toRemember(name, output) };
   }
 
   async #run(
     name: RestOperationName,
     request: RestRequest,
     authority: Authority,
-    first?: FirstCall,
+    first?: Begun,
   ): Promise<unknown> {
     const call = this.#createCall(name, request, authority, first);
     // Input and handler are of the same name; the compiler cannot follow that through a union of names.
@@ -223,7 +233,7 @@ export class RestDispatch {
     name: RestOperationName,
     { context }: RestRequest,
     authority: Authority,
-    first: FirstCall | undefined,
+    first: Begun | undefined,
   ): RestCall {
     const { database } = this.#parts;
     const { organization, user, role, actor, isOperator } = authority;
@@ -249,6 +259,7 @@ export class RestDispatch {
       role,
       actor,
       isOperator,
+      work: first?.work ?? null,
       admitted: first?.admitted === undefined ? null : JSON.parse(first.admitted.body),
       get organization() {
         return requireOrganization(organization);
@@ -259,10 +270,10 @@ export class RestDispatch {
           const change: Change = {
             db: transaction,
             record: append(transaction),
-            undo: async () => await first?.unsettle(transaction),
+            undo: async () => await first?.unsettle?.(transaction),
           };
           const result = await work(change);
-          if (first !== undefined && respond !== undefined) {
+          if (first?.settle !== undefined && respond !== undefined) {
             const body = toRemember(name, respond(result));
             await first.settle(transaction, { status: REST_OPERATIONS[name].status, body });
           }
@@ -270,6 +281,14 @@ export class RestDispatch {
         }),
     };
   }
+}
+
+/** A call with a key; of one that was over, only what it did is known. */
+type Begun = Pick<FirstCall, 'work'> & Partial<FirstCall>;
+
+function isStreamed(name: RestOperationName): boolean {
+  const { output }: RestOperation = REST_OPERATIONS[name];
+  return output === EVENT_STREAM;
 }
 
 /** Secrets are shown once and never kept, also not for whoever asks again. */

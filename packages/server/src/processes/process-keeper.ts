@@ -71,13 +71,16 @@ export class ProcessKeeper implements BackgroundTask {
   /**
    * The same for whoever is about to read from the process: a sandbox that cannot be reached may be back in a moment, but one
    * that is there and does not answer would be waited for in vain. @throws PlatformError `unavailable` in that case
+   * @returns whether the sandbox was asked, so that the record says what is true now
    */
-  async listen(sandboxId: string, id: string): Promise<ProcessRecord | undefined> {
+  async listen(sandboxId: string, id: string): Promise<boolean> {
+    let wasAsked = true;
     await this.#refresh(sandboxId, (error) => {
+      wasAsked = false;
       if (!isTimeout(error) && !PlatformError.is(error, 'unavailable')) return ignoreUnreachable(error);
       throw explainFailure(error, { process: id });
     });
-    return await findProcess(this.#parts.database, sandboxId, id);
+    return wasAsked;
   }
 
   async #refresh(sandboxId: string, onUnreachable: (error: unknown) => undefined): Promise<void> {

@@ -4,8 +4,10 @@ import type { Process, StartProcessRequest } from '@svc/contract/rest';
 import type { RestCall } from '../rest/rest-call.ts';
 import type { RestParts } from '../rest/rest-parts.ts';
 import { requireSandbox } from '../rest/sandboxes.ts';
+import type { Database } from '../store/database.ts';
 import {
   findOpenRun,
+  findProcess,
   forgetEnded,
   insertProcess,
   noteProcess,
@@ -24,7 +26,8 @@ const MS_PER_SECOND = 1000;
 
 /**
  * Starts a process in a sandbox. It is written down first: a server that is killed in between leaves a record that is put
- * right or removed when somebody looks at the sandbox, never a process that nobody knows of.
+ * right or removed when somebody looks at the sandbox, never a process that nobody knows of. Under an idempotency key its
+ * id is the work's, by which the sandbox knows it too: whoever repeats the call finds the process that was started.
  */
 export async function startProcess(
   parts: RestParts,
@@ -34,14 +37,23 @@ export async function startProcess(
 ): Promise<Process> {
   const { database, channels, processKeeper } = parts;
   const sandbox = await requireSandbox(database, call, { id: sandboxId });
+  const id = call.work === null ? randomUUID() : toUuid(call.work.id);
+  const isRepeat = call.work?.isRepeat ?? false;
+  const known = isRepeat ? await findProcess(database, sandbox.id, id) : undefined;
+  if (known !== undefined && (known.pid !== null || known.exit !== null)) return toProcessView(known);
   const run = await findOpenRun(database, sandbox.id);
+  // It ran, if at all, in an earlier life of its sandbox.
+  if (known !== undefined && known.runId !== run?.id) {
+    return toProcessView((await processKeeper.look(sandbox.id, id)) ?? known);
+  }
   if (run === undefined) throw notRunning(sandbox);
   const channel = await channels.get(sandbox.id);
   // The name of a process that has ended is free.
   if (typeof body.name === 'string') await processKeeper.refresh(sandbox.id);
-  const record = newRecord(sandbox, run.id, body);
-  await writeDown(call, sandbox, record, body);
-  const { pid, startedAtMs } = await start(parts, channel, record, body, boundedBy(call.signal));
+  const record = known ?? newRecord(sandbox, { id, runId: run.id }, body);
+  if (known === undefined) await writeDown(call, sandbox, record, body);
+  const request = { ...toRequest(record.id, body), isRepeat };
+  const { pid, startedAtMs } = await start(database, channel, request, boundedBy(call.signal));
   const started = { ...record, pid, startedAt: new Date(startedAtMs).toISOString() };
   return toProcessView(
     await call.commit(async ({ db }) => {
@@ -52,9 +64,25 @@ export async function startProcess(
   );
 }
 
-function newRecord(sandbox: SandboxRecord, runId: string, body: StartProcessRequest): ProcessRecord {
+/** 32 hexadecimal digits as a UUID of the kind whose bits mean what its maker says. */
+function toUuid(digits: string): string {
+  const variant = ((Number.parseInt(digits.charAt(16), 16) & 3) | 8).toString(16);
+  return [
+    digits.slice(0, 8),
+    digits.slice(8, 12),
+    `8${digits.slice(13, 16)}`,
+    `${variant}${digits.slice(17, 20)}`,
+    digits.slice(20),
+  ].join('-');
+}
+
+function newRecord(
+  sandbox: SandboxRecord,
+  { id, runId }: Pick<ProcessRecord, 'id' | 'runId'>,
+  body: StartProcessRequest,
+): ProcessRecord {
   return {
-    id: randomUUID(),
+    id,
     organizationId: sandbox.organizationId,
     sandboxId: sandbox.id,
     runId,
@@ -97,20 +125,24 @@ async function writeDown(
 }
 
 async function start(
-  { database }: RestParts,
+  database: Database,
   channel: ChannelClient,
-  record: ProcessRecord,
-  body: StartProcessRequest,
+  request: DetachedRequest,
   signal: AbortSignal,
 ) {
   try {
-    return await channel.detached.start(toRequest(record.id, body), signal);
+    return await channel.detached.start(request, signal);
   } catch (error) {
     // Whether it runs is unknown when the connection broke, or nobody waits for the answer any more; else it does not.
-    const isUnknown = signal.aborted || (error instanceof ChannelError && error.kind !== 'refused');
-    if (!isUnknown) await removeProcess(database, record.id);
-    throw explainFailure(error, { process: body.cmd });
+    const isUnknown = signal.aborted || (error instanceof ChannelError && !isRefused(error));
+    if (!isUnknown) await removeProcess(database, request.key);
+    throw explainFailure(error, { process: request.cmd });
   }
+}
+
+/** Not when the sandbox is about to start it for an earlier call. */
+function isRefused({ kind, refusal }: ChannelError): boolean {
+  return kind === 'refused' && refusal !== 'resource_limit';
 }
 
 function toRequest(key: string, body: StartProcessRequest): DetachedRequest {

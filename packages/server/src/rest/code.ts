@@ -80,7 +80,7 @@ async function runCode(
   };
   await call.commit(({ record }) => record({ type: 'exec_started', category: 'exec', payload }));
   const { code, timeout_ms: timeoutMs } = body;
-  const request = { code, timeoutMs: timeoutMs ?? LONGEST_RUN_MS };
+  const request = { code, timeoutMs: timeoutMs ?? LONGEST_RUN_MS, work: call.work };
   return runEvents((listener) =>
     context === undefined
       ? parts.codeRunner.run({ sandboxId: sandbox.id, language, ...request, listener }, call.signal)

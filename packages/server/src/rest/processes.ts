@@ -42,21 +42,44 @@ export function processHandlers(parts: RestParts): ProcessHandlers {
       return toProcessView(process);
     },
     'processes.writeStdin': async ({ params, query, body }, call) => {
-      const process = await requireRunning(parts, call, params);
-      const write = { content: body, isLast: query.close ?? false, signal: call.signal };
+      const { work } = call;
+      // Input that was taken before may have been the last of a process that has ended since.
+      const process =
+        work?.isRepeat === true
+          ? await requireProcess(parts, call, params, 'reach')
+          : await requireRunning(parts, call, params);
+      const isLast = query.close ?? false;
+      const write = { content: body, isLast, signal: call.signal, name: work?.id ?? null };
       return await onChannel(parts, process, (channel) => stdin.write(channel, process.id, write));
     },
     'processes.output': async ({ params, query, headers }, call) => {
       const { stream = 'output', offset, follow = false } = query;
       const cursor = readCursor(stream, headers['last-event-id'] ?? offset);
-      const process = await requireProcess(parts, call, params, 'listen');
-      requireWritten(process, cursor);
+      const { process, isCurrent } = await listenTo(parts, call, params);
+      if (isCurrent) requireWritten(process, cursor);
       const request = { process, cursor, isFollowing: follow, signal: call.signal };
       return readers.admit(process.sandboxId, () =>
         followOutput({ ...parts, keeper: parts.processKeeper }, request),
       );
     },
   };
+}
+
+/** How much the process has written is current when its sandbox was just asked, or told how it ended. */
+async function listenTo(
+  { database, processKeeper: keeper }: RestParts,
+  call: RestCall,
+  params: ProcessParams,
+): Promise<{ readonly process: ProcessRecord; readonly isCurrent: boolean }> {
+  const { id } = await requireSandbox(database, call, { id: params.sandbox_id });
+  const known = await findProcess(database, id, params.process_id);
+  if (known === undefined) throw processNotFound(params.process_id);
+  const wasAsked = known.exit === null && (await keeper.listen(id, known.id));
+  const process = known.exit === null ? await findProcess(database, id, known.id) : known;
+  if (process === undefined) throw processNotFound(params.process_id);
+  const { exit } = process;
+  const isSeenEnd = exit !== null && (exit.code !== null || exit.signal !== null);
+  return { process, isCurrent: exit === null ? wasAsked : isSeenEnd };
 }
 
 function readHandlers({
@@ -121,12 +144,12 @@ function describe({ id, sandboxId, name }: ProcessRecord) {
   return { process_id: id, sandbox_id: sandboxId, name };
 }
 
-/** As it stands now, as far as its sandbox can be asked; with `reach` it must be, with `listen` it must not be silent. */
+/** As it stands now, as far as its sandbox can be asked; with `reach` it must be. */
 async function requireProcess(
   { database, processKeeper: keeper }: Pick<RestParts, 'database' | 'processKeeper'>,
   call: Pick<RestCall, 'organization'>,
   params: ProcessParams,
-  how: 'look' | 'listen' | 'reach' = 'look',
+  how: 'look' | 'reach' = 'look',
 ): Promise<ProcessRecord> {
   const { id } = await requireSandbox(database, call, { id: params.sandbox_id });
   const known = await findProcess(database, id, params.process_id);

@@ -1,4 +1,5 @@
 import type { Role } from '@svc/contract/rest';
+import type { Work } from '../dispatch/idempotency.ts';
 import type { Database } from '../store/database.ts';
 import type { Actor } from '../store/events.ts';
 import type { OrganizationRecord } from '../store/organizations.ts';
@@ -28,6 +29,8 @@ export interface RestCall {
    * noted as its answer. Nothing but the waiting is left to do.
    */
   readonly admitted: unknown;
+  /** Null without an idempotency key. What a handler does outside of the database it does under this name, once. */
+  readonly work: Work | null;
   /**
    * Runs `work` in one transaction together with the audit events that it records. Changes of one organization come one
    * after the other, so what `work` reads stays true until its end. `respond` gives the answer; with an idempotency key it

@@ -6,6 +6,7 @@ import {
   endKey,
   extendLease,
   forgetOldKeys,
+  isClaimed,
   isOver,
   releaseKey,
   REMEMBERED_MS,
@@ -24,9 +25,9 @@ export function idempotencySuite(name: string, open: (t: TestContext) => Promise
       const db = await open(t);
       const owners = Array.from({ length: 20 }, (_, index) => `owner-${index}`);
       const results = await Promise.all(owners.map((owner) => claimKey(db, claim(owner), 'print', LEASE_MS)));
-      assert.equal(results.filter((result) => result === 'claimed').length, 1);
+      assert.equal(results.filter(isClaimed).length, 1);
       for (const result of results) {
-        if (result !== 'claimed') assert.deepEqual([result.status, result.fingerprint], [null, 'print']);
+        if (!isClaimed(result)) assert.deepEqual([result.status, result.fingerprint], [null, 'print']);
       }
     });
 
@@ -35,7 +36,7 @@ export function idempotencySuite(name: string, open: (t: TestContext) => Promise
       await claimKey(db, claim('a'), 'print', LEASE_MS);
       await endKey(db, claim('a'), { status: 200, body: '{"x":1}' });
       const found = await claimKey(db, claim('b'), 'print', LEASE_MS);
-      assert.ok(found !== 'claimed');
+      assert.ok(!isClaimed(found));
       assert.deepEqual([found.status, found.body, isOver(found)], [200, '{"x":1}', true]);
       assert.equal(await resumeKey(db, claim('b'), LEASE_MS), false);
     });
@@ -43,10 +44,10 @@ export function idempotencySuite(name: string, open: (t: TestContext) => Promise
     test('a claim whose lease ran out is taken over, and its first owner cannot settle it any more', async (t) => {
       const db = await open(t);
       await claimKey(db, claim('a'), 'print', -1);
-      assert.equal(await claimKey(db, claim('b'), 'print', LEASE_MS), 'claimed');
+      assert.ok(isClaimed(await claimKey(db, claim('b'), 'print', LEASE_MS)));
       assert.equal(await settleKey(db, claim('a'), { status: 200, body: '"a"' }, LEASE_MS), false);
       const found = await claimKey(db, claim('c'), 'print', LEASE_MS);
-      assert.ok(found !== 'claimed');
+      assert.ok(!isClaimed(found));
       assert.deepEqual([found.owner, found.status], ['b', null]);
     });
 
@@ -54,17 +55,38 @@ export function idempotencySuite(name: string, open: (t: TestContext) => Promise
       const db = await open(t);
       await claimKey(db, claim('a'), 'print', 0);
       await extendLease(db, claim('a'), { claimedMs: LEASE_MS, settledMs: -1 });
-      assert.notEqual(await claimKey(db, claim('b'), 'print', LEASE_MS), 'claimed');
+      assert.ok(!isClaimed(await claimKey(db, claim('b'), 'print', LEASE_MS)));
     });
 
     test('a released key is free, a settled one is not released', async (t) => {
       const db = await open(t);
       await claimKey(db, claim('a'), 'print', LEASE_MS);
       await releaseKey(db, claim('a'));
-      assert.equal(await claimKey(db, claim('b'), 'other', LEASE_MS), 'claimed');
+      assert.ok(isClaimed(await claimKey(db, claim('b'), 'other', LEASE_MS)));
       await settleKey(db, claim('b'), { status: 200, body: 'null' }, LEASE_MS);
       await releaseKey(db, claim('b'));
-      assert.notEqual(await claimKey(db, claim('c'), 'other', LEASE_MS), 'claimed');
+      assert.ok(!isClaimed(await claimKey(db, claim('c'), 'other', LEASE_MS)));
+    });
+
+    test('who takes a key over for the same request does the same work, and knows it', async (t) => {
+      const db = await open(t);
+      const claimed = async (owner: string, print: string, leaseMs: number) => {
+        const found = await claimKey(db, claim(owner), print, leaseMs);
+        assert.ok(isClaimed(found));
+        return found;
+      };
+      const first = await claimed('a', 'print', -1);
+      assert.equal(first.isRepeat, false);
+      const past = new Date(Date.now() - 5000).toISOString();
+      await db.updateTable('idempotency').set({ created_at: past }).execute();
+      assert.deepEqual(await claimed('b', 'print', LEASE_MS), { since: past, isRepeat: true });
+      await releaseKey(db, claim('b'));
+      assert.deepEqual(await claimed('c', 'print', -1), { since: past, isRepeat: true });
+      const other = await claimed('d', 'other', -1);
+      assert.ok(!other.isRepeat && other.since > past, 'another request is other work');
+      const old = new Date(Date.now() - REMEMBERED_MS - 1000).toISOString();
+      await db.updateTable('idempotency').set({ created_at: old }).execute();
+      assert.equal((await claimed('e', 'other', -1)).isRepeat, false, 'nor is it the same after a day');
     });
 
     test('of many who would resume a call whose owner is gone one does, and only then', async (t) => {
@@ -78,7 +100,7 @@ export function idempotencySuite(name: string, open: (t: TestContext) => Promise
       const resumed = await Promise.all(['b', 'c', 'd'].map(resume));
       assert.equal(resumed.filter((isMine) => isMine).length, 1);
       const found = await claimKey(db, claim('e'), 'print', LEASE_MS);
-      assert.ok(found !== 'claimed');
+      assert.ok(!isClaimed(found));
       assert.deepEqual([found.status, found.body, isOver(found)], [200, '"done"', false]);
     });
 
@@ -88,14 +110,14 @@ export function idempotencySuite(name: string, open: (t: TestContext) => Promise
       await settleKey(db, claim('a'), { status: 200, body: 'null' }, LEASE_MS);
       await unsettleKey(db, claim('a'), LEASE_MS);
       await releaseKey(db, claim('a'));
-      assert.equal(await claimKey(db, claim('b'), 'print', LEASE_MS), 'claimed');
+      assert.ok(isClaimed(await claimKey(db, claim('b'), 'print', LEASE_MS)));
     });
 
     test('the same key of another scope is another key', async (t) => {
       const db = await open(t);
       await claimKey(db, claim('a'), 'print', LEASE_MS);
       const other = { scope: 'other', key: 'k', owner: 'b' };
-      assert.equal(await claimKey(db, other, 'print', LEASE_MS), 'claimed');
+      assert.ok(isClaimed(await claimKey(db, other, 'print', LEASE_MS)));
     });
 
     test('outcomes are forgotten after a day', async (t) => {
@@ -106,7 +128,7 @@ export function idempotencySuite(name: string, open: (t: TestContext) => Promise
       }
       const past = new Date(Date.now() - REMEMBERED_MS - 1000).toISOString();
       await db.updateTable('idempotency').set({ created_at: past }).where('key', '=', 'old').execute();
-      assert.equal(await claimKey(db, claim('b', 'old'), 'other', LEASE_MS), 'claimed');
+      assert.ok(isClaimed(await claimKey(db, claim('b', 'old'), 'other', LEASE_MS)));
       await db.updateTable('idempotency').set({ created_at: past }).where('key', '=', 'old').execute();
       await forgetOldKeys(db);
       const left = await db.selectFrom('idempotency').select('key').execute();

@@ -15,22 +15,31 @@ export interface IdempotencyClaim {
   readonly owner: string;
 }
 
+/** The key is the caller's now. */
+export interface Claimed {
+  /** When the key was first used for this request: with scope and key it names the work, also when others take it over. */
+  readonly since: string;
+  /** Somebody began the work before and did not come to its end. */
+  readonly isRepeat: boolean;
+}
+
 interface StoredOutcome {
   readonly status: number;
   readonly body: string;
 }
 
 /**
- * Makes the caller the first of this key, or says who was. A claim whose owner let its lease run out, and an outcome that
- * is too old to be remembered, give way.
+ * Makes the caller the first of this key, or says who was. A claim whose owner let its lease run out or gave up, and an
+ * outcome that is too old to be remembered, give way.
  */
 export async function claimKey(
   db: Database,
   claim: IdempotencyClaim,
   fingerprint: string,
   leaseMs: number,
-): Promise<'claimed' | Selectable<IdempotencyRow>> {
+): Promise<Claimed | Selectable<IdempotencyRow>> {
   const now = Date.now();
+  const oldest = iso(now - REMEMBERED_MS);
   const row = {
     scope: claim.scope,
     key: claim.key,
@@ -47,20 +56,25 @@ export async function claimKey(
     .onConflict((conflict) =>
       conflict
         .columns(['scope', 'key'])
-        .doUpdateSet(row)
+        .doUpdateSet({
+          ...row,
+          created_at: sql<string>`case when idempotency.fingerprint = ${fingerprint} and idempotency.created_at >= ${oldest} then idempotency.created_at else ${row.created_at} end`,
+        })
         .where((build) =>
           build.or([
             build.and([
               build('idempotency.status', 'is', null),
               build('idempotency.leased_until', '<', iso(now)),
             ]),
-            build('idempotency.created_at', '<', iso(now - REMEMBERED_MS)),
+            build('idempotency.created_at', '<', oldest),
           ]),
         ),
     )
-    .returning('owner')
+    .returning('created_at')
     .executeTakeFirst();
-  if (inserted !== undefined) return 'claimed';
+  if (inserted !== undefined) {
+    return { since: inserted.created_at, isRepeat: inserted.created_at !== row.created_at };
+  }
   const found = await findKey(db, claim);
   // It was given up between the two queries.
   return found ?? (await claimKey(db, claim, fingerprint, leaseMs));
@@ -123,16 +137,13 @@ export async function endKey(
     .execute();
 }
 
-/** The next call with this key is the first again, or resumes what was settled. */
+/** The next call with this key is the first again, or resumes what was settled. That it was used is remembered. */
 export async function releaseKey(db: Database, claim: IdempotencyClaim): Promise<void> {
   await mine(db, claim).set({ leased_until: LONG_AGO }).execute();
-  await db
-    .deleteFrom('idempotency')
-    .where('scope', '=', claim.scope)
-    .where('key', '=', claim.key)
-    .where('owner', '=', claim.owner)
-    .where('status', 'is', null)
-    .execute();
+}
+
+export function isClaimed(found: Claimed | Selectable<IdempotencyRow>): found is Claimed {
+  return 'since' in found;
 }
 
 export function isOver({ leased_until: until }: Pick<Selectable<IdempotencyRow>, 'leased_until'>): boolean {

@@ -11,14 +11,17 @@
   // User code may replace what it sees; these stay.
   const { Object, console, globalThis: global, process, setImmediate } = globalThis;
   const { Buffer } = require('buffer');
-  const { createServer } = require('net');
-  const { fstatSync, readFileSync, writeSync } = require('fs');
+  const { Socket } = require('net');
+  const { fstatSync, writeSync } = require('fs');
   const { Session } = require('inspector');
   const { Writable } = require('stream');
   const { inspect, types } = require('util');
   const { compileFunction, Script } = require('vm');
 
+  const CONTROL_FD = 12;
   const MARK_BYTES = 16;
+  const MAX_PIECE_BYTES = 4096 - MARK_BYTES - 4;
+  const MORE = 0x80000000;
   const MAX_UNIT_BYTES = 64 * 1024 * 1024;
   const MAX_TEXT_BYTES = 1024 * 1024;
   const NO_TEXT = Buffer.from([0xff, 0xff, 0xff, 0xff]);
@@ -39,7 +42,6 @@
 
   const pipes = { 1: identity(1), 2: identity(2) };
   const streams = {};
-  let control;
   let unit;
   let count = 0;
 
@@ -100,13 +102,14 @@
 
   // --- units ---
 
-  function begin(code, mark) {
+  function begin(code, firstMark, mark) {
     count += 1;
     unit = { code, mark, name: `cell-${count}`, status: SUCCESS, isOver: false };
     // User code may have removed them.
     process.removeListener('SIGINT', onInterrupt);
     process.on('SIGINT', onInterrupt);
     restoreStreams();
+    for (const fd of [1, 2]) writeAll(fd, firstMark);
     const mine = unit;
     try {
       // Sync code, and what follows a first await of something that is ready, can be interrupted in here.
@@ -177,17 +180,32 @@
     mine.isOver = true;
     unit = undefined;
     let lost = 0;
-    for (const fd of [1, 2]) {
-      if (identity(fd) !== pipes[fd] || writeAll(fd, mine.mark) !== null) lost |= fd;
-    }
+    for (const fd of [1, 2]) if (identity(fd) !== pipes[fd]) lost |= fd;
+    if (lost === 3) process.reallyExit(70);
     if (status === INTERRUPTED) reconnect();
     else post('Runtime.releaseObjectGroup', { objectGroup: 'unit' });
     const final = status === SUCCESS ? mine.status : status;
     const { name, message, traceback } = mine.exception || {};
     const head = Buffer.from([final.charCodeAt(0), lost]);
     const exception = [encodeField(name), encodeField(message), encodeField(traceback)];
-    control.write(Buffer.concat([head, encodeField(mine.shown), ...exception]));
+    answer(mine.mark, lost, Buffer.concat([head, encodeField(mine.shown), ...exception]));
     setImmediate(readUnits);
+  }
+
+  /** On stdout, unless that is lost; the other stream tells its end alone. */
+  function answer(mark, lost, data) {
+    const teller = lost & 1 ? 2 : 1;
+    for (; data.length > MAX_PIECE_BYTES; data = data.subarray(MAX_PIECE_BYTES)) {
+      writePiece(teller, mark, data.subarray(0, MAX_PIECE_BYTES), MORE);
+    }
+    writePiece(teller, mark, data, 0);
+    if (lost === 0) writePiece(2, mark, Buffer.alloc(0), 0);
+  }
+
+  function writePiece(fd, mark, data, more) {
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(data.length + more, 0);
+    writeAll(fd, Buffer.concat([mark, length, data]));
   }
 
   function onInterrupt() {
@@ -306,19 +324,21 @@
   let received = Buffer.alloc(0);
 
   function readUnits() {
-    if (unit !== undefined || received.length < 4) return;
+    const HEAD_BYTES = 4 + MARK_BYTES;
+    if (unit !== undefined || received.length < HEAD_BYTES) return;
     const length = received.readUInt32BE(0);
     if (length > MAX_UNIT_BYTES) process.reallyExit(1);
-    if (received.length < 4 + length + MARK_BYTES) return;
-    const code = received.toString('utf8', 4, 4 + length);
-    const mark = Buffer.from(received.subarray(4 + length, 4 + length + MARK_BYTES));
-    received = received.subarray(4 + length + MARK_BYTES);
-    begin(code, mark);
+    const end = HEAD_BYTES + length;
+    if (received.length < end + MARK_BYTES) return;
+    const firstMark = Buffer.from(received.subarray(4, HEAD_BYTES));
+    const code = received.toString('utf8', HEAD_BYTES, end);
+    const mark = Buffer.from(received.subarray(end, end + MARK_BYTES));
+    received = received.subarray(end + MARK_BYTES);
+    begin(code, firstMark, mark);
   }
 
-  function serve(socket) {
-    control = socket;
-    control.setNoDelay(true);
+  function serve() {
+    const control = new Socket({ fd: CONTROL_FD, readable: true, writable: false });
     control.on('data', (data) => {
       received = Buffer.concat([received, data]);
       readUnits();
@@ -326,29 +346,6 @@
     const leave = () => process.reallyExit(0);
     control.on('close', leave);
     control.on('error', leave);
-  }
-
-  function listen(token) {
-    const server = createServer((socket) => {
-      let greeting = Buffer.alloc(0);
-      const greet = (data) => {
-        greeting = Buffer.concat([greeting, data]);
-        if (greeting.length < token.length) return;
-        socket.removeListener('data', greet);
-        const isServer = control === undefined && greeting.subarray(0, token.length).equals(token);
-        if (!isServer) {
-          socket.destroy();
-          return;
-        }
-        server.close();
-        serve(socket);
-        received = greeting.subarray(token.length);
-        readUnits();
-      };
-      socket.on('error', () => undefined);
-      socket.on('data', greet);
-    });
-    server.listen(0, '127.0.0.1', () => writeAll(1, Buffer.from(`${server.address().port}\n`)));
   }
 
   function exposeToUnits() {
@@ -366,5 +363,6 @@
   exposeToUnits();
   connect();
   restoreStreams();
-  listen(readFileSync(0));
+  serve();
+  writeAll(1, Buffer.from('ready\n'));
 })();

@@ -2,13 +2,17 @@
 
 Run by a line that gives it a file name of its own. Works with Python 3.6 and later and needs no file of its own.
 
-- Standard input holds a token and ends. What user code reads from it afterwards is the end, at once.
-- The first line on standard output is a port on the loopback interface. Whoever connects and sends the token first gives
-  the units: length (u32, big endian), code, and then a mark of 16 bytes. The mark is not read before the unit has ended.
-- When a unit has ended, everything it printed is flushed, the mark is written to both output streams, and it is answered:
-  a byte that says how it ended (`s` success, `e` error, `i` interrupted), one for which streams are lost (1 stdout,
-  2 stderr), and four texts, each after its length in bytes (u32, big endian; 0xffffffff: there is none): the value of a
-  last expression as it was shown, and name, message and traceback of the exception that ended the unit.
+- Units come on descriptor 12, and standard input is empty. The first line on standard output is `ready`.
+- A unit is its length (u32, big endian), a first mark of 16 bytes, the code, and a last mark of 16 bytes, which is not read
+  before the unit has ended. The first mark is written to both output streams when the unit begins.
+- When a unit has ended, everything it printed is flushed, and each output stream is given the last mark, a length (u32, big
+  endian) and so many bytes of the answer, none on one of the streams. A piece is written at once and is so small that
+  nobody else's output can get into it; the highest bit of the length says that another one follows, mark first.
+- The answer: a byte that says how the unit ended (`s` success, `e` error, `i` interrupted), one for which streams are lost
+  (1 stdout, 2 stderr), and four texts, each after its length in bytes (u32, big endian; 0xffffffff: there is none): the
+  value of a last expression as it was shown, and name, message and traceback of the exception that ended the unit.
+
+Whoever reads the output knows all that there is to know, also when it began to read later: nothing else is sent.
 
 User code shares this process, so nothing here can be hidden from code that looks for it. What must hold is that no code
 ends a unit, breaks the next one or gets hold of a descriptor of ours by accident.
@@ -26,7 +30,6 @@ import fcntl
 import io
 import linecache
 import os
-import socket
 import sys
 import traceback
 import types
@@ -42,7 +45,11 @@ except Exception:
 OWN_FILE = (lambda: 0).__code__.co_filename
 OWN_PID = os.getpid()
 ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
+CONTROL_FD = 12
 MARK_BYTES = 16
+# With mark and length: what a pipe takes as one.
+MAX_PIECE_BYTES = 4096 - MARK_BYTES - 4
+MORE = 1 << 31
 MAX_UNIT_BYTES = 64 * 1024 * 1024
 # Of each text in an answer; the rest is cut off.
 MAX_TEXT_BYTES = 1024 * 1024
@@ -275,53 +282,15 @@ def read_exactly(fd, length):
     return b"".join(parts)
 
 
-def write_exactly(fd, data):
-    while data:
-        data = data[os.write(fd, data) :]
-
-
-def accept_server():
-    """Tells where we listen, and returns a descriptor of the first connection that knows the token."""
-    token = b""
-    while True:
-        part = os.read(0, 4096)
-        if not part:
-            break
-        token += part
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(8)
-        os.write(1, b"%d\n" % listener.getsockname()[1])
-        while True:
-            connection, _ = listener.accept()
-            with connection:
-                connection.settimeout(10)
-                try:
-                    if token and read_exactly_from(connection, len(token)) == token:
-                        connection.settimeout(None)
-                        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                        return private_copy(connection.fileno())
-                except OSError:
-                    pass
-
-
-def read_exactly_from(connection, length):
-    data = b""
-    while len(data) < length:
-        part = connection.recv(length - len(data))
-        if not part:
-            return data
-        data += part
-    return data
-
-
 def serve(control):
     while True:
-        head = read_exactly(control, 4)
-        length = int.from_bytes(head, "big") if head is not None else MAX_UNIT_BYTES + 1
+        head = read_exactly(control, 4 + MARK_BYTES)
+        length = int.from_bytes(head[:4], "big") if head is not None else MAX_UNIT_BYTES + 1
         source = read_exactly(control, length) if length <= MAX_UNIT_BYTES else None
         if source is None:
             return
+        for fd in (1, 2):
+            streams.write(fd, head[4:])
         status = runner.run(source.decode("utf-8", "replace"))
         streams.flush()
         if os.getpid() != OWN_PID:
@@ -331,23 +300,35 @@ def serve(control):
         if mark is None:
             return
         lost = streams.restore()
-        for fd in (1, 2):
-            if not lost & fd:
-                streams.write(fd, mark)
         fields = b"".join([encode_field(text) for text in (runner.shown, *runner.exception)])
-        write_exactly(control, status + bytes([lost]) + fields)
+        if lost == 3:
+            return
+        answer(mark, lost, status + bytes([lost]) + fields)
+
+
+def answer(mark, lost, data):
+    """On stdout, unless that is lost; the other stream tells its end alone."""
+    teller = 2 if lost & 1 else 1
+    while len(data) > MAX_PIECE_BYTES:
+        length = (MAX_PIECE_BYTES | MORE).to_bytes(4, "big")
+        streams.write(teller, mark + length + data[:MAX_PIECE_BYTES])
+        data = data[MAX_PIECE_BYTES:]
+    streams.write(teller, mark + len(data).to_bytes(4, "big") + data)
+    if not lost:
+        streams.write(2, mark + bytes(4))
 
 
 _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
-private_control = accept_server()
+private_control = private_copy(CONTROL_FD)
+os.close(CONTROL_FD)
 streams = Streams()
 runner = Runner()
 sys.argv = [""]
 sys.displayhook = runner.display
+streams.write(1, b"ready\n")
 exit_code = 70
 try:
     serve(private_control)
-    exit_code = 0
 except OSError:
     os.write(2, b"The interpreter lost its connection: user code has closed descriptors that it did not open.\n")
 finally:

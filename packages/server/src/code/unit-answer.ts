@@ -1,0 +1,55 @@
+/** How a unit ended, as the driver says. */
+export type UnitEnd = 'success' | 'error' | 'interrupted';
+
+export interface UnitAnswer {
+  readonly end: UnitEnd;
+  /** Streams that the user's code has taken away for good. */
+  readonly lostStreams: readonly ('stdout' | 'stderr')[];
+  /** The value of a last expression as it was shown. */
+  readonly result: string | null;
+  /** What ended the code. */
+  readonly exception: UnitException | null;
+}
+
+export interface UnitException {
+  readonly name: string;
+  readonly message: string;
+  readonly traceback: string;
+}
+
+const ENDS: Readonly<Record<number, UnitEnd>> = { 0x73: 'success', 0x65: 'error', 0x69: 'interrupted' };
+const HEAD_BYTES = 2;
+const LOST_STDOUT = 1;
+const LOST_STDERR = 2;
+/** Result, and name, message and traceback of an exception. */
+const TEXTS = 4;
+const LENGTH_BYTES = 4;
+const NO_TEXT = 0xff_ff_ff_ff;
+
+/** Undefined when it cannot be from the driver. See drivers/python-driver.py. */
+export function readUnitAnswer(bytes: Buffer): UnitAnswer | undefined {
+  const [status = 0, lost = 0] = bytes;
+  const end = ENDS[status];
+  if (end === undefined) return undefined;
+  const texts: (string | null)[] = [];
+  let position = HEAD_BYTES;
+  while (texts.length < TEXTS) {
+    if (bytes.length < position + LENGTH_BYTES) return undefined;
+    const length = bytes.readUInt32BE(position);
+    position += LENGTH_BYTES;
+    const next = position + (length === NO_TEXT ? 0 : length);
+    if (bytes.length < next) return undefined;
+    texts.push(length === NO_TEXT ? null : bytes.toString('utf8', position, next));
+    position = next;
+  }
+  const [result = null, name = null, message, traceback] = texts;
+  return {
+    end,
+    lostStreams: [
+      ...((lost & LOST_STDOUT) === 0 ? [] : (['stdout'] as const)),
+      ...((lost & LOST_STDERR) === 0 ? [] : (['stderr'] as const)),
+    ],
+    result,
+    exception: name === null ? null : { name, message: message ?? '', traceback: traceback ?? '' },
+  };
+}

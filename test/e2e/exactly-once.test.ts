@@ -1,0 +1,127 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { after, before, describe, test } from 'node:test';
+import { Client, Sandbox } from '@svc/sdk';
+import { freePort } from '../../packages/server/src/ports/test-free-port.ts';
+import { waitUntil } from '../engine/wait-until.ts';
+import { importPython } from './interpreter-images.ts';
+import { TestServer } from './start-server.ts';
+
+/** When, after the calls were sent, something is killed. What they have done by then is a matter of chance, which is the point. */
+const DELAYS_MS = [0, 50, 200];
+const INPUT = `${'x'.repeat(299_999)}\n`;
+
+interface Reply {
+  readonly status: number;
+  readonly text: string;
+}
+
+for (const isolation of ['container', 'gvisor']) {
+  describe(`one key, one run, on ${isolation}`, { concurrency: false }, () => {
+    let server: TestServer;
+    let box: Sandbox;
+    before(async () => {
+      const port = await freePort();
+      const args = ['--dev', '--port', String(port)];
+      server = await TestServer.start({ args, engineArgs: ['--isolation', isolation] });
+      await importPython(server.engine);
+      const client = new Client({ apiUrl: server.url });
+      box = await Sandbox.create({ client, name: 'box', image: 'python' });
+      // So that what is killed is the run, and not the start of the first interpreter alone.
+      await box.runCode('1', { language: 'python' });
+    });
+    after(async () => {
+      box?.close();
+      await server?.destroy();
+    });
+
+    const post = async (path: string, key: string, body: string, type: string): Promise<Reply> => {
+      const response = await fetch(`${server.url}/v1/sandboxes/${box.id}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': type, 'idempotency-key': key },
+        body,
+      });
+      return { status: response.status, text: await response.text() };
+    };
+    /** As a client does that wants its answer: again and again under the same key. */
+    const insist = async (path: string, body: string, type = 'application/json'): Promise<Reply> => {
+      const key = randomUUID();
+      let last = '';
+      for (const deadline = Date.now() + 120_000; Date.now() < deadline; await delay(100)) {
+        try {
+          const reply = await post(path, key, body, type);
+          if (reply.status < 500) return reply;
+          last = reply.text;
+        } catch (error) {
+          // Nobody listens, or whoever did was killed.
+          last = String(error);
+        }
+      }
+      throw new Error(`${path} was never answered: ${last}`);
+    };
+    const killWeb = async () => {
+      const web = await server.webPid();
+      // SAFETY: 0 would be everything that runs this test.
+      if (web > 0) process.kill(web, 'SIGKILL');
+    };
+    const killEngine = async () => {
+      await server.engine.kill();
+      await server.engine.launch();
+    };
+    const read = (path: string) => box.files.readText(path, { timeoutMs: 60_000 });
+
+    for (const [target, kill] of [
+      ['engine', killEngine],
+      ['web process', killWeb],
+      ['engine and web process', () => Promise.all([killEngine(), killWeb()])],
+    ] as const) {
+      test(`kill -9 of the ${target} at any moment`, async () => {
+        for (const [index, delayMs] of DELAYS_MS.entries()) {
+          const id = `${target.replaceAll(' ', '-')}-${index}`;
+          const input = await box.commands.startDetached('sh', ['-c', `cat >> /tmp/in-${id}`], {
+            hasStdin: true,
+          });
+          const start = { cmd: 'sh', args: ['-c', `echo run >> /tmp/process-${id}; exec sleep 1000`] };
+          const python = `open('/tmp/code-${id}', 'a').write('run')\nimport time\ntime.sleep(0.2)\nprint('said ${id}')`;
+          const code = JSON.stringify({ language: 'python', code: python });
+          const calls = Promise.all([
+            insist('/processes', JSON.stringify(start)),
+            insist(`/processes/${input.id}/stdin?close=true`, INPUT, 'application/octet-stream'),
+            insist('/code', code),
+            insist('/code/stream', code.replace('/tmp/code', '/tmp/stream')),
+          ]);
+          await delay(delayMs);
+          await kill();
+          const [started, written, ran, streamed] = await calls;
+          const where = `${target}, ${delayMs} ms`;
+          for (const { status, text } of [started, written, ran, streamed])
+            assert.equal(status, 200, `${where}: ${text}`);
+          assert.equal(JSON.parse(ran.text).stdout, `said ${id}\n`, `${where}: ${ran.text}`);
+          assert.match(
+            streamed.text,
+            new RegExp(`said ${id}.*\\n\\n(.*\\n)*event: end\\ndata: {"status":"success"`),
+            where,
+          );
+          assert.deepEqual(JSON.parse(written.text), { bytes: INPUT.length }, where);
+          assert.equal(await read(`/tmp/code-${id}`), 'run', `code ran more than once: ${where}`);
+          assert.equal(await read(`/tmp/stream-${id}`), 'run', `streamed code ran more than once: ${where}`);
+          await waitUntil(async () => (await read(`/tmp/process-${id}`).catch(() => '')) !== '', {
+            what: 'it runs',
+          });
+          assert.equal(
+            await read(`/tmp/process-${id}`),
+            'run\n',
+            `a process was started more than once: ${where}`,
+          );
+          await input.wait({ timeoutMs: 60_000 });
+          assert.equal(
+            (await read(`/tmp/in-${id}`)).length,
+            INPUT.length,
+            `input was lost or doubled: ${where}`,
+          );
+        }
+      });
+    }
+  });
+}
