@@ -71,7 +71,7 @@ install_test_clients() {
     x86_64) install_apart test/interop ;;
     aarch64)
       install_apart test/interop/arm64
-      note 'for arm64 the reference client ends at 0.6.8, without files of volumes: that one test is left out'
+      note 'the reference client for arm64 is 0.6.8: its logs, connectOrCreate and files of volumes do not know servers and are left out'
       ;;
     *) note "the reference client is not published for $(uname -m): tests with it will fail" ;;
   esac

@@ -12,12 +12,20 @@ interface Build {
   readonly folder: string;
   /** Of the C library that it was linked against. */
   readonly libc: string;
+  /** What this version cannot ask of a server yet. */
+  readonly lacks: readonly Lack[];
 }
+
+type Lack = 'logs' | 'connectOrCreate' | 'files of volumes';
 
 /** What is published for which machine. */
 const BUILDS: Partial<Record<NodeJS.Architecture, Build>> = {
-  x64: { folder: import.meta.dirname, libc: '2.28' },
-  arm64: { folder: join(import.meta.dirname, 'arm64'), libc: '2.39' },
+  x64: { folder: import.meta.dirname, libc: '2.28', lacks: [] },
+  arm64: {
+    folder: join(import.meta.dirname, 'arm64'),
+    libc: '2.39',
+    lacks: ['logs', 'connectOrCreate', 'files of volumes'],
+  },
 };
 const BUILD = buildFor(process.arch);
 const PACKAGE = join(BUILD.folder, 'node_modules/microsandbox');
@@ -33,6 +41,11 @@ export interface Ended {
 export interface Typed {
   readonly after: string;
   readonly text: string;
+}
+
+/** Whether the newest client for this machine cannot do this. Set-up says so where it is the case. */
+export function isLacking(lack: Lack): boolean {
+  return BUILD.lacks.includes(lack);
 }
 
 /** The published client of the reference product, unmodified, pointed at a real server of ours. */
