@@ -1,43 +1,56 @@
 #!/usr/bin/env bash
-# A Debian 12 with its own kernel, systemd and nothing but cgroup v2, in QEMU by software emulation: for trying svc on a kernel and a
-# layout that this machine does not have. Ten to thirty times slower than the machine; no part of `make test`. As root.
+# A fresh Debian of either kind with its own kernel, systemd and nothing but cgroup v2, in QEMU by software emulation: for trying svc
+# on an architecture, a release, a kernel and a layout that this machine does not have. Ten to thirty times slower than the
+# machine; no part of `make test`. As root.
 #
-#   test/hosts/guest.sh start             builds what is missing (node_modules and runsc are copied now), boots, waits until it answers
-#   test/hosts/guest.sh sync              copies this checkout, with the built programs, into the guest
-#   test/hosts/guest.sh run COMMAND…      runs a shell command in the guest, in the copy of the checkout
+#   test/hosts/guest.sh start             builds what is missing, boots, waits until it answers
+#   test/hosts/guest.sh sync              copies this checkout, without what was built or installed in it, into the guest
+#   test/hosts/guest.sh run COMMAND…      runs a shell command in the guest, in the copy: `make run` first, as on any fresh machine
 #   test/hosts/guest.sh test PATH…        runs test files in the guest, with deadlines for a slow machine
 #   test/hosts/guest.sh stop              switches it off
 #   test/hosts/guest.sh remove            removes image, kernel and keys
 #
-# SVC_GUEST is the folder it lives in, SVC_GUEST_KERNEL the package its kernel comes from.
+# SVC_GUEST_ARCH is amd64 or arm64, SVC_GUEST_SUITE bookworm or trixie, SVC_GUEST the folder it lives in, SVC_GUEST_KERNEL the
+# package its kernel comes from, SVC_GUEST_PORT where its SSH server answers on this machine. SVC_GUEST_NETWORK=closed boots it
+# without a way out, once its set-up is done.
 set -euo pipefail
 
 # shellcheck source=scripts/terminal.sh
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../../scripts/terminal.sh"
+# shellcheck source=scripts/debian-suite.sh
+source "$ROOT/scripts/debian-suite.sh"
 
-GUEST=${SVC_GUEST:-/var/tmp/svc-guest}
-KERNEL=${SVC_GUEST_KERNEL:-linux-image-amd64}
+ARCH=${SVC_GUEST_ARCH:-$(dpkg --print-architecture)}
+SUITE=${SVC_GUEST_SUITE:-bookworm}
+GUEST=${SVC_GUEST:-/var/tmp/svc-guest-$SUITE-$ARCH}
+KERNEL=${SVC_GUEST_KERNEL:-linux-image-$ARCH}
 PORT=${SVC_GUEST_PORT:-5522}
 CHECKOUT=/srv/svc
-BOOT_SECONDS=600
+BOOT_SECONDS=900
 TEST_TIMEOUT_MS=1200000
-DEADLINES='((const [A-Z_]*(TIMEOUT|DEADLINE)_MS|timeoutMs) = |timeout: |timeoutMs: )[1-9][0-9]?[0-9]?_000\b'
-# What svc needs to run, what its tests need, and what makes it a machine that one can log in to.
-PACKAGES=(
-  runc crun nftables iproute2 tini skopeo bubblewrap mmdebstrap busybox-static e2fsprogs mount tar zstd ca-certificates passwd qemu-utils
-  gcc libc6-dev libseccomp-dev make docker-registry python3 procps util-linux bsdutils strace sudo
-  systemd-sysv udev openssh-server openssh-client initramfs-tools "$KERNEL"
-)
+DEADLINES='((const [A-Z_]*(TIMEOUT|DEADLINE|LIMIT)_MS|timeoutMs|deadlineMs) = |timeout: |timeoutMs: )[1-9][0-9]?[0-9]?_000\b'
+# What a fresh machine has, and make: the README asks for it. All else is the set-up's to bring.
+PACKAGES=(make sudo ca-certificates systemd-sysv udev openssh-server initramfs-tools "$KERNEL")
 
 main() {
   local verb=${1:-start}
   [ $# -eq 0 ] || shift
+  case "$ARCH" in
+    amd64) MACHINE=x86_64 QEMU_PACKAGE=qemu-system-x86 CONSOLE=ttyS0 CPU=(-cpu max,svm=off) ;;
+    # Pointer authentication as the architecture defines it takes most of an emulator's time.
+    arm64) MACHINE=aarch64 QEMU_PACKAGE=qemu-system-arm CONSOLE=ttyAMA0 CPU=(-machine virt -cpu max,pauth-impdef=on) ;;
+    *) fail "there is no guest of architecture $ARCH" 'SVC_GUEST_ARCH is amd64 or arm64' ;;
+  esac
   case "$verb" in
-    start) build && boot ;;
+    start)
+      build
+      boot
+      ;;
     sync) sync_checkout ;;
     run) in_guest "cd $CHECKOUT && $*" ;;
     test) in_guest "cd $CHECKOUT && node_modules/.bin/node --test --test-concurrency=1 --test-timeout=$TEST_TIMEOUT_MS $*" ;;
     stop) stop ;;
+    choose-modules) choose_modules "$1" ;;
     remove) stop && rm -rf "$GUEST" ;;
     *) fail "there is no command $verb" 'read the first lines of this script' ;;
   esac
@@ -46,13 +59,18 @@ main() {
 build() {
   [ -e "$GUEST/disk" ] && return
   [ "$EUID" -eq 0 ] || fail 'building the guest needs root' "try: sudo $0 start"
-  command -v mmdebstrap qemu-system-x86_64 >/dev/null || fail 'a program is missing' 'apt-get install --no-install-recommends mmdebstrap qemu-system-x86'
-  step_begins 'guest' "installing Debian 12 in $GUEST"
+  command -v mmdebstrap "qemu-system-$MACHINE" >/dev/null ||
+    fail 'a program is missing' "apt-get install --no-install-recommends mmdebstrap $QEMU_PACKAGE"
+  step_begins 'guest' "installing Debian $SUITE for $ARCH in $GUEST"
   rm -rf "$GUEST/root" && mkdir -p "$GUEST"
   [ -e "$GUEST/key" ] || ssh-keygen -q -t ed25519 -N '' -f "$GUEST/key"
   local packages
   packages=$(IFS=, && echo "${PACKAGES[*]}")
-  mmdebstrap --variant=minbase --mode=root --include="$packages" bookworm "$GUEST/root"
+  run_foreign_programs
+  # SAFETY: the name of the folder is ours; mmdebstrap gives it to the hook as an argument.
+  mmdebstrap --variant=minbase --mode=root --skip=check/qemu --architectures="$ARCH" --include="$packages" \
+    --essential-hook="$0 choose-modules \"\$1\"" \
+    "$SUITE" "$GUEST/root" "deb [signed-by=$DEBIAN_KEYRING] $(debian_mirror) $SUITE main"
   settle "$GUEST/root"
   cp "$GUEST"/root/boot/vmlinuz-* "$GUEST/kernel"
   cp "$GUEST"/root/boot/initrd.img-* "$GUEST/initrd"
@@ -64,23 +82,49 @@ build() {
   step_done 'guest' "$(du -sh "$GUEST" | cut -f 1) in $GUEST"
 }
 
-# A machine of one's own: a name, an address on the only network it has, root's key, a user without rights.
+# Of the kernel's modules its first file system holds those of this machine alone: collecting all of them takes half an hour when
+# the architecture is emulated.
+choose_modules() {
+  local settings=$1/etc/initramfs-tools/conf.d modules=$1/usr/share/initramfs-tools/modules.d
+  mkdir -p "$settings" "$modules"
+  echo 'MODULES=list' >"$settings/svc-guest"
+  printf '%s\n' virtio_pci virtio_blk ext4 crc32c >"$modules/svc-guest"
+}
+
+# Packages run programs of their architecture while they are installed: until this script ends the kernel hands those of a foreign
+# one to QEMU, unless it does so anyway.
+run_foreign_programs() {
+  [ "$ARCH" != "$(dpkg --print-architecture)" ] || return 0
+  local interpreter=/usr/bin/qemu-$MACHINE-static kinds=$GUEST/binary-kinds name=svc-guest-$MACHINE number
+  [ -x "$interpreter" ] || fail 'a program is missing' 'apt-get install --no-install-recommends qemu-user-static'
+  mkdir -p "$kinds"
+  mount -t binfmt_misc binfmt_misc "$kinds" || fail 'the kernel has no binfmt_misc' "build the guest on a machine of $ARCH"
+  # shellcheck disable=SC2064 # The names of now.
+  trap "[ ! -e '$kinds/$name' ] || echo -1 >'$kinds/$name'; umount '$kinds'" EXIT
+  if [ -e "$kinds/qemu-$MACHINE" ] || [ -e "$kinds/$name" ]; then return 0; fi
+  case "$ARCH" in arm64) number='\xb7' ;; amd64) number='\x3e' ;; esac
+  # The beginning of an ELF file: 64 bits, little endian, a program or a shared object, the number of its architecture.
+  printf '%s' ":$name:M::\x7fELF\x02\x01\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x02\x00$number\x00:\xff\xff\xff\xff\xff\xff\xff\x00\xff\xff\xff\xff\xff\xff\xff\xff\xfe\xff\xff\xff:$interpreter:F" >"$kinds/register"
+}
+
+# A machine of one's own: a name, an address, root's key, a user without rights. It trusts whom this machine trusts, because it
+# reaches the world through it, and gets npm packages from where this machine does.
 settle() {
   local root=$1
   echo svc-guest >"$root/etc/hostname"
   printf '127.0.0.1 localhost svc-guest\n::1 localhost\n' >"$root/etc/hosts"
+  echo 'nameserver 10.0.2.3' >"$root/etc/resolv.conf"
   echo 'LABEL=root / ext4 errors=remount-ro 0 1' >"$root/etc/fstab"
   printf '[Match]\nName=en* eth*\n[Network]\nDHCP=yes\n' >"$root/etc/systemd/network/all.network"
   install -d -m 700 "$root/root/.ssh"
   install -m 600 "$GUEST/key.pub" "$root/root/.ssh/authorized_keys"
   chroot "$root" systemctl -q enable systemd-networkd ssh
-  chroot "$root" systemctl -q mask docker-registry systemd-networkd-wait-online
+  chroot "$root" systemctl -q mask systemd-networkd-wait-online
   chroot "$root" useradd --create-home --shell /bin/bash user
-  chroot "$root" useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin svc
-  # Now, because it takes minutes over the network of the guest.
+  install -m 644 /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+  echo 'NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt' >>"$root/etc/environment"
+  echo "registry=$(npm config get registry)" >"$root/root/.npmrc"
   mkdir -p "$root$CHECKOUT"
-  cp -a "$ROOT/node_modules" "$root$CHECKOUT/"
-  [ ! -e /opt/svc/bin/runsc ] || install -D -m 755 /opt/svc/bin/runsc "$root/opt/svc/bin/runsc"
 }
 
 boot() {
@@ -88,11 +132,14 @@ boot() {
     step_done 'guest' 'runs already'
     return
   fi
-  # SAFETY: `restrict` keeps the guest from every network but its own; only a port of this machine's loopback leads in.
-  nice -n 10 qemu-system-x86_64 -accel tcg,thread=multi -cpu max,svm=off -smp 2 -m 4096 -nodefaults -display none -no-reboot \
-    -kernel "$GUEST/kernel" -initrd "$GUEST/initrd" -append 'root=LABEL=root rw console=ttyS0 systemd.show_status=1' \
+  local network="user,id=net,hostfwd=tcp:127.0.0.1:$PORT-:22"
+  # SAFETY: `restrict` keeps the guest from every network but its own; only a port of this machine's loopback leads in. Open, it
+  # reaches what this machine reaches, this machine's loopback included.
+  [ "${SVC_GUEST_NETWORK:-open}" != closed ] || network+=,restrict=on
+  nice -n 10 "qemu-system-$MACHINE" -accel tcg,thread=multi,tb-size=512 "${CPU[@]}" -smp 2 -m 3072 -nodefaults -display none -no-reboot \
+    -kernel "$GUEST/kernel" -initrd "$GUEST/initrd" -append "root=LABEL=root rw console=$CONSOLE systemd.show_status=1" \
     -drive "file=$GUEST/disk,format=raw,if=virtio,cache=unsafe" \
-    -netdev "user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:$PORT-:22" -device virtio-net-pci,netdev=net \
+    -netdev "$network" -device virtio-net-pci,netdev=net,romfile= \
     -device virtio-rng-pci -serial "file:$GUEST/console" -pidfile "$GUEST/pid" -daemonize
   step_begins 'guest' "boots; its console is $GUEST/console"
   local waited=0
@@ -101,7 +148,7 @@ boot() {
     sleep 5
     waited=$((waited + 5))
   done
-  step_done 'guest' "$(in_guest uname -r)"
+  step_done 'guest' "$(in_guest uname -rm)"
 }
 
 answers() {
@@ -109,7 +156,7 @@ answers() {
 }
 
 SSH=(
-  -i "$GUEST/key" -p "$PORT" -o BatchMode=yes -o LogLevel=ERROR -o ConnectTimeout=50
+  -i "$GUEST/key" -p "$PORT" -o BatchMode=yes -o LogLevel=ERROR -o ConnectTimeout=50 -o ServerAliveInterval=60
   -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null root@127.0.0.1
 )
 
@@ -119,7 +166,7 @@ in_guest() {
 
 sync_checkout() {
   in_guest "find $CHECKOUT -mindepth 1 -maxdepth 1 ! -name node_modules -exec rm -rf {} +"
-  tar -C "$ROOT" --exclude=.git --exclude=node_modules -c . | in_guest "tar -C $CHECKOUT -x --no-same-owner"
+  tar -C "$ROOT" --exclude=.git --exclude=node_modules --exclude='packages/*/build' -c . | in_guest "tar -C $CHECKOUT -x --no-same-owner"
   # Deadlines are meant for machines, not for emulations of them: those of the copy are twenty minutes.
   in_guest "cd $CHECKOUT && grep -rlE '$DEADLINES' packages test --include=*.ts | xargs sed -i -E 's/$DEADLINES/\\1$TEST_TIMEOUT_MS/'"
 }
