@@ -55,10 +55,13 @@ export async function runRounds({ seed, isEnough, tell, begun }: RoundsOptions):
       const startedAt = performance.now();
       await hit(installation, fault);
       await installation.launch();
+      const backMs = performance.now() - startedAt;
+      await load.hold();
       await assertAgreement(installation);
-      const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+      load.release();
+      const seconds = (backMs / 1000).toFixed(1);
       tell(
-        `round ${round}: ${fault.kind} ${fault.targets.join(' and ')}; well after ${seconds} s, ${load.calls} calls`,
+        `round ${round}: ${fault.kind} ${fault.targets.join(' and ')}; back after ${seconds} s, ${load.calls} calls`,
       );
       if (isLast) break;
     }
@@ -90,9 +93,9 @@ function signal(pid: number, name: NodeJS.Signals): void {
 /** The records say what is the case. */
 async function assertAgreement(installation: Installation): Promise<void> {
   let mismatch = '';
-  // The load goes on meanwhile, so both are looked at until they were the same once.
+  await installation.settled();
+  // What is written down is a moment behind.
   for (let attempt = 0; attempt < 200; attempt++) {
-    await installation.settled();
     const status = await readStatus(installation.folder).catch(() => undefined);
     const views = await installation.engine.listSandboxes().catch(() => undefined);
     const recorded = (status?.sandboxes ?? [])
