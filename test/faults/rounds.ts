@@ -47,10 +47,13 @@ export async function runRounds({ seed, isEnough, tell, begun }: RoundsOptions):
       ...KILLS.map((targets): Fault => ({ kind: 'kill', targets })),
       ...FREEZES.map((targets): Fault => ({ kind: 'freeze', targets })),
     ];
+    const deck: Fault[] = [];
     for (let round = 1; ; round++) {
       const isLast = isEnough(round);
-      const chosen = faults[Math.floor(random() * faults.length)] as Fault;
-      const fault = isLast ? ({ kind: 'kill', targets: LAST } as const) : chosen;
+      // Each once before any comes again.
+      if (deck.length === 0) deck.push(...faults);
+      const [chosen] = deck.splice(Math.floor(random() * deck.length), 1);
+      const fault = isLast || chosen === undefined ? ({ kind: 'kill', targets: LAST } as const) : chosen;
       await delay(random() * LONGEST_WAIT_MS);
       const startedAt = performance.now();
       await hit(installation, fault);
