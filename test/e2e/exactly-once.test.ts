@@ -10,6 +10,7 @@ import { TestServer } from './start-server.ts';
 
 /** When, after the calls were sent, something is killed. What they have done by then is a matter of chance, which is the point. */
 const DELAYS_MS = [0, 50, 200];
+const LINES = 1000;
 const INPUT = `${'x'.repeat(299_999)}\n`;
 
 interface Reply {
@@ -69,7 +70,38 @@ for (const isolation of ['container', 'gvisor']) {
       await server.engine.kill();
       await server.engine.launch();
     };
+    /** What has been read is more than what the records tell while the engine is away. */
+    const killBothAndServeFirst = async () => {
+      await Promise.all([killWeb(), server.engine.kill()]);
+      const serves = () =>
+        fetch(`${server.url}/health`).then(
+          () => true,
+          () => false,
+        );
+      await waitUntil(serves, { timeoutMs: 60_000, what: 'the web process is back' });
+      await delay(1000);
+      await server.engine.launch();
+    };
     const read = (path: string) => box.files.readText(path, { timeoutMs: 60_000 });
+
+    test('a client that reads a long stream has every byte once, also when both are killed', async () => {
+      const script = `i=0; while [ $i -lt ${LINES} ]; do i=$((i+1)); echo "line $i"; [ $((i % 50)) = 0 ] && sleep 0.1; done`;
+      const job = await box.commands.startDetached('sh', ['-c', script]);
+      let text = '';
+      const reading = (async () => {
+        for await (const piece of job.output()) {
+          text +=
+            piece.kind === 'data' ? Buffer.from(piece.data).toString() : `dropped ${piece.from}-${piece.to}`;
+        }
+      })();
+      for (const line of [100, 400]) {
+        await waitUntil(() => text.includes(`line ${line}\n`), { what: `line ${line}` });
+        await killBothAndServeFirst();
+      }
+      await reading;
+      assert.equal(text, Array.from({ length: LINES }, (_, index) => `line ${index + 1}\n`).join(''));
+      assert.equal(job.info.exit?.reason, 'exit');
+    });
 
     for (const [target, kill] of [
       ['engine', killEngine],

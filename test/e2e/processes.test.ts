@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import type { Process } from '@svc/contract/rest';
-import { readStatus } from '@svc/server/admin';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { waitUntil } from '../engine/wait-until.ts';
 import { OutputReader } from './process-output.ts';
@@ -137,37 +136,6 @@ for (const isolation of ['container', 'gvisor']) {
       await server.engine.launch();
       await tellToGoOn(id);
       await reading;
-      assert.equal(reader.text('stdout'), STDOUT);
-      assert.equal(reader.text('stderr'), STDERR);
-      assert.deepEqual([reader.dropped, reader.end?.exit?.code], [[], 5]);
-    });
-
-    test('kill -9 of engine and server: what was read is not refused while the engine is away', async () => {
-      const { id } = await start(COUNTER, { stdin: true });
-      const reader = new OutputReader(outputUrl(id));
-      const reading = reader.read();
-      await waitUntil(() => reader.text('stdout').length > 5000, { what: 'some output' });
-      await Promise.all([server.kill(), server.engine.kill()]);
-      await reading;
-      const served = server.launch();
-      // It serves before it has found an engine, and knows less of the output than the reader has.
-      const isServing = async () => {
-        const status = await readStatus(server.engine.folder).catch(() => undefined);
-        return (
-          status?.url !== undefined &&
-          (await fetch(`${status.url}/health`).then(
-            () => status.url,
-            () => '',
-          )) !== ''
-        );
-      };
-      await waitUntil(isServing, { what: 'the server listens' });
-      const { url = '' } = (await readStatus(server.engine.folder)) ?? {};
-      const rest = reader.read(`${url}/v1/sandboxes/${box}/processes/${id}/output`);
-      await server.engine.launch();
-      await served;
-      await tellToGoOn(id);
-      await rest;
       assert.equal(reader.text('stdout'), STDOUT);
       assert.equal(reader.text('stderr'), STDERR);
       assert.deepEqual([reader.dropped, reader.end?.exit?.code], [[], 5]);

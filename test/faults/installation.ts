@@ -60,19 +60,24 @@ export class Installation {
       this.#child = spawn(process.execPath, [SERVER_MAIN, ...this.#args], { stdio: ['ignore', log, log] });
       closeSync(log);
     }
-    await this.settled();
+    await this.#until(() => this.#isHealthy(), 'the server answers and has an engine');
   }
 
   /** The engine answers, and no sandbox is on its way from one state to another. */
   async settled(): Promise<void> {
     const isSettled = (state: string) => ['running', 'stopped', 'failed'].includes(state);
-    await waitUntil(
-      async () => {
-        const status = await readStatus(this.folder).catch(() => undefined);
-        return status?.engine.isHealthy === true && status.sandboxes.every(({ state }) => isSettled(state));
-      },
-      { timeoutMs: SETTLE_MS, what: `the server has settled: ${this.#lastWords()}` },
-    );
+    await this.#until(async () => {
+      const status = await readStatus(this.folder).catch(() => undefined);
+      return status?.engine.isHealthy === true && status.sandboxes.every(({ state }) => isSettled(state));
+    }, 'no sandbox is on its way');
+  }
+
+  async #until(isTrue: () => Promise<boolean>, what: string): Promise<void> {
+    try {
+      await waitUntil(isTrue, { timeoutMs: SETTLE_MS, what });
+    } catch (error) {
+      throw new Error(`not in time: ${what}\n${this.#lastWords()}`, { cause: error });
+    }
   }
 
   /** The processes of ours that play this part now; none when it is just being started. */

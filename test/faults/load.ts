@@ -19,6 +19,9 @@ export class Load {
   readonly #url: string;
   readonly #steady: Sandbox;
   readonly #stop = new AbortController();
+  /** Set while callers are held; resolved when they may go on. */
+  #hold: PromiseWithResolvers<void> | undefined;
+  #active = 0;
   readonly #workers: Promise<void>[] = [];
   readonly #pieces: DetachedOutput[] = [];
   #count = 0;
@@ -51,6 +54,20 @@ export class Load {
     return this.#count;
   }
 
+  /** Resolves when every caller has the answer to its last call; until `release` there is no other. */
+  async hold(): Promise<void> {
+    this.#hold = Promise.withResolvers<void>();
+    await waitUntil(() => this.#active === 0, {
+      timeoutMs: 2 * ANSWER_MS,
+      what: 'every caller has its answer',
+    });
+  }
+
+  release(): void {
+    this.#hold?.resolve();
+    this.#hold = undefined;
+  }
+
   /** Ends the load. @throws when something was done twice, not at all, or a byte was lost */
   async finish(): Promise<void> {
     this.#stop.abort();
@@ -73,7 +90,13 @@ export class Load {
 
   async #repeat(work: () => Promise<void>): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      await work();
+      await this.#hold?.promise;
+      this.#active += 1;
+      try {
+        await work();
+      } finally {
+        this.#active -= 1;
+      }
       await delay(PAUSE_MS);
     }
   }

@@ -47,18 +47,24 @@ export async function runRounds({ seed, isEnough, tell, begun }: RoundsOptions):
       ...KILLS.map((targets): Fault => ({ kind: 'kill', targets })),
       ...FREEZES.map((targets): Fault => ({ kind: 'freeze', targets })),
     ];
+    const deck: Fault[] = [];
     for (let round = 1; ; round++) {
       const isLast = isEnough(round);
-      const chosen = faults[Math.floor(random() * faults.length)] as Fault;
-      const fault = isLast ? ({ kind: 'kill', targets: LAST } as const) : chosen;
+      // Each once before any comes again.
+      if (deck.length === 0) deck.push(...faults);
+      const [chosen] = deck.splice(Math.floor(random() * deck.length), 1);
+      const fault = isLast || chosen === undefined ? ({ kind: 'kill', targets: LAST } as const) : chosen;
       await delay(random() * LONGEST_WAIT_MS);
       const startedAt = performance.now();
       await hit(installation, fault);
       await installation.launch();
+      const backMs = performance.now() - startedAt;
+      await load.hold();
       await assertAgreement(installation);
-      const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+      load.release();
+      const seconds = (backMs / 1000).toFixed(1);
       tell(
-        `round ${round}: ${fault.kind} ${fault.targets.join(' and ')}; well after ${seconds} s, ${load.calls} calls`,
+        `round ${round}: ${fault.kind} ${fault.targets.join(' and ')}; back after ${seconds} s, ${load.calls} calls`,
       );
       if (isLast) break;
     }
@@ -90,9 +96,9 @@ function signal(pid: number, name: NodeJS.Signals): void {
 /** The records say what is the case. */
 async function assertAgreement(installation: Installation): Promise<void> {
   let mismatch = '';
-  // The load goes on meanwhile, so both are looked at until they were the same once.
+  await installation.settled();
+  // What is written down is a moment behind.
   for (let attempt = 0; attempt < 200; attempt++) {
-    await installation.settled();
     const status = await readStatus(installation.folder).catch(() => undefined);
     const views = await installation.engine.listSandboxes().catch(() => undefined);
     const recorded = (status?.sandboxes ?? [])

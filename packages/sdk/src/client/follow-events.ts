@@ -7,7 +7,7 @@ import { withRetries } from './with-retries.ts';
 /** A stream that ends without saying so, again and again, must not become a busy loop. */
 const RECONNECT_MS = 100;
 /** Beyond the retries of each call: enough for a server that is started again. */
-const MAX_RECONNECTS = 6;
+const MAX_RECONNECTS = 12;
 
 /**
  * The events of a stream up to its `end`, which comes too. When the connection breaks, it is opened again behind the last
