@@ -143,6 +143,18 @@ export const credentialClaims: readonly Claim[] = [
       assert.equal(error?.message, 'Authentication required');
     },
   ),
+  provedBy(
+    'header.authorization',
+    'The key is taken from `Authorization: Bearer`, bare, and from `Proxy-Authorization`',
+    'packages/server/src/transports/rpc/authentication.test.ts',
+    'a key is taken as Bearer in any case, bare, and from Proxy-Authorization',
+  ),
+  provedBy(
+    'credential.rpc-key.claims',
+    'Such a key is signed by the server: it says its namespace, and when it expires only if it does',
+    'packages/server/src/keys/keys.test.ts',
+    'a key is svc_ and a JWT whose claims are iat and namespace, and exp only when it expires',
+  ),
   claimOnce(
     'environment.SVC_API_KEY',
     'Clients take their key from `SVC_API_KEY`',

@@ -11,12 +11,9 @@ async function linesWith(ground: Ground, level: string): Promise<number> {
   const box = await ground.running({ runtime: { log_level: level } });
   assert.equal(box.spec.runtime.log_level, level);
   await ground.stop(box.id);
-  const { body } = await ground.rest('GET', `/sandboxes/${box.id}/logs?sources=system`, {
-    headers: { accept: 'application/json' },
-  });
+  const { body } = await ground.rest('GET', `/sandboxes/${box.id}/logs/entries?sources=system`);
   await ground.remove(box.id);
-  const text: string = typeof body === 'string' ? body : JSON.stringify(body);
-  return text.split(/"source":\s*"system"/).length - 1;
+  return body.data.length;
 }
 
 async function metricsOf(ground: Ground, name: string): Promise<Json> {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { BUSYBOX } from '../../engine/start-engine.ts';
-import { claim, claimOnce, type Claim } from '../claim.ts';
+import { claim, claimOnce, provedBy, type Claim } from '../claim.ts';
 import { dataOf, type Ground, type Json } from '../ground.ts';
 import { call } from './rpc-call.ts';
 
@@ -8,6 +8,7 @@ async function errorOf(ground: Ground, body: unknown): Promise<Json> {
   return (await ground.postRpc(body)).body.error;
 }
 
+const RPC_TEST = 'packages/server/src/transports/rpc/specification.test.ts';
 const METRICS = { jsonrpc: '2.0', method: 'sandbox.metrics.get', params: { namespace: 'none' } };
 
 export const envelopeClaims: readonly Claim[] = [
@@ -222,12 +223,28 @@ export const envelopeClaims: readonly Claim[] = [
     async (ground) => {
       const document = (await (await fetch(`${ground.server.url}/openapi.json`)).json()) as Json;
       assert.equal(document.info.version, '0.1.0');
-      assert.ok(
-        Object.keys(document.paths).every(
-          (path) => path.startsWith('/v1/') || path.startsWith('/sandboxes') || path.startsWith('/'),
-        ),
-      );
+      const others = Object.keys(document.paths).filter((path) => !path.startsWith('/v1/'));
+      assert.deepEqual(others, []);
+      assert.equal((await fetch(`${ground.server.url}/health`)).status, 404);
     },
+  ),
+  provedBy(
+    'rule.rpc-batch',
+    'A batch holds 1 to 100 calls, which are done in their order',
+    RPC_TEST,
+    'a batch holds at most 100 calls',
+  ),
+  provedBy(
+    'rule.rpc-without-id',
+    'A request without an id is answered, without one; in a batch it is not',
+    RPC_TEST,
+    'a lone request without an id is answered, without an id',
+  ),
+  provedBy(
+    'rule.default-address',
+    'Without options the server listens on loopback, port 5555, and asks for keys',
+    'packages/server/src/config.test.ts',
+    'without options the server listens on loopback port 5555 and asks for keys',
   ),
   claimOnce(
     'limit.rate',

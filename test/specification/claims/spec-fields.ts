@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { RLIMIT_RESOURCES } from '@svc/contract';
 import { BUSYBOX } from '../../engine/start-engine.ts';
-import { claim, claimOnce, type Claim } from '../claim.ts';
+import { claim, claimOnce, provedBy, type Claim } from '../claim.ts';
 import type { Ground, Json } from '../ground.ts';
+import { CONFIGURED } from '../images.ts';
 import { FULL, fullBox, LABELS, VCPUS } from './full-box.ts';
 import { plainBox } from './record.ts';
 
@@ -158,6 +159,24 @@ export const lifecycleClaims: readonly Claim[] = [
       assert.equal((await plainBox(ground)).spec.lifecycle.max_duration_secs, null);
     },
     { default: 'no limit' },
+  ),
+  provedBy(
+    'rule.idle-activity',
+    'Whoever uses the command channel keeps a sandbox from being idle',
+    'test/e2e/channel.test.ts',
+    'a sandbox is idle when nobody uses its channel, and not before',
+  ),
+  claim(
+    'rule.create-boots-only',
+    'Without a command of the caller nothing is run: neither the entrypoint nor the command of the image',
+    'an image whose own command would end at once runs on, with an empty log',
+    async (ground) => {
+      const box = await ground.running({ image: { type: 'oci', reference: CONFIGURED } });
+      const { body } = await ground.rest('GET', `/sandboxes/${box.id}/logs/entries`);
+      assert.deepEqual(body.data, []);
+      assert.equal((await ground.get(box.id)).status, 'running');
+      await ground.remove(box.id);
+    },
   ),
 ];
 
