@@ -12,6 +12,7 @@ import { isPassing } from '../packages/contract/src/retry.ts';
 import { ERROR_DESCRIPTIONS } from '../packages/contract/src/error-descriptions.ts';
 import { renderCliReference } from './cli-reference.ts';
 import { renderSdkReference } from './sdk-reference.ts';
+import { renderSpecificationReference } from './specification-reference.ts';
 
 /**
  * Writes docs/reference, and the table of routes that clients load, from the code. With `--check` it writes nothing and fails
@@ -28,6 +29,7 @@ const documents: Readonly<Record<string, string>> = {
   'operations.md': renderOperations(),
   'sdk.md': renderSdkReference(),
   'cli.md': await renderCliReference(),
+  'specification.md': await renderSpecificationReference(),
 };
 const files: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(documents).map(([name, text]) => [join(FOLDER, name), text])),

@@ -61,6 +61,9 @@ test('options of the engine are handed on as they are', () => {
   const args = ['--isolation', 'gvisor', '--bind-root', '/a', '--bind-root', '/b', '--warm', 'python=2'];
   const handedOn = '--isolation gvisor --warm python=2 --bind-root /a --bind-root /b'.split(' ');
   assert.deepEqual(readConfig(args, {}).engineArguments, handedOn);
+  const others = ['--disk-image-root', '/c', '--trusted-registry', 'r', '--insecure-registry', 'i'];
+  const network = ['--nameserver', '192.0.2.1', '--address-pool', '10.1.0.0/16'];
+  assert.deepEqual(readConfig([...others, ...network], {}).engineArguments, [...others, ...network]);
 });
 
 test('the file of plans is named by an absolute path, because the server works elsewhere', () => {

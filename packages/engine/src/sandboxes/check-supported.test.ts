@@ -33,6 +33,8 @@ test('the default policy, spelled out as clients send it, and deny-all can be en
   checkSupported(withPolicy({ default_egress: 'deny', default_ingress: 'allow', rules }));
   checkSupported(withPolicy({ default_egress: 'deny', default_ingress: 'deny', rules: [] }));
   checkSupported({ image });
+  // What a published client sends when nobody asked for anything.
+  checkSupported({ image, network: { enabled: true, strict: false, max_connections: null } });
 });
 
 const refused: readonly (readonly [title: string, spec: SandboxSpec, field: string])[] = [
@@ -52,6 +54,8 @@ const refused: readonly (readonly [title: string, spec: SandboxSpec, field: stri
     },
     'network.secrets',
   ],
+  ['rules that hold for names alone', { image, network: { strict: true } }, 'network.strict'],
+  ['a limit on connections', { image, network: { max_connections: 16 } }, 'network.max_connections'],
   ['an init system', { image, init: { cmd: 'auto' } }, 'init'],
 ];
 

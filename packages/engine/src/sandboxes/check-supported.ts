@@ -19,6 +19,12 @@ export function checkSupported(spec: SandboxSpec): void {
   if ((network?.secrets?.entries ?? []).length > 0) {
     throw unsupported('network.secrets', 'secrets need the intercepting proxy, which this host does not run');
   }
+  if (network?.strict === true) {
+    throw unsupported('network.strict', 'there are no rules by name that it could be about; leave it out');
+  }
+  if ((network?.max_connections ?? null) !== null) {
+    throw unsupported('network.max_connections', 'connections are not counted on this host; leave it out');
+  }
   if (spec.init !== undefined && spec.init !== null) {
     throw unsupported('init', 'an init system of the image needs a kernel of its own (isolation microvm)');
   }

@@ -9,7 +9,7 @@ export interface TestClient {
 
 /** The official client, connected. */
 export async function connectClient(
-  t: TestContext,
+  t: Pick<TestContext, 'after'>,
   url: string,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<TestClient> {

@@ -1,0 +1,339 @@
+import assert from 'node:assert/strict';
+import { claim, type Claim } from '../claim.ts';
+import type { Ground } from '../ground.ts';
+
+/** A part of the network that cannot be had yet: what asks for it, the field that the refusal names, and what it would mean. */
+type Refused = readonly [
+  id: string,
+  says: string,
+  network: object,
+  field: string,
+  covers?: readonly string[],
+];
+
+function withRule(rule: object): object {
+  const usual = { direction: 'egress', destination: { cidr: '198.51.100.0/24' }, action: 'allow' };
+  return { policy: { rules: [{ ...usual, ...rule }] } };
+}
+
+function withSecret(entry: object, more: object = {}): object {
+  const usual = {
+    env_var: 'KEY',
+    placeholder: '$SVC_KEY',
+    value: 'v',
+    allowed_hosts: [{ type: 'exact', value: 'api.example' }],
+  };
+  return { secrets: { entries: [{ ...usual, ...entry }], ...more } };
+}
+
+const RULES = 'network.policy.rules';
+const SECRETS = 'network.secrets';
+const spec = (path: string) => `spec.network.${path}`;
+const groups = ['public', 'loopback', 'private', 'link_local', 'metadata', 'multicast', 'host'];
+const protocols = ['tcp', 'udp', 'icmpv4', 'icmpv6'];
+const rule = (path: string) => spec(`policy.rules.${path}`);
+const entry = (path: string) => spec(`secrets.entries.${path}`);
+const secret = (path: string) => spec(`secrets.${path}`);
+const bothSecret = (path: string) => [entry(path), secret(path)] as const;
+
+const POLICY: readonly Refused[] = [
+  [
+    spec('policy.default_egress=allow'),
+    'Private and host addresses could be reached too',
+    { policy: { default_egress: 'allow' } },
+    'network.policy.default_egress',
+  ],
+  [rule('direction'), 'Which way a rule looks', withRule({}), RULES, [rule('direction=egress')]],
+  [
+    rule('direction=ingress'),
+    'A rule about connections from outside',
+    withRule({ direction: 'ingress' }),
+    RULES,
+  ],
+  [rule('direction=any'), 'A rule about both ways', withRule({ direction: 'any' }), RULES],
+  [
+    rule('destination'),
+    'The peer that a rule is about',
+    withRule({ destination: 'any' }),
+    RULES,
+    [rule('destination=any')],
+  ],
+  [rule('destination.cidr'), 'A peer by its address or a range', withRule({}), RULES],
+  [
+    rule('destination.domain'),
+    'A peer by its name',
+    withRule({ destination: { domain: 'example.org' } }),
+    RULES,
+  ],
+  [
+    rule('destination.domain_suffix'),
+    'A peer by the end of its name',
+    withRule({ destination: { domain_suffix: 'example.org' } }),
+    RULES,
+  ],
+  [
+    rule('destination.group'),
+    'A peer by the kind of its address',
+    withRule({ destination: { group: 'private' } }),
+    RULES,
+    [rule('destination.group=private')],
+  ],
+  ...groups
+    .filter((group) => group !== 'private')
+    .map((group): Refused => [
+      rule(`destination.group=${group}`),
+      `Addresses of the kind ${group}`,
+      withRule({ destination: { group } }),
+      RULES,
+    ]),
+  [
+    rule('action'),
+    'What happens to a connection that a rule is about',
+    withRule({ action: 'allow' }),
+    RULES,
+    [rule('action=allow')],
+  ],
+  [rule('action=deny'), 'A connection that a rule is about is refused', withRule({ action: 'deny' }), RULES],
+  [rule('protocols'), 'The protocols that a rule is about', withRule({ protocols: ['tcp', 'udp'] }), RULES],
+  ...protocols.map((protocol): Refused => [
+    rule(`protocols=${protocol}`),
+    `A rule about ${protocol}`,
+    withRule({ protocols: [protocol] }),
+    RULES,
+  ]),
+  [
+    rule('ports.start'),
+    'The first port that a rule is about',
+    withRule({ ports: [{ start: 80, end: 90 }] }),
+    RULES,
+  ],
+  [
+    rule('ports.end'),
+    'The last port that a rule is about',
+    withRule({ ports: [{ start: 443, end: 443 }] }),
+    RULES,
+  ],
+];
+
+const HOSTS: readonly (readonly [string, object])[] = [
+  ['exact', { type: 'exact', value: 'api.example' }],
+  ['wildcard', { type: 'wildcard', value: '*.api.example' }],
+  ['any', { type: 'any' }],
+];
+
+/** Of one entry, and of all of them. */
+function violations(): readonly Refused[] {
+  const types = ['block', 'block_and_log', 'block_and_terminate'];
+  const places = [
+    { at: 'entries.on_violation', with: (action: object) => withSecret({ on_violation: action }) },
+    { at: 'on_violation', with: (action: object) => withSecret({}, { on_violation: action }) },
+  ];
+  return places.flatMap(({ at, with: ask }): Refused[] => [
+    [
+      secret(`${at}.type`),
+      'What happens when a placeholder is seen on its way to another host',
+      ask({ type: 'block' }),
+      SECRETS,
+      [secret(`${at}.type=block`)],
+    ],
+    ...types
+      .slice(1)
+      .map((type): Refused => [
+        secret(`${at}.type=${type}`),
+        `The violation is answered with ${type}`,
+        ask({ type }),
+        SECRETS,
+      ]),
+    [
+      secret(`${at}.type=passthrough`),
+      'The placeholder is let through to some hosts',
+      ask({ type: 'passthrough', hosts: [] }),
+      SECRETS,
+    ],
+    [
+      secret(`${at}.hosts.type`),
+      'How such a host is named',
+      ask({ type: 'passthrough', hosts: [{ type: 'any' }] }),
+      SECRETS,
+      [secret(`${at}.hosts.type=any`)],
+    ],
+    ...HOSTS.slice(0, 2).map(([type, host]): Refused => [
+      secret(`${at}.hosts.type=${type}`),
+      `Such a host, ${type}`,
+      ask({ type: 'passthrough', hosts: [host] }),
+      SECRETS,
+      type === 'exact' ? [secret(`${at}.hosts.value`)] : [],
+    ]),
+    [
+      secret(at),
+      'Null leaves it to what holds for all',
+      at === 'on_violation' ? withSecret({}) : ask(null as unknown as object),
+      SECRETS,
+    ],
+  ]);
+}
+
+const SECRET_ROWS: readonly Refused[] = [
+  [
+    entry('env_var'),
+    'The variable that holds the placeholder of a secret',
+    withSecret({}),
+    SECRETS,
+    [secret('env_var')],
+  ],
+  [
+    entry('placeholder'),
+    'What processes see instead of the secret',
+    withSecret({ placeholder: '$OTHER' }),
+    SECRETS,
+    [secret('placeholder')],
+  ],
+  [entry('value'), 'The secret, which stays outside', withSecret({ value: 'sealed' }), SECRETS],
+  [entry('source'), 'Null: the value is in the request', withSecret({ source: null }), SECRETS],
+  [
+    entry('source.type'),
+    'Where the value comes from',
+    withSecret({ source: { type: 'env', var: 'X' }, value: '' }),
+    `${SECRETS}.entries[0].value`,
+    [entry('source.type=env'), entry('source.var')],
+  ],
+  [
+    entry('source.type=store'),
+    'From a store of secrets',
+    withSecret({ source: { type: 'store', reference: 'x' }, value: '' }),
+    `${SECRETS}.entries[0].value`,
+    [entry('source.reference')],
+  ],
+  [
+    entry('allowed_hosts.type'),
+    'How a host that may be sent the secret is named',
+    withSecret({}),
+    SECRETS,
+    [secret('allowed_hosts.type')],
+  ],
+  ...HOSTS.map(([type, host]): Refused => [
+    entry(`allowed_hosts.type=${type}`),
+    `A host that may be sent the secret, ${type}`,
+    withSecret({ allowed_hosts: [host] }),
+    SECRETS,
+    [secret(`allowed_hosts.type=${type}`)],
+  ]),
+  [
+    entry('allowed_hosts.value'),
+    'The name of such a host',
+    withSecret({}),
+    SECRETS,
+    [secret('allowed_hosts.value')],
+  ],
+  ...['headers', 'basic_auth', 'query_params', 'body'].map((place): Refused => [
+    entry(`injection.${place}`),
+    `Whether the placeholder is replaced there: ${place}`,
+    withSecret({ injection: { [place]: true } }),
+    SECRETS,
+    [bothSecret(`injection.${place}`)[1]],
+  ]),
+  ...violations(),
+  [
+    entry('require_tls_identity'),
+    'Whether the host must show who it is',
+    withSecret({ require_tls_identity: false }),
+    SECRETS,
+  ],
+];
+
+const UNCOUNTED: readonly Refused[] = [
+  [
+    spec('strict'),
+    'Rules by name hold only for requests whose host can be read',
+    { strict: true },
+    'network.strict',
+  ],
+  [
+    spec('max_connections'),
+    'How many connections may be open at once',
+    { max_connections: 16 },
+    'network.max_connections',
+  ],
+];
+
+const OTHERS: readonly Refused[] = [
+  [
+    spec('trust_host_cas'),
+    'Whether the authorities that the host trusts are trusted inside; always false in answers',
+    { trust_host_cas: true },
+    'network.trust_host_cas',
+  ],
+  [
+    'network.dns',
+    'Resolvers, time-out and rebinding of a sandbox of its own',
+    { dns: { nameservers: ['203.0.113.1'] } },
+    'network.dns',
+    ['network.dns.nameservers'],
+  ],
+  [
+    'network.dns.query_timeout_ms',
+    'How long an answer is waited for',
+    { dns: { query_timeout_ms: 1 } },
+    'network.dns',
+  ],
+  [
+    'network.dns.rebind_protection',
+    'Whether names may lead to private addresses',
+    { dns: { rebind_protection: false } },
+    'network.dns',
+  ],
+  ...['ipv4_address', 'ipv4_pool', 'ipv6_address', 'ipv6_pool', 'mac', 'mtu'].map((name): Refused => [
+    `network.interface.${name}`,
+    `A choice of one's own for the interface: ${name}`,
+    { interface: { [name]: null } },
+    'network.interface',
+  ]),
+  ...tls(),
+];
+
+function tls(): readonly Refused[] {
+  const fields = {
+    enabled: true,
+    block_quic_on_intercept: true,
+    verify_upstream: true,
+    bypass: ['example.org'],
+    intercepted_ports: [443],
+    upstream_ca_cert: ['x'],
+    'cache.capacity': 1,
+    'cache.validity_hours': 1,
+    'intercept_ca.cert_path': 'x',
+    'intercept_ca.key_path': 'x',
+    'scoped_upstream_ca_cert.path': 'x',
+    'scoped_upstream_ca_cert.pattern': 'x',
+    'scoped_verify_upstream.pattern': 'x',
+    'scoped_verify_upstream.verify': true,
+  };
+  return Object.entries(fields).map(([path, value]): Refused => {
+    const [name = '', below] = path.split('.');
+    const inner = below === undefined ? value : { [below]: value };
+    const given = name.startsWith('scoped') ? [inner] : inner;
+    return [
+      `network.tls.${path}`,
+      `A choice for the interception of TLS: ${path}`,
+      { tls: { [name]: given } },
+      'network.tls',
+    ];
+  });
+}
+
+/** Asking for it is an error that says which field it is about; it is never taken and left without effect. */
+function toClaim([id, says, network, field, covers = []]: Refused): Claim {
+  const how = `a create with it is 400 and names \`${field}\``;
+  const proof = async (ground: Ground) => {
+    const error = await ground.refusal({ network });
+    assert.equal(error.details.field, field, JSON.stringify(error));
+    assert.ok(String(error.details.reason).length > 10, 'it says why');
+  };
+  return claim(id, says, how, proof, { state: 'refused', covers });
+}
+
+/** What the schema has and no host can do yet. */
+export const refusedPolicyClaims: readonly Claim[] = [...POLICY, ...SECRET_ROWS, ...UNCOUNTED].map(toClaim);
+
+/** What the schema of a request does not have. */
+export const refusedNetworkClaims: readonly Claim[] = OTHERS.map(toClaim);

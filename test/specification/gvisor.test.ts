@@ -1,0 +1,3 @@
+import { proveClaims } from './prove-claims.ts';
+
+proveClaims('gvisor');
