@@ -6,6 +6,7 @@ import { burst } from './burst.ts';
 import { cli } from './cli.ts';
 import { exec } from './exec.ts';
 import { memory } from './memory.ts';
+import { recovery } from './recovery.ts';
 import { newReport, renderTable, summarize, type BenchmarkReport } from './report.ts';
 import { rest } from './rest.ts';
 import { sdk } from './sdk.ts';
@@ -18,7 +19,18 @@ import { throughput } from './throughput.ts';
  * Each prints its table when it is done; `--json FILE` writes everything; `--quick` only shows that they work.
  * A missed target is a finding, not a failure: the exit code is about whether the measurements could be made.
  */
-const BENCHMARKS: readonly Benchmark[] = [start, exec, throughput, burst, memory, rest, sdk, terminal, cli];
+const BENCHMARKS: readonly Benchmark[] = [
+  start,
+  exec,
+  throughput,
+  burst,
+  memory,
+  rest,
+  sdk,
+  terminal,
+  cli,
+  recovery,
+];
 
 const { values: options, positionals: names } = parseArgs({
   options: { quick: { type: 'boolean' }, json: { type: 'string' } },

@@ -10,7 +10,18 @@ import type { Report } from '../bench/report.ts';
 const ROOT = resolve(import.meta.dirname, '..');
 const run = promisify(execFile);
 
-for (const name of ['start', 'exec', 'throughput', 'burst', 'memory', 'rest', 'sdk', 'terminal', 'cli']) {
+for (const name of [
+  'start',
+  'exec',
+  'throughput',
+  'burst',
+  'memory',
+  'rest',
+  'sdk',
+  'terminal',
+  'cli',
+  'recovery',
+]) {
   test(`the benchmark "${name}" runs and yields numbers`, async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-bench-test-'));
     t.after(() => rm(folder, { recursive: true, force: true }));

@@ -76,7 +76,18 @@ export class TestServer {
   /** One more process with the same arguments; for what must be refused. */
   spawn(): ChildProcess {
     const log = openSync(join(this.engine.folder, 'server.log'), 'a');
-    const place = ['--path', this.engine.folder, '--port', '0', '--run-as', SERVICE_USER];
+    // The engine is the test's, which may want it away.
+    const socket = join(this.engine.folder, 'engine.sock');
+    const place = [
+      '--path',
+      this.engine.folder,
+      '--port',
+      '0',
+      '--run-as',
+      SERVICE_USER,
+      '--engine-socket',
+      socket,
+    ];
     return spawn(process.execPath, [SERVER_MAIN, ...place, ...this.#args], { stdio: ['ignore', log, log] });
   }
 

@@ -49,6 +49,7 @@ import {
   type ChannelSettings,
 } from './transports/channel/register-channel.ts';
 import { ensureMade } from './volumes/make-volume.ts';
+import { ConnectionShares } from './transports/http/connection-shares.ts';
 import { createHttpServer } from './transports/http/create-http-server.ts';
 import { Guard } from './transports/http/guard.ts';
 import type { HttpLimits } from './transports/http/http-limits.ts';
@@ -232,6 +233,8 @@ async function listen(http: FastifyInstance, parts: ServerParts): Promise<void> 
     divertPreviews(http.server, previews);
     http.addHook('preClose', async () => await Promise.resolve(previews.close()));
   }
+  // Last of all, so that it sees what previews take too.
+  void new ConnectionShares(http.server, options.limits.maxConnections);
   // For this name, which has two addresses, the framework would make a second server that previews do not stand before.
   const host = options.host === 'localhost' ? '127.0.0.1' : options.host;
   await http.listen({ host, port: options.port });

@@ -9,6 +9,8 @@ import { describeHttpFailure, refuseConnection } from './http-failure.ts';
 import { isRestPath, sendRestFailure } from '../rest/rest-failure.ts';
 
 const KEEP_ALIVE_MS = 72_000;
+/** How often it is looked for connections whose request does not come. */
+const CHECK_MS = 1000;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** The HTTP server without routes: what comes in is guarded, and every failure has a body that clients can read. */
@@ -25,7 +27,8 @@ export function createHttpServer(parts: {
     keepAliveTimeout: KEEP_ALIVE_MS,
     http: {
       maxHeaderSize: limits.maxHeaderBytes,
-      headersTimeout: limits.requestTimeoutMs,
+      headersTimeout: limits.headTimeoutMs,
+      connectionsCheckingInterval: CHECK_MS,
       // The guard refuses requests without one, in our words.
       requireHostHeader: false,
       // Offers of anything else, HTTP/2 for one, may be ignored; the request is then answered as it is.
@@ -40,7 +43,6 @@ export function createHttpServer(parts: {
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, logger),
   });
-  server.server.maxConnections = limits.maxConnections;
   limitBodyTime(server, limits.requestTimeoutMs);
   server.addHook('onRequest', (request, reply, done) => {
     try {

@@ -138,6 +138,23 @@ test('headers over the limit are 431, and what is no HTTP is 400, both with an e
   }
 });
 
+test('connections that say nothing keep nobody out', async (t) => {
+  const server = await startTestServer(t, { limits: { ...DEFAULT_LIMITS, maxConnections: 4 } });
+  const port = Number(new URL(server.url).port);
+  const silent = Array.from({ length: 12 }, () => connect(port, '127.0.0.1').on('error', () => undefined));
+  t.after(() => silent.forEach((socket) => socket.destroy()));
+  await Promise.all(silent.map((socket) => once(socket, 'connect')));
+  assert.match(await (await fetch(`${server.url}/api/v1/health`)).text(), /Service/);
+});
+
+test('a request whose head does not come is refused in time', async (t) => {
+  const server = await startTestServer(t, { limits: { ...DEFAULT_LIMITS, headTimeoutMs: 100 } });
+  const socket = connect(Number(new URL(server.url).port), '127.0.0.1');
+  let answer = '';
+  for await (const chunk of socket) answer += String(chunk);
+  assert.match(answer, /^HTTP\/1.1 408 /);
+});
+
 test('a foreign Host or Origin is 403, on every path', async (t) => {
   const server = await startTestServer(t, { corsOrigins: ['https://app.example'] });
   const { port } = new URL(server.url);
