@@ -59,6 +59,7 @@ const OPTIONS = {
   'max-calls': { type: 'string' },
   'rate-limit': { type: 'string' },
   'recovery-time': { type: 'string' },
+  'keep-events': { type: 'string' },
   'secrets-key': { type: 'string' },
   plans: { type: 'string' },
   'ssh-port': { type: 'string' },
@@ -93,6 +94,8 @@ const ENGINE_OPTIONS = [
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const MAX_CALLS = 1024;
 const MAX_PORT = 65_535;
+const DAY_MS = 24 * 60 * 60_000;
+const MAX_KEPT_DAYS = 36_500;
 const MAX_RECOVERY_SECONDS = 30 * 24 * 60 * 60;
 
 /** Reads the command line and the environment once. @throws StartError with every bad value */
@@ -141,6 +144,7 @@ export function readConfig(
       ...DEFAULT_REST_SETTINGS,
       publishAddresses: readPublishAddresses(values['publish-address'] ?? [], problems),
       recoveryMs: readRecoveryMs(values['recovery-time'], problems),
+      keepEventsMs: readKeepEventsMs(values['keep-events'], problems),
     },
     secretsKeyPath: resolve(values['secrets-key'] ?? join(dataFolder, 'server', 'secrets.key')),
     plansPath: readPlansPath(values.plans, problems),
@@ -187,6 +191,13 @@ function readRate(text: string | undefined, problems: string[]): number | null {
 function readRecoveryMs(text: string | undefined, problems: string[]): number {
   const fallback = DEFAULT_REST_SETTINGS.recoveryMs / 1000;
   return whole('recovery-time', text, fallback, MAX_RECOVERY_SECONDS, problems) * 1000;
+}
+
+/** 0: for ever. */
+function readKeepEventsMs(text: string | undefined, problems: string[]): number | null {
+  if (text === undefined) return DEFAULT_REST_SETTINGS.keepEventsMs;
+  const days = whole('keep-events', text, 0, MAX_KEPT_DAYS, problems);
+  return days === 0 ? null : days * DAY_MS;
 }
 
 /** The web-facing process does not work in the folder that the operator is in. */

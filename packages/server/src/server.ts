@@ -15,6 +15,7 @@ import { commandHandlers } from './handlers/commands.ts';
 import { healthHandlers } from './handlers/health.ts';
 import { metricsHandlers } from './handlers/metrics.ts';
 import { sandboxHandlers } from './handlers/sandboxes.ts';
+import { housekeeping } from './housekeeping.ts';
 import { NO_CLAIMS, rowClaims } from './lifecycle/claims.ts';
 import { EngineHealth } from './lifecycle/engine-health.ts';
 import { Lifecycle } from './lifecycle/lifecycle.ts';
@@ -36,11 +37,7 @@ import type { RestSettings } from './rest/rest-parts.ts';
 import type { Sealer } from './secrets/sealer.ts';
 import { SnapshotWorker } from './snapshots/snapshot-worker.ts';
 import type { SshPlace } from './ssh/ssh-gateway.ts';
-import { followClock } from './store/clocks.ts';
 import type { Database } from './store/database.ts';
-import { FILE_CHANGE_CHECK_MS, tellLostChanges } from './store/file-changes.ts';
-import { forgetOldKeys } from './store/idempotency.ts';
-import { forgetOfRemoved } from './store/processes.ts';
 import { registerDocs } from './transports/docs/register-docs.ts';
 import { registerLanding } from './transports/docs/register-landing.ts';
 import {
@@ -65,10 +62,6 @@ import { registerRpc } from './transports/rpc/register-rpc.ts';
 
 /** What may still be under way when the server is told to stop gets this long. */
 const DRAIN_MS = 5000;
-const FORGET_INTERVAL_MS = 60 * 60_000;
-/** After their sandbox was removed. */
-const KEEP_PROCESSES_MS = 30 * 24 * 60 * 60_000;
-const CLOCK_CHECK_MS = 1000;
 
 export interface ServerOptions {
   readonly host: string;
@@ -152,10 +145,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const tasks: readonly BackgroundTask[] = [
     reconciler,
     ...Object.values(workers),
-    repeatEvery(FORGET_INTERVAL_MS, 'forgetting old idempotency keys', () => forgetOldKeys(database), logger),
-    repeatEvery(FORGET_INTERVAL_MS, 'forgetting old processes', () => forgetOldProcesses(database), logger),
-    repeatEvery(FILE_CHANGE_CHECK_MS, 'telling of lost changes', () => tellLostChanges(database), logger),
-    repeatEvery(CLOCK_CHECK_MS, 'following the clock', () => followClock(database), logger),
+    ...housekeeping(parts),
     createLimitCheck(parts, lifecycle),
   ];
   const running = tasks.map((task) => task.run(stop.signal));
@@ -238,10 +228,6 @@ async function listen(http: FastifyInstance, parts: ServerParts): Promise<void> 
   // For this name, which has two addresses, the framework would make a second server that previews do not stand before.
   const host = options.host === 'localhost' ? '127.0.0.1' : options.host;
   await http.listen({ host, port: options.port });
-}
-
-async function forgetOldProcesses(database: Database): Promise<void> {
-  await forgetOfRemoved(database, new Date(Date.now() - KEEP_PROCESSES_MS).toISOString());
 }
 
 function createLimitCheck(

@@ -71,6 +71,7 @@ const HANDED_ON = [
     '--recovery-time <seconds>',
     'how long sandboxes may be out of reach before somebody has to decide about them (default: 600)',
   ),
+  new Option('--keep-events <days>', 'for how long audit events are kept (default: 90; 0: for ever)'),
   new Option('--log-level <level>', 'how much the server logs (default: info)'),
   new Option('--conformance-fixtures', 'offer what the MCP conformance suite expects').hideHelp(),
 ];

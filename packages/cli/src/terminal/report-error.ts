@@ -29,7 +29,13 @@ export function reportFailure(error: unknown, { isJson, name, command }: Failure
   if (error instanceof UsageError) return 2;
   if (SvcError.is(error, 'exec_failed'))
     return error.details?.['kind'] === 'not_found' ? NOT_FOUND : NOT_EXECUTABLE;
+  if (isOutOfMemory(error)) return KILLED;
   return RUN_PROCESSES.has(command ?? '') ? OURS : 1;
+}
+
+/** The kernel ended the sandbox, and with it the process. */
+function isOutOfMemory(error: unknown): error is SvcError {
+  return SvcError.is(error, 'sandbox_not_running') && error.details?.['reason'] === 'oom';
 }
 
 /** Commands whose exit code is that of a process, which may well be 1. */
@@ -38,6 +44,8 @@ const RUN_PROCESSES = new Set(['run', 'exec']);
 const NOT_FOUND = 127;
 const NOT_EXECUTABLE = 126;
 const OURS = 125;
+/** 128 and SIGKILL. */
+const KILLED = 137;
 
 /** Of stderr, where errors go. The configuration may be the very thing that is wrong, so it is not asked. */
 function hasColours(): boolean {
@@ -106,6 +114,7 @@ function sentence(error: unknown, name: string | undefined, command: string | un
 const UNAVAILABLE = new Set(['temporarily_unavailable', 'recovery_decision_required']);
 
 function nextStep(error: SvcError | PlatformError): string | undefined {
+  if (isOutOfMemory(error)) return 'svc run -m 2G …   # a sandbox with more memory';
   if (isElsewhere(error)) return 'svc context ls';
   if (isBroken(error)) return 'svc ps --all';
   // Of a file, whatever is wrong with it.

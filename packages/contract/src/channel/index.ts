@@ -16,3 +16,4 @@ export type { RunOptions, RunResult } from './run-process.ts';
 export type { TcpStream } from './tcp-stream.ts';
 export type { ByteTransport } from './transport.ts';
 export { applyMask } from './web-socket-mask.ts';
+export { OUT_OF_MEMORY_CLOSE } from './close-codes.ts';

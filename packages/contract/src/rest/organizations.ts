@@ -64,7 +64,9 @@ export const organizationOperations = {
     body: strictObject({
       name: Type.Optional(DisplayName),
       slug: Type.Optional(OrganizationSlug),
-      mfa_required: Type.Optional(Type.Boolean()),
+      mfa_required: Type.Optional(
+        Type.Boolean({ description: 'Only false: there is no sign-in with a second factor to require' }),
+      ),
     }),
     output: Organization,
     errors: ['forbidden', 'name_already_exists'],

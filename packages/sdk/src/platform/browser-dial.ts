@@ -1,4 +1,5 @@
 import { SvcError } from '../client/svc-error.ts';
+import { errorOfClose } from './error-of-close.ts';
 import type { DialRequest, HeldTransport } from './platform.ts';
 
 /** Unread bytes after which the connection is given up: a browser cannot ask its peer to wait. */
@@ -47,9 +48,7 @@ class BrowserTransport implements HeldTransport {
     // From the beginning: the sandbox speaks first.
     socket.addEventListener('message', ({ data }) => this.#take(data));
     socket.addEventListener('close', ({ code, reason }) =>
-      this.#finish(
-        code === CLOSE_NORMAL ? {} : { error: new Error(reason || `The channel broke (${code})`) },
-      ),
+      this.#finish(code === CLOSE_NORMAL ? {} : { error: errorOfClose(code, reason) }),
     );
     this.readable = this.#read();
   }

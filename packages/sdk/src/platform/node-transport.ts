@@ -2,6 +2,7 @@ import { randomFillSync } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { applyMask } from '@svc/contract/channel';
 import type { SocketChunks } from './socket-chunks.ts';
+import { errorOfClose } from './error-of-close.ts';
 import type { HeldTransport } from './platform.ts';
 import { encodeHead, FrameReader, OPCODE, type ControlFrame } from './web-socket-frames.ts';
 
@@ -119,7 +120,7 @@ function requireNormalClose({ payload }: ControlFrame): void {
   if (payload.length < 2) return;
   const code = ((payload[0] ?? 0) << 8) | (payload[1] ?? 0);
   if (code === CLOSE_NORMAL) return;
-  throw new Error(new TextDecoder().decode(payload.subarray(2)) || `The server closed the channel (${code})`);
+  throw errorOfClose(code, new TextDecoder().decode(payload.subarray(2)));
 }
 
 /** Masks must not be foreseen, and asking for four random bytes each time is slow. */

@@ -1,4 +1,5 @@
 import type { Database } from '../store/database.ts';
+import { PRUNED_EVENT } from '../store/prune-events.ts';
 import { hashEvent, listEventsAfter, type EventRecord } from '../store/events.ts';
 
 /** Rows that are in memory at a time. */
@@ -18,7 +19,7 @@ export interface ChainBreak {
 }
 
 export interface ChainReport {
-  /** How many events are as they were written, from the first one on. */
+  /** How many events are as they were written, from the first one that is kept on, and those before it that were removed. */
   readonly intact: number;
   /** Hash of the last one of these. Who keeps it elsewhere can tell later whether all was written anew. */
   readonly hash: string;
@@ -31,7 +32,9 @@ export interface ChainReport {
  * followed too, or left out; they break nothing.
  */
 export async function verifyEvents(db: Database, organizationId: string): Promise<ChainReport> {
-  let [intact, hash] = [0, ''];
+  const start = await findStart(db, organizationId);
+  let { sequence: intact, hash } = start;
+  let noted: string | null = null;
   for (;;) {
     const rows = await listEventsAfter(db, organizationId, intact, BATCH);
     for (const row of rows) {
@@ -39,10 +42,29 @@ export async function verifyEvents(db: Database, organizationId: string): Promis
       if (broken !== null) return { intact, hash, broken };
       intact += 1;
       hash = row.hash;
+      if (row.event_type === PRUNED_EVENT)
+        noted = (JSON.parse(row.payload) as { readonly hash: string }).hash;
     }
     if (rows.length < BATCH) break;
   }
+  if (start.sequence > 0 && noted !== start.hash) {
+    const message = `the events up to ${start.sequence} were not removed by the server: no later event says so`;
+    return { intact, hash, broken: { kind: 'missing', sequence: start.sequence, message } };
+  }
   return { intact, hash, broken: await compareWithHead(db, organizationId, intact, hash) };
+}
+
+/** The last event that was removed for its age. */
+async function findStart(
+  db: Database,
+  organizationId: string,
+): Promise<{ readonly sequence: number; readonly hash: string }> {
+  const row = await db
+    .selectFrom('organizations')
+    .select(['pruned_sequence', 'pruned_hash'])
+    .where('id', '=', organizationId)
+    .executeTakeFirstOrThrow();
+  return { sequence: Number(row.pruned_sequence), hash: row.pruned_hash };
 }
 
 function findBreak(row: EventRecord, expected: number, previousHash: string): ChainBreak | null {

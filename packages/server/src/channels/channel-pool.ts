@@ -1,4 +1,5 @@
 import { PlatformError, type ChannelClient } from '@svc/contract';
+import { explainBreak } from './explain-break.ts';
 
 const OPEN_TIMEOUT_MS = 10_000;
 
@@ -35,6 +36,12 @@ export class ChannelPool {
     this.#channels.delete(sandboxId);
     // One that failed to open is reported to whoever asked for it.
     opening?.then((channel) => channel.close()).catch(() => undefined);
+  }
+
+  /** Why the channel that a call was made over broke. @returns undefined when the sandbox runs on, or nobody knows */
+  async explainBreak(sandboxId: string): Promise<unknown> {
+    this.forget(sandboxId);
+    return await explainBreak((signal) => this.#open(sandboxId, signal));
   }
 
   close(): void {

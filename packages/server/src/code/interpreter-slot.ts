@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { ChannelError, ExecFailed, PlatformError, type ChannelClient } from '@svc/contract';
 import type { Work } from '../dispatch/idempotency.ts';
 import { closedNote, describeEnd, INTERRUPTED_NOTE, KILLED_NOTE, timeoutNote } from './notes.ts';
+import { explainBreak } from '../channels/explain-break.ts';
 import type { CodeResult, CodeRunnerParts } from './code-runner.ts';
 import {
   Interpreter,
@@ -302,14 +303,9 @@ export class InterpreterSlot {
     };
   }
 
-  /** Asks for a new channel, because the answer says best what has happened: stopped, gone, engine away. */
   async #explainLoss(): Promise<unknown> {
-    try {
-      const channel = await this.#parts.openChannel(this.#sandboxId, AbortSignal.timeout(START_TIMEOUT_MS));
-      channel.close();
-    } catch (error) {
-      return error;
-    }
+    const reason = await explainBreak((signal) => this.#parts.openChannel(this.#sandboxId, signal));
+    if (reason !== undefined) return reason;
     const message =
       'the connection to the sandbox broke while the code ran; whether it ran to its end is unknown';
     return new PlatformError('unavailable', message);

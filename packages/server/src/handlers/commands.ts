@@ -5,6 +5,8 @@ import type { Database } from '../store/database.ts';
 import { requireRunning, whileRunning } from './running-sandbox.ts';
 
 const MAX_OUTPUT_BYTES = 10 * 1024 * 1024;
+const OOM_NOTE =
+  '[The program was killed because the sandbox ran out of memory; start the sandbox with a larger config.memory]\n';
 const TRUNCATION_MARK = '\n[output cut here: it exceeds 10 MiB]\n';
 /** What shells report for a program that a signal ended. */
 const SIGNAL_EXIT_BASE = 128;
@@ -20,7 +22,8 @@ export function commandHandlers(
       const words = args ?? [];
       const timeoutMs = timeoutMsOf(timeout);
       const result = await whileRunning(sandbox, () => run(channels, id, command, words, timeoutMs, signal));
-      const { output, error, truncated } = toText(result);
+      const { output, error: stderr, truncated } = toText(result);
+      const error = result.reason === 'oom' ? `${endLine(stderr)}${OOM_NOTE}` : stderr;
       if (result.reason === 'timeout') {
         throw new PlatformError('exec_timeout', `${command} did not end within ${timeoutMs / 1000} s`, {
           details: { timeout: timeoutMs / 1000, output, error, ...truncated },
@@ -70,14 +73,9 @@ function explainExecFailure(command: string, error: ExecFailed): PlatformError {
   });
 }
 
-/** Asks again for the channel, because the answer says best what has happened: stopped, gone, engine away. */
 async function explainLoss(channels: ChannelPool, sandboxId: string, error: ChannelError): Promise<unknown> {
-  channels.forget(sandboxId);
-  try {
-    await channels.get(sandboxId);
-  } catch (reason) {
-    return reason;
-  }
+  const reason = await channels.explainBreak(sandboxId);
+  if (reason !== undefined) return reason;
   const message = 'the connection to the sandbox broke; whether the command ran to its end is unknown';
   return new PlatformError('unavailable', message, { cause: error });
 }
@@ -95,6 +93,10 @@ function toText(result: RunResult): {
     error: text(result.stderr, 'stderr'),
     truncated: result.truncated.length > 0 ? { truncated: true } : {},
   };
+}
+
+function endLine(text: string): string {
+  return text === '' || text.endsWith('\n') ? text : `${text}\n`;
 }
 
 function exitCodeOf({ code, signal, reason }: RunResult): number {

@@ -1,5 +1,6 @@
 import { PlatformError } from '@svc/contract';
 import { notFound } from '../lifecycle/lifecycle.ts';
+import { OUT_OF_MEMORY } from '../orchestrator/not-running.ts';
 import type { Database } from '../store/database.ts';
 import { findSandbox, type SandboxRecord } from '../store/sandboxes.ts';
 
@@ -12,8 +13,7 @@ export async function requireRunning(
   const record = await findSandbox(database, namespace, name);
   if (record === undefined) throw notFound(name);
   if (record.desired === 'running' || record.desired === 'restarted') return record;
-  const why = record.failureMessage === null ? '' : ` (${record.failureMessage})`;
-  throw notRunning(name, record.observed, why);
+  throw notRunning(name, record.observed, record.failureCode, record.failureMessage);
 }
 
 /**
@@ -26,12 +26,27 @@ export async function whileRunning<T>(name: string, work: () => Promise<T>): Pro
   } catch (error) {
     const isGone = PlatformError.is(error, 'sandbox_not_found');
     if (!isGone && !PlatformError.is(error, 'sandbox_not_running')) throw error;
-    const state = error.details?.['state'];
-    throw notRunning(name, typeof state === 'string' ? state : 'stopped', '', error);
+    const { state, reason, ended } = error.details ?? {};
+    throw notRunning(name, textOr(state, 'stopped'), textOr(reason, null), textOr(ended, null), error);
   }
 }
 
-function notRunning(name: string, state: string, why: string, cause?: unknown): PlatformError {
-  const message = `Sandbox '${name}' is ${state}${why}; start it with sandbox.start`;
-  return new PlatformError('sandbox_not_running', message, { details: { state }, cause });
+function notRunning(
+  name: string,
+  state: string,
+  reason: string | null,
+  ended: string | null,
+  cause?: unknown,
+): PlatformError {
+  // Without what it tells callers of REST to do, who know other words; that one was stopped says the state.
+  const why =
+    ended === null || reason === 'stopped' ? '' : ` (${ended.replace(/; raise resources\..*$/, '')})`;
+  const how = reason === OUT_OF_MEMORY ? ', config.image and a larger config.memory' : '';
+  const message = `Sandbox '${name}' is ${state}${why}; start it with sandbox.start${how}`;
+  const details = { state, ...(reason === null ? {} : { reason }) };
+  return new PlatformError('sandbox_not_running', message, { details, cause });
+}
+
+function textOr<T>(value: unknown, otherwise: T): string | T {
+  return typeof value === 'string' ? value : otherwise;
 }

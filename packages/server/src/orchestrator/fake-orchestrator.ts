@@ -1,3 +1,4 @@
+import { notRunning } from './not-running.ts';
 import { EventEmitter, on, once } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { ChannelClient, PlatformError } from '@svc/contract';
@@ -205,7 +206,7 @@ export class FakeOrchestrator implements Orchestrator {
     await this.#answer();
     const { request, report, channels } = this.#find(id);
     if (report.state !== 'running') {
-      throw new PlatformError('sandbox_not_running', `sandbox ${id} is ${report.state}; start it first`);
+      throw notRunning(report);
     }
     const { spec } = request;
     const env = Object.fromEntries((spec.env ?? []).map(({ key, value }) => [key, value]));

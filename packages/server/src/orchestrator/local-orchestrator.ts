@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
 import { ChannelClient, PlatformError } from '@svc/contract';
 import {
   duplexTransport,
@@ -11,6 +12,7 @@ import {
   type ReadLogs,
   type SandboxView,
 } from '@svc/engine/client';
+import { notRunning } from './not-running.ts';
 import {
   STARTING_MESSAGE,
   type FetchedImage,
@@ -21,6 +23,10 @@ import {
   type SandboxReport,
   type SandboxUsageReport,
 } from './orchestrator.ts';
+
+/** The engine notices that a sandbox died within a moment, and releases what it had. */
+const END_WAIT_MS = 5000;
+const END_CHECK_MS = 25;
 
 /** The engine of this host, behind its unix socket. */
 export class LocalOrchestrator implements Orchestrator {
@@ -94,12 +100,26 @@ export class LocalOrchestrator implements Orchestrator {
   }
 
   async openChannel(id: string, signal: AbortSignal): Promise<ChannelClient> {
-    const stream = await this.#engine.openChannel(id, signal);
+    const stream = await this.openStream(id, signal);
     return await ChannelClient.connect(duplexTransport(stream), { signal });
   }
 
+  /** A sandbox whose run just ends is seen to run, or to stop, for a moment longer; then it can be said how it ended. */
   async openStream(id: string, signal: AbortSignal): Promise<Duplex> {
-    return await this.#engine.openChannel(id, signal);
+    const deadline = performance.now() + END_WAIT_MS;
+    for (;;) {
+      try {
+        return await this.#engine.openChannel(id, signal);
+      } catch (error) {
+        if (!PlatformError.is(error, 'sandbox_not_running') && !PlatformError.is(error, 'unavailable'))
+          throw error;
+        const report = await this.get(id, signal);
+        if (report !== undefined && report.end !== null) throw notRunning(report, error);
+        const mayEnd = report?.state === 'running' || report?.state === 'stopping';
+        if (!mayEnd || performance.now() > deadline) throw error;
+        await delay(END_CHECK_MS, undefined, { signal });
+      }
+    }
   }
 
   logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncIterable<LogEntry> {

@@ -142,6 +142,21 @@ export function orchestratorSuite(
       assert.deepEqual([code, Buffer.from(stdout).toString()], [0, 'inside\n']);
     });
 
+    test('tells whoever wants into a sandbox whose run is over how that ended', async (t) => {
+      const { orchestrator, id } = await made(t);
+      await orchestrator.start(id, never);
+      await orchestrator.stop(id, { graceMs: 0 }, never);
+      const opens = [() => orchestrator.openChannel(id, never), () => orchestrator.openStream(id, never)];
+      for (const open of opens) {
+        await assert.rejects(open, (error) => {
+          assert.ok(failsWith('sandbox_not_running')(error));
+          const { state, reason, ended } = (error as PlatformError).details ?? {};
+          assert.deepEqual([state, reason, typeof ended], ['stopped', 'stopped', 'string']);
+          return true;
+        });
+      }
+    });
+
     test('opens streams that are clients of their own, and none into a sandbox that does not run', async (t) => {
       const { orchestrator, id } = await made(t);
       await assert.rejects(orchestrator.openStream(id, never), failsWith('sandbox_not_running'));

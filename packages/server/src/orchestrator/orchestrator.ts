@@ -23,7 +23,8 @@ import type {
  * - `stop` answers when everything of the run is released; the disk is kept. Stopping a stopped one succeeds.
  * - `remove` is legal in every state and succeeds when the sandbox is already gone.
  * - `start`, `stop`, `openChannel`, `openStream` and `logs` of an unknown id are `sandbox_not_found`.
- * - `openChannel` and `openStream` of a sandbox that does not run are `sandbox_not_running`.
+ * - `openChannel` and `openStream` of a sandbox that does not run are `sandbox_not_running`; when its latest run is over, or
+ *   just ends, `details` say how: `{state, reason, ended}`, where `ended` is a sentence.
  * - `openStream` gives the bytes of a command channel, handshake first, for a relay that does not look into them. Each
  *   stream is a client of its own: what it started is killed when it is destroyed, and no other stream sees its frames.
  *   Neither end is read faster than the other takes it.

@@ -94,10 +94,13 @@ test('admins change an organization, members look, and others learn nothing', as
     missing.body.error.message.replace('nowhere', ''),
   );
   assert.equal((await patch(admin.key, { slug: 'other' })).body.error.code, 'name_already_exists');
-  const changed = await patch(admin.key, { name: 'Acme Inc', slug: 'acme2', mfa_required: true });
+  const factor = await patch(admin.key, { name: 'Never', mfa_required: true });
+  assert.deepEqual([factor.status, factor.body.error.details.field], [400, 'mfa_required']);
+  assert.match(factor.body.error.message, /no second factor; give tokens that expire/);
+  const changed = await patch(admin.key, { name: 'Acme Inc', slug: 'acme2', mfa_required: false });
   assert.deepEqual(
     [changed.body.name, changed.body.slug, changed.body.mfa_required],
-    ['Acme Inc', 'acme2', true],
+    ['Acme Inc', 'acme2', false],
   );
   assert.equal((await server.rest('GET', '/orgs/acme', { key: owner.key })).status, 403);
   assert.equal((await patch(owner.key, {}, 'acme2')).status, 200);

@@ -1,3 +1,4 @@
+import { badField } from '../dispatch/rest-dispatch.ts';
 import { PlatformError } from '@svc/contract';
 import { SLUG_PATTERN, type Role } from '@svc/contract/rest';
 import type { Database } from '../store/database.ts';
@@ -49,6 +50,8 @@ export function organizationHandlers(
     },
     'organizations.update': async ({ body }, call) => {
       const { name, slug, mfa_required: isMfaRequired } = body;
+      // Accepting it would promise a protection that nobody gives.
+      if (isMfaRequired === true) throw badField('mfa_required', NO_SECOND_FACTOR);
       const changed = await call.commit(async ({ db, record }) => {
         if (slug !== undefined && slug !== call.organization.slug) await requireUnreservedSlug(db, slug);
         const organization = await updateOrganization(db, call.organization.id, {
@@ -67,6 +70,9 @@ export function organizationHandlers(
     'organizations.suggestSandboxSlug': async () => ({ sandbox_slug: await suggestSlug(database) }),
   };
 }
+
+const NO_SECOND_FACTOR =
+  'cannot be true: people come with tokens, for which there is no second factor; give tokens that expire instead';
 
 export function viewWithRole(organization: OrganizationRecord, role: Role) {
   return { ...viewOrganization(organization), role };

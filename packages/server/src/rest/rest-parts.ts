@@ -56,6 +56,8 @@ export interface RestSettings {
   readonly volumeSampleMs: number;
   /** How often what each running sandbox uses is measured. */
   readonly metricSampleMs: number;
+  /** For how long audit events are kept; null: for ever. */
+  readonly keepEventsMs: number | null;
   /** How often it is looked for runs that may not go on. */
   readonly limitCheckMs: number;
 }
@@ -67,5 +69,6 @@ export const DEFAULT_REST_SETTINGS: RestSettings = {
   defaultVolumeGib: 10,
   volumeSampleMs: 60_000,
   metricSampleMs: 5000,
+  keepEventsMs: 90 * 24 * 60 * 60_000,
   limitCheckMs: 30_000,
 };

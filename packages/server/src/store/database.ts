@@ -67,6 +67,9 @@ export interface OrganizationRow {
   event_sequence: ColumnType<number | string, number | undefined, number>;
   event_hash: Defaulted<string>;
   event_timestamp: Defaulted<string>;
+  /** Of the last event that was removed for its age; 0: none was. */
+  pruned_sequence: ColumnType<number | string, number | undefined, number>;
+  pruned_hash: Defaulted<string>;
 }
 
 export interface UserRow {

@@ -4,6 +4,7 @@ import { verifyEvents } from '../audit/verify-events.ts';
 import type { Database } from './database.ts';
 import { appendEvent, findEvent, hashEvent, listEvents, listEventsAfter } from './events.ts';
 import { ensureOrganization } from './organizations.ts';
+import { pruneEvents } from './prune-events.ts';
 
 const ACTOR = { kind: 'system', code: 'test', label: 'Test' } as const;
 const FUTURE = '2999-01-01T00:00:00.000Z';
@@ -21,6 +22,45 @@ export function eventsSuite(name: string, empty: (t: TestContext) => Promise<Dat
         (await listEvents(db, organizationId, filter, page)).map(({ sequence }) => Number(sequence));
       return { db, organizationId, add, sequences };
     };
+
+    test('old events are removed in parts, and what is left verifies from there, and no further cut is hidden', async (t) => {
+      const { db, organizationId, add, sequences } = await prepare(t, 3);
+      await age(db, organizationId, 1200);
+      const before = '2021-01-01T00:00:00.000Z';
+      await pruneEvents(db, before, AbortSignal.abort());
+      assert.equal(
+        (await sequences({}, { before: null, limit: 5000 })).length,
+        1203,
+        'nothing when told to stop',
+      );
+      await pruneEvents(db, before, new AbortController().signal);
+      const left = await sequences({}, { before: null, limit: 5000 });
+      // One note for each part; the three latest were not old.
+      assert.equal(left.length, 6);
+      assert.equal((await verifyEvents(db, organizationId)).broken, null);
+      await pruneEvents(db, before, new AbortController().signal);
+      await add();
+      assert.deepEqual((await sequences()).length, 7, 'nothing more is removed, and nothing noted');
+      const whole = await verifyEvents(db, organizationId);
+      assert.equal(whole.broken, null);
+
+      const [, next] = await listEventsAfter(db, organizationId, 0, 2);
+      await db
+        .deleteFrom('events')
+        .where('organization_id', '=', organizationId)
+        .where('sequence', '<=', Number(next?.sequence))
+        .execute();
+      assert.equal((await verifyEvents(db, organizationId)).broken?.kind, 'missing');
+      await db
+        .updateTable('organizations')
+        .set({ pruned_sequence: Number(next?.sequence), pruned_hash: next?.hash ?? '' })
+        .where('id', '=', organizationId)
+        .execute();
+      assert.match(
+        (await verifyEvents(db, organizationId)).broken?.message ?? '',
+        /not removed by the server/,
+      );
+    });
 
     test('events come newest first, of their own organization alone', async (t) => {
       const { db, sequences } = await prepare(t, 3);
@@ -233,4 +273,32 @@ async function rewrite(db: Database, organizationId: string, sequence: number): 
   assert.ok(event);
   const { hash: _hash, ...columns } = { ...event, payload: '{"forged":true}' };
   await update(db, organizationId, sequence, { payload: columns.payload, hash: hashEvent(columns) });
+}
+
+/** Puts this many events of 2020 before those that are there, in one chain. */
+async function age(db: Database, organizationId: string, count: number): Promise<void> {
+  const recent = await listEventsAfter(db, organizationId, 0, 100);
+  await db.deleteFrom('events').where('organization_id', '=', organizationId).execute();
+  const [model] = recent;
+  if (model === undefined) throw new Error('there is nothing to copy');
+  const old = Array.from({ length: count }, () => ({
+    ...model,
+    id: crypto.randomUUID(),
+    timestamp: '2020-01-01T00:00:00.000Z',
+  }));
+  let [hash, sequence] = ['', 0];
+  for (const row of [...old, ...recent]) {
+    sequence += 1;
+    const next = { ...row, sequence, previous_hash: hash };
+    hash = hashEvent(next);
+    await db
+      .insertInto('events')
+      .values({ ...next, hash })
+      .execute();
+  }
+  await db
+    .updateTable('organizations')
+    .set({ event_sequence: sequence, event_hash: hash })
+    .where('id', '=', organizationId)
+    .execute();
 }

@@ -6,6 +6,7 @@ export const REMEMBERED_MS = 24 * 60 * 60 * 1000;
 
 /** In place of a lease: the call is over, and its outcome stays as it is. */
 const OVER = '';
+const FORGOTTEN_AT_ONCE = 500;
 const LONG_AGO = new Date(0).toISOString();
 
 export interface IdempotencyClaim {
@@ -165,11 +166,20 @@ export async function resumeKey(db: Database, claim: IdempotencyClaim, leaseMs: 
   return numUpdatedRows > 0n;
 }
 
+/** In small parts, so that nobody who uses a key waits long. */
 export async function forgetOldKeys(db: Database): Promise<void> {
-  await db
-    .deleteFrom('idempotency')
-    .where('created_at', '<', iso(Date.now() - REMEMBERED_MS))
-    .execute();
+  for (;;) {
+    const old = db
+      .selectFrom('idempotency')
+      .select(['scope', 'key'])
+      .where('created_at', '<', iso(Date.now() - REMEMBERED_MS))
+      .limit(FORGOTTEN_AT_ONCE);
+    const { numDeletedRows } = await db
+      .deleteFrom('idempotency')
+      .where((build) => build(build.refTuple('scope', 'key'), 'in', old.$asTuple('scope', 'key')))
+      .executeTakeFirstOrThrow();
+    if (numDeletedRows < BigInt(FORGOTTEN_AT_ONCE)) return;
+  }
 }
 
 function mine(db: Database, { scope, key, owner }: IdempotencyClaim) {

@@ -7,6 +7,7 @@ import { controlPlane } from './migrations/0002-control-plane.ts';
 import { access } from './migrations/0003-access.ts';
 import { truth } from './migrations/0004-truth.ts';
 import { resolvedSpecs } from './migrations/0005-resolved-specs.ts';
+import { retention } from './migrations/0006-retention.ts';
 
 /** Forward only, in the order of their names. A migration that was released is never changed. */
 const MIGRATIONS = {
@@ -15,6 +16,7 @@ const MIGRATIONS = {
   '0003-access': access,
   '0004-truth': truth,
   '0005-resolved-specs': resolvedSpecs,
+  '0006-retention': retention,
 };
 
 /** Opens the store and brings its tables up to date. Several processes may do so at once. */

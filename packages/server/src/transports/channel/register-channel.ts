@@ -17,6 +17,7 @@ import { MaskRemover } from './mask-remover.ts';
 import { CLOSE, relay } from './relay.ts';
 import type { RateLimiter } from '../rest/rate-limiter.ts';
 import { ServerResponse } from '../../process/node-http.ts';
+import { explainEnd } from './explain-end.ts';
 import { REST_PREFIX, sendRestFailure } from '../rest/rest-failure.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
 
@@ -190,6 +191,7 @@ class ChannelRoute {
     const address = request.socket.remoteAddress ?? '';
     await relay(client, duplexTransport(stream), {
       keepAliveMs: this.#parts.settings.keepAliveMs,
+      explainEnd: () => explainEnd(this.#parts, sandbox),
       recheck: async () => {
         const now = await this.#access.admit(slug, authorization);
         // A slug may be another organization's by now.

@@ -1,5 +1,5 @@
 import { FrameError } from '@svc/contract/frames';
-import type { ByteTransport } from '@svc/contract/channel';
+import { OUT_OF_MEMORY_CLOSE, type ByteTransport } from '@svc/contract/channel';
 import type { RawData, WebSocket } from 'ws';
 import { ClientFrames } from './client-frames.ts';
 import { describeExec, type ExecDescription } from './describe-exec.ts';
@@ -16,12 +16,23 @@ export const CLOSE = {
   protocolError: 1002,
   refused: 1008,
   failed: 1011,
+  outOfMemory: OUT_OF_MEMORY_CLOSE,
 } as const;
+
+/** Null: nothing is known but that it is over. */
+export type ChannelEnd = { readonly code: number; readonly message: string } | null;
+
+const ENDED = { code: CLOSE.normal, message: 'the sandbox ended the channel' };
+const BROKEN = { code: CLOSE.goingAway, message: 'the connection to the sandbox broke' };
+/** The protocol has room for 123 bytes. */
+const MAX_REASON_LENGTH = 120;
 
 export interface RelayOptions {
   readonly keepAliveMs: number;
   /** Notes that a process was asked for. When that fails, the channel ends and the process with it. */
   readonly onExec: (exec: ExecDescription) => Promise<void>;
+  /** What the client is told when the sandbox has ended the channel. */
+  readonly explainEnd: () => Promise<ChannelEnd>;
   /** Asked from time to time. @throws when the client may not go on */
   readonly recheck: () => Promise<void>;
 }
@@ -43,11 +54,14 @@ export async function relay(client: WebSocket, sandbox: ByteTransport, options: 
       if (isBinary) inward.take(data);
     });
     void closed.then(() => sandbox.close());
-    await sendAll(client, sandbox);
-    client.close(CLOSE.normal, 'the sandbox ended the channel');
-  } catch {
-    // The stream to the sandbox broke, or the client left while it was being sent to.
-    client.close(CLOSE.goingAway, 'the connection to the sandbox broke');
+    const isWhole = await sendAll(client, sandbox).then(
+      () => true,
+      // The stream to the sandbox broke, or the client left while it was being sent to.
+      () => false,
+    );
+    const known = client.readyState === client.OPEN ? await options.explainEnd() : null;
+    const end = known ?? (isWhole ? ENDED : BROKEN);
+    client.close(end.code, end.message.slice(0, MAX_REASON_LENGTH));
   } finally {
     sandbox.close();
     await closed;
@@ -128,7 +142,7 @@ class Inward {
   #end(code: number, reason: string): void {
     this.#isOver = true;
     this.#resume();
-    this.#client.close(code, reason.slice(0, 120));
+    this.#client.close(code, reason.slice(0, MAX_REASON_LENGTH));
     this.#sandbox.close();
   }
 }

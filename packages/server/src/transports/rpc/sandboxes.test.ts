@@ -235,7 +235,7 @@ test('a sandbox that ends by itself is seen to have ended, with the reason', asy
   const { error } = await server.call('sandbox.command.run', { sandbox: 'a', command: 'true' });
   assert.equal(
     error?.message,
-    "command execution failed: Sandbox 'a' is failed (it used more memory than the 512 MiB it may); start it with sandbox.start",
+    "command execution failed: Sandbox 'a' is failed (it used more memory than the 512 MiB it may); start it with sandbox.start, config.image and a larger config.memory",
   );
   assert.equal((await start(server)).result, 'Sandbox a started successfully');
 });

@@ -1,0 +1,44 @@
+import type { Logger } from 'pino';
+import { repeatEvery, type BackgroundTask } from './background.ts';
+import type { RestSettings } from './rest/rest-parts.ts';
+import { followClock } from './store/clocks.ts';
+import type { Database } from './store/database.ts';
+import { FILE_CHANGE_CHECK_MS, tellLostChanges } from './store/file-changes.ts';
+import { forgetOldKeys } from './store/idempotency.ts';
+import { forgetOfRemoved } from './store/processes.ts';
+import { pruneEvents } from './store/prune-events.ts';
+
+const FORGET_INTERVAL_MS = 60 * 60_000;
+/** After their sandbox was removed. */
+const KEEP_PROCESSES_MS = 30 * 24 * 60 * 60_000;
+const CLOCK_CHECK_MS = 1000;
+
+export interface HousekeepingParts {
+  readonly database: Database;
+  readonly restSettings: Pick<RestSettings, 'keepEventsMs'>;
+  readonly logger: Logger;
+}
+
+/** What keeps the store true and small; docs/retention.md says what is kept. */
+export function housekeeping({
+  database,
+  restSettings,
+  logger,
+}: HousekeepingParts): readonly BackgroundTask[] {
+  const { keepEventsMs } = restSettings;
+  const forget = (what: string, work: (signal: AbortSignal) => Promise<void>) =>
+    repeatEvery(FORGET_INTERVAL_MS, `forgetting old ${what}`, work, logger);
+  return [
+    forget('idempotency keys', () => forgetOldKeys(database)),
+    forget('processes', () => forgetOfRemoved(database, ago(KEEP_PROCESSES_MS))),
+    ...(keepEventsMs === null
+      ? []
+      : [forget('events', (signal) => pruneEvents(database, ago(keepEventsMs), signal))]),
+    repeatEvery(FILE_CHANGE_CHECK_MS, 'telling of lost changes', () => tellLostChanges(database), logger),
+    repeatEvery(CLOCK_CHECK_MS, 'following the clock', () => followClock(database), logger),
+  ];
+}
+
+function ago(milliseconds: number): string {
+  return new Date(Date.now() - milliseconds).toISOString();
+}

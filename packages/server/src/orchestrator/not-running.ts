@@ -1,0 +1,12 @@
+import { PlatformError } from '@svc/contract';
+import type { SandboxReport } from './orchestrator.ts';
+
+/** `reason` of a run that ended because its sandbox ran out of memory. */
+export const OUT_OF_MEMORY = 'oom';
+
+/** Of a sandbox whose latest run is over: what a caller who wants into it is told, with how the run ended. */
+export function notRunning({ id, state, end }: SandboxReport, cause?: unknown): PlatformError {
+  const why = end === null ? 'start it first' : end.message;
+  const details = { state, ...(end === null ? {} : { reason: end.reason, ended: end.message }) };
+  return new PlatformError('sandbox_not_running', `Sandbox ${id} is ${state}; ${why}`, { details, cause });
+}
