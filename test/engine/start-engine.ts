@@ -23,6 +23,8 @@ export interface EngineOptions {
   readonly args?: readonly string[];
   /** Beside the environment of the test. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Where its folder is made. */
+  readonly parent?: string;
 }
 
 /** A real engine on a data folder of its own, with a small image in it. It ends with the process of the test at the latest. */
@@ -34,7 +36,7 @@ export class TestEngine {
   #child: ChildProcess | undefined;
   #warden: Warden | undefined;
 
-  private constructor(folder: string, { args, env }: Required<EngineOptions>) {
+  private constructor(folder: string, { args, env }: Required<Omit<EngineOptions, 'parent'>>) {
     this.folder = folder;
     this.#args = args;
     this.#env = env;
@@ -43,7 +45,7 @@ export class TestEngine {
   }
 
   static async start(options: EngineOptions = {}): Promise<TestEngine> {
-    const folder = await mkdtemp(join(tmpdir(), 'svc-engine-'));
+    const folder = await mkdtemp(join(options.parent ?? tmpdir(), 'svc-engine-'));
     await chmod(folder, 0o711);
     const pool = await claimAddressPool();
     const args = ['--address-pool', pool, ...(options.args ?? [])];

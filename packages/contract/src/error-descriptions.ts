@@ -46,7 +46,9 @@ export const ERROR_DESCRIPTIONS = {
   orchestrator_unreachable: 'The engine does not answer. Start it; sandboxes that run are not affected.',
   unavailable: 'The service cannot answer now. Try again later.',
   insufficient_capacity: 'This host has no room for another sandbox now. Try again later, or free some.',
-  disk_full: 'The volume, the disk of the sandbox or the host is full. Free some space, or ask for more.',
+  disk_full: 'The volume or the disk of the sandbox is full. Free some space in it, or ask for more.',
+  insufficient_storage:
+    'The disk of the host is nearly full, so nothing new is begun. Remove what is not needed; stopping, reading and deleting always work.',
   exec_timeout: 'The command ran longer than it was given, and was killed.',
   start_failed: 'The sandbox could not be started. The message names the cause.',
 } as const satisfies Record<ErrorCode, string>;

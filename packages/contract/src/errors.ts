@@ -40,6 +40,7 @@ export const ERROR_STATUS = {
   unavailable: 503,
   insufficient_capacity: 503,
   disk_full: 507,
+  insufficient_storage: 507,
   exec_failed: 422,
   exec_timeout: 504,
   start_failed: 500,

@@ -45,6 +45,7 @@ const PASSES: Readonly<Record<ErrorCode, boolean>> = {
   // A full host stays full until a sandbox ends, which takes longer than any client should ask again and again.
   insufficient_capacity: false,
   disk_full: false,
+  insufficient_storage: false,
   exec_failed: false,
   exec_timeout: false,
   start_failed: false,

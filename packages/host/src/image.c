@@ -43,6 +43,8 @@ static int configure(int context, const char *device, const struct image_plan *p
   if (is_writable_ext4(plan)) {
     /* The inode tables of a sparse image are zero already; writing them out would only fill the host's disk. */
     if (set_flag(context, "noinit_itable", failure) < 0) return -1;
+    /* What a guest frees goes back to the host's disk at once, so its image never takes more than its files do. */
+    if (set_flag(context, "discard", failure) < 0) return -1;
     if (plan->is_volatile && set_flag(context, "nobarrier", failure) < 0) return -1;
   }
   if (syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0) return fail(failure, "read the image");

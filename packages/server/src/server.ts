@@ -18,6 +18,7 @@ import { sandboxHandlers } from './handlers/sandboxes.ts';
 import { housekeeping } from './housekeeping.ts';
 import { NO_CLAIMS, rowClaims } from './lifecycle/claims.ts';
 import { EngineHealth } from './lifecycle/engine-health.ts';
+import { HostStorage } from './lifecycle/host-storage.ts';
 import { Lifecycle } from './lifecycle/lifecycle.ts';
 import { Reconciler } from './lifecycle/reconciler.ts';
 import { MetricHistory } from './metrics-history/metric-history.ts';
@@ -118,16 +119,18 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const lifecycle = createLifecycle(parts, { channels, ports, codeContexts });
   const { recoveryMs } = parts.restSettings;
   const reconciler = new Reconciler({ database, orchestrator, lifecycle, health, recoveryMs, logger });
-  const dispatch = createDispatch(parts, { health, metrics, lifecycle, channels });
+  const storage = new HostStorage({ orchestrator, database, logger });
+  const dispatch = createDispatch(parts, { health, storage, metrics, lifecycle, channels });
   const http = createHttpServer({ guard: new Guard(options), limits: options.limits, logger });
   registerPages(http, health, authenticate);
   const { maxConcurrentCalls } = options;
   const { hasConformanceFixtures = false } = parts;
   registerRpc(http, { dispatch, authenticate, logger, maxConcurrentCalls });
-  registerPrometheus(http, { authenticate, database, health, metrics });
+  registerPrometheus(http, { authenticate, database, health, storage, metrics });
   registerMcp(http, { dispatch, authenticate, logger, maxConcurrentCalls, hasConformanceFixtures });
   const workers = createWorkers(parts, channels);
   const made = {
+    storage,
     lifecycle,
     channels,
     codeContexts,
@@ -144,6 +147,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const stop = new AbortController();
   const tasks: readonly BackgroundTask[] = [
     reconciler,
+    storage.task(),
     ...Object.values(workers),
     ...housekeeping(parts),
     createLimitCheck(parts, lifecycle),
@@ -176,6 +180,7 @@ function createDispatch(
   { database, orchestrator, codeRunner, logger }: ServerParts,
   made: {
     readonly health: EngineHealth;
+    readonly storage: HostStorage;
     readonly metrics: CallMetrics;
     readonly lifecycle: Lifecycle;
     readonly channels: ChannelPool;
@@ -188,7 +193,11 @@ function createDispatch(
     ...codeHandlers(database, codeRunner),
     ...commandHandlers(database, made.channels),
   };
-  return new Dispatch(handlers, reportCalls(made.metrics, logger), recordRefusedCalls(database));
+  return new Dispatch(
+    handlers,
+    reportCalls(made.metrics, logger),
+    recordRefusedCalls(database, (...failure) => made.storage.explain(...failure)),
+  );
 }
 
 /** What works in the background and is told of by handlers. */
@@ -279,6 +288,7 @@ function createLifecycle(
 function createRestDispatch(
   parts: ServerParts,
   made: {
+    readonly storage: HostStorage;
     readonly lifecycle: Lifecycle;
     readonly health: EngineHealth;
     readonly metrics: CallMetrics;
@@ -311,6 +321,7 @@ function createRestDispatch(
     handlers,
     identify,
     sealer,
+    explain: (...failure) => made.storage.explain(...failure),
     describeFailure: (error) => {
       const { status, body } = describeRestFailure(error, '');
       return { status, body: JSON.stringify(body) };

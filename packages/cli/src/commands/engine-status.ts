@@ -4,6 +4,7 @@ import { findEngine } from '../engine/engine-process.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { formatAge } from '../terminal/amounts.ts';
+import { describeDisk } from '../terminal/describe-disk.ts';
 import { print, printJson } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
@@ -27,6 +28,7 @@ async function showStatus(_options: unknown, command: Command): Promise<void> {
     `engine ${capabilities.version}, up ${formatAge(capabilities.startedAt, Date.now())}, ${capabilities.sandboxes} sandboxes`,
   );
   print(`data in ${dataFolder}${pid === undefined ? '' : `, pid ${pid}`}, cgroup ${capabilities.cgroup}`);
+  print(describeDisk(capabilities.space));
   print(`default isolation: ${capabilities.defaultIsolation ?? 'none; see: svc doctor'}\n`);
   const rows = capabilities.runtimes.map((runtime) => [
     runtime.name,

@@ -71,6 +71,8 @@ const NEXT_STEP: Partial<Record<SvcErrorCode, string>> = {
   forbidden: 'svc context ls',
   not_found: 'svc exec NAME ls -la /',
   disk_full: 'svc exec NAME df -h /',
+  insufficient_storage:
+    'svc ps --all   # and remove what is not needed: svc rm, svc volume rm, svc image prune',
   sandbox_not_found: 'svc ps --all',
   process_not_found: 'svc process ls NAME',
   volume_not_found: 'svc volume ls',

@@ -1,5 +1,6 @@
 import type { SandboxSpec } from '@svc/contract';
 import type { ImageConfig, ImageProgress, PullPolicy, RegistryAuth } from '../images/images.ts';
+import type { HostSpaceView } from '../space/host-space.ts';
 import type { Isolation, RuntimeProbe } from '../runtime/runtime.ts';
 
 /** Every state of a sandbox on this host. `NEXT_STATES` in sandboxes/states.ts holds the legal moves. */
@@ -155,6 +156,9 @@ export interface EngineEvent {
     | 'failed'
     | 'removed'
     | 'oom'
+    /** The disk of the host is nearly full, or has room again; of no sandbox. */
+    | 'space_short'
+    | 'space_back'
     | 'engine_started';
   readonly sandboxId: string | null;
   readonly reason: string | null;
@@ -198,6 +202,18 @@ export type StreamLine<Result> =
   | { readonly result: Result }
   | { readonly error: { readonly code: string; readonly message: string; readonly details: unknown } };
 
+/** The disk of the host, in bytes. */
+export interface SpaceView extends HostSpaceView {
+  /** Who takes how much of it, most first. Layers that images share are counted for each of them. */
+  readonly users: readonly SpaceUser[];
+}
+
+export interface SpaceUser {
+  readonly kind: 'sandbox' | 'volume' | 'snapshot' | 'image';
+  readonly id: string;
+  readonly bytes: number;
+}
+
 export interface Capabilities {
   readonly version: string;
   readonly startedAt: string;
@@ -206,4 +222,5 @@ export interface Capabilities {
   readonly runtimes: readonly (RuntimeProbe & { readonly name: string; readonly isolation: Isolation })[];
   readonly cgroup: 'v1' | 'v2';
   readonly sandboxes: number;
+  readonly space: HostSpaceView;
 }

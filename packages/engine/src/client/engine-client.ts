@@ -16,6 +16,7 @@ import type {
   SandboxMetrics,
   SandboxView,
   SnapshotView,
+  SpaceView,
   StreamLine,
 } from './engine-api.ts';
 import { EngineConnection } from './engine-connection.ts';
@@ -45,6 +46,11 @@ export class EngineClient {
 
   capabilities(signal?: AbortSignal): Promise<Capabilities> {
     return this.#connection.json('GET', '/capabilities', undefined, signal);
+  }
+
+  /** How full the disk of the host is, and with what. */
+  space(signal?: AbortSignal): Promise<SpaceView> {
+    return this.#connection.json('GET', '/space', undefined, signal);
   }
 
   /** Pulls the image when it is missing, with progress; answers when the sandbox exists (or runs, with `start`). */

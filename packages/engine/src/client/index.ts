@@ -18,6 +18,7 @@ export type {
   SandboxState,
   SandboxView,
   SnapshotView,
+  SpaceView,
 } from './engine-api.ts';
 export type { ImageProgress, RegistryAuth } from '../images/images.ts';
 export type { Isolation } from '../runtime/runtime.ts';

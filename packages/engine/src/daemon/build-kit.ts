@@ -24,6 +24,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import type { HostSize } from '../sandboxes/check-size.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import { RecordFiles } from '../sandboxes/record-files.ts';
+import { HostSpace } from '../space/host-space.ts';
 import { Snapshots } from '../snapshots/snapshots.ts';
 import { openConfinedFolder } from '../volumes/confined-folder.ts';
 import { DiskVolumes } from '../volumes/disk-volumes.ts';
@@ -44,6 +45,7 @@ const PROBE_SLOTS_BELOW = 2;
 export interface HostKit extends Kit {
   readonly probes: readonly ProbedRuntime[];
   readonly cgroups: Cgroups;
+  readonly space: HostSpace;
 }
 
 /** Constructs every adapter of this host. Only this file does. Rejects when `signal` aborts, and leaves nothing running. */
@@ -55,6 +57,9 @@ export async function buildKit(
 ): Promise<HostKit> {
   const { dataFolder, runFolder } = config;
   const hostCalls = new SvcHostCalls({ binary: config.hostProgram });
+  const space = new HostSpace({ folder: dataFolder, logger });
+  // Before anything is written: what can be given back is, should the disk be full.
+  space.start();
   const cgroups = new Cgroups();
   const guestFolders = new GuestFolders(runFolder);
   await guestFolders.prepare(config.initProgram);
@@ -68,20 +73,16 @@ export async function buildKit(
     (runtime, probe) =>
       memory.probe([programOf(config, runtime), config.initProgram, config.hostProgram], probe),
   );
-  const volumes = new DiskVolumes({
-    folder: join(dataFolder, 'volumes'),
-    hostCalls,
-    initProgram: config.initProgram,
-    logger,
-  });
+  const volumes = makeVolumes(config, hostCalls, space, logger);
   const network = await makeNetwork(config, hostCalls, logger);
   return {
     bootId,
     logger,
     records: new RecordFiles(join(dataFolder, 'sandboxes')),
     events: new EventLog(),
-    images: makeImages(config, isImageInUse, network),
-    rootfs: makeRootfs(config, hostCalls),
+    images: makeImages(config, isImageInUse, network, space),
+    space,
+    rootfs: makeRootfs(config, hostCalls, space),
     snapshots: new Snapshots(join(dataFolder, 'snapshots'), logger),
     network,
     volumes,
@@ -121,11 +122,25 @@ async function readHostSize(dataFolder: string): Promise<HostSize> {
   };
 }
 
-function makeRootfs({ dataFolder, runFolder }: EngineConfig, hostCalls: SvcHostCalls): OverlayRootfs {
+function makeVolumes(
+  { dataFolder, initProgram }: EngineConfig,
+  hostCalls: SvcHostCalls,
+  space: HostSpace,
+  logger: Logger,
+): DiskVolumes {
+  return new DiskVolumes({ folder: join(dataFolder, 'volumes'), hostCalls, initProgram, space, logger });
+}
+
+function makeRootfs(
+  { dataFolder, runFolder }: EngineConfig,
+  hostCalls: SvcHostCalls,
+  space: HostSpace,
+): OverlayRootfs {
   return new OverlayRootfs({
     folder: join(dataFolder, 'rootfs'),
     mountFolder: join(runFolder, 'rootfs'),
     hostCalls,
+    space,
     defaultSizeMib: DEFAULT_DISK_MIB,
   });
 }
@@ -153,11 +168,17 @@ function firstHostId(instance: string): number {
   return LOWEST_HOST_ID + (Number.parseInt(instance, 16) % ENGINE_BLOCKS) * SLOTS_PER_BLOCK * IDS_PER_SLOT;
 }
 
-function makeImages(config: EngineConfig, isInUse: IsImageInUse, network: LinuxNetwork): ImageStore {
+function makeImages(
+  config: EngineConfig,
+  isInUse: IsImageInUse,
+  network: LinuxNetwork,
+  space: HostSpace,
+): ImageStore {
   const { insecureRegistries: insecure, trustedRegistries: trusted, proxy } = config;
   return new ImageStore({
     folder: join(config.dataFolder, 'images'),
     isInUse,
+    space,
     aliases: IMAGE_ALIASES,
     registries: {
       insecure,

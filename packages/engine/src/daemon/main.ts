@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import { env, argv, pid } from 'node:process';
 import { PlatformError } from '@svc/contract/errors';
 import { pino, type Logger } from 'pino';
+import { ProcessLog } from '../logs/process-log.ts';
 import { Sampler } from '../metrics/sampler.ts';
 import { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { buildKit, type HostKit } from './build-kit.ts';
@@ -20,6 +21,7 @@ import { raiseHostLimits } from './raise-host-limits.ts';
 import { prepareRunFolder, releaseRunFolder } from './run-folder.ts';
 
 const VERSION = '0.1.0';
+const STDERR = 2;
 const TICK_MS = 1000;
 /** Each sandbox is sampled once a tick, a share of them at a time. */
 const SAMPLE_MS = 50;
@@ -56,7 +58,7 @@ function readOrRefuse(): EngineConfig {
 function createLogger(level: string): Logger {
   return pino(
     { level, base: { pid }, serializers: { error: pino.stdSerializers.err } },
-    pino.destination({ fd: 2, sync: true }),
+    new ProcessLog(STDERR),
   );
 }
 
@@ -105,11 +107,13 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
     runtimes: kit.probes,
     cgroup: kit.cgroups.layout.version === 1 ? ('v1' as const) : ('v2' as const),
     sandboxes: running.list().length,
+    space: kit.space.view(),
   });
   const buildDemo = demoBuilder(config, kit.images);
   const daemon = { kit, sandboxes: running, sampler, capabilities, logger, buildDemo };
   const servers = await listen(daemon, config);
   kit.events.add('engine_started', null);
+  kit.space.onTurn = (isShort) => kit.events.add(isShort ? 'space_short' : 'space_back', null);
   const timers = [
     setInterval(() => running.enforceDeadlines(), TICK_MS),
     setInterval(() => sampler.sampleShare(running.list(), SAMPLE_MS / TICK_MS), SAMPLE_MS),
@@ -121,6 +125,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   );
   return async () => {
     for (const timer of timers) clearInterval(timer);
+    kit.space.stop();
     for (const server of servers) server.close().closeAllConnections();
     await running.close();
     await kit.network.close();

@@ -7,6 +7,7 @@ import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import type { Sampler } from '../metrics/sampler.ts';
 import { fields, optional, required } from './fields.ts';
 import type { Call, Routes } from './http-server.ts';
+import { listSpaceUsers } from './list-space-users.ts';
 import { imageRoutes, readAuth, readScope, type BuildDemo } from './image-routes.ts';
 import { snapshotRoutes } from './snapshot-routes.ts';
 import { sendLines, sendProgress } from './streams.ts';
@@ -42,6 +43,7 @@ function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon
   return {
     'GET /pulse': async () => await ownPulse,
     'GET /capabilities': async () => await Promise.resolve(capabilities()),
+    'GET /space': async () => ({ ...kit.space.view(), users: await listSpaceUsers(kit, sandboxes) }),
     'GET /metrics': async () => await Promise.resolve(sampler.read(sandboxes.list())),
     'GET /events': (call) => stream(call, kit.events.read(readAfter(call.query), call.signal)),
     'GET /sandboxes': async () => await Promise.resolve(sandboxes.list().map((sandbox) => sandbox.view())),

@@ -16,6 +16,8 @@ export interface HostFacts {
   /** Where each program was found; null when it was not. */
   readonly programs: Readonly<Record<string, string | null>>;
   readonly freeDiskBytes: number;
+  /** How much more the disks and volumes that exist may come to take. */
+  readonly promisedDiskBytes: number;
   readonly totalMemoryBytes: number;
   readonly availableMemoryBytes: number;
 }

@@ -11,18 +11,22 @@ const LITTLE_MEMORY_BYTES = GIB;
 
 export function judgeSpace({
   freeDiskBytes,
+  promisedDiskBytes,
   totalMemoryBytes,
   availableMemoryBytes,
 }: HostFacts): readonly Finding[] {
   const finding = findingsOf('space');
-  const free = `${gib(freeDiskBytes)} free for the data folder`;
+  const promised = `its disks and volumes may grow by ${gib(promisedDiskBytes)}`;
+  const free = `${gib(freeDiskBytes)} free for the data folder; ${promised}`;
   const memory = `${gib(availableMemoryBytes)} of ${gib(totalMemoryBytes)} available`;
   const disk =
     freeDiskBytes < NO_DISK_BYTES
       ? finding('disk', 'missing', free, 'free some space, or choose another folder with --path')
       : freeDiskBytes < LITTLE_DISK_BYTES
         ? finding('disk', 'warn', free, 'svc image prune, or choose another folder with --path')
-        : finding('disk', 'ok', free);
+        : promisedDiskBytes > freeDiskBytes
+          ? finding('disk', 'warn', free, 'remove what is not needed, or give the data folder a larger disk')
+          : finding('disk', 'ok', free);
   return [
     disk,
     availableMemoryBytes < LITTLE_MEMORY_BYTES

@@ -48,6 +48,7 @@ function facts(changes: Partial<HostFacts> = {}): HostFacts {
     runtimes: [RUNSC, RUNC],
     programs: Object.fromEntries(Object.keys(PROGRAMS).map((name) => [name, `/usr/bin/${name}`])),
     freeDiskBytes: 80 * GIB,
+    promisedDiskBytes: 8 * GIB,
     totalMemoryBytes: 16 * GIB,
     availableMemoryBytes: 12 * GIB,
     ...changes,
@@ -154,6 +155,9 @@ test('a missing program names what it is for and the command that installs it', 
 
 test('little space is a warning, none is an obstacle', () => {
   assert.equal(find({ freeDiskBytes: 3 * GIB }, 'disk').status, 'warn');
+  const overcommitted = find({ promisedDiskBytes: 90 * GIB }, 'disk');
+  assert.equal(overcommitted.status, 'warn');
+  assert.match(overcommitted.finding, /may grow by 90\.0 GiB/);
   assert.equal(find({ freeDiskBytes: GIB / 10 }, 'disk').status, 'missing');
   assert.equal(find({ availableMemoryBytes: GIB / 2 }, 'memory').status, 'warn');
 });

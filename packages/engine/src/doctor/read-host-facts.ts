@@ -1,5 +1,5 @@
 import { accessSync, constants } from 'node:fs';
-import { readFile, statfs } from 'node:fs/promises';
+import { glob, readFile, stat, statfs } from 'node:fs/promises';
 import { release } from 'node:os';
 import { join } from 'node:path';
 import { readCgroupLayout } from '../cgroup/cgroup-layout.ts';
@@ -26,6 +26,7 @@ export async function readHostFacts(options: {
     ipForward: (await readText('/proc/sys/net/ipv4/ip_forward'))?.trim() === '1',
     programs: findPrograms(config),
     freeDiskBytes: await freeBytes(config.dataFolder),
+    promisedDiskBytes: await promisedBytes(config.dataFolder),
     ...memory,
     ...(await tryOnHost(config, { isRoot, isThorough: options.isThorough })),
   };
@@ -80,3 +81,16 @@ async function freeBytes(folder: string): Promise<number> {
   const { bavail, bsize } = await statfs(await nearestFolder(folder));
   return bavail * bsize;
 }
+
+/** 0 where nothing may be read: then nobody of ours has been there, or we are not root. */
+async function promisedBytes(folder: string): Promise<number> {
+  let promised = 0;
+  for await (const image of glob(['rootfs/disks/*.img', 'volumes/*/image.ext4'], { cwd: folder })) {
+    const found = await stat(join(folder, image)).catch(() => undefined);
+    if (found !== undefined) promised += Math.max(0, found.size - found.blocks * STAT_BLOCK_BYTES);
+  }
+  return promised;
+}
+
+/** `st_blocks` counts these, whatever the file system's own block size. */
+const STAT_BLOCK_BYTES = 512;

@@ -9,6 +9,7 @@ import type { Image, Images, ImportSource, IsImageInUse, ResolveOptions } from '
 import { LayerStore } from './layer-store.ts';
 import { formatReference, nameOf, parseReference, type Reference } from './reference.ts';
 import type { RegistrySettings } from './registry.ts';
+import type { HostSpace } from '../space/host-space.ts';
 import { SharedTasks } from './shared-task.ts';
 import { Staging } from './staging.ts';
 
@@ -17,6 +18,8 @@ export interface ImageStoreOptions {
   readonly folder: string;
   readonly isInUse: IsImageInUse;
   readonly limits?: Partial<ImageLimits>;
+  /** Without room on the host nothing is pulled, imported or built. */
+  readonly space?: Pick<HostSpace, 'require' | 'reserveBytes'>;
   /** Names that stand for an image of this host when it exists, e.g. `python` for `svc/python`. */
   readonly aliases?: Readonly<Record<string, string>>;
   readonly registries?: Partial<RegistrySettings>;
@@ -28,6 +31,7 @@ export class ImageStore implements Images {
   readonly #layers: LayerStore;
   readonly #staging: Staging;
   readonly #limits: ImageLimits;
+  readonly #space: ImageStoreOptions['space'];
   readonly #aliases: ReadonlyMap<string, string>;
   readonly #isInUse: IsImageInUse;
   readonly #registries: Partial<RegistrySettings>;
@@ -39,7 +43,10 @@ export class ImageStore implements Images {
     this.#staging = new Staging(join(folder, 'staging'));
     this.#records = new ImageRecords(join(folder, 'records'));
     this.#layers = new LayerStore(join(folder, 'layers'), this.#staging);
-    this.#limits = { ...DEFAULT_IMAGE_LIMITS, ...options.limits };
+    const { space } = options;
+    const minFreeBytes = space?.reserveBytes ?? DEFAULT_IMAGE_LIMITS.minFreeBytes;
+    this.#limits = { ...DEFAULT_IMAGE_LIMITS, minFreeBytes, ...options.limits };
+    this.#space = space;
     this.#aliases = new Map(
       Object.entries(options.aliases ?? {}).map(([name, target]) => [normalized(name), normalized(target)]),
     );
@@ -66,6 +73,7 @@ export class ImageStore implements Images {
     if (!mayPull || (local !== undefined && options.pullPolicy === 'if_missing')) {
       return this.#done(local ?? missing(name), options);
     }
+    this.#space?.require();
     const proof = { isAnonymous: options.auth === null, scope: options.scope };
     // Credentials are part of the key: nobody gets a private image through the pull of someone else.
     const key = JSON.stringify([name, options.scope, options.auth?.username, options.auth?.password]);
@@ -90,6 +98,7 @@ export class ImageStore implements Images {
         'Give an import a name with a tag; its digest follows from its content',
       );
     }
+    this.#space?.require();
     const add = this.#addOptions(PUBLIC, options.onProgress, options.signal);
     const record = await this.#wholeOrNothing(this.#import(source, formatReference(parsed), add));
     return this.#done(record, options);

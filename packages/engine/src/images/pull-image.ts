@@ -175,7 +175,7 @@ async function checkRoom(folder: string, bytes: number): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   if (bavail * bsize >= bytes) return;
   throw new PlatformError(
-    'disk_full',
+    'insufficient_storage',
     `The image needs ${bytes} bytes; free space with \`svc image prune\` and try again`,
   );
 }

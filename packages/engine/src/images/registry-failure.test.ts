@@ -51,7 +51,12 @@ test('what skopeo says becomes one sentence with a code a caller can act on', ()
       'rate_limited',
       /too many requests/,
     ],
-    [fatal('write /pull/layout/oci-put-blob1: no space left on device'), 'disk_full', 'no_space', /prune/],
+    [
+      fatal('write /pull/layout/oci-put-blob1: no space left on device'),
+      'insufficient_storage',
+      'no_space',
+      /prune/,
+    ],
     ['bwrap: execvp skopeo: No such file or directory\n', 'unavailable', 'no_skopeo', /svc doctor/],
     ['something odd\n', 'image_pull_failed', 'unknown', /something odd/],
   ];

@@ -29,7 +29,7 @@ const REASONS: readonly Reason[] = [
   {
     pattern: /no space left on device/i,
     reason: 'no_space',
-    code: 'disk_full',
+    code: 'insufficient_storage',
     sentence: () => 'The disk that holds images is full; free space with `svc image prune` and try again',
   },
   {

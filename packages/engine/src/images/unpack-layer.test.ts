@@ -302,7 +302,7 @@ suite('a hostile layer', () => {
     const { folder } = await workplace(t);
     const tar = await tarOf([{ name: 'a', body: Buffer.alloc(80 * 1024 ** 2) }]);
     await assert.rejects(unpack(tar, folder, { minFreeBytes: Number.MAX_SAFE_INTEGER }), (error) =>
-      PlatformError.is(error, 'disk_full'),
+      PlatformError.is(error, 'insufficient_storage'),
     );
   });
 

@@ -179,7 +179,7 @@ async function checkFreeSpace(folder: string, limits: ImageLimits): Promise<void
 
 function diskFull(): PlatformError {
   return new PlatformError(
-    'disk_full',
+    'insufficient_storage',
     'The disk that holds images is full; free space with `svc image prune` and try again',
   );
 }

@@ -32,8 +32,8 @@ export class SandboxLog {
   #generation: number;
   #descriptor: number;
   #size: number;
-  /** Lines could not be written since the last one that is there. */
-  #isGap = false;
+  /** How many lines could not be written since the last one that is there. */
+  #missing = 0;
   /** Of the process that wrote last. */
   #latest: { readonly process: string; readonly offsets: Offsets } | undefined;
 
@@ -132,8 +132,9 @@ export class SandboxLog {
   /** A full disk costs lines, and the log tells of it later; whoever writes goes on. */
   #write(line: LogLine): void {
     if (this.#descriptor < 0) return;
-    const lines = this.#isGap ? [{ t: line.t, ...GAP }, line] : [line];
-    this.#isGap = !this.#append(Buffer.from(lines.map((each) => `${JSON.stringify(each)}\n`).join('')));
+    const lines = this.#missing === 0 ? [line] : [gap(line.t, this.#missing), line];
+    const isWritten = this.#append(Buffer.from(lines.map((each) => `${JSON.stringify(each)}\n`).join('')));
+    this.#missing = isWritten ? 0 : this.#missing + 1;
     this.#wake();
   }
 
@@ -212,7 +213,10 @@ export class SandboxLog {
   }
 }
 
-const GAP = { s: 'system', d: 'lines are missing here: the disk of the host was full' } as const;
+function gap(time: string, count: number): LogLine {
+  const text = `lines are missing here: ${count} could not be written, the disk of the host was full`;
+  return { t: time, s: 'system', d: text };
+}
 
 interface Offsets {
   stdout: number;

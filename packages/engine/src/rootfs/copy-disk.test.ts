@@ -112,7 +112,7 @@ test('copies that fit alone but not together leave whole files only, and say tha
     );
     const failed = saved.filter((outcome) => outcome.status === 'rejected');
     assert.ok(failed.length >= 2, 'two of them do not fit');
-    for (const { reason } of failed) assert.equal(reason.code, 'disk_full', String(reason));
+    for (const { reason } of failed) assert.equal(reason.code, 'insufficient_storage', String(reason));
     const left = await readdir(small);
     assert.equal(left.length, names.length - failed.length);
     if (failed.some(({ reason }) => /no room for a copy/.test(String(reason)))) return;
@@ -132,6 +132,6 @@ test('a copy that would leave the host short of space is refused before it begin
     await host.asHost('umount "$1"', [small]);
   });
   const saving = host.open({ reserveMib: 8 }).saveDisk('largedisk', join(small, 'one'), soon());
-  await assert.rejects(saving, { code: 'disk_full', message: /short of disk space/ });
+  await assert.rejects(saving, { code: 'insufficient_storage', message: /nearly full/ });
   assert.deepEqual(await readdir(small), []);
 });

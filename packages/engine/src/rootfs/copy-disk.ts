@@ -8,7 +8,7 @@ const BUSY_STATUS = 75;
 
 /**
  * Copies a disk that is not mounted to the new file `to`: shares its blocks where the file system can, and leaves holes holes.
- * Waits while the disk's last run still holds it (`unavailable`); a host without room is `disk_full`. A copy that fails may leave a part of it.
+ * Waits while the disk's last run still holds it (`unavailable`); a host without room is `insufficient_storage`. A copy that fails may leave a part of it.
  */
 export async function copyDisk(from: string, to: string, signal: AbortSignal): Promise<void> {
   // SAFETY: a mounted disk is locked by its loop device, so holding the lock shows that all was written and nobody writes now.
@@ -39,5 +39,5 @@ function reasonOf(error: unknown): unknown {
   }
   if (!error.message.includes('No space left on device')) return error;
   const message = 'The host has no room for a copy of the disk; remove sandboxes, snapshots or images';
-  return new PlatformError('disk_full', message, { cause: error });
+  return new PlatformError('insufficient_storage', message, { cause: error });
 }

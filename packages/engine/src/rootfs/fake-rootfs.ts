@@ -86,6 +86,11 @@ export class FakeRootfs implements Rootfs {
     return { usedBytes: sizeOf(target), totalBytes };
   }
 
+  storedBytes(handle: string): number {
+    const places = [this.#place('disks', handle), this.#place('mounts', handle)];
+    return places.filter(existsSync).reduce((sum, place) => sum + sizeOf(place), 0);
+  }
+
   async close(): Promise<void> {}
 
   /** What a process in the sandbox would do, ENOSPC included. */

@@ -172,7 +172,7 @@ test('no disk is made when the host is short of space', async () => {
   const rootfs = host.open({ reserveMib: 2 ** 40 });
   await rootfs.recover([]);
   await assert.rejects(rootfs.createDisk('nospacedisk', 16, soon()), (error) =>
-    PlatformError.is(error, 'disk_full'),
+    PlatformError.is(error, 'insufficient_storage'),
   );
   assert.deepEqual(await host.leftovers(), []);
 });

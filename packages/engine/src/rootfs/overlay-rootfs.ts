@@ -1,11 +1,13 @@
-import { statfsSync } from 'node:fs';
-import { chmod, chown, mkdir, open, readdir, rename, rm, rmdir, stat, statfs } from 'node:fs/promises';
+import { statfsSync, statSync } from 'node:fs';
+import { chmod, chown, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract/errors';
 import { HostCallError } from '../host/host-calls.ts';
 import type { HostCalls } from '../host/host-calls.ts';
 import type { Slot } from '../network/network.ts';
+import { deviceOf, devicesByImage } from '../space/disk-limit.ts';
+import type { HostSpace } from '../space/host-space.ts';
 import { copyDisk } from './copy-disk.ts';
 import { DiskTemplates } from './disk-templates.ts';
 import { growDisk } from './grow-disk.ts';
@@ -29,8 +31,8 @@ export interface OverlayRootfsOptions {
   readonly hostCalls: HostCalls;
   /** The template for this size is made at start-up, so that the first sandbox need not wait for it. */
   readonly defaultSizeMib?: number;
-  /** No disk is made when less than this is free on the host. */
-  readonly reserveMib?: number;
+  /** Without room on the host no disk is made or copied, and mounted ones do not grow. */
+  readonly space: HostSpace;
 }
 
 /**
@@ -43,15 +45,9 @@ export class OverlayRootfs implements Rootfs {
   readonly #hostCalls: HostCalls;
   readonly #templates: DiskTemplates;
   readonly #defaultSizeMib: number;
-  readonly #reserveBytes: number;
+  readonly #space: HostSpace;
 
-  constructor({
-    folder,
-    mountFolder,
-    hostCalls,
-    defaultSizeMib = 4096,
-    reserveMib = 1024,
-  }: OverlayRootfsOptions) {
+  constructor({ folder, mountFolder, hostCalls, space, defaultSizeMib = 4096 }: OverlayRootfsOptions) {
     const [disks, stages, mounts] = [
       join(folder, 'disks'),
       join(mountFolder, 'stages'),
@@ -60,7 +56,7 @@ export class OverlayRootfs implements Rootfs {
     this.#folders = { disks, stages, mounts };
     this.#hostCalls = hostCalls;
     this.#defaultSizeMib = defaultSizeMib;
-    this.#reserveBytes = reserveMib * 2 ** 20;
+    this.#space = space;
     this.#templates = new DiskTemplates(join(folder, 'templates'), hostCalls);
   }
 
@@ -73,6 +69,7 @@ export class OverlayRootfs implements Rootfs {
     const kept = new Set(keep);
     for (const name of await readdir(stages)) await this.#release(this.#place('stages', name));
     for (const name of await readdir(mounts)) if (!kept.has(name)) await this.#releaseMount(name);
+    this.#watchAgain(await readdir(mounts));
     for (const name of await readdir(disks)) {
       if (!kept.has(name.replace(/\.img$/, ''))) await rm(join(disks, name), { force: true });
     }
@@ -84,14 +81,14 @@ export class OverlayRootfs implements Rootfs {
     const disk = this.#disk(handle);
     checkSize(sizeMib);
     signal.throwIfAborted();
-    await this.#checkReserve(this.#folders.disks);
+    this.#space.require(0, this.#folders.disks);
     await wholeFile(disk, (unfinished) => this.#templates.createDisk(sizeMib, unfinished));
   }
 
   async saveDisk(handle: string, file: string, signal: AbortSignal): Promise<void> {
     const disk = this.#disk(handle);
     signal.throwIfAborted();
-    await this.#checkReserve(dirname(file), await allocatedBytes(disk));
+    this.#space.require(await allocatedBytes(disk), dirname(file));
     await wholeFile(file, async (unfinished) => {
       await copyDisk(disk, unfinished, signal);
       // Only after a crash of the host there is something to do.
@@ -104,7 +101,7 @@ export class OverlayRootfs implements Rootfs {
     const disk = this.#disk(handle);
     checkSize(sizeMib);
     signal.throwIfAborted();
-    await this.#checkReserve(this.#folders.disks, await allocatedBytes(file));
+    this.#space.require(await allocatedBytes(file), this.#folders.disks);
     await wholeFile(disk, async (unfinished) => {
       await this.#templates.createDisk(sizeMib, unfinished);
       const { size: wantedBytes } = await stat(unfinished);
@@ -132,6 +129,7 @@ export class OverlayRootfs implements Rootfs {
         userPath: slot.userNamespace,
         idBase: slot.idBase,
       });
+      this.#watch(handle, deviceOf(stage));
     } catch (error) {
       // Refused, which is right, while something is mounted there.
       await rmdir(target)
@@ -147,6 +145,7 @@ export class OverlayRootfs implements Rootfs {
 
   async unmount(handle: string): Promise<void> {
     this.#disk(handle);
+    this.#space.forget({ kind: 'sandbox', key: handle });
     await this.#release(this.#place('stages', handle));
     await this.#releaseMount(handle);
   }
@@ -172,8 +171,26 @@ export class OverlayRootfs implements Rootfs {
     };
   }
 
+  storedBytes(handle: string): number {
+    return (statSync(this.#disk(handle), { throwIfNoEntry: false })?.blocks ?? 0) * STAT_BLOCK_BYTES;
+  }
+
   async close(): Promise<void> {
     await this.#templates.close();
+  }
+
+  #watch(handle: string, device: string): void {
+    const [image, mountPoint] = [this.#disk(handle), this.#mountPoint(handle)];
+    this.#space.watch({ kind: 'sandbox', key: handle, image, mountPoint, device });
+  }
+
+  /** Those that an engine before us has mounted. */
+  #watchAgain(handles: readonly string[]): void {
+    const devices = handles.length === 0 ? new Map<string, string>() : devicesByImage();
+    for (const handle of handles) {
+      const device = devices.get(this.#disk(handle));
+      if (device !== undefined) this.#watch(handle, device);
+    }
   }
 
   /** Waits while an earlier mount of the same disk is still alive: two at once would destroy it. */
@@ -211,16 +228,6 @@ export class OverlayRootfs implements Rootfs {
         }
       }
     }
-  }
-
-  /** `neededBytes` will be written in `folder` at once: other disks must not run into a full host. */
-  async #checkReserve(folder: string, neededBytes = 0): Promise<void> {
-    const { bavail, bsize } = await statfs(folder);
-    const freeBytes = bavail * bsize;
-    if (freeBytes - neededBytes >= this.#reserveBytes) return;
-    throw new PlatformError('disk_full', 'The host is short of disk space; remove sandboxes or images', {
-      details: { freeBytes, neededBytes, reserveBytes: this.#reserveBytes },
-    });
   }
 
   async #releaseMount(handle: string): Promise<void> {

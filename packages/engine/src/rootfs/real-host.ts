@@ -2,10 +2,12 @@ import { execFile } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { pino } from 'pino';
 import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 import type { SvcHostCalls } from '../host/svc-host-calls.ts';
 import { makeTestHost } from '../host/test-host.ts';
 import type { Slot } from '../network/network.ts';
+import { HostSpace } from '../space/host-space.ts';
 import { OverlayRootfs } from './overlay-rootfs.ts';
 import type { RootfsSuiteHost } from './rootfs.suite.ts';
 
@@ -54,8 +56,11 @@ export async function makeRealHost({ isOlderKernel = false } = {}): Promise<Real
         mountFolder: folder,
         hostCalls,
         defaultSizeMib: 16,
-        reserveMib: 1,
-        ...options,
+        space: new HostSpace({
+          folder: scratch,
+          reserveBytes: (options.reserveMib ?? 1) * 2 ** 20,
+          logger: pino({ level: 'silent' }),
+        }),
       }),
     write: async (handle, slot, path, content) => {
       await asGuest(slot, 'cat > "$1"', [inside(handle, path)], content);

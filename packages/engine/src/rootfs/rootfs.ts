@@ -14,7 +14,7 @@ export interface DiskUsage {
  *   written in the half minute before it, fsync or not: what must outlive that belongs in a volume.
  * - `saveDisk` copies a disk that is not mounted to the new file `file`, on the host's disk when it returns. `restoreDisk` makes a disk
  *   of such a file, as large as asked for or as it was, whichever is more; the two have nothing in common from then on. Either
- *   leaves no file when it fails; without room it is `disk_full`.
+ *   leaves no file when it fails; without room it is `insufficient_storage`.
  * - `unmount` and `removeDisk` succeed when there is nothing (left) to do, so cleanup can be repeated.
  * - `recover` runs once at start-up, before anything else: mounts and disks of handles not in `keep` are removed, those in `keep`
  *   stay as they are, mounted or not.
@@ -30,6 +30,8 @@ export interface Rootfs {
   mount(handle: string, layers: readonly string[], slot: Slot, signal: AbortSignal): Promise<string>;
   unmount(handle: string): Promise<void>;
   removeDisk(handle: string): Promise<void>;
+  /** What the disk takes on the host's disk at this moment; 0 when there is none. */
+  storedBytes(handle: string): number;
   /** Undefined while not mounted. */
   usage(handle: string): DiskUsage | undefined;
   close(): Promise<void>;

@@ -35,7 +35,7 @@ export async function convertToRaw(image: ForeignImage, signal: AbortSignal): Pr
   const { bavail, bsize } = await statfs(copies);
   if (bavail * bsize < diskBytes + HOST_RESERVE_BYTES) {
     const message = `mounts: the host has too little space for a copy of ${image.host} (${diskBytes} bytes); convert it to raw`;
-    throw new PlatformError('insufficient_capacity', message);
+    throw new PlatformError('insufficient_storage', message);
   }
   const options = ['-U', '-f', image.format, '-O', 'raw', INSIDE, '/copies/raw'];
   await run(image, { args: ['convert', ...options], maxFileBytes: diskBytes, copies }, signal);

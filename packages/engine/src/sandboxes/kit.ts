@@ -7,6 +7,7 @@ import type { Network } from '../network/network.ts';
 import type { Rootfs } from '../rootfs/rootfs.ts';
 import type { RlimitCeilings } from '../runtime/rlimits.ts';
 import type { Isolation, Runtime } from '../runtime/runtime.ts';
+import type { HostSpace } from '../space/host-space.ts';
 import type { Snapshots } from '../snapshots/snapshots.ts';
 import type { Volumes } from '../volumes/volumes.ts';
 import type { HostSize } from './check-size.ts';
@@ -21,6 +22,7 @@ export interface Kit {
   readonly events: EventLog;
   readonly images: Images;
   readonly rootfs: Rootfs;
+  readonly space: Pick<HostSpace, 'require' | 'view'>;
   readonly snapshots: Snapshots;
   readonly network: Network;
   readonly volumes: Volumes;

@@ -94,9 +94,13 @@ export class RecordFiles {
 }
 
 function diskFull(cause: unknown): PlatformError {
-  return new PlatformError('disk_full', 'The disk of the host is full; remove sandboxes or images', {
-    cause,
-  });
+  return new PlatformError(
+    'insufficient_storage',
+    'The disk of the host is full; remove sandboxes or images',
+    {
+      cause,
+    },
+  );
 }
 
 /** @throws when no line is whole */

@@ -98,7 +98,9 @@ export class Sandboxes {
   }
 
   async start(id: string): Promise<SandboxView> {
-    return await this.get(id).start();
+    const sandbox = this.get(id);
+    if (sandbox.record.state !== 'running') this.#kit.space.require();
+    return await sandbox.start();
   }
 
   async stop(id: string, graceMs?: number): Promise<SandboxView> {

@@ -1,6 +1,7 @@
 import { ChannelError, FileFailed } from '@svc/contract/channel';
 import { PlatformError } from '@svc/contract/errors';
 import type { ChannelFiles, FileEntry } from '@svc/contract/channel';
+import type { HostSpace } from '../space/host-space.ts';
 import { copyTree, keptAttributes } from './copy-tree.ts';
 import { asPlatformError } from './file-errors.ts';
 import type { FileAccess, FileServer } from './file-server.ts';
@@ -18,6 +19,7 @@ export interface VolumeAccess {
   readonly server: FileServer;
   readonly pending: PendingWrites;
   readonly sync: VolumeSync;
+  readonly space: Pick<HostSpace, 'require'>;
 }
 
 /**
@@ -47,7 +49,7 @@ export class DiskVolumeFiles implements VolumeFiles {
   async write(path: string, content: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> {
     const parts = parseEntryPath(path);
     const target = agentPath(parts);
-    await this.#use(path, async (files, access) => {
+    await this.#fill(path, async (files, access) => {
       if (parts.length > 1) await files.mkdir(agentPath(parts.slice(0, -1)), {}, signal);
       const old = await statIfAny(files, target, signal);
       if (old?.kind === 'dir') throw new FileFailed('write: Is a directory', 'EISDIR');
@@ -92,7 +94,7 @@ export class DiskVolumeFiles implements VolumeFiles {
     if (isInside(target, source)) {
       throw new PlatformError('invalid_volume_path', 'A folder cannot be copied into itself');
     }
-    await this.#use(to, async (files, access) => {
+    await this.#fill(to, async (files, access) => {
       const entry = await this.#statSource(files, source, from, signal);
       await replace(files, access, target, (temporary) => copyTree(files, entry, temporary, signal));
     });
@@ -135,13 +137,26 @@ export class DiskVolumeFiles implements VolumeFiles {
     }
   }
 
+  /** For what takes space. */
+  async #fill(
+    path: string,
+    task: (files: ChannelFiles, access: VolumeAccess) => Promise<void>,
+  ): Promise<void> {
+    const { space } = await this.#access();
+    space.require();
+    await this.#use(path, task);
+  }
+
   async #use<T>(path: string, task: (files: ChannelFiles, access: VolumeAccess) => Promise<T>): Promise<T> {
     const volume = await this.#access();
     const access = await volume.server.acquire();
     try {
       return await task(access.files, volume);
     } catch (error) {
-      throw asPlatformError(error, path);
+      const told = asPlatformError(error, path);
+      // A host that has no room is another matter than a volume that is full.
+      if (PlatformError.is(told, 'disk_full')) volume.space.require();
+      throw told;
     } finally {
       access.release();
     }

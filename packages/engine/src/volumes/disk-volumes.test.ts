@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { PlatformError } from '@svc/contract/errors';
 import type { HostCalls } from '../host/host-calls.ts';
+import { countErrors, devicesByImage } from '../space/disk-limit.ts';
 import { makeRealHost, waitUntil } from './real-host.ts';
 import type { RealHost } from './real-host.ts';
 import type { DiskVolumes } from './disk-volumes.ts';
@@ -323,9 +324,9 @@ test('a file system with errors is repaired before it is mounted', async () => {
 
 test('a volume is made only while the host has space to spare', async () => {
   await using host = await makeRealHost();
-  const volumes = host.open({ hostReserveBytes: Number.MAX_SAFE_INTEGER });
+  const volumes = host.open({ space: host.space(Number.MAX_SAFE_INTEGER) });
   await volumes.recover(new Map());
-  await rejectsWith(volumes.create('vol', 8, soon()), 'disk_full');
+  await rejectsWith(volumes.create('vol', 8, soon()), 'insufficient_storage');
   assert.deepEqual(await readdir(host.folder), []);
 });
 
@@ -377,4 +378,21 @@ test('a file server that cannot be started is reported, and the volume stays rem
   await rejectsWith(volumes.files('vol').list('', soon()), 'unavailable');
   await volumes.remove('vol');
   assert.deepEqual(await readdir(host.folder), []);
+});
+
+test('a volume whose file system met errors is repaired as soon as no sandbox uses it', async () => {
+  await using host = await makeRealHost();
+  const volumes = await openVolume(host);
+  await volumes.files('vol').write('file', content('kept'), soon());
+  await volumes.attach('vol', 'sandbox', soon());
+  const image = join(await folderOf(host), 'image.ext4');
+  const device = devicesByImage().get(image) ?? '';
+  await writeFile(`/sys/fs/ext4/${device}/trigger_fs_error`, 'as a full disk would');
+  assert.equal(countErrors(device), 1);
+  // While the sandbox is there the volume is left as it is; the process that serves its files holds it too.
+  assert.equal(await readText(volumes.files('vol'), 'file'), 'kept');
+  assert.equal(countErrors(device), 1);
+  await volumes.detach('vol', 'sandbox');
+  assert.equal(await readText(volumes.files('vol'), 'file'), 'kept');
+  assert.equal(countErrors(devicesByImage().get(image) ?? ''), 0);
 });

@@ -1,7 +1,8 @@
-import { rm, statfs } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import type { HostCalls } from '../host/host-calls.ts';
+import type { HostSpace } from '../space/host-space.ts';
 import { DiskVolumeFiles } from './disk-volume-files.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import { OpenVolume } from './open-volume.ts';
@@ -11,8 +12,9 @@ import { VolumeRecords } from './volume-records.ts';
 import type { StoredFolder } from './volume-records.ts';
 import type { Volume, VolumeFiles, Volumes, VolumeUsage } from './volumes.ts';
 
-const MIB = 1024 * 1024;
-const DEFAULTS = { unmountGraceMs: 5000, fileServerIdleMs: 30_000, hostReserveBytes: 256 * MIB };
+const DEFAULTS = { unmountGraceMs: 5000, fileServerIdleMs: 30_000 };
+/** `st_blocks` counts these, whatever the file system's own block size. */
+const STAT_BLOCK_BYTES = 512;
 /** 16 TiB: what ext4 holds with our block size. */
 const MAX_CAPACITY_MIB = 16 * 1024 * 1024;
 
@@ -27,8 +29,8 @@ export interface DiskVolumesOptions {
   readonly unmountGraceMs?: number;
   /** How long the process that serves the files of a volume waits for more to do. */
   readonly fileServerIdleMs?: number;
-  /** No volume is made while the host's disk has less than this left. Images are sparse: they fill up later. */
-  readonly hostReserveBytes?: number;
+  /** Without room on the host no volume is made or written to by callers, and mounted ones do not grow. */
+  readonly space: HostSpace;
 }
 
 /** Volumes as sparse ext4 images, each mounted once for all who use it. */
@@ -69,7 +71,7 @@ export class DiskVolumes implements Volumes {
           `The volume exists with ${existing.capacityMib} MiB; resize it`,
         );
       }
-      await this.#requireHostSpace();
+      this.#options.space.require(0, this.#options.folder);
       return await this.#make({ id, capacityMib, createdAt: new Date().toISOString() }, signal);
     });
   }
@@ -100,6 +102,12 @@ export class DiskVolumes implements Volumes {
     return await this.#change(id, () => this.#require(id).usage());
   }
 
+  async storedBytes(id: string): Promise<number> {
+    const stored = this.#records.get(id);
+    const blocks = stored === undefined ? 0 : (await stat(stored.image).catch(() => undefined))?.blocks;
+    return (blocks ?? 0) * STAT_BLOCK_BYTES;
+  }
+
   async remove(id: string): Promise<void> {
     await this.#change(id, async () => {
       if (this.#records.get(id) === undefined) return;
@@ -127,7 +135,11 @@ export class DiskVolumes implements Volumes {
   }
 
   files(id: string): VolumeFiles {
-    return new DiskVolumeFiles(async () => this.#require(id).access);
+    return new DiskVolumeFiles(async () => {
+      const open = this.#require(id);
+      await open.heal();
+      return open.access;
+    });
   }
 
   /** Volumes that a sandbox holds stay mounted. */
@@ -154,11 +166,6 @@ export class DiskVolumes implements Volumes {
     await this.#options.hostCalls.unmount(places.mountPoint);
     // SAFETY: a folder of our own naming directly under ours; what was mounted in it is detached.
     await rm(places.folder, { recursive: true, force: true });
-  }
-
-  async #requireHostSpace(): Promise<void> {
-    const { bavail, bsize } = await statfs(this.#options.folder);
-    if (bavail * bsize < this.#options.hostReserveBytes) throw hostFull(undefined);
   }
 
   #require(id: string): OpenVolume {
@@ -192,7 +199,11 @@ function checkCapacity(capacityMib: number): void {
 }
 
 function hostFull(cause: unknown): PlatformError {
-  return new PlatformError('disk_full', 'The host has too little disk space for a volume; free some', {
-    cause,
-  });
+  return new PlatformError(
+    'insufficient_storage',
+    'The host has too little disk space for a volume; free some',
+    {
+      cause,
+    },
+  );
 }

@@ -63,6 +63,10 @@ export class FakeVolumes implements Volumes {
     return { usedBytes: await sizeOf(this.#rootOf(id)), capacityBytes: capacityMib * MIB };
   }
 
+  async storedBytes(id: string): Promise<number> {
+    return this.#volumes.has(id) ? await sizeOf(this.#rootOf(id)) : 0;
+  }
+
   async remove(id: string): Promise<void> {
     if (!this.#volumes.has(id)) return;
     if ((this.#holders.get(id)?.size ?? 0) > 0) {

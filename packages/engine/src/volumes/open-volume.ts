@@ -1,6 +1,7 @@
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import type { HostCalls } from '../host/host-calls.ts';
+import type { HostSpace } from '../space/host-space.ts';
 import type { VolumeAccess } from './disk-volume-files.ts';
 import { FileServer } from './file-server.ts';
 import { PendingWrites } from './pending-writes.ts';
@@ -17,6 +18,7 @@ export interface OpenVolumeOptions {
   readonly logger: Logger;
   readonly unmountGraceMs: number;
   readonly fileServerIdleMs: number;
+  readonly space: HostSpace;
 }
 
 /** A caller may begin with a file between the end of the file server and the lock of the mount, but hardly that often. */
@@ -30,9 +32,9 @@ export class OpenVolume {
   readonly #holders = new Set<string>();
 
   constructor(stored: StoredVolume, options: OpenVolumeOptions) {
-    const { hostCalls, logger, initProgram: program } = options;
+    const { hostCalls, logger, space, initProgram: program } = options;
     this.stored = stored;
-    this.#mount = new VolumeMount(stored, { hostCalls, logger, graceMs: options.unmountGraceMs });
+    this.#mount = new VolumeMount(stored, { hostCalls, logger, space, graceMs: options.unmountGraceMs });
     const pending = new PendingWrites(stored.notes);
     const server = new FileServer({
       program,
@@ -40,7 +42,7 @@ export class OpenVolume {
       idleMs: options.fileServerIdleMs,
       prepare: (files) => pending.cleanUp(files),
     });
-    this.access = { server, pending, sync: new VolumeSync(stored.mountPoint) };
+    this.access = { server, pending, sync: new VolumeSync(stored.mountPoint), space };
   }
 
   get isHeld(): boolean {
@@ -48,11 +50,20 @@ export class OpenVolume {
   }
 
   async attach(holder: string): Promise<string> {
+    await this.heal();
     // Also for a holder we know: the mount may have gone without us.
     const root = await this.#mount.acquire();
     if (this.#holders.has(holder)) this.#mount.release();
     else this.#holders.add(holder);
     return root;
+  }
+
+  /** A volume that met errors is unmounted, so that it is repaired before its next use; not while a sandbox uses it. */
+  async heal(): Promise<void> {
+    if (this.isHeld || !this.#mount.hasErrors) return;
+    await this.whileUnmounted(async () => undefined).catch((error: unknown) => {
+      if (!PlatformError.is(error, 'volume_in_use')) throw error;
+    });
   }
 
   detach(holder: string): void {

@@ -6,18 +6,22 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { SvcHostCalls } from '../host/svc-host-calls.ts';
+import { HostSpace } from '../space/host-space.ts';
 import { DiskVolumes } from './disk-volumes.ts';
 import type { DiskVolumesOptions } from './disk-volumes.ts';
 import { BUILT_SVC_INIT } from './local-init.ts';
 import type { VolumesSuiteHost } from './volumes.suite.ts';
 
 const run = promisify(execFile);
+const MIB = 1024 * 1024;
 
 /** A folder of this machine with real images, mounts and loop devices; disposing of it removes every trace. */
 export interface RealHost extends VolumesSuiteHost {
   /** Where the volumes are. */
   readonly folder: string;
   readonly hostCalls: SvcHostCalls;
+  /** The space of this machine, as seen by an engine that keeps that much of it. */
+  space(reserveBytes: number): HostSpace;
   open(options?: Partial<DiskVolumesOptions>): DiskVolumes;
   /** Mount points and loop devices of these volumes. */
   inUse(): Promise<readonly string[]>;
@@ -32,13 +36,16 @@ export async function makeRealHost(): Promise<RealHost> {
   await writeFile(secret, 'secret');
   const hostCalls = new SvcHostCalls({ processes: 1 });
   const opened: DiskVolumes[] = [];
+  const logger = pino({ level: 'silent' });
+  const space = (reserveBytes: number) => new HostSpace({ folder: scratch, reserveBytes, logger });
   return {
     secret,
     folder,
     hostCalls,
+    space,
     open: (options = {}) => {
-      const logger = pino({ level: 'silent' });
-      const volumes = new DiskVolumes({ folder, hostCalls, initProgram: BUILT_SVC_INIT, logger, ...options });
+      const parts = { folder, hostCalls, initProgram: BUILT_SVC_INIT, space: space(MIB), logger };
+      const volumes = new DiskVolumes({ ...parts, ...options });
       opened.push(volumes);
       return volumes;
     },

@@ -1,9 +1,12 @@
 import { statfs } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import { HostCallError } from '../host/host-calls.ts';
 import type { HostCalls } from '../host/host-calls.ts';
+import { countErrors } from '../space/disk-limit.ts';
+import type { HostSpace } from '../space/host-space.ts';
 import { mountedDevice } from './mounted-device.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 import { runTool, ToolFailed } from '../host/run-tool.ts';
@@ -14,6 +17,13 @@ import type { StoredFolder } from './volume-records.ts';
 const BUSY_WAIT_MS = 10_000;
 const BUSY_RETRY_MS = 20;
 
+export interface VolumeMountOptions {
+  readonly hostCalls: HostCalls;
+  readonly graceMs: number;
+  readonly logger: Logger;
+  readonly space: HostSpace;
+}
+
 /**
  * The one mount of a volume, shared by everyone who uses it.
  * It comes with the first use, stays for a while after the last one, and survives this process.
@@ -23,23 +33,26 @@ export class VolumeMount {
   readonly #hostCalls: HostCalls;
   readonly #graceMs: number;
   readonly #logger: Logger;
+  readonly #space: HostSpace;
   readonly #changes = new OneAtATime();
   #uses = 0;
   #lastUsedBytes: number | undefined;
+  #deviceName = '';
   #graceTimer: NodeJS.Timeout | undefined;
 
-  constructor(places: StoredFolder, options: { hostCalls: HostCalls; graceMs: number; logger: Logger }) {
+  constructor(places: StoredFolder, options: VolumeMountOptions) {
     this.#places = places;
     this.#hostCalls = options.hostCalls;
     this.#graceMs = options.graceMs;
     this.#logger = options.logger;
+    this.#space = options.space;
   }
 
   /** The root of the mounted volume. Every call that succeeds is paired with one of `release`. */
   async acquire(): Promise<string> {
     return await this.#changes.run(async () => {
       clearTimeout(this.#graceTimer);
-      await this.#mount();
+      this.#watch(await this.#mount());
       this.#uses += 1;
       return this.#places.mountPoint;
     });
@@ -91,6 +104,11 @@ export class VolumeMount {
     return this.#lastUsedBytes;
   }
 
+  /** The kernel has found errors in it since it was mounted: it may be read-only by now, and is repaired when it is next mounted. */
+  get hasErrors(): boolean {
+    return this.#deviceName !== '' && countErrors(this.#deviceName) > 0;
+  }
+
   async device(): Promise<string | undefined> {
     return await mountedDevice(this.#places.mountPoint);
   }
@@ -99,7 +117,9 @@ export class VolumeMount {
     clearTimeout(this.#graceTimer);
     if ((await this.#usedBytesNow()) === undefined) return;
     await this.#giveBackSpace();
+    this.#space.forget({ kind: 'volume', key: this.#places.folder });
     await this.#hostCalls.unmount(this.#places.mountPoint);
+    this.#deviceName = '';
   }
 
   /** What files no longer occupy in the volume, the image need not occupy on the host. */
@@ -112,14 +132,16 @@ export class VolumeMount {
     }
   }
 
-  async #mount(): Promise<void> {
-    if ((await this.device()) !== undefined) return;
+  /** @returns the device */
+  async #mount(): Promise<string> {
+    const mounted = await this.device();
+    if (mounted !== undefined) return mounted;
     const deadline = Date.now() + BUSY_WAIT_MS;
     let isRepaired = false;
     for (;;) {
       try {
         await this.#mountImage();
-        return;
+        return (await this.device()) ?? '';
       } catch (error) {
         if (isErrno(error, 'EUCLEAN') && !isRepaired) {
           this.#logger.warn(
@@ -137,6 +159,13 @@ export class VolumeMount {
         }
       }
     }
+  }
+
+  #watch(path: string): void {
+    const { folder, image, mountPoint } = this.#places;
+    const device = basename(path);
+    this.#deviceName = device;
+    this.#space.watch({ kind: 'volume', key: folder, image, mountPoint, device });
   }
 
   async #mountImage(): Promise<void> {

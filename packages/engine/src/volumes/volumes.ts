@@ -43,6 +43,8 @@ export interface Volumes {
   get(id: string): Promise<Volume | undefined>;
   list(): Promise<readonly Volume[]>;
   usage(id: string): Promise<VolumeUsage>;
+  /** What the volume takes on the host's disk at this moment; 0 when there is none. */
+  storedBytes(id: string): Promise<number>;
   remove(id: string): Promise<void>;
   attach(id: string, holder: string, signal: AbortSignal): Promise<string>;
   detach(id: string, holder: string): Promise<void>;

@@ -1,0 +1,246 @@
+import { statfsSync } from 'node:fs';
+import { join } from 'node:path';
+import { PlatformError } from '@svc/contract/errors';
+import type { Logger } from 'pino';
+import { runTool } from '../host/run-tool.ts';
+import { Ballast } from './ballast.ts';
+import { shareRoom } from './share-room.ts';
+import { WatchedDisk, type DiskSample, type MountedDisk } from './watched-disk.ts';
+
+const MIB = 2 ** 20;
+/** Of the host's disk, a tenth and at most this, that guests, images and snapshots cannot have. */
+const MOST_RESERVE_BYTES = 1024 * MIB;
+/** Beyond the reserve: taken, so that it can be given back. A fortieth of the disk and at most this. */
+const MOST_BALLAST_BYTES = 128 * MIB;
+const BALLAST_PIECES = 8;
+const CALM_MS = 1000;
+/** While disks together could use more than there is. What a guest writes in this time must fit into what it was granted. */
+const TIGHT_MS = 250;
+const LEAST_MS = 50;
+/** Nobody fills a disk faster than this: looks come more often as it fills up, whoever does it. */
+const FASTEST_BYTES_PER_MS = 2 * MIB;
+/** A disk that grew by this much since the last look is being written to. */
+const GROWTH_BYTES = MIB;
+/** How much more of what is left a disk gets that is being written to. */
+const WRITER_WEIGHT = 16;
+
+export interface HostSpaceOptions {
+  /** The data folder. */
+  readonly folder: string;
+  readonly logger: Logger;
+  /** Bytes of the host's disk that are kept for the engine and the server; a share of the disk when absent. */
+  readonly reserveBytes?: number;
+}
+
+export interface HostSpaceView {
+  readonly totalBytes: number;
+  readonly freeBytes: number;
+  readonly reserveBytes: number;
+  /** Set aside, to be given back when nothing else is left. */
+  readonly ballastBytes: number;
+  /** What mounted disks and volumes may still come to use: more than is free where they are overcommitted. */
+  readonly promisedBytes: number;
+  /** Acknowledged to guests and not on the host's disk yet. */
+  readonly owedBytes: number;
+  /** Nothing new is begun, and no guest gets more. */
+  readonly isShort: boolean;
+}
+
+/**
+ * Keeps the disk of the host from filling up under the guests: their disks are sparse, so what they were promised may be more than
+ * there is. Every mounted disk is granted a part of the room, and beyond it a write is ENOSPC inside, when it is made. What was
+ * granted to all together, what the host owes them and the reserve are never more than what is free, so no write that a guest was
+ * told of fails later, also not while no engine runs. When the room is used up nothing new is begun; the reserve is for what ends.
+ */
+export class HostSpace {
+  readonly #folder: string;
+  readonly #logger: Logger;
+  readonly #reserveBytes: number;
+  readonly #ballast: Ballast;
+  readonly #disks = new Map<string, WatchedDisk>();
+  /** Told when space runs short and when it is back. */
+  onTurn: (isShort: boolean) => void = () => undefined;
+  #isShort = false;
+  #roomBytes = 0;
+  #owedBytes = 0;
+  /** Granted to nobody at the last look; undefined before the first. */
+  #sparedBytes: number | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isTakingBallast = false;
+  readonly #settling = new WeakSet<WatchedDisk>();
+  #hasWarned = false;
+
+  constructor({ folder, logger, reserveBytes }: HostSpaceOptions) {
+    this.#folder = folder;
+    this.#logger = logger;
+    const { totalBytes } = readDisk(folder);
+    this.#reserveBytes = reserveBytes ?? Math.min(MOST_RESERVE_BYTES, Math.floor(totalBytes / 10));
+    const ballastBytes = Math.min(MOST_BALLAST_BYTES, Math.floor(totalBytes / 40));
+    this.#ballast = new Ballast(join(folder, 'ballast'), ballastBytes, BALLAST_PIECES);
+  }
+
+  get reserveBytes(): number {
+    return this.#reserveBytes;
+  }
+
+  /** Looks at once, and from then on again and again until `stop`. */
+  start(): void {
+    this.#look();
+    const soonest = Math.max(LEAST_MS, this.#roomBytes / FASTEST_BYTES_PER_MS);
+    this.#timer = setTimeout(() => this.start(), Math.min(soonest, this.#isTight ? TIGHT_MS : CALM_MS));
+  }
+
+  stop(): void {
+    clearTimeout(this.#timer);
+  }
+
+  /**
+   * For whatever takes space: `neededBytes` will be written to `folder`, the data folder when absent.
+   * @throws PlatformError `insufficient_storage`
+   */
+  require(neededBytes = 0, folder = this.#folder): void {
+    const { freeBytes } = readDisk(folder);
+    const reserveBytes = this.#reserveBytes;
+    const leftBytes = freeBytes - reserveBytes - this.#owedBytes - neededBytes;
+    if (leftBytes >= this.#leastRoomBytes && !this.#isShort) return;
+    throw new PlatformError('insufficient_storage', NO_ROOM, {
+      details: { freeBytes, neededBytes, reserveBytes },
+    });
+  }
+
+  /** From now on its guests can use what they are granted, and no more. Can be repeated. */
+  watch(disk: MountedDisk): void {
+    try {
+      const known = this.#disks.get(nameOf(disk));
+      if (known?.disk.device === disk.device && known.sample() !== undefined) return;
+      if (this.#sparedBytes === undefined) this.#look();
+      const watched = new WatchedDisk(disk);
+      if (watched.sample() === undefined) return;
+      this.#disks.set(nameOf(disk), watched);
+      const spared = this.#sparedBytes ?? 0;
+      const granted = Math.min(watched.usableBytes, Math.floor(spared / 2));
+      watched.grant(granted);
+      this.#sparedBytes = spared - granted;
+    } catch (error) {
+      if (this.#hasWarned) return;
+      this.#hasWarned = true;
+      this.#logger.warn(
+        { err: error },
+        'disks cannot be kept from filling the host: sysfs says nothing of ext4',
+      );
+    }
+  }
+
+  forget(disk: Pick<MountedDisk, 'kind' | 'key'>): void {
+    this.#disks.delete(nameOf(disk));
+  }
+
+  view(): HostSpaceView {
+    const promised = this.#disks.values().map((disk) => disk.usableBytes + (disk.latest?.owedBytes ?? 0));
+    return {
+      ...readDisk(this.#folder),
+      reserveBytes: this.#reserveBytes,
+      ballastBytes: this.#ballast.heldBytes,
+      promisedBytes: promised.reduce((sum, bytes) => sum + bytes, 0),
+      owedBytes: this.#owedBytes,
+      isShort: this.#isShort,
+    };
+  }
+
+  /** With less than this nothing is worth beginning. */
+  get #leastRoomBytes(): number {
+    return this.#reserveBytes / 16;
+  }
+
+  get #isTight(): boolean {
+    return this.#isShort || this.#disks.values().some((disk) => disk.grantedBytes < disk.usableBytes);
+  }
+
+  #look(): void {
+    try {
+      const { freeBytes } = readDisk(this.#folder);
+      const before = new Map(this.#disks.values().map((disk) => [disk, disk.latest]));
+      for (const [name, disk] of this.#disks) if (disk.sample() === undefined) this.#disks.delete(name);
+      const disks = [...this.#disks.values()];
+      this.#owedBytes = disks.reduce((sum, { latest }) => sum + (latest?.owedBytes ?? 0), 0);
+      const roomBytes = freeBytes - this.#reserveBytes - this.#owedBytes;
+      this.#roomBytes = roomBytes;
+      this.#judge(roomBytes);
+      this.#share(disks, this.#isShort ? 0 : roomBytes, before);
+      this.#balance(freeBytes, roomBytes);
+      if (this.#isShort) this.#settle(disks);
+    } catch (error) {
+      // Looked at again soon; until then everybody has what they were granted.
+      this.#logger.error({ err: error }, 'the space of the host could not be looked at');
+    }
+  }
+
+  /** Once short, it takes twice the room to be so no longer: it must not turn back and forth. */
+  #judge(roomBytes: number): void {
+    const isShort = roomBytes < this.#leastRoomBytes * (this.#isShort ? 2 : 1);
+    if (isShort === this.#isShort) return;
+    this.#isShort = isShort;
+    const view = this.view();
+    if (isShort) this.#logger.warn(view, 'the disk of the host is nearly full: nothing new is begun');
+    else this.#logger.info(view, 'the disk of the host has room again');
+    this.onTurn(isShort);
+  }
+
+  #share(
+    disks: readonly WatchedDisk[],
+    roomBytes: number,
+    before: ReadonlyMap<WatchedDisk, DiskSample | undefined>,
+  ): void {
+    const claimants = disks.map((disk) => {
+      const grewBytes = (disk.latest?.usedBytes ?? 0) - (before.get(disk)?.usedBytes ?? 0);
+      return { wantedBytes: disk.usableBytes, weight: grewBytes > GROWTH_BYTES ? WRITER_WEIGHT : 1 };
+    });
+    // For the next that is mounted: it may write at once.
+    const newcomer = { wantedBytes: roomBytes, weight: 1 };
+    const shares = shareRoom([...claimants, newcomer], roomBytes);
+    this.#sparedBytes = shares.pop() ?? 0;
+    for (const [index, disk] of disks.entries()) disk.grant(shares[index] ?? 0);
+  }
+
+  /** What the host owes is written while there is room for it: others may take that too. */
+  #settle(disks: readonly WatchedDisk[]): void {
+    for (const watched of disks) {
+      if ((watched.latest?.owedBytes ?? 0) === 0 || this.#settling.has(watched)) continue;
+      this.#settling.add(watched);
+      runTool('sync', ['--file-system', watched.disk.mountPoint])
+        .catch((error: unknown) => this.#logger.warn({ err: error }, 'a disk could not be written out'))
+        .finally(() => this.#settling.delete(watched));
+    }
+  }
+
+  #balance(freeBytes: number, roomBytes: number): void {
+    const ballast = this.#ballast;
+    if (freeBytes < ballast.pieceBytes / 2 && ballast.giveBack())
+      this.#logger.warn(
+        { freeBytes, leftBytes: ballast.heldBytes },
+        'the disk of the host is full: ballast is given back',
+      );
+    if (ballast.isWhole || this.#isShort || this.#isTakingBallast) return;
+    if (roomBytes < 2 * ballast.missingBytes) return;
+    this.#isTakingBallast = true;
+    ballast
+      .takeAgain()
+      .then(() => (this.#isTakingBallast = false))
+      // Not tried again: a file system that cannot do it will not learn it.
+      .catch((error: unknown) =>
+        this.#logger.warn({ err: error }, 'no space of the disk could be set aside'),
+      );
+  }
+}
+
+const NO_ROOM =
+  'The disk of the host is nearly full; remove sandboxes, snapshots, volumes or images that are not needed, or have its operator free some';
+
+function nameOf({ kind, key }: Pick<MountedDisk, 'kind' | 'key'>): string {
+  return `${kind} ${key}`;
+}
+
+function readDisk(folder: string): { readonly totalBytes: number; readonly freeBytes: number } {
+  const { blocks, bavail, bsize } = statfsSync(folder);
+  return { totalBytes: blocks * bsize, freeBytes: bavail * bsize };
+}
