@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readStatus } from '@svc/server/admin';
+import { waitUntil } from '../engine/wait-until.ts';
 import { Installation, type Target } from './installation.ts';
 import { Load } from './load.ts';
 
@@ -80,7 +81,12 @@ async function hit(installation: Installation, { kind, targets }: Fault): Promis
   // All at once, and then whatever follows from it.
   const pids = targets.flatMap((target) => installation.pidsOf(target));
   for (const pid of pids) signal(pid, kind === 'kill' ? 'SIGKILL' : 'SIGSTOP');
-  if (kind === 'kill') return;
+  if (kind === 'kill') {
+    const isLeft = () =>
+      targets.some((target) => installation.pidsOf(target).some((pid) => pids.includes(pid)));
+    // Whoever has to start the next one sees their end too.
+    return await waitUntil(() => !isLeft(), { what: `${targets.join(' and ')} ended` });
+  }
   await delay(FREEZE_MS);
   for (const pid of pids) signal(pid, 'SIGCONT');
 }
