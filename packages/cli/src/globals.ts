@@ -8,27 +8,34 @@ export interface Globals extends CliConfig {
   readonly isJson: boolean;
   /** Name of the context that was asked for. */
   readonly context: string | undefined;
+  /** Slug of the organization that was asked for, by `--org`. */
+  readonly chosenOrganization: string | undefined;
 }
 
 /** Options that may stand before a command or among its own. */
 export function globalOptions(): readonly Option[] {
   return [
     new Option('--context <name>', 'server to talk to, as svc context ls names it'),
+    new Option(
+      '--org <slug>',
+      'organization, or namespace, to act in (default: $SVC_ORG or that of the context)',
+    ),
     new Option('--path <dir>', 'data folder of this machine (default: $SVC_HOME or /var/lib/svc)'),
     new Option('-o, --output <format>', 'how to print (default: text)').choices(['text', 'json']),
   ];
 }
 
 export function readGlobals(command: Command): Globals {
-  const { path, output, context } = command.optsWithGlobals<{
+  const { path, output, context, org } = command.optsWithGlobals<{
     path?: string;
     output?: string;
     context?: string;
+    org?: string;
   }>();
   const config = readConfig(path === undefined ? {} : { path });
   if (/^\/(proc|sys)(\/|$)/.test(config.dataFolder))
     throw new UsageError(
       `--path must be a folder on a disk, not ${config.dataFolder}, which the kernel makes up\n  try: --path /var/lib/svc`,
     );
-  return { ...config, isJson: output === 'json', context };
+  return { ...config, isJson: output === 'json', context, chosenOrganization: org };
 }

@@ -27,7 +27,7 @@ export async function createProgram(words: readonly string[] | 'all'): Promise<C
   return program;
 }
 
-const WITH_VALUE = new Set(['-o', '--output', '--path', '--context']);
+const WITH_VALUE = new Set(['-o', '--output', '--path', '--context', '--org']);
 
 /** The first word that is no option; behind `help`, the one after it as well. */
 export function namedCommands(words: readonly string[]): readonly string[] {
@@ -40,7 +40,10 @@ export function namedCommands(words: readonly string[]): readonly string[] {
 /** Commander copies settings only to commands that it makes itself, and takes options of the program only before a command. */
 function inheritSettings(command: Command, parent: Command, line: string): void {
   command.copyInheritedSettings(parent).showHelpAfterError(hint(command, line));
-  for (const option of globalOptions()) command.addOption(option.hideHelp());
+  for (const option of globalOptions()) {
+    // A few commands have an option of the same name, which is the same.
+    if (!command.options.some(({ long }) => long === option.long)) command.addOption(option.hideHelp());
+  }
   for (const child of command.commands) {
     // In the list of a group each takes one line.
     child.summary(child.description().split(/(?<=\.)\s/)[0] ?? '');

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import type { Sandbox } from '@svc/sdk';
+import type { Client, Sandbox } from '@svc/sdk';
 import { collectLabel, type Labels } from '../arguments/label.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
@@ -25,6 +25,7 @@ const COLOUR = {
 
 interface ListOptions {
   readonly all?: boolean;
+  readonly allOrgs?: boolean;
   readonly quiet?: boolean;
   readonly label?: Labels;
 }
@@ -33,6 +34,7 @@ export function createCommand(): Command {
   return new Command('ps')
     .description('Lists sandboxes that run; with --all also those that do not.')
     .option('-a, --all', 'also those that do not run')
+    .option('-A, --all-orgs', 'of every organization that you belong to; in development mode of all')
     .option('-q, --quiet', 'names only')
     .option('-l, --label <key=value>', 'only those with this label (repeatable)', collectLabel)
     .addHelpText(
@@ -40,7 +42,9 @@ export function createCommand(): Command {
       examples(
         ['svc ps', 'what runs'],
         ['svc ps --all --label team=ml', 'all of a team'],
+        ['svc ps -aA', 'everything, wherever it was made'],
         ['svc rm -f $(svc ps -aq)', 'remove all'],
+        ['svc rm -f --org acme $(svc ps -aq --org acme)', 'remove all of acme'],
         ['svc ps -a -o json', 'for programs'],
       ),
     )
@@ -53,22 +57,44 @@ async function list(options: ListOptions, command: Command): Promise<void> {
   const { connectServer } = await import('../server/connect.ts');
   const client = await connectServer(globals);
   const labels = options.label === undefined ? {} : { labels: options.label };
-  const found = await Array.fromAsync(Sandbox.list({ client, ...labels }));
+  const slugs = options.allOrgs === true ? await listSlugs(client) : undefined;
+  const found: Sandbox[] = [];
+  const owners = new Map<Sandbox, string>();
+  for (const slug of slugs ?? [undefined]) {
+    const scoped =
+      slug === undefined ? client : await connectServer({ ...globals, chosenOrganization: slug });
+    for await (const sandbox of Sandbox.list({ client: scoped, ...labels })) {
+      found.push(sandbox);
+      if (slug !== undefined) owners.set(sandbox, slug);
+    }
+  }
   const shown = found.filter(({ status }) => options.all === true || !AT_REST.has(status));
   if (globals.isJson) return printJson(shown.map(({ info }) => info));
   if (options.quiet === true) return shown.forEach(({ name }) => print(name));
   const hidden = found.length - shown.length;
-  if (shown.length > 0) print(table(shown, globals.hasColours));
+  if (shown.length > 0) print(table(shown, owners, globals.hasColours));
   else tell(hidden > 0 ? 'no sandbox runs' : 'no sandboxes; make one with: svc run -d --name web python');
   if (hidden > 0 && process.stderr.isTTY) tell(`${hidden} more do not run: svc ps --all`);
 }
 
-function table(sandboxes: readonly Sandbox[], hasColours: boolean): string {
+async function listSlugs(client: Client): Promise<readonly string[]> {
+  const { Organization } = await import('@svc/sdk');
+  return (await Organization.list({ client })).map(({ slug }) => slug);
+}
+
+/** `owners`: the organization of each, when more than one was asked. */
+function table(
+  sandboxes: readonly Sandbox[],
+  owners: ReadonlyMap<Sandbox, string>,
+  hasColours: boolean,
+): string {
   const paint = painter(hasColours);
   const now = Date.now();
-  const rows = sandboxes.map(({ info }) => {
+  const rows = sandboxes.map((sandbox) => {
+    const { info } = sandbox;
     const { vcpus, memoryMib } = resourcesOf(info);
     return [
+      ...(owners.size > 0 ? [owners.get(sandbox) ?? '-'] : []),
       info.name,
       paint(COLOUR[info.status], info.status),
       info.isolation ?? '-',
@@ -79,5 +105,9 @@ function table(sandboxes: readonly Sandbox[], hasColours: boolean): string {
       info.last_failure_message ?? '',
     ];
   });
-  return formatTable(['NAME', 'STATUS', 'CLASS', 'IMAGE', 'CPUS', 'MEMORY', 'AGE', 'FAILURE'], rows);
+  const owner = owners.size > 0 ? ['ORGANIZATION'] : [];
+  return formatTable(
+    [...owner, 'NAME', 'STATUS', 'CLASS', 'IMAGE', 'CPUS', 'MEMORY', 'AGE', 'FAILURE'],
+    rows,
+  );
 }

@@ -17,6 +17,11 @@ export const LOCAL_URL = 'http://127.0.0.1:5555';
  * active context, else the one on this machine.
  */
 export async function resolveServer(globals: Globals): Promise<ServerPlace> {
+  const place = await findPlace(globals);
+  return { ...place, organization: globals.chosenOrganization ?? place.organization };
+}
+
+async function findPlace(globals: Globals): Promise<ServerPlace> {
   const { context, apiUrl, apiKey, organization, contextFolder } = globals;
   if (context !== undefined) return await placeOf(globals, context);
   if (apiUrl !== undefined) return { url: apiUrl, apiKey, organization, source: 'SVC_API_URL' };

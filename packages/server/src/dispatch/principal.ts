@@ -29,7 +29,7 @@ export type Principal =
       readonly organization: OrganizationRecord;
     }
   | { readonly kind: 'user'; readonly user: UserRecord }
-  /** The server runs in development mode and asks nobody: the owner of organization `default`. */
+  /** The server runs in development mode and asks nobody: whoever calls owns everything; `default` where none is named. */
   | { readonly kind: 'developer'; readonly user: UserRecord; readonly organization: OrganizationRecord };
 
 /** @throws PlatformError `invalid_api_key`, always with the same words. */

@@ -210,3 +210,23 @@ test('keys and users do not reach each other’s addresses, and a session is as 
   assert.equal(await status('/orgs/acme', signed), 401);
   assert.equal(await status('/orgs/acme', signed.slice(4)), 401);
 });
+
+test('in development mode every namespace is open, also those that JSON-RPC made', async (t) => {
+  const server = await startTestServer(t);
+  await waitUntil(() => server.health.current.isHealthy);
+  await server.call('sandbox.start', { sandbox: 'a', namespace: 'My_team', config: { image: 'x' } });
+  const { body: organizations } = await server.rest('GET', '/orgs');
+  assert.deepEqual(
+    organizations.map(({ slug }: { slug: string }) => slug),
+    ['My_team', 'default'],
+  );
+  const { body: page } = await server.rest('GET', '/orgs/My_team/sandboxes');
+  assert.deepEqual(
+    page.data.map(({ name }: { name: string }) => name),
+    ['a'],
+  );
+  assert.deepEqual((await server.rest('GET', '/sandboxes')).body.data, [], 'without a name it is default');
+  assert.equal((await server.rest('GET', '/orgs/nobodys/sandboxes')).status, 403);
+  assert.equal((await server.rest('DELETE', '/orgs/My_team/sandboxes/by-name/a')).status, 200);
+  await waitUntil(async () => (await server.orchestrator.list()).length === 0, 'its removal');
+});

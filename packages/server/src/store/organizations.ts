@@ -115,6 +115,17 @@ const selectMembership = prepareLookup(['slug', 'userId'], (db, { slug, userId }
     .where('members.user_id', '=', userId),
 );
 
+/** All that were not deleted, by slug. */
+export async function listOrganizations(db: Database): Promise<readonly OrganizationRecord[]> {
+  const rows = await db
+    .selectFrom('organizations')
+    .selectAll()
+    .where('deleted_at', 'is', null)
+    .orderBy('slug')
+    .execute();
+  return rows.map(toOrganization);
+}
+
 /** Where the user is a member, by slug. */
 export async function listMemberships(
   db: Database,
