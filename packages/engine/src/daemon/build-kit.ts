@@ -41,6 +41,8 @@ const SLOTS_PER_BLOCK = 4096;
 /** Used by probes only; its range lies below the first slot's. */
 const PROBE_SLOTS_BELOW = 2;
 
+const TIME_LIMITS = { startTimeoutMs: 60_000, stopGraceMs: 10_000, reconnectMs: 10_000 };
+
 /** The kit, with what only the daemon itself asks for. */
 export interface HostKit extends Kit {
   readonly probes: readonly ProbedRuntime[];
@@ -101,12 +103,7 @@ export async function buildKit(
     rlimitCeilings: readRlimitCeilings(),
     readHostSize: () => readHostSize(dataFolder),
     procContent: procContent(),
-    limits: {
-      maxProcesses: config.maxProcesses,
-      startTimeoutMs: 60_000,
-      stopGraceMs: 10_000,
-      reconnectMs: 10_000,
-    },
+    limits: { ...TIME_LIMITS, maxProcesses: config.maxProcesses },
   };
 }
 
