@@ -68,12 +68,7 @@ export async function buildKit(
     (runtime, probe) =>
       memory.probe([programOf(config, runtime), config.initProgram, config.hostProgram], probe),
   );
-  const volumes = new DiskVolumes({
-    folder: join(dataFolder, 'volumes'),
-    hostCalls,
-    initProgram: config.initProgram,
-    logger,
-  });
+  const volumes = makeVolumes(config, hostCalls, logger);
   const network = await makeNetwork(config, hostCalls, logger);
   return {
     bootId,
@@ -119,6 +114,14 @@ async function readHostSize(dataFolder: string): Promise<HostSize> {
     memoryMib: Math.floor(totalmem() / 2 ** 20),
     diskMib: Math.min(Math.floor((blocks * bsize) / 2 ** 20), MAX_DISK_MIB),
   };
+}
+
+function makeVolumes(
+  { dataFolder, initProgram }: EngineConfig,
+  hostCalls: SvcHostCalls,
+  logger: Logger,
+): DiskVolumes {
+  return new DiskVolumes({ folder: join(dataFolder, 'volumes'), hostCalls, initProgram, logger });
 }
 
 function makeRootfs({ dataFolder, runFolder }: EngineConfig, hostCalls: SvcHostCalls): OverlayRootfs {
