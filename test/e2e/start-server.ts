@@ -30,10 +30,16 @@ export class TestServer {
   }
 
   static async start(
-    options: { readonly args?: readonly string[]; readonly engineArgs?: readonly string[] } = {},
+    options: {
+      readonly args?: readonly string[];
+      readonly engineArgs?: readonly string[];
+      /** Where the data folder is made. */
+      readonly parent?: string;
+    } = {},
   ): Promise<TestServer> {
     const engine = await TestEngine.start({
       args: ['--socket-owner', SERVICE_USER, ...(options.engineArgs ?? [])],
+      ...(options.parent === undefined ? {} : { parent: options.parent }),
     });
     const server = new TestServer(engine, options.args ?? ['--dev']);
     try {

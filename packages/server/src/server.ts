@@ -17,6 +17,7 @@ import { metricsHandlers } from './handlers/metrics.ts';
 import { sandboxHandlers } from './handlers/sandboxes.ts';
 import { NO_CLAIMS, rowClaims } from './lifecycle/claims.ts';
 import { EngineHealth } from './lifecycle/engine-health.ts';
+import { HostStorage } from './lifecycle/host-storage.ts';
 import { Lifecycle } from './lifecycle/lifecycle.ts';
 import { Reconciler } from './lifecycle/reconciler.ts';
 import { MetricHistory } from './metrics-history/metric-history.ts';
@@ -124,23 +125,18 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const lifecycle = createLifecycle(parts, { channels, ports, codeContexts });
   const { recoveryMs } = parts.restSettings;
   const reconciler = new Reconciler({ database, orchestrator, lifecycle, health, recoveryMs, logger });
-  const dispatch = createDispatch(parts, { health, metrics, lifecycle, channels });
+  const storage = new HostStorage({ orchestrator, database, logger });
+  const dispatch = createDispatch(parts, { health, storage, metrics, lifecycle, channels });
   const http = createHttpServer({ guard: new Guard(options), limits: options.limits, logger });
   registerPages(http, health, authenticate);
   const { maxConcurrentCalls } = options;
   const { hasConformanceFixtures = false } = parts;
   registerRpc(http, { dispatch, authenticate, logger, maxConcurrentCalls });
-  registerPrometheus(http, { authenticate, database, health, metrics });
+  registerPrometheus(http, { authenticate, database, health, storage, metrics });
   registerMcp(http, { dispatch, authenticate, logger, maxConcurrentCalls, hasConformanceFixtures });
   const workers = createWorkers(parts, channels);
-  const made = {
-    lifecycle,
-    channels,
-    codeContexts,
-    health,
-    metrics,
-    previews: previewAddresses(http, options.previews),
-  };
+  const previews = previewAddresses(http, options.previews);
+  const made = { storage, lifecycle, channels, codeContexts, health, metrics, previews };
   const rest = createRestDispatch(parts, { ...made, ...workers });
   const rateLimiter = options.requestsPerMinute === null ? null : new RateLimiter(options.requestsPerMinute);
   const { maxBodyBytes, requestTimeoutMs: maxBodyPauseMs } = options.limits;
@@ -150,11 +146,9 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const stop = new AbortController();
   const tasks: readonly BackgroundTask[] = [
     reconciler,
+    storage.task(),
     ...Object.values(workers),
-    repeatEvery(FORGET_INTERVAL_MS, 'forgetting old idempotency keys', () => forgetOldKeys(database), logger),
-    repeatEvery(FORGET_INTERVAL_MS, 'forgetting old processes', () => forgetOldProcesses(database), logger),
-    repeatEvery(FILE_CHANGE_CHECK_MS, 'telling of lost changes', () => tellLostChanges(database), logger),
-    repeatEvery(CLOCK_CHECK_MS, 'following the clock', () => followClock(database), logger),
+    ...createHousekeeping(parts),
     createLimitCheck(parts, lifecycle),
   ];
   const running = tasks.map((task) => task.run(stop.signal));
@@ -173,6 +167,15 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   };
 }
 
+function createHousekeeping({ database, logger }: ServerParts): readonly BackgroundTask[] {
+  return [
+    repeatEvery(FORGET_INTERVAL_MS, 'forgetting old idempotency keys', () => forgetOldKeys(database), logger),
+    repeatEvery(FORGET_INTERVAL_MS, 'forgetting old processes', () => forgetOldProcesses(database), logger),
+    repeatEvery(FILE_CHANGE_CHECK_MS, 'telling of lost changes', () => tellLostChanges(database), logger),
+    repeatEvery(CLOCK_CHECK_MS, 'following the clock', () => followClock(database), logger),
+  ];
+}
+
 /** What anybody may read. */
 function registerPages(http: FastifyInstance, health: EngineHealth, authenticate: Authenticate): void {
   registerHealth(http, health);
@@ -185,6 +188,7 @@ function createDispatch(
   { database, orchestrator, codeRunner, logger }: ServerParts,
   made: {
     readonly health: EngineHealth;
+    readonly storage: HostStorage;
     readonly metrics: CallMetrics;
     readonly lifecycle: Lifecycle;
     readonly channels: ChannelPool;
@@ -197,7 +201,11 @@ function createDispatch(
     ...codeHandlers(database, codeRunner),
     ...commandHandlers(database, made.channels),
   };
-  return new Dispatch(handlers, reportCalls(made.metrics, logger), recordRefusedCalls(database));
+  return new Dispatch(
+    handlers,
+    reportCalls(made.metrics, logger),
+    recordRefusedCalls(database, (...failure) => made.storage.explain(...failure)),
+  );
 }
 
 /** What works in the background and is told of by handlers. */
@@ -290,6 +298,7 @@ function createLifecycle(
 function createRestDispatch(
   parts: ServerParts,
   made: {
+    readonly storage: HostStorage;
     readonly lifecycle: Lifecycle;
     readonly health: EngineHealth;
     readonly metrics: CallMetrics;
@@ -322,6 +331,7 @@ function createRestDispatch(
     handlers,
     identify,
     sealer,
+    explain: (...failure) => made.storage.explain(...failure),
     describeFailure: (error) => {
       const { status, body } = describeRestFailure(error, '');
       return { status, body: JSON.stringify(body) };

@@ -13,6 +13,21 @@ export interface ExcludedOutcome {
 
 export const EXCLUDED_OUTCOMES: readonly ExcludedOutcome[] = [
   {
+    operations: [
+      'sandboxes.create',
+      'sandboxes.start',
+      'sandboxes.startByName',
+      'images.pull',
+      'snapshots.create',
+      'volumeFiles.write',
+      'volumeFiles.mkdir',
+      'volumeFiles.copy',
+      'volumeFiles.rename',
+    ],
+    outcome: 'insufficient_storage',
+    reason: 'the disk of the host has to be full, which full-disk and full-host do with a disk of their own',
+  },
+  {
     operations: ['billing.getInvoice'],
     outcome: 'ok',
     reason: 'this server writes no invoices; what does will keep the address',

@@ -134,7 +134,7 @@ volumes.phase('volumes where the disk of the host is full', {
     await run('umount', ['-l', join(server.engine.folder, 'volumes')]);
   },
 });
-volumes.add('volumes.create', 'disk_full', async (call, world) => {
+volumes.add('volumes.create', 'insufficient_storage', async (call, world) => {
   return await call('volumes.create', { body: { name: world.fresh('x') } });
 });
 

@@ -3,6 +3,7 @@ import type { SandboxStatus, ServerStatus } from '@svc/server/admin';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { formatAge, formatBytes } from '../terminal/amounts.ts';
+import { describeDisk } from '../terminal/describe-disk.ts';
 import { print, printJson } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
@@ -40,6 +41,7 @@ async function showStatus(options: { readonly json?: boolean }, command: Command
   );
   const { engine } = status;
   print(engine.isHealthy ? `isolation: ${engine.isolation}` : `the engine is away: ${engine.reason}`);
+  if (status.disk !== null) print(describeDisk(status.disk));
   if (status.sandboxes.length === 0) return print('no sandboxes');
   print('');
   // Last, because it is long.
@@ -61,9 +63,19 @@ function toRow(sandbox: SandboxStatus): string[] {
   ];
 }
 
+function diskToJson(disk: NonNullable<ServerStatus['disk']>): object {
+  return {
+    total_bytes: disk.totalBytes,
+    free_bytes: disk.freeBytes,
+    reserve_bytes: disk.reserveBytes,
+    promised_bytes: disk.promisedBytes,
+    short: disk.isShort,
+  };
+}
+
 function toJson(pid: number | undefined, status: ServerStatus | undefined): object {
   if (status === undefined) return { running: false };
-  const { url, isDev, startedAt, keys, engine, sandboxes } = status;
+  const { url, isDev, startedAt, keys, engine, disk, sandboxes } = status;
   return {
     running: true,
     pid: pid ?? null,
@@ -72,6 +84,7 @@ function toJson(pid: number | undefined, status: ServerStatus | undefined): obje
     started_at: startedAt,
     keys,
     engine: { healthy: engine.isHealthy, reason: engine.reason, isolation: engine.isolation },
+    disk: disk === null ? null : diskToJson(disk),
     sandboxes: sandboxes.map(({ namespace, name, state, failure, cpuPercent, memoryBytes, diskBytes }) => ({
       namespace,
       name,

@@ -45,6 +45,7 @@ export const sandboxOperations = {
       'isolation_unavailable',
       'insufficient_capacity',
       'disk_full',
+      'insufficient_storage',
       'start_failed',
       'orchestrator_unreachable',
     ],

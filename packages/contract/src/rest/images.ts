@@ -38,6 +38,6 @@ export const imageOperations = {
     }),
     output: EVENT_STREAM,
     status: 200,
-    errors: ['invalid_sandbox_config', 'orchestrator_unreachable'],
+    errors: ['invalid_sandbox_config', 'insufficient_storage', 'orchestrator_unreachable'],
   },
 } as const satisfies Record<string, RestOperation>;

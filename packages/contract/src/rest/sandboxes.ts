@@ -40,6 +40,7 @@ const START_ERRORS = [
   'precondition_failed',
   'quota_exceeded',
   'rate_limited',
+  'insufficient_storage',
   'orchestrator_unreachable',
 ] as const;
 const STOP_ERRORS = [
@@ -92,6 +93,7 @@ export const sandboxOperations = {
       'snapshot_not_found',
       'quota_exceeded',
       'rate_limited',
+      'insufficient_storage',
       'orchestrator_unreachable',
     ],
   },

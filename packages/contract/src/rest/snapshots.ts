@@ -144,6 +144,7 @@ export const snapshotOperations = {
       'name_already_exists',
       'snapshot_ineligible',
       'quota_exceeded',
+      'insufficient_storage',
       'orchestrator_unreachable',
     ],
   },

@@ -52,7 +52,7 @@ const ERRORS = [
   'orchestrator_unreachable',
   'unavailable',
 ] as const;
-const WRITE_ERRORS = [...ERRORS, 'disk_full'] as const;
+const WRITE_ERRORS = [...ERRORS, 'disk_full', 'insufficient_storage'] as const;
 /** Of those who ask whether a file is there: that it is not is an answer. */
 const QUESTION_ERRORS = [
   'invalid_volume_path',

@@ -71,7 +71,7 @@ export const volumeOperations = {
     query: NO_FIELDS,
     body: CreateVolumeRequest,
     output: Volume,
-    errors: ['name_already_exists', 'quota_exceeded', 'disk_full', 'orchestrator_unreachable'],
+    errors: ['name_already_exists', 'quota_exceeded', 'insufficient_storage', 'orchestrator_unreachable'],
   },
   'volumes.getDefault': {
     ...COMMON,

@@ -49,7 +49,7 @@ export type OnCallEnd = (end: {
   readonly failure: unknown;
 }) => void;
 
-/** Told about every call that failed, before its caller is; for what is to be on record. */
+/** Told about every call that failed, before its caller is; for what is to be on record. @returns what the caller is told */
 export type OnFailure = (
   failed: {
     readonly operation: OperationName;
@@ -58,7 +58,7 @@ export type OnFailure = (
     readonly caller: Caller;
   },
   error: unknown,
-) => Promise<void>;
+) => Promise<unknown>;
 
 /**
  * The one way from every transport to the handlers: checks the input, checks that the caller may, runs the handler.
@@ -101,8 +101,8 @@ export class Dispatch {
     } catch (error) {
       report(error);
       const { requestId } = context;
-      if (namespace !== '') await this.#onFailure({ operation: name, requestId, namespace, caller }, error);
-      throw error;
+      if (namespace === '') throw error;
+      throw await this.#onFailure({ operation: name, requestId, namespace, caller }, error);
     }
   }
 }

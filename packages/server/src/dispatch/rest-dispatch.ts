@@ -72,6 +72,8 @@ export interface RestDispatchParts {
   readonly identify: Identify;
   readonly sealer: Sealer;
   /** The answer to a failure, so that it can be remembered like any other outcome. */
+  /** What a caller of this organization is told of a failure beyond its code. */
+  readonly explain: (error: unknown, organizationId: string) => Promise<unknown>;
   readonly describeFailure: (error: unknown) => { readonly status: number; readonly body: string };
   readonly onCallEnd: OnRestCallEnd;
 }
@@ -226,7 +228,12 @@ export class RestDispatch {
     const call = this.#createCall(name, request, authority, first);
     // Input and handler are of the same name; the compiler cannot follow that through a union of names.
     const handler = this.#parts.handlers[name] as (input: unknown, call: RestCall) => Promise<unknown>;
-    return await handler(request.input, call);
+    try {
+      return await handler(request.input, call);
+    } catch (error) {
+      const { organization } = authority;
+      throw organization === null ? error : await this.#parts.explain(error, organization.id);
+    }
   }
 
   #createCall(

@@ -233,7 +233,7 @@ test('a change that was undone is not repeated as if it were there', async (t) =
   const create = () => server.rest('POST', '/volumes', { body: { name: 'data' }, ...withKey('k1') });
   volumeStore.isHostFull = true;
   const refused = await create();
-  assert.equal(refused.body.error.code, 'disk_full');
+  assert.equal(refused.body.error.code, 'insufficient_storage');
   volumeStore.isHostFull = false;
   const made = await create();
   assert.deepEqual([made.status, made.headers.get('idempotency-replayed')], [200, null]);

@@ -9,6 +9,7 @@ import {
   type PullImage,
   type ReadLogs,
   type ResolvedSpec,
+  type SpaceView,
 } from '@svc/engine/client';
 import { createFakeAgent } from './fake-agent.ts';
 import { FakeLog } from './fake-log.ts';
@@ -56,6 +57,8 @@ export class FakeOrchestrator implements Orchestrator {
   /** Calls that change something, in their order; the one with this number fails, before it does anything. */
   failAtChange = 0;
   changesAsked = 0;
+  /** As when the disk of the host is nearly full. */
+  isShort = false;
   /** The sandbox's end of every channel. A test may put something hostile in its place. */
   createAgent: typeof createFakeAgent = createFakeAgent;
 
@@ -99,6 +102,14 @@ export class FakeOrchestrator implements Orchestrator {
     throw new PlatformError('isolation_unavailable', `isolation ${isolation} is not available here`, {
       details: { isolation },
     });
+  }
+
+  async storage(): Promise<SpaceView> {
+    await this.#answer();
+    const GIB = 1024 ** 3;
+    const users = [...this.#sandboxes.keys()].map((id) => ({ kind: 'sandbox' as const, id, bytes: GIB }));
+    const bytes = { totalBytes: 100 * GIB, freeBytes: 50 * GIB, reserveBytes: GIB, ballastBytes: 0 };
+    return { ...bytes, promisedBytes: 0, owedBytes: 0, isShort: this.isShort, users };
   }
 
   async create(

@@ -39,7 +39,7 @@ export class FakeVolumeStore implements VolumeStore {
     if (known?.capacityMib === capacityMib) return known;
     if (known !== undefined) throw new PlatformError('name_already_exists', `volume ${id} exists; resize it`);
     if (this.isHostFull)
-      throw new PlatformError('disk_full', 'The host has too little disk space for a volume');
+      throw new PlatformError('insufficient_storage', 'The host has too little disk space for a volume');
     const volume: Volume = { id, capacityMib, createdAt: new Date().toISOString() };
     this.#volumes.set(id, { volume, isHeld: false, files: new FakeVolumeFiles(capacityMib * MIB) });
     return volume;

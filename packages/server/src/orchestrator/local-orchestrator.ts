@@ -10,6 +10,7 @@ import {
   type PullImage,
   type ReadLogs,
   type SandboxView,
+  type SpaceView,
 } from '@svc/engine/client';
 import {
   STARTING_MESSAGE,
@@ -93,6 +94,10 @@ export class LocalOrchestrator implements Orchestrator {
     return await this.#engine.metrics(signal);
   }
 
+  async storage(signal: AbortSignal): Promise<SpaceView> {
+    return await this.#engine.space(signal);
+  }
+
   async openChannel(id: string, signal: AbortSignal): Promise<ChannelClient> {
     const stream = await this.#engine.openChannel(id, signal);
     return await ChannelClient.connect(duplexTransport(stream), { signal });
@@ -108,6 +113,7 @@ export class LocalOrchestrator implements Orchestrator {
 
   async *changes(signal: AbortSignal): AsyncGenerator<string | null> {
     for await (const event of this.#engine.events({}, signal)) {
+      if (event.type === 'space_short' || event.type === 'space_back') continue;
       yield event.type === 'engine_started' ? null : event.sandboxId;
     }
     // The stream has no end of its own: the engine shut down.

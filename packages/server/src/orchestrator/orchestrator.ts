@@ -7,6 +7,7 @@ import type {
   PullImage,
   ReadLogs,
   ResolvedSpec,
+  SpaceView,
 } from '@svc/engine/client';
 
 /**
@@ -30,6 +31,8 @@ import type {
  * - `logs` yields what is kept, oldest first; with `follow` also what comes, until the run is over. Sandboxes that do not
  *   run have logs too.
  * - `metrics` reports running sandboxes only, and of them those whose spec wants to be measured.
+ * - `storage` tells how full the disk of sandboxes and volumes is, and by whom. While it is short of space whatever takes some is
+ *   `insufficient_storage`; what reads, stops and removes works as ever.
  * - Sandboxes outlive the caller and the orchestrator's own process: `list` finds them again.
  * - `changes` yields the id of every sandbox that changed since the call (perhaps also before it), and null when any may
  *   have. It throws when the orchestrator goes away; a caller then asks again, and lists.
@@ -54,6 +57,7 @@ export interface Orchestrator {
   list(signal: AbortSignal): Promise<readonly SandboxReport[]>;
   get(id: string, signal: AbortSignal): Promise<SandboxReport | undefined>;
   metrics(signal: AbortSignal): Promise<readonly SandboxUsageReport[]>;
+  storage(signal: AbortSignal): Promise<SpaceView>;
   openChannel(id: string, signal: AbortSignal): Promise<ChannelClient>;
   openStream(id: string, signal: AbortSignal): Promise<Duplex>;
   logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncIterable<LogEntry>;

@@ -33,15 +33,20 @@ export async function recordRefusal(
   );
 }
 
-/** The same for calls of the self-hosted surface, whose namespaces are organizations. */
-export function recordRefusedCalls(database: Database): OnFailure {
+/** The same for calls of the self-hosted surface, whose namespaces are organizations; `explain` as for the control plane. */
+export function recordRefusedCalls(
+  database: Database,
+  explain: (error: unknown, organizationId: string) => Promise<unknown>,
+): OnFailure {
   const actorOf = createActorOfCaller(database);
   return async ({ operation, requestId, namespace, caller }, error) => {
-    if (!PlatformError.is(error, 'quota_exceeded')) return;
+    if (!PlatformError.is(error, 'quota_exceeded') && !PlatformError.is(error, 'insufficient_storage'))
+      return error;
     const organization = await findOrganization(database, namespace);
-    if (organization === undefined) return;
+    if (organization === undefined) return error;
     const actor = await actorOf(caller);
     const origin = { organizationId: organization.id, operation, actor, requestId, sourceAddress: null };
     await recordRefusal(database, error, origin);
+    return await explain(error, organization.id);
   };
 }

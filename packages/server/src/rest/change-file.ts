@@ -17,6 +17,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
   'volume_file_not_found',
   'name_already_exists',
   'disk_full',
+  'insufficient_storage',
 ]);
 
 /**

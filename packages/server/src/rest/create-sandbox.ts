@@ -19,6 +19,7 @@ export async function createSandbox(
   const { id, body, isStarted } = request;
   const sandbox = checkSandbox(readCreateSandbox(body, call), settings.publishAddresses);
   if (isStarted) requireEngine(parts.health);
+  await parts.storage.require();
   const record = await makeSandbox(
     { orchestrator, sealer },
     { id, organization: call.organization, sandbox, isStarted, asker: askerOf(call) },

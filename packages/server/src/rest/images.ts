@@ -19,6 +19,7 @@ export function imageHandlers(parts: RestParts): Pick<RestHandlers, 'images.pull
   return {
     'images.pull': async ({ body }, call) => {
       requireEngine(parts.health);
+      await parts.storage.require();
       const { id } = call.organization;
       await requireRegistry(parts.database, id, body.registry ?? null, body.reference);
       takeTurn(pulls, id, call.signal);

@@ -3,6 +3,7 @@ import type { ChannelPool } from '../channels/channel-pool.ts';
 import type { CodeContexts } from '../code/code-contexts.ts';
 import type { CodeRunner } from '../code/code-runner.ts';
 import type { EngineHealth } from '../lifecycle/engine-health.ts';
+import type { HostStorage } from '../lifecycle/host-storage.ts';
 import type { Lifecycle } from '../lifecycle/lifecycle.ts';
 import type { MetricHistory } from '../metrics-history/metric-history.ts';
 import type { Orchestrator } from '../orchestrator/orchestrator.ts';
@@ -30,6 +31,7 @@ export interface RestParts {
   readonly codeRunner: CodeRunner;
   readonly codeContexts: CodeContexts;
   readonly health: EngineHealth;
+  readonly storage: HostStorage;
   readonly sealer: Sealer;
   readonly metricHistory: MetricHistory;
   /** Null: this server has no domain for previews. */

@@ -86,6 +86,7 @@ async function start(
   const admitted = await findAdmitted(parts, call);
   if (admitted !== undefined) return await answer(call, waiter.wait(admitted));
   requireEngine(parts.health);
+  await parts.storage.require();
   const record = await wish(parts, call, reference, (db, found) =>
     wishStart(db, call.organization, found, askerOf(call)),
   );

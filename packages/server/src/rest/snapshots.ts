@@ -32,6 +32,7 @@ export function snapshotHandlers(parts: RestParts): SnapshotHandlers {
     ...readHandlers(database),
     'snapshots.create': async ({ body }, call) => {
       requireEngine(parts.health);
+      await parts.storage.require();
       const operation = await call.commit(
         async ({ db, record }) => {
           const { id: organizationId } = call.organization;

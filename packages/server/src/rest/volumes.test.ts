@@ -139,7 +139,7 @@ test('a volume that the engine cannot make is not there afterwards, and its name
   const { server, volumeStore, create, events } = await start(t);
   volumeStore.isHostFull = true;
   const { status, body } = await create('data');
-  assert.deepEqual([status, body.error.code], [507, 'disk_full']);
+  assert.deepEqual([status, body.error.code], [507, 'insufficient_storage']);
   const isListed = async () =>
     (await server.rest('GET', '/volumes')).body.some(({ name }: Volume) => name === 'data');
   await waitUntil(async () => !(await isListed()));

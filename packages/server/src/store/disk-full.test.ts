@@ -24,9 +24,11 @@ test('a full disk is said to be full, breaks nothing, and is forgotten once ther
   assert.equal(refused.error?.code, -32_603);
   assert.equal(
     refused.error.message,
-    'sandbox start failed: the disk of the data directory is full; free some space and try again',
+    'sandbox start failed: the disk of the data directory is full; free some space and try again. ' +
+      'Your organization takes 1.00 GiB, most of it sandbox before 1.00 GiB',
   );
-  assert.deepEqual(refused.error.data, { code: 'disk_full' });
+  const told = refused.error.data as { code: string; used_bytes: number };
+  assert.deepEqual([told.code, told.used_bytes], ['insufficient_storage', 1024 ** 3]);
   const seen = await server.call('sandbox.metrics.get', {});
   assert.deepEqual(
     (seen.result as unknown as { sandboxes: { name: string }[] }).sandboxes.map(({ name }) => name),

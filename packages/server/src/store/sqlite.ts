@@ -87,7 +87,7 @@ function explain<T>(query: () => T): T {
   } catch (error) {
     if (error instanceof Error && 'errcode' in error && error.errcode === SQLITE_FULL) {
       const hint = 'the disk of the data directory is full; free some space and try again';
-      throw new PlatformError('disk_full', hint, { cause: error });
+      throw new PlatformError('insufficient_storage', hint, { cause: error });
     }
     throw error;
   }

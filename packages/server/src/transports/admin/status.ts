@@ -1,3 +1,4 @@
+import type { SpaceView } from '@svc/engine/client';
 import type { EngineHealth } from '../../lifecycle/engine-health.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { Database } from '../../store/database.ts';
@@ -19,6 +20,8 @@ export interface ServerStatus {
     readonly reason: string | null;
     readonly isolation: string | null;
   };
+  /** The disk of the data folder; null while the engine is away. */
+  readonly disk: Omit<SpaceView, 'users'> | null;
   readonly sandboxes: readonly SandboxStatus[];
 }
 
@@ -45,10 +48,10 @@ export async function gatherStatus(parts: StatusParts): Promise<ServerStatus> {
   const { url, isDev, startedAt, database, orchestrator, health } = parts;
   const { current } = health;
   const [records, keys] = await Promise.all([listSandboxes(database), listKeys(database)]);
+  const signal = AbortSignal.timeout(METRICS_TIMEOUT_MS);
   // What is known is shown, also while the engine is away.
-  const usage = current.isHealthy
-    ? await orchestrator.metrics(AbortSignal.timeout(METRICS_TIMEOUT_MS)).catch(() => [])
-    : [];
+  const usage = current.isHealthy ? await orchestrator.metrics(signal).catch(() => []) : [];
+  const disk = current.isHealthy ? await readDisk(orchestrator, signal).catch(() => null) : null;
   const byId = new Map(usage.map((report) => [report.id, report]));
   const now = new Date().toISOString();
   return {
@@ -61,6 +64,7 @@ export async function gatherStatus(parts: StatusParts): Promise<ServerStatus> {
       reason: current.isHealthy ? null : current.reason,
       isolation: current.isHealthy ? current.description.isolation : null,
     },
+    disk,
     sandboxes: records.map(({ id, namespace, name, observed, failureMessage }) => ({
       namespace,
       name,
@@ -71,4 +75,9 @@ export async function gatherStatus(parts: StatusParts): Promise<ServerStatus> {
       diskBytes: byId.get(id)?.diskUsedBytes ?? null,
     })),
   };
+}
+
+async function readDisk(orchestrator: Orchestrator, signal: AbortSignal): Promise<ServerStatus['disk']> {
+  const { users: _, ...disk } = await orchestrator.storage(signal);
+  return disk;
 }

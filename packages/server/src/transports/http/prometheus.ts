@@ -2,6 +2,8 @@ import { ALL_NAMESPACES, PlatformError } from '@svc/contract';
 import type { FastifyInstance } from 'fastify';
 import type { Authenticate } from '../../dispatch/authenticate.ts';
 import type { EngineHealth } from '../../lifecycle/engine-health.ts';
+import type { SpaceView } from '@svc/engine/client';
+import type { HostStorage } from '../../lifecycle/host-storage.ts';
 import type { CallMetrics } from '../../observability/metrics.ts';
 import type { Database } from '../../store/database.ts';
 import { countSandboxes } from '../../store/sandboxes.ts';
@@ -13,10 +15,11 @@ export function registerPrometheus(
     readonly authenticate: Authenticate;
     readonly database: Database;
     readonly health: EngineHealth;
+    readonly storage: HostStorage;
     readonly metrics: CallMetrics;
   },
 ): void {
-  const { authenticate, database, health, metrics } = parts;
+  const { authenticate, database, health, storage, metrics } = parts;
   server.get('/metrics', async (request, reply) => {
     const caller = await authenticate(request.headers);
     if (caller.namespace !== ALL_NAMESPACES) {
@@ -30,6 +33,7 @@ export function registerPrometheus(
       '# HELP svc_sandboxes Sandboxes by observed state.',
       '# TYPE svc_sandboxes gauge',
       ...sandboxes.map(([state, count]) => `svc_sandboxes{state="${state}"} ${count}`),
+      ...storageLines(storage.latest),
       '# HELP process_resident_memory_bytes Memory of the server.',
       '# TYPE process_resident_memory_bytes gauge',
       `process_resident_memory_bytes ${process.memoryUsage.rss()}`,
@@ -37,4 +41,25 @@ export function registerPrometheus(
     ];
     return await reply.header('content-type', 'text/plain; version=0.0.4').send(`${lines.join('\n')}\n`);
   });
+}
+
+/** None while the engine is away. */
+function storageLines(view: SpaceView | undefined): readonly string[] {
+  if (view === undefined) return [];
+  const gauges = [
+    ['free', 'Free on the disk of the data folder.', view.freeBytes],
+    ['reserve', 'Of it, kept for the engine and the server.', view.reserveBytes],
+    ['promised', 'What mounted disks and volumes may still come to take.', view.promisedBytes],
+    ['total', 'The disk of the data folder.', view.totalBytes],
+  ] as const;
+  return [
+    ...gauges.flatMap(([name, help, bytes]) => [
+      `# HELP svc_disk_${name}_bytes ${help}`,
+      `# TYPE svc_disk_${name}_bytes gauge`,
+      `svc_disk_${name}_bytes ${bytes}`,
+    ]),
+    '# HELP svc_disk_short Whether nothing new is begun because the disk is nearly full.',
+    '# TYPE svc_disk_short gauge',
+    `svc_disk_short ${view.isShort ? 1 : 0}`,
+  ];
 }
