@@ -129,15 +129,8 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   registerPrometheus(http, { authenticate, database, health, storage, metrics });
   registerMcp(http, { dispatch, authenticate, logger, maxConcurrentCalls, hasConformanceFixtures });
   const workers = createWorkers(parts, channels);
-  const made = {
-    storage,
-    lifecycle,
-    channels,
-    codeContexts,
-    health,
-    metrics,
-    previews: previewAddresses(http, options.previews),
-  };
+  const previews = previewAddresses(http, options.previews);
+  const made = { storage, lifecycle, channels, codeContexts, health, metrics, previews };
   const rest = createRestDispatch(parts, { ...made, ...workers });
   const rateLimiter = options.requestsPerMinute === null ? null : new RateLimiter(options.requestsPerMinute);
   const { maxBodyBytes, requestTimeoutMs: maxBodyPauseMs } = options.limits;
@@ -166,6 +159,15 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
       await Promise.all(running);
     },
   };
+}
+
+function createHousekeeping({ database, logger }: ServerParts): readonly BackgroundTask[] {
+  return [
+    repeatEvery(FORGET_INTERVAL_MS, 'forgetting old idempotency keys', () => forgetOldKeys(database), logger),
+    repeatEvery(FORGET_INTERVAL_MS, 'forgetting old processes', () => forgetOldProcesses(database), logger),
+    repeatEvery(FILE_CHANGE_CHECK_MS, 'telling of lost changes', () => tellLostChanges(database), logger),
+    repeatEvery(CLOCK_CHECK_MS, 'following the clock', () => followClock(database), logger),
+  ];
 }
 
 /** What anybody may read. */

@@ -44,9 +44,9 @@ export class HostStorage {
    * @throws PlatformError `insufficient_storage`
    */
   async require(): Promise<void> {
-    if (this.#latest?.isShort !== true) return;
+    if (!this.#isShort) return;
     await this.#look();
-    if (this.#latest?.isShort !== true) return;
+    if (this.#latest === undefined || !this.#isShort) return;
     const { freeBytes, reserveBytes } = this.#latest;
     throw new PlatformError('insufficient_storage', SHORT, { details: { freeBytes, reserveBytes } });
   }
@@ -57,10 +57,10 @@ export class HostStorage {
    */
   async explain(error: unknown, organizationId: string): Promise<unknown> {
     if (!PlatformError.is(error, 'insufficient_storage')) return error;
-    const view = await this.#ask().catch(() => this.#latest);
-    if (view === undefined) return error;
+    await this.#look();
+    if (this.#latest === undefined) return error;
     const names = await findOwned(this.#parts.database, organizationId);
-    const own = view.users.flatMap(({ kind, id, bytes }) => {
+    const own = this.#latest.users.flatMap(({ kind, id, bytes }) => {
       const name = names.get(`${kind} ${id}`);
       return name === undefined ? [] : [{ kind, id, name, bytes }];
     });
@@ -73,6 +73,10 @@ export class HostStorage {
       details: { ...error.details, used_bytes: usedBytes, used_by: own.slice(0, TOLD_USERS) },
       cause: error,
     });
+  }
+
+  get #isShort(): boolean {
+    return this.#latest?.isShort ?? false;
   }
 
   async #look(): Promise<void> {
