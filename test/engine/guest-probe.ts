@@ -5,7 +5,6 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { TestSandbox } from './sandbox-fixture.ts';
 
-const SOURCE = join(import.meta.dirname, 'probe.c');
 const PLACE = '/bin/probe';
 
 /** A program for sandboxes that tries what must be refused, see probe.c. */
@@ -16,11 +15,11 @@ export class GuestProbe {
     this.#program = program;
   }
 
-  static async compile(): Promise<GuestProbe> {
+  static async compile(source = 'probe.c'): Promise<GuestProbe> {
     const folder = await mkdtemp(join(tmpdir(), 'svc-probe-'));
     try {
       const program = join(folder, 'probe');
-      await promisify(execFile)('gcc', ['-static', '-O1', '-o', program, SOURCE]);
+      await promisify(execFile)('gcc', ['-static', '-O1', '-o', program, join(import.meta.dirname, source)]);
       return new GuestProbe(await readFile(program));
     } finally {
       await rm(folder, { recursive: true });

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "users.h"
+
 struct config config;
 
 struct file {
@@ -54,6 +56,19 @@ bool config_replace(struct reader *payload, char *message, size_t message_size) 
     arena_free(&arena);
   }
   free(request);
+  return ok;
+}
+
+bool config_prepare(char *message, size_t message_size) {
+  struct identity nobody;
+  const char *workdir = config.workdir && *config.workdir ? config.workdir : "/";
+  char inside[4096];
+  struct stat stat_;
+  if (config.user && *config.user && !identity_of(config.user, &nobody, message, message_size)) return false;
+  int length = snprintf(inside, sizeof inside, "%s/", workdir);
+  bool ok = length > 0 && (size_t)length < sizeof inside && make_parents(inside) && !stat(workdir, &stat_);
+  if (ok && !S_ISDIR(stat_.st_mode)) ok = false, errno = ENOTDIR;
+  if (!ok) snprintf(message, message_size, "cannot make the working directory %.150s: %s", workdir, strerror(errno));
   return ok;
 }
 

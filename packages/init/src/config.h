@@ -17,6 +17,12 @@ extern struct config config;
 /** Replaces all defaults and writes the given files. False: `message` says what was wrong; nothing is replaced. */
 bool config_replace(struct reader *payload, char *message, size_t message_size);
 
+/**
+ * Makes the working directory, root's and 0755, when it is missing, and finds out who the user is. False: `message` says what no
+ * process could be started with.
+ */
+bool config_prepare(char *message, size_t message_size);
+
 /** The environment of one process: defaults, then the call's own, then PATH, HOME, SHELL and TERM. NULL: no memory. */
 char **environment_of(struct launch *, const struct identity *);
 const char *environment_get(char **environment, const char *name); // the value, or NULL

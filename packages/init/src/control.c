@@ -27,9 +27,11 @@ static void drop(struct conn *, struct message *);
 static void killed_answer(struct conn *, struct message *);
 static void failed_answer(struct conn *, struct message *);
 static void shut_down(struct conn *, struct message *);
+static void prepare(struct conn *, struct message *);
 
 static const struct route routes[] = {
     {"svc.configure", configure, 0},
+    {"svc.prepare", prepare, 0},
     {"svc.dial", dial_more, 0},
     {"svc.drop", drop, 0},
     {"svc.killed.answer", killed_answer, 0},
@@ -158,7 +160,25 @@ static void failed_answer(struct conn *conn, struct message *message) {
 }
 
 static void shut_down(struct conn *conn, struct message *message) {
-  uint64_t grace_ms = SHUTDOWN_GRACE_MS;
+  struct order {
+    uint64_t grace_ms;
+    char *reason;
+  } order = {.grace_ms = SHUTDOWN_GRACE_MS};
+  static const struct field fields[] = {
+      FIELD(struct order, grace_ms, field_uint, true),
+      FIELD(struct order, reason, field_string, false),
+  };
+  struct arena arena = {0};
   (void)conn;
-  if (read_number(message, "grace_ms", &grace_ms)) shutdown_begin(grace_ms);
+  bool ok = read_fields(&message->payload, &arena, fields, COUNT(fields), &order);
+  if (ok && order.reason) shutdown_explain(order.reason);
+  if (ok) shutdown_begin(order.grace_ms);
+  else message->payload.bad = true;
+  arena_free(&arena);
+}
+
+static void prepare(struct conn *conn, struct message *message) {
+  char problem[256];
+  if (config_prepare(problem, sizeof problem)) return conn_answer_empty(conn, message->id, FLAG_TERMINAL, "svc.prepared");
+  conn_error(conn, message->id, "invalid_payload", problem, "svc.prepare");
 }

@@ -160,6 +160,13 @@ static ssize_t readable(struct process *process, int stream, int fd) {
   return got;
 }
 
+/** What ended with everything else ended for the reason that everything did. */
+static const char *reason_of(const struct process *process) {
+  int signal = process_signal_number(process);
+  bool was_shut_down = (signal == SIGTERM || signal == SIGKILL) && !process->was_oom && !process->was_timed_out;
+  return was_shut_down && shutdown_reason() ? shutdown_reason() : process_reason(process);
+}
+
 static void finished(struct process *process) {
   struct exec *exec = exec_of(process);
   struct conn *conn = exec->session.conn;
@@ -169,7 +176,7 @@ static void finished(struct process *process) {
   write_text(&payload, "signal");
   if (process_signal_number(process)) write_int(&payload, process_signal_number(process));
   else write_null(&payload);
-  write_text_pair(&payload, "reason", process_reason(process));
+  write_text_pair(&payload, "reason", reason_of(process));
   if (!conn_answer(conn, exec->session.id, FLAG_TERMINAL, "core.exec.exited", &payload)) conn_end(conn, CONN_LOST);
   destroy(exec);
 }

@@ -84,6 +84,10 @@ static void add_rules(scmp_filter_ctx filter, bool is_restricted) {
   for (size_t i = 0; i < 3; i++) {
     allow(filter, "socket", 1, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, (scmp_datum_t)families[i])});
   }
+  for (size_t i = 0; i < sizeof allowed_schedulers / sizeof *allowed_schedulers; i++) {
+    const scmp_datum_t bits = 0xffffffff & ~(scmp_datum_t)RESET_ON_FORK;
+    allow(filter, "sched_setscheduler", 1, (struct scmp_arg_cmp[]){SCMP_A1(SCMP_CMP_MASKED_EQ, bits, allowed_schedulers[i])});
+  }
   allow(filter, "socketpair", 1, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, AF_UNIX)});
   for (size_t i = 0; !is_restricted && i < sizeof allowed_personalities / sizeof *allowed_personalities; i++) {
     allow(filter, "personality", 1, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, allowed_personalities[i])});

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@ enum { KILL_AGAIN_MS = 100, KILL_TRIES = 20, LAST_WORDS_MS = 2, LAST_WORDS_TRIES
 
 static bool is_running, is_empty;
 static int kills, waits;
+static char reason[32];
 static struct timer grace, last_words;
 
 static void on_grace(struct timer *);
@@ -23,6 +25,12 @@ static void on_none(void);
 static void on_last_words(struct timer *);
 
 bool shutdown_is_running(void) { return is_running; }
+
+void shutdown_explain(const char *text) {
+  if (!is_running) snprintf(reason, sizeof reason, "%s", text);
+}
+
+const char *shutdown_reason(void) { return is_running && reason[0] ? reason : NULL; }
 
 void shutdown_begin(uint64_t grace_ms) {
   if (is_running) {

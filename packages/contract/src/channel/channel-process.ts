@@ -36,11 +36,14 @@ export interface ExecRequest {
   readonly rlimits?: readonly { readonly resource: string; readonly soft: number; readonly hard: number }[];
 }
 
+const EXIT_REASONS = ['exit', 'signal', 'oom', 'max_duration'] as const;
+
 export interface ProcessExit {
   /** -1 when a signal ended the process. */
   readonly code: number;
   readonly signal: number | null;
-  readonly reason: 'exit' | 'signal' | 'oom';
+  /** `max_duration`: it ended with its sandbox, whose time was over. */
+  readonly reason: (typeof EXIT_REASONS)[number];
 }
 
 /**
@@ -228,7 +231,7 @@ function readExit({ payload }: Message): ProcessExit {
   return {
     code,
     signal: readOptionalInteger(payload, 'signal'),
-    reason: reason === 'exit' || reason === 'signal' || reason === 'oom' ? reason : fallback,
+    reason: EXIT_REASONS.find((known) => known === reason) ?? fallback,
   };
 }
 

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { timingSafeEqual } from 'node:crypto';
 import { chmod, rm } from 'node:fs/promises';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -28,6 +29,7 @@ export interface GuestSession {
   readonly socket: Socket;
 }
 
+const DRAIN_MS = 500;
 /** Session connections kept dialled, so that a client need not wait for one. */
 const SPARE_SESSIONS = 2;
 const REPLACE_MS = 10;
@@ -123,6 +125,17 @@ export class GuestLink {
   drop(session: GuestSession): void {
     this.notify('svc.drop', { connection: session.connection });
     session.socket.destroy();
+  }
+
+  /** After svc-init has ended: until clients have what it said last, or the time is over. */
+  async drain(): Promise<void> {
+    for (const spare of this.#spares) spare.socket.destroy();
+    for (const stranger of this.#strangers) stranger.destroy();
+    const closed = [...this.#sockets].map((socket) => once(socket, 'close').catch(() => undefined));
+    const { promise: late, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, DRAIN_MS);
+    await Promise.race([Promise.all(closed), late]);
+    clearTimeout(timer);
   }
 
   async close(): Promise<void> {

@@ -2,6 +2,7 @@ import type { Rlimit } from '@svc/contract';
 import { toU64 } from '@svc/contract/spec';
 import { CGROUP_PARENT } from '../cgroup/cgroups.ts';
 import { GUEST_CAPABILITIES } from './capabilities.ts';
+import { rlimitsOfInit } from './rlimits.ts';
 import type { RuntimeSpec } from './runtime.ts';
 
 /** The part of a sandbox's OCI configuration that depends on which kernel serves it. */
@@ -66,7 +67,7 @@ export function ociConfig(spec: RuntimeSpec, parts: KernelParts): GuestConfig {
         permitted: GUEST_CAPABILITIES,
       },
       noNewPrivileges: true,
-      rlimits: parts.rlimits.map(ociRlimit),
+      rlimits: rlimitsOfInit(parts.rlimits).map(ociRlimit),
       oomScoreAdj: OOM_SCORE_ADJUSTMENT,
     },
     root: { path: spec.rootfs, readonly: false },

@@ -4,6 +4,24 @@ import type { Rlimit } from '@svc/contract';
 /** The largest hard limit that this engine can give a sandbox, per resource. A resource that is absent has none. */
 export type RlimitCeilings = ReadonlyMap<Rlimit['resource'], number>;
 
+/**
+ * Those that PID 1 starts with. Not those that would harm it: it is ours and sets them on every process that it starts, and a
+ * process can always lower what nobody limits.
+ */
+export function rlimitsOfInit(granted: readonly Rlimit[]): readonly Rlimit[] {
+  return granted.filter(({ resource }) => !HARMFUL_TO_INIT.has(resource));
+}
+
+const HARMFUL_TO_INIT: ReadonlySet<Rlimit['resource']> = new Set([
+  'cpu',
+  'as',
+  'data',
+  'stack',
+  'fsize',
+  'core',
+  'rss',
+]);
+
 /** Lowers what this engine may not grant: one value beyond its ceiling would make the runtime refuse the whole start. */
 export function grantableRlimits(requested: readonly Rlimit[], ceilings: RlimitCeilings): readonly Rlimit[] {
   return requested.map(({ resource, soft, hard }) => {
@@ -20,13 +38,14 @@ export function readRlimitCeilings(): RlimitCeilings {
 
 /** `openFiles`: what the kernel allows one process at most (fs.nr_open), privileged or not. */
 export function rlimitCeilings(limits: string, status: string, openFiles: number): RlimitCeilings {
-  if (canRaiseLimits(status)) return new Map([['nofile', openFiles]]);
   const ceilings = new Map<Rlimit['resource'], number>();
   for (const [resource, title] of Object.entries(TITLES)) {
     const hard = new RegExp(`^Max ${title}\\s+\\S+\\s+(\\d+)`, 'm').exec(limits)?.[1];
     // SAFETY of the type: the keys of TITLES are checked to be exactly the resources.
     if (hard !== undefined) ceilings.set(resource as Rlimit['resource'], Number(hard));
   }
+  // A sandbox gets no more than the engine itself has, except for files, which the kernel bounds for everybody.
+  if (canRaiseLimits(status)) ceilings.set('nofile', openFiles);
   return ceilings;
 }
 

@@ -3,7 +3,7 @@ import type { CheckSandbox } from '../client/engine-api.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { checkMounts } from './check-mounts.ts';
 import { checkSize } from './check-size.ts';
-import { checkSupported } from './check-supported.ts';
+import { checkLimitsKept, checkSupported } from './check-supported.ts';
 import { chooseRuntime } from './choose-runtime.ts';
 import type { Kit } from './kit.ts';
 
@@ -27,6 +27,7 @@ export async function checkRequest(
   const spec = checkSpec(request.spec);
   checkSupported(spec);
   const runtime = chooseRuntime(kit, request.isolation);
+  checkLimitsKept(spec, runtime.isolation);
   checkSize(spec, await kit.readHostSize());
   await checkMounts(kit.mounts, { ...request, spec });
   return { spec, runtime };

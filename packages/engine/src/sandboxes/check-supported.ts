@@ -1,5 +1,6 @@
-import type { SandboxSpec } from '@svc/contract';
+import type { Rlimit, SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
+import type { Isolation } from '../runtime/runtime.ts';
 
 /** Refuses what this host could not enforce, instead of ignoring it. */
 export function checkSupported(spec: SandboxSpec): void {
@@ -27,6 +28,24 @@ export function checkSupported(spec: SandboxSpec): void {
   }
   if (spec.init !== undefined && spec.init !== null) {
     throw unsupported('init', 'an init system of the image needs a kernel of its own (isolation microvm)');
+  }
+}
+
+/** Limits that a kernel takes and does not keep. gVisor's keeps CPU time for a process that set the limit itself, not for its children. */
+const NOT_KEPT: Readonly<Record<Isolation, readonly Rlimit['resource'][]>> = {
+  container: [],
+  gvisor: ['cpu', 'sigpending'],
+  microvm: [],
+};
+
+/** Refuses limits that a class of isolation does not keep. */
+export function checkLimitsKept(spec: SandboxSpec, isolation: Isolation): void {
+  for (const [index, { resource }] of (spec.rlimits ?? []).entries()) {
+    if (!NOT_KEPT[isolation].includes(resource)) continue;
+    throw unsupported(
+      `rlimits[${index}].resource`,
+      `${resource} is not kept by isolation ${isolation}; leave it out, or choose container`,
+    );
   }
 }
 

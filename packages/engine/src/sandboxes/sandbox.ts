@@ -10,7 +10,7 @@ import { Journal } from './journal.ts';
 import type { Kit } from './kit.ts';
 import { withoutPatches, type RunRecord, type SandboxRecord } from './record.ts';
 import { Run } from './run.ts';
-import { configureAgain, limitsOf, releaseRun, startRun } from './start-run.ts';
+import { configureAgain, limitsOf, prepareCommands, releaseRun, startRun } from './start-run.ts';
 import { assertMove } from './states.ts';
 import { inWords } from './step-timer.ts';
 import { toView } from './view.ts';
@@ -171,11 +171,7 @@ export class Sandbox {
     }
     const session = await run.takeSession();
     this.#journal.note('trace', 'a client connected');
-    const leave = () => {
-      run.link.drop(session);
-      this.#journal.note('trace', 'a client has left');
-    };
-    return { session, leave };
+    return { session, leave: () => run.link.drop(session) };
   }
 
   async *logs(options: ReadLogs, signal: AbortSignal): AsyncGenerator<LogEntry> {
@@ -243,6 +239,7 @@ export class Sandbox {
       await applyPatches(this.#kit.mounts, this.#record, run.link, signal);
       await this.#save(withoutPatches(this.#record));
     }
+    await prepareCommands(run, this.#record, signal);
     const command = commandOf(this.#record);
     if (command === undefined || run.main.isRunning) return;
     await run.main.start(command, signal);
@@ -281,10 +278,12 @@ export class Sandbox {
 
   /** Asks svc-init to end everything; returns when it has, or when the grace of whoever waits is over. */
   async #shutDown(run: Run, graceMs: number): Promise<void> {
-    run.link.notify('svc.shutdown', { grace_ms: graceMs });
+    const reason = this.#ending?.by === 'request' ? this.#ending.reason : null;
+    run.link.notify('svc.shutdown', { grace_ms: graceMs, reason });
     const deadline = performance.now() + graceMs + 1000;
     while (performance.now() < Math.min(deadline, this.#turns.wantedAt)) {
-      if (!run.link.isConnected && !(await this.#runtime.isAlive(this.#record.handle))) return;
+      const isGone = !run.link.isConnected && !(await this.#runtime.isAlive(this.#record.handle));
+      if (isGone) return await run.link.drain();
       await delay(GONE_CHECK_MS);
     }
   }

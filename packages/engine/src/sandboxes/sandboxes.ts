@@ -163,7 +163,8 @@ export class Sandboxes {
       if (sandbox.isUnsaved) this.#inBackground(sandbox.saveAgain());
       const reason = overdue(sandbox, now);
       if (reason === undefined || this.#removing.has(sandbox.record.handle)) continue;
-      this.#inBackground(sandbox.stop(reason === 'max_duration' ? { graceMs: 0, reason } : { reason }));
+      // At once, but what was written until then arrives.
+      this.#inBackground(sandbox.stop(reason === 'max_duration' ? { graceMs: 1, reason } : { reason }));
     }
   }
 

@@ -135,6 +135,20 @@ async function sendConfig(run: Run, config: Payload, signal: AbortSignal): Promi
   throw new PlatformError('start_failed', `the sandbox refused its configuration: ${refusalReason(answer)}`);
 }
 
+/**
+ * Makes sure that commands can be started: the working directory is made when the image lacks it, and an unknown user is told now
+ * rather than with every command. After the patches, which may bring both.
+ */
+export async function prepareCommands(run: Run, record: SandboxRecord, signal: AbortSignal): Promise<void> {
+  const user = record.spec.runtime?.user ?? record.image.config.user;
+  const workdir = record.spec.runtime?.workdir ?? record.image.config.workdir;
+  if ((user ?? '') === '' && (workdir ?? '') === '') return;
+  const answer = await run.link.request('svc.prepare', {}, signal);
+  if (answer.type === 'svc.prepared') return;
+  const details = { user: user ?? null, workdir: workdir ?? null };
+  throw new PlatformError('start_failed', `no command can be started: ${refusalReason(answer)}`, { details });
+}
+
 function configOf(kit: Pick<Kit, 'rlimitCeilings'>, run: Run, record: SandboxRecord) {
   const host = { hostname: hostnameOf(record), link: run.slot.link };
   const config = guestConfig(record.spec, record.image.config, host);

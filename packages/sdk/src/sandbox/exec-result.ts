@@ -9,7 +9,7 @@ export class ExecResult {
   /** Which signal ended it; null when it exited. */
   readonly signal: number | null;
   /** `oom`: it was killed because the sandbox ran out of memory. */
-  readonly reason: 'exit' | 'signal' | 'oom';
+  readonly reason: 'exit' | 'signal' | 'oom' | 'max_duration';
   readonly stdout: Uint8Array;
   readonly stderr: Uint8Array;
   /** The streams of which only the beginning is here: see `maxOutputBytes`. */

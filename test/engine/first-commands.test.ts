@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Patch } from '@svc/contract';
+import { EngineOfEachRuntime, RUNTIMES } from './each-runtime.ts';
+import { waitUntil } from './wait-until.ts';
+
+let engines: EngineOfEachRuntime;
+before(async () => {
+  engines = await EngineOfEachRuntime.start();
+});
+after(async () => {
+  await engines[Symbol.asyncDispose]();
+});
+
+for (const runtime of RUNTIMES) {
+  describe(`on ${runtime}`, { concurrency: false }, () => {
+    test('a working directory that the image lacks is made, and stays inside when a link is on its way', async () => {
+      const workdir = '/srv/new/deep';
+      const sandbox = await engines.start(runtime, { runtime: { workdir, user: 'user', cmd: ['/bin/pwd'] } });
+      const log = async () => await Array.fromAsync(sandbox.engine.client.logs(sandbox.id));
+      await waitUntil(async () => (await log()).some(({ text }) => text === `${workdir}\n`));
+      await sandbox.remove();
+      const patches: Patch[] = [{ type: 'symlink', target: '/tmp', link: '/way' }];
+      const linked = await engines.start(runtime, { patches, runtime: { workdir: '/way/there' } });
+      const { stdout } = await linked.sh('pwd; stat -c %u:%g:%a /tmp/there');
+      assert.equal(stdout, '/tmp/there\n0:0:755\n');
+      await linked.remove();
+    });
+
+    test('a user whom nobody knows, or a directory that cannot be, is told at the start by name', async () => {
+      await assert.rejects(engines.start(runtime, { runtime: { user: 'ghost' } }), {
+        code: 'start_failed',
+        message: /unknown user "ghost": it has no entry in \/etc\/passwd/,
+      });
+      await assert.rejects(engines.start(runtime, { runtime: { user: 'user:ghosts' } }), {
+        code: 'start_failed',
+        message: /unknown group "ghosts"/,
+      });
+      await assert.rejects(engines.start(runtime, { runtime: { workdir: '/bin/busybox/x' } }), {
+        code: 'start_failed',
+        message: /working directory \/bin\/busybox\/x: Not a directory/,
+      });
+      const { client } = engines.engineOf(runtime);
+      const isolation = runtime === 'runsc' ? 'gvisor' : 'container';
+      const image = { type: 'oci', reference: 'svc/busybox' } as const;
+      const { id } = await client.createSandbox({ isolation, spec: { image, runtime: { user: 'ghost' } } });
+      await assert.rejects(client.startSandbox(id), { code: 'start_failed' });
+      const { state, end } = await client.getSandbox(id);
+      assert.equal(state, 'failed');
+      assert.match(end?.message ?? '', /unknown user "ghost"/);
+      await client.removeSandbox(id);
+    });
+
+    test('a user whom a patch brings is known', async () => {
+      const content = 'root:x:0:0::/root:/bin/sh\nlate:x:1234:1234::/:/bin/sh\n';
+      const patches: Patch[] = [{ type: 'text', path: '/etc/passwd', content, replace: true }];
+      const sandbox = await engines.start(runtime, { patches, runtime: { user: 'late' } });
+      assert.equal((await sandbox.sh('id -u')).stdout, '1234\n');
+      await sandbox.remove();
+    });
+
+    test('what a command wrote before the time of its sandbox was over arrives, with the reason', async () => {
+      const cmd = ['/bin/sh', '-c', 'while :; do echo main; sleep 0.05; done'];
+      const sandbox = await engines.start(runtime, { lifecycle: { max_duration_secs: 2 }, runtime: { cmd } });
+      const ran = await sandbox.sh("trap '' TERM; echo first; seq 1 20000; echo err >&2; sleep 600");
+      assert.match(ran.stdout, /^first\n1\n[^]*\n20000\n$/);
+      assert.equal(ran.stderr, 'err\n');
+      assert.deepEqual([ran.code, ran.reason], [-1, 'max_duration']);
+      const { client } = sandbox.engine;
+      await waitUntil(async () => (await client.getSandbox(sandbox.id)).state === 'stopped');
+      assert.equal((await client.getSandbox(sandbox.id)).end?.reason, 'max_duration');
+      const output = await Array.fromAsync(client.logs(sandbox.id));
+      assert.match(output.map(({ text }) => text).join(''), /^(main\n)+$/);
+      await sandbox.remove();
+    });
+  });
+}

@@ -1,0 +1,84 @@
+// Runs inside a sandbox: which limits a process has, and whether the kernel gives priorities away. One JSON line per result.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void tell(const char *name, const char *result) {
+  printf("{\"name\":\"%s\",\"result\":\"%s\"}\n", name, result);
+  fflush(stdout);
+}
+
+static void show_limits(void) {
+  static const char *const names[] = {"cpu",     "fsize", "data",  "stack",      "core",     "rss",  "nproc",  "nofile",
+                                      "memlock", "as",    "locks", "sigpending", "msgqueue", "nice", "rtprio", "rttime"};
+  for (int resource = 0; resource < 16; resource++) {
+    struct rlimit limit;
+    char text[64] = "unknown";
+    if (getrlimit((__rlimit_resource_t)resource, &limit) == 0) {
+      snprintf(text, sizeof text, "%ju %ju", (uintmax_t)limit.rlim_cur, (uintmax_t)limit.rlim_max);
+    }
+    tell(names[resource], text);
+  }
+}
+
+static void try_schedulers(void) {
+  static const struct {
+    const char *name;
+    int policy, priority;
+  } tries[] = {{"other", SCHED_OTHER, 0},       {"fifo", SCHED_FIFO, 1}, {"rr", SCHED_RR, 1}, {"deadline", 6, 0},
+               {"fifo-reset", SCHED_FIFO | SCHED_RESET_ON_FORK, 1}};
+  for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
+    struct sched_param param = {.sched_priority = tries[i].priority};
+    // The call itself: a library may check its arguments first.
+    long result = syscall(SYS_sched_setscheduler, 0, tries[i].policy, &param);
+    tell(tries[i].name, result == 0 ? "ok" : strerrorname_np(errno));
+  }
+  struct {
+    uint32_t size, policy;
+    uint64_t flags;
+    int32_t nice;
+    uint32_t priority;
+    uint64_t runtime, deadline, period;
+  } attributes = {.size = 48, .policy = 6, .runtime = 10000000, .deadline = 30000000, .period = 30000000};
+  long result = syscall(SYS_sched_setattr, 0, &attributes, 0);
+  tell("setattr", result == 0 ? "ok" : strerrorname_np(errno));
+}
+
+static volatile sig_atomic_t was_warned;
+static void warn(int signal) { was_warned = signal; }
+
+// A child uses CPU time until it is stopped: was it warned first, and what ended it?
+static void use_cpu(void) {
+  int ends[2], status;
+  if (pipe(ends) < 0) return;
+  pid_t pid = fork();
+  if (pid == 0) {
+    signal(SIGXCPU, warn);
+    while (!was_warned) continue;
+    if (write(ends[1], "w", 1) != 1) _exit(1);
+    for (;;) continue;
+  }
+  close(ends[1]);
+  char warned = '-';
+  (void)!read(ends[0], &warned, 1);
+  waitpid(pid, &status, 0);
+  tell("warned", warned == 'w' ? "yes" : "no");
+  tell("ended-by", WIFSIGNALED(status) ? (WTERMSIG(status) == SIGKILL ? "SIGKILL" : "another") : "nothing");
+}
+
+int main(int count, char **words) {
+  for (int i = 1; i < count; i++) {
+    if (strcmp(words[i], "limits") == 0) show_limits();
+    if (strcmp(words[i], "schedulers") == 0) try_schedulers();
+    if (strcmp(words[i], "cpu") == 0) use_cpu();
+  }
+  return 0;
+}
