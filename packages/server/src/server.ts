@@ -161,15 +161,6 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   };
 }
 
-function createHousekeeping({ database, logger }: ServerParts): readonly BackgroundTask[] {
-  return [
-    repeatEvery(FORGET_INTERVAL_MS, 'forgetting old idempotency keys', () => forgetOldKeys(database), logger),
-    repeatEvery(FORGET_INTERVAL_MS, 'forgetting old processes', () => forgetOldProcesses(database), logger),
-    repeatEvery(FILE_CHANGE_CHECK_MS, 'telling of lost changes', () => tellLostChanges(database), logger),
-    repeatEvery(CLOCK_CHECK_MS, 'following the clock', () => followClock(database), logger),
-  ];
-}
-
 /** What anybody may read. */
 function registerPages(http: FastifyInstance, health: EngineHealth, authenticate: Authenticate): void {
   registerHealth(http, health);
