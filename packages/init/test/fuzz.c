@@ -48,6 +48,8 @@ static struct line lines[LINES];
 // In place of shutdown.c: a made-up shutdown must not end the run.
 void shutdown_begin(uint64_t grace_ms) { (void)grace_ms, shutdowns++; }
 bool shutdown_is_running(void) { return false; }
+void shutdown_explain(const char *reason) { (void)reason; }
+const char *shutdown_reason(void) { return NULL; }
 
 static uint64_t random_number(uint64_t below) {
   state ^= state << 13, state ^= state >> 7, state ^= state << 17;

@@ -107,9 +107,9 @@ test('rlimits of a container are bounded by the host, those of gvisor by the pro
   // An engine that was started with priorities does not hand them on, and each resource is there once.
   const raised = [{ resource: 'rtprio', soft: 0, hard: 0 }] as const;
   assert.deepEqual(containerConfig({ ...SPEC, rlimits: raised }, HOST, 0).rlimits, none);
-  const unlimited = [{ resource: 'core', soft: 2 ** 64, hard: 2 ** 64 }] as const;
+  const unlimited = [{ resource: 'memlock', soft: 2 ** 64, hard: 2 ** 64 }] as const;
   const { json } = containerConfig({ ...SPEC, rlimits: unlimited }, HOST, 0);
-  assert.match(json, /"RLIMIT_CORE","soft":18446744073709551615,"hard":18446744073709551615/);
+  assert.match(json, /"RLIMIT_MEMLOCK","soft":18446744073709551615,"hard":18446744073709551615/);
   const rlimits = [{ resource: 'nproc', soft: 20, hard: 4096 }] as const;
   assert.deepEqual(gvisorConfig({ ...SPEC, rlimits }, HOST, 0).rlimits, [
     { resource: 'nproc', soft: 20, hard: 51 },
