@@ -14,7 +14,7 @@ import { patchClaims } from './claims/patches.ts';
 import { recordClaims, statusClaims, transitionClaims } from './claims/record.ts';
 import { refusedNetworkClaims, refusedPolicyClaims } from './claims/refused-network.ts';
 import { registryClaims } from './claims/registry.ts';
-import { grantedLimitClaims, resolvedClaims } from './claims/resolved.ts';
+import { grantedLimitClaims, placeClaims, resolvedClaims } from './claims/resolved.ts';
 import { envelopeClaims } from './claims/rpc-envelope.ts';
 import { metricsClaims } from './claims/rpc-metrics.ts';
 import { codeClaims, commandClaims } from './claims/rpc-run.ts';
@@ -50,7 +50,7 @@ export const SECTIONS: readonly Section[] = [
   { title: 'Environment and labels', about: '', claims: environmentClaims },
   { title: 'Lifecycle', about: '', claims: lifecycleClaims },
   { title: 'Limits of processes', about: '', claims: [...rlimitClaims, ...grantedLimitClaims] },
-  { title: 'Runtime', about: '', claims: [...runtimeClaims, ...measuringClaims] },
+  { title: 'Runtime', about: '', claims: [...runtimeClaims, ...placeClaims, ...measuringClaims] },
   {
     title: 'Mounts',
     about: 'More in [mounts](../mounts.md).',

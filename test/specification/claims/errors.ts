@@ -320,6 +320,12 @@ export const stateErrorClaims: readonly Claim[] = [
     'a bug is 500 internal, with the id of the request and nothing of the bug',
   ),
   provedBy(
+    'error.insufficient_storage',
+    'The disk of the host is full, or kept free for others',
+    'packages/server/src/lifecycle/host-storage.test.ts',
+    'whatever takes space is refused with who takes how much, of the own organization alone',
+  ),
+  provedBy(
     'error.start_failed',
     'The sandbox could not be started',
     'packages/engine/src/sandboxes/unwind.test.ts',

@@ -230,6 +230,13 @@ export const startFlagClaims: readonly Claim[] = [
     },
     { default: 'no limit' },
   ),
+  provedBy(
+    `${START} --keep-events`,
+    'For how many days audit events are kept',
+    'packages/server/src/housekeeping.test.ts',
+    'a server removes events that are older than it is told to keep, and the chain stays whole',
+    { default: '90' },
+  ),
   claimOnce(
     `${START} --recovery-time`,
     'How long sandboxes may be out of reach before somebody has to choose',
