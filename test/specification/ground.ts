@@ -262,6 +262,9 @@ export class Ground {
 
   /** Kills the engine; returns when the server knows. */
   async loseEngine(): Promise<void> {
+    // So that it does not start another one, which is what it is there for.
+    process.kill(this.server.pid, 'SIGSTOP');
+    this.defer(() => Promise.resolve(void process.kill(this.server.pid, 'SIGCONT')));
     await this.server.engine.kill();
     const isKnown = async () => (await this.rest('POST', `/sandboxes/${UNKNOWN_ID}/stop`)).status === 502;
     await waitUntil(isKnown, { what: 'the server sees that the engine is gone' });
@@ -269,6 +272,7 @@ export class Ground {
 
   async regainEngine(): Promise<void> {
     await this.server.engine.launch();
+    process.kill(this.server.pid, 'SIGCONT');
     const isKnown = async () => (await this.rest('POST', `/sandboxes/${UNKNOWN_ID}/stop`)).status === 404;
     await waitUntil(isKnown, { what: 'the server sees that the engine is back' });
   }

@@ -7,7 +7,7 @@ import {
 export type { SampleResolver };
 export const PUBLIC_NAME = 'public.example';
 export const PRIVATE_NAME = 'private.example';
-const ADDRESSES = { [PUBLIC_NAME]: '203.0.113.9', [PRIVATE_NAME]: '10.9.9.9' };
+const ADDRESSES = { [PUBLIC_NAME]: '1.2.3.4', [PRIVATE_NAME]: '10.9.9.9' };
 const NO_SUCH_NAME = 0x8183;
 const TYPE_A = 1;
 

@@ -3,15 +3,18 @@ import { bodyClaims, endpointClaims } from './claims/answers.ts';
 import { choiceClaims, sourceClaims } from './claims/create-fields.ts';
 import { credentialClaims } from './claims/credentials.ts';
 import { requestErrorClaims, stateErrorClaims } from './claims/errors.ts';
+import { diskImageClaims, statClaims } from './claims/host-mounts.ts';
 import { mcpClaims } from './claims/mcp.ts';
+import { measuringClaims } from './claims/measuring.ts';
 import { flagClaims, mountClaims } from './claims/mounts.ts';
 import { dnsClaims, networkClaims } from './claims/network.ts';
 import { outageClaims } from './claims/outage.ts';
 import { pageClaims } from './claims/pages.ts';
 import { patchClaims } from './claims/patches.ts';
 import { recordClaims, statusClaims, transitionClaims } from './claims/record.ts';
-import { refusedNetworkClaims } from './claims/refused-network.ts';
+import { refusedNetworkClaims, refusedPolicyClaims } from './claims/refused-network.ts';
 import { registryClaims } from './claims/registry.ts';
+import { grantedLimitClaims, placeClaims, resolvedClaims } from './claims/resolved.ts';
 import { envelopeClaims } from './claims/rpc-envelope.ts';
 import { metricsClaims } from './claims/rpc-metrics.ts';
 import { codeClaims, commandClaims } from './claims/rpc-run.ts';
@@ -43,17 +46,21 @@ export const SECTIONS: readonly Section[] = [
     claims: [...sourceClaims, ...choiceClaims, ...registryClaims],
   },
   { title: 'Patches', about: '', claims: patchClaims },
-  { title: 'Resources', about: '', claims: resourceClaims },
+  { title: 'Resources and what is in force', about: '', claims: [...resourceClaims, ...resolvedClaims] },
   { title: 'Environment and labels', about: '', claims: environmentClaims },
   { title: 'Lifecycle', about: '', claims: lifecycleClaims },
-  { title: 'Limits of processes', about: '', claims: rlimitClaims },
-  { title: 'Runtime', about: '', claims: runtimeClaims },
+  { title: 'Limits of processes', about: '', claims: [...rlimitClaims, ...grantedLimitClaims] },
+  { title: 'Runtime', about: '', claims: [...runtimeClaims, ...placeClaims, ...measuringClaims] },
   {
     title: 'Mounts',
     about: 'More in [mounts](../mounts.md).',
-    claims: [...mountClaims, ...flagClaims],
+    claims: [...mountClaims, ...flagClaims, ...statClaims, ...diskImageClaims],
   },
-  { title: 'Network', about: '', claims: [...networkClaims, ...dnsClaims, ...refusedNetworkClaims] },
+  {
+    title: 'Network',
+    about: '',
+    claims: [...networkClaims, ...dnsClaims, ...refusedPolicyClaims, ...refusedNetworkClaims],
+  },
   { title: 'Lists and queries', about: '', claims: pageClaims },
   { title: 'Bodies and headers', about: '', claims: bodyClaims },
   { title: 'Endpoints', about: '', claims: endpointClaims },

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { ERROR_STATUS, type ErrorCode } from '@svc/contract';
 import { FILE_PATH_HEADER } from '@svc/contract/rest';
 import { createKey } from '@svc/server/keys';
@@ -144,8 +142,8 @@ export const requestErrorClaims: readonly Claim[] = [
   answered(
     'payload_too_large',
     'The body is too large',
-    'a create of 17 MiB',
-    async (ground) => await ground.create({ labels: { a: 'x'.repeat(17 << 20) } }),
+    'a rename of 3 MiB',
+    inPlain('PATCH', '', { name: 'x'.repeat(3 << 20) }),
   ),
   answered(
     'precondition_failed',
@@ -288,8 +286,8 @@ export const stateErrorClaims: readonly Claim[] = [
   provedBy(
     'error.context_lost',
     'The state of the interpreter is gone',
-    'test/e2e/code.test.ts',
-    'after kill -9 of the engine the next call says that the state is lost',
+    'test/e2e/code-contexts.test.ts',
+    'contexts end with the run of their sandbox and with the server',
   ),
   provedBy(
     'error.rate_limited',
@@ -321,26 +319,16 @@ export const stateErrorClaims: readonly Claim[] = [
     'packages/server/src/transports/rest/rest-failure.test.ts',
     'a bug is 500 internal, with the id of the request and nothing of the bug',
   ),
-  claimOnce(
+  provedBy(
+    'error.insufficient_storage',
+    'The disk of the host is full, or kept free for others',
+    'packages/server/src/lifecycle/host-storage.test.ts',
+    'whatever takes space is refused with who takes how much, of the own organization alone',
+  ),
+  provedBy(
     'error.start_failed',
     'The sandbox could not be started',
-    'a port of the host that somebody else listens on',
-    async (ground) => {
-      const taken = createServer().listen(0, '127.0.0.1');
-      try {
-        await once(taken, 'listening');
-        const { port } = taken.address() as { port: number };
-        const config = { image: BUSYBOX, ports: [`${port}:80`] };
-        const { error } = await ground.rpc('sandbox.start', {
-          sandbox: ground.fresh('bad'),
-          namespace: 'rpc',
-          config,
-        });
-        assert.equal(dataOf({ error }).code, 'start_failed', JSON.stringify(error));
-        assert.ok(error?.message.includes(String(port)));
-      } finally {
-        taken.close();
-      }
-    },
+    'packages/engine/src/sandboxes/unwind.test.ts',
+    'a runtime whose program fails while a start is being undone takes nothing else with it',
   ),
 ];

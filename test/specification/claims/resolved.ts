@@ -51,29 +51,6 @@ export const resolvedClaims: readonly Claim[] = [
     },
   ),
   claim(
-    'rule.workdir-made',
-    'A working folder that the image lacks is made',
-    '`pwd` inside',
-    async (ground) => {
-      const box = await ground.running({ runtime: { workdir: '/not/there/yet' } });
-      assert.equal(await ground.seen(box, 'pwd'), '/not/there/yet');
-      await ground.remove(box.id);
-    },
-  ),
-  claim(
-    'rule.user-known',
-    'A user that the image does not know fails the start with the reason',
-    'the message of the failure',
-    async (ground) => {
-      const { body } = await ground.create(
-        { runtime: { user: 'nemo' } },
-        '?start=true&wait_for=running&wait_timeout=90',
-      );
-      assert.equal(body.status, 'failed');
-      assert.match(body.last_failure_message, /nemo/);
-    },
-  ),
-  claim(
     'rule.vcpus-bound',
     'More CPUs, or more disk, than the host has are refused by field',
     'a create that asks for one more',
@@ -161,6 +138,33 @@ export const grantedLimitClaims: readonly Claim[] = [
       const { exit_code: code } = await ground.sh(box, 'while :; do :; done');
       assert.ok(code >= 128, `${code}`);
       await ground.remove(box.id);
+    },
+  ),
+];
+
+/** Who runs, and where, is looked at when the sandbox starts. */
+export const placeClaims: readonly Claim[] = [
+  claim(
+    'rule.workdir-made',
+    'A working folder that the image lacks is made',
+    '`pwd` inside',
+    async (ground) => {
+      const box = await ground.running({ runtime: { workdir: '/not/there/yet' } });
+      assert.equal(await ground.seen(box, 'pwd'), '/not/there/yet');
+      await ground.remove(box.id);
+    },
+  ),
+  claim(
+    'rule.user-known',
+    'A user that the image does not know fails the start with the reason',
+    'the message of the failure',
+    async (ground) => {
+      const { body } = await ground.create(
+        { runtime: { user: 'nemo' } },
+        '?start=true&wait_for=running&wait_timeout=90',
+      );
+      assert.equal(body.status, 'failed');
+      assert.match(body.last_failure_message, /nemo/);
     },
   ),
 ];

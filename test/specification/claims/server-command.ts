@@ -230,6 +230,13 @@ export const startFlagClaims: readonly Claim[] = [
     },
     { default: 'no limit' },
   ),
+  provedBy(
+    `${START} --keep-events`,
+    'For how many days audit events are kept',
+    'packages/server/src/housekeeping.test.ts',
+    'a server removes events that are older than it is told to keep, and the chain stays whole',
+    { default: '90' },
+  ),
   claimOnce(
     `${START} --recovery-time`,
     'How long sandboxes may be out of reach before somebody has to choose',
@@ -271,9 +278,9 @@ export const serverCommandClaims: readonly Claim[] = [
     'Makes a key that never expires and reaches every namespace',
     'what it prints, and that the key is taken',
     async (ground) => {
-      const output = await ground.cli(['server', 'keygen']);
-      const [, key = ''] = /^Token: (svc_\S+)$/m.exec(output) ?? [];
-      assert.match(output, /^Token expires: never\nNamespace: \* \(all\)$/m);
+      const key = (await ground.cli(['server', 'keygen'])).trimEnd();
+      const { expires, namespace }: Json = JSON.parse(await ground.cli(['server', 'keygen', '--json']));
+      assert.deepEqual([expires, namespace], [null, '*']);
       assert.equal((await ground.rpc('sandbox.metrics.get', { namespace: '*' }, key)).error, undefined);
     },
   ),
@@ -312,6 +319,16 @@ export const serverCommandClaims: readonly Claim[] = [
     assert.deepEqual(Object.keys(made), ['token', 'expires', 'namespace']);
     assert.deepEqual([made.expires, made.namespace], [null, '*']);
   }),
+  claimOnce(
+    'svc server keygen --quiet',
+    'Prints the key and nothing else, so that it fits into a variable',
+    'what it prints is a key that is taken',
+    async (ground) => {
+      const key = (await ground.cli(['server', 'keygen', '--quiet'])).trimEnd();
+      assert.match(key, /^svc_\S+$/);
+      assert.equal((await ground.rpc('sandbox.metrics.get', { namespace: '*' }, key)).error, undefined);
+    },
+  ),
   provedBy('svc server keygen --database', 'In the store of this PostgreSQL', LOCAL_TEST, MADE_FROM_NOTHING),
   provedBy(
     'svc server rotate-secrets',
