@@ -3,7 +3,8 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { MarkedOutput, MAX_OUTPUT_BYTES } from './marked-output.ts';
 
-const FIRST = Buffer.from('fedcba9876543210');
+// Nothing that, behind a beginning of the other mark, would complete it.
+const FIRST = Buffer.from('FEDCBA9876543210');
 const MARK = Buffer.from('0123456789abcdef');
 const MARKS = { first: FIRST, last: MARK };
 

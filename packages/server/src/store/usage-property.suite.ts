@@ -113,6 +113,7 @@ async function createWorld(db: Database) {
       startedAt: null,
       endedAt: null,
       end: null,
+      resolved: null,
       ...before,
       ...seen,
     };
