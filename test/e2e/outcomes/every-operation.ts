@@ -90,7 +90,8 @@ for (const [name, operation] of TABLE) {
   if (operation.body === null || operation.body === BYTES) continue;
   everyOperation.add(name, 'payload_too_large', async (call) => {
     const headers = { ...headersOf(operation), 'content-type': 'application/json' };
-    return await call(name, { ...blank, headers, body: `"${'x'.repeat(MAX_BODY_BYTES)}"` });
+    const length = Math.max(MAX_BODY_BYTES, operation.maxBodyBytes ?? 0);
+    return await call(name, { ...blank, headers, body: `"${'x'.repeat(length)}"` });
   });
 }
 
