@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { randomInt } from 'node:crypto';
+import { drawFaults, generator } from './faults.ts';
 import type { Installation } from './installation.ts';
 import { runRounds } from './rounds.ts';
 
@@ -23,9 +24,11 @@ let timer: NodeJS.Timeout | undefined;
 
 console.log(`seed ${SEED}, ${MINUTES} minutes and at least ${FEWEST_ROUNDS} rounds`);
 try {
+  const random = generator(SEED);
+  const isEnough = (round: number) => round > FEWEST_ROUNDS && elapsedMs() > MINUTES * 60_000;
   await runRounds({
-    seed: SEED,
-    isEnough: (round) => round >= FEWEST_ROUNDS && elapsedMs() > MINUTES * 60_000,
+    faults: drawFaults(random, isEnough),
+    random,
     tell: (line) => console.log(line),
     begun: (installation) => {
       timer = setInterval(() => samples.push(sampleOf(installation)), SAMPLE_MS);
