@@ -21,7 +21,7 @@ export const SHORT: readonly Fault[] = [
   kill('web', 'engine'),
 ];
 
-const ALL: readonly Fault[] = [
+export const ALL: readonly Fault[] = [
   ...SHORT,
   kill('egress'),
   kill('engine', 'svc-host'),

@@ -83,7 +83,7 @@ export class Installation {
     const helpers = engine.flatMap(({ pid }) => below(pid));
     const found: Readonly<Record<Target, readonly Running[]>> = {
       supervisor: all.filter(({ pid }) => pid === supervisor),
-      web: below(supervisor).filter(({ command }) => command.includes('--supervised')),
+      web: below(supervisor).filter(({ command }) => command.includes(SERVER_MAIN)),
       tini,
       engine,
       'svc-host': helpers.filter(({ command }) => command.endsWith('/svc-host')),

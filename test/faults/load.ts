@@ -43,7 +43,8 @@ export class Load {
     load.#employ(load.#read(counter.output()));
     load.#employ(load.#repeat(() => load.#process()));
     load.#employ(load.#repeat(() => load.#input()));
-    for (const name of ['life-1', 'life-2']) load.#employ(load.#repeat(() => load.#life(name)));
+    load.#employ(load.#repeat(() => load.#life('hasty', 'start=true')));
+    load.#employ(load.#repeat(() => load.#life('patient', 'start=true&wait_for=running')));
     return load;
   }
 
@@ -136,9 +137,9 @@ export class Load {
   }
 
   /** A sandbox from its beginning to its end; its name is free again afterwards. */
-  async #life(name: string): Promise<void> {
+  async #life(name: string, query: string): Promise<void> {
     const image = { type: 'oci', reference: BUSYBOX };
-    const { id } = await this.#insist('/v1/sandboxes?start=true', { name, image });
+    const { id } = await this.#insist(`/v1/sandboxes?${query}`, { name, image });
     await this.#rest();
     await this.#insist(`/v1/sandboxes/${id}/stop`, {}, 'POST');
     await this.#rest();
