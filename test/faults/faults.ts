@@ -17,6 +17,7 @@ export const SHORT: readonly Fault[] = [
   kill('svc-host'),
   kill('supervisor'),
   freeze('engine'),
+  freeze('svc-host'),
   kill('tini'),
   kill('web', 'engine'),
 ];
@@ -29,7 +30,6 @@ export const ALL: readonly Fault[] = [
   kill('supervisor', 'engine'),
   kill('supervisor', 'web', 'tini'),
   freeze('web'),
-  freeze('svc-host'),
   freeze('web', 'engine'),
 ];
 

@@ -19,6 +19,7 @@ export const TARGETS = ['web', 'engine', 'supervisor', 'tini', 'svc-host', 'nft'
 export type Target = (typeof TARGETS)[number];
 
 const SETTLE_MS = 90_000;
+const LAST_LINES = 6;
 const run = promisify(execFile);
 
 /** A server as an operator has it: a supervisor that keeps the engine and the web-facing process running. */
@@ -159,9 +160,11 @@ export class Installation {
     }
   }
 
-  /** The end of its log. */
+  /** The ends of its logs. */
   lastWords(): string {
-    return readFileSync(join(this.folder, 'server.log'), 'utf8').split('\n').slice(-4).join('\n');
+    const end = (name: string) =>
+      readFileSync(join(this.folder, name), 'utf8').split('\n').slice(-LAST_LINES);
+    return ['server.log', 'engine.log'].flatMap(end).join('\n');
   }
 }
 
