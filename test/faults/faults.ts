@@ -11,22 +11,22 @@ const freeze = (...targets: readonly Target[]): Fault => ({ kind: 'freeze', targ
 
 /** Every part once, and each kind of fault. */
 export const SHORT: readonly Fault[] = [
-  kill('web'),
-  kill('nft'),
+  kill('web', 'nft'),
   kill('engine'),
   kill('svc-host'),
   kill('supervisor'),
   freeze('engine'),
   freeze('svc-host'),
   kill('tini'),
-  kill('web', 'engine'),
 ];
 
 export const ALL: readonly Fault[] = [
   ...SHORT,
+  kill('web'),
+  kill('nft'),
   kill('egress'),
+  kill('web', 'engine'),
   kill('engine', 'svc-host'),
-  kill('web', 'nft'),
   kill('supervisor', 'engine'),
   kill('supervisor', 'web', 'tini'),
   freeze('web'),
