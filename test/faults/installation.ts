@@ -19,6 +19,7 @@ export const TARGETS = ['web', 'engine', 'supervisor', 'tini', 'svc-host', 'nft'
 export type Target = (typeof TARGETS)[number];
 
 const SETTLE_MS = 90_000;
+const LAST_LINES = 6;
 const run = promisify(execFile);
 
 /** A server as an operator has it: a supervisor that keeps the engine and the web-facing process running. */
@@ -27,6 +28,7 @@ export class Installation {
   readonly url: string;
   readonly #args: readonly string[];
   #child: ChildProcess | undefined;
+  #exited: Promise<unknown> = Promise.resolve();
 
   private constructor(folder: string, port: number, pool: string) {
     this.folder = folder;
@@ -55,29 +57,18 @@ export class Installation {
 
   /** Starts the supervisor, unless it runs, and waits until all is well. */
   async launch(): Promise<void> {
+    // One that was killed is seen by others a moment before its exit is told to us.
+    if (this.pidsOf('supervisor').length === 0) await this.#exited;
     if (this.#child === undefined || hasExited(this.#child)) {
       const log = openSync(join(this.folder, 'server.log'), 'a');
       this.#child = spawn(process.execPath, [SERVER_MAIN, ...this.#args], { stdio: ['ignore', log, log] });
+      this.#exited = once(this.#child, 'exit');
       closeSync(log);
     }
-    await this.#until(() => this.#isHealthy(), 'the server answers and has an engine');
-  }
-
-  /** The engine answers, and no sandbox is on its way from one state to another. */
-  async settled(): Promise<void> {
-    const isSettled = (state: string) => ['running', 'stopped', 'failed'].includes(state);
-    await this.#until(async () => {
-      const status = await readStatus(this.folder).catch(() => undefined);
-      return status?.engine.isHealthy === true && status.sandboxes.every(({ state }) => isSettled(state));
-    }, 'no sandbox is on its way');
-  }
-
-  async #until(isTrue: () => Promise<boolean>, what: string): Promise<void> {
-    try {
-      await waitUntil(isTrue, { timeoutMs: SETTLE_MS, what });
-    } catch (error) {
-      throw new Error(`not in time: ${what}\n${this.#lastWords()}`, { cause: error });
-    }
+    await waitUntil(() => this.#isHealthy(), {
+      timeoutMs: SETTLE_MS,
+      what: 'the server answers and has an engine',
+    });
   }
 
   /** The processes of ours that play this part now; none when it is just being started. */
@@ -93,7 +84,7 @@ export class Installation {
     const helpers = engine.flatMap(({ pid }) => below(pid));
     const found: Readonly<Record<Target, readonly Running[]>> = {
       supervisor: all.filter(({ pid }) => pid === supervisor),
-      web: below(supervisor).filter(({ command }) => command.includes('--supervised')),
+      web: below(supervisor).filter(({ command }) => command.includes(SERVER_MAIN)),
       tini,
       engine,
       'svc-host': helpers.filter(({ command }) => command.endsWith('/svc-host')),
@@ -117,7 +108,7 @@ export class Installation {
       left.length === 0
     );
     await waitUntil(isClean, { timeoutMs: 20_000 }).catch(() => undefined);
-    const place = join('/run/svc', this.#instance);
+    const place = join('/run/svc', this.instance);
     await run('umount', ['-R', '-l', place]).catch(() => undefined);
     for (const folder of [place, this.folder])
       await rm(folder, { recursive: true, force: true, maxRetries: 10 });
@@ -125,12 +116,8 @@ export class Installation {
   }
 
   async #end(): Promise<void> {
-    const child = this.#child;
-    if (child !== undefined && !hasExited(child)) {
-      const ended = once(child, 'exit');
-      child.kill('SIGTERM');
-      await ended;
-    }
+    this.#child?.kill('SIGTERM');
+    await this.#exited;
     // One that a supervisor took up may run on.
     for (const pid of this.pidsOf('engine')) process.kill(pid, 'SIGTERM');
     await waitUntil(() => this.pidsOf('tini').length === 0, { what: 'the engine has ended' });
@@ -144,21 +131,22 @@ export class Installation {
     const mounts = readFileSync('/proc/self/mountinfo', 'utf8')
       .split('\n')
       .map((line) => line.split(' ')[4] ?? '')
-      .filter((path) => path.startsWith(`${this.folder}/`) || path.startsWith(`/run/svc/${this.#instance}/`));
+      .filter((path) => path.startsWith(`${this.folder}/`) || path.startsWith(`/run/svc/${this.instance}/`));
     const listed = async (program: string, args: readonly string[], word: string) =>
       (await run(program, [...args])).stdout.split('\n').filter((line) => line.includes(word));
     return [
       ...mounts,
-      ...(await listed('ip', ['-o', 'link'], `v${this.#instance}-`)),
+      ...(await listed('ip', ['-o', 'link'], `v${this.instance}-`)),
       ...(await listed('losetup', ['-l', '-n', '-O', 'BACK-FILE'], this.folder)),
-      ...(await readdir('/run/netns').catch(() => [])).filter((name) => name.includes(this.#instance)),
+      ...(await readdir('/run/netns').catch(() => [])).filter((name) => name.includes(this.instance)),
       ...processes()
-        .filter(({ command }) => command.includes(this.folder) || command.includes(this.#instance))
+        .filter(({ command }) => command.includes(this.folder) || command.includes(this.instance))
         .map(({ pid, command }) => `process ${pid}: ${command}`),
     ];
   }
 
-  get #instance(): string {
+  /** By which this host's interfaces, tables and folders are told from those of other engines. */
+  get instance(): string {
     return createHash('sha256').update(this.folder).digest('hex').slice(0, 8);
   }
 
@@ -172,8 +160,11 @@ export class Installation {
     }
   }
 
-  #lastWords(): string {
-    return readFileSync(join(this.folder, 'server.log'), 'utf8').split('\n').slice(-4).join('\n');
+  /** The ends of its logs. */
+  lastWords(): string {
+    const end = (name: string) =>
+      readFileSync(join(this.folder, name), 'utf8').split('\n').slice(-LAST_LINES);
+    return ['server.log', 'engine.log'].flatMap(end).join('\n');
   }
 }
 

@@ -23,6 +23,7 @@ export class Load {
   #hold: PromiseWithResolvers<void> | undefined;
   #active = 0;
   readonly #workers: Promise<void>[] = [];
+  readonly #failures: unknown[] = [];
   readonly #pieces: DetachedOutput[] = [];
   #count = 0;
 
@@ -39,13 +40,11 @@ export class Load {
     });
     const load = new Load(url, steady);
     const counter = await steady.commands.startDetached('sh', ['-c', COUNTER]);
-    load.#workers.push(
-      load.#read(counter.output()),
-      load.#repeat(() => load.#process()),
-      load.#repeat(() => load.#input()),
-      load.#repeat(() => load.#life('life-1')),
-      load.#repeat(() => load.#life('life-2')),
-    );
+    load.#employ(load.#read(counter.output()));
+    load.#employ(load.#repeat(() => load.#process()));
+    load.#employ(load.#repeat(() => load.#input()));
+    load.#employ(load.#repeat(() => load.#life('hasty', 'start=true')));
+    load.#employ(load.#repeat(() => load.#life('patient', 'start=true&wait_for=running')));
     return load;
   }
 
@@ -61,6 +60,7 @@ export class Load {
       timeoutMs: 2 * ANSWER_MS,
       what: 'every caller has its answer',
     });
+    this.#assertNobodyGaveUp();
   }
 
   release(): void {
@@ -73,6 +73,7 @@ export class Load {
     this.#stop.abort();
     await this.#command('touch /tmp/stop');
     await Promise.all(this.#workers);
+    this.#assertNobodyGaveUp();
     const text = this.#pieces.map((piece) =>
       piece.kind === 'data' ? Buffer.from(piece.data).toString() : '!',
     );
@@ -89,16 +90,32 @@ export class Load {
   }
 
   async #repeat(work: () => Promise<void>): Promise<void> {
-    while (!this.#stop.signal.aborted) {
-      await this.#hold?.promise;
-      this.#active += 1;
-      try {
+    this.#active += 1;
+    try {
+      while (!this.#stop.signal.aborted) {
         await work();
-      } finally {
-        this.#active -= 1;
+        await this.#rest();
       }
-      await delay(PAUSE_MS);
+    } finally {
+      this.#active -= 1;
     }
+  }
+
+  /** Between two calls; for as long as callers are held. */
+  async #rest(): Promise<void> {
+    this.#active -= 1;
+    await this.#hold?.promise;
+    this.#active += 1;
+    await delay(PAUSE_MS);
+  }
+
+  /** A caller who gives up is heard at the next check, not by the process as a whole. */
+  #employ(work: Promise<void>): void {
+    this.#workers.push(work.catch((error: unknown) => void this.#failures.push(error)));
+  }
+
+  #assertNobodyGaveUp(): void {
+    if (this.#failures.length > 0) throw new AggregateError(this.#failures, 'callers gave up');
   }
 
   async #read(output: AsyncIterable<DetachedOutput>): Promise<void> {
@@ -120,10 +137,12 @@ export class Load {
   }
 
   /** A sandbox from its beginning to its end; its name is free again afterwards. */
-  async #life(name: string): Promise<void> {
+  async #life(name: string, query: string): Promise<void> {
     const image = { type: 'oci', reference: BUSYBOX };
-    const { id } = await this.#insist('/v1/sandboxes?start=true', { name, image });
+    const { id } = await this.#insist(`/v1/sandboxes?${query}`, { name, image });
+    await this.#rest();
     await this.#insist(`/v1/sandboxes/${id}/stop`, {}, 'POST');
+    await this.#rest();
     await this.#insist(`/v1/sandboxes/${id}`, undefined, 'DELETE');
   }
 

@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { randomInt } from 'node:crypto';
+import { ALL, drawFaults, generator } from './faults.ts';
 import type { Installation } from './installation.ts';
 import { runRounds } from './rounds.ts';
 
-/** `make soak [MINUTES=10] [SEED=number]`: many rounds, and how much memory the two long-lived processes had meanwhile. */
+/**
+ * `make soak [MINUTES=10] [SEED=number]`: many rounds, and how much memory the two long-lived processes had meanwhile. Ctrl-C ends it
+ * after the round that is under way, with everything cleared.
+ */
 const MINUTES = Number(process.argv[2] ?? 10);
 const SEED = Number(process.argv[3] ?? randomInt(1, 1_000_000));
-const FEWEST_ROUNDS = 60;
 const SAMPLE_MS = 10_000;
 const ROWS = 12;
 
@@ -20,12 +23,16 @@ const samples: Sample[] = [];
 const startedAt = performance.now();
 const elapsedMs = () => performance.now() - startedAt;
 let timer: NodeJS.Timeout | undefined;
+let isInterrupted = false;
+process.on('SIGINT', () => (isInterrupted = true));
 
-console.log(`seed ${SEED}, ${MINUTES} minutes and at least ${FEWEST_ROUNDS} rounds`);
+console.log(`seed ${SEED}, ${MINUTES} minutes and at least every fault once`);
 try {
+  const random = generator(SEED);
+  const isEnough = (round: number) => isInterrupted || (round > ALL.length && elapsedMs() > MINUTES * 60_000);
   await runRounds({
-    seed: SEED,
-    isEnough: (round) => round >= FEWEST_ROUNDS && elapsedMs() > MINUTES * 60_000,
+    faults: drawFaults(random, isEnough),
+    random,
     tell: (line) => console.log(line),
     begun: (installation) => {
       timer = setInterval(() => samples.push(sampleOf(installation)), SAMPLE_MS);

@@ -131,6 +131,7 @@ function watch(child: ChildProcess, logger: Logger): Watchdog {
       };
       const over = () => {
         child.off('message', listen);
+        signal.removeEventListener('abort', over);
         resolve();
       };
       child.on('message', listen);

@@ -9,6 +9,7 @@ import type {
   SandboxView,
   SnapshotView,
 } from '../client/engine-api.ts';
+import { retryLostHelper } from '../host/retry-lost-helper.ts';
 import type { ImageProgress } from '../images/images.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { checkRequest } from './check-request.ts';
@@ -220,7 +221,12 @@ export class Sandboxes {
     await using undo = new AsyncDisposableStack();
     undo.defer(() => kit.records.remove(record.handle));
     undo.defer(() => kit.rootfs.removeDisk(record.handle));
-    await createDisk(record.handle, signal);
+    // Half a disk is removed by whoever failed to make it.
+    await retryLostHelper(
+      () => createDisk(record.handle, signal),
+      signal,
+      (error) => kit.logger.warn({ error, id }, 'svc-host ended while a disk was made, which begins again'),
+    );
     // Written last: a crash before this leaves a disk without a record, which recovery removes.
     // A run does not outlive a loss of power, so what is started at once need not wait for the disk.
     await kit.records.write(record, { durable: id !== null && request.start !== true });
