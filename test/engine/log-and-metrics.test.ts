@@ -43,8 +43,18 @@ for (const runtime of RUNTIMES) {
       const debug = await written('debug');
       assert.deepEqual(
         debug.filter((line) => !info.includes(line)),
-        [`${runtime} has started it`, 'the main command /bin/sh has been started'],
+        [`${runtime} has started it`, 'the main command /bin/sh has been started', 'its run has been ended'],
       );
+    });
+
+    test('at debug the log says which step of a stop took how long', async () => {
+      const sandbox = await engines.start(runtime, { runtime: { log_level: 'debug' } });
+      await sandbox.engine.client.stopSandbox(sandbox.id);
+      const entries = await Array.fromAsync(sandbox.engine.client.logs(sandbox.id, { sources: ['system'] }));
+      const ended = entries.map(({ text }) => text).find((text) => text.startsWith('its run has been ended'));
+      for (const step of ['processes', 'runtime', 'disk', 'folder', 'mounts', 'network', 'total'])
+        assert.match(ended ?? '', new RegExp(`[:,] ${step} [\\d.]+ ms`));
+      await sandbox.remove();
     });
 
     test('at trace each client is told of', async () => {

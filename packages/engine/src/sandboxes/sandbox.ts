@@ -8,11 +8,12 @@ import { commandOf } from './command.ts';
 import { describeEnd, isClean, type RunOutcome } from './describe-end.ts';
 import { Journal } from './journal.ts';
 import type { Kit } from './kit.ts';
+import { noteStop } from './note-stop.ts';
 import { withoutPatches, type RunRecord, type SandboxRecord } from './record.ts';
 import { Run } from './run.ts';
 import { configureAgain, limitsOf, prepareCommands, releaseRun, startRun } from './start-run.ts';
 import { assertMove } from './states.ts';
-import { inWords } from './step-timer.ts';
+import { inWords, StepTimer } from './step-timer.ts';
 import { toView } from './view.ts';
 import { Turns } from './turns.ts';
 
@@ -264,14 +265,15 @@ export class Sandbox {
 
   async #stopNow(outcome: RunOutcome, graceMs = this.#kit.limits.stopGraceMs): Promise<void> {
     const run = this.#run;
+    const timer = new StepTimer();
     this.#ending ??= outcome;
     if (this.#record.state === 'running') await this.#move('stopping', {});
     if (run !== undefined) {
-      if (run.link.isConnected && graceMs > 0) await this.#shutDown(run, graceMs);
-      await this.#release(run);
-    } else {
-      await releaseRun(this.#kit, this.#record, this.#runtime);
-    }
+      const shutDown = () => this.#shutDown(run, graceMs);
+      if (run.link.isConnected && graceMs > 0) await timer.time('processes', shutDown);
+      await this.#release(run, timer);
+    } else await releaseRun(this.#kit, this.#record, this.#runtime, undefined, timer);
+    noteStop(this.#kit.logger, this.#journal, this.#record.handle, timer.result());
     await this.#finish(this.#ending);
     this.#ending = undefined;
   }
@@ -288,18 +290,17 @@ export class Sandbox {
     }
   }
 
-  async #release(run: Run): Promise<void> {
+  async #release(run: Run, timer?: StepTimer): Promise<void> {
     await run.close();
     run.main.finish();
     this.#run = undefined;
-    await releaseRun(this.#kit, this.#record, this.#runtime, run.slot);
+    await releaseRun(this.#kit, this.#record, this.#runtime, run.slot, timer);
   }
 
   async #finish(outcome: RunOutcome): Promise<void> {
     const end = describeEnd(outcome, this.#record);
     const run = this.#record.run;
-    const endedAt = new Date().toISOString();
-    const ended = run === null ? null : { ...run, slot: null, endedAt, end };
+    const ended = run === null ? null : { ...run, slot: null, endedAt: new Date().toISOString(), end };
     await this.#move(isClean(end) ? 'stopped' : 'failed', { run: ended }, end.message);
     this.#onEnded(this);
   }

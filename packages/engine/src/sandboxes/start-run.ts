@@ -88,14 +88,17 @@ export async function releaseRun(
   record: SandboxRecord,
   runtime: Runtime,
   slot: Slot | null = record.run?.slot ?? null,
+  timer = new StepTimer(),
 ): Promise<void> {
   const { handle } = record;
-  await allSteps([() => runtime.remove(handle)]);
+  const releaseMounts = () =>
+    releaseStaging(kit.mounts, handle).then(() => releaseVolumes(kit.mounts, record));
+  await timer.time('runtime', () => runtime.remove(handle));
   await allSteps([
-    () => kit.rootfs.unmount(handle),
-    () => kit.guestFolders.remove(handle),
-    () => releaseStaging(kit.mounts, handle).then(() => releaseVolumes(kit.mounts, record)),
-    () => (slot === null ? Promise.resolve() : kit.network.release(slot.key)),
+    () => timer.time('disk', () => kit.rootfs.unmount(handle)),
+    () => timer.time('folder', () => kit.guestFolders.remove(handle)),
+    () => timer.time('mounts', releaseMounts),
+    () => timer.time('network', async () => (slot === null ? undefined : kit.network.release(slot.key))),
   ]);
 }
 

@@ -1,4 +1,4 @@
-/** Measures the steps of a start, so that a slow one can be named. Milliseconds, three decimals. */
+/** Measures the steps of a start or a stop, so that a slow one can be named. Milliseconds, three decimals. */
 export class StepTimer {
   readonly #steps: Record<string, number> = {};
   readonly #begun = performance.now();
@@ -17,7 +17,7 @@ export class StepTimer {
   }
 }
 
-/** The steps of a start for a log. */
+/** The steps for a log. */
 export function inWords(timings: Readonly<Record<string, number>>): string {
   return Object.entries(timings)
     .map(([step, milliseconds]) => `${step} ${milliseconds} ms`)

@@ -1,7 +1,7 @@
 const FIRST_MS = 100;
 const LAST_MS = 5000;
 /** A process that ran this long has started well; its end is a new failure. */
-const HEALTHY_RUN_MS = 3000;
+export const HEALTHY_RUN_MS = 3000;
 
 /** How long to wait before a process that ended is started again: not at all, then longer each time while it ends soon. */
 export class RestartDelay {
