@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { chown, mkdtemp, rm } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { chown, copyFile, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
 import type { Mount } from '@svc/contract';
 import { EngineOfEachRuntime, RUNTIMES } from './each-runtime.ts';
 
@@ -66,5 +68,47 @@ for (const runtime of RUNTIMES) {
       assert.notEqual((await sandbox.sh('ls /mine', { user: 'nobody' })).code, 0);
       await sandbox.remove();
     });
+
+    test('ls -l says of links where they lead, on every kind of mount', async () => {
+      const loader = await copyLs(root);
+      await symlink('target', join(root, `link-${runtime}`));
+      const sandbox = await engines.start(runtime, {
+        mounts: [
+          { type: 'bind', host: root, guest: '/m/bind', options: { readonly: true } },
+          { type: 'tmpfs', guest: '/m/tmpfs' },
+        ],
+      });
+      await sandbox.sh('ln -s target /link; ln -s target /m/tmpfs/link');
+      const links = ['/link', '/bin/sh', '/proc/self/cwd', '/m/tmpfs/link', `/m/bind/link-${runtime}`];
+      const targets = ['target', 'busybox', '/', 'target', 'target'];
+      for (const ls of ['ls', `/m/bind/${loader} --library-path /m/bind /m/bind/ls`]) {
+        const { code, stdout, stderr } = await sandbox.sh(
+          `cd /; for link in ${links.join(' ')}; do ${ls} -l $link || exit; done`,
+        );
+        assert.equal(code, 0, stderr);
+        const shown = stdout
+          .trim()
+          .split('\n')
+          .map((line) => line.split(' ').slice(-3).join(' '));
+        assert.deepEqual(
+          shown,
+          links.map((link, index) => `${link} -> ${targets[index]}`),
+        );
+        // A fault of gVisor's builds before the end of 2024, see docs/hosts.md.
+        const complaints = runtime === 'runsc' ? /^(\S+ls: \S+: Bad file descriptor\n)*$/ : /^$/;
+        assert.match(stderr, complaints);
+      }
+      await sandbox.remove();
+    });
   });
+}
+
+/** The program of the host, which asks for more than busybox's does, and its libraries. @returns what loads it */
+async function copyLs(folder: string): Promise<string> {
+  const { stdout } = await promisify(execFile)('ldd', ['/bin/ls']);
+  const files = [...stdout.matchAll(/\/\S+/g)].map(([path]) => path);
+  for (const path of ['/bin/ls', ...files]) await copyFile(path, join(folder, basename(path)));
+  const loader = files.map((path) => basename(path)).find((name) => name.startsWith('ld-'));
+  assert.ok(loader !== undefined, stdout);
+  return loader;
 }

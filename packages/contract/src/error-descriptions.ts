@@ -30,7 +30,7 @@ export const ERROR_DESCRIPTIONS = {
   idempotency_conflict: 'The same idempotency key came with another body. Use a new key.',
   sandbox_not_running: 'The sandbox does not run. Start it first.',
   context_lost:
-    'The code context ended together with its sandbox or its server, and its state with it. Make a new one.',
+    'The code context ended with the run of its sandbox, or was removed while code ran in it, and its state with it. Make a new one.',
   precondition_failed:
     'Somebody else changed it since it was read. Read it again, then repeat the change with its new ETag.',
   payload_too_large: 'The body is larger than the limit that the message names.',

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { repeatEvery, type BackgroundTask } from './background.ts';
 import type { RestSettings } from './rest/rest-parts.ts';
+import { forgetContextsOfEnded } from './store/code-contexts.ts';
 import { followClock } from './store/clocks.ts';
 import type { Database } from './store/database.ts';
 import { FILE_CHANGE_CHECK_MS, tellLostChanges } from './store/file-changes.ts';
@@ -31,6 +32,7 @@ export function housekeeping({
   return [
     forget('idempotency keys', () => forgetOldKeys(database)),
     forget('processes', () => forgetOfRemoved(database, ago(KEEP_PROCESSES_MS))),
+    forget('code contexts', () => forgetContextsOfEnded(database)),
     ...(keepEventsMs === null
       ? []
       : [forget('events', (signal) => pruneEvents(database, ago(keepEventsMs), signal))]),

@@ -115,7 +115,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const ports = new PortForwarder(openChannel, logger);
   const health = new EngineHealth();
   const metrics = new CallMetrics();
-  const codeContexts = new CodeContexts({ openChannel, logger });
+  const codeContexts = new CodeContexts({ openChannel, database, sealer: parts.sealer, logger });
   const lifecycle = createLifecycle(parts, { channels, ports, codeContexts });
   const { recoveryMs } = parts.restSettings;
   const reconciler = new Reconciler({ database, orchestrator, lifecycle, health, recoveryMs, logger });

@@ -15,7 +15,7 @@ export interface CreateContextOptions extends CallOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Interpreters with a state of their own. They end with the run of the sandbox, and with the server. */
+/** Interpreters with a state of their own. They end with the run of the sandbox. */
 export class CodeContexts {
   readonly #client: Client;
   readonly #sandboxId: string;

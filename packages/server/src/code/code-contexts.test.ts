@@ -1,9 +1,18 @@
 import assert from 'node:assert/strict';
-import { writeFile } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { PlatformError, type ErrorCode } from '@svc/contract';
 import { MAX_CODE_CONTEXTS } from '@svc/contract/rest';
-import { CodeContexts, type CodeContext, type ContextSpec } from './code-contexts.ts';
+import { Sealer } from '../secrets/sealer.ts';
+import type { Database } from '../store/database.ts';
+import { openStore } from '../store/open-store.ts';
+import { findOpenRun } from '../store/processes.ts';
+import { closeRun, openRun } from '../store/runs.ts';
+import { sqliteDialect } from '../store/sqlite.ts';
+import { addSandbox } from '../store/test-sandbox.ts';
+import { CodeContexts, type CodeContext, type ContextSpec, type SandboxRun } from './code-contexts.ts';
 import { runEvents, type RunEnd } from './run-events.ts';
 import { TestSandbox } from './test-sandbox.ts';
 
@@ -12,16 +21,45 @@ const never = new AbortController().signal;
 let sandbox: TestSandbox;
 let contexts: CodeContexts;
 
+let BOX: SandboxRun;
+let database: Database;
+let folder: string;
+
 before(async () => {
   sandbox = await TestSandbox.start();
-  contexts = new CodeContexts({ openChannel: (_id, signal) => sandbox.openChannel(signal), logger });
+  folder = await mkdtemp(join(tmpdir(), 'svc-contexts-'));
+  database = await openStore(sqliteDialect(join(folder, 'store.db')));
+  contexts = startServer();
+  BOX = await addRun('box');
 });
 after(async () => {
   contexts.close();
+  await database.destroy();
   await sandbox.stop();
+  await rm(folder, { recursive: true });
 });
 
-const BOX = { sandboxId: 'box', runId: 'run' };
+/** What a server of the store has of contexts. */
+function startServer(): CodeContexts {
+  const openChannel = (_id: string, signal: AbortSignal) => sandbox.openChannel(signal);
+  const sealer = new Sealer([new Uint8Array(32).fill(7)]);
+  return new CodeContexts({ openChannel, database, sealer, logger });
+}
+
+async function addRun(name: string): Promise<SandboxRun> {
+  const spec = { image: { type: 'oci', reference: 'x' } } as const;
+  const box = await addSandbox(database, { namespace: 'acme', name, spec, ports: [] });
+  return await startAnew(box);
+}
+
+async function startAnew(box: Parameters<typeof openRun>[1]): Promise<SandboxRun> {
+  await closeRun(database, box.id, new Date().toISOString(), 'stopped');
+  await openRun(database, box, new Date(Date.now() + 1).toISOString());
+  const run = await findOpenRun(database, box.id);
+  assert.ok(run !== undefined);
+  return { sandboxId: box.id, runId: run.id };
+}
+
 const PYTHON: ContextSpec = { language: 'python', name: null, place: {} };
 
 for (const [language, set, get] of [
@@ -34,7 +72,7 @@ for (const [language, set, get] of [
     await run(first, set);
     assert.match((await run(second, get)).stdout, /false/i);
     assert.match((await run(first, get)).stdout, /true/i);
-    remove(first, second);
+    await remove(first, second);
   });
 }
 
@@ -44,9 +82,9 @@ test('a context has the folder and the variables that it was made with, also aft
   const code = 'import os; print(os.getcwd(), os.environ["GREETING"], "kept" in globals()); kept = 1';
   assert.equal((await run(context, code)).stdout, '/usr hi False\n');
   assert.equal((await run(context, code)).stdout, '/usr hi True\n');
-  await context.slot.restart();
+  await context.restart(never);
   assert.deepEqual(await run(context, code), { ...SUCCESS, stdout: '/usr hi False\n' });
-  remove(context);
+  await remove(context);
 });
 
 for (const [language, codes] of [
@@ -63,7 +101,7 @@ for (const [language, codes] of [
     assert.equal(failed.exception?.traceback, failed.stderr);
     assert.match(failed.stderr, new RegExp(`${codes.name}: no`));
     assert.equal((await run(context, '')).exception, null, 'the exception of the run before');
-    remove(context);
+    await remove(context);
   });
 
   test(`output arrives while the code runs, characters whole (${language})`, async () => {
@@ -87,7 +125,7 @@ for (const [language, codes] of [
         .map((line) => line.slice(kind.length + 1))
         .join('');
     assert.deepEqual([text('stdout'), text('stderr')], ['né\n', 'go\n']);
-    remove(context);
+    await remove(context);
   });
 
   test(`an interruption ends the code and keeps the state (${language})`, async () => {
@@ -97,13 +135,13 @@ for (const [language, codes] of [
       language === 'python' ? 'print("in", flush=True)\nwhile True: pass' : 'console.log("in"); for (;;);';
     const running = collect(
       runEvents((listener) => context.run({ code: loop, timeoutMs: 60_000, listener }, never)),
-      async () => await context.slot.interrupt(),
+      async () => await context.interrupt(never),
     );
     const { status, stderr } = await running;
     assert.equal(status, 'interrupted');
     assert.match(stderr, /Interrupted on request; the state is kept/);
     assert.equal((await run(context, 'kept')).stdout, '7\n');
-    remove(context);
+    await remove(context);
   });
 }
 
@@ -117,28 +155,29 @@ test('output that nobody reads is bounded and said to be missing', async () => {
   assert.equal(truncated, true);
   assert.ok(stdout.length <= 8 << 20, String(stdout.length));
   assert.match(stderr, /output is missing here/);
-  remove(context);
+  await remove(context);
 });
 
 test('names and the number of contexts are bounded', async () => {
-  const run = { sandboxId: 'full', runId: 'another' };
+  const run = await addRun('full');
   const names = Array.from({ length: MAX_CODE_CONTEXTS }, (_, index) => `c${index}`);
   // The test sandbox lets one channel in at a time.
   for (const name of names.slice(0, 1)) await contexts.create(run, { ...PYTHON, name }, never);
   await refused(contexts.create(run, { ...PYTHON, name: 'c0' }, never), 'name_already_exists');
-  assert.equal(contexts.require(run, 'c0').spec.name, 'c0');
+  assert.equal((await contexts.require(run, 'c0')).spec.name, 'c0');
   for (const name of names.slice(1)) await contexts.create(run, { ...PYTHON, name }, never);
   await refused(contexts.create(run, PYTHON, never), 'quota_exceeded');
-  contexts.remove(contexts.require(run, 'c1'));
+  await contexts.remove(await contexts.require(run, 'c1'));
   const again = await contexts.create(run, { ...PYTHON, name: 'c1' }, never);
-  assert.equal(contexts.list(run).at(-1), again);
-  contexts.forget(run.sandboxId);
+  const all = await contexts.list(run);
+  assert.equal(all.at(-1), again);
+  await remove(...all);
 });
 
 test('one that cannot start is not there', async () => {
   const place = { cwd: '/no/such/folder' };
   await refused(contexts.create(BOX, { ...PYTHON, name: 'bad', place }, never), 'exec_failed');
-  assert.throws(() => contexts.require(BOX, 'bad'), isRefusal('context_not_found'));
+  await refused(contexts.require(BOX, 'bad'), 'context_not_found');
 });
 
 test('code in a context that is removed ends with context_lost, and its id is unknown', async () => {
@@ -146,23 +185,37 @@ test('code in a context that is removed ends with context_lost, and its id is un
   const code = 'print("in", flush=True)\nimport time\nwhile True: time.sleep(1)';
   const events = runEvents((listener) => context.run({ code, timeoutMs: null, listener }, never));
   await refused(
-    collect(events, () => {
-      contexts.remove(context);
-      return Promise.resolve();
-    }),
+    collect(events, async () => await contexts.remove(context)),
     'context_lost',
   );
-  assert.throws(() => contexts.require(BOX, context.id), isRefusal('context_not_found'));
+  await refused(contexts.require(BOX, context.id), 'context_not_found');
 });
 
-test('an id of an earlier run or of another server is lost', async () => {
-  const context = await contexts.create({ sandboxId: 'again', runId: 'one' }, PYTHON, never);
-  const later = { sandboxId: 'again', runId: 'two' };
-  assert.throws(() => contexts.require(later, context.id), isRefusal('context_lost'));
-  assert.deepEqual(contexts.list(later), []);
-  const restarted = new CodeContexts({ openChannel: (_id, signal) => sandbox.openChannel(signal), logger });
-  assert.throws(() => restarted.require(BOX, context.id), isRefusal('context_lost'));
-  assert.throws(() => restarted.require(BOX, 'name'), isRefusal('context_not_found'));
+test('an id of an earlier run is lost, and its name is free', async () => {
+  const spec = { image: { type: 'oci', reference: 'x' } } as const;
+  const box = await addSandbox(database, { namespace: 'acme', name: 'again', spec, ports: [] });
+  const first = await startAnew(box);
+  const named = { ...PYTHON, name: 'mine' };
+  const context = await contexts.create(first, named, never);
+  const later = await startAnew(box);
+  await refused(contexts.require(later, context.id), 'context_lost');
+  await refused(contexts.require(later, 'mine'), 'context_not_found');
+  assert.deepEqual(await contexts.list(later), []);
+  await refused(contexts.create(first, PYTHON, never), 'sandbox_not_running');
+  await remove(await contexts.create(later, named, never), context);
+});
+
+test('work that is repeated finds the context that it made, with its state', async () => {
+  const named = { ...PYTHON, name: 'once' };
+  const work = { id: 'ab'.repeat(16), isRepeat: false };
+  const made = await contexts.create(BOX, named, never, work);
+  await run(made, 'x = 5');
+  const next = startServer();
+  const again = await next.create(BOX, named, never, { ...work, isRepeat: true });
+  assert.equal(again.id, made.id);
+  assert.equal((await run(again, 'x')).stdout, '5\n');
+  next.close();
+  await remove(made);
 });
 
 interface Collected extends RunEnd {
@@ -198,8 +251,8 @@ async function collect(
   throw new Error('no end');
 }
 
-function remove(...all: readonly CodeContext[]): void {
-  for (const context of all) contexts.remove(context);
+async function remove(...all: readonly CodeContext[]): Promise<void> {
+  for (const context of all) await contexts.remove(context);
 }
 
 async function refused(work: Promise<unknown>, code: ErrorCode): Promise<void> {

@@ -1,12 +1,29 @@
 import { randomUUID } from 'node:crypto';
 import { PlatformError } from '@svc/contract';
 import { MAX_CODE_CONTEXTS } from '@svc/contract/rest';
+import type { Work } from '../dispatch/idempotency.ts';
+import type { Sealer } from '../secrets/sealer.ts';
+import {
+  beginTurn,
+  contextEnvContext,
+  endTurn,
+  extendTurn,
+  findContext,
+  insertContext,
+  interruptTurns,
+  isTurnInterrupted,
+  listBusy,
+  listContexts,
+  removeContext,
+  type ContextRecord,
+} from '../store/code-contexts.ts';
+import type { Database } from '../store/database.ts';
 import type { CodeResult, CodeRunnerParts } from './code-runner.ts';
 import type { InterpreterPlace } from './interpreter.ts';
 import { InterpreterSlot, type SlotRequest } from './interpreter-slot.ts';
 import type { Language } from './languages.ts';
 
-const MAX_REMEMBERED_RUNS = 1000;
+const EXTEND_MS = 20_000;
 
 export interface ContextSpec {
   readonly language: Language;
@@ -20,146 +37,226 @@ export interface SandboxRun {
   readonly runId: string;
 }
 
+export interface ContextParts extends CodeRunnerParts {
+  readonly database: Database;
+  readonly sealer: Sealer;
+}
+
 /**
  * An interpreter of its own, made by a caller.
- * - It ends with the run of its sandbox and with this server. When only its interpreter ended, the next code runs in a new
- *   one that was started in the same way, and is told so.
- * - Code in one context queues; contexts do not wait for each other.
+ * - It ends with the run of its sandbox. When only its interpreter ended, the next code runs in a new one that was started in
+ *   the same way, and is told so.
+ * - Code in one context queues, also that of several servers; contexts do not wait for each other.
  */
 export class CodeContext {
   readonly id: string;
   readonly sandboxRun: SandboxRun;
   readonly spec: ContextSpec;
-  readonly createdAt = new Date().toISOString();
-  readonly slot: InterpreterSlot;
-  #isRemoved = false;
+  readonly createdAt: string;
+  readonly #slot: InterpreterSlot;
+  readonly #database: Database;
 
-  constructor(id: string, run: SandboxRun, spec: ContextSpec, parts: CodeRunnerParts) {
+  constructor(record: ContextRecord, parts: ContextParts) {
+    const { id, sandboxId, runId, name, cwd, sealedEnv, createdAt } = record;
     this.id = id;
-    this.sandboxRun = run;
-    this.spec = spec;
-    this.slot = new InterpreterSlot(
-      run.sandboxId,
-      spec.language,
-      parts,
-      { name: id, isBound: true },
-      spec.place,
-    );
+    this.sandboxRun = { sandboxId, runId };
+    // Only `CodeContexts` writes these.
+    const env =
+      sealedEnv === null
+        ? undefined
+        : (JSON.parse(parts.sealer.open(sealedEnv, contextEnvContext(id))) as InterpreterPlace['env']);
+    const place = { ...(cwd === null ? {} : { cwd }), ...(env === undefined ? {} : { env }) };
+    this.spec = { language: record.language as Language, name, place };
+    this.createdAt = createdAt;
+    this.#slot = new InterpreterSlot(sandboxId, this.spec.language, parts, id, place);
+    this.#database = parts.database;
   }
 
-  /** @throws PlatformError `context_lost` when it is removed meanwhile */
+  /** @throws PlatformError `context_lost` when it is removed meanwhile, through whichever server */
   async run(request: SlotRequest, signal: AbortSignal): Promise<CodeResult> {
     try {
-      return await this.slot.run(request, signal);
+      return await this.#inTurn(async (turn) => {
+        const admit = async () => await this.#requireThere();
+        const wasInterrupted = async () => await isTurnInterrupted(this.#database, turn);
+        const result = await this.#slot.run({ ...request, admit, wasInterrupted }, signal);
+        if (result.status === 'error') await this.#requireThere();
+        return result;
+      });
     } catch (error) {
-      if (!this.#isRemoved) throw error;
-      const message = 'The code context was removed while the code ran or waited; make a new one';
-      throw new PlatformError('context_lost', message, { details: { context_id: this.id }, cause: error });
+      if (!signal.aborted && !PlatformError.is(error, 'context_lost')) await this.#requireThere(error);
+      throw error;
     }
   }
 
-  remove(): void {
-    this.#isRemoved = true;
-    this.slot.remove();
+  /** Starts the interpreter, so that what is wrong with it is known. */
+  async prepare(signal: AbortSignal): Promise<void> {
+    await this.#inTurn(async () => await this.#slot.prepare(signal));
+  }
+
+  /** As Ctrl-C does; nothing when no code runs. */
+  async interrupt(signal: AbortSignal): Promise<void> {
+    if (await interruptTurns(this.#database, this.id)) await this.#slot.interrupt(signal);
+  }
+
+  async restart(signal: AbortSignal): Promise<void> {
+    await this.#slot.restart(signal);
+  }
+
+  /** Lets go of it; it is there for other servers. */
+  close(): void {
+    this.#slot.close();
+  }
+
+  async remove(): Promise<void> {
+    await removeContext(this.#database, this.id);
+    await this.#slot.remove();
+  }
+
+  /** Every server knows while it lasts that the context is busy. */
+  async #inTurn<T>(work: (turn: string) => Promise<T>): Promise<T> {
+    const turn = await beginTurn(this.#database, this.id);
+    if (turn === undefined) throw removedMeanwhile(this.id);
+    const extend = () => void extendTurn(this.#database, turn).catch(() => undefined);
+    const timer = setInterval(extend, EXTEND_MS).unref();
+    try {
+      return await work(turn);
+    } finally {
+      clearInterval(timer);
+      // One that cannot be ended now runs out.
+      await endTurn(this.#database, turn).catch(() => undefined);
+    }
+  }
+
+  async #requireThere(cause?: unknown): Promise<void> {
+    const known = await findContext(this.#database, this.sandboxRun.runId, this.id);
+    if (known === undefined) throw removedMeanwhile(this.id, cause);
   }
 }
 
-/** The contexts that callers have made, of all sandboxes. They are known to this server alone. */
+/** The contexts that callers have made, of all sandboxes. Every server of the store knows and can use them. */
 export class CodeContexts {
-  readonly #parts: CodeRunnerParts;
-  readonly #sandboxes = new Map<string, Map<string, CodeContext>>();
-  /** Part of every id, so that one of another server, or of this one before it was restarted, is seen to be lost. */
-  readonly #instance = randomUUID().slice(0, 8);
-  /** Runs that have ended, of which others may learn a moment later. The latest only. */
-  readonly #endedRuns = new Set<string>();
+  readonly #parts: ContextParts;
+  /** Those that were used here, by id. */
+  readonly #used = new Map<string, CodeContext>();
 
-  constructor(parts: CodeRunnerParts) {
+  constructor(parts: ContextParts) {
     this.#parts = parts;
   }
 
-  /** Resolves when the interpreter runs. @throws PlatformError `quota_exceeded`, `name_already_exists`, `exec_failed` */
-  async create(run: SandboxRun, spec: ContextSpec, signal: AbortSignal): Promise<CodeContext> {
-    const contexts = this.#of(run);
-    if (contexts.size >= MAX_CODE_CONTEXTS) throw tooMany();
-    if (spec.name !== null && find(contexts, spec.name) !== undefined) throw nameTaken(spec.name);
-    const id = [this.#instance, run.runId, randomUUID()].join(':');
-    const context = new CodeContext(id, run, spec, this.#parts);
-    // Before it has started: nobody else gets its name or its place.
-    contexts.set(id, context);
+  /**
+   * Resolves when the interpreter runs. Work that is repeated finds what it made before.
+   * @throws PlatformError `quota_exceeded`, `name_already_exists`, `exec_failed`, `sandbox_not_running`
+   */
+  async create(
+    run: SandboxRun,
+    spec: ContextSpec,
+    signal: AbortSignal,
+    work: Work | null = null,
+  ): Promise<CodeContext> {
+    const id = [run.runId, work?.id ?? randomUUID()].join(':');
+    const { database } = this.#parts;
+    const known = work?.isRepeat === true ? await findContext(database, run.runId, id) : undefined;
+    const record = known ?? this.#newRecord(id, run, spec);
+    if (known === undefined) await this.#insert(record);
+    const context = this.#use(record);
     try {
-      await context.slot.prepare(signal);
+      await context.prepare(signal);
       return context;
     } catch (error) {
-      this.remove(context);
+      await this.remove(context);
       throw error;
     }
   }
 
   /** Oldest first. */
-  list(run: SandboxRun): readonly CodeContext[] {
-    return [...this.#of(run).values()];
+  async list(run: SandboxRun): Promise<readonly CodeContext[]> {
+    return (await listContexts(this.#parts.database, run.runId)).map((record) => this.#use(record));
+  }
+
+  /** Those of a run in which code runs or waits, by id. */
+  async listBusy({ runId }: SandboxRun): Promise<ReadonlySet<string>> {
+    return await listBusy(this.#parts.database, runId);
   }
 
   /** By id or name. @throws PlatformError `context_not_found`, `context_lost` */
-  require(run: SandboxRun, idOrName: string): CodeContext {
-    const context = find(this.#of(run), idOrName);
-    if (context !== undefined) return context;
-    const [instance, runId, rest] = idOrName.split(':');
-    if (rest === undefined) throw notFound(idOrName);
-    if (instance !== this.#instance) throw lost(idOrName, ELSEWHERE);
-    if (runId !== run.runId || this.#endedRuns.has(run.runId)) {
-      throw lost(idOrName, 'its sandbox was stopped or restarted');
-    }
-    throw notFound(idOrName);
+  async require(run: SandboxRun, idOrName: string): Promise<CodeContext> {
+    const record = await findContext(this.#parts.database, run.runId, idOrName);
+    if (record !== undefined) return this.#use(record);
+    const gone = this.#used.get(idOrName);
+    gone?.close();
+    this.#used.delete(idOrName);
+    const [runId, rest] = idOrName.split(':');
+    if (rest === undefined || runId === run.runId) throw notFound(idOrName);
+    throw lost(idOrName);
   }
 
-  remove(context: CodeContext): void {
-    context.remove();
-    this.#sandboxes.get(context.sandboxRun.sandboxId)?.delete(context.id);
+  async remove(context: CodeContext): Promise<void> {
+    this.#used.delete(context.id);
+    await context.remove();
   }
 
-  /** Ends the contexts of a sandbox that has stopped. */
+  /** Lets go of the contexts of a sandbox that has stopped. */
   forget(sandboxId: string): void {
-    for (const context of this.#sandboxes.get(sandboxId)?.values() ?? []) {
-      context.slot.close();
-      this.#endedRuns.add(context.sandboxRun.runId);
-    }
-    this.#sandboxes.delete(sandboxId);
-    for (const oldest of this.#endedRuns) {
-      if (this.#endedRuns.size <= MAX_REMEMBERED_RUNS) break;
-      this.#endedRuns.delete(oldest);
-    }
+    this.#letGo(({ sandboxRun }) => sandboxRun.sandboxId === sandboxId);
   }
 
   close(): void {
-    for (const sandboxId of this.#sandboxes.keys()) this.forget(sandboxId);
+    this.#letGo(() => true);
   }
 
-  /** What is left of an earlier run, when nobody has told us of its end yet, is over. */
-  #of({ sandboxId, runId }: SandboxRun): Map<string, CodeContext> {
-    const known = this.#sandboxes.get(sandboxId);
-    const [first] = known?.values() ?? [];
-    if (first !== undefined && first.sandboxRun.runId !== runId) this.forget(sandboxId);
-    const contexts = this.#sandboxes.get(sandboxId) ?? new Map<string, CodeContext>();
-    this.#sandboxes.set(sandboxId, contexts);
-    return contexts;
+  #letGo(isMeant: (context: CodeContext) => boolean): void {
+    for (const context of [...this.#used.values()].filter(isMeant)) {
+      context.close();
+      this.#used.delete(context.id);
+    }
   }
-}
 
-function find(contexts: ReadonlyMap<string, CodeContext>, idOrName: string): CodeContext | undefined {
-  return contexts.get(idOrName) ?? [...contexts.values()].find(({ spec }) => spec.name === idOrName);
+  #newRecord(id: string, { sandboxId, runId }: SandboxRun, { language, name, place }: ContextSpec) {
+    const { sealer } = this.#parts;
+    const { cwd = null, env } = place;
+    const sealedEnv = env === undefined ? null : sealer.seal(JSON.stringify(env), contextEnvContext(id));
+    return { id, sandboxId, runId, name, language, cwd, sealedEnv, createdAt: new Date().toISOString() };
+  }
+
+  async #insert(record: ContextRecord): Promise<void> {
+    switch (await insertContext(this.#parts.database, record, MAX_CODE_CONTEXTS)) {
+      case 'added':
+        return;
+      case 'too many':
+        throw tooMany();
+      case 'name taken':
+        throw nameTaken(record.name ?? '');
+      case 'ended':
+        throw new PlatformError('sandbox_not_running', 'The sandbox was stopped meanwhile; start it first');
+    }
+  }
+
+  #use(record: ContextRecord): CodeContext {
+    const { id, sandboxId, runId } = record;
+    const known = this.#used.get(id);
+    if (known !== undefined) return known;
+    // What is left of an earlier run, when nobody has told us of its end yet, is over.
+    this.#letGo(({ sandboxRun }) => sandboxRun.sandboxId === sandboxId && sandboxRun.runId !== runId);
+    const context = new CodeContext(record, this.#parts);
+    this.#used.set(id, context);
+    return context;
+  }
 }
 
 function notFound(context: string): PlatformError {
-  const message = `There is no code context '${context}' in this sandbox; list them, or make one. They end with the run of their sandbox and with the server`;
+  const message = `There is no code context '${context}' in this sandbox; list them, or make one. They end with the run of their sandbox`;
   return new PlatformError('context_not_found', message, { details: { context_id: context } });
 }
 
-const ELSEWHERE = 'it belongs to another server of this database, or to this one before it was restarted';
-
-function lost(context: string, reason: string): PlatformError {
-  const message = `The code context is not to be had here: ${reason}. Make a new one`;
+function lost(context: string): PlatformError {
+  const reason = 'its sandbox was stopped or restarted';
+  const message = `The code context is gone: ${reason}. Make a new one`;
   return new PlatformError('context_lost', message, { details: { context_id: context, reason } });
+}
+
+function removedMeanwhile(context: string, cause?: unknown): PlatformError {
+  const message = 'The code context was removed while the code ran or waited; make a new one';
+  return new PlatformError('context_lost', message, { details: { context_id: context }, cause });
 }
 
 function tooMany(): PlatformError {

@@ -47,7 +47,7 @@ export interface CodeRunnerParts {
 }
 
 /** Found again by whichever server comes next. */
-const DEFAULT_SLOT = { name: '', isBound: false };
+const DEFAULT_SLOT = '';
 
 export function createCodeRunner(parts: CodeRunnerParts): CodeRunner & { close(): void } {
   const sandboxes = new Map<string, Map<Language, InterpreterSlot>>();

@@ -1,5 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { ChannelError, ExecFailed, PlatformError, type ChannelClient } from '@svc/contract';
+import {
+  ChannelError,
+  ExecFailed,
+  PlatformError,
+  type ChannelClient,
+  type DetachedState,
+} from '@svc/contract';
 import type { Work } from '../dispatch/idempotency.ts';
 import { closedNote, describeEnd, INTERRUPTED_NOTE, KILLED_NOTE, timeoutNote } from './notes.ts';
 import { explainBreak } from '../channels/explain-break.ts';
@@ -30,13 +36,13 @@ export interface SlotRequest {
   readonly listener?: RunListener;
   /** The code runs once, however often it is asked for under this name. */
   readonly work?: Work | null;
+  /** Asked when its turn has come; what it throws is thrown, and the code does not run. */
+  readonly admit?: () => Promise<void>;
+  /** Whether somebody has asked for its end. */
+  readonly wasInterrupted?: () => Promise<boolean>;
 }
 
-/** What its interpreter is known by in the sandbox, and whether it ends with this server. */
-export interface SlotName {
-  readonly name: string;
-  readonly isBound: boolean;
-}
+const REMOVE_TIMEOUT_MS = 10_000;
 
 /** Interpreters that ended are kept as long as somebody may ask what became of their code, but not more than these. */
 const MAX_ENDED = 8;
@@ -50,21 +56,19 @@ export class InterpreterSlot {
   readonly #place: InterpreterPlace;
   /** Of the keys of its interpreters; a number follows. */
   readonly #prefix: string;
-  readonly #isBound: boolean;
   #interpreter: Interpreter | undefined;
   /** How an interpreter ended that nobody has been told about. */
   #untold = '';
   #lastTurn: Promise<unknown> = Promise.resolve();
   #isClosed = false;
-  #isRunning = false;
-  #isInterrupted = false;
-  #turns = 0;
+  #isRemoved = false;
 
+  /** `name` is what its interpreter is known by in the sandbox, to every server. */
   constructor(
     sandboxId: string,
     language: Language,
     parts: CodeRunnerParts,
-    { name, isBound }: SlotName,
+    name: string,
     place: InterpreterPlace = {},
   ) {
     this.#sandboxId = sandboxId;
@@ -75,12 +79,6 @@ export class InterpreterSlot {
       .update(JSON.stringify([sandboxId, language, name]))
       .digest('hex');
     this.#prefix = `svc.code.${digest.slice(0, 24)}.`;
-    this.#isBound = isBound;
-  }
-
-  /** Code runs, or waits for its turn. */
-  get isBusy(): boolean {
-    return this.#turns > 0;
   }
 
   async run(request: SlotRequest, signal: AbortSignal): Promise<CodeResult> {
@@ -98,32 +96,41 @@ export class InterpreterSlot {
     await this.#takeTurn(() => this.#ready(signal), signal);
   }
 
-  /** As Ctrl-C does; nothing when no code runs. */
-  async interrupt(): Promise<void> {
-    if (!this.#isRunning) return;
-    this.#isInterrupted = true;
-    await this.#interpreter?.interrupt();
+  /** As Ctrl-C does, whichever server the code was sent through. */
+  async interrupt(signal: AbortSignal): Promise<void> {
+    await (await this.#find(signal))?.interrupt();
   }
 
   /** Kills the interpreter; who waits for its turn gets a new one. */
-  async restart(): Promise<void> {
-    const interpreter = this.#interpreter;
+  async restart(signal: AbortSignal): Promise<void> {
+    const interpreter = await this.#find(signal);
     if (interpreter === undefined) return;
     await interpreter.kill();
     // Whoever restarts it knows. `ended` has been seen here before we were told.
     this.#untold = '';
   }
 
-  /** Lets go of the interpreter; one that is not bound to this server is there for the next. */
+  /** Lets go of the interpreter; it is there for other servers, and for the next. */
   close(): void {
     this.#isClosed = true;
     this.#interpreter?.close();
   }
 
-  /** Ends the interpreter. */
-  remove(): void {
-    this.#isClosed = true;
-    this.#interpreter?.remove();
+  /** Ends the interpreter. One that cannot be reached now ends with its sandbox. */
+  async remove(): Promise<void> {
+    this.close();
+    this.#isRemoved = true;
+    const signal = AbortSignal.timeout(REMOVE_TIMEOUT_MS);
+    try {
+      const channel = await this.#open(signal);
+      try {
+        for (const { key } of await this.#list(channel, signal)) await channel.detached.forget(key, signal);
+      } finally {
+        channel.close();
+      }
+    } catch (error) {
+      this.#parts.logger.debug({ sandboxId: this.#sandboxId, err: error }, 'an interpreter was not removed');
+    }
   }
 
   async #takeTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
@@ -131,16 +138,12 @@ export class InterpreterSlot {
     const abort = () => answer.reject(signal.reason);
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
-    this.#turns += 1;
     // The turn lasts until the work has ended, also when its caller no longer waits.
     this.#lastTurn = this.#lastTurn
       .then(async () => {
         if (!signal.aborted) answer.resolve(await work());
       })
-      .catch(answer.reject)
-      .finally(() => {
-        this.#turns -= 1;
-      });
+      .catch(answer.reject);
     try {
       return await answer.promise;
     } finally {
@@ -149,25 +152,21 @@ export class InterpreterSlot {
   }
 
   async #runNow(request: SlotRequest, signal: AbortSignal): Promise<CodeResult> {
+    await request.admit?.();
     const interpreter = await this.#ready(signal);
     const told = this.#untold;
     this.#untold = '';
     request.listener?.note(told);
-    this.#isInterrupted = false;
-    this.#isRunning = true;
-    try {
-      return await this.#runIn(interpreter, request, { told, isOld: false }, signal);
-    } finally {
-      this.#isRunning = false;
-    }
+    return await this.#runIn(interpreter, request, { told, isOld: false }, signal);
   }
 
   async #runIn(
     interpreter: Interpreter,
-    { code, timeoutMs, listener, work }: SlotRequest,
+    request: SlotRequest,
     { told, isOld }: { readonly told: string; readonly isOld: boolean },
     signal: AbortSignal,
   ): Promise<CodeResult> {
+    const { code, timeoutMs, listener, work } = request;
     const { killMs } = this.#parts;
     const interruption = new Interruption(interpreter, { timeoutMs, killMs }, signal);
     const heard = {
@@ -177,8 +176,7 @@ export class InterpreterSlot {
     };
     try {
       const outcome = await interpreter.run({ id: work?.id ?? randomUUID(), code }, heard, isOld);
-      if (!isOld) this.#isRunning = false;
-      return await this.#summarize({ interpreter, outcome, interruption, told, listener });
+      return await this.#summarize({ interpreter, outcome, interruption, told, request });
     } finally {
       interruption.stop();
     }
@@ -217,7 +215,7 @@ export class InterpreterSlot {
 
   #seat(key: string): InterpreterSeat {
     const reopen = (signal: AbortSignal) => this.#parts.openChannel(this.#sandboxId, signal);
-    return { key, isBound: this.#isBound, reopen };
+    return { key, reopen };
   }
 
   async #open(signal: AbortSignal): Promise<ChannelClient> {
@@ -232,9 +230,38 @@ export class InterpreterSlot {
   async #ready(signal: AbortSignal): Promise<Interpreter> {
     if (this.#interpreter?.isAlive === true) return this.#interpreter;
     const deadline = AbortSignal.timeout(START_TIMEOUT_MS);
-    const interpreter = await this.#start(AbortSignal.any([signal, deadline]));
+    return this.#adopt(await this.#start(AbortSignal.any([signal, deadline])));
+  }
+
+  /** The interpreter, when there is one, whoever started it. */
+  async #find(signal: AbortSignal): Promise<Interpreter | undefined> {
+    if (this.#interpreter?.isAlive === true) return this.#interpreter;
+    const channel = await this.#open(signal);
+    try {
+      const last = (await this.#list(channel, signal)).at(-1);
+      if (last?.end === null) return this.#adopt(this.#attach(last, channel));
+    } catch (error) {
+      channel.close();
+      throw error instanceof ChannelError ? this.#explain(error) : error;
+    }
+    channel.close();
+    return undefined;
+  }
+
+  #attach({ key, stdout, stderr }: DetachedState, channel: ChannelClient): Interpreter {
+    return Interpreter.attach(this.#seat(key), channel, { stdout: stdout.to, stderr: stderr.to });
+  }
+
+  #adopt(interpreter: Interpreter): Interpreter {
+    const known = this.#interpreter;
+    if (known?.isAlive === true) {
+      // Somebody else has found it meanwhile.
+      interpreter.close();
+      return known;
+    }
     this.#interpreter = interpreter;
-    if (this.#isClosed) interpreter.close();
+    if (this.#isRemoved) interpreter.remove();
+    else if (this.#isClosed) interpreter.close();
     void interpreter.ended.then((end) => {
       if (this.#interpreter !== interpreter) return;
       this.#interpreter = undefined;
@@ -251,10 +278,7 @@ export class InterpreterSlot {
     try {
       const known = await this.#list(channel, signal);
       const last = known.at(-1);
-      if (last?.end === null) {
-        const from = { stdout: last.stdout.to, stderr: last.stderr.to };
-        return Interpreter.attach(this.#seat(last.key), channel, from);
-      }
+      if (last?.end === null) return this.#attach(last, channel);
       for (const { key } of known.slice(0, -MAX_ENDED)) await channel.detached.forget(key, signal);
       const number = last === undefined ? 1 : Number(last.key.slice(this.#prefix.length)) + 1;
       const kind = { language: this.#language, place: this.#place };
@@ -272,7 +296,8 @@ export class InterpreterSlot {
     return explainStart(INTERPRETERS[this.#language].program, error);
   }
 
-  async #summarize({ interpreter, outcome, interruption, told, listener }: Ran): Promise<CodeResult> {
+  async #summarize({ interpreter, outcome, interruption, told, request }: Ran): Promise<CodeResult> {
+    const { listener, wasInterrupted } = request;
     const { end, lostStreams, stdout, stderr, result, exception } = outcome;
     const notes: string[] = [];
     let isFailure = end !== 'success';
@@ -291,7 +316,8 @@ export class InterpreterSlot {
     }
     const { timeoutMs } = interruption;
     if (timeoutMs !== null) notes.unshift(timeoutNote(timeoutMs, notes.length === 0));
-    const isInterrupted = this.#isInterrupted && end === 'interrupted' && timeoutMs === null;
+    const isOther = end === 'interrupted' && timeoutMs === null;
+    const isInterrupted = isOther && (await wasInterrupted?.()) === true;
     if (isInterrupted) notes.unshift(INTERRUPTED_NOTE);
     listener?.note(notes.join(''));
     listener?.ended({ result, exception, isInterrupted });
@@ -318,7 +344,7 @@ interface Ran {
   readonly outcome: UnitOutcome;
   readonly interruption: Interruption;
   readonly told: string;
-  readonly listener: RunListener | undefined;
+  readonly request: SlotRequest;
 }
 
 function forgotten(): PlatformError {

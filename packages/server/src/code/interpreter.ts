@@ -16,7 +16,7 @@ const MAX_REASON_LENGTH = 2000;
 const READY = 'ready\n';
 /**
  * Code whose server died goes on for so long, so that whoever repeats the call gets its outcome; then its interpreter is ended
- * with it, or code that nobody waits for would keep others waiting for ever. So long, too, a context outlives its server.
+ * with it, or code that nobody waits for would keep others waiting for ever.
  */
 const LEASE_MS = 120_000;
 const RENEW_MS = 20_000;
@@ -57,8 +57,6 @@ export type OutputListener = Readonly<Record<'stdout' | 'stderr', Listen>> & {
 export interface InterpreterSeat {
   /** Of the process in the sandbox. */
   readonly key: string;
-  /** It ends with this server; else it is there for the next one. */
-  readonly isBound: boolean;
   readonly reopen: (signal: AbortSignal) => Promise<ChannelClient>;
 }
 
@@ -120,8 +118,7 @@ export class Interpreter {
       const { program, args } = INTERPRETERS[language];
       // SAFETY: the program runs inside the sandbox, as its user; no shell is involved.
       const request = { key: seat.key, cmd: program, args: [...args], ...place };
-      const timeoutMs = seat.isBound ? LEASE_MS : null;
-      const more = { stdin: true, stdinFd: CONTROL_FD, timeoutMs, isRepeat: true };
+      const more = { stdin: true, stdinFd: CONTROL_FD, timeoutMs: null, isRepeat: true };
       await channel.detached.start({ ...request, ...more }, signal);
       const interpreter = new Interpreter(seat, channel, 'start');
       await interpreter.#untilReady(signal);
@@ -171,7 +168,7 @@ export class Interpreter {
       return this.#summarize(answer);
     } finally {
       this.#unit = undefined;
-      if (!this.#seat.isBound) this.#setTimeout(null);
+      this.#setTimeout(null);
     }
   }
 
@@ -264,7 +261,7 @@ export class Interpreter {
   }
 
   #renew(): void {
-    if (this.#unit !== undefined || this.#seat.isBound) this.#setTimeout(LEASE_MS);
+    if (this.#unit !== undefined) this.#setTimeout(LEASE_MS);
   }
 
   #setTimeout(milliseconds: number | null): void {

@@ -40,23 +40,25 @@ export function codeHandlers(parts: RestParts): CodeHandlers {
       const sandbox = await requireSandbox(database, call, { id: params.sandbox_id });
       const run = await findOpenRun(database, sandbox.id);
       if (run === undefined) return [];
-      return codeContexts.list({ sandboxId: sandbox.id, runId: run.id }).map(viewContext);
+      const place = { sandboxId: sandbox.id, runId: run.id };
+      const busy = await codeContexts.listBusy(place);
+      return (await codeContexts.list(place)).map((context) => viewContext(context, busy));
     },
     'contexts.get': async ({ params }, call) =>
-      viewContext((await requireContext(parts, call, params)).context),
+      await view(parts, (await requireContext(parts, call, params)).context),
     'contexts.interrupt': async ({ params }, call) =>
       await changeContext(parts, call, params, 'code_context_interrupted', async (context) => {
-        await context.slot.interrupt();
-        return viewContext(context);
+        await context.interrupt(call.signal);
+        return await view(parts, context);
       }),
     'contexts.restart': async ({ params }, call) =>
       await changeContext(parts, call, params, 'code_context_restarted', async (context) => {
-        await context.slot.restart();
-        return viewContext(context);
+        await context.restart(call.signal);
+        return await view(parts, context);
       }),
     'contexts.remove': async ({ params }, call) =>
-      await changeContext(parts, call, params, 'code_context_removed', (context) => {
-        codeContexts.remove(context);
+      await changeContext(parts, call, params, 'code_context_removed', async (context) => {
+        await codeContexts.remove(context);
         return { message: `Code context ${context.spec.name ?? context.id} was removed` };
       }),
   };
@@ -71,7 +73,7 @@ async function runCode(
 ): Promise<AsyncIterable<RunEvent>> {
   const { sandbox, run } = await requireRun(parts, call, sandboxId);
   const context =
-    typeof body.context === 'string' ? parts.codeContexts.require(run, body.context) : undefined;
+    typeof body.context === 'string' ? await parts.codeContexts.require(run, body.context) : undefined;
   const language = languageOf(body, context);
   const payload = {
     ...describe(sandbox, context),
@@ -146,18 +148,18 @@ async function createContext(
     ...(env === undefined ? {} : { env }),
   };
   const spec = { language: LANGUAGES[body.language], name: body.name ?? null, place };
-  const context = await parts.codeContexts.create(run, spec, call.signal);
+  const context = await parts.codeContexts.create(run, spec, call.signal, call.work);
   try {
     const payload = { ...describe(sandbox, context), language: shownLanguage(spec.language) };
     await call.commit(
       ({ record }) => record({ type: 'code_context_created', category: 'exec', payload }),
-      () => viewContext(context),
+      () => viewContext(context, NONE),
     );
   } catch (error) {
-    parts.codeContexts.remove(context);
+    await parts.codeContexts.remove(context);
     throw error;
   }
-  return viewContext(context);
+  return viewContext(context, NONE);
 }
 
 async function changeContext<T>(
@@ -183,7 +185,7 @@ async function requireContext(
   params: ContextParams,
 ): Promise<{ readonly sandbox: SandboxRecord; readonly context: CodeContext }> {
   const { sandbox, run } = await requireRun(parts, call, params.sandbox_id);
-  return { sandbox, context: parts.codeContexts.require(run, params.context_id) };
+  return { sandbox, context: await parts.codeContexts.require(run, params.context_id) };
 }
 
 async function requireRun(
@@ -203,13 +205,19 @@ function describe({ id, name }: SandboxRecord, context: CodeContext | undefined)
   return { sandbox_id: id, sandbox_name: name, context_id: contextId, context_name: spec?.name ?? null };
 }
 
-function viewContext({ id, spec, slot, createdAt }: CodeContext): ContextView {
+const NONE: ReadonlySet<string> = new Set();
+
+async function view({ codeContexts }: RestParts, context: CodeContext): Promise<ContextView> {
+  return viewContext(context, await codeContexts.listBusy(context.sandboxRun));
+}
+
+function viewContext({ id, spec, createdAt }: CodeContext, busy: ReadonlySet<string>): ContextView {
   return {
     id,
     name: spec.name,
     language: shownLanguage(spec.language),
     cwd: spec.place.cwd ?? null,
-    status: slot.isBusy ? 'busy' : 'idle',
+    status: busy.has(id) ? 'busy' : 'idle',
     created_at: createdAt,
   };
 }

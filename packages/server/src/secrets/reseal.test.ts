@@ -5,9 +5,12 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { rotateSecrets } from '../admin/rotate-secrets.ts';
 import { withStore } from '../admin/local-store.ts';
+import { contextEnvContext, insertContext } from '../store/code-contexts.ts';
 import type { Database } from '../store/database.ts';
 import { createOrganization } from '../store/organizations.ts';
+import { findOpenRun } from '../store/processes.ts';
 import { findRegistryFor, putRegistry, registryContext } from '../store/registries.ts';
+import { openRun } from '../store/runs.ts';
 import { makeFolder } from '../test-server.ts';
 import { openSealer } from './open-sealer.ts';
 import { reseal } from './reseal.ts';
@@ -16,8 +19,9 @@ import { ensureSecretsKeys, readSecretsKeys } from './secrets-key.ts';
 import { sandboxSecretsContext } from './stored-secrets.ts';
 
 const SANDBOX_ID = randomUUID();
+const CONTEXT_ID = randomUUID();
 
-/** A data folder whose store holds a registry password and a sandbox's secrets, both sealed. */
+/** A data folder whose store holds a registry password, a sandbox's secrets and a code context's variables, all sealed. */
 async function makeStore(t: TestContext) {
   const place = { dataFolder: await makeFolder(t) };
   const keyPath = join(place.dataFolder, 'server', 'secrets.key');
@@ -28,6 +32,7 @@ async function makeStore(t: TestContext) {
     const seal = (registryId: string) => sealer.seal('hunter2', registryContext(registryId));
     await putRegistry(database, id, { host: 'ghcr.io', username: 'ann', seal });
     await addSandbox(database, id, sealer.seal('{"A":"secret"}', sandboxSecretsContext(SANDBOX_ID)));
+    await addContext(database, id, sealer.seal('{"B":"hush"}', contextEnvContext(CONTEXT_ID)));
     return id;
   });
   const read = async (keys = readSecretsKeys(keyPath)) =>
@@ -35,9 +40,11 @@ async function makeStore(t: TestContext) {
       const sealer = new Sealer(keys);
       const registry = await findRegistryFor(database, organizationId, 'ghcr.io');
       const sandbox = await database.selectFrom('sandboxes').select('secrets').executeTakeFirstOrThrow();
+      const context = await database.selectFrom('code_contexts').select('env').executeTakeFirstOrThrow();
       return [
         sealer.open(registry?.sealedPassword ?? '', registryContext(registry?.id ?? '')),
         sealer.open(sandbox.secrets ?? '', sandboxSecretsContext(SANDBOX_ID)),
+        sealer.open(context.env ?? '', contextEnvContext(CONTEXT_ID)),
       ];
     });
   return { place, keyPath, read };
@@ -45,13 +52,13 @@ async function makeStore(t: TestContext) {
 
 test('a rotation seals every secret with the new key; none needs the old one', async (t) => {
   const { place, keyPath, read } = await makeStore(t);
-  assert.equal(await rotateSecrets(place, { isResealOnly: false }), 2);
+  assert.equal(await rotateSecrets(place, { isResealOnly: false }), 3);
   const [newest, ...older] = readSecretsKeys(keyPath);
   assert.equal(older.length, 1);
-  assert.deepEqual(await read([newest]), ['hunter2', '{"A":"secret"}']);
+  assert.deepEqual(await read([newest]), ['hunter2', '{"A":"secret"}', '{"B":"hush"}']);
   assert.equal(await rotateSecrets(place, { isResealOnly: true }), 0);
-  assert.equal(await rotateSecrets(place, { isResealOnly: false }), 2);
-  assert.deepEqual(await read(), ['hunter2', '{"A":"secret"}']);
+  assert.equal(await rotateSecrets(place, { isResealOnly: false }), 3);
+  assert.deepEqual(await read(), ['hunter2', '{"A":"secret"}', '{"B":"hush"}']);
 });
 
 test('a value that changed meanwhile is not overwritten by the rotation', async (t) => {
@@ -84,7 +91,7 @@ test('a server whose key file was lost, swapped or opened to others says so and 
   await assert.rejects(start(), /chmod 600/);
   await chmod(keyPath, 0o600);
   await rename(keyPath, `${keyPath}.lost`);
-  await assert.rejects(start(), /2 secrets in the database were sealed with a key that is not in/);
+  await assert.rejects(start(), /3 secrets in the database were sealed with a key that is not in/);
 });
 
 async function addSandbox(database: Database, organizationId: string, secrets: string): Promise<void> {
@@ -107,4 +114,13 @@ async function addSandbox(database: Database, organizationId: string, secrets: s
       removed_at: null,
     })
     .execute();
+}
+
+async function addContext(database: Database, organizationId: string, sealedEnv: string): Promise<void> {
+  const createdAt = '2026-01-01T00:00:00.000Z';
+  const spec = { image: { type: 'oci', reference: 'x' } } as const;
+  await openRun(database, { id: SANDBOX_ID, organizationId, spec }, createdAt);
+  const runId = (await findOpenRun(database, SANDBOX_ID))?.id ?? '';
+  const context = { id: CONTEXT_ID, sandboxId: SANDBOX_ID, runId, name: null, language: 'node', cwd: null };
+  assert.equal(await insertContext(database, { ...context, sealedEnv, createdAt }, 1), 'added');
 }

@@ -1,4 +1,5 @@
 import type { Database } from '../store/database.ts';
+import { contextEnvContext } from '../store/code-contexts.ts';
 import { registryContext } from '../store/registries.ts';
 
 /** A value in the database that a `Sealer` sealed. */
@@ -22,7 +23,20 @@ export async function listStoredSecrets(db: Database): Promise<readonly StoredSe
     .select(['id', 'secrets'])
     .where('secrets', 'is not', null)
     .execute();
+  const contexts = await db
+    .selectFrom('code_contexts')
+    .select(['id', 'env'])
+    .where('env', 'is not', null)
+    .execute();
   return [
+    ...contexts.map(({ id, env }) => ({
+      sealed: env ?? '',
+      context: contextEnvContext(id),
+      replace: async (sealed: string) => {
+        const query = db.updateTable('code_contexts').set({ env: sealed }).where('id', '=', id);
+        await query.where('env', '=', env).execute();
+      },
+    })),
     ...registries.map(({ id, password }) => ({
       sealed: password,
       context: registryContext(id),

@@ -1,4 +1,5 @@
 import type { ColumnType, Kysely } from 'kysely';
+import type { CodeContextRow, CodeTurnRow } from './code-context-rows.ts';
 
 /**
  * The tables, the same in SQLite and PostgreSQL. Times are RFC 3339 text in UTC with milliseconds, so that they sort as
@@ -23,6 +24,8 @@ export interface Tables {
   runs: RunTable;
   clocks: ClockRow;
   processes: ProcessRow;
+  code_contexts: CodeContextRow;
+  code_turns: CodeTurnRow;
   volumes: VolumeRow;
   volume_usage: VolumeUsageRow;
   snapshots: SnapshotRow;

@@ -2,6 +2,7 @@ import type { TestContext } from 'node:test';
 import { accessSuite } from './access.suite.ts';
 import { clocksSuite } from './clocks.suite.ts';
 import type { Database } from './database.ts';
+import { codeContextsSuite } from './code-contexts.suite.ts';
 import { eventsSuite } from './events.suite.ts';
 import { idempotencySuite } from './idempotency.suite.ts';
 import { lookupsSuite } from './lookups.suite.ts';
@@ -24,6 +25,7 @@ export function everySuite(name: string, open: (t: TestContext) => Promise<() =>
   organizationsSuite(name, empty);
   volumesSuite(name, empty);
   processesSuite(name, empty);
+  codeContextsSuite(name, empty);
   eventsSuite(name, empty);
   usageSuite(name, empty);
   lookupsSuite(name, empty);

@@ -8,6 +8,7 @@ import { access } from './migrations/0003-access.ts';
 import { truth } from './migrations/0004-truth.ts';
 import { resolvedSpecs } from './migrations/0005-resolved-specs.ts';
 import { retention } from './migrations/0006-retention.ts';
+import { codeContexts } from './migrations/0007-code-contexts.ts';
 
 /** Forward only, in the order of their names. A migration that was released is never changed. */
 const MIGRATIONS = {
@@ -17,6 +18,7 @@ const MIGRATIONS = {
   '0004-truth': truth,
   '0005-resolved-specs': resolvedSpecs,
   '0006-retention': retention,
+  '0007-code-contexts': codeContexts,
 };
 
 /** Opens the store and brings its tables up to date. Several processes may do so at once. */
