@@ -250,11 +250,8 @@ test('a user that the image does not know is named in the error', async () => {
   const image = 'registry.example/team/ghost:1.0';
   const busybox = { name: 'bin/busybox', mode: 0o755, body: await readFile('/bin/busybox') };
   await importConfigured(server.engine, image, { User: 'ghost' }, [busybox]);
-  await started('ghost', { image });
-  const params = { sandbox: 'ghost', command: '/bin/busybox', args: ['true'] };
-  const { error } = await atOnce(() => call('sandbox.command.run', params));
-  assert.match(error?.message ?? '', /^command execution failed: .*user.*ghost/);
-  await stopped('ghost');
+  const { error } = await call('sandbox.start', { sandbox: 'ghost', config: { image } });
+  assert.match(error?.message ?? '', /^sandbox start failed: .*user.*ghost/);
 });
 
 test('the node image runs node', async () => {

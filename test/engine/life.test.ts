@@ -110,10 +110,11 @@ for (const isolation of CLASSES) {
 
     test('max_duration ends a sandbox whatever it does', async () => {
       const sandbox = await startSandbox(engine, isolation, { lifecycle: { max_duration_secs: 1 } });
-      const cutOff = assert.rejects(sandbox.sh('sleep 60'));
+      const cutOff = sandbox.sh('echo so far; sleep 60');
       await waitUntil(async () => (await engine.client.getSandbox(sandbox.id)).state === 'stopped');
       assert.equal((await engine.client.getSandbox(sandbox.id)).end?.reason, 'max_duration');
-      await cutOff;
+      const { reason, stdout } = await cutOff;
+      assert.deepEqual([reason, stdout], ['max_duration', 'so far\n']);
       await sandbox.remove();
     });
 

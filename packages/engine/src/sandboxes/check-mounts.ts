@@ -1,4 +1,4 @@
-import { realpath } from 'node:fs/promises';
+import { lstat, readlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import type { Mount } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
@@ -43,15 +43,36 @@ function sourceOf(
     : undefined;
 }
 
-/** SAFETY: what lies outside its root is answered like what is nowhere, so that nobody learns what the host has. */
+const MAX_LINKS = 40;
+
+/**
+ * As the kernel resolves it at the start: `..` ends at the root, and a link that begins with a slash begins there.
+ * SAFETY: so nobody learns what the host has outside of it. What changes meanwhile is judged again by the kernel.
+ */
 async function isThere({ root, path }: Source): Promise<boolean> {
-  try {
-    const [inside, found] = [await realpath(root), await realpath(join(root, path))];
-    return found === inside || found.startsWith(`${inside}/`);
-  } catch {
-    // Missing, or a link that leads nowhere; the start says what else may be wrong with it.
-    return false;
+  let left = path.split('/');
+  let inside: string[] = [];
+  let links = 0;
+  for (let name = left.shift(); name !== undefined; name = left.shift()) {
+    if (name === '' || name === '.') continue;
+    if (name === '..') {
+      inside.pop();
+      continue;
+    }
+    const place = join(root, ...inside, name);
+    const found = await lstat(place).catch(() => undefined);
+    if (found === undefined) return false;
+    if (!found.isSymbolicLink()) {
+      inside.push(name);
+      continue;
+    }
+    links += 1;
+    const target = await readlink(place).catch(() => undefined);
+    if (target === undefined || links > MAX_LINKS) return false;
+    if (isAbsolute(target)) inside = [];
+    left = [...target.split('/'), ...left];
   }
+  return true;
 }
 
 /** The same refusal, by the name of the field that the caller sent. */
