@@ -52,7 +52,9 @@ for (const isolation of ['container', 'gvisor']) {
       for (const deadline = Date.now() + 120_000; Date.now() < deadline; await delay(100)) {
         try {
           const reply = await post(path, key, body, type);
-          if (reply.status < 500) return reply;
+          // A stream has begun with 200 when it turns out that the engine is away.
+          const isCut = /^event: error\ndata: {"error":{"code":"(orchestrator_unreachable|unavailable)"/m;
+          if (reply.status < 500 && !isCut.test(reply.text)) return reply;
           last = reply.text;
         } catch (error) {
           // Nobody listens, or whoever did was killed.

@@ -21,6 +21,8 @@ const LEAST_MS = 50;
 const FASTEST_BYTES_PER_MS = 2 * MIB;
 /** A disk that grew by this much since the last look is being written to. */
 const GROWTH_BYTES = MIB;
+/** A disk that is mounted gets at least this much at once, where there is room. */
+const LEAST_GRANT_BYTES = 16 * MIB;
 /** How much more of what is left a disk gets that is being written to. */
 const WRITER_WEIGHT = 16;
 
@@ -121,6 +123,8 @@ export class HostSpace {
       const granted = Math.min(watched.usableBytes, Math.floor(spared / 2));
       watched.grant(granted);
       this.#sparedBytes = spared - granted;
+      // Many that come between two looks would halve what is spared until nothing is left of it.
+      if (granted < Math.min(watched.usableBytes, LEAST_GRANT_BYTES)) this.#look();
     } catch (error) {
       if (this.#hasWarned) return;
       this.#hasWarned = true;
