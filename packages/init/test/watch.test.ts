@@ -382,5 +382,5 @@ test('a greeting says that watching is known', async (t) => {
   control.send(0, 'svc.dial', { count: 1 });
   await waitUntil(() => engine.sessions.length > 0, 'a session');
   const ready = await engine.sessions[0]?.takeType('core.ready');
-  assert.deepEqual(ready?.payload['features'], ['svc.detached', 'svc.udp', 'svc.watch']);
+  assert.deepEqual(ready?.payload['features'], ['svc.detached', 'svc.repeat', 'svc.udp', 'svc.watch']);
 });
