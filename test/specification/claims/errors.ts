@@ -287,7 +287,7 @@ export const stateErrorClaims: readonly Claim[] = [
     'error.context_lost',
     'The state of the interpreter is gone',
     'test/e2e/code-contexts.test.ts',
-    'contexts end with the run of their sandbox and with the server',
+    'contexts end with the run of their sandbox, and outlive the server',
   ),
   provedBy(
     'error.rate_limited',
