@@ -14,6 +14,7 @@ import {
   type SandboxSpec,
 } from '@svc/contract';
 import type { SandboxSpecView } from '@svc/contract/rest';
+import { DEFAULT_HOST_PERMISSIONS, DEFAULT_STAT_VIRTUALIZATION } from '@svc/contract/spec';
 import type { ResolvedSpec } from '@svc/engine/client';
 import type { PortMapping } from '../ports/port-mapping.ts';
 import { labelsOf } from '../sandboxes/labels-of.ts';
@@ -147,8 +148,8 @@ const DISK_FILE_SYSTEM = 'ext4';
 const FORMATS = { qcow2: 'Qcow2', raw: 'Raw', vmdk: 'Vmdk' } as const;
 
 function presentationOf({
-  stat_virtualization = 'strict',
-  host_permissions = 'private',
+  stat_virtualization = DEFAULT_STAT_VIRTUALIZATION,
+  host_permissions = DEFAULT_HOST_PERMISSIONS,
 }: Pick<Mount & { readonly type: 'bind' | 'named' }, 'stat_virtualization' | 'host_permissions'>) {
   return { stat_virtualization, host_permissions };
 }
