@@ -3,17 +3,22 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "activity.h"
-#include "children.h"
-#include "conn.h"
-#include "dial.h"
-#include "loop.h"
-#include "privileges.h"
-#include "serve-files.h"
-#include "spawn.h"
+#include "bounds.h"
+#include "dispatch/channel.h"
+#include "dispatch/control.h"
+#include "dispatch/serve-files.h"
+#include "dispatch/shutdown.h"
+#include "loop/children.h"
+#include "loop/descriptors.h"
+#include "loop/loop.h"
+#include "privileges/privileges.h"
+#include "process/spawn.h"
+#include "wire/activity.h"
+#include "wire/conn.h"
 
 static int run_as_init(void);
 static bool read_profile(enum profile *);
+static void on_stop(void) { shutdown_begin(SHUTDOWN_GRACE_MS); }
 
 int main(int count, char **arguments) {
   if (count == 2 && !strcmp(arguments[1], "--version")) return puts("svc-init " SVC_VERSION) < 0;
@@ -29,11 +34,11 @@ static int run_as_init(void) {
   close_inherited(3);
   activity_init();
   loop_init();
-  children_init();
+  children_init(on_stop);
   spawn_init();
   if (!read_profile(&profile)) return fputs("svc-init: SVC_PROFILE must be default, restricted or none\n", stderr), 1;
   if (!privileges_init(profile)) return perror("svc-init: cannot lower privileges"), 1;
-  if (chdir("/") < 0 || !dial_init()) {
+  if (chdir("/") < 0 || !dial_init(&control_line, &channel_line)) {
     return fputs("svc-init: SVC_TOKEN must be 64 hex digits and SVC_SOCKET an absolute path\n", stderr), 1;
   }
   for (;;) loop_turn(conns_settle);

@@ -15,14 +15,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "activity.h"
-#include "children.h"
-#include "control.h"
-#include "dial.h"
-#include "limits.h"
-#include "session.h"
-#include "shutdown.h"
-#include "spawn.h"
+#include "bounds.h"
+#include "dispatch/channel.h"
+#include "dispatch/control.h"
+#include "dispatch/shutdown.h"
+#include "loop/children.h"
+#include "process/spawn.h"
+#include "wire/activity.h"
 
 enum { SEEDS_MAX = 128, LINES = 3 };
 
@@ -45,11 +44,9 @@ static uint64_t state;
 static unsigned long shutdowns, answers;
 static struct line lines[LINES];
 
-// In place of shutdown.c: a made-up shutdown must not end the run.
+// In place of dispatch/shutdown.c: a made-up shutdown must not end the run.
 void shutdown_begin(uint64_t grace_ms) { (void)grace_ms, shutdowns++; }
-bool shutdown_is_running(void) { return false; }
-void shutdown_explain(const char *reason) { (void)reason; }
-const char *shutdown_reason(void) { return NULL; }
+static void on_stop(void) { shutdowns++; }
 
 static uint64_t random_number(uint64_t below) {
   state ^= state << 13, state ^= state >> 7, state ^= state << 17;
@@ -238,10 +235,10 @@ static void open_line(struct line *line) {
   line->fd = fds[0];
   line->length = 0;
   line->greeting = line->is_control ? 0 : 8;
-  struct conn *conn = conn_new(fds[1], line->is_control ? 0 : ++number, line->is_control ? &control_handler : &session_handler);
+  const struct dialled *dialled = line->is_control ? &control_line : &channel_line;
+  struct conn *conn = conn_new(fds[1], line->is_control ? 0 : ++number, dialled->handler);
   if (!conn) die("connection");
-  if (line->is_control) control_opened(conn);
-  else session_greet(conn);
+  dialled->opened(conn);
 }
 
 /** Every byte that comes back must be part of a well-formed frame. False: the connection has ended. */
@@ -280,9 +277,9 @@ int main(int count, char **arguments) {
   setenv("SVC_TOKEN", "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef", 1);
   activity_init();
   loop_init();
-  children_init();
+  children_init(on_stop);
   spawn_init();
-  if (!dial_init()) die("dial");
+  if (!dial_init(&control_line, &channel_line)) die("dial");
   make_seeds();
   static struct task tick;
   task_init(&tick, on_tick);

@@ -1,0 +1,10 @@
+#ifndef SVC_FILE_REMOVE_H
+#define SVC_FILE_REMOVE_H
+
+#include "files/request.h"
+#include "wire/conn.h"
+
+// Each function answers its request, now or later.
+void file_remove_tree(struct conn *, uint32_t id, struct file_request *);
+
+#endif

@@ -1,0 +1,36 @@
+#ifndef SVC_SINK_H
+#define SVC_SINK_H
+
+#include "loop/loop.h"
+
+/**
+ * Bytes on their way into a pipe, a terminal or a socket that may be slow. What the kernel does not take at once is
+ * kept, in order. Whoever owns the sink bounds how much that is.
+ */
+struct sink {
+  struct watch watch; // fd -1: closed
+  struct list chunks;
+  bool is_ending;
+  const struct sink_owner *owner;
+};
+
+/** What the owner does not care about is NULL. */
+struct sink_owner {
+  /** `bytes` left the sink; `is_last` when they complete the write tagged `tag`. Thrown away when it is closed now. */
+  void (*taken)(struct sink *, size_t bytes, uint32_t tag, bool is_last);
+  /** The other side is gone. The sink is closed and empty already. */
+  void (*broken)(struct sink *, int error);
+  /** Everything before the end was taken; now end: close, or shut down half of a socket. */
+  void (*ended)(struct sink *);
+};
+
+/** Takes the descriptor (-1: a closed sink). False when it cannot be watched; it is closed then. */
+bool sink_open(struct sink *, int fd, const struct sink_owner *);
+/** False when memory ran out: nothing was kept. A closed sink counts the bytes as taken. */
+bool sink_write(struct sink *, const uint8_t *bytes, size_t length, uint32_t tag);
+void sink_end(struct sink *);
+/** Throws away what waits, reporting it as taken, and closes the descriptor. */
+void sink_close(struct sink *);
+bool sink_is_open(const struct sink *);
+
+#endif

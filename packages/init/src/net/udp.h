@@ -1,0 +1,11 @@
+#ifndef SVC_UDP_H
+#define SVC_UDP_H
+
+#include "wire/conn.h"
+
+// svc.udp.*: datagrams to one port of the sandbox's loopback, and what comes back from it.
+void udp_open(struct conn *, struct message *);
+void udp_data(struct conn *, struct message *);
+void udp_close(struct conn *, struct message *);
+
+#endif

@@ -1,0 +1,151 @@
+// Build-time program: writes the BPF of both profiles as a C header. See filter-rules.h for what it says.
+// It runs on the machine that builds, and writes for the architecture it is told.
+
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <seccomp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "privileges/filter-rules.h"
+
+enum { PROGRAM_MAX = 4096 };
+
+/** The architecture that the filters are for, in libseccomp's words. */
+static uint32_t target;
+
+static void emit(const char *name, bool is_restricted);
+static int number_of(const char *syscall_name);
+static void allow(scmp_filter_ctx filter, const char *syscall_name, unsigned count, const struct scmp_arg_cmp *args);
+static void add_rules(scmp_filter_ctx filter, bool is_restricted);
+static size_t write_prologue(struct sock_filter *out);
+static int newest_known(void);
+
+int main(int count, char **words) {
+  target = count == 2 ? seccomp_arch_resolve_name(words[1]) : 0;
+  if (!target) return fputs("filter-generate: say for which architecture: x86_64 or aarch64\n", stderr), 2;
+  puts("// Made by filter-generate. Include <linux/filter.h> first.");
+  emit("default_filter", false);
+  emit("restricted_filter", true);
+  return 0;
+}
+
+static void check(int result, const char *what) {
+  if (result >= 0) return;
+  fprintf(stderr, "filter-generate: %s: error %d\n", what, -result);
+  exit(1);
+}
+
+static void emit(const char *name, bool is_restricted) {
+  struct sock_filter program[PROGRAM_MAX];
+  scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
+  if (!filter) exit(1);
+  if (target != seccomp_arch_native()) {
+    check(seccomp_arch_add(filter, target), "add the target");
+    check(seccomp_arch_remove(filter, seccomp_arch_native()), "remove this machine");
+  }
+  check(seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)), "bad architecture");
+  check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2), "binary tree");
+  add_rules(filter, is_restricted);
+  FILE *file = tmpfile();
+  if (!file) exit(1);
+  check(seccomp_export_bpf(filter, fileno(file)), "export");
+  size_t count = write_prologue(program);
+  lseek(fileno(file), 0, SEEK_SET);
+  ssize_t got = read(fileno(file), program + count, sizeof program - count * sizeof *program);
+  if (got <= 0 || (size_t)got % sizeof *program || (size_t)got == sizeof program - count * sizeof *program) exit(1);
+  count += (size_t)got / sizeof *program;
+  printf("static const struct sock_filter %s[] = {\n", name);
+  for (size_t i = 0; i < count; i++) {
+    printf("    {0x%02x, %u, %u, 0x%08x},\n", program[i].code, program[i].jt, program[i].jf, program[i].k);
+  }
+  puts("};");
+  fclose(file);
+  seccomp_release(filter);
+}
+
+static void add_rules(scmp_filter_ctx filter, bool is_restricted) {
+  for (size_t i = 0; i < sizeof allowed_always / sizeof *allowed_always; i++) allow(filter, allowed_always[i], 0, NULL);
+  for (size_t i = 0; !is_restricted && i < sizeof allowed_by_default / sizeof *allowed_by_default; i++) {
+    allow(filter, allowed_by_default[i], 0, NULL);
+  }
+  allow(filter, "clone", 1, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACE_FLAGS, 0)});
+  allow(filter, "unshare", 1, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACE_FLAGS | TIME_NAMESPACE, 0)});
+  // Its flags lie behind a pointer, out of a filter's sight; libc falls back to clone.
+  check(seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0), "clone3");
+  const int families[] = {AF_UNIX, AF_INET, AF_INET6};
+  for (size_t i = 0; i < 3; i++) {
+    allow(filter, "socket", 1, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, (scmp_datum_t)families[i])});
+  }
+  for (size_t i = 0; i < sizeof allowed_schedulers / sizeof *allowed_schedulers; i++) {
+    const scmp_datum_t bits = 0xffffffff & ~(scmp_datum_t)RESET_ON_FORK;
+    allow(filter, "sched_setscheduler", 1, (struct scmp_arg_cmp[]){SCMP_A1(SCMP_CMP_MASKED_EQ, bits, allowed_schedulers[i])});
+  }
+  allow(filter, "socketpair", 1, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, AF_UNIX)});
+  for (size_t i = 0; !is_restricted && i < sizeof allowed_personalities / sizeof *allowed_personalities; i++) {
+    allow(filter, "personality", 1, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, allowed_personalities[i])});
+  }
+  if (!is_restricted) { // interface and route listings; no other netlink family
+    allow(filter, "socket", 2, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, AF_NETLINK),
+                                                       SCMP_A2(SCMP_CMP_MASKED_EQ, 0xffffffff, 0)});
+    return;
+  }
+  const unsigned kinds[] = {0, S_IFREG, S_IFIFO, S_IFSOCK}; // no devices
+  for (size_t i = 0; i < 4; i++) {
+    allow(filter, "mknod", 1, (struct scmp_arg_cmp[]){SCMP_A1(SCMP_CMP_MASKED_EQ, S_IFMT, kinds[i])});
+    allow(filter, "mknodat", 1, (struct scmp_arg_cmp[]){SCMP_A2(SCMP_CMP_MASKED_EQ, S_IFMT, kinds[i])});
+  }
+}
+
+static void allow(scmp_filter_ctx filter, const char *syscall_name, unsigned count, const struct scmp_arg_cmp *args) {
+  if (number_of(syscall_name) < 0) return; // not on the target
+  // libseccomp takes this machine's numbers, also made-up ones for what it lacks, and translates them for the target.
+  int number = seccomp_syscall_resolve_name(syscall_name);
+  check(seccomp_rule_add_exact_array(filter, SCMP_ACT_ALLOW, number, count, args), syscall_name);
+}
+
+/** On the target; negative when it has no such call. */
+static int number_of(const char *syscall_name) {
+  return seccomp_syscall_resolve_name_arch(target, syscall_name);
+}
+
+/** What libseccomp cannot say: an upper bound for numbers, and values of one argument that are refused. */
+static size_t write_prologue(struct sock_filter *out) {
+  const uint32_t enosys = SECCOMP_RET_ERRNO | ENOSYS, eperm = SECCOMP_RET_ERRNO | EPERM;
+  const unsigned count = sizeof refused_ioctls / sizeof *refused_ioctls;
+  // Only the low half of the argument: the kernel looks at no more, and a filter that compared all of it could be
+  // passed by setting a high bit.
+  const uint32_t request = offsetof(struct seccomp_data, args[1]);
+  size_t at = 0;
+  out[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+  out[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (uint32_t)newest_known(), 0, 1);
+  out[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, enosys);
+  out[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number_of("ioctl"), 0, (uint8_t)(2 + count));
+  out[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, request);
+  for (unsigned i = 0; i < count; i++) {
+    uint8_t to_refusal = (uint8_t)(count - 1 - i), past = i + 1 == count;
+    out[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refused_ioctls[i], to_refusal, past);
+  }
+  out[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, eperm);
+  return at;
+}
+
+static int newest_known(void) {
+  int newest = 0;
+  for (size_t i = 0; i < sizeof allowed_always / sizeof *allowed_always; i++) {
+    int number = number_of(allowed_always[i]);
+    if (number > newest) newest = number;
+  }
+  for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+    int number = number_of(refused[i]);
+    if (number > newest) newest = number;
+  }
+  return newest;
+}

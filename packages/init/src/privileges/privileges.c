@@ -1,0 +1,54 @@
+#include "privileges/privileges.h"
+
+#include <errno.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static enum profile current = PROFILE_NONE;
+
+static void drop_bounding(unsigned long long keep);
+static bool set_capabilities(unsigned long long mask);
+
+bool privileges_init(enum profile profile) {
+  current = profile;
+  // SAFETY: non-dumpable hides our memory (the token) from processes of the same user; no_new_privs must come before
+  // the filter, and both before anything of the guest runs.
+  if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) return false;
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return false;
+  return filter_load(profile);
+}
+
+void privileges_before_user(void) {
+  if (current == PROFILE_RESTRICTED) drop_bounding(0);
+}
+
+bool privileges_of_user(uid_t uid) {
+  if (current != PROFILE_RESTRICTED && uid == 0) return true;
+  // SAFETY: with no_new_privs an exec cannot gain what is not permitted now, so this holds even for uid 0 and even
+  // where the bounding set could not be lowered (that needs CAP_SETPCAP).
+  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  return set_capabilities(0);
+}
+
+bool capabilities_keep(unsigned long long mask) {
+  drop_bounding(mask);
+  return set_capabilities(mask);
+}
+
+static void drop_bounding(unsigned long long keep) {
+  for (unsigned long cap = 0; cap < 64; cap++) {
+    if (keep >> cap & 1) continue;
+    if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno == EINVAL) return; // past the last one this kernel knows
+  }
+}
+
+static bool set_capabilities(unsigned long long mask) {
+  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+  struct __user_cap_data_struct data[2] = {
+      {.effective = (unsigned)mask, .permitted = (unsigned)mask},
+      {.effective = (unsigned)(mask >> 32), .permitted = (unsigned)(mask >> 32)},
+  };
+  return syscall(SYS_capset, &header, data) == 0;
+}

@@ -1,0 +1,10 @@
+#ifndef SVC_DETACHED_PROCESS_H
+#define SVC_DETACHED_PROCESS_H
+
+#include "process/detached-record.h"
+
+// The life of a detached process: what it writes, and its end.
+extern const struct process_owner detached_owner;
+void detached_destroy(struct detached *);
+
+#endif

@@ -1,0 +1,10 @@
+#ifndef SVC_FILE_WATCH_H
+#define SVC_FILE_WATCH_H
+
+#include "wire/session.h"
+
+// svc.watch.*: tells a client what changes below a path.
+void file_watch_start(struct conn *, struct message *);
+void file_watch_stop(struct conn *, struct message *);
+
+#endif

@@ -1,0 +1,19 @@
+#ifndef SVC_DIAL_H
+#define SVC_DIAL_H
+
+#include "wire/conn.h"
+
+/** What becomes of a connection that was dialled: `opened` is called once, after our preamble. */
+struct dialled {
+  const struct conn_handler *handler;
+  void (*opened)(struct conn *);
+};
+
+/** Reads where to dial and the token, wipes them from the environment, and dials the control connection for ever. */
+bool dial_init(const struct dialled *control, const struct dialled *session);
+void dial_sessions(uint64_t count);
+void dial_control_closed(void);
+void dial_session_closed(struct conn *);
+struct conn *dial_find(uint32_t number); // an open session connection
+
+#endif

@@ -1,0 +1,19 @@
+#ifndef SVC_FAILURE_H
+#define SVC_FAILURE_H
+
+#include "wire/conn.h"
+
+// Why a process did not start, as core.exec.failed tells it. No pointers: it travels through a pipe.
+struct failure {
+  char kind[24], stage[24];
+  int error; // errno, 0 when none
+  char message[256];
+};
+
+/** Sets every part; `kind` NULL derives it from errno as the contract's table does. */
+void failure_set(struct failure *, const char *kind, const char *stage, int error, const char *message);
+/** Answers the request with it: `type` is the last message of its id. */
+void failure_send(struct conn *, uint32_t id, const char *type, const struct failure *);
+const char *errno_name(int error); // "ENOENT"; NULL when unknown
+
+#endif
