@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { HEALTHY_RUN_MS } from '../packages/server/src/process/restart-delay.ts';
+import { HEALTHY_RUN_MS } from '../packages/server/src/host/restart-delay.ts';
 import { SupervisedServer } from '../test/e2e/supervised-server.ts';
 import { BUSYBOX } from '../test/engine/start-engine.ts';
 import { interleave, type Benchmark } from './benchmark.ts';

@@ -12,7 +12,7 @@ import { openStore } from '../packages/server/src/store/open-store.ts';
 import { ensureOrganization } from '../packages/server/src/store/organizations.ts';
 import { postgresDialect } from '../packages/server/src/store/postgres.ts';
 import { sqliteDialect } from '../packages/server/src/store/sqlite.ts';
-import { TestPostgres } from '../packages/server/src/store/test-postgres.ts';
+import { TestPostgres } from '../packages/server/src/testing/test-postgres.ts';
 import { ratio, type Benchmark, type BenchmarkContext, type Measurement } from './benchmark.ts';
 import { measureRate } from './http-load.ts';
 import { addEvents, addRuns, addSandboxes } from './rest-rows.ts';

@@ -150,7 +150,7 @@ test('what starts before the server answers loads no schemas, no store and no fr
   const entries = [
     'packages/cli/src/main.ts',
     'packages/cli/src/commands/server.ts',
-    'packages/server/src/admin/index.ts',
+    'packages/server/src/local-commands/index.ts',
     'packages/server/src/main.ts',
     'packages/engine/src/daemon/main.ts',
   ];

@@ -4,11 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { after, before, test, type TestContext } from 'node:test';
 import type { ChannelClient } from '@svc/contract';
 import { createKey } from '@svc/server/keys';
-import {
-  openChannel,
-  openWebSocket,
-  refusalOf,
-} from '../../packages/server/src/transports/channel/test-channel.ts';
+import { openChannel, openWebSocket, refusalOf } from '../../packages/server/src/testing/channel.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { waitUntil } from '../engine/wait-until.ts';
 import { TestServer } from './start-server.ts';

@@ -10,7 +10,7 @@ import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { createKey } from '@svc/server/keys';
-import { freePort } from '../../packages/server/src/ports/test-free-port.ts';
+import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { waitUntil } from '../engine/wait-until.ts';
 import { useCli } from './cli-line.ts';

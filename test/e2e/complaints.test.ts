@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { createKey } from '@svc/server/keys';
 import { descriptor, imageOf, layerFromTar } from '../../packages/engine/src/images/test-layers.ts';
-import { connectClient, textOf } from '../../packages/server/src/transports/mcp/test-client.ts';
+import { connectClient, textOf } from '../../packages/server/src/testing/mcp-client.ts';
 import { importConfigured } from '../engine/image-fixture.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { TestServer, type RpcEnvelope } from './start-server.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { after, before, describe, test } from 'node:test';
 import { Client, Sandbox } from '@svc/sdk';
-import { freePort } from '../../packages/server/src/ports/test-free-port.ts';
+import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { waitUntil } from '../engine/wait-until.ts';
 import { importPython } from './interpreter-images.ts';
 import { TestServer } from './start-server.ts';

@@ -4,7 +4,7 @@ import { resolve } from 'node:path';
 import { after, before, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { createLocalApiKey } from '@svc/server/local';
-import { connectClient } from '../../packages/server/src/transports/mcp/test-client.ts';
+import { connectClient } from '../../packages/server/src/testing/mcp-client.ts';
 import { openBrowser } from '../clients/open-browser.ts';
 import { importPython } from './interpreter-images.ts';
 import { TestServer } from './start-server.ts';

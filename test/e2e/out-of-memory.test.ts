@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Client, Sandbox, SvcError } from '@svc/sdk';
-import { connectClient, textOf } from '../../packages/server/src/transports/mcp/test-client.ts';
+import { connectClient, textOf } from '../../packages/server/src/testing/mcp-client.ts';
 import { importPython } from './interpreter-images.ts';
 import { TestServer, type RpcEnvelope } from './start-server.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import type { RestReply } from '../../packages/server/src/test-server.ts';
+import type { RestReply } from '../../packages/server/src/testing/test-server.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { waitUntil } from '../engine/wait-until.ts';
 import { TestServer } from './start-server.ts';

@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
 import { encodeVolumePath } from '@svc/contract/rest';
 import { volumeStoreSuite } from '../../packages/server/src/orchestrator/volume-store.suite.ts';
-import type { RestReply } from '../../packages/server/src/test-server.ts';
+import type { RestReply } from '../../packages/server/src/testing/test-server.ts';
 import { startSandbox, TestSandbox } from '../engine/sandbox-fixture.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { waitUntil } from '../engine/wait-until.ts';

@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 import { EngineClient } from '@svc/engine/client';
 import { readStatus, SERVER_MAIN } from '@svc/server/admin';
 import { writeBusyboxRootfs } from '../../packages/engine/src/images/test-images.ts';
-import { freePort } from '../../packages/server/src/ports/test-free-port.ts';
+import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { SERVICE_USER } from '../e2e/start-server.ts';
 import { BUSYBOX, claimAddressPool } from '../engine/start-engine.ts';
 import { waitUntil } from '../engine/wait-until.ts';

@@ -3,8 +3,8 @@ import { test, type TestContext } from 'node:test';
 import { ChannelClient } from '@svc/contract';
 import { Client, Sandbox, SvcError } from '@svc/sdk';
 import { dialBrowser } from '../../packages/sdk/src/platform/browser-dial.ts';
-import { startChannelServer } from '../../packages/server/src/transports/channel/test-channel-server.ts';
-import { startTestServer } from '../../packages/server/src/test-server.ts';
+import { startChannelServer } from '../../packages/server/src/testing/channel-server.ts';
+import { startTestServer } from '../../packages/server/src/testing/test-server.ts';
 import { createApiKey } from '../../packages/server/src/store/credentials.ts';
 import { ensureOrganization } from '../../packages/server/src/store/organizations.ts';
 

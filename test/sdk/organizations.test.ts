@@ -5,7 +5,7 @@ import type { CodeRequest } from '../../packages/server/src/code/code-runner.ts'
 import { createApiKey, createToken } from '../../packages/server/src/store/credentials.ts';
 import { ensureOrganization, putMember } from '../../packages/server/src/store/organizations.ts';
 import { ensureUser } from '../../packages/server/src/store/users.ts';
-import { startTestServer, type TestServer } from '../../packages/server/src/test-server.ts';
+import { startTestServer, type TestServer } from '../../packages/server/src/testing/test-server.ts';
 
 const CREDENTIAL = { name: 'test', createdBy: null, expiresAt: null } as const;
 

@@ -11,7 +11,7 @@ import { promisify } from 'node:util';
 import { ChannelClient } from '@svc/contract';
 import { SvcError } from '@svc/sdk';
 import { dialNode } from '../../packages/sdk/src/platform/node-dial.ts';
-import { startChannelServer } from '../../packages/server/src/transports/channel/test-channel-server.ts';
+import { startChannelServer } from '../../packages/server/src/testing/channel-server.ts';
 
 async function makeCertificate(t: TestContext): Promise<{ readonly key: Buffer; readonly cert: Buffer }> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-sdk-tls-'));

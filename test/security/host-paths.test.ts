@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { createLocalApiKey, createLocalOrganization } from '@svc/server/local';
-import { connectClient, textOf } from '../../packages/server/src/transports/mcp/test-client.ts';
+import { connectClient, textOf } from '../../packages/server/src/testing/mcp-client.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { TestServer } from '../e2e/start-server.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { findIdentity } from '../../packages/server/src/process/drop-privileges.ts';
+import { findIdentity } from '../../packages/server/src/host/drop-privileges.ts';
 
 const SVC = resolve(import.meta.dirname, '../../svc');
 const exec = promisify(execFile);

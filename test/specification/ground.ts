@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import type { Isolation } from '@svc/engine/client';
 import { createKey } from '@svc/server/keys';
 import { createLocalApiKey, createLocalOrganization, createLocalToken } from '@svc/server/local';
-import { connectClient, type TestClient } from '../../packages/server/src/transports/mcp/test-client.ts';
+import { connectClient, type TestClient } from '../../packages/server/src/testing/mcp-client.ts';
 import { TestServer, type RpcEnvelope } from '../e2e/start-server.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { waitUntil } from '../engine/wait-until.ts';

@@ -4,7 +4,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLocalApiKey, createLocalOrganization } from '@svc/server/local';
-import { freePort } from '../../packages/server/src/ports/test-free-port.ts';
+import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import type { Ground, Json } from './ground.ts';
 
 /** A server without an engine that was started with many options, as an operator does it. */

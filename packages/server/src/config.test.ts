@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readConfig } from './config.ts';
-import { EXIT } from './process/exit-codes.ts';
-import { StartError } from './process/start-error.ts';
+import { EXIT } from './host/exit-codes.ts';
+import { StartError } from './host/start-error.ts';
 
 test('without options the server listens on loopback port 5555 and asks for keys', () => {
   const config = readConfig([], {});

@@ -1,11 +1,11 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { readPreviewPlace, readPublishAddresses, readSsh } from './access-options.ts';
+import { readPreviewPlace, readPublishAddresses, readSsh } from './gateway-options.ts';
 import type { ServerOptions } from './server.ts';
-import { DEFAULT_REST_SETTINGS, type RestSettings } from './rest/rest-parts.ts';
-import { EXIT } from './process/exit-codes.ts';
-import { StartError } from './process/start-error.ts';
-import type { SshSettings } from './ssh/ssh-settings.ts';
+import { DEFAULT_REST_SETTINGS, type RestSettings } from './handlers/rest-parts.ts';
+import { EXIT } from './host/exit-codes.ts';
+import { StartError } from './host/start-error.ts';
+import type { SshSettings } from './transports/ssh/ssh-settings.ts';
 import { DEFAULT_LIMITS } from './transports/http/http-limits.ts';
 import { isLoopback } from './transports/http/loopback.ts';
 

@@ -3,15 +3,15 @@ import { fileURLToPath } from 'node:url';
 import { ProcessLog } from '@svc/engine/process-log';
 import type { Logger } from 'pino';
 import { readConfig, type ServerConfig } from './config.ts';
-import { alreadyRunning } from './process/already-running.ts';
-import { canAnybodyRead } from './process/can-anybody-read.ts';
-import { becomeUser, findIdentity } from './process/drop-privileges.ts';
-import { lockDataFolder } from './process/data-folder-lock.ts';
-import { EXIT } from './process/exit-codes.ts';
-import { explainStart } from './process/explain-start.ts';
-import { forgetPid, writePid } from './process/pid-file.ts';
-import { prepareFolders } from './process/prepare-folders.ts';
-import { PULSE, READY, runSupervisor, SERVE, startWebProcess } from './supervisor.ts';
+import { alreadyRunning } from './host/already-running.ts';
+import { canAnybodyRead } from './host/can-anybody-read.ts';
+import { becomeUser, findIdentity } from './host/drop-privileges.ts';
+import { lockDataFolder } from './host/data-folder-lock.ts';
+import { EXIT } from './host/exit-codes.ts';
+import { explainStart } from './host/explain-start.ts';
+import { forgetPid, writePid } from './host/pid-file.ts';
+import { prepareFolders } from './host/prepare-folders.ts';
+import { PULSE, READY, runSupervisor, SERVE, startWebProcess } from './host/supervisor.ts';
 
 const STDERR = 2;
 

@@ -3,17 +3,17 @@ import { EngineClient, readProcessState, Watchdog } from '@svc/engine/client';
 import type { Logger } from 'pino';
 import { createCodeRunner } from './code/code-runner.ts';
 import type { ServerConfig } from './config.ts';
-import { authenticateNobody, type Authenticate } from './dispatch/authenticate.ts';
-import { withCredentials } from './keys/with-credentials.ts';
-import { ensureSigningKey, resetSigningKey } from './keys/signing-key.ts';
+import { authenticateNobody, type Authenticate } from './access/authenticate.ts';
+import { withCredentials } from './access/with-credentials.ts';
+import { ensureSigningKey, resetSigningKey } from './access/signing-key.ts';
 import { LocalOrchestrator } from './orchestrator/local-orchestrator.ts';
-import { alreadyRunning } from './process/already-running.ts';
-import { lockDataFolder } from './process/data-folder-lock.ts';
-import { loadPlans } from './quotas/load-plans.ts';
+import { alreadyRunning } from './host/already-running.ts';
+import { lockDataFolder } from './host/data-folder-lock.ts';
+import { loadPlans } from './accounting/load-plans.ts';
 import { startServer } from './server.ts';
 import type { Database } from './store/database.ts';
-import { identifyDeveloper, type Identify } from './dispatch/principal.ts';
-import type { RunningSshGateway, startSshGateway } from './ssh/ssh-gateway.ts';
+import { identifyDeveloper, type Identify } from './access/principal.ts';
+import type { RunningSshGateway, startSshGateway } from './transports/ssh/ssh-gateway.ts';
 import { openSealer } from './secrets/open-sealer.ts';
 import { forgetKeys } from './store/keys.ts';
 import { openDatabase } from './store/open-database.ts';
@@ -113,7 +113,7 @@ function watchEngine(engine: EngineClient, logger: Logger): Watchdog {
 
 /** Most servers do without. To be called before root is dropped: it may be unreadable later. */
 export async function loadSshGateway(): Promise<{ readonly startSshGateway: typeof startSshGateway }> {
-  return await import('./ssh/ssh-gateway.ts');
+  return await import('./transports/ssh/ssh-gateway.ts');
 }
 
 async function chooseAuthentication(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
-import { changeStore } from '../../../packages/server/src/admin/local-store.ts';
+import { changeStore } from '../../../packages/server/src/local-commands/local-store.ts';
 import { createApiKey, createToken } from '../../../packages/server/src/store/credentials.ts';
 import { Outcomes } from './outcomes.ts';
 import { UNKNOWN_ID, type Reply } from './world.ts';

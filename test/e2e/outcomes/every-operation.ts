@@ -8,7 +8,7 @@ import {
   type RestOperation,
   type RestOperationName,
 } from '@svc/contract/rest';
-import { changeStore } from '../../../packages/server/src/admin/local-store.ts';
+import { changeStore } from '../../../packages/server/src/local-commands/local-store.ts';
 import { createApiKey, createToken } from '../../../packages/server/src/store/credentials.ts';
 import { findOrganization } from '../../../packages/server/src/store/organizations.ts';
 import { Outcomes } from './outcomes.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { changeStore } from '../../../packages/server/src/admin/local-store.ts';
+import { changeStore } from '../../../packages/server/src/local-commands/local-store.ts';
 import { putInvite } from '../../../packages/server/src/store/invites.ts';
 import { Outcomes } from './outcomes.ts';
 import { UNKNOWN_ID, type Call, type Reply, type World } from './world.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { changeStore } from '../../../packages/server/src/admin/local-store.ts';
+import { changeStore } from '../../../packages/server/src/local-commands/local-store.ts';
 import { createPreviewToken, listPreviewTokens } from '../../../packages/server/src/store/preview-tokens.ts';
 import { Outcomes } from './outcomes.ts';
 import { UNKNOWN_ID, type Reply } from './world.ts';

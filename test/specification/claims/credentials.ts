@@ -40,7 +40,7 @@ export const credentialClaims: readonly Claim[] = [
   provedBy(
     'credential.session',
     'A session of the server is taken where a personal access token is',
-    'packages/server/src/rest/organizations.test.ts',
+    'packages/server/src/handlers/organizations/organizations.test.ts',
     'keys and users do not reach each other’s addresses, and a session is as good as a token',
   ),
   claimOnce(
@@ -152,7 +152,7 @@ export const credentialClaims: readonly Claim[] = [
   provedBy(
     'credential.rpc-key.claims',
     'Such a key is signed by the server: it says its namespace, and when it expires only if it does',
-    'packages/server/src/keys/keys.test.ts',
+    'packages/server/src/access/keys.test.ts',
     'a key is svc_ and a JWT whose claims are iat and namespace, and exp only when it expires',
   ),
   claimOnce(

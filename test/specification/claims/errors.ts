@@ -298,13 +298,13 @@ export const stateErrorClaims: readonly Claim[] = [
   provedBy(
     'error.insufficient_capacity',
     'The host has no room',
-    'packages/server/src/rest/sandboxes.test.ts',
+    'packages/server/src/handlers/sandboxes/rest-sandboxes.test.ts',
     'a host without room is said so while it waits, and the start goes on when there is room',
   ),
   provedBy(
     'error.disk_full',
     'The volume, the disk or the host is full',
-    'packages/server/src/rest/volume-files.test.ts',
+    'packages/server/src/handlers/volumes/volume-files.test.ts',
     'a volume that is full is 507 and keeps the old file',
   ),
   answered(
@@ -322,7 +322,7 @@ export const stateErrorClaims: readonly Claim[] = [
   provedBy(
     'error.insufficient_storage',
     'The disk of the host is full, or kept free for others',
-    'packages/server/src/lifecycle/host-storage.test.ts',
+    'packages/server/src/accounting/host-storage.test.ts',
     'whatever takes space is refused with who takes how much, of the own organization alone',
   ),
   provedBy(

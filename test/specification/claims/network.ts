@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { FORWARDER_LIMITS } from '../../../packages/engine/src/egress/dns-forwarder.ts';
-import { freePort } from '../../../packages/server/src/ports/test-free-port.ts';
+import { freePort } from '../../../packages/server/src/testing/free-port.ts';
 import { claim, provedBy, type Claim } from '../claim.ts';
 import type { Ground, Json } from '../ground.ts';
 import { PRIVATE_NAME, PUBLIC_NAME } from '../resolver.ts';

@@ -240,7 +240,7 @@ export const statusClaims: readonly Claim[] = [
   provedBy(
     'sandbox.status_reason=insufficient_capacity',
     'There is no room on the host; the start is tried again',
-    'packages/server/src/rest/sandboxes.test.ts',
+    'packages/server/src/handlers/sandboxes/rest-sandboxes.test.ts',
     'a host without room is said so while it waits, and the start goes on when there is room',
   ),
 ];

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { freePort } from '../../../packages/server/src/ports/test-free-port.ts';
+import { freePort } from '../../../packages/server/src/testing/free-port.ts';
 import { BUSYBOX } from '../../engine/start-engine.ts';
 import { claim, claimOnce, type Claim } from '../claim.ts';
 import { call, CONFIG, failure, METHODS, prints, startedBox } from './rpc-call.ts';

@@ -11,7 +11,7 @@ import { plainBox } from './record.ts';
 
 const START = 'svc server start';
 const CONFIG_TEST = 'packages/server/src/config.test.ts';
-const LOCAL_TEST = 'packages/server/src/admin/local.test.ts';
+const LOCAL_TEST = 'packages/server/src/local-commands/local.test.ts';
 const MADE_FROM_NOTHING = 'an organization, its owner, a key and a token are made from nothing, and work';
 const HANDED_ON = 'options of the engine are handed on as they are';
 const CLI_TEST = 'test/e2e/cli-server.test.ts';
@@ -118,7 +118,7 @@ export const startFlagClaims: readonly Claim[] = [
   provedBy(
     `${START} --database`,
     'PostgreSQL instead of the built-in store',
-    'packages/server/src/process/explain-start.test.ts',
+    'packages/server/src/host/explain-start.test.ts',
     'a database that does not answer is told of without its password',
     { default: 'the built-in store' },
   ),
@@ -159,7 +159,7 @@ export const startFlagClaims: readonly Claim[] = [
   provedBy(
     `${START} --ssh-idle-timeout`,
     'Ends SSH without traffic after this long',
-    'packages/server/src/access-options.test.ts',
+    'packages/server/src/gateway-options.test.ts',
     'SSH has a port, the address of the server and a limit on silence',
     { default: '600' },
   ),

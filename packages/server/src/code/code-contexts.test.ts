@@ -11,10 +11,10 @@ import { openStore } from '../store/open-store.ts';
 import { findOpenRun } from '../store/processes.ts';
 import { closeRun, openRun } from '../store/runs.ts';
 import { sqliteDialect } from '../store/sqlite.ts';
-import { addSandbox } from '../store/test-sandbox.ts';
+import { addSandbox } from '../testing/stored-sandbox.ts';
 import { CodeContexts, type CodeContext, type ContextSpec, type SandboxRun } from './code-contexts.ts';
 import { runEvents, type RunEnd } from './run-events.ts';
-import { TestSandbox } from './test-sandbox.ts';
+import { TestSandbox } from '../testing/code-sandbox.ts';
 
 const logger = { debug: () => undefined };
 const never = new AbortController().signal;

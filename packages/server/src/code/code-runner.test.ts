@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { PlatformError } from '@svc/contract';
 import { pino } from 'pino';
 import { createCodeRunner, type CodeResult } from './code-runner.ts';
-import { TestSandbox } from './test-sandbox.ts';
+import { TestSandbox } from '../testing/code-sandbox.ts';
 
 const logger = pino({ level: 'silent' });
 const never = new AbortController().signal;

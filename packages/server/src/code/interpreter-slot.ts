@@ -8,7 +8,7 @@ import {
 } from '@svc/contract';
 import type { Work } from '../dispatch/idempotency.ts';
 import { closedNote, describeEnd, INTERRUPTED_NOTE, KILLED_NOTE, timeoutNote } from './notes.ts';
-import { explainBreak } from '../channels/explain-break.ts';
+import { explainBreak } from '../orchestrator/explain-break.ts';
 import type { CodeResult, CodeRunnerParts } from './code-runner.ts';
 import {
   Interpreter,

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { withEnoughTime } from '../test-enough-time.ts';
+import { withEnoughTime } from '../testing/enough-time.ts';
 import { MAX_OUTPUT_BYTES } from './marked-output.ts';
-import { bothLanguages, success } from './test-both-languages.ts';
+import { bothLanguages, success } from '../testing/both-languages.ts';
 
 const inBoth = bothLanguages();
 

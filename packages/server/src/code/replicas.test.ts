@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { after, before, test, type TestContext } from 'node:test';
 import type { ChannelClient } from '@svc/contract';
 import { pino } from 'pino';
-import { FakeOrchestrator } from '../orchestrator/fake-orchestrator.ts';
-import { body, startHealthy } from '../rest/test-sandboxes.ts';
+import { FakeOrchestrator } from '../testing/fake-orchestrator.ts';
+import { body, startHealthy } from '../testing/sandboxes.ts';
 import { openStore } from '../store/open-store.ts';
 import { postgresDialect } from '../store/postgres.ts';
-import { TestPostgres } from '../store/test-postgres.ts';
-import { waitUntil, type TestServer } from '../test-server.ts';
-import { TestSandbox } from './test-sandbox.ts';
+import { TestPostgres } from '../testing/test-postgres.ts';
+import { waitUntil, type TestServer } from '../testing/test-server.ts';
+import { TestSandbox } from '../testing/code-sandbox.ts';
 
 let postgres: TestPostgres;
 let sandbox: TestSandbox;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { bothLanguages, success } from './test-both-languages.ts';
+import { bothLanguages, success } from '../testing/both-languages.ts';
 
 const inBoth = bothLanguages();
 

@@ -8,7 +8,7 @@ import {
   type OperationName,
   type OperationOutput,
 } from '@svc/contract';
-import { reaches, type Caller } from './caller.ts';
+import { reaches, type Caller } from '../access/caller.ts';
 
 /** How a caller follows and ends its call. */
 export interface CallContext {

@@ -5,14 +5,14 @@ import {
   type RestOperation,
   type RestOperationName,
 } from '@svc/contract/rest';
-import type { RestCall, Change, RecordedEvent } from '../rest/rest-call.ts';
-import type { RestHandlers } from '../rest/rest-handlers.ts';
+import type { RestCall, Change, RecordedEvent } from './rest-call.ts';
+import type { RestHandlers } from './rest-handlers.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Database } from '../store/database.ts';
 import { inTransaction } from '../store/in-transaction.ts';
 import { appendEvent } from '../store/events.ts';
 import { lockLivingOrganization } from '../store/lock-organization.ts';
-import { asPerson, authorize, type Authority } from './authorize-rest.ts';
+import { asPerson, authorize, type Authority } from '../access/authorize-rest.ts';
 import { fingerprintOf, type Fingerprint } from './fingerprint.ts';
 import {
   beginOnce,
@@ -22,8 +22,8 @@ import {
   type Outcome,
   type Remembered,
 } from './idempotency.ts';
-import type { Identify } from './principal.ts';
-import { recordRefusal } from '../quotas/record-refusal.ts';
+import type { Identify } from '../access/principal.ts';
+import { recordRefusal } from './record-refusal.ts';
 
 /** A request whose parts were read and checked against the operation's schemas. */
 export interface RestRequest {

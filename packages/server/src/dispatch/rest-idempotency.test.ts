@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
-import { FakeVolumeStore } from '../orchestrator/fake-volume-store.ts';
-import { startTestServer, waitUntil, type TestServer } from '../test-server.ts';
+import { FakeVolumeStore } from '../testing/fake-volume-store.ts';
+import { startTestServer, waitUntil, type TestServer } from '../testing/test-server.ts';
 import { beginOnce } from './idempotency.ts';
 
 const sandbox = (name: string) => ({ name, image: { type: 'oci', reference: 'python' } });

@@ -3,7 +3,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { randomUUID } from 'node:crypto';
 import { ChannelClient, PlatformError, type SandboxSpec } from '@svc/contract';
 import { duplexTransport } from '@svc/engine/client';
-import { waitUntil } from '../test-server.ts';
+import { waitUntil } from '../testing/test-server.ts';
 import type { Orchestrator, SandboxReport } from './orchestrator.ts';
 
 const GRACE = { graceMs: 500 };

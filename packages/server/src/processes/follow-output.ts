@@ -8,7 +8,7 @@ import {
   type ErrorCode,
 } from '@svc/contract';
 import type { ServerEvent } from '@svc/contract/rest';
-import { waitFor } from '../handlers/wait-for.ts';
+import { waitFor } from '../tasks/wait-for.ts';
 import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import type { Database } from '../store/database.ts';
 import { noteProcess, type ProcessRecord } from '../store/processes.ts';

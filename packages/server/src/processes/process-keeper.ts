@@ -1,7 +1,7 @@
 import { ChannelError, PlatformError, type DetachedState } from '@svc/contract';
 import type { Logger } from 'pino';
-import { repeatEvery, type BackgroundTask } from '../background.ts';
-import type { ChannelPool } from '../channels/channel-pool.ts';
+import { repeatEvery, type BackgroundTask } from '../tasks/background.ts';
+import type { ChannelPool } from '../orchestrator/channel-pool.ts';
 import type { Database } from '../store/database.ts';
 import {
   findProcess,
@@ -14,7 +14,7 @@ import {
   type ProcessRecord,
 } from '../store/processes.ts';
 import { getSandbox } from '../store/sandboxes.ts';
-import { eachLimited } from '../volumes/each-limited.ts';
+import { eachLimited } from '../tasks/each-limited.ts';
 import { describeEndWithRun, describeExit, isOwnEnd, UNSEEN_END } from './describe-exit.ts';
 import { explainFailure, isTimeout } from './explain-failure.ts';
 

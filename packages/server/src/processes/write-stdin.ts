@@ -1,6 +1,6 @@
 import type { ChannelClient } from '@svc/contract';
 import type { ByteSource } from '@svc/contract/rest';
-import { Turns } from '../lifecycle/turns.ts';
+import { Turns } from '../tasks/turns.ts';
 
 interface StdinWrite {
   readonly content: ByteSource;

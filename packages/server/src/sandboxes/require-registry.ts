@@ -1,5 +1,5 @@
-import { registryHostOf } from '../lifecycle/engine-request.ts';
-import type { RegistryChoice } from '../lifecycle/sandbox-secrets.ts';
+import { registryHostOf } from './engine-request.ts';
+import type { RegistryChoice } from './sandbox-secrets.ts';
 import type { Database } from '../store/database.ts';
 import { findRegistry } from '../store/registries.ts';
 import { canonicalRegistryHost } from '../store/registry-host.ts';

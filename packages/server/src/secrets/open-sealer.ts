@@ -1,6 +1,6 @@
 import { PlatformError } from '@svc/contract';
-import { EXIT } from '../process/exit-codes.ts';
-import { StartError } from '../process/start-error.ts';
+import { EXIT } from '../host/exit-codes.ts';
+import { StartError } from '../host/start-error.ts';
 import type { Database } from '../store/database.ts';
 import { Sealer } from './sealer.ts';
 import { ensureSecretsKeys, followSecretsKeys } from './secrets-key.ts';

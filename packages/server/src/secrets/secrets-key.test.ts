@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { makeFolder } from '../test-server.ts';
+import { makeFolder } from '../testing/test-server.ts';
 import { Sealer } from './sealer.ts';
 import { ensureSecretsKeys, followSecretsKeys, readSecretsKeys, renewSecretsKeys } from './secrets-key.ts';
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { PlatformError } from '@svc/contract';
-import { createPrivateFile, isErrno, replacePrivateFile } from '../keys/private-file.ts';
+import { createPrivateFile, isErrno, replacePrivateFile } from '../host/private-file.ts';
 
 const KEY_BYTES = 32;
 const OTHERS = 0o077;

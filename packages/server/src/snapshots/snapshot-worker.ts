@@ -7,7 +7,7 @@ import type { SnapshotStore } from '../orchestrator/snapshot-store.ts';
 import type { Database } from '../store/database.ts';
 import { inTransaction } from '../store/in-transaction.ts';
 import { appendEvent } from '../store/events.ts';
-import { requireRoomForSnapshot } from '../quotas/require-room.ts';
+import { requireRoomForSnapshot } from '../accounting/require-room.ts';
 import { lockLivingOrganization } from '../store/lock-organization.ts';
 import {
   claimSnapshotOperation,

@@ -14,7 +14,7 @@ import {
   removeSshKey,
   touchSshKey,
 } from './ssh-keys.ts';
-import { addSandbox } from './test-sandbox.ts';
+import { addSandbox } from '../testing/stored-sandbox.ts';
 import { deleteUser, ensureUser } from './users.ts';
 
 /** What every database must do the same with SSH keys and preview tokens. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { makeFolder } from '../test-server.ts';
+import { makeFolder } from '../testing/test-server.ts';
 import { rememberUntilChange } from './change-stamp.ts';
 import { createApiKey, findApiKey } from './credentials.ts';
 import { openStore } from './open-store.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import type { SandboxSpec } from '@svc/contract';
-import { readSandboxUsage } from '../usage/sandbox-usage.ts';
-import { DAY_MS } from '../usage/time-window.ts';
+import { readSandboxUsage } from '../accounting/sandbox-usage.ts';
+import { DAY_MS } from '../accounting/time-window.ts';
 import { followClock, SEEN_INTERVAL_MS, type HostClock } from './clocks.ts';
 import type { Database } from './database.ts';
 import { closeRun, listRuns, openRun } from './runs.ts';
 import type { SandboxRecord } from './sandboxes.ts';
-import { addSandbox } from './test-sandbox.ts';
+import { addSandbox } from '../testing/stored-sandbox.ts';
 
 const BEGIN = Date.parse('2026-03-30T10:00:00Z');
 const MINUTE_MS = 60_000;

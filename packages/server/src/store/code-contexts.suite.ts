@@ -17,7 +17,7 @@ import {
 import type { Database } from './database.ts';
 import { findOpenRun } from './processes.ts';
 import { closeRun, openRun } from './runs.ts';
-import { addSandbox } from './test-sandbox.ts';
+import { addSandbox } from '../testing/stored-sandbox.ts';
 
 const at = (second: number) => new Date(Date.UTC(2026, 0, 1, 0, 0, second)).toISOString();
 

@@ -4,7 +4,7 @@ import { mkdtemp, rm, rmdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { startTestServer } from '../test-server.ts';
+import { startTestServer } from '../testing/test-server.ts';
 
 test('a full disk is said to be full, breaks nothing, and is forgotten once there is room', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-disk-full-'));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
-import { verifyEvents } from '../audit/verify-events.ts';
+import { verifyEvents } from './verify-events.ts';
 import type { Database } from './database.ts';
 import { appendEvent, findEvent, hashEvent, listEvents, listEventsAfter } from './events.ts';
 import { ensureOrganization } from './organizations.ts';

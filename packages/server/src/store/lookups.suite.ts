@@ -4,7 +4,7 @@ import type { Database } from './database.ts';
 import { inTransaction } from './in-transaction.ts';
 import { ensureOrganization, findMembership, putMember } from './organizations.ts';
 import { findOwnSandbox } from './sandboxes.ts';
-import { addSandbox } from './test-sandbox.ts';
+import { addSandbox } from '../testing/stored-sandbox.ts';
 import { ensureUser, findUser } from './users.ts';
 
 const SPEC = { image: { type: 'oci', reference: 'x' } } as const;

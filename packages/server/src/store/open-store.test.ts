@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { sql } from 'kysely';
-import { makeFolder } from '../test-server.ts';
+import { makeFolder } from '../testing/test-server.ts';
 import { openStore } from './open-store.ts';
 import { sqliteDialect } from './sqlite.ts';
 

@@ -11,7 +11,7 @@ import { ensureOrganization, findOrganization } from './organizations.ts';
 import { postgresDialect } from './postgres.ts';
 import { listSandboxes } from './sandboxes.ts';
 import { everySuite } from './every.suite.ts';
-import { TestPostgres } from './test-postgres.ts';
+import { TestPostgres } from '../testing/test-postgres.ts';
 import { isTransient } from './transient-failure.ts';
 
 const postgres = await TestPostgres.start();

@@ -18,7 +18,7 @@ import {
   type ProcessRecord,
 } from './processes.ts';
 import { closeRun, openRun } from './runs.ts';
-import { addSandbox } from './test-sandbox.ts';
+import { addSandbox } from '../testing/stored-sandbox.ts';
 import { isUniqueViolation } from './unique-violation.ts';
 
 const EXIT: ProcessExit = { code: 3, signal: null, reason: 'exit', killedBy: null, message: 'it exited' };

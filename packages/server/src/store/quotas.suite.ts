@@ -3,15 +3,15 @@ import { randomUUID } from 'node:crypto';
 import { describe, test, type TestContext } from 'node:test';
 import { PlatformError, type SandboxSpec } from '@svc/contract';
 import { SELF_HOSTED_PLAN, type BillingPlan } from '@svc/contract/rest';
-import { findOverruns } from '../quotas/find-overruns.ts';
-import { recordRefusal } from '../quotas/record-refusal.ts';
+import { findOverruns } from '../accounting/find-overruns.ts';
+import { recordRefusal } from '../dispatch/record-refusal.ts';
 import {
   requireRoomForRun,
   requireRoomForSandbox,
   requireRoomForSnapshot,
   requireRoomForVolume,
-} from '../quotas/require-room.ts';
-import { setQuotas, type QuotaChanges } from '../quotas/set-quotas.ts';
+} from '../accounting/require-room.ts';
+import { setQuotas, type QuotaChanges } from '../accounting/set-quotas.ts';
 import type { Database } from './database.ts';
 import { listEvents } from './events.ts';
 import { lockOrganization } from './lock-organization.ts';

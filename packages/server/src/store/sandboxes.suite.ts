@@ -6,7 +6,7 @@ import type { Database } from './database.ts';
 import { removeSandbox, renameSandbox } from './new-sandbox.ts';
 import { listSandboxPage } from './sandbox-pages.ts';
 import { findOwnSandbox, updateSandbox, type SandboxRecord } from './sandboxes.ts';
-import { addSandbox } from './test-sandbox.ts';
+import { addSandbox } from '../testing/stored-sandbox.ts';
 
 const SPEC: SandboxSpec = { image: { type: 'oci', reference: 'x' } };
 const isTaken = (field: string) => (error: unknown) =>

@@ -1,7 +1,7 @@
 import type { SandboxSpec } from '@svc/contract';
 import type { ResolvedSpec } from '@svc/engine/client';
 import { sql, type Selectable, type SelectQueryBuilder } from 'kysely';
-import type { PortMapping } from '../ports/port-mapping.ts';
+import type { PortMapping } from '../published-ports/port-mapping.ts';
 import type { Database, SandboxRow, Tables } from './database.ts';
 import type { Actor } from './events.ts';
 import { prepareLookup } from './prepare-lookup.ts';

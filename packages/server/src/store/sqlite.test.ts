@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { sql } from 'kysely';
-import { makeFolder } from '../test-server.ts';
+import { makeFolder } from '../testing/test-server.ts';
 import type { Database } from './database.ts';
 import { openStore } from './open-store.ts';
 import { listSandboxes } from './sandboxes.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import type { SandboxSpec } from '@svc/contract';
-import { observe } from '../lifecycle/observe.ts';
-import { markUnavailable } from '../lifecycle/sweep.ts';
+import { observe } from '../sandboxes/observe.ts';
+import { markUnavailable } from '../sandboxes/sweep.ts';
 import type { Database } from './database.ts';
 import { forgetKeys, listKeys, recordKey } from './keys.ts';
 import { ensureOrganization } from './organizations.ts';
@@ -15,7 +15,7 @@ import {
   listSandboxes,
   updateSandbox,
 } from './sandboxes.ts';
-import { addSandbox } from './test-sandbox.ts';
+import { addSandbox } from '../testing/stored-sandbox.ts';
 
 const SPEC: SandboxSpec = {
   image: { type: 'oci', reference: 'python' },

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import type { SandboxSpec } from '@svc/contract';
-import { readPoolUsage } from '../usage/pool-usage.ts';
-import { readSandboxUsage } from '../usage/sandbox-usage.ts';
-import { readSnapshotUsage, readVolumeUsage } from '../usage/storage-usage.ts';
-import type { TimeWindow } from '../usage/time-window.ts';
+import { readPoolUsage } from '../accounting/pool-usage.ts';
+import { readSandboxUsage } from '../accounting/sandbox-usage.ts';
+import { readSnapshotUsage, readVolumeUsage } from '../accounting/storage-usage.ts';
+import type { TimeWindow } from '../accounting/time-window.ts';
 import type { Database } from './database.ts';
 import { ensureOrganization } from './organizations.ts';
-import { addSandbox } from './test-sandbox.ts';
-import { addRun, addSnapshot, addStretch, addVolume } from './test-usage.ts';
+import { addSandbox } from '../testing/stored-sandbox.ts';
+import { addRun, addSnapshot, addStretch, addVolume } from '../testing/stored-usage.ts';
 import { listSandboxNames, readSnapshotBytes, readVolumeBytes, readVolumeRoomBytes } from './usage.ts';
 
 const SPEC: SandboxSpec = { image: { type: 'oci', reference: 'x' } };

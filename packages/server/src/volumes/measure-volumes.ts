@@ -1,7 +1,7 @@
 import { PlatformError } from '@svc/contract';
 import type { VolumeStore } from '../orchestrator/volume-store.ts';
 import type { VolumeRecord } from '../store/volumes.ts';
-import { eachLimited } from './each-limited.ts';
+import { eachLimited } from '../tasks/each-limited.ts';
 
 const MAX_AT_ONCE = 8;
 const TIMEOUT_MS = 2000;

@@ -5,7 +5,7 @@ import type { Database } from '../store/database.ts';
 import { inTransaction } from '../store/in-transaction.ts';
 import { latestSampleTimes, recordUsage, type VolumeSample } from '../store/volume-usage.ts';
 import { listVolumesByWork } from '../store/volumes.ts';
-import { eachLimited } from './each-limited.ts';
+import { eachLimited } from '../tasks/each-limited.ts';
 
 const MAX_AT_ONCE = 4;
 /** Timers are not exact; another server's sample of the same period is older than this part of it only when it is missing. */

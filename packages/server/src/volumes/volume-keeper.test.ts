@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { PlatformError } from '@svc/contract';
 import { pino } from 'pino';
-import { FakeVolumeStore } from '../orchestrator/fake-volume-store.ts';
+import { FakeVolumeStore } from '../testing/fake-volume-store.ts';
 import { openStore } from '../store/open-store.ts';
 import { ensureOrganization } from '../store/organizations.ts';
 import { sqliteDialect } from '../store/sqlite.ts';
 import { listUsage } from '../store/volume-usage.ts';
 import { addVolume, findVolume, updateVolume } from '../store/volumes.ts';
-import { makeFolder, waitUntil } from '../test-server.ts';
+import { makeFolder, waitUntil } from '../testing/test-server.ts';
 import { ensureMade } from './make-volume.ts';
 import { VolumeKeeper } from './volume-keeper.ts';
 

@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
 import { listVolumesByWork, markGone, type VolumeRecord } from '../store/volumes.ts';
-import { eachLimited } from './each-limited.ts';
+import { eachLimited } from '../tasks/each-limited.ts';
 import { capacityMibOf, ensureMade, type VolumeMaker } from './make-volume.ts';
 import { sampleVolumes } from './sample-volumes.ts';
 

@@ -1,5 +1,5 @@
 import type { SpaceView } from '@svc/engine/client';
-import type { EngineHealth } from '../../lifecycle/engine-health.ts';
+import type { EngineHealth } from '../../orchestrator/engine-health.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { Database } from '../../store/database.ts';
 import { listKeys } from '../../store/keys.ts';

@@ -1,8 +1,8 @@
-import { authorize, type Authority } from '../../dispatch/authorize-rest.ts';
-import type { Identify } from '../../dispatch/principal.ts';
+import { authorize, type Authority } from '../../access/authorize-rest.ts';
+import type { Identify } from '../../access/principal.ts';
 import { badField } from '../../dispatch/rest-dispatch.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
-import { requireSandbox } from '../../rest/sandboxes.ts';
+import { requireSandbox } from '../../handlers/sandboxes/rest-sandboxes.ts';
 import type { Database } from '../../store/database.ts';
 import type { OrganizationRecord } from '../../store/organizations.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { waitUntil } from '../../test-server.ts';
-import { startChannelServer, type ChannelServer } from './test-channel-server.ts';
-import { closeOf, openChannel } from './test-channel.ts';
+import { waitUntil } from '../../testing/test-server.ts';
+import { startChannelServer, type ChannelServer } from '../../testing/channel-server.ts';
+import { closeOf, openChannel } from '../../testing/channel.ts';
 
 interface AuditEvent {
   readonly type: string;

@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import { createToken } from '../../store/credentials.ts';
 import { ensureOrganization, putMember } from '../../store/organizations.ts';
 import { ensureUser } from '../../store/users.ts';
-import { waitUntil } from '../../test-server.ts';
-import { startChannelServer } from './test-channel-server.ts';
-import { closeOf, openChannel, openWebSocket, refusalOf } from './test-channel.ts';
+import { waitUntil } from '../../testing/test-server.ts';
+import { startChannelServer } from '../../testing/channel-server.ts';
+import { closeOf, openChannel, openWebSocket, refusalOf } from '../../testing/channel.ts';
 
 const NOBODY = '00000000-0000-4000-8000-000000000000';
 

@@ -1,5 +1,5 @@
 import { PlatformError } from '@svc/contract';
-import { explainBreak } from '../../channels/explain-break.ts';
+import { explainBreak } from '../../orchestrator/explain-break.ts';
 import { OUT_OF_MEMORY } from '../../orchestrator/not-running.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { Database } from '../../store/database.ts';

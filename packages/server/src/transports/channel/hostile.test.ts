@@ -5,10 +5,10 @@ import { connect } from 'node:net';
 import { Duplex } from 'node:stream';
 import { test } from 'node:test';
 import { encodeMessage } from '@svc/contract/frames';
-import { createFakeAgent } from '../../orchestrator/fake-agent.ts';
-import { waitUntil } from '../../test-server.ts';
-import { startChannelServer } from './test-channel-server.ts';
-import { closeOf, openChannel, openWebSocket } from './test-channel.ts';
+import { createFakeAgent } from '../../testing/fake-agent.ts';
+import { waitUntil } from '../../testing/test-server.ts';
+import { startChannelServer } from '../../testing/channel-server.ts';
+import { closeOf, openChannel, openWebSocket } from '../../testing/channel.ts';
 
 const GREETING = Buffer.concat([
   Buffer.from([0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff]),

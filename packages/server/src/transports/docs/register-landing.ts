@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { API_VERSION } from '@svc/contract/rest';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { EngineHealth } from '../../lifecycle/engine-health.ts';
+import type { EngineHealth } from '../../orchestrator/engine-health.ts';
 import { LANDING_STYLE } from './landing-style.ts';
 import { renderLanding, type LandingFacts } from './render-landing.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
-import type { EngineHealth } from '../../lifecycle/engine-health.ts';
-import { HEALTHY_MESSAGE } from '../../handlers/health.ts';
+import type { EngineHealth } from '../../orchestrator/engine-health.ts';
+import { HEALTHY_MESSAGE } from '../../handlers/server/health.ts';
 
 const HEALTHY = JSON.stringify({ message: HEALTHY_MESSAGE });
 

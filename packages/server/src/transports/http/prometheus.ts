@@ -1,10 +1,10 @@
 import { ALL_NAMESPACES, PlatformError } from '@svc/contract';
 import type { FastifyInstance } from 'fastify';
-import type { Authenticate } from '../../dispatch/authenticate.ts';
-import type { EngineHealth } from '../../lifecycle/engine-health.ts';
+import type { Authenticate } from '../../access/authenticate.ts';
+import type { EngineHealth } from '../../orchestrator/engine-health.ts';
 import type { SpaceView } from '@svc/engine/client';
-import type { HostStorage } from '../../lifecycle/host-storage.ts';
-import type { CallMetrics } from '../../observability/metrics.ts';
+import type { HostStorage } from '../../accounting/host-storage.ts';
+import type { CallMetrics } from '../../accounting/call-metrics.ts';
 import type { Database } from '../../store/database.ts';
 import { countSandboxes } from '../../store/sandboxes.ts';
 

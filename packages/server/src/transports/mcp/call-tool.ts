@@ -6,7 +6,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
-import type { Caller } from '../../dispatch/caller.ts';
+import type { Caller } from '../../access/caller.ts';
 import type { Dispatch, Progress } from '../../dispatch/dispatch.ts';
 import { describeFailure } from '../rpc/describe-failure.ts';
 import { inWordsOfTools } from './next-step.ts';

@@ -1,5 +1,5 @@
 import type { AuthInfo } from '@modelcontextprotocol/sdk/server/auth/types.js';
-import type { Caller } from '../../dispatch/caller.ts';
+import type { Caller } from '../../access/caller.ts';
 
 /** What a call needs to know of the HTTP request that it came with. */
 export interface CallerInfo {

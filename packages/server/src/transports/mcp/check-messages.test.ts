@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ResultSchema, type McpError } from '@modelcontextprotocol/sdk/types.js';
-import { startTestServer } from '../../test-server.ts';
-import { connectClient } from './test-client.ts';
+import { startTestServer } from '../../testing/test-server.ts';
+import { connectClient } from '../../testing/mcp-client.ts';
 
 const START = { name: 'sandbox_start', arguments: {} };
 

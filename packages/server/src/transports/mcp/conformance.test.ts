@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { startTestServer } from '../../test-server.ts';
+import { startTestServer } from '../../testing/test-server.ts';
 
 const run = promisify(execFile);
 const SUITE = new URL(

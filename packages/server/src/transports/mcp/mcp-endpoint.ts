@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import type { Caller } from '../../dispatch/caller.ts';
+import type { Caller } from '../../access/caller.ts';
 import type { Dispatch } from '../../dispatch/dispatch.ts';
 import { failure, RPC_CODE, rpcError } from '../rpc/envelope.ts';
 import { toAuthInfo } from './caller-info.ts';

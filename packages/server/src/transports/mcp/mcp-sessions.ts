@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { WebStandardStreamableHTTPServerTransport as HttpTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import { PlatformError } from '@svc/contract';
-import type { Caller } from '../../dispatch/caller.ts';
+import type { Caller } from '../../access/caller.ts';
 import { createMcpServer, type McpServerParts } from './create-mcp-server.ts';
 import { EventLog } from './event-log.ts';
 import { negotiateVersion } from './protocol-version.ts';

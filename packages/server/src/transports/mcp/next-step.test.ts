@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startTestServer } from '../../test-server.ts';
+import { startTestServer } from '../../testing/test-server.ts';
 import { inWordsOfTools } from './next-step.ts';
-import { connectClient, textOf } from './test-client.ts';
+import { connectClient, textOf } from '../../testing/mcp-client.ts';
 
 test('a model that follows what failures say gets to a running sandbox', async (t) => {
   const { url } = await startTestServer(t);

@@ -1,6 +1,6 @@
 import { PlatformError } from '@svc/contract/errors';
 import type { FastifyInstance } from 'fastify';
-import type { Authenticate } from '../../dispatch/authenticate.ts';
+import type { Authenticate } from '../../access/authenticate.ts';
 import type { McpEndpoint, McpEndpointParts } from './mcp-endpoint.ts';
 
 const PATH = '/mcp';

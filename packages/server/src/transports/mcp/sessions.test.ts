@@ -3,13 +3,13 @@ import { randomBytes } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
 import Fastify from 'fastify';
 import { pino } from 'pino';
-import { authenticateNobody } from '../../dispatch/authenticate.ts';
+import { authenticateNobody } from '../../access/authenticate.ts';
 import { Dispatch, type Handlers } from '../../dispatch/dispatch.ts';
-import { signKey } from '../../keys/keys.ts';
-import { startTestServer, waitUntil } from '../../test-server.ts';
+import { signKey } from '../../access/keys.ts';
+import { startTestServer, waitUntil } from '../../testing/test-server.ts';
 import type { SessionLimits } from './mcp-sessions.ts';
 import { registerMcp } from './register-mcp.ts';
-import { connectClient } from './test-client.ts';
+import { connectClient } from '../../testing/mcp-client.ts';
 
 const INITIALIZE = {
   jsonrpc: '2.0',

@@ -8,10 +8,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { signKey } from '../../keys/keys.ts';
-import { FakeOrchestrator } from '../../orchestrator/fake-orchestrator.ts';
-import { freePort } from '../../ports/test-free-port.ts';
-import { makeFolder, startTestServer } from '../../test-server.ts';
+import { signKey } from '../../access/keys.ts';
+import { FakeOrchestrator } from '../../testing/fake-orchestrator.ts';
+import { freePort } from '../../testing/free-port.ts';
+import { makeFolder, startTestServer } from '../../testing/test-server.ts';
 
 const SVC = resolve(import.meta.dirname, '../../../../../svc');
 const PATH = process.env['PATH'] ?? '';

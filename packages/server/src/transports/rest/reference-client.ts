@@ -1,5 +1,5 @@
 import type { SandboxStatus } from '@svc/contract/rest';
-import { createShapeOf, isSandboxView } from '../../rest/sandbox-view.ts';
+import { createShapeOf, isSandboxView } from '../../handlers/sandboxes/sandbox-view.ts';
 
 /** The published client of the reference product, which decodes less than it is sent. */
 const REFERENCE_CLIENT = /^microsandbox-sdk\//;

@@ -13,7 +13,7 @@ import {
 } from '@svc/contract/rest';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import type { Authority } from '../../dispatch/authorize-rest.ts';
+import type { Authority } from '../../access/authorize-rest.ts';
 import {
   badField,
   type RequestContext,

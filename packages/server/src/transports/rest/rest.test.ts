@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { startTestServer, waitUntil } from '../../test-server.ts';
+import { startTestServer, waitUntil } from '../../testing/test-server.ts';
 
 const SIGNING_KEY = new Uint8Array(32).fill(1);
 

@@ -1,6 +1,6 @@
 import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
-import type { Caller } from '../../dispatch/caller.ts';
+import type { Caller } from '../../access/caller.ts';
 import type { CallContext, Dispatch } from '../../dispatch/dispatch.ts';
 import { describeFailure, describeRefusal } from './describe-failure.ts';
 import {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { signKey } from '../../keys/keys.ts';
-import { startTestServer } from '../../test-server.ts';
+import { signKey } from '../../access/keys.ts';
+import { startTestServer } from '../../testing/test-server.ts';
 
 const SIGNING_KEY = randomBytes(32);
 const METRICS = { jsonrpc: '2.0', method: 'sandbox.metrics.get', params: {}, id: 'q' };

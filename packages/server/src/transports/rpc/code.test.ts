@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { PlatformError } from '@svc/contract';
 import type { CodeRequest, CodeResult } from '../../code/code-runner.ts';
-import { startTestServer } from '../../test-server.ts';
+import { startTestServer } from '../../testing/test-server.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 const FINE: CodeResult = { status: 'success', output: '2\n', error: '', truncated: false };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { withEnoughTime } from '../../test-enough-time.ts';
-import { startTestServer, waitUntil, type TestServer } from '../../test-server.ts';
+import { withEnoughTime } from '../../testing/enough-time.ts';
+import { startTestServer, waitUntil, type TestServer } from '../../testing/test-server.ts';
 
 interface CommandResult {
   readonly command: string;

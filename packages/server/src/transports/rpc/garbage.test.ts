@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { startTestServer } from '../../test-server.ts';
+import { startTestServer } from '../../testing/test-server.ts';
 
 const METHODS = ['sandbox.start', 'sandbox.stop', 'sandbox.metrics.get', 'sandbox.repl.run'];
 const FIELDS = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { startTestServer, type TestServer } from '../../test-server.ts';
+import { startTestServer, type TestServer } from '../../testing/test-server.ts';
 
 const LONG = 'a'.repeat(64);
 const NAME_RULES = [

@@ -1,7 +1,7 @@
 import { PlatformError } from '@svc/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import type { Authenticate } from '../../dispatch/authenticate.ts';
+import type { Authenticate } from '../../access/authenticate.ts';
 import type { Dispatch } from '../../dispatch/dispatch.ts';
 import { answerRpc, type RpcAnswer } from './answer.ts';
 import { failure, RPC_CODE, rpcError } from './envelope.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { EventEmitter, on, once } from 'node:events';
 import { test } from 'node:test';
-import { FakeOrchestrator } from '../../orchestrator/fake-orchestrator.ts';
-import { startTestServer, waitUntil, type TestServer } from '../../test-server.ts';
+import { FakeOrchestrator } from '../../testing/fake-orchestrator.ts';
+import { startTestServer, waitUntil, type TestServer } from '../../testing/test-server.ts';
 import { findSandbox } from '../../store/sandboxes.ts';
 import { listRuns } from '../../store/runs.ts';
 

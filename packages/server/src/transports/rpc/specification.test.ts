@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { startTestServer } from '../../test-server.ts';
+import { startTestServer } from '../../testing/test-server.ts';
 
 /** The examples of https://www.jsonrpc.org/specification §7, with a method of ours where one is called. */
 const METRICS = { jsonrpc: '2.0', method: 'sandbox.metrics.get', params: { namespace: 'none' } };

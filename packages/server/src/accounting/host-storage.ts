@@ -1,0 +1,106 @@
+import { PlatformError } from '@svc/contract';
+import type { SpaceView } from '@svc/engine/client';
+import type { Logger } from 'pino';
+import type { BackgroundTask } from '../tasks/background.ts';
+import { repeatEvery } from '../tasks/background.ts';
+import type { Orchestrator } from '../orchestrator/orchestrator.ts';
+import type { Database } from '../store/database.ts';
+import { findOwned } from '../store/owned-names.ts';
+
+const LOOK_MS = 1000;
+const TIMEOUT_MS = 2000;
+/** How many of those who take most are told. */
+const TOLD_USERS = 10;
+const TOLD_IN_SENTENCE = 3;
+const GIB = 1024 ** 3;
+
+export interface HostStorageParts {
+  readonly orchestrator: Orchestrator;
+  readonly database: Database;
+  readonly logger: Logger;
+}
+
+/** How full the disk of sandboxes is, as last seen. */
+export class HostStorage {
+  readonly #parts: HostStorageParts;
+  #latest: SpaceView | undefined;
+
+  constructor(parts: HostStorageParts) {
+    this.#parts = parts;
+  }
+
+  /** Undefined while the engine has not been asked, or is away. */
+  get latest(): SpaceView | undefined {
+    return this.#latest;
+  }
+
+  task(): BackgroundTask {
+    const { logger } = this.#parts;
+    return repeatEvery(LOOK_MS, 'looking at the space of the host', () => this.#look(), logger);
+  }
+
+  /**
+   * For calls that promise what takes space. Whoever was refused may have made room since, so a shortage is looked at again.
+   * @throws PlatformError `insufficient_storage`
+   */
+  async require(): Promise<void> {
+    if (!this.#isShort) return;
+    await this.#look();
+    if (this.#latest === undefined || !this.#isShort) return;
+    const { freeBytes, reserveBytes } = this.#latest;
+    throw new PlatformError('insufficient_storage', SHORT, { details: { freeBytes, reserveBytes } });
+  }
+
+  /**
+   * Tells with a shortage who takes how much, as far as it is the organization's own business.
+   * @returns the error to throw instead
+   */
+  async explain(error: unknown, organizationId: string): Promise<unknown> {
+    if (!PlatformError.is(error, 'insufficient_storage')) return error;
+    await this.#look();
+    if (this.#latest === undefined) return error;
+    const names = await findOwned(this.#parts.database, organizationId);
+    const own = this.#latest.users.flatMap(({ kind, id, bytes }) => {
+      const name = names.get(`${kind} ${id}`);
+      return name === undefined ? [] : [{ kind, id, name, bytes }];
+    });
+    const usedBytes = own.reduce((sum, { bytes }) => sum + bytes, 0);
+    const largest = own
+      .slice(0, TOLD_IN_SENTENCE)
+      .map(({ kind, name, bytes }) => `${kind} ${name} ${inGib(bytes)}`);
+    const told = own.length === 0 ? 'nothing' : `${inGib(usedBytes)}, most of it ${largest.join(', ')}`;
+    return new PlatformError('insufficient_storage', `${error.message}. Your organization takes ${told}`, {
+      details: { ...error.details, used_bytes: usedBytes, used_by: own.slice(0, TOLD_USERS) },
+      cause: error,
+    });
+  }
+
+  get #isShort(): boolean {
+    return this.#latest?.isShort ?? false;
+  }
+
+  async #look(): Promise<void> {
+    try {
+      this.#latest = await this.#ask();
+    } catch (error) {
+      this.#latest = undefined;
+      // Said by whoever watches the engine.
+      if (!PlatformError.is(error) && !isTimeout(error)) throw error;
+    }
+  }
+
+  async #ask(): Promise<SpaceView> {
+    return await this.#parts.orchestrator.storage(AbortSignal.timeout(TIMEOUT_MS));
+  }
+}
+
+const SHORT =
+  'The disk of the host is nearly full; remove sandboxes, snapshots or volumes that are not needed, or have its operator free some';
+
+function inGib(bytes: number): string {
+  return `${(bytes / GIB).toFixed(2)} GiB`;
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError');
+}

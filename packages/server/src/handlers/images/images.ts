@@ -1,0 +1,117 @@
+import { PlatformError, type ErrorEnvelope } from '@svc/contract';
+import type { PulledImage, RestInput, RestOperations, ServerEvent } from '@svc/contract/rest';
+import { registryAuthFor } from '../../sandboxes/engine-request.ts';
+import type { FetchProgress } from '../../orchestrator/orchestrator.ts';
+import { requireRegistry } from '../../sandboxes/require-registry.ts';
+import { viewProgress } from '../sandboxes/progress.ts';
+import { requireEngine } from '../../orchestrator/require-engine.ts';
+import type { RestCall } from '../../dispatch/rest-call.ts';
+import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
+import type { RestParts } from '../rest-parts.ts';
+
+/** Of one organization at once. Sandboxes that fetch their images count for themselves. */
+const MAX_PULLS = 4;
+
+type PullBody = RestInput<RestOperations['images.pull']>['body'];
+
+export function imageHandlers(parts: RestParts): Pick<RestHandlers, 'images.pull'> {
+  const pulls = new Map<string, number>();
+  return {
+    'images.pull': async ({ body }, call) => {
+      requireEngine(parts.health);
+      await parts.storage.require();
+      const { id } = call.organization;
+      await requireRegistry(parts.database, id, body.registry ?? null, body.reference);
+      takeTurn(pulls, id, call.signal);
+      return pull(parts, call, body);
+    },
+  };
+}
+
+/** Until the caller goes away, which also happens at the end. @throws PlatformError `rate_limited` */
+function takeTurn(pulls: Map<string, number>, organizationId: string, gone: AbortSignal): void {
+  const count = pulls.get(organizationId) ?? 0;
+  if (count >= MAX_PULLS) {
+    const message = `${count} pulls of your organization are under way, which is the most; wait for one to end`;
+    throw new PlatformError('rate_limited', message, { details: { limit: 'pulls', maximum: MAX_PULLS } });
+  }
+  gone.throwIfAborted();
+  pulls.set(organizationId, count + 1);
+  gone.addEventListener('abort', () => {
+    const left = (pulls.get(organizationId) ?? 1) - 1;
+    if (left === 0) pulls.delete(organizationId);
+    else pulls.set(organizationId, left);
+  });
+}
+
+/** The head of the answer is sent before the registry has said anything, so a failure is an event like the others. */
+async function* pull(parts: RestParts, call: RestCall, body: PullBody): AsyncGenerator<ServerEvent> {
+  const { reference } = body;
+  const news = new LatestNews();
+  const work = fetchImage(parts, call, body, (progress) => news.tell(progress)).finally(() => news.end());
+  // Read below, after all of the news.
+  work.catch(() => undefined);
+  for await (const { message, doneBytes, totalBytes } of news) {
+    yield { event: 'progress', data: viewProgress({ message, done: doneBytes, total: totalBytes }) };
+  }
+  try {
+    const { digest, sizeBytes } = await work;
+    const image: PulledImage = { reference, digest, size_bytes: sizeBytes };
+    await call.commit(({ record }) =>
+      record({ type: 'image_pulled', category: 'image', payload: { reference, digest } }),
+    );
+    yield { event: 'done', data: image };
+  } catch (error) {
+    if (call.signal.aborted) return;
+    if (!PlatformError.is(error)) parts.logger.error({ err: error, reference }, 'a pull failed');
+    yield { event: 'error', data: envelopeOf(error, call) };
+  }
+}
+
+async function fetchImage(
+  parts: RestParts,
+  { organization, signal }: RestCall,
+  { reference, pull_policy: policy = 'always', registry = null }: PullBody,
+  onProgress: (progress: FetchProgress) => void,
+) {
+  const auth = await registryAuthFor(parts, organization.id, reference, registry);
+  // SAFETY: the scope is the organization, so what its password opened is there for nobody else.
+  const request = { reference, policy, auth, scope: organization.id };
+  return await parts.orchestrator.pull(request, onProgress, signal);
+}
+
+function envelopeOf(error: unknown, { requestId }: RestCall): ErrorEnvelope {
+  if (PlatformError.is(error)) {
+    return { error: { code: error.code, message: error.message, details: error.details ?? null } };
+  }
+  const message = `The server met a bug; its log says more under request ${requestId}`;
+  return { error: { code: 'internal', message, details: { request_id: requestId } } };
+}
+
+/** What is told faster than it is read is replaced by what came after it. */
+class LatestNews implements AsyncIterable<FetchProgress> {
+  #latest: FetchProgress | undefined;
+  #isOver = false;
+  #wake = Promise.withResolvers<void>();
+
+  tell(progress: FetchProgress): void {
+    this.#latest = progress;
+    this.#wake.resolve();
+  }
+
+  end(): void {
+    this.#isOver = true;
+    this.#wake.resolve();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<FetchProgress, void> {
+    for (;;) {
+      await this.#wake.promise;
+      this.#wake = Promise.withResolvers();
+      const news = this.#latest;
+      this.#latest = undefined;
+      if (news !== undefined) yield news;
+      if (this.#isOver) return;
+    }
+  }
+}

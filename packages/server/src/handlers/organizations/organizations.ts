@@ -1,0 +1,115 @@
+import { badField } from '../../dispatch/rest-dispatch.ts';
+import { PlatformError } from '@svc/contract';
+import { SLUG_PATTERN, type Role } from '@svc/contract/rest';
+import type { Database } from '../../store/database.ts';
+import {
+  createOrganization,
+  listMemberships,
+  listOrganizations,
+  putMember,
+  requireUnreservedSlug,
+  updateOrganization,
+  type OrganizationRecord,
+} from '../../store/organizations.ts';
+import { isSlugFree, suggestSlug } from '../../store/slugs.ts';
+import { removeOrganization } from './remove-organization.ts';
+import { requireUser } from '../../dispatch/require-user.ts';
+import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
+import type { RestParts } from '../rest-parts.ts';
+
+const MAX_SLUG_LENGTH = 63;
+const SANDBOX_SLUG = new RegExp(SLUG_PATTERN);
+
+export function organizationHandlers(
+  parts: RestParts,
+): Pick<RestHandlers, Extract<keyof RestHandlers, `organizations.${string}`>> {
+  const { database } = parts;
+  return {
+    'organizations.own': async (_input, { organization }) =>
+      await Promise.resolve(viewWithRole(organization, 'owner')),
+    'organizations.get': async (_input, { organization, role }) =>
+      await Promise.resolve(viewWithRole(organization, role)),
+    'organizations.list': async (_input, call) => {
+      if (call.isOperator)
+        return (await listOrganizations(database)).map((each) => viewWithRole(each, 'owner'));
+      const memberships = await listMemberships(database, requireUser(call).id);
+      return memberships.map(({ organization, role }) => viewWithRole(organization, role));
+    },
+    'organizations.create': async ({ body }, call) => {
+      const { id: userId } = requireUser(call);
+      const slug = body.slug ?? slugOf(body.name);
+      const made = await call.commit(async ({ db, record }) => {
+        await requireUnreservedSlug(db, slug);
+        const organization = await createOrganization(db, { slug, name: body.name });
+        await putMember(db, organization.id, userId, 'owner');
+        const payload = { name: body.name, slug };
+        await record({ type: 'org_created', category: 'org', payload }, organization.id);
+        return organization;
+      }, viewOrganization);
+      return viewOrganization(made);
+    },
+    'organizations.update': async ({ body }, call) => {
+      const { name, slug, mfa_required: isMfaRequired } = body;
+      // Accepting it would promise a protection that nobody gives.
+      if (isMfaRequired === true) throw badField('mfa_required', NO_SECOND_FACTOR);
+      const changed = await call.commit(async ({ db, record }) => {
+        if (slug !== undefined && slug !== call.organization.slug) await requireUnreservedSlug(db, slug);
+        const organization = await updateOrganization(db, call.organization.id, {
+          name,
+          slug,
+          isMfaRequired,
+        });
+        await record({ type: 'org_updated', category: 'org', payload: body });
+        return organization;
+      }, viewOrganization);
+      return viewOrganization(changed);
+    },
+    'organizations.remove': async ({ body }, call) => await removeOrganization(parts, body.confirm, call),
+    'organizations.checkSandboxSlug': async ({ query }) =>
+      await checkSandboxSlug(database, query.sandbox_slug),
+    'organizations.suggestSandboxSlug': async () => ({ sandbox_slug: await suggestSlug(database) }),
+  };
+}
+
+const NO_SECOND_FACTOR =
+  'cannot be true: people come with tokens, for which there is no second factor; give tokens that expire instead';
+
+export function viewWithRole(organization: OrganizationRecord, role: Role) {
+  return { ...viewOrganization(organization), role };
+}
+
+function viewOrganization(organization: OrganizationRecord) {
+  return {
+    id: organization.id,
+    name: organization.name,
+    slug: organization.slug,
+    plan: organization.plan,
+    mfa_required: organization.isMfaRequired,
+    is_suspended: organization.isSuspended,
+    created_at: organization.createdAt,
+    updated_at: organization.updatedAt,
+  };
+}
+
+/** A slug from a name that people chose. @throws PlatformError when nothing of the name can be in one */
+function slugOf(name: string): string {
+  const slug = name
+    .normalize('NFKD')
+    .replaceAll(/\p{M}/gu, '')
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .slice(0, MAX_SLUG_LENGTH)
+    .replaceAll(/^-|-$/g, '');
+  if (slug !== '') return slug;
+  const message = 'slug is required, as this name has no letters or digits to make one from';
+  throw new PlatformError('invalid_request', message, { details: { field: 'slug' } });
+}
+
+async function checkSandboxSlug(database: Database, slug: string) {
+  if (!SANDBOX_SLUG.test(slug)) {
+    const reason = 'A slug has 3–63 lowercase letters, digits and single hyphens';
+    return { sandbox_slug: slug, valid: false, available: false, reason };
+  }
+  const available = await isSlugFree(database, slug);
+  return { sandbox_slug: slug, valid: true, available, reason: available ? null : 'A sandbox has this slug' };
+}

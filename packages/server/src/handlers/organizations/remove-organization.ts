@@ -1,0 +1,60 @@
+import { PlatformError } from '@svc/contract';
+import { wishRemove } from '../../sandboxes/wishes.ts';
+import { deleteOrganization } from '../../store/delete-organization.ts';
+import { getSandbox } from '../../store/sandboxes.ts';
+import { closeUsage } from '../../store/volume-usage.ts';
+import { listVolumes, updateVolume } from '../../store/volumes.ts';
+import { askerOf } from '../../dispatch/asker-of.ts';
+import type { Change, RestCall } from '../../dispatch/rest-call.ts';
+import type { RestParts } from '../rest-parts.ts';
+
+/** Hides the organization at once and wants all that it has removed, in one transaction; reconcilers do the rest. */
+export async function removeOrganization(
+  parts: RestParts,
+  confirm: string,
+  call: RestCall,
+): Promise<{ message: string }> {
+  const { id, slug } = call.organization;
+  if (confirm !== slug) {
+    const message =
+      'confirm must be the slug of the organization, which is to be deleted with all that it has';
+    throw new PlatformError('invalid_request', message, { details: { field: 'confirm' } });
+  }
+  const answer = () => ({ message: `Organization ${slug} is deleted; what it had is being removed` });
+  const sandboxIds = await call.commit(async (change) => {
+    const removed = await removeSandboxes(change, call);
+    await removeVolumes(change, id);
+    await change.record({ type: 'org_deleted', category: 'org', payload: { slug } });
+    await deleteOrganization(change.db, id);
+    return removed;
+  }, answer);
+  for (const sandboxId of sandboxIds) parts.lifecycle.converge(sandboxId);
+  parts.volumeKeeper.poke();
+  parts.snapshotWorker.poke();
+  return answer();
+}
+
+/** Their runs end now, so that nobody pays for the time that cleaning up takes. */
+async function removeSandboxes({ db }: Change, call: RestCall): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('sandboxes')
+    .select('id')
+    .where('organization_id', '=', call.organization.id)
+    .where('removed_at', 'is', null)
+    .execute();
+  for (const { id } of rows) {
+    const sandbox = await getSandbox(db, id);
+    if (sandbox !== undefined) await wishRemove(db, sandbox, askerOf(call));
+  }
+  return rows.map(({ id }) => id);
+}
+
+async function removeVolumes({ db, record }: Change, organizationId: string): Promise<void> {
+  const now = new Date().toISOString();
+  const volumes = await listVolumes(db, organizationId);
+  for (const { id, name } of volumes.filter(({ status }) => status === 'active')) {
+    await closeUsage(db, id, now);
+    await record({ type: 'volume_deleted', category: 'volume', payload: { volume_id: id, name } });
+    await updateVolume(db, id, { status: 'deleting' });
+  }
+}

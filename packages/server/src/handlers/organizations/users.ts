@@ -1,0 +1,77 @@
+import { PlatformError } from '@svc/contract';
+import { lockLivingOrganization } from '../../store/lock-organization.ts';
+import { findMember, hasOtherOwner } from '../../store/members.ts';
+import { listMemberships, type OrganizationRecord } from '../../store/organizations.ts';
+import { deleteUser, updateUser, type UserRecord } from '../../store/users.ts';
+import { recordEverywhere } from '../../dispatch/record-everywhere.ts';
+import { requireUser } from '../../dispatch/require-user.ts';
+import type { Change, RestCall } from '../../dispatch/rest-call.ts';
+import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
+import type { RestParts } from '../rest-parts.ts';
+
+export function userHandlers(
+  _parts: RestParts,
+): Pick<RestHandlers, Extract<keyof RestHandlers, `users.${string}`>> {
+  return {
+    'users.get': async (_input, call) => await Promise.resolve(viewUser(requireUser(call))),
+    'users.update': async ({ body }, call) => {
+      const { id } = requireUser(call);
+      const { display_name: displayName, avatar_url: avatarUrl } = body;
+      const changed = await call.commit(async (change) => {
+        const payload = { user_id: id, ...body };
+        await recordEverywhere(change, id, { type: 'user_updated', category: 'user', payload });
+        return await updateUser(change.db, id, { displayName, avatarUrl });
+      }, viewUser);
+      return viewUser(changed);
+    },
+    'users.remove': async ({ body }, call) => await remove(body.confirm, call),
+  };
+}
+
+/**
+ * Passwords and one-time codes are the business of whoever logs people in; here nobody deletes an account by a slip, as
+ * its address has to be written out.
+ */
+async function remove(confirm: string, call: RestCall): Promise<{ message: string }> {
+  const user = requireUser(call);
+  if (confirm.toLowerCase() !== user.email) {
+    const message = 'confirm must be your e-mail address';
+    throw new PlatformError('invalid_request', message, { details: { field: 'confirm' } });
+  }
+  const answer = () => ({ message: 'Your account is deleted' });
+  await call.commit(async (change) => {
+    const memberships = await listMemberships(change.db, user.id);
+    // In one order for everybody, so that no two calls wait for each other.
+    const sorted = memberships.toSorted((a, b) => (a.organization.id < b.organization.id ? -1 : 1));
+    for (const { organization } of sorted) await leave(change, user.id, organization);
+    await deleteUser(change.db, user.id);
+  }, answer);
+  return answer();
+}
+
+async function leave(
+  { db, record }: Change,
+  userId: string,
+  { id, slug }: OrganizationRecord,
+): Promise<void> {
+  await lockLivingOrganization(db, id);
+  const member = await findMember(db, id, userId);
+  if (member?.role === 'owner' && !(await hasOtherOwner(db, id, userId))) {
+    const message = `You are the only owner of '${slug}'; make somebody else an owner, or delete it`;
+    const details = { organization: slug };
+    throw new PlatformError('invalid_request', message, { isConflict: true, details });
+  }
+  const payload = { user_id: userId, role: member?.role ?? null, reason: 'account_deleted' };
+  await record({ type: 'member_removed', category: 'member', payload }, id);
+}
+
+function viewUser(user: UserRecord) {
+  return {
+    id: user.id,
+    email: user.email,
+    display_name: user.displayName,
+    avatar_url: user.avatarUrl,
+    created_at: user.createdAt,
+    updated_at: user.updatedAt,
+  };
+}

@@ -1,0 +1,115 @@
+import { PlatformError } from '@svc/contract';
+import type { ServerEvent } from '@svc/contract/rest';
+import type { LogEntry, LogSource, ReadLogs } from '@svc/engine/client';
+import { readTime } from '../../dispatch/read-time.ts';
+import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
+import type { RestParts } from '../rest-parts.ts';
+import type { RestCall } from '../../dispatch/rest-call.ts';
+import { requireSandbox } from './rest-sandboxes.ts';
+
+const DEFAULT_LIMIT = 100;
+/** A page ends early when its texts are this long. */
+const MAX_PAGE_TEXT = 4 * 1024 * 1024;
+
+export function logHandlers(
+  parts: Pick<RestParts, 'database' | 'orchestrator'>,
+): Pick<RestHandlers, 'logs.follow' | 'logs.list'> {
+  const { database, orchestrator } = parts;
+  /** What fails is asked for first, while the answer still has no head. */
+  const openLog = async (
+    call: Pick<RestCall, 'organization' | 'signal'>,
+    sandboxId: string,
+    options: ReadLogs,
+  ): Promise<AsyncIterable<LogEntry>> => {
+    const { signal } = call;
+    const { id } = await requireSandbox(database, call, { id: sandboxId });
+    if (options.cursor !== undefined) requireCursor(options.cursor);
+    // A sandbox that was never made has nothing to say yet.
+    if ((await orchestrator.get(id, signal)) === undefined) return nothing();
+    return orchestrator.logs(id, options, signal);
+  };
+  return {
+    'logs.follow': async ({ params, query, headers }, call) => {
+      const cursor = headers['last-event-id'];
+      const options = { ...sourcesOf(query.sources), ...cursorOf(cursor), follow: true };
+      return toEvents(await openLog(call, params.sandbox_id, options));
+    },
+    'logs.list': async ({ params, query }, { organization, signal }) => {
+      const { tail, limit = DEFAULT_LIMIT } = query;
+      const range = { since: timeOf('since', query.since), until: timeOf('until', query.until) };
+      const options = {
+        ...sourcesOf(query.sources),
+        ...cursorOf(query.cursor),
+        ...(tail === undefined ? {} : { tail }),
+      };
+      const over = new AbortController();
+      const call = { organization, signal: AbortSignal.any([signal, over.signal]) };
+      try {
+        const entries = await openLog(call, params.sandbox_id, options);
+        return await readPage(entries, range, limit);
+      } finally {
+        over.abort();
+      }
+    },
+  };
+}
+
+async function* toEvents(entries: AsyncIterable<LogEntry>): AsyncGenerator<ServerEvent> {
+  for await (const { source, time, text, cursor } of entries) {
+    yield { event: 'log', id: cursor, data: { source, ts: time, text } };
+  }
+  yield { event: 'end', data: {} };
+}
+
+async function readPage(
+  entries: AsyncIterable<LogEntry>,
+  range: { readonly since: string | null; readonly until: string | null },
+  limit: number,
+) {
+  const data: { cursor: string; ts: string; source: LogSource; text: string; process: string | null }[] = [];
+  let length = 0;
+  let hasMore = false;
+  for await (const { time, cursor, source, text, process } of entries) {
+    if (range.since !== null && time < range.since) continue;
+    if (range.until !== null && time > range.until) break;
+    if (data.length >= limit || (data.length > 0 && length + text.length > MAX_PAGE_TEXT)) {
+      hasMore = true;
+      break;
+    }
+    length += text.length;
+    data.push({ cursor, ts: time, source, text, process });
+  }
+  return { data, has_more: hasMore, next_cursor: hasMore ? (data.at(-1)?.cursor ?? null) : null };
+}
+
+function sourcesOf(sources: string | undefined): Pick<ReadLogs, 'sources'> {
+  // The schema of the query lets nothing else through.
+  return sources === undefined ? {} : { sources: sources.split(',') as LogSource[] };
+}
+
+function cursorOf(cursor: string | undefined): Pick<ReadLogs, 'cursor'> {
+  return cursor === undefined || cursor === '' ? {} : { cursor };
+}
+
+/** In the form of the log's own times, which sort as text. */
+function timeOf(field: string, text: string | undefined): string | null {
+  if (text === undefined) return null;
+  return new Date(readTime(field, text)).toISOString();
+}
+
+const EMPTY_CURSOR = 'AA==';
+const CURSOR_BYTES = 17;
+
+/** Base64 of a count of 1 and two 64-bit numbers: see the orchestrator's log. */
+function requireCursor(cursor: string): void {
+  const bytes = Buffer.from(cursor, 'base64');
+  const isCanonical = bytes.toString('base64') === cursor;
+  if (cursor === EMPTY_CURSOR || (isCanonical && bytes.length === CURSOR_BYTES && bytes[0] === 1)) return;
+  throw new PlatformError('invalid_cursor', 'Use the cursor of an earlier entry, unchanged', {
+    details: { field: 'cursor' },
+  });
+}
+
+async function* nothing(): AsyncGenerator<LogEntry> {
+  // Nothing to yield.
+}

@@ -1,0 +1,52 @@
+import type { FetchProgress, ServerEvent } from '@svc/contract/rest';
+import type { Progress } from '../../dispatch/dispatch.ts';
+import { getSandbox } from '../../store/sandboxes.ts';
+import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
+import type { RestParts } from '../rest-parts.ts';
+import { requireSandbox } from './rest-sandboxes.ts';
+
+/** Another server may do the work, and tells nobody but the store. */
+const POLL_MS = 1000;
+
+export function progressHandlers(parts: RestParts): Pick<RestHandlers, 'progress.follow'> {
+  return {
+    'progress.follow': async ({ params }, call) => {
+      const { id } = await requireSandbox(parts.database, call, { id: params.sandbox_id });
+      return followStart(parts, id, call.signal);
+    },
+  };
+}
+
+async function* followStart(
+  { database, lifecycle }: Pick<RestParts, 'database' | 'lifecycle'>,
+  sandboxId: string,
+  signal: AbortSignal,
+): AsyncGenerator<ServerEvent> {
+  let told: Progress | null = null;
+  while (!signal.aborted) {
+    // Listened for before anything is read, so that no change falls between.
+    const heard = new AbortController();
+    const wait = AbortSignal.any([signal, heard.signal, AbortSignal.timeout(POLL_MS)]);
+    const news = Promise.race([
+      lifecycle.progress.next(sandboxId, wait),
+      lifecycle.nextChange(sandboxId, wait).catch(() => undefined),
+    ]);
+    try {
+      const progress = lifecycle.progress.of(sandboxId);
+      if (progress !== null && progress !== told) yield { event: 'progress', data: viewProgress(progress) };
+      told = progress;
+      const record = await getSandbox(database, sandboxId);
+      if (record?.observed !== 'starting' || record.removedAt !== null) {
+        yield { event: 'end', data: { status: record?.observed ?? 'stopped' } };
+        return;
+      }
+      await news;
+    } finally {
+      heard.abort();
+    }
+  }
+}
+
+export function viewProgress({ message, done, total }: Progress): FetchProgress {
+  return { message, done_bytes: done, total_bytes: total };
+}

@@ -1,0 +1,56 @@
+import { DEFAULT_METRICS_INTERVAL_MS, PlatformError, type SandboxSpec } from '@svc/contract';
+import { MIN_METRICS_STEP_SECONDS, SANDBOX_METRICS, type SandboxMetric } from '@svc/contract/rest';
+import { badField } from '../../dispatch/rest-dispatch.ts';
+import { toSeries, type Series } from '../../accounting/to-series.ts';
+import type { Database } from '../../store/database.ts';
+import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
+import type { RestParts } from '../rest-parts.ts';
+
+const DEFAULT_RANGE_SECONDS = 3600;
+const DEFAULT_STEP_SECONDS = 30;
+
+export function metricHandlers({
+  database,
+  metricHistory,
+}: RestParts): Pick<RestHandlers, 'sandboxes.metrics'> {
+  return {
+    'sandboxes.metrics': async ({ params, query }, { organization }) => {
+      const sandboxId = params.sandbox_id.toLowerCase();
+      const { range_secs: range = DEFAULT_RANGE_SECONDS } = query;
+      const { step_secs: step = Math.min(DEFAULT_STEP_SECONDS, Math.max(range, MIN_METRICS_STEP_SECONDS)) } =
+        query;
+      if (query.step_secs !== undefined && step > range) {
+        throw badField('step_secs', `must not be longer than the range of ${range} s`);
+      }
+      const { runtime } = await requireSandbox(database, organization.id, sandboxId);
+      // Steps begin at whole multiples of their length, so that two calls agree about them.
+      const end = Math.ceil(Date.now() / 1000 / step) * step * 1000;
+      const start = end - Math.ceil(range / step) * step * 1000;
+      const samples = await metricHistory.read(sandboxId, start, end);
+      const series = SANDBOX_METRICS.map((metric) => [metric, toSeries(samples, metric, start, step * 1000)]);
+      return {
+        sandbox_id: sandboxId,
+        sampling: {
+          disabled: runtime?.disable_metrics_sample ?? false,
+          interval_ms: runtime?.metrics_sample_interval_ms ?? DEFAULT_METRICS_INTERVAL_MS,
+        },
+        range: { start, end, step_secs: step },
+        // Built from the list of all names.
+        metrics: Object.fromEntries(series) as Record<SandboxMetric, Series[]>,
+      };
+    },
+  };
+}
+
+async function requireSandbox(db: Database, organizationId: string, id: string): Promise<SandboxSpec> {
+  const row = await db
+    .selectFrom('sandboxes')
+    .select('spec')
+    .where('id', '=', id)
+    .where('organization_id', '=', organizationId)
+    .where('removed_at', 'is', null)
+    .executeTakeFirst();
+  // Written by this server, from a spec that was checked.
+  if (row !== undefined) return JSON.parse(row.spec) as SandboxSpec;
+  throw new PlatformError('sandbox_not_found', `There is no sandbox ${id}`, { details: { sandbox_id: id } });
+}

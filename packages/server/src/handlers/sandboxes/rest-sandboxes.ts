@@ -1,0 +1,260 @@
+import { randomUUID } from 'node:crypto';
+import { MAX_LABELS, PlatformError } from '@svc/contract';
+import { badField } from '../../dispatch/rest-dispatch.ts';
+import { recordSandboxEvent } from '../../sandboxes/sandbox-events.ts';
+import {
+  wishRecovery,
+  wishRemove,
+  wishStart,
+  wishStop,
+  type RecoveryAction,
+} from '../../sandboxes/wishes.ts';
+import { nameTaken, renameSandbox } from '../../store/new-sandbox.ts';
+import { listSandboxPage } from '../../store/sandbox-pages.ts';
+import {
+  findOwnSandbox,
+  getSandbox,
+  type SandboxRecord,
+  type SandboxReference,
+} from '../../store/sandboxes.ts';
+import type { Database } from '../../store/database.ts';
+import { isUniqueViolation } from '../../store/unique-violation.ts';
+import { askerOf } from '../../dispatch/asker-of.ts';
+import { createSandbox } from './create-sandbox.ts';
+import { readPage, toPage } from '../../dispatch/paging.ts';
+import { requireEngine } from '../../orchestrator/require-engine.ts';
+import type { RestCall } from '../../dispatch/rest-call.ts';
+import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
+import type { RestParts } from '../rest-parts.ts';
+import { toSandboxView } from './sandbox-view.ts';
+import { Waiters, type WaitQuery } from './wait-for-running.ts';
+
+/** Metrics of a sandbox are in metrics.ts. */
+type SandboxHandlers = Omit<
+  Pick<RestHandlers, Extract<keyof RestHandlers, `sandboxes.${string}`>>,
+  'sandboxes.metrics'
+>;
+
+const LIST = 'sandboxes';
+
+export function sandboxHandlers(parts: RestParts): SandboxHandlers {
+  const { maxWaiters } = parts.settings;
+  const waiters = new Waiters({ ...parts, maxWaiters });
+  return {
+    ...readHandlers(parts.database),
+    'sandboxes.create': async ({ query, body }, call) => {
+      using waiter = waiters.reserve(query, call);
+      const isStarted = query.start ?? false;
+      const record =
+        (await findAdmitted(parts, call)) ??
+        (await createSandbox(parts, call, { id: randomUUID(), body, isStarted }));
+      return await answer(call, waiter.wait(record));
+    },
+    'sandboxes.update': ({ params, body }, call) => rename(call, params.sandbox_id, body),
+    'sandboxes.start': ({ params, query }, call) => start(parts, waiters, call, byId(params), query),
+    'sandboxes.startByName': ({ params, query }, call) => start(parts, waiters, call, params, query),
+    'sandboxes.stop': ({ params }, call) => stop(parts, call, byId(params)),
+    'sandboxes.stopByName': ({ params }, call) => stop(parts, call, params),
+    'sandboxes.remove': ({ params }, call) => remove(parts, call, byId(params)),
+    'sandboxes.removeByName': ({ params }, call) => remove(parts, call, params),
+    'sandboxes.recover': ({ params, body }, call) => recover(parts, call, byId(params), body.action),
+    'sandboxes.recoverByName': ({ params, body }, call) => recover(parts, call, params, body.action),
+  };
+}
+
+function readHandlers(
+  database: Database,
+): Pick<SandboxHandlers, 'sandboxes.list' | 'sandboxes.get' | 'sandboxes.getByName' | 'sandboxes.volumes'> {
+  return {
+    'sandboxes.list': async ({ query }, call) => {
+      const page = readPage(query, LIST, 2);
+      const [createdAt, id] = (page.after ?? []).map(String);
+      const rows = await listSandboxPage(database, {
+        organizationId: call.organization.id,
+        labels: readLabels(query.labels),
+        limit: page.limit,
+        after: createdAt === undefined || id === undefined ? null : { createdAt, id },
+      });
+      return toPage(rows, page, LIST, (row) => [row.createdAt, row.id], toSandboxView);
+    },
+    'sandboxes.get': ({ params }, call) => answer(call, requireSandbox(database, call, byId(params))),
+    'sandboxes.getByName': ({ params }, call) => answer(call, requireSandbox(database, call, params)),
+    'sandboxes.volumes': async ({ params }, call) => {
+      const { id } = await requireSandbox(database, call, byId(params));
+      return await listMounts(database, id);
+    },
+  };
+}
+
+async function start(
+  parts: RestParts,
+  waiters: Waiters,
+  call: RestCall,
+  reference: SandboxReference,
+  query: WaitQuery,
+) {
+  using waiter = waiters.reserve(query, call);
+  const admitted = await findAdmitted(parts, call);
+  if (admitted !== undefined) return await answer(call, waiter.wait(admitted));
+  requireEngine(parts.health);
+  await parts.storage.require();
+  const record = await wish(parts, call, reference, (db, found) =>
+    wishStart(db, call.organization, found, askerOf(call)),
+  );
+  return await answer(call, waiter.wait(record));
+}
+
+/** The sandbox that an earlier call with the same key made or started, and whose answer was not seen. */
+async function findAdmitted({ database }: RestParts, call: RestCall): Promise<SandboxRecord | undefined> {
+  if (call.admitted === null) return undefined;
+  // Written by `toSandboxView` in the transaction of that call.
+  const { id } = call.admitted as { readonly id: string };
+  return await getSandbox(database, id);
+}
+
+async function stop(parts: RestParts, call: RestCall, reference: SandboxReference) {
+  requireEngine(parts.health);
+  return await answer(
+    call,
+    wish(parts, call, reference, (db, found) => wishStop(db, found, askerOf(call))),
+  );
+}
+
+async function remove(parts: RestParts, call: RestCall, reference: SandboxReference) {
+  requireEngine(parts.health);
+  const respond = ({ name }: SandboxRecord) => ({ message: `Sandbox '${name}' is scheduled for deletion` });
+  const record = await call.commit(async ({ db }) => {
+    const found = await requireSandbox(db, call, reference);
+    requireVersion(call, found);
+    return await wishRemove(db, found, askerOf(call));
+  }, respond);
+  parts.lifecycle.converge(record.id);
+  return respond(record);
+}
+
+/** Also while the engine is away: the choice is carried out when it is back. */
+async function recover(
+  parts: RestParts,
+  call: RestCall,
+  reference: SandboxReference,
+  action: RecoveryAction,
+) {
+  const { recoveryMs } = parts.settings;
+  const record = await wish(parts, call, reference, (db, found) =>
+    wishRecovery(db, found, action, recoveryMs, askerOf(call)),
+  );
+  return await answer(call, record);
+}
+
+async function rename(
+  call: RestCall,
+  id: string,
+  { name, slug }: { readonly name?: string | null; readonly slug?: string | null },
+) {
+  const asked = {
+    ...(typeof name === 'string' ? { name } : {}),
+    ...(typeof slug === 'string' ? { slug } : {}),
+  };
+  try {
+    const record = await call.commit(async ({ db }) => {
+      const found = await requireSandbox(db, call, { id });
+      requireVersion(call, found);
+      const renamed = await renameSandbox(db, found, asked);
+      if (renamed.version === found.version) return found;
+      const before = { previous_name: found.name, previous_slug: found.slug, slug: renamed.slug };
+      await recordSandboxEvent(db, 'sandbox_renamed', renamed, askerOf(call), before);
+      return renamed;
+    }, toSandboxView);
+    return await answer(call, record);
+  } catch (error) {
+    // Slugs are unique over all organizations, which do not wait for each other.
+    if (typeof slug === 'string' && isUniqueViolation(error)) throw nameTaken('slug', slug);
+    throw error;
+  }
+}
+
+/** Writes down what is wanted of a sandbox, and has it seen to. What is wanted already goes on undisturbed. */
+async function wish(
+  { lifecycle }: RestParts,
+  call: RestCall,
+  reference: SandboxReference,
+  work: (db: Database, found: SandboxRecord) => Promise<SandboxRecord>,
+): Promise<SandboxRecord> {
+  let isNews = false;
+  const record = await call.commit(async ({ db }) => {
+    const found = await requireSandbox(db, call, reference);
+    requireVersion(call, found);
+    const wanted = await work(db, found);
+    isNews = wanted.version !== found.version;
+    return wanted;
+  }, toSandboxView);
+  if (isNews) lifecycle.converge(record.id);
+  return record;
+}
+
+async function answer(call: RestCall, found: SandboxRecord | Promise<SandboxRecord>) {
+  const record = await found;
+  call.setHeader('etag', `"${record.version}"`);
+  return toSandboxView(record);
+}
+
+export async function requireSandbox(
+  db: Database,
+  call: Pick<RestCall, 'organization'>,
+  reference: SandboxReference,
+): Promise<SandboxRecord> {
+  const found = await findOwnSandbox(db, call.organization.id, reference);
+  if (found !== undefined) return found;
+  const message =
+    'id' in reference ? `There is no sandbox ${reference.id}` : `There is no sandbox '${reference.name}'`;
+  throw new PlatformError('sandbox_not_found', message, { details: { ...reference } });
+}
+
+function requireVersion(call: RestCall, { version }: SandboxRecord): void {
+  if (call.expectedVersion === null || call.expectedVersion === version) return;
+  const message = `The sandbox has changed since it was read; its ETag is "${version}" now`;
+  throw new PlatformError('precondition_failed', message, { details: { version } });
+}
+
+function byId({ sandbox_id: id }: { readonly sandbox_id: string }): SandboxReference {
+  return { id };
+}
+
+function readLabels(text: string | undefined): Readonly<Record<string, string>> {
+  if (text === undefined) return {};
+  const labels = parse(text);
+  const isMap = typeof labels === 'object' && labels !== null && !Array.isArray(labels);
+  const words = isMap ? Object.entries(labels).flat() : [];
+  const isLegal = words.every((word) => typeof word === 'string' && !word.includes('\0'));
+  if (!isMap || !isLegal || words.length > 2 * MAX_LABELS) {
+    const reason = `must be a JSON object of at most ${MAX_LABELS} strings, such as {"team":"ml"}`;
+    throw badField('labels', reason);
+  }
+  // Every value was seen to be text.
+  return labels as Readonly<Record<string, string>>;
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Refused by the caller like every other text that is no object.
+    return undefined;
+  }
+}
+
+async function listMounts(database: Database, sandboxId: string) {
+  const rows = await database
+    .selectFrom('sandbox_volumes')
+    .innerJoin('volumes', 'volumes.id', 'sandbox_volumes.volume_id')
+    .select(['volumes.id', 'volumes.name', 'sandbox_volumes.mount_path', 'sandbox_volumes.is_read_only'])
+    .where('sandbox_volumes.sandbox_id', '=', sandboxId)
+    .orderBy('sandbox_volumes.mount_path')
+    .execute();
+  return rows.map(({ id, name, mount_path, is_read_only }) => ({
+    volume_id: id,
+    name,
+    mount_path,
+    read_only: is_read_only !== 0,
+  }));
+}

@@ -1,0 +1,52 @@
+import { PlatformError } from '@svc/contract';
+import { notFound } from '../../sandboxes/lifecycle.ts';
+import { OUT_OF_MEMORY } from '../../orchestrator/not-running.ts';
+import type { Database } from '../../store/database.ts';
+import { findSandbox, type SandboxRecord } from '../../store/sandboxes.ts';
+
+/** @throws PlatformError `sandbox_not_found`, or `sandbox_not_running` when nobody wants it to run. */
+export async function requireRunning(
+  database: Database,
+  namespace: string,
+  name: string,
+): Promise<SandboxRecord> {
+  const record = await findSandbox(database, namespace, name);
+  if (record === undefined) throw notFound(name);
+  if (record.desired === 'running' || record.desired === 'restarted') return record;
+  throw notRunning(name, record.observed, record.failureCode, record.failureMessage);
+}
+
+/**
+ * Does what needs the sandbox. One that is stopped meanwhile is called by the name that the caller knows it by, not by the
+ * orchestrator's.
+ */
+export async function whileRunning<T>(name: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const isGone = PlatformError.is(error, 'sandbox_not_found');
+    if (!isGone && !PlatformError.is(error, 'sandbox_not_running')) throw error;
+    const { state, reason, ended } = error.details ?? {};
+    throw notRunning(name, textOr(state, 'stopped'), textOr(reason, null), textOr(ended, null), error);
+  }
+}
+
+function notRunning(
+  name: string,
+  state: string,
+  reason: string | null,
+  ended: string | null,
+  cause?: unknown,
+): PlatformError {
+  // Without what it tells callers of REST to do, who know other words; that one was stopped says the state.
+  const why =
+    ended === null || reason === 'stopped' ? '' : ` (${ended.replace(/; raise resources\..*$/, '')})`;
+  const how = reason === OUT_OF_MEMORY ? ', config.image and a larger config.memory' : '';
+  const message = `Sandbox '${name}' is ${state}${why}; start it with sandbox.start${how}`;
+  const details = { state, ...(reason === null ? {} : { reason }) };
+  return new PlatformError('sandbox_not_running', message, { details, cause });
+}
+
+function textOr<T>(value: unknown, otherwise: T): string | T {
+  return typeof value === 'string' ? value : otherwise;
+}

@@ -1,0 +1,104 @@
+import {
+  DEFAULT_MEMORY_MIB,
+  DEFAULT_VCPUS,
+  PlatformError,
+  type PublishedPort,
+  type SandboxConfig,
+  type SandboxSpec,
+} from '@svc/contract';
+import type { WantedSandbox } from '../../sandboxes/check-sandbox.ts';
+
+const MAX_PORT = 65_535;
+
+/**
+ * What `config` of `sandbox.start` means; undefined: what is stored.
+ * @throws PlatformError `invalid_sandbox_config` naming the field
+ */
+export function readConfig(
+  name: string,
+  config: SandboxConfig,
+  { hasHostPaths }: Pick<WantedSandbox, 'hasHostPaths'>,
+): WantedSandbox | undefined {
+  const { image = null, ...rest } = config;
+  if (image === null) return refuseStray(rest);
+  return {
+    name,
+    slug: null,
+    spec: toSpec(image, config),
+    ports: (config.ports ?? []).map(toPort),
+    registry: null,
+    isolation: null,
+    snapshotId: null,
+    hasHostPaths,
+  };
+}
+
+/** A configuration is replaced as a whole or not at all: half of one would be a sandbox that nobody has described. */
+function refuseStray(config: Omit<SandboxConfig, 'image'>): undefined {
+  const stray = Object.entries(config).find(([, value]) => value !== null && value !== undefined);
+  if (stray === undefined) return undefined;
+  const reason =
+    'goes with config.image: without an image the sandbox is started as it is stored. Send the image too to replace its configuration';
+  throw invalid(`config.${stray[0]}`, reason);
+}
+
+function toSpec(image: string, config: SandboxConfig): SandboxSpec {
+  return {
+    image: { type: 'oci', reference: image },
+    resources: { vcpus: config.cpus ?? DEFAULT_VCPUS, memory_mib: config.memory ?? DEFAULT_MEMORY_MIB },
+    env: toEnv(config.envs ?? []),
+    runtime: {
+      workdir: toWorkdir(config.workdir ?? ''),
+      shell: config.shell ?? null,
+      scripts: config.scripts ?? {},
+    },
+    mounts: (config.volumes ?? []).map(toMount),
+  };
+}
+
+/** Split at the first `=`; of two entries with one key the later counts, as everywhere. */
+function toEnv(envs: readonly string[]): NonNullable<SandboxSpec['env']> {
+  const values = new Map<string, string>();
+  for (const [index, entry] of envs.entries()) {
+    const at = entry.indexOf('=');
+    if (at < 1) throw invalid(`config.envs[${index}]`, 'must be KEY=VALUE');
+    values.set(entry.slice(0, at), entry.slice(at + 1));
+  }
+  return [...values].map(([key, value]) => ({ key, value }));
+}
+
+/** Empty: the one of the image. */
+function toWorkdir(path: string): string | null {
+  if (path === '') return null;
+  if (path.startsWith('/')) return path;
+  throw invalid('config.workdir', 'must be an absolute path inside the sandbox');
+}
+
+function toMount(volume: string, index: number): NonNullable<SandboxSpec['mounts']>[number] {
+  const [host = '', guest = '', mode, ...more] = volume.split(':');
+  const isModeKnown = mode === undefined || mode === 'ro' || mode === 'rw';
+  if (host === '' || !guest.startsWith('/') || !isModeKnown || more.length > 0) {
+    throw invalid(
+      `config.volumes[${index}]`,
+      'must be host:guest or host:guest:ro with an absolute guest path',
+    );
+  }
+  return { type: 'bind', host, guest, options: { readonly: mode === 'ro' } };
+}
+
+function toPort(mapping: string, index: number): PublishedPort {
+  const match = /^(\d{1,5})(?::(\d{1,5}))?$/.exec(mapping);
+  const host = Number(match?.[1]);
+  const guest = Number(match?.[2] ?? match?.[1]);
+  const isPort = (port: number) => port >= 1 && port <= MAX_PORT;
+  if (!isPort(host) || !isPort(guest)) {
+    throw invalid(`config.ports[${index}]`, 'must be host:guest or port, each 1–65535');
+  }
+  return { host_port: host, guest_port: guest };
+}
+
+function invalid(field: string, reason: string): PlatformError {
+  return new PlatformError('invalid_sandbox_config', `Invalid params: ${field} ${reason}`, {
+    details: { field, reason },
+  });
+}

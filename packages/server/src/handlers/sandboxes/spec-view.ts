@@ -1,0 +1,190 @@
+import {
+  DEFAULT_DISK_MIB,
+  DEFAULT_DNS,
+  DEFAULT_MAX_CONNECTIONS,
+  DEFAULT_MEMORY_MIB,
+  DEFAULT_METRICS_INTERVAL_MS,
+  DEFAULT_POLICY,
+  DEFAULT_SHELL,
+  DEFAULT_VCPUS,
+  DENY_ALL,
+  toU64,
+  type Mount,
+  type NetworkPolicy,
+  type SandboxSpec,
+} from '@svc/contract';
+import type { SandboxSpecView } from '@svc/contract/rest';
+import { DEFAULT_HOST_PERMISSIONS, DEFAULT_STAT_VIRTUALIZATION } from '@svc/contract/spec';
+import type { ResolvedSpec } from '@svc/engine/client';
+import type { PortMapping } from '../../published-ports/port-mapping.ts';
+import { labelsOf } from '../../sandboxes/labels-of.ts';
+import type { SandboxRecord } from '../../store/sandboxes.ts';
+
+const MOUNT_OPTIONS = {
+  readonly: false,
+  noexec: false,
+  override_uid: null,
+  override_gid: null,
+};
+/** On every mount, whatever was asked for. */
+const ALWAYS = { nosuid: true, nodev: true };
+const INJECTION = { headers: true, basic_auth: true, query_params: false, body: false };
+
+/**
+ * What a sandbox really has, as answers show it: with what its image and the defaults say, without secret values and sources on
+ * the host. Undefined until the image is known.
+ */
+export function toSpecView(
+  record: Pick<SandboxRecord, 'spec' | 'ports' | 'resolved'>,
+): SandboxSpecView | undefined {
+  const { spec, ports, resolved } = record;
+  if (resolved === null) return undefined;
+  return {
+    image: spec.image.reference,
+    env: resolved.env.map(toEnvVar),
+    labels: labelsOf(spec, resolved),
+    lifecycle: lifecycleOf(spec),
+    mounts: (spec.mounts ?? []).map((mount) => toMountView(mount, spec)),
+    network: toNetworkView(spec, ports),
+    resources: resourcesOf(spec),
+    rlimits: resolved.rlimits.map(({ resource, soft, hard }) => ({
+      resource: toPascalCase(resource),
+      soft: toU64(soft),
+      hard: toU64(hard),
+    })),
+    runtime: {
+      ...runtimeOf(spec, resolved),
+      hostname: resolved.hostname,
+      disable_metrics_sample: spec.runtime?.disable_metrics_sample ?? false,
+      metrics_sample_interval_ms: spec.runtime?.metrics_sample_interval_ms ?? DEFAULT_METRICS_INTERVAL_MS,
+    },
+  };
+}
+
+/**
+ * The same in the shape that callers send, again without secret values. Its reader sends the environment with every command, so
+ * that it gets the caller's own only: the image's PATH would take the place of one with the scripts on it.
+ */
+export function toCreateShape({ spec, resolved }: Pick<SandboxRecord, 'spec' | 'resolved'>) {
+  if (resolved === null) return undefined;
+  return {
+    image: spec.image,
+    resources: resourcesOf(spec),
+    // With what older clients do not know only where it was asked for.
+    runtime: { ...spec.runtime, ...runtimeOf(spec, resolved) },
+    env: spec.env ?? [],
+    labels: labelsOf(spec, resolved),
+    rlimits: (spec.rlimits ?? []).map(({ resource, soft, hard }) => ({
+      resource,
+      soft: toU64(soft),
+      hard: toU64(hard),
+    })),
+    mounts: (spec.mounts ?? []).map((mount) => ({ ...mount, options: { ...mount.options, ...ALWAYS } })),
+    patches: [],
+    network: { ...spec.network, enabled: spec.network?.enabled ?? true },
+    init: spec.init ?? null,
+    pull_policy: spec.pull_policy ?? 'if_missing',
+    security_profile: spec.security_profile ?? 'default',
+    lifecycle: lifecycleOf(spec),
+  };
+}
+
+function resourcesOf({ resources }: SandboxSpec) {
+  return {
+    vcpus: resources?.vcpus ?? DEFAULT_VCPUS,
+    memory_mib: resources?.memory_mib ?? DEFAULT_MEMORY_MIB,
+    disk_size_mib: resources?.disk_size_mib ?? DEFAULT_DISK_MIB,
+  };
+}
+
+function lifecycleOf({ lifecycle }: SandboxSpec) {
+  return {
+    ephemeral: lifecycle?.ephemeral ?? false,
+    idle_timeout_secs: lifecycle?.idle_timeout_secs ?? null,
+    max_duration_secs: lifecycle?.max_duration_secs ?? null,
+  };
+}
+
+function runtimeOf({ runtime }: SandboxSpec, resolved: ResolvedSpec) {
+  return {
+    cmd: [...resolved.cmd],
+    entrypoint: [...resolved.entrypoint],
+    log_level: runtime?.log_level ?? null,
+    scripts: runtime?.scripts ?? {},
+    shell: runtime?.shell ?? DEFAULT_SHELL,
+    user: resolved.user,
+    workdir: resolved.workdir,
+  };
+}
+
+function toEnvVar(entry: string): { key: string; value: string } {
+  const at = entry.indexOf('=');
+  return at < 0 ? { key: entry, value: '' } : { key: entry.slice(0, at), value: entry.slice(at + 1) };
+}
+
+function toMountView(mount: Mount, spec: SandboxSpec): SandboxSpecView['mounts'][number] {
+  const { guest } = mount;
+  const common = { guest, options: { ...MOUNT_OPTIONS, ...mount.options, ...ALWAYS } };
+  switch (mount.type) {
+    case 'bind':
+      return { type: 'Bind', ...common, ...presentationOf(mount), quota_mib: mount.quota_mib ?? null };
+    case 'named':
+      return { type: 'Named', ...common, ...presentationOf(mount) };
+    case 'tmpfs':
+      return { type: 'Tmpfs', ...common, size_mib: mount.size_mib ?? resourcesOf(spec).memory_mib };
+    case 'disk_image':
+      return {
+        type: 'DiskImage',
+        ...common,
+        format: FORMATS[mount.format],
+        fstype: mount.fstype ?? DISK_FILE_SYSTEM,
+      };
+    default:
+      return mount satisfies never;
+  }
+}
+
+const DISK_FILE_SYSTEM = 'ext4';
+const FORMATS = { qcow2: 'Qcow2', raw: 'Raw', vmdk: 'Vmdk' } as const;
+
+function presentationOf({
+  stat_virtualization = DEFAULT_STAT_VIRTUALIZATION,
+  host_permissions = DEFAULT_HOST_PERMISSIONS,
+}: Pick<Mount & { readonly type: 'bind' | 'named' }, 'stat_virtualization' | 'host_permissions'>) {
+  return { stat_virtualization, host_permissions };
+}
+
+function toNetworkView({ network }: SandboxSpec, ports: readonly PortMapping[]): SandboxSpecView['network'] {
+  const enabled = network?.enabled ?? true;
+  return {
+    enabled,
+    trust_host_cas: false,
+    max_connections: network?.max_connections ?? DEFAULT_MAX_CONNECTIONS,
+    ports: ports.map(({ host, guest, bind = '127.0.0.1', protocol = 'tcp' as const }) => ({
+      host_port: host,
+      guest_port: guest,
+      host_bind: bind,
+      protocol,
+    })),
+    dns: DEFAULT_DNS,
+    policy: toPolicyView(enabled ? (network?.policy ?? DEFAULT_POLICY) : DENY_ALL),
+    secrets: (network?.secrets?.entries ?? []).map((entry) => ({
+      env_var: entry.env_var,
+      placeholder: entry.placeholder,
+      allowed_hosts: entry.allowed_hosts,
+      injection: { ...INJECTION, ...entry.injection },
+      on_violation: entry.on_violation ?? null,
+    })),
+  };
+}
+
+/** What is left out of a policy is denied, and what is left out of a rule is any. */
+function toPolicyView(policy: NetworkPolicy): SandboxSpecView['network']['policy'] {
+  const { default_egress = 'deny', default_ingress = 'deny', rules = [] } = policy;
+  const shown = rules.map((rule) => ({ ...rule, protocols: rule.protocols ?? [], ports: rule.ports ?? [] }));
+  return { default_egress, default_ingress, rules: shown };
+}
+
+function toPascalCase(text: string): string {
+  return text.slice(0, 1).toUpperCase() + text.slice(1);
+}

@@ -1,0 +1,62 @@
+import {
+  DEFAULT_PAGE_SIZE,
+  FEATURES,
+  MAX_PAGE_SIZE,
+  MAX_METRICS_RANGE_SECONDS,
+  MIN_METRICS_STEP_SECONDS,
+  type RestOperations,
+  type RestOutput,
+} from '@svc/contract/rest';
+import type { OrchestratorDescription } from '../../orchestrator/orchestrator.ts';
+import type { SshPlace } from '../../transports/ssh/ssh-gateway.ts';
+import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
+import type { RestParts } from '../rest-parts.ts';
+
+type ClassView = RestOutput<RestOperations['capabilities.get']>['isolation']['classes'][number];
+
+/** Weakest last. */
+const CLASSES = ['microvm', 'gvisor', 'container'] as const;
+
+export function capabilityHandlers({
+  orchestrator,
+  maxBodyBytes,
+  ssh,
+  previews,
+}: RestParts): Pick<RestHandlers, 'capabilities.get'> {
+  return {
+    'capabilities.get': async (_input, { signal }) => {
+      const description = await orchestrator.describe(signal);
+      return {
+        version: description.version,
+        isolation: { default: description.isolation, classes: describeClasses(description) },
+        ssh: describeSsh(ssh()),
+        previews: previews === null ? null : { ...previews, port: previews.port() },
+        features: [...FEATURES],
+        limits: {
+          default_page_size: DEFAULT_PAGE_SIZE,
+          max_page_size: MAX_PAGE_SIZE,
+          max_body_bytes: maxBodyBytes,
+          max_metrics_range_secs: MAX_METRICS_RANGE_SECONDS,
+          min_metrics_step_secs: MIN_METRICS_STEP_SECONDS,
+        },
+      };
+    },
+  };
+}
+
+function describeSsh(place: SshPlace | null) {
+  if (place === null) return null;
+  return { port: place.port, host_key: place.hostKey, fingerprint: place.fingerprint };
+}
+
+/** Every class that can be asked for, also those that nothing on this host offers. */
+function describeClasses({ classes }: OrchestratorDescription): ClassView[] {
+  return CLASSES.flatMap((name): ClassView[] => {
+    const found = classes.filter(({ isolation }) => isolation === name);
+    if (found.length === 0) {
+      const reason = 'nothing on this host offers it';
+      return [{ name, runtime: null, is_available: false, reason }];
+    }
+    return found.map(({ runtime, isUsable, reason }) => ({ name, runtime, is_available: isUsable, reason }));
+  });
+}

@@ -1,0 +1,84 @@
+import { PlatformError, type ErrorCode } from '@svc/contract';
+import {
+  announceFileChange,
+  endFileChange,
+  extendFileChange,
+  FILE_CHANGE_CHECK_MS,
+  withUnknownEnd,
+} from '../../store/file-changes.ts';
+import type { RecordedEvent, RestCall } from '../../dispatch/rest-call.ts';
+import type { RestParts } from '../rest-parts.ts';
+
+/** After these nothing was changed. After anything else somebody has to look. */
+const REFUSALS: ReadonlySet<ErrorCode> = new Set([
+  'invalid_request',
+  'invalid_volume_path',
+  'volume_not_found',
+  'volume_file_not_found',
+  'name_already_exists',
+  'disk_full',
+  'insufficient_storage',
+]);
+
+/**
+ * Changes files of a volume and notes it. The engine and the store have no transaction together, so that it will happen
+ * is written down first; whatever is killed in between, no change is without an event. `work` gives what is known only
+ * afterwards.
+ */
+export async function changeFile(
+  { database }: Pick<RestParts, 'database'>,
+  call: RestCall,
+  type: `volume_${string}`,
+  payload: Readonly<Record<string, unknown>>,
+  work: () => Promise<Readonly<Record<string, unknown>> | void>,
+): Promise<{ ok: boolean }> {
+  const event: RecordedEvent = { type, category: 'volume', payload };
+  const { actor, requestId, sourceAddress, organization } = call;
+  const origin = { actor, requestId, sourceAddress, organizationId: organization.id };
+  const id = await announceFileChange(database, { ...event, ...origin });
+  const keepLease = setInterval(() => {
+    // A lease that runs out costs a second event, which says less than the first.
+    extendFileChange(database, id).catch(() => undefined);
+  }, FILE_CHANGE_CHECK_MS);
+  keepLease.unref();
+  const note = async (noted: RecordedEvent) => {
+    await call.commit(
+      async ({ db, record }) => {
+        await endFileChange(db, id);
+        await record(noted);
+      },
+      () => ({ ok: true }),
+    );
+  };
+  try {
+    const more = await work();
+    await note({ ...event, payload: { ...payload, ...more } });
+    return { ok: true };
+  } catch (error) {
+    if (isRefusal(error)) await endFileChange(database, id);
+    else await noteUnknownEnd(call, id, event);
+    throw error;
+  } finally {
+    clearInterval(keepLease);
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return (PlatformError.is(error) && REFUSALS.has(error.code)) || isNeverSent(error);
+}
+
+/** The engine was not there to be asked. */
+function isNeverSent(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return ('syscall' in error && error.syscall === 'connect') || isNeverSent(error.cause);
+}
+
+async function noteUnknownEnd(call: RestCall, id: string, event: RecordedEvent): Promise<void> {
+  await call
+    .commit(async ({ db, record }) => {
+      await endFileChange(db, id);
+      await record(withUnknownEnd(event));
+    })
+    // It stays announced, and is told later.
+    .catch(() => undefined);
+}

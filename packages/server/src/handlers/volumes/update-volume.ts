@@ -1,0 +1,87 @@
+import { PlatformError } from '@svc/contract';
+import type { Database } from '../../store/database.ts';
+import { updateVolume, type VolumeRecord } from '../../store/volumes.ts';
+import { requireRoomForVolume } from '../../accounting/require-room.ts';
+import { capacityMibOf } from '../../volumes/make-volume.ts';
+import { measureVolumes } from '../../volumes/measure-volumes.ts';
+import type { RestCall } from '../../dispatch/rest-call.ts';
+import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
+import type { RestParts } from '../rest-parts.ts';
+import {
+  makerOf,
+  requireActive,
+  requireBelowCap,
+  requireFreeLabels,
+  requireVersion,
+  requireVolume,
+} from './volume-checks.ts';
+import { toVolumeView } from './volume-view.ts';
+
+const MIB = 1024 * 1024;
+const RESIZE_TIMEOUT_MS = 120_000;
+
+/**
+ * The engine is resized first, because it may refuse; what is recorded then counts. Where the two differ, because this process
+ * ended in between or somebody else changed the volume meanwhile, the keeper brings the engine to the record.
+ */
+export function updateHandler(parts: RestParts): RestHandlers['volumes.update'] {
+  return async ({ params, body }, call) => {
+    const { capacity_gib: capacityGib, labels } = body;
+    if (labels !== undefined) requireFreeLabels(labels);
+    const check = (volume: VolumeRecord) => {
+      if (volume.kind === 'host' && typeof capacityGib === 'number') {
+        throw new PlatformError('invalid_request', 'the host volume cannot be capped', { isConflict: true });
+      }
+      requireActive(volume);
+      requireVersion(call, volume);
+      return volume;
+    };
+    const before = check(await requireVolume(parts.database, call, params.id));
+    const isResized = capacityGib !== undefined && capacityGib !== before.capacityGib;
+    await requireBelowCap(parts.database, call, capacityGib ?? null);
+    // Before the engine has given it: what was filled meanwhile could not be taken back.
+    await requireRoomToGrow(parts.database, call, before, capacityGib);
+    if (isResized && before.isMade) await resize(parts, before, capacityGib);
+    // Also when what follows is refused: then the engine goes back to what is recorded.
+    using _brought = { [Symbol.dispose]: () => isResized && parts.volumeKeeper.poke() };
+    const after = await call.commit(
+      async ({ db, record }) => {
+        const volume = check(await requireVolume(db, call, params.id));
+        await requireRoomToGrow(db, call, volume, capacityGib);
+        await record({
+          type: 'volume_updated',
+          category: 'volume',
+          payload: { volume_id: volume.id, name: volume.name, ...body },
+        });
+        return await updateVolume(db, volume.id, {
+          ...(capacityGib === undefined ? {} : { capacityGib }),
+          ...(labels === undefined ? {} : { labels }),
+        });
+      },
+      (volume) => toVolumeView(volume, null),
+    );
+    call.setHeader('etag', `"${after.version}"`);
+    const usedBytes = await measureVolumes(parts, [after], call.signal);
+    return toVolumeView(after, usedBytes.get(after.id) ?? null);
+  };
+}
+
+async function requireRoomToGrow(
+  db: Database,
+  call: RestCall,
+  volume: VolumeRecord,
+  capacityGib: number | null | undefined,
+): Promise<void> {
+  const growthGib = (capacityGib ?? 0) - (volume.capacityGib ?? 0);
+  if (growthGib > 0) await requireRoomForVolume(db, call.organization, growthGib);
+}
+
+/** Without a cap a volume has what others without one have, or what it has already. */
+async function resize(parts: RestParts, volume: VolumeRecord, capacityGib: number | null): Promise<void> {
+  const { volumeStore } = parts;
+  const signal = AbortSignal.timeout(RESIZE_TIMEOUT_MS);
+  const wantedMib = capacityMibOf(makerOf(parts), { capacityGib });
+  const { capacityBytes } = await volumeStore.volumeUsage(volume.id, signal);
+  if (capacityGib === null && capacityBytes >= wantedMib * MIB) return;
+  await volumeStore.resizeVolume(volume.id, wantedMib, signal);
+}

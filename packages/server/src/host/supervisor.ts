@@ -1,0 +1,149 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as delay } from 'node:timers/promises';
+import { readProcessState, Watchdog } from '@svc/engine/client';
+import type { Logger } from 'pino';
+import { SUPERVISED, type ServerConfig } from '../config.ts';
+import { engineCommand } from './engine-command.ts';
+import { EngineProcess } from './engine-process.ts';
+import type { Identity } from './drop-privileges.ts';
+import { EXIT } from './exit-codes.ts';
+import { SERVER_MAIN } from './pid-file.ts';
+import { RestartDelay } from './restart-delay.ts';
+
+/** Calls leave much short-lived garbage; with a small nursery it does not become resident memory. */
+const NODE_OPTIONS = ['--max-semi-space-size=4', '--heap-growing-percent=25'];
+/** Said to the web-facing process when it may serve. */
+export const SERVE = 'serve';
+/** Asked of it, and answered with the same word, for as long as it lives. */
+export const PULSE = 'pulse';
+/** Said by it when it serves. */
+export const READY = 'ready';
+
+/**
+ * The root process of `svc server start`: it keeps the engine (as root) and the web-facing process (as the service user)
+ * running, listens to nobody, and parses nothing. The folders that they need are there by now.
+ * @returns the exit code
+ */
+export async function runSupervisor(
+  config: ServerConfig,
+  owner: Identity,
+  web: WebProcess,
+  stop: AbortSignal,
+  logger: Logger,
+): Promise<number> {
+  const { dataFolder, engineSocket: socketPath, isEngineExternal, engineArguments } = config;
+  if (isEngineExternal) {
+    logger.info({ socket: socketPath }, 'no engine is started: the one behind the socket is used');
+    return await keepWebRunning(web, stop, logger);
+  }
+  const command = engineCommand(dataFolder, owner, engineArguments);
+  const refused = new AbortController();
+  const onRefused = (reason: string) => {
+    logger.fatal(`the engine does not start: ${reason}`);
+    refused.abort();
+  };
+  const engine = new EngineProcess({ dataFolder, socketPath, owner, command, logger, onRefused });
+  try {
+    const code = await keepWebRunning(web, AbortSignal.any([stop, refused.signal]), logger);
+    return refused.signal.aborted ? EXIT.usage : code;
+  } finally {
+    await engine.stop();
+  }
+}
+
+/** A web-facing process that loads its modules, and serves once it is told to. */
+export interface WebProcess {
+  readonly child: ChildProcess;
+  /** Rejects when it could not be started. */
+  readonly exited: Promise<Ending>;
+  readonly args: readonly string[];
+}
+
+interface Ending {
+  /** Null when a signal ended it. */
+  readonly code: number | null;
+  readonly signal: string | null;
+}
+
+/** `args` of the server. */
+export function startWebProcess(args: readonly string[]): WebProcess {
+  // SAFETY: no shell; our own program. It begins as root to load its modules, wherever they are, and drops root before
+  // it opens anything. It notices our end by the closed IPC channel.
+  const child = spawn(process.execPath, [...NODE_OPTIONS, SERVER_MAIN, ...args, `--${SUPERVISED}`], {
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    cwd: '/',
+  });
+  const exited: Promise<Ending> = once(child, 'exit').then(([code, signal]) => ({ code, signal }));
+  exited.catch(() => undefined); // Seen by whoever waits for it.
+  return { child, exited, args };
+}
+
+async function keepWebRunning(first: WebProcess, stop: AbortSignal, logger: Logger): Promise<number> {
+  const restartDelay = new RestartDelay();
+  let web = first;
+  let hasServed = false;
+  for (;;) {
+    const startedAt = performance.now();
+    const { ending, wasReady } = await serveUntilExit(web, stop, logger);
+    if (stop.aborted) return EXIT.stopped;
+    hasServed ||= wasReady;
+    // One that gave up by itself before it ever listened has said why, and would say it again.
+    if (!hasServed && ending.code !== null) {
+      logger.error(ending, 'the web-facing process did not start');
+      return ending.code === EXIT.stopped ? EXIT.failed : ending.code;
+    }
+    const retryMs = restartDelay.after(performance.now() - startedAt);
+    logger.error({ ...ending, retryMs }, 'the web-facing process ended; it is started again');
+    await delay(retryMs, undefined, { signal: stop }).catch(() => undefined);
+    // The key was reset once; keys that were made since must stay valid.
+    web = startWebProcess(web.args.filter((word) => word !== '--reset-key' || !hasServed));
+  }
+}
+
+async function serveUntilExit(
+  { child, exited }: WebProcess,
+  stop: AbortSignal,
+  logger: Logger,
+): Promise<{ readonly ending: Ending; readonly wasReady: boolean }> {
+  let wasReady = false;
+  child.on('message', (message) => {
+    if (message === READY) wasReady = true;
+  });
+  child.send(SERVE, () => undefined); // One that has ended already is seen as such.
+  const end = () => child.kill('SIGTERM');
+  stop.addEventListener('abort', end, { once: true });
+  if (stop.aborted) end();
+  const watchdog = watch(child, logger);
+  try {
+    return { ending: await exited, wasReady };
+  } finally {
+    watchdog.close();
+    stop.removeEventListener('abort', end);
+  }
+}
+
+function watch(child: ChildProcess, logger: Logger): Watchdog {
+  const ask = (signal: AbortSignal) =>
+    new Promise<void>((resolve) => {
+      const listen = (message: unknown) => {
+        if (message === PULSE) over();
+      };
+      const over = () => {
+        child.off('message', listen);
+        signal.removeEventListener('abort', over);
+        resolve();
+      };
+      child.on('message', listen);
+      signal.addEventListener('abort', over, { once: true });
+      child.send(PULSE, () => undefined);
+    });
+  return new Watchdog({
+    ask,
+    look: async () => (child.pid === undefined ? undefined : await readProcessState(child.pid)),
+    onFrozen: (reason) => {
+      logger.error({ reason }, 'the web-facing process hangs; it is killed and started again');
+      child.kill('SIGKILL');
+    },
+  });
+}

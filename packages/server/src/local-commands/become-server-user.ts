@@ -1,0 +1,48 @@
+import { access, constants, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { loadCompiler, PlatformError } from '@svc/contract';
+import { canAnybodyRead } from '../host/can-anybody-read.ts';
+import { becomeUser, findIdentity, type Identity } from '../host/drop-privileges.ts';
+import { prepareFolders } from '../host/prepare-folders.ts';
+import { loadPostgres } from '../store/open-database.ts';
+import type { StorePlace } from './local-store.ts';
+
+/** The user of `svc server start` without `--run-as`. */
+const DEFAULT_USER = 'svc';
+
+/**
+ * For good, before a command that root typed touches anything below the server's folder: whatever the server's user has put there,
+ * links among it, leads no further than that user gets. Whoever is not root stays who they are. `needsFolder`: make it when it is missing.
+ */
+export async function becomeServerUser(
+  { dataFolder, databaseUrl }: StorePlace,
+  { needsFolder = databaseUrl === undefined }: { readonly needsFolder?: boolean } = {},
+): Promise<void> {
+  if (process.getuid?.() !== 0) return;
+  if (databaseUrl !== undefined) await loadPostgres();
+  // What is loaded when it is needed must be loaded now when the program is where that user cannot read.
+  if (!canAnybodyRead(import.meta.filename)) loadCompiler();
+  const serverFolder = join(dataFolder, 'server');
+  const owner = (await ownerOf(serverFolder)) ?? findIdentity(DEFAULT_USER);
+  if (needsFolder) await prepareFolders({ dataFolder, serverFolder }, owner);
+  becomeUser(owner);
+  if (needsFolder) await checkReach(serverFolder, owner);
+}
+
+async function checkReach(serverFolder: string, { uid }: Identity): Promise<void> {
+  try {
+    await access(serverFolder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const hint = `user ${uid}, as whom the server runs, cannot get to ${serverFolder}; let others pass the folders above it (chmod o+x), or choose another --path`;
+    throw new PlatformError('forbidden', hint, { cause: error });
+  }
+}
+
+/** Undefined when there is no folder, or root has made it and nobody has used it yet. */
+async function ownerOf(serverFolder: string): Promise<Identity | undefined> {
+  const { uid, gid } = await stat(serverFolder).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return { uid: 0, gid: 0 };
+    throw error;
+  });
+  return uid === 0 ? undefined : findIdentity(`${uid}:${gid}`);
+}

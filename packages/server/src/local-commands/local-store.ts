@@ -1,0 +1,70 @@
+import { access, constants } from 'node:fs/promises';
+import { join } from 'node:path';
+import { PlatformError } from '@svc/contract';
+import { pino } from 'pino';
+import { prepareFolders } from '../host/prepare-folders.ts';
+import type { Database } from '../store/database.ts';
+import { inTransaction } from '../store/in-transaction.ts';
+import { appendEvent, type Actor, type NewEvent } from '../store/events.ts';
+import { openDatabase } from '../store/open-database.ts';
+import { findOrganization, type OrganizationRecord } from '../store/organizations.ts';
+
+/** Where the store of a server is, as seen from its machine. */
+export interface StorePlace {
+  readonly dataFolder: string;
+  /** Of the server, when it does not use its own file. */
+  readonly databaseUrl?: string | undefined;
+}
+
+/** Who did it, in events: whoever may read and write the store itself. */
+export const CLI_ACTOR: Actor = { kind: 'system', code: 'cli', label: 'svc command line' };
+
+/** Works on the store of a server, whether it runs or not, as whoever we are: root calls `becomeServerUser` first. */
+export async function withStore<Result>(
+  { dataFolder, databaseUrl }: StorePlace,
+  work: (database: Database) => Promise<Result>,
+): Promise<Result> {
+  const serverFolder = join(dataFolder, 'server');
+  if (databaseUrl === undefined) {
+    await prepareFolders({ dataFolder, serverFolder }, null);
+    await requireAccess(serverFolder);
+  }
+  await using database = await openDatabase(
+    { databaseUrl: databaseUrl ?? null, serverFolder },
+    pino({ level: 'silent' }),
+  );
+  return await work(database);
+}
+
+/** All or nothing, like everything that the server changes. */
+export async function changeStore<Result>(
+  place: StorePlace,
+  work: (transaction: Database) => Promise<Result>,
+): Promise<Result> {
+  return await withStore(place, (database) => inTransaction(database, work));
+}
+
+export async function recordFromCli(
+  transaction: Database,
+  event: Pick<NewEvent, 'organizationId' | 'type' | 'category' | 'payload'>,
+): Promise<void> {
+  await appendEvent(transaction, { ...event, actor: CLI_ACTOR, requestId: null, sourceAddress: null });
+}
+
+export async function requireOrganization(db: Database, slug: string): Promise<OrganizationRecord> {
+  const organization = await findOrganization(db, slug);
+  if (organization !== undefined) return organization;
+  throw new PlatformError(
+    'org_not_found',
+    `There is no organization '${slug}'; make it with: svc org create`,
+  );
+}
+
+async function requireAccess(serverFolder: string): Promise<void> {
+  try {
+    await access(serverFolder, constants.R_OK | constants.W_OK | constants.X_OK);
+  } catch (error) {
+    const hint = `the store in ${serverFolder} belongs to another user; run this command as that user or as root`;
+    throw new PlatformError('forbidden', hint, { cause: error });
+  }
+}

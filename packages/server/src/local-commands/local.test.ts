@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { chmod } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, describe, test, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { PlatformError } from '@svc/contract';
+import { hashEvent } from '../store/events.ts';
+import { findApiKey, findToken } from '../store/credentials.ts';
+import { ensureOrganization, findMembership } from '../store/organizations.ts';
+import { TestPostgres } from '../testing/test-postgres.ts';
+import { makeFolder } from '../testing/test-server.ts';
+import { withStore, type StorePlace } from './local-store.ts';
+import {
+  createLocalApiKey,
+  createLocalOrganization,
+  createLocalToken,
+  listLocalApiKeys,
+  listLocalOrganizations,
+  listLocalTokens,
+  revokeLocalApiKey,
+  revokeLocalToken,
+  setLocalQuotas,
+} from './local.ts';
+
+const OWNER = 'ann@example.com';
+const STRANGER = 64_556;
+
+const postgres = await TestPostgres.start();
+after(() => postgres[Symbol.asyncDispose]());
+
+const places: Readonly<Record<string, (t: TestContext) => Promise<StorePlace>>> = {
+  SQLite: async (t) => ({ dataFolder: await makeFolder(t) }),
+  PostgreSQL: async () => ({ dataFolder: '/nowhere', databaseUrl: await postgres.createDatabase() }),
+};
+
+for (const [name, makePlace] of Object.entries(places)) {
+  describe(`the store of a server on this machine, ${name}`, () => {
+    test('an organization, its owner, a key and a token are made from nothing, and work', async (t) => {
+      const place = await makePlace(t);
+      const made = await createLocalOrganization(place, { slug: 'acme', name: 'Acme Inc', owner: OWNER });
+      const key = await createLocalApiKey(place, 'acme', { name: 'ci', expire: '1d' });
+      const token = await createLocalToken(place, OWNER, { name: 'laptop' });
+      await withStore(place, async (database) => {
+        assert.equal((await findApiKey(database, key.secret))?.organization.id, made.id);
+        assert.equal((await findToken(database, token.secret))?.user.email, OWNER);
+        assert.equal((await findMembership(database, 'acme', token.user.id))?.role, 'owner');
+      });
+      assert.equal((await listLocalApiKeys(place, 'acme'))[0]?.id, key.id);
+      assert.equal((await listLocalTokens(place, OWNER))[0]?.id, token.id);
+      await revokeLocalApiKey(place, 'acme', key.id);
+      await revokeLocalToken(place, OWNER, token.id);
+      assert.deepEqual(await listLocalApiKeys(place, 'acme'), []);
+      await withStore(place, async (database) => {
+        assert.equal(await findApiKey(database, key.secret), undefined);
+        assert.equal(await findToken(database, token.secret), undefined);
+      });
+    });
+
+    test('each change is an event of the command line, in an unbroken chain without secrets', async (t) => {
+      const place = await makePlace(t);
+      await createLocalOrganization(place, { slug: 'acme', owner: OWNER });
+      const key = await createLocalApiKey(place, 'acme', { name: 'ci' });
+      const token = await createLocalToken(place, OWNER, { name: 'laptop' });
+      await setLocalQuotas(place, 'acme', { max_sandboxes: 3 });
+      await revokeLocalToken(place, OWNER, token.id);
+      await revokeLocalApiKey(place, 'acme', key.id);
+      await withStore(place, async (database) => {
+        const events = await database.selectFrom('events').selectAll().orderBy('sequence').execute();
+        assert.deepEqual(
+          events.map(({ event_type: type }) => type),
+          [
+            'org_created',
+            'api_key_created',
+            'token_created',
+            'quota_changed',
+            'token_revoked',
+            'api_key_revoked',
+          ],
+        );
+        let previous = '';
+        for (const { hash, ...event } of events) {
+          assert.equal((JSON.parse(event.actor) as { code: string }).code, 'cli');
+          assert.equal(event.previous_hash, previous);
+          assert.equal(hashEvent(event), hash);
+          previous = hash;
+        }
+        for (const { secret } of [key, token]) assert.ok(!JSON.stringify(events).includes(secret));
+      });
+    });
+
+    test('a namespace that nobody owns can be taken over once, and what it has stays', async (t) => {
+      const place = await makePlace(t);
+      const id = await withStore(place, (database) => ensureOrganization(database, 'default'));
+      assert.equal((await createLocalOrganization(place, { slug: 'default', owner: OWNER })).id, id);
+      await assert.rejects(createLocalOrganization(place, { slug: 'default', owner: OWNER }), (error) =>
+        PlatformError.is(error, 'name_already_exists'),
+      );
+      const [only, ...more] = await listLocalOrganizations(place);
+      assert.deepEqual([only?.slug, only?.members, only?.sandboxes, more.length], ['default', 1, 0, 0]);
+    });
+
+    test('without an organization a key is for default; of a missing one there is none', async (t) => {
+      const place = await makePlace(t);
+      assert.equal((await createLocalApiKey(place, undefined, { name: 'x' })).organization, 'default');
+      const missing = (error: unknown) => PlatformError.is(error, 'org_not_found');
+      await assert.rejects(createLocalApiKey(place, 'nowhere', { name: 'x' }), missing);
+      await assert.rejects(setLocalQuotas(place, 'nowhere', {}), missing);
+      await assert.rejects(revokeLocalApiKey(place, 'default', 'x'), (error) =>
+        PlatformError.is(error, 'not_found'),
+      );
+      await assert.rejects(listLocalTokens(place, OWNER), (error) => PlatformError.is(error, 'not_found'));
+      const bad = (error: unknown) => PlatformError.is(error, 'invalid_request');
+      await assert.rejects(createLocalApiKey(place, 'default', { name: '' }), bad);
+      await assert.rejects(createLocalApiKey(place, 'default', { name: 'x', expire: 'soon' }), bad);
+      await assert.rejects(createLocalToken(place, 'nobody', { name: 'x' }), bad);
+      await assert.rejects(createLocalOrganization(place, { slug: 'Bad_' }), bad);
+      await assert.rejects(setLocalQuotas(place, 'default', { colour: 1 }), bad);
+    });
+  });
+}
+
+test('whoever may not use the store is told who may', async (t) => {
+  const dataFolder = await makeFolder(t);
+  await chmod(dataFolder, 0o711);
+  await createLocalApiKey({ dataFolder }, undefined, { name: 'x' });
+  const program = `
+    const { listLocalOrganizations } = await import(${JSON.stringify(join(import.meta.dirname, 'local.ts'))});
+    await listLocalOrganizations({ dataFolder: ${JSON.stringify(dataFolder)} }).catch((error) => console.log(error.message));`;
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program], {
+    uid: STRANGER,
+    gid: STRANGER,
+  });
+  assert.match(stdout, /belongs to another user; run this command as that user or as root/);
+});

@@ -1,0 +1,76 @@
+import { PlatformError } from '@svc/contract';
+import { checkRestInput } from '@svc/contract/rest';
+import { createToken } from '../store/credentials.ts';
+import type { Database } from '../store/database.ts';
+import { listTokens, revokeToken, type CredentialRecord } from '../store/list-credentials.ts';
+import { listMemberships } from '../store/organizations.ts';
+import { ensureUser, findUserByEmail, type UserRecord } from '../store/users.ts';
+import type { LocalCredential, NewLocalCredential } from './api-keys.ts';
+import { expiryAfter } from '../access/duration.ts';
+import { changeStore, recordFromCli, withStore, type StorePlace } from './local-store.ts';
+
+/** A personal access token. The user is made when missing: this is how somebody gets their first credential. */
+export async function createLocalToken(
+  place: StorePlace,
+  email: string,
+  { name, expire }: NewLocalCredential,
+): Promise<LocalCredential & { readonly user: UserRecord }> {
+  checkRestInput('invites.create', 'body', { email });
+  checkRestInput('tokens.create', 'body', { name });
+  const expiresAt = expiryAfter(expire);
+  return await changeStore(place, async (transaction) => {
+    const user = await ensureUser(transaction, email);
+    const issued = await createToken(transaction, user.id, { name, createdBy: null, expiresAt });
+    const payload = { token_id: issued.id, name, user_id: user.id, expires_at: expiresAt };
+    await recordForUser(transaction, user.id, 'token_created', payload);
+    return { ...issued, name, expiresAt, user };
+  });
+}
+
+/** Those that were not revoked, newest first. */
+export async function listLocalTokens(
+  place: StorePlace,
+  email: string,
+): Promise<readonly CredentialRecord[]> {
+  return await withStore(
+    place,
+    async (database) => await listTokens(database, (await requireUser(database, email)).id),
+  );
+}
+
+/** @throws PlatformError `not_found` when there is none, or it was revoked before */
+export async function revokeLocalToken(
+  place: StorePlace,
+  email: string,
+  id: string,
+): Promise<CredentialRecord> {
+  return await changeStore(place, async (transaction) => {
+    const user = await requireUser(transaction, email);
+    const revoked = await revokeToken(transaction, user.id, id.toLowerCase());
+    if (revoked === undefined) {
+      throw new PlatformError('not_found', `There is no token ${id}; see \`svc token ls --user ${email}\``);
+    }
+    const payload = { token_id: revoked.id, name: revoked.name, user_id: user.id };
+    await recordForUser(transaction, user.id, 'token_revoked', payload);
+    return revoked;
+  });
+}
+
+async function requireUser(db: Database, email: string): Promise<UserRecord> {
+  const user = await findUserByEmail(db, email);
+  if (user !== undefined) return user;
+  throw new PlatformError('not_found', `There is no user ${email}; make one with: svc token create --user`);
+}
+
+/** In each of their organizations, in one order for everybody, so that no two changes wait for each other. */
+async function recordForUser(
+  transaction: Database,
+  userId: string,
+  type: string,
+  payload: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const memberships = await listMemberships(transaction, userId);
+  for (const organizationId of memberships.map(({ organization }) => organization.id).toSorted()) {
+    await recordFromCli(transaction, { organizationId, type, category: 'token', payload });
+  }
+}

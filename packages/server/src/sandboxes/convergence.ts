@@ -1,0 +1,322 @@
+import { PlatformError } from '@svc/contract';
+import type { Logger } from 'pino';
+import type { ChannelPool } from '../orchestrator/channel-pool.ts';
+import type { Progress } from '../dispatch/dispatch.ts';
+import { STARTING_MESSAGE, type Orchestrator, type SandboxReport } from '../orchestrator/orchestrator.ts';
+import type { PortForwarder } from '../published-ports/port-forwarder.ts';
+import { closeRun } from '../store/runs.ts';
+import { getSandbox, type SandboxRecord } from '../store/sandboxes.ts';
+import { BackOff } from './back-off.ts';
+import type { Claims } from './claims.ts';
+import { deadlineOf } from './deadlines.ts';
+import { decide, isNoted, type Decision } from './decide.ts';
+import { toEngineRequest, type RequestParts } from './engine-request.ts';
+import { amend, noteFailure, observe } from './observe.ts';
+import { openSecrets, sealSecrets } from './sandbox-secrets.ts';
+import type { StartProgress } from './start-progress.ts';
+import { Turns } from '../tasks/turns.ts';
+
+const ASK_TIMEOUT_MS = 30_000;
+const STOP_GRACE_MS = 10_000;
+const STOP_TIMEOUT_MS = 60_000;
+const REMOVE_TIMEOUT_MS = 60_000;
+
+export interface ConvergenceParts extends RequestParts {
+  readonly orchestrator: Orchestrator;
+  readonly channels: ChannelPool;
+  readonly ports: PortForwarder;
+  readonly claims: Claims;
+  /** Told when a run is over, so that nothing of it is used in the next one. */
+  readonly onRunEnded: (sandboxId: string) => void;
+  /** Told when something about a sandbox was written down. */
+  readonly onChange: (sandboxId: string) => void;
+  readonly progress: StartProgress;
+  readonly logger: Logger;
+}
+
+export interface ConvergeOptions {
+  /**
+   * Somebody waits and is told of a failure at once. Otherwise what may pass (no engine, no room) is tried again until the
+   * state's deadline.
+   */
+  readonly isAwaited?: boolean;
+  /** The record was just made: unless somebody brought it up meanwhile, the engine cannot know it yet. */
+  readonly isNew?: boolean;
+  readonly onProgress?: (progress: Progress) => void;
+}
+
+interface Work {
+  readonly backOff: BackOff;
+  /** Of the step under way. */
+  step: AbortController;
+}
+
+/**
+ * Brings one record and reality to agreement, whatever fails in between.
+ * - Work on one sandbox never overlaps, here or in another server. It runs to its end also when the caller goes away.
+ * - It is led by what the record says: a step that is finished is not repeated, and one that was cut off is.
+ */
+export class Convergence {
+  readonly #parts: ConvergenceParts;
+  readonly #turns = new Turns();
+  readonly #works = new Map<string, Work>();
+  #isClosing = false;
+
+  constructor(parts: ConvergenceParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when there is nothing left to do. @throws what ended an awaited start or stop */
+  async converge(sandboxId: string, options: ConvergeOptions = {}): Promise<void> {
+    // Whoever waits for better times looks again.
+    this.#works.get(sandboxId)?.backOff.wake();
+    await this.#turns.take(sandboxId, async () => {
+      const work: Work = { backOff: new BackOff(), step: new AbortController() };
+      this.#works.set(sandboxId, work);
+      try {
+        await this.#loop(sandboxId, work, options);
+      } finally {
+        this.#works.delete(sandboxId);
+      }
+    });
+  }
+
+  /** Ends the step under way: somebody wants something else of this sandbox. */
+  interrupt(sandboxId: string): void {
+    const work = this.#works.get(sandboxId);
+    work?.step.abort(new Error('something else is wanted'));
+    work?.backOff.wake();
+  }
+
+  /** Nothing is tried again; resolves when what is under way is over. */
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    for (const { backOff } of this.#works.values()) backOff.wake();
+    await this.#turns.whenIdle();
+  }
+
+  async #loop(sandboxId: string, work: Work, options: ConvergeOptions): Promise<void> {
+    const { database, orchestrator } = this.#parts;
+    for (let isFirst = true; !this.#isClosing || isFirst; isFirst = false) {
+      // Before the record is read: what is wanted afterwards ends the step.
+      work.step = new AbortController();
+      const record = await getSandbox(database, sandboxId);
+      // A sandbox that was never ours is none of our business.
+      if (record === undefined) return;
+      try {
+        // The reconciler may have had a turn before us, and then it is there by now.
+        const isUnknown = isFirst && options.isNew === true && record.observed === 'starting';
+        const report = isUnknown ? undefined : await orchestrator.get(sandboxId, within(ASK_TIMEOUT_MS));
+        const decision = decide(record, report);
+        if (decision === 'nothing') return;
+        if (decision === 'note' || decision === 'lost') {
+          const now = await this.#note(record, report ?? lostReport(record));
+          if (now === undefined || !isUnderWay(now)) return;
+        } else await this.#act(decision, record, report, work, options);
+      } catch (error) {
+        if (work.step.signal.aborted) continue;
+        // What rests is looked at again when the engine is back.
+        if (options.isAwaited === true || !mayPass(error) || !isUnderWay(record)) throw error;
+        await this.#noteWaiting(record, error);
+        await work.backOff.wait();
+      }
+    }
+  }
+
+  async #act(
+    decision: Exclude<Decision, 'note' | 'lost' | 'nothing'>,
+    record: SandboxRecord,
+    report: SandboxReport | undefined,
+    work: Work,
+    options: ConvergeOptions,
+  ): Promise<void> {
+    const step = work.step;
+    await using claim = await this.#parts.claims.take(record, () => step.abort(new Error('it changed')));
+    // Another server is at it; what it leaves to do is done by us.
+    if (claim === undefined) return await work.backOff.wait();
+    this.#parts.logger.debug({ sandboxId: record.id, decision }, 'bringing a sandbox where it should be');
+    if (decision === 'start') await this.#bringUp(record, report, step.signal, options);
+    else if (decision === 'stop') await this.#bringDown(record);
+    else await this.#remove(record);
+  }
+
+  async #bringUp(
+    record: SandboxRecord,
+    report: SandboxReport | undefined,
+    interrupted: AbortSignal,
+    options: ConvergeOptions,
+  ): Promise<void> {
+    const deadline = within(Math.max(deadlineOf(record) - Date.now(), 0));
+    try {
+      interrupted.throwIfAborted();
+      await this.#parts.ports.open(record.id, record.ports);
+      const signal = AbortSignal.any([interrupted, deadline]);
+      const running = await this.#startInOrchestrator(record, report, options, signal);
+      await this.#note(record, running);
+      await this.#forgetRegistry(record);
+    } catch (error) {
+      await this.#forgetRun(record.id);
+      if (interrupted.aborted) throw error;
+      if (!deadline.aborted && options.isAwaited !== true && mayPass(error)) throw error;
+      throw await this.#fail(record, deadline.aborted ? tooLate(record, error) : error);
+    } finally {
+      this.#parts.progress.forget(record.id);
+    }
+  }
+
+  async #startInOrchestrator(
+    record: SandboxRecord,
+    report: SandboxReport | undefined,
+    { onProgress = ignoreProgress }: ConvergeOptions,
+    signal: AbortSignal,
+  ): Promise<SandboxReport> {
+    const { orchestrator, progress } = this.#parts;
+    const tell = (news: Progress) => {
+      progress.note(record.id, news);
+      onProgress(news);
+    };
+    if (report !== undefined) {
+      tell({ message: STARTING_MESSAGE, done: null, total: null });
+      return await orchestrator.start(record.id, signal);
+    }
+    return await orchestrator.create(
+      await toEngineRequest(this.#parts, record),
+      ({ message, doneBytes, totalBytes }) => tell({ message, done: doneBytes, total: totalBytes }),
+      signal,
+    );
+  }
+
+  async #fail(record: SandboxRecord, error: unknown): Promise<unknown> {
+    const message = error instanceof Error ? error.message : String(error);
+    const code = PlatformError.is(error) ? error.code : 'internal';
+    if (code === 'internal') this.#parts.logger.error({ sandboxId: record.id, err: error }, 'a start failed');
+    await noteFailure(this.#parts.database, record, {
+      code,
+      message: code === 'internal' ? 'the server met a bug; its log says more' : message,
+    });
+    this.#parts.onChange(record.id);
+    return error;
+  }
+
+  async #bringDown(record: SandboxRecord): Promise<void> {
+    await this.#forgetRun(record.id);
+    try {
+      const report = await this.#parts.orchestrator.stop(
+        record.id,
+        { graceMs: STOP_GRACE_MS },
+        within(STOP_TIMEOUT_MS),
+      );
+      await this.#note(record, report);
+    } catch (error) {
+      if (isTimeout(error)) throw notInTime('stop', STOP_TIMEOUT_MS, error);
+      if (!PlatformError.is(error, 'sandbox_not_found')) throw error;
+      await this.#note(record, lostReport(record));
+    }
+  }
+
+  async #remove({ id }: SandboxRecord): Promise<void> {
+    await this.#forgetRun(id);
+    await this.#parts.orchestrator.remove(id, within(REMOVE_TIMEOUT_MS));
+    await closeRun(this.#parts.database, id, new Date().toISOString(), 'removed');
+  }
+
+  async #note(record: SandboxRecord, report: SandboxReport): Promise<SandboxRecord | undefined> {
+    const now = isNoted(record, report) ? record : await observe(this.#parts.database, record, report);
+    // Also when another server wrote it down: somebody may wait for it here.
+    this.#parts.onChange(record.id);
+    if (now?.observed === 'running') await this.#openPorts(now);
+    else if (report.state !== 'running') await this.#forgetRun(record.id);
+    return now;
+  }
+
+  /** Says on the record why it does not run yet. */
+  async #noteWaiting(record: SandboxRecord, error: unknown): Promise<void> {
+    if (record.observed !== 'starting') return;
+    const isFull = PlatformError.is(error, 'insufficient_capacity');
+    const statusReason = isFull ? 'insufficient_capacity' : 'scheduling';
+    if (record.statusReason === statusReason) return;
+    await amend(this.#parts.database, record, ({ observed }) =>
+      observed === 'starting' ? { statusReason } : {},
+    );
+    this.#parts.onChange(record.id);
+  }
+
+  /** A password that came with the create was for that create. */
+  async #forgetRegistry(record: SandboxRecord): Promise<void> {
+    const { database, sealer } = this.#parts;
+    const secrets = openSecrets(sealer, record);
+    if (secrets.registry?.mode !== 'inline') return;
+    const rest = sealSecrets(sealer, record.id, { ...secrets, registry: null });
+    await amend(database, record, () => ({ secrets: rest }));
+  }
+
+  /** A sandbox that runs is not stopped because a port of it was taken while nobody looked. */
+  async #openPorts({ id, ports }: SandboxRecord): Promise<void> {
+    try {
+      await this.#parts.ports.open(id, ports);
+    } catch (error) {
+      this.#parts.logger.error(
+        { sandboxId: id, err: error },
+        'a port of a running sandbox could not be opened',
+      );
+    }
+  }
+
+  async #forgetRun(sandboxId: string): Promise<void> {
+    this.#parts.channels.forget(sandboxId);
+    this.#parts.onRunEnded(sandboxId);
+    await this.#parts.ports.close(sandboxId);
+  }
+}
+
+/** Somebody wants it to be elsewhere than it is. */
+function isUnderWay({ desired, observed, removedAt }: SandboxRecord): boolean {
+  return removedAt !== null || desired === 'restarted' || observed === 'starting' || observed === 'stopping';
+}
+
+/** Failures that better times cure. `name_already_exists`: a create that was given up is still being undone. */
+function mayPass(error: unknown): boolean {
+  return (
+    PlatformError.is(error, 'orchestrator_unreachable') ||
+    PlatformError.is(error, 'insufficient_capacity') ||
+    PlatformError.is(error, 'name_already_exists') ||
+    PlatformError.is(error, 'unavailable') ||
+    isTimeout(error)
+  );
+}
+
+function within(milliseconds: number): AbortSignal {
+  return AbortSignal.timeout(milliseconds);
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError');
+}
+
+function notInTime(verb: string, timeoutMs: number, cause: unknown): PlatformError {
+  const message = `the engine did not ${verb} it within ${timeoutMs / 1000} s; try again`;
+  return new PlatformError('unavailable', message, { cause });
+}
+
+function tooLate(record: SandboxRecord, cause: unknown): PlatformError {
+  if (PlatformError.is(cause, 'insufficient_capacity')) return cause;
+  return notInTime('start', deadlineOf(record) - Date.parse(record.stateSince), cause);
+}
+
+function lostReport(record: SandboxRecord): SandboxReport {
+  const wasWanted = record.desired === 'running';
+  const message = wasWanted ? 'the engine no longer knows this sandbox' : 'it was stopped';
+  return {
+    id: record.id,
+    state: wasWanted ? 'failed' : 'stopped',
+    isolation: record.isolation,
+    resolved: null,
+    startedAt: record.startedAt,
+    endedAt: new Date().toISOString(),
+    end: { reason: wasWanted ? 'lost' : 'stopped', message },
+  };
+}
+
+function ignoreProgress(): void {
+  // Nobody follows this start.
+}

@@ -1,0 +1,187 @@
+import type { SandboxReport } from '../orchestrator/orchestrator.ts';
+import { followClock } from '../store/clocks.ts';
+import type { Database } from '../store/database.ts';
+import { inTransaction } from '../store/in-transaction.ts';
+import { lockOrganization } from '../store/lock-organization.ts';
+import { labelsOf } from './labels-of.ts';
+import { addLabels, removeSandbox } from '../store/new-sandbox.ts';
+import { closeRun, openRun, sizesOf } from '../store/runs.ts';
+import { getSandbox, updateSandbox, type SandboxChange, type SandboxRecord } from '../store/sandboxes.ts';
+import { describeRun, recordSandboxEvent } from './sandbox-events.ts';
+
+type Known = Pick<SandboxRecord, 'id' | 'organizationId'>;
+
+/**
+ * Writes down what the orchestrator says of a sandbox, its run and the events of both, in one step. What callers wanted in
+ * the meantime is not overwritten. Writing down the same twice changes nothing.
+ * @returns the record as it is now; undefined when there is none
+ */
+export async function observe(
+  db: Database,
+  known: Known,
+  report: SandboxReport,
+): Promise<SandboxRecord | undefined> {
+  // What is reported is told by the clock as it is now.
+  await followClock(db);
+  return await inTransaction(db, async (transaction) => {
+    await lockOrganization(transaction, known.organizationId);
+    const record = await getSandbox(transaction, known.id);
+    // The run of a removed one ended with its removal.
+    if (record === undefined || record.desired === 'removed') return record;
+    switch (report.state) {
+      case 'running':
+        return await noteRunning(transaction, record, report);
+      case 'starting':
+      case 'stopping':
+        // On its way; where to is told when it is there.
+        return record;
+      case 'created':
+      case 'stopped':
+      case 'failed':
+        return await noteEnd(transaction, record, report);
+      default:
+        return report.state satisfies never;
+    }
+  });
+}
+
+async function noteRunning(
+  transaction: Database,
+  record: SandboxRecord,
+  report: SandboxReport,
+): Promise<SandboxRecord> {
+  const { startedAt, isolation } = report;
+  const since = startedAt ?? new Date().toISOString();
+  await noteRun(transaction, record, since);
+  const seen: SandboxChange = {
+    startedAt: since,
+    endedAt: null,
+    isolation: isolation ?? record.isolation,
+    ...(await noteResolved(transaction, record, report)),
+  };
+  // A caller wants something else by now; the state says so already.
+  if (record.desired !== 'running') return await updateSandbox(transaction, record, seen);
+  return await updateSandbox(transaction, record, { ...seen, ...UNTROUBLED, observed: 'running' });
+}
+
+/** What the image made of the spec. Its labels are the sandbox's too, so that it is found by them. */
+async function noteResolved(
+  transaction: Database,
+  record: SandboxRecord,
+  { resolved }: SandboxReport,
+): Promise<SandboxChange> {
+  if (resolved === null) return {};
+  if (record.resolved === null) await addLabels(transaction, record, labelsOf(record.spec, resolved));
+  return { resolved };
+}
+
+/** A change that depends on what the record says now. */
+export async function amend(
+  db: Database,
+  known: Known,
+  change: (record: SandboxRecord) => SandboxChange,
+): Promise<SandboxRecord | undefined> {
+  return await inTransaction(db, async (transaction) => {
+    await lockOrganization(transaction, known.organizationId);
+    const record = await getSandbox(transaction, known.id);
+    return record && (await updateSandbox(transaction, record, change(record)));
+  });
+}
+
+/** What is not said of a sandbox about which there is nothing to say. */
+const UNTROUBLED = {
+  statusReason: null,
+  failureCode: null,
+  failureMessage: null,
+  unavailableSince: null,
+  recoveryEndsAt: null,
+} as const satisfies SandboxChange;
+
+async function noteRun(transaction: Database, record: SandboxRecord, startedAt: string): Promise<void> {
+  const { isNew, cutOff } = await openRun(transaction, record, startedAt);
+  if (cutOff !== undefined) {
+    const details = { ...describeRun(cutOff), reason: 'unknown' };
+    await recordSandboxEvent(transaction, 'sandbox_stopped', record, null, details);
+  }
+  if (!isNew) return;
+  const details = { started_at: startedAt, ...sizesOf(record.spec) };
+  await recordSandboxEvent(transaction, 'sandbox_started', record, record.wish, details);
+}
+
+async function noteEnd(
+  transaction: Database,
+  record: SandboxRecord,
+  report: SandboxReport,
+): Promise<SandboxRecord> {
+  const { startedAt, end } = report;
+  const endedAt = report.endedAt ?? new Date().toISOString();
+  const isRest =
+    record.observed === 'created' || record.observed === 'stopped' || record.observed === 'failed';
+  // A start that came to nothing is not a run.
+  const hasRun = startedAt !== null && end?.reason !== 'start_failed';
+  if (hasRun && !isRest) await noteRun(transaction, record, startedAt);
+  const run = await closeRun(transaction, record.id, endedAt, end?.reason ?? 'unknown');
+  // What was asked for ended it, and its next run is what is wanted now.
+  const isRestart = record.desired === 'restarted';
+  const isFailure = report.state === 'failed' && report.endedAt !== record.endedAt && !isRestart;
+  const isAsked = record.desired !== 'running' && !isFailure;
+  const details = { ...(run && describeRun(run)), reason: end?.reason ?? 'unknown', message: end?.message };
+  const type = isFailure ? 'sandbox_failed' : 'sandbox_stopped';
+  if (run !== undefined || !isRest) {
+    await recordSandboxEvent(transaction, type, record, isAsked ? record.wish : null, details);
+  }
+  const seen: SandboxChange = {
+    ...(await noteResolved(transaction, record, report)),
+    ...(hasRun ? { startedAt, endedAt: run?.ended_at ?? record.endedAt ?? endedAt } : {}),
+  };
+  if (isRestart) return await updateSandbox(transaction, record, { ...seen, desired: 'running' });
+  if (isRest) return record.resolved === null ? await updateSandbox(transaction, record, seen) : record;
+  const ended = await updateSandbox(transaction, record, {
+    ...seen,
+    ...UNTROUBLED,
+    // A run that ended by itself is not begun again.
+    desired: 'stopped',
+    observed: isFailure ? 'failed' : 'stopped',
+    failureCode: isFailure ? (end?.reason ?? 'unknown') : null,
+    failureMessage: isFailure ? (end?.message ?? 'it ended for an unknown reason') : null,
+  });
+  return ended.isEphemeral && hasRun ? await removeEnded(transaction, ended) : ended;
+}
+
+/** An ephemeral sandbox does not outlive its run. */
+export async function removeEnded(transaction: Database, record: SandboxRecord): Promise<SandboxRecord> {
+  await recordSandboxEvent(transaction, 'sandbox_deleted', record, null, { reason: 'ephemeral' });
+  return await removeSandbox(transaction, record, null);
+}
+
+/**
+ * A sandbox does not get where it should be in time, or its start failed for good: it has failed, and nobody wants it
+ * running any more. Does nothing when a caller decided otherwise or it got there after all.
+ */
+export async function noteFailure(
+  db: Database,
+  known: Pick<SandboxRecord, 'id' | 'organizationId' | 'observed' | 'stateSince'>,
+  failure: { readonly code: string; readonly message: string },
+): Promise<SandboxRecord | undefined> {
+  return await inTransaction(db, async (transaction) => {
+    await lockOrganization(transaction, known.organizationId);
+    const record = await getSandbox(transaction, known.id);
+    const isStill = record?.observed === known.observed && record.stateSince === known.stateSince;
+    if (record === undefined || !isStill || record.desired === 'removed') return record;
+    const now = new Date().toISOString();
+    const run = await closeRun(transaction, record.id, now, failure.code);
+    await recordSandboxEvent(transaction, 'sandbox_failed', record, null, {
+      ...(run && describeRun(run)),
+      reason: failure.code,
+      message: failure.message,
+    });
+    return await updateSandbox(transaction, record, {
+      ...UNTROUBLED,
+      desired: 'stopped',
+      observed: 'failed',
+      failureCode: failure.code,
+      failureMessage: failure.message,
+      ...(run === undefined ? {} : { endedAt: run.ended_at }),
+    });
+  });
+}

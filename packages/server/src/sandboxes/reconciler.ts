@@ -1,0 +1,161 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { PlatformError } from '@svc/contract';
+import type { Logger } from 'pino';
+import type { Orchestrator } from '../orchestrator/orchestrator.ts';
+import type { Database } from '../store/database.ts';
+import { findSandboxes, listSandboxesIn, type SandboxRecord } from '../store/sandboxes.ts';
+import { decide, isNoted } from './decide.ts';
+import type { EngineHealth } from '../orchestrator/engine-health.ts';
+import type { Lifecycle } from './lifecycle.ts';
+import { failOverdue, markUnavailable, requireDecisions } from './sweep.ts';
+
+const FIRST_RETRY_MS = 50;
+/** A look at a socket costs next to nothing, and everybody waits for the engine. */
+const LAST_RETRY_MS = 200;
+const SWEEP_MS = 500;
+/** What nobody was told of is seen by then: a sandbox that was removed by another server, a change whose news was lost. */
+const LOOK_AGAIN_MS = 30_000;
+/** A query names this many ids at most. */
+const IDS_AT_ONCE = 500;
+
+export interface ReconcilerParts {
+  readonly database: Database;
+  readonly orchestrator: Orchestrator;
+  readonly lifecycle: Lifecycle;
+  readonly health: EngineHealth;
+  readonly recoveryMs: number;
+  readonly logger: Logger;
+}
+
+/** Follows the orchestrator for as long as the server runs, and keeps the records in agreement with it. */
+export class Reconciler {
+  readonly #parts: ReconcilerParts;
+  /** Sandboxes being looked at; the value says whether they changed again meanwhile. */
+  readonly #underWay = new Map<string, boolean>();
+
+  constructor(parts: ReconcilerParts) {
+    this.#parts = parts;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const sweeping = this.#sweep(signal);
+    let retryMs = FIRST_RETRY_MS;
+    while (!signal.aborted) {
+      try {
+        await this.#follow(signal, () => (retryMs = FIRST_RETRY_MS));
+      } catch (error) {
+        if (signal.aborted) break;
+        await this.#noteAbsence(error);
+      }
+      await delay(retryMs, undefined, { signal }).catch(() => undefined);
+      retryMs = Math.min(retryMs * 2, LAST_RETRY_MS);
+    }
+    await sweeping;
+  }
+
+  /** What only the clock changes. */
+  async #sweep(signal: AbortSignal): Promise<void> {
+    let lookAgainAt = Date.now() + LOOK_AGAIN_MS;
+    const { database, health, logger } = this.#parts;
+    while (!signal.aborted) {
+      await delay(SWEEP_MS, undefined, { signal }).catch(() => undefined);
+      if (signal.aborted) return;
+      try {
+        // A server that has just started asks the engine before it asks anybody for a decision.
+        if (health.isKnown) await requireDecisions(database);
+        await failOverdue(database);
+        if (!health.current.isHealthy || Date.now() < lookAgainAt) continue;
+        lookAgainAt = Date.now() + LOOK_AGAIN_MS;
+        await this.#reconcileAll(signal, 'what differs');
+      } catch (error) {
+        // An engine that is away says so by the end of its changes too.
+        if (signal.aborted || PlatformError.is(error, 'orchestrator_unreachable')) continue;
+        logger.error({ err: error }, 'sandboxes could not be looked at');
+      }
+    }
+  }
+
+  /** Returns or throws when the orchestrator goes away. */
+  async #follow(signal: AbortSignal, onConnected: () => void): Promise<void> {
+    const { orchestrator, health } = this.#parts;
+    const description = await orchestrator.describe(signal);
+    const over = new AbortController();
+    const changes = orchestrator.changes(AbortSignal.any([signal, over.signal]))[Symbol.asyncIterator]();
+    try {
+      // Asked for before the list is read, so that no change falls between.
+      let next = changes.next();
+      // Looked at below, after the list; until then a failure must not count as unhandled.
+      next.catch(() => undefined);
+      await this.#reconcileAll(signal);
+      health.noteDescription(description);
+      onConnected();
+      for (;;) {
+        const { value, done } = await next;
+        if (done === true) return;
+        next = changes.next();
+        next.catch(() => undefined);
+        if (value === null) await this.#reconcileAll(signal);
+        else void this.#reconcileOne(value, signal);
+      }
+    } finally {
+      over.abort();
+    }
+  }
+
+  /** Begins with every sandbox that is not as it should be; none waits for another, because one may be busy for minutes. */
+  async #reconcileAll(signal: AbortSignal, which: 'all' | 'what differs' = 'all'): Promise<void> {
+    const { database, orchestrator } = this.#parts;
+    const reports = new Map((await orchestrator.list(signal)).map((report) => [report.id, report]));
+    const records = new Map<string, SandboxRecord>();
+    const note = (found: readonly SandboxRecord[]) =>
+      found.forEach((record) => records.set(record.id, record));
+    note(await listSandboxesIn(database, NOT_AT_REST));
+    const others = [...reports.keys()].filter((id) => !records.has(id));
+    for (let at = 0; at < others.length; at += IDS_AT_ONCE) {
+      note(await findSandboxes(database, others.slice(at, at + IDS_AT_ONCE)));
+    }
+    for (const record of records.values()) {
+      const report = reports.get(record.id);
+      if (decide(record, report) === 'nothing') continue;
+      if (which === 'what differs' && isNoted(record, report)) continue;
+      void this.#reconcileOne(record.id, signal);
+    }
+  }
+
+  async #reconcileOne(sandboxId: string, signal: AbortSignal): Promise<void> {
+    if (this.#underWay.has(sandboxId)) {
+      this.#underWay.set(sandboxId, true);
+      return;
+    }
+    do {
+      this.#underWay.set(sandboxId, false);
+      try {
+        await this.#parts.lifecycle.reconcile(sandboxId);
+      } catch (error) {
+        // The end of the stream of changes tells the same, and everything is looked at again afterwards.
+        if (signal.aborted || PlatformError.is(error, 'orchestrator_unreachable')) break;
+        this.#parts.logger.error({ sandboxId, err: error }, 'a sandbox could not be reconciled');
+      }
+    } while (this.#underWay.get(sandboxId) === true);
+    this.#underWay.delete(sandboxId);
+  }
+
+  async #noteAbsence(error: unknown): Promise<void> {
+    const { health, logger, database, recoveryMs } = this.#parts;
+    const reason = error instanceof Error ? error.message : String(error);
+    if (health.noteAbsence(reason)) logger.warn({ err: error }, 'the engine is away');
+    try {
+      await markUnavailable(database, recoveryMs);
+    } catch (failure) {
+      logger.error({ err: failure }, 'the store could not be written');
+    }
+  }
+}
+
+const NOT_AT_REST = [
+  'starting',
+  'running',
+  'temporarily_unavailable',
+  'recovery_decision_required',
+  'stopping',
+] as const;

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { after, test, type TestContext } from 'node:test';
+import { pino } from 'pino';
+import { FakeOrchestrator } from '../testing/fake-orchestrator.ts';
+import { body, eventsOf, startHealthy, until } from '../testing/sandboxes.ts';
+import { claimSandbox } from '../store/claims.ts';
+import { openStore } from '../store/open-store.ts';
+import { postgresDialect } from '../store/postgres.ts';
+import { TestPostgres } from '../testing/test-postgres.ts';
+import { waitUntil } from '../testing/test-server.ts';
+
+const postgres = await TestPostgres.start();
+after(() => postgres[Symbol.asyncDispose]());
+
+async function startTwo(t: TestContext, restSettings = {}) {
+  const url = await postgres.createDatabase();
+  const orchestrator = new FakeOrchestrator();
+  const open = async () =>
+    await startHealthy(t, {
+      orchestrator,
+      restSettings,
+      database: await openStore(postgresDialect(url, pino({ level: 'silent' }))),
+    });
+  return { orchestrator, first: await open(), second: await open(), open };
+}
+
+test('two servers on one store start every sandbox once, whoever was asked', async (t) => {
+  const { orchestrator, first, second } = await startTwo(t);
+  const answers = await Promise.all(
+    Array.from({ length: 30 }, (_, n) =>
+      (n % 2 === 0 ? first : second).rest('POST', '/sandboxes?start=true&wait_for=running', {
+        body: body(`s${n}`),
+      }),
+    ),
+  );
+  assert.deepEqual(new Set(answers.map((answer) => answer.body.status)), new Set(['running']));
+  assert.equal(orchestrator.changesAsked, 30);
+  const { id } = answers[0]?.body ?? {};
+  assert.deepEqual(await eventsOf(second, id), ['sandbox_created', 'sandbox_started']);
+});
+
+test('a server that joins leaves a start alone that another one is at', async (t) => {
+  const { first, orchestrator, open } = await startTwo(t);
+  await first.rest('POST', '/sandboxes?start=true', { body: body('one', { reference: 'slow' }) });
+  await waitUntil(() => orchestrator.fetching === 1);
+  const third = await open();
+  orchestrator.finishFetching();
+  await until(third, 'one', 'running');
+  assert.equal(orchestrator.changesAsked, 1);
+});
+
+test('a wait is answered by the server that was asked, also when the other one did the work', async (t) => {
+  const { first, second, orchestrator } = await startTwo(t, { maxWaiters: 1 });
+  await first.rest('POST', '/sandboxes?start=true', { body: body('one', { reference: 'slow' }) });
+  await waitUntil(() => orchestrator.fetching === 1);
+  const start = (timeout: number) =>
+    second.rest('POST', `/sandboxes/by-name/one/start?wait_for=running&wait_timeout=${timeout}`);
+  const hold = async () => {
+    for (;;) {
+      const answer = await start(30);
+      if (answer.status !== 429) return answer;
+    }
+  };
+  const waiting = hold();
+  // There is room for one wait, so another one is refused as soon as this one is held.
+  await waitUntil(async () => (await start(0)).status === 429);
+  orchestrator.finishFetching();
+  assert.equal((await waiting).body.status, 'running');
+  assert.equal(orchestrator.changesAsked, 1);
+});
+
+test('a stop through one server ends the start that another one is at', async (t) => {
+  const { first, second, orchestrator } = await startTwo(t);
+  await first.rest('POST', '/sandboxes?start=true', { body: body('one', { reference: 'slow' }) });
+  await waitUntil(() => orchestrator.fetching === 1);
+  assert.equal((await second.rest('POST', '/sandboxes/by-name/one/stop')).body.status, 'stopping');
+  await waitUntil(() => orchestrator.fetching === 0, 'the end of the fetch');
+  await until(second, 'one', 'stopped');
+});
+
+test('what a server that died was at is taken over when its claim runs out', async (t) => {
+  const { first, second } = await startTwo(t);
+  const { body: made } = await first.rest('POST', '/sandboxes', { body: body('one') });
+  assert.equal(await claimSandbox(first.database, made.id, 'dead', 60_000), true);
+  assert.equal(await claimSandbox(first.database, made.id, 'other', 60_000), false);
+  // The last that was heard of it.
+  assert.equal(await claimSandbox(first.database, made.id, 'dead', 500), true);
+  const { body: started } = await second.rest('POST', '/sandboxes/by-name/one/start?wait_for=running');
+  assert.equal(started.status, 'running');
+});

@@ -1,0 +1,94 @@
+import { requireRoomForRun } from '../accounting/require-room.ts';
+import type { Database } from '../store/database.ts';
+import { removeSandbox } from '../store/new-sandbox.ts';
+import type { OrganizationRecord } from '../store/organizations.ts';
+import { updateSandbox, type Asker, type SandboxRecord } from '../store/sandboxes.ts';
+import { isNewWish } from './legal-wishes.ts';
+import { describeRun, recordSandboxEvent } from './sandbox-events.ts';
+import { closeRun } from '../store/runs.ts';
+
+/**
+ * What callers want, written down in their own transaction with the organization locked. Whoever comes after a crash
+ * finishes it. Asking for what is under way already changes nothing.
+ */
+
+/** @throws PlatformError `invalid_state_transition`, `quota_exceeded` */
+export async function wishStart(
+  transaction: Database,
+  organization: OrganizationRecord,
+  record: SandboxRecord,
+  asker: Asker,
+): Promise<SandboxRecord> {
+  if (!isNewWish('start', record)) return record;
+  await requireRoomForRun(transaction, organization, record);
+  return await updateSandbox(transaction, record, {
+    desired: 'running',
+    observed: 'starting',
+    statusReason: 'scheduling',
+    failureCode: null,
+    failureMessage: null,
+    wish: asker,
+  });
+}
+
+/** @throws PlatformError `invalid_state_transition` */
+export async function wishStop(
+  transaction: Database,
+  record: SandboxRecord,
+  asker: Asker,
+): Promise<SandboxRecord> {
+  if (!isNewWish('stop', record)) return record;
+  return await updateSandbox(transaction, record, { ...STOPPING, wish: asker });
+}
+
+const STOPPING = {
+  desired: 'stopped',
+  observed: 'stopping',
+  statusReason: null,
+  unavailableSince: null,
+  recoveryEndsAt: null,
+} as const;
+
+/** Legal in every state. */
+export async function wishRemove(
+  transaction: Database,
+  record: SandboxRecord,
+  asker: Asker,
+): Promise<SandboxRecord> {
+  const run = await closeRun(transaction, record.id, new Date().toISOString(), 'removed');
+  await recordSandboxEvent(transaction, 'sandbox_deleted', record, asker, run && describeRun(run));
+  return await removeSandbox(transaction, record, asker);
+}
+
+export type RecoveryAction = 'wait' | 'restart' | 'stop';
+
+/** @throws PlatformError `invalid_state_transition` */
+export async function wishRecovery(
+  transaction: Database,
+  record: SandboxRecord,
+  action: RecoveryAction,
+  recoveryMs: number,
+  asker: Asker,
+): Promise<SandboxRecord> {
+  isNewWish('recover', record);
+  await recordSandboxEvent(transaction, 'recovery_chosen', record, asker, { action });
+  switch (action) {
+    case 'wait':
+      return await updateSandbox(transaction, record, {
+        observed: 'temporarily_unavailable',
+        recoveryEndsAt: new Date(Date.now() + recoveryMs).toISOString(),
+      });
+    case 'restart':
+      return await updateSandbox(transaction, record, {
+        ...STOPPING,
+        desired: 'restarted',
+        observed: 'starting',
+        statusReason: 'scheduling',
+        wish: asker,
+      });
+    case 'stop':
+      return await updateSandbox(transaction, record, { ...STOPPING, wish: asker });
+    default:
+      return action satisfies never;
+  }
+}

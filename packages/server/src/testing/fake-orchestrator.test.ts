@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PlatformError } from '@svc/contract';
+import { FakeOrchestrator } from './fake-orchestrator.ts';
+import { orchestratorSuite } from '../orchestrator/orchestrator.suite.ts';
+
+orchestratorSuite('in memory', async () => {
+  const spec = { image: { type: 'oci' as const, reference: 'x' } };
+  return await Promise.resolve({ orchestrator: new FakeOrchestrator(), spec });
+});
+
+test('an orchestrator that went away fails every call and throws out whoever watches', async () => {
+  const orchestrator = new FakeOrchestrator();
+  const isAway = (error: unknown) => PlatformError.is(error, 'orchestrator_unreachable');
+  const watching = orchestrator.changes(new AbortController().signal).next();
+  await orchestrator.describe();
+  orchestrator.goAway();
+  await assert.rejects(watching, isAway);
+  await assert.rejects(orchestrator.list(), isAway);
+  orchestrator.comeBack();
+  assert.deepEqual(await orchestrator.list(), []);
+});

@@ -1,0 +1,340 @@
+import { notRunning } from '../orchestrator/not-running.ts';
+import { EventEmitter, on, once } from 'node:events';
+import type { Duplex } from 'node:stream';
+import { ChannelClient, PlatformError } from '@svc/contract';
+import {
+  duplexTransport,
+  type CheckSandbox,
+  type LogEntry,
+  type LogSource,
+  type PullImage,
+  type ReadLogs,
+  type ResolvedSpec,
+  type SpaceView,
+} from '@svc/engine/client';
+import { createFakeAgent } from './fake-agent.ts';
+import { FakeLog } from './fake-log.ts';
+import {
+  STARTING_MESSAGE,
+  type FetchedImage,
+  type FetchProgress,
+  type NewOrchestratorSandbox,
+  type Orchestrator,
+  type OrchestratorDescription,
+  type SandboxReport,
+  type SandboxUsageReport,
+} from '../orchestrator/orchestrator.ts';
+
+interface FakeSandbox {
+  readonly request: NewOrchestratorSandbox;
+  report: SandboxReport;
+  readonly channels: Set<Closable>;
+  readonly log: FakeLog;
+}
+
+/** A channel or a stream. */
+type Closable = () => void;
+
+const KNOWN_CLASSES: ReadonlySet<string> = new Set(['container', 'gvisor']);
+const FAKE_DIGEST = `sha256:${'0'.repeat(64)}`;
+const NEVER = new AbortController().signal;
+
+/**
+ * Keeps the promises of the port in memory; processes are real ones of this host. Image `missing` cannot be found, and
+ * image `slow` is not there before `finishFetching`.
+ */
+export class FakeOrchestrator implements Orchestrator {
+  readonly #sandboxes = new Map<string, FakeSandbox>();
+  readonly #changes = new EventEmitter<{ change: [string | null] }>().setMaxListeners(0);
+  readonly #fetched = Promise.withResolvers<void>();
+  #away: AbortController = new AbortController();
+  isAway = false;
+  /** How many sandboxes there is room for. */
+  capacity = Number.POSITIVE_INFINITY;
+  /** Images that were asked for ahead. */
+  readonly pulls: PullImage[] = [];
+  /** How many starts and pulls are waiting for the slow image. */
+  fetching = 0;
+  /** Calls that change something, in their order; the one with this number fails, before it does anything. */
+  failAtChange = 0;
+  changesAsked = 0;
+  /** As when the disk of the host is nearly full. */
+  isShort = false;
+  /** The sandbox's end of every channel. A test may put something hostile in its place. */
+  createAgent: typeof createFakeAgent = createFakeAgent;
+
+  /** As when the engine is killed: calls fail and watchers are thrown out; sandboxes run on. */
+  goAway(): void {
+    this.isAway = true;
+    this.#away.abort(unreachable());
+    this.#away = new AbortController();
+    for (const { channels } of this.#sandboxes.values()) closeAll(channels);
+  }
+
+  comeBack(): void {
+    this.isAway = false;
+  }
+
+  finishFetching(): void {
+    this.#fetched.resolve();
+  }
+
+  /** What it was asked to make. */
+  requestOf(id: string): NewOrchestratorSandbox {
+    return this.#find(id).request;
+  }
+
+  /** As when a sandbox's main process ends by itself, or the kernel ends it. */
+  end(id: string, reason: string, message: string): void {
+    const sandbox = this.#find(id);
+    closeAll(sandbox.channels);
+    this.#move(id, { state: 'failed', endedAt: now(), end: { reason, message } });
+  }
+
+  async describe(): Promise<OrchestratorDescription> {
+    await this.#answer();
+    const classes = [{ isolation: 'container', runtime: 'fake', isUsable: true, reason: 'version fake' }];
+    return { version: 'fake', isolation: 'container', problem: null, classes };
+  }
+
+  async check({ isolation = 'container' }: CheckSandbox): Promise<void> {
+    await this.#answer();
+    if (KNOWN_CLASSES.has(isolation)) return;
+    throw new PlatformError('isolation_unavailable', `isolation ${isolation} is not available here`, {
+      details: { isolation },
+    });
+  }
+
+  async storage(): Promise<SpaceView> {
+    await this.#answer();
+    const GIB = 1024 ** 3;
+    const users = [...this.#sandboxes.keys()].map((id) => ({ kind: 'sandbox' as const, id, bytes: GIB }));
+    const bytes = { totalBytes: 100 * GIB, freeBytes: 50 * GIB, reserveBytes: GIB, ballastBytes: 0 };
+    return { ...bytes, promisedBytes: 0, owedBytes: 0, isShort: this.isShort, users };
+  }
+
+  async create(
+    request: NewOrchestratorSandbox,
+    onProgress: (progress: FetchProgress) => void,
+    signal: AbortSignal = NEVER,
+  ): Promise<SandboxReport> {
+    await this.check(request);
+    await this.#answerChange();
+    const { id, spec } = request;
+    if (this.#sandboxes.has(id)) throw new PlatformError('name_already_exists', `sandbox ${id} exists`);
+    await this.#fetch(spec.image.reference, onProgress, signal);
+    if (request.start === true) onProgress({ message: STARTING_MESSAGE, doneBytes: null, totalBytes: null });
+    if (this.capacity <= this.#sandboxes.size)
+      throw new PlatformError('insufficient_capacity', 'no room is left');
+    const report: SandboxReport = {
+      id,
+      state: 'created',
+      isolation: request.isolation ?? 'container',
+      resolved: resolve(request),
+      startedAt: null,
+      endedAt: null,
+      end: null,
+    };
+    this.#sandboxes.set(id, { request, report, channels: new Set(), log: new FakeLog() });
+    this.#changes.emit('change', id);
+    return request.start === true ? this.#run(id) : report;
+  }
+
+  async pull(
+    request: PullImage,
+    onProgress: (progress: FetchProgress) => void,
+    signal: AbortSignal = NEVER,
+  ): Promise<FetchedImage> {
+    await this.#answer();
+    this.pulls.push(request);
+    await this.#fetch(request.reference, onProgress, signal);
+    return { digest: FAKE_DIGEST, sizeBytes: 2 };
+  }
+
+  async start(id: string): Promise<SandboxReport> {
+    await this.#answerChange();
+    const { report } = this.#find(id);
+    return report.state === 'running' ? report : this.#run(id);
+  }
+
+  async stop(id: string): Promise<SandboxReport> {
+    await this.#answerChange();
+    const { report, channels } = this.#find(id);
+    if (report.state !== 'running') return report;
+    closeAll(channels);
+    return this.#move(id, {
+      state: 'stopped',
+      endedAt: now(),
+      end: { reason: 'stopped', message: 'it was stopped' },
+    });
+  }
+
+  async remove(id: string): Promise<void> {
+    await this.#answerChange();
+    const sandbox = this.#sandboxes.get(id);
+    if (sandbox === undefined) return;
+    closeAll(sandbox.channels);
+    this.#sandboxes.delete(id);
+    this.#changes.emit('change', id);
+  }
+
+  async list(): Promise<readonly SandboxReport[]> {
+    await this.#answer();
+    return [...this.#sandboxes.values()].map(({ report }) => report);
+  }
+
+  async get(id: string): Promise<SandboxReport | undefined> {
+    await this.#answer();
+    return this.#sandboxes.get(id)?.report;
+  }
+
+  async metrics(): Promise<readonly SandboxUsageReport[]> {
+    const measured = [...this.#sandboxes.values()].filter(
+      ({ report, request }) =>
+        report.state === 'running' && request.spec.runtime?.disable_metrics_sample !== true,
+    );
+    await this.#answer();
+    return measured.map(({ report: { id } }) => ({
+      id,
+      sampledAt: new Date().toISOString(),
+      cpuPercent: 1.5,
+      memoryBytes: 3 * 1024 * 1024,
+      memoryLimitBytes: 512 * 1024 * 1024,
+      diskUsedBytes: 4096,
+      diskTotalBytes: 4096 * 1024 * 1024,
+      networkReceivedBytes: 10,
+      networkSentBytes: 20,
+      processes: 2,
+    }));
+  }
+
+  async openChannel(id: string, signal: AbortSignal): Promise<ChannelClient> {
+    const agent = await this.openStream(id);
+    return await ChannelClient.connect(duplexTransport(agent), { signal });
+  }
+
+  async openStream(id: string): Promise<Duplex> {
+    await this.#answer();
+    const { request, report, channels } = this.#find(id);
+    if (report.state !== 'running') {
+      throw notRunning(report);
+    }
+    const { spec } = request;
+    const env = Object.fromEntries((spec.env ?? []).map(({ key, value }) => [key, value]));
+    const agent = this.createAgent(env, spec.runtime?.workdir ?? '/');
+    const close = () => void agent.destroy();
+    channels.add(close);
+    agent.once('close', () => channels.delete(close));
+    return agent;
+  }
+
+  async *logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncGenerator<LogEntry> {
+    await this.#answer();
+    const sandbox = this.#find(id);
+    yield* sandbox.log.read(options, signal, () => sandbox.report.state !== 'running');
+  }
+
+  /** How many follow the log of this sandbox right now. */
+  followers(id: string): number {
+    return this.#find(id).log.followers;
+  }
+
+  /** As when a process of the sandbox writes. */
+  addLog(id: string, source: LogSource, text: string): void {
+    this.#find(id).log.add(source, text);
+  }
+
+  async *changes(signal: AbortSignal): AsyncGenerator<string | null> {
+    await this.#answer();
+    const away = this.#away.signal;
+    try {
+      for await (const [id] of on(this.#changes, 'change', { signal: AbortSignal.any([signal, away]) })) {
+        yield id as string | null;
+      }
+    } catch (error) {
+      if (away.aborted) throw unreachable();
+      if (!signal.aborted) throw error;
+    }
+  }
+
+  #run(id: string): SandboxReport {
+    return this.#move(id, { state: 'running', startedAt: now(), endedAt: null, end: null });
+  }
+
+  async #fetch(
+    reference: string,
+    onProgress: (progress: FetchProgress) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    onProgress({ message: 'downloading image', doneBytes: 1, totalBytes: 2 });
+    if (reference === 'missing') {
+      throw new PlatformError('image_not_found', 'image missing is not known; import it first');
+    }
+    if (reference === 'slow') await this.#fetchSlowly(signal);
+  }
+
+  async #fetchSlowly(signal: AbortSignal): Promise<void> {
+    this.fetching += 1;
+    try {
+      const aborted = once(signal, 'abort').then(() => Promise.reject(new Error('the caller went away')));
+      await Promise.race([this.#fetched.promise, aborted]);
+    } finally {
+      this.fetching -= 1;
+    }
+  }
+
+  /** Of calls that change something. */
+  async #answerChange(): Promise<void> {
+    await this.#answer();
+    this.changesAsked += 1;
+    if (this.changesAsked === this.failAtChange) throw unreachable();
+  }
+
+  #find(id: string): FakeSandbox {
+    const sandbox = this.#sandboxes.get(id);
+    if (sandbox === undefined) throw new PlatformError('sandbox_not_found', `sandbox ${id} does not exist`);
+    return sandbox;
+  }
+
+  #move(id: string, change: Partial<SandboxReport>): SandboxReport {
+    const sandbox = this.#find(id);
+    sandbox.report = { ...sandbox.report, ...change };
+    sandbox.log.add('system', sandbox.report.state);
+    this.#changes.emit('change', id);
+    return sandbox.report;
+  }
+
+  async #answer(): Promise<void> {
+    await Promise.resolve();
+    if (this.isAway) throw unreachable();
+  }
+}
+
+/** As of an image that says how to run it. */
+function resolve({ id, spec }: NewOrchestratorSandbox): ResolvedSpec {
+  const { runtime } = spec;
+  const own = (spec.env ?? []).map(({ key, value }) => `${key}=${value}`);
+  return {
+    entrypoint: runtime?.entrypoint ?? ['/bin/tini'],
+    cmd: runtime?.cmd ?? ['sh'],
+    env: ['PATH=/usr/bin:/bin', ...own],
+    workdir: runtime?.workdir ?? '/srv',
+    user: runtime?.user ?? 'root',
+    hostname: runtime?.hostname ?? id.slice(0, 12),
+    labels: { vendor: 'fake' },
+    rlimits: spec.rlimits ?? [],
+  };
+}
+
+function unreachable(): PlatformError {
+  return new PlatformError('orchestrator_unreachable', 'the engine cannot be reached');
+}
+
+function closeAll(channels: Set<Closable>): void {
+  for (const close of channels) close();
+  channels.clear();
+}
+
+function now(): string {
+  return new Date().toISOString();
+}

@@ -1,0 +1,193 @@
+import type { IncomingMessage, ServerResponse as Response } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { PlatformError } from '@svc/contract';
+import type { ChannelClient } from '@svc/contract/channel';
+import type { Logger } from 'pino';
+import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
+import { ServerResponse } from '../../host/node-http.ts';
+import type { Database } from '../../store/database.ts';
+import type { SandboxRecord } from '../../store/sandboxes.ts';
+import { ChannelSlots, type ChannelLimits } from '../channel/channel-slots.ts';
+import { admitRequest, isStillOpen, type Admission } from './admit-request.ts';
+import { channelSocket } from './channel-socket.ts';
+import { forwardRequest } from './forward-request.ts';
+import { forwardUpgrade } from './forward-upgrade.ts';
+import { notListening, notRunning, sendAnswer, TOO_MANY, type PreviewAnswer } from './preview-answer.ts';
+import {
+  readPreviewHost,
+  type PreviewHost,
+  type PreviewPlace,
+} from '../../handlers/previews/preview-place.ts';
+import { TOKEN_NAME, withoutToken } from './preview-token.ts';
+
+const OPEN_MS = 10_000;
+const LIMITS: ChannelLimits = { perSandbox: 64, perOrganization: 1024 };
+const RECHECK_MS = 30_000;
+const LOOPBACK = '127.0.0.1';
+
+export interface PreviewParts {
+  readonly place: PreviewPlace;
+  readonly database: Database;
+  readonly orchestrator: Orchestrator;
+  readonly logger: Logger;
+  /** How often it is looked whether an open WebSocket may stay; 30 s unless given. */
+  readonly recheckMs?: number | undefined;
+}
+
+/**
+ * Shows ports of sandboxes to browsers, each one at a host of its own. A request to such a host goes to the sandbox or is
+ * refused here; it never reaches a route of this server, and nothing else than its Host decides that.
+ */
+export class Previews {
+  readonly #parts: PreviewParts;
+  readonly #slots = new ChannelSlots(LIMITS);
+  readonly #upgraded = new Set<Duplex>();
+
+  constructor(parts: PreviewParts) {
+    this.#parts = parts;
+  }
+
+  takes(request: IncomingMessage): boolean {
+    return this.#hostOf(request) !== undefined;
+  }
+
+  async answer(request: IncomingMessage, response: Response): Promise<void> {
+    await this.#serve(request, response, async (admission, sandbox, host) => {
+      const { scheme } = this.#parts.place;
+      const cookie = admission.isFromAddress ? this.#cookieOf(admission.token) : null;
+      if (cookie !== null && isNavigation(request)) return redirect(request, response, cookie);
+      const outcome = await this.#connect(sandbox, host);
+      if ('status' in outcome) return sendAnswer(request, response, outcome);
+      await forwardRequest({ request, response, socket: outcome, port: host.port, scheme, cookie });
+    });
+  }
+
+  async upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    // Without a listener, a client that resets its connection would end the server.
+    socket.on('error', () => undefined);
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    // Upgrades come from the HTTP server, which makes sockets of no other kind.
+    response.assignSocket(socket as Parameters<Response['assignSocket']>[0]);
+    response.once('finish', () => socket.end());
+    await this.#serve(request, response, async ({ token }, sandbox, host) => {
+      const outcome = await this.#connect(sandbox, host);
+      if ('status' in outcome) return sendAnswer(request, response, outcome);
+      const { database, place, recheckMs = RECHECK_MS } = this.#parts;
+      this.#upgraded.add(socket);
+      const timer = setInterval(() => {
+        isStillOpen(database, host, token).then(
+          (isOpen) => isOpen || socket.destroy(),
+          // A store that cannot be asked says nothing about the client.
+          () => undefined,
+        );
+      }, recheckMs);
+      try {
+        const { scheme } = place;
+        await forwardUpgrade({
+          request,
+          response,
+          socket: outcome,
+          port: host.port,
+          scheme,
+          client: socket,
+          head,
+        });
+      } finally {
+        clearInterval(timer);
+        this.#upgraded.delete(socket);
+      }
+    });
+  }
+
+  /** WebSockets; other requests are drained with the rest of the server. */
+  close(): void {
+    for (const socket of this.#upgraded) socket.destroy();
+  }
+
+  async #serve(
+    request: IncomingMessage,
+    response: Response,
+    work: (admission: Admission, sandbox: SandboxRecord, host: PreviewHost) => Promise<void>,
+  ): Promise<void> {
+    const { database, logger } = this.#parts;
+    try {
+      const host = this.#hostOf(request);
+      if (host === undefined) throw new Error('only hosts of previews get here');
+      const admission = await admitRequest(database, host, request);
+      if ('status' in admission) return sendAnswer(request, response, admission);
+      const { sandbox } = admission;
+      const release = this.#take(sandbox);
+      if (release === undefined) return sendAnswer(request, response, TOO_MANY);
+      try {
+        await work(admission, sandbox, host);
+      } finally {
+        release();
+      }
+    } catch (error) {
+      logger.error({ err: error }, 'a preview failed');
+      sendAnswer(request, response, {
+        status: 500,
+        code: 'internal',
+        title: 'The server met a bug',
+        message: 'Its log says more.',
+      });
+    }
+  }
+
+  #take({ id, organizationId }: SandboxRecord): (() => void) | undefined {
+    try {
+      return this.#slots.take(id, organizationId);
+    } catch (error) {
+      if (!PlatformError.is(error, 'rate_limited')) throw error;
+      return undefined;
+    }
+  }
+
+  async #connect(sandbox: SandboxRecord, { port }: PreviewHost): Promise<Duplex | PreviewAnswer> {
+    const signal = AbortSignal.timeout(OPEN_MS);
+    let channel: ChannelClient;
+    try {
+      channel = await this.#parts.orchestrator.openChannel(sandbox.id, signal);
+    } catch (error) {
+      this.#parts.logger.debug({ sandboxId: sandbox.id, err: error }, 'a preview found no sandbox');
+      return notRunning(sandbox.name, sandbox.observed === 'running' ? 'not answering' : sandbox.observed);
+    }
+    try {
+      return channelSocket(channel, await channel.connectTcp(LOOPBACK, port, { signal }));
+    } catch (error) {
+      channel.close();
+      this.#parts.logger.debug({ sandboxId: sandbox.id, port, err: error }, 'a preview found no service');
+      return notListening(sandbox.name, port);
+    }
+  }
+
+  #hostOf(request: IncomingMessage): PreviewHost | undefined {
+    return readPreviewHost(this.#parts.place, request.headers.host);
+  }
+
+  #cookieOf(token: string): string {
+    const secure = this.#parts.place.scheme === 'https' ? '; Secure' : '';
+    return `${TOKEN_NAME}=${token}; Path=/; HttpOnly; SameSite=Lax${secure}`;
+  }
+}
+
+/** Somebody opened the link, rather than a program. */
+function isNavigation({ method, headers }: IncomingMessage): boolean {
+  const isPage = /\btext\/html\b/.test(headers.accept ?? '');
+  return (method === 'GET' || method === 'HEAD') && isPage;
+}
+
+/** So that the token is neither in the address bar, nor in the history of the page, nor in a Referer. */
+function redirect(request: IncomingMessage, response: Response, cookie: string): void {
+  // A leading // would be read as the name of another host.
+  const location = withoutToken(request.url ?? '/').replace(/^\/{2,}/, '/');
+  response.writeHead(302, {
+    location,
+    'set-cookie': cookie,
+    'cache-control': 'no-store',
+    'referrer-policy': 'no-referrer',
+    'content-length': 0,
+  });
+  response.end();
+}

@@ -1,0 +1,85 @@
+import { constants } from 'node:os';
+import { ExecFailed, type ChannelClient, type ChannelProcess, type ExecRequest } from '@svc/contract/channel';
+import type { ServerChannel } from 'ssh2';
+import { readHalf } from '../../published-ports/read-half.ts';
+import type { SshOutput } from './ssh-output.ts';
+
+/** As shells have it. */
+const EXIT_NOT_FOUND = 127;
+const EXIT_NOT_STARTED = 126;
+
+/** SSH knows signals by names without SIG. */
+export const SIGNAL_NUMBERS: ReadonlyMap<string, number> = new Map(
+  Object.entries(constants.signals).map(([name, number]) => [name.replace(/^SIG/, ''), number]),
+);
+/** Those that RFC 4254 names; clients need not know others. */
+const KNOWN_SIGNALS = [
+  'ABRT',
+  'ALRM',
+  'FPE',
+  'HUP',
+  'ILL',
+  'INT',
+  'KILL',
+  'PIPE',
+  'QUIT',
+  'SEGV',
+  'TERM',
+  'USR1',
+  'USR2',
+];
+
+/** Runs one process for one SSH session, from the first byte of its input to its exit status. */
+export async function runInSession(
+  channel: ChannelClient,
+  request: ExecRequest,
+  client: {
+    readonly stream: ServerChannel;
+    readonly output: SshOutput;
+    readonly onStarted: (process: ChannelProcess) => void;
+    readonly onReceived: (bytes: number) => void;
+  },
+): Promise<void> {
+  const { stream, output } = client;
+  try {
+    const process = await channel.exec(request);
+    client.onStarted(process);
+    // Its end is not waited for: a process may exit while the client still has something to say.
+    sendInput(stream, process, client.onReceived).catch(() => undefined);
+    await Promise.all([output.pump(process.stdout), output.pump(process.stderr, 'stderr')]);
+    const { code, signal, reason } = await process.exited;
+    if (reason === 'oom')
+      await output.write(line('the sandbox ran out of memory: the process was killed'), 'stderr');
+    if (signal === null) stream.exit(code < 0 ? EXIT_NOT_STARTED : code);
+    else exitBySignal(stream, signal);
+  } catch (error) {
+    if (!(error instanceof ExecFailed)) throw error;
+    await output.write(line(error.message), 'stderr');
+    stream.exit(error.kind === 'not_found' ? EXIT_NOT_FOUND : EXIT_NOT_STARTED);
+  } finally {
+    stream.end();
+  }
+}
+
+/** What the gateway itself has to say, also to a terminal in raw mode. */
+export function line(message: string): Buffer {
+  return Buffer.from(`svc: ${message}\r\n`);
+}
+
+async function sendInput(
+  stream: ServerChannel,
+  process: ChannelProcess,
+  onReceived: (bytes: number) => void,
+): Promise<void> {
+  for await (const chunk of readHalf(stream)) {
+    onReceived(chunk.length);
+    await process.writeStdin(chunk);
+  }
+  await process.closeStdin();
+}
+
+function exitBySignal(stream: ServerChannel, signal: number): void {
+  const name = KNOWN_SIGNALS.find((known) => SIGNAL_NUMBERS.get(known) === signal);
+  if (name === undefined) stream.exit(128 + signal);
+  else stream.exit(name, false, '');
+}

@@ -1,0 +1,125 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { Logger } from 'pino';
+import ssh2 from 'ssh2';
+import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
+import type { Database } from '../../store/database.ts';
+import { ChannelSlots } from '../channel/channel-slots.ts';
+import { EventQueue } from '../channel/event-queue.ts';
+import { ensureHostKey, type HostKey } from './host-key.ts';
+import { SshConnection } from './ssh-connection.ts';
+import type { SshSettings } from './ssh-settings.ts';
+import { Strangers } from './strangers.ts';
+
+const IDENT = 'svc';
+const KEEP_ALIVE_MISSES = 3;
+const CLOSE_MS = 2000;
+
+export interface SshGatewayParts {
+  readonly database: Database;
+  readonly orchestrator: Orchestrator;
+  /** Where the host key is. */
+  readonly serverFolder: string;
+  readonly settings: SshSettings;
+  readonly logger: Logger;
+}
+
+/** How clients find the gateway and know it. */
+export interface SshPlace {
+  readonly port: number;
+  /** `<type> <base64>`. */
+  readonly hostKey: string;
+  /** Of the host key, as `ssh` asks its user about it. */
+  readonly fingerprint: string;
+}
+
+export interface RunningSshGateway {
+  readonly place: SshPlace;
+  close(): Promise<void>;
+}
+
+/** Lets OpenSSH into sandboxes: `ssh <slug>@host`. Nothing of SSH goes into the sandbox itself. */
+export async function startSshGateway(parts: SshGatewayParts): Promise<RunningSshGateway> {
+  const { settings, logger, serverFolder } = parts;
+  const hostKey = await ensureHostKey(serverFolder);
+  const gateway = new Gateway(parts, hostKey);
+  const server = createServer((socket) => gateway.take(socket));
+  server.listen({ host: settings.host, port: settings.port });
+  await once(server, 'listening');
+  // It listens on a TCP port, so its address is of this kind.
+  const { port } = server.address() as AddressInfo;
+  logger.info({ host: settings.host, port, hostKey: hostKey.fingerprint }, 'the SSH gateway listens');
+  const { publicKey, fingerprint } = hostKey;
+  return { place: { port, hostKey: publicKey, fingerprint }, close: () => gateway.close(server) };
+}
+
+class Gateway {
+  readonly #parts: SshGatewayParts;
+  readonly #hostKey: HostKey;
+  readonly #strangers: Strangers;
+  readonly #slots: ChannelSlots;
+  readonly #events: EventQueue;
+  readonly #sockets = new Set<Socket>();
+  readonly #connections = new Map<SshConnection, Promise<void>>();
+
+  constructor(parts: SshGatewayParts, hostKey: HostKey) {
+    this.#parts = parts;
+    this.#hostKey = hostKey;
+    this.#strangers = new Strangers(parts.settings.connections);
+    this.#slots = new ChannelSlots(parts.settings.limits);
+    this.#events = new EventQueue(parts.database);
+  }
+
+  take(socket: Socket): void {
+    socket.on('error', () => socket.destroy());
+    const place = this.#strangers.admit(socket.remoteAddress ?? '');
+    if (place === undefined) return void socket.destroy();
+    const { settings } = this.#parts;
+    this.#sockets.add(socket);
+    // Also for those who never say that they speak SSH.
+    const timer = setTimeout(() => socket.destroy(), settings.loginMs);
+    socket.once('close', () => {
+      clearTimeout(timer);
+      place.gone();
+      this.#sockets.delete(socket);
+    });
+    socket.setNoDelay(true);
+    const onLoggedIn = () => {
+      clearTimeout(timer);
+      place.loggedIn();
+    };
+    // One for each client, so that it is known which socket a connection is on: how much waits in it bounds what is sent.
+    const server = new ssh2.Server(
+      {
+        hostKeys: [this.#hostKey.privateKey],
+        ident: IDENT,
+        keepaliveInterval: settings.keepAliveMs,
+        keepaliveCountMax: KEEP_ALIVE_MISSES,
+      },
+      (client) => this.#serve(new SshConnection({ ...this.#made(), onLoggedIn }, client, socket)),
+    );
+    server.injectSocket(socket);
+  }
+
+  #made() {
+    const { database, orchestrator, settings, logger } = this.#parts;
+    return { database, orchestrator, settings, logger, slots: this.#slots, events: this.#events };
+  }
+
+  #serve(connection: SshConnection): void {
+    const over = connection.whenOver().finally(() => this.#connections.delete(connection));
+    this.#connections.set(connection, over);
+  }
+
+  /** Sandboxes run on, but what was started over a session ends with it. */
+  async close(server: Server): Promise<void> {
+    const closed = once(server, 'close');
+    server.close();
+    for (const connection of this.#connections.keys()) connection.end('the server is shutting down');
+    const cutOff = setTimeout(() => this.#sockets.forEach((socket) => socket.destroy()), CLOSE_MS);
+    for (const socket of this.#sockets) socket.destroySoon();
+    await closed;
+    clearTimeout(cutOff);
+    await Promise.all(this.#connections.values());
+  }
+}
