@@ -9,6 +9,9 @@ const PROGRAMS = ['init'];
 /** Written by the build. */
 const GENERATED = new Set(['filter-programs.h']);
 
+/** A function of a header that another file has to define; `static inline` ones are defined where they stand. */
+const PROTOTYPE = /^(?!static|typedef)\w[\w ]*[ *]+(\w+)\([^{;]*\);/gm;
+
 for (const program of PROGRAMS) {
   const root = `packages/${program}/src/`;
   const files = readSources(`${root}**/*.{c,h}`);
@@ -22,6 +25,19 @@ for (const program of PROGRAMS) {
         .map((included) => `${file.path}: ${included}`),
     );
     assert.deepEqual(missing, []);
+  });
+
+  test(`svc-${program}: what a header declares is defined in the file of the same name`, () => {
+    const texts = new Map(files.map(({ path, text }) => [path, text]));
+    const elsewhere = files
+      .filter(({ path }) => path.endsWith('.h'))
+      .flatMap(({ path, text }) =>
+        [...text.matchAll(PROTOTYPE)]
+          .map(([, name = '']) => name)
+          .filter((name) => !new RegExp(`^\\w.*\\b${name}\\(`, 'm').test(texts.get(sourceOf(path)) ?? ''))
+          .map((name) => `${path}: ${name}`),
+      );
+    assert.deepEqual(elsewhere, []);
   });
 
   test(`svc-${program}: no circle of files, a header and its source being one`, () => {
@@ -44,6 +60,10 @@ test('a circle is found', () => {
 
 function includesOf({ text }: SourceFile): readonly string[] {
   return [...text.matchAll(/^#include "([^"]+)"$/gm)].map(([, path = '']) => path);
+}
+
+function sourceOf(header: string): string {
+  return header.replace(/\.h$/, '.c');
 }
 
 function moduleOf(path: string): string {

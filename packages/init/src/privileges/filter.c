@@ -1,10 +1,11 @@
+#include "privileges/filter.h"
+
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
 #include <sys/prctl.h>
 
 #include "filter-programs.h"
-#include "privileges/privileges.h"
 
 bool filter_load(enum profile profile) {
   if (profile == PROFILE_NONE) return true;

@@ -8,36 +8,24 @@
 #include <sys/stat.h>
 
 #include "bounds.h"
-#include "watch/work.h"
-#include "wire/failure.h"
+#include "watch/events.h"
+#include "watch/tree.h"
 
 struct request {
   char *path;
   bool recursive;
 };
 
-struct list observers = {&observers, &observers};
-static unsigned observer_count;
-
-static void on_room(struct session *);
-static void on_gone(struct session *, enum conn_end);
-static void on_pump(struct task *);
-static void destroy(struct observer *);
-
-static const struct session_kind kind = {on_room, on_gone};
-
-static void send_failed(struct conn *conn, uint32_t id, int error, const char *message) {
-  struct writer payload = writer_new();
-  write_map(&payload, 2);
-  write_text_pair(&payload, "message", message);
-  write_text_pair(&payload, "errno_name", error ? errno_name(error) : NULL);
-  if (!conn_answer(conn, id, FLAG_TERMINAL, "svc.watch.failed", &payload)) conn_end(conn, CONN_LOST);
+static void over(struct observer *observer) {
+  if (observer->root) folder_drop(observer->root);
 }
+
+static const struct observer_owner owner = {over, events_close};
 
 static void refuse(struct conn *conn, uint32_t id, int error) {
   char message[128];
   snprintf(message, sizeof message, "watch: %s", strerror(error));
-  send_failed(conn, id, error, message);
+  observer_refuse(conn, id, error, message);
 }
 
 /** Takes the path. */
@@ -46,28 +34,22 @@ static void begin(struct conn *conn, uint32_t id, char *path, bool is_recursive)
   struct observer *observer = NULL;
   if (lstat(path, &found) < 0) {
     refuse(conn, id, errno);
-  } else if (observer_count >= WATCHES_MAX || !conn_take_slot(conn)) {
+  } else if (observer_count() >= WATCHES_MAX || !conn_take_slot(conn)) {
     char message[96];
     snprintf(message, sizeof message, "watch: %d watches of this sandbox are open; end some first", WATCHES_MAX);
-    send_failed(conn, id, 0, observer_count >= WATCHES_MAX ? message : "watch: 1024 handles and streams are open; end some first");
+    observer_refuse(conn, id, 0, observer_count() >= WATCHES_MAX ? message : "watch: 1024 handles and streams are open; end some first");
   } else if (!events_open()) {
     int error = errno;
     conn_give_slot(conn);
     if (error != EMFILE) refuse(conn, id, error);
-    else send_failed(conn, id, 0, "watch: the host has no inotify instance left (fs.inotify.max_user_instances)");
-  } else if (!(observer = calloc(1, sizeof *observer))) {
+    else observer_refuse(conn, id, 0, "watch: the host has no inotify instance left (fs.inotify.max_user_instances)");
+  } else if (!(observer = observer_open(conn, id, path, &owner))) {
     conn_give_slot(conn);
     refuse(conn, id, ENOMEM);
   }
   if (!observer) return free(path);
-  observer->path = path;
   observer->is_folder = S_ISDIR(found.st_mode);
   observer->is_recursive = is_recursive && observer->is_folder;
-  observer->events = writer_new();
-  task_init(&observer->pump, on_pump);
-  session_open(&observer->session, conn, id, &kind);
-  list_append(&observers, &observer->all);
-  observer_count++;
   folder_add(observer, NULL, "", false);
 }
 
@@ -92,131 +74,6 @@ void file_watch_start(struct conn *conn, struct message *message) {
 }
 
 void file_watch_stop(struct conn *conn, struct message *message) {
-  struct session *session = session_find(conn, message->id, &kind);
-  // It may have ended while this was on its way.
-  if (!session) return;
-  struct observer *observer = containing(session, struct observer, session);
-  if (observer->root) folder_drop(observer->root);
-  if (!observer->end_reason && !*observer->failure) observer->end_reason = "stopped";
-  task_queue(&observer->pump);
-}
-
-static void append_event(struct observer *observer, const char *type, const char *path, const char *kind_name, const char *from) {
-  struct writer *events = &observer->events;
-  size_t at = events->length, last = observer->last_event;
-  write_map(events, 4);
-  write_text_pair(events, "type", type);
-  write_text_pair(events, "path", path);
-  write_text_pair(events, "kind", kind_name);
-  write_text_pair(events, "from", from);
-  // A program that writes on and on is told of once per message.
-  bool is_same = observer->event_count && events->length - at == at - last && !memcmp(events->at + at, events->at + last, at - last);
-  if (is_same && !events->failed) {
-    events->length = at;
-    return;
-  }
-  observer->last_event = at;
-  observer->event_count++;
-  task_queue(&observer->pump);
-}
-
-static bool is_over(const struct observer *observer) { return observer->end_reason || *observer->failure; }
-
-void observer_tell(struct observer *observer, enum change change, const struct folder *folder, const char *name, bool is_folder,
-                   const char *from) {
-  static const char *const types[] = {"created", "modified", "removed", "renamed", "attributes"};
-  char path[PATH_MAX];
-  if (observer->is_deaf || is_over(observer)) return;
-  if (observer->events.length >= WATCH_PENDING_MAX) {
-    observer_tell_overflow(observer);
-    observer->is_deaf = true;
-  } else if (folder_path(folder, name, path)) {
-    append_event(observer, types[change], path, is_folder ? "dir" : "file", from);
-  } else {
-    observer_fail(observer, ENAMETOOLONG, "watch: a path below the folder is longer than 4095 bytes");
-  }
-}
-
-void observer_tell_overflow(struct observer *observer) {
-  if (!observer->is_deaf && !is_over(observer)) append_event(observer, "overflow", "", NULL, NULL);
-}
-
-void observer_end(struct observer *observer, const char *reason) {
-  if (is_over(observer)) return;
-  if (!observer->is_deaf) append_event(observer, "removed", "", observer->is_folder ? "dir" : "file", NULL);
-  observer->end_reason = reason;
-  if (observer->root) folder_drop(observer->root);
-  task_queue(&observer->pump);
-}
-
-void observer_fail(struct observer *observer, int error, const char *message) {
-  if (is_over(observer)) return;
-  snprintf(observer->failure, sizeof observer->failure, "%s", message);
-  observer->failure_errno = error;
-  task_queue(&observer->pump);
-}
-
-void observer_scanned(struct observer *observer) {
-  struct conn *conn = observer->session.conn;
-  if (is_over(observer)) return;
-  if (observer->wants_overflow) observer_tell_overflow(observer);
-  observer->wants_overflow = false;
-  if (observer->is_started) return;
-  struct writer payload = writer_new();
-  write_map(&payload, 2);
-  write_text_pair(&payload, "path", observer->path);
-  write_text_pair(&payload, "kind", observer->is_folder ? "dir" : "file");
-  if (!conn_answer(conn, observer->session.id, 0, "svc.watch.started", &payload)) conn_end(conn, CONN_LOST);
-  observer->is_started = true;
-}
-
-static void on_room(struct session *session) { task_queue(&containing(session, struct observer, session)->pump); }
-
-static void on_gone(struct session *session, enum conn_end end) {
-  (void)end;
-  destroy(containing(session, struct observer, session));
-}
-
-static void send_events(struct observer *observer) {
-  struct conn *conn = observer->session.conn;
-  struct writer payload = writer_new();
-  write_map(&payload, 1);
-  write_text(&payload, "events");
-  write_array(&payload, observer->event_count);
-  write_raw(&payload, observer->events.at, observer->events.length);
-  payload.failed |= observer->events.failed;
-  if (!conn_answer(conn, observer->session.id, 0, "svc.watch.events", &payload)) conn_end(conn, CONN_LOST);
-  writer_free(&observer->events);
-  observer->event_count = observer->last_event = 0;
-  observer->is_deaf = false;
-}
-
-static void on_pump(struct task *task) {
-  struct observer *observer = containing(task, struct observer, pump);
-  struct conn *conn = observer->session.conn;
-  uint32_t id = observer->session.id;
-  if (!conn_has_room(conn)) return; // on_room goes on
-  if (observer->event_count) send_events(observer);
-  if (!is_over(observer)) return;
-  if (*observer->failure) {
-    send_failed(conn, id, observer->failure_errno, observer->failure);
-  } else {
-    struct writer payload = writer_new();
-    write_map(&payload, 1);
-    write_text_pair(&payload, "reason", observer->end_reason);
-    if (!conn_answer(conn, id, FLAG_TERMINAL, "svc.watch.end", &payload)) conn_end(conn, CONN_LOST);
-  }
-  destroy(observer);
-}
-
-static void destroy(struct observer *observer) {
-  if (observer->root) folder_drop(observer->root);
-  conn_give_slot(observer->session.conn);
-  session_close(&observer->session);
-  task_cancel(&observer->pump);
-  list_remove(&observer->all);
-  writer_free(&observer->events);
-  free(observer->path);
-  free(observer);
-  if (--observer_count == 0) events_close();
+  struct observer *observer = observer_find(conn, message->id);
+  if (observer) observer_stop(observer); // it may have ended while this was on its way
 }

@@ -1,3 +1,5 @@
+#include "watch/scan.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -13,7 +15,7 @@
 #include "bounds.h"
 #include "files/entries.h"
 #include "loop/descriptors.h"
-#include "watch/work.h"
+#include "watch/inotify.h"
 
 // A folder is watched first and listed then, so nothing in it is missed: what was made before is listed, what is made
 // after has an event, and what has both is told once (scan_has_seen). No event is handled while folders wait to be
@@ -41,9 +43,19 @@ static size_t seen_total;
 static void on_slice(struct task *);
 static struct task slice = {{&slice.node, &slice.node}, on_slice};
 
+static void add(struct folder *);
+static void drop(struct folder *);
 static void remember(struct folder *, const char *name);
 
-void scan_queue(struct folder *folder) {
+static void (*when_listed)(void);
+
+void scan_init(void (*listed_all)(void)) {
+  static const struct folder_lister lister = {add, drop};
+  folders_init(&lister);
+  when_listed = listed_all;
+}
+
+static void add(struct folder *folder) {
   if (!list_is_empty(&folder->scan)) return;
   folder->observer->unscanned++;
   // New ones first: events wait for them.
@@ -71,7 +83,7 @@ static void forget_seen(struct folder *folder) {
 void scans_settle(void) {
   while (!list_is_empty(&seens)) {
     const struct seen *seen = containing(seens.next, struct seen, all);
-    if (seen->until > events_position()) return;
+    if (seen->until > inotify_position()) return;
     forget_seen(seen->folder);
   }
 }
@@ -80,10 +92,10 @@ static void leave_queue(struct folder *folder) {
   if (folder == current) close_current();
   list_remove(&folder->scan);
   folder->observer->unscanned--;
-  if (list_is_empty(&queue)) events_resume();
+  if (list_is_empty(&queue)) when_listed();
 }
 
-void scan_forget(struct folder *folder) {
+static void drop(struct folder *folder) {
   forget_seen(folder);
   if (!list_is_empty(&folder->scan)) leave_queue(folder);
 }
@@ -174,7 +186,7 @@ static bool enter(struct folder *folder) {
     if (fstat(fd, &found) < 0) return missed(folder, errno), false;
     folder->device = found.st_dev;
     folder->inode = found.st_ino;
-    folder->bound = events_queued();
+    folder->bound = inotify_queued();
     if (is_reserved_fd(fd)) return missed(folder, EMFILE), false;
     if (folder->parent && is_kernel_view(fd)) return folder_drop(folder), false;
     number = watch_open_folder(fd);
@@ -189,7 +201,7 @@ static bool enter(struct folder *folder) {
     // It was moved here, and the event that says so is still queued. (Or it is mounted twice: told at one place.)
     if (twin) folder_drop(twin);
   }
-  folder->listed = events_queued();
+  folder->listed = inotify_queued();
   if (!observer->is_recursive) leave_queue(folder);
   return observer->is_recursive;
 }
@@ -211,7 +223,7 @@ static long list_some(struct folder *folder) {
     if (is_dot(entry->name)) continue;
     bool is_folder = is_folder_entry(entry);
     if (folder->is_new) {
-      observer_tell(observer, CREATED, folder, entry->name, is_folder, NULL);
+      folder_tell(folder, CREATED, entry->name, is_folder, NULL);
       remember(folder, entry->name);
     }
     if (is_folder && !folder_add(observer, folder, entry->name, folder->is_new)) return 0;
@@ -221,7 +233,7 @@ static long list_some(struct folder *folder) {
 
 static void listed(struct folder *folder) {
   if (folder->seen) {
-    folder->seen->until = events_queued();
+    folder->seen->until = inotify_queued();
     list_append(&seens, &folder->seen->all);
   }
   leave_queue(folder);
@@ -273,7 +285,7 @@ static void remember(struct folder *folder, const char *name) {
 
 bool scan_has_seen(struct folder *folder, const char *name) {
   struct seen *seen = folder->seen;
-  if (!seen || events_position() >= seen->until) return false;
+  if (!seen || inotify_position() >= seen->until) return false;
   uint64_t sum = hash(name);
   for (size_t i = 0; i < seen->count; i++) {
     if (seen->names[i] != sum) continue;

@@ -1,3 +1,5 @@
+#include "watch/tree.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -6,12 +8,15 @@
 #include <sys/inotify.h>
 
 #include "bounds.h"
-#include "watch/work.h"
+#include "watch/inotify.h"
 
 enum { BUCKETS = 4096 };
 
 static struct folder *table[BUCKETS];
 static unsigned folder_count;
+static const struct folder_lister *lister;
+
+void folders_init(const struct folder_lister *new_lister) { lister = new_lister; }
 
 static struct folder **bucket_of(int number) { return &table[(unsigned)number % BUCKETS]; }
 
@@ -34,7 +39,7 @@ bool folder_add(struct observer *observer, struct folder *parent, const char *na
   else observer->root = folder;
   observer->folders++;
   folder_count++;
-  scan_queue(folder);
+  lister->add(folder);
   return true;
 }
 
@@ -53,7 +58,7 @@ static bool leave_bucket(struct folder *folder) {
 }
 
 static void drop_one(struct folder *folder) {
-  scan_forget(folder);
+  lister->drop(folder);
   // Fails when the folder is gone, and inotify's watch with it.
   if (folder->number >= 0 && leave_bucket(folder)) inotify_rm_watch(inotify_fd, folder->number);
   if (!folder->parent) folder->observer->root = NULL;
@@ -98,7 +103,7 @@ void folder_move(struct folder *folder, struct folder *parent, const char *name)
   list_append(&parent->children, &folder->siblings);
   // What could not be found under its old path is there under the new one.
   for (struct folder *below = folder; below; below = next_below(below, folder)) {
-    if (below->number < 0) scan_queue(below);
+    if (below->number < 0) lister->add(below);
   }
 }
 
@@ -140,4 +145,9 @@ bool folder_path(const struct folder *folder, const char *name, char *path) {
   }
   memmove(path, path + at, PATH_MAX - at);
   return true;
+}
+
+void folder_tell(const struct folder *folder, enum change change, const char *name, bool is_folder, const char *from) {
+  char path[PATH_MAX];
+  observer_tell(folder->observer, change, folder_path(folder, name, path) ? path : NULL, is_folder, from);
 }
