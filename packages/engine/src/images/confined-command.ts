@@ -111,7 +111,13 @@ function entrance(network: ConfinedNetwork): string[] {
 
 /** Runs as root: what the program is to see is put together before it gives its rights up. */
 function confinement(request: ConfinedCommand): string[] {
-  const args = ['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts', '--unshare-cgroup-try'];
+  const args = [
+    '--die-with-parent',
+    '--unshare-pid',
+    '--unshare-ipc',
+    '--unshare-uts',
+    '--unshare-cgroup-try',
+  ];
   if (request.network === 'none') args.push('--unshare-net');
   args.push('--ro-bind', '/usr', '/usr', '--symlink', 'usr/bin', '/bin', '--symlink', 'usr/lib', '/lib');
   args.push('--symlink', 'usr/lib64', '/lib64', '--proc', '/proc', '--dev', '/dev');

@@ -165,7 +165,11 @@ function startTar(folder: string) {
 async function markOpaque(folder: string, paths: readonly string[], signal: AbortSignal): Promise<void> {
   if (paths.length === 0) return;
   // SAFETY: no shell; the names of the layer are read from stdin and resolved by the kernel inside the folder.
-  const marking = spawn(BUILT_SVC_HOST, ['--mark-opaque', folder], { stdio: 'pipe', env: {}, detached: true });
+  const marking = spawn(BUILT_SVC_HOST, ['--mark-opaque', folder], {
+    stdio: 'pipe',
+    env: {},
+    detached: true,
+  });
   marking.stdout.resume();
   // It says on its own why it stopped reading.
   marking.stdin.on('error', () => {});

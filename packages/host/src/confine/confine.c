@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -70,6 +71,12 @@ static int show_mapped(const char *folder, int namespace, struct failure *failur
   return outcome;
 }
 
+/* SAFETY: settings of the kernel ask who writes them, not for capabilities: with the host's ids the program would be who may. */
+static int protect_settings(struct failure *failure) {
+  unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  return mount(NULL, "/proc", NULL, flags, NULL) == 0 ? 0 : fail(failure, "make /proc read-only");
+}
+
 static int enter(const struct plan *plan, struct failure *failure) {
   char folder[4096];
   if (getcwd(folder, sizeof folder) == NULL) return fail(failure, "find the working folder");
@@ -78,6 +85,7 @@ static int enter(const struct plan *plan, struct failure *failure) {
   for (uint32_t i = 0; plan->has_own_ids && i < plan->folder_count; i++) {
     if (show_mapped(plan->folders[i], namespace, failure) < 0) return -1;
   }
+  if (protect_settings(failure) < 0) return -1;
   if (setns(namespace, CLONE_NEWUSER) < 0) return fail(failure, "enter the user namespace");
   if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0) return fail(failure, "become another user");
   /* The same folder through the mapping. */
