@@ -1,6 +1,7 @@
 /*
  * svc-host: carries out kernel calls that the engine cannot make itself. One request per line on stdin, one answer per
- * line on stdout; see README.md. Ends when stdin does. Started by itself with --serve-folder, it serves one folder instead.
+ * line on stdout; see README.md. Ends when stdin does. Started by itself with --serve-folder, it serves one folder instead; with
+ * --confine it becomes another program that has no rights, with --mark-opaque it ends the work of one.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -11,6 +12,8 @@
 #include <unistd.h>
 
 #include "calls.h"
+#include "confine/confine.h"
+#include "confine/mark-opaque.h"
 #include "lines.h"
 #include "overlay.h"
 #include "serve/serve-folder.h"
@@ -61,6 +64,8 @@ static int serve(void) {
 
 int main(int count, char **arguments) {
   if (count > 2 && strcmp(arguments[1], "--serve-folder") == 0) return serve_folder(count - 2, arguments + 2);
+  if (count > 2 && strcmp(arguments[1], "--confine") == 0) return confine(count - 2, arguments + 2);
+  if (count == 3 && strcmp(arguments[1], "--mark-opaque") == 0) return mark_opaque(arguments[2]);
   if (count == 2 && strcmp(arguments[1], "--overlay-by-names") == 0) {
     overlay_by_names_only = true;
   } else if (count != 1) {

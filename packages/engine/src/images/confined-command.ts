@@ -1,17 +1,40 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
 import { PlatformError } from '@svc/contract/errors';
+import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 
 export interface ConfinedCommand {
   readonly command: readonly [string, ...string[]];
   /** The only folders of the host it sees beside /usr, by the path they have inside. */
   readonly folders: readonly { readonly host: string; readonly inside: string; readonly writable: boolean }[];
   readonly workdir: string;
-  /** What it may do as root to those folders; none makes it an unprivileged user. */
-  readonly capabilities: readonly string[];
+  /** What it may do as root of its own user namespace, and so to the files of those folders; nothing of it holds over the host. */
+  readonly capabilities: readonly Capability[];
+  /** As whom it reads and writes the folders: see `IDS`. */
+  readonly ids: keyof typeof IDS;
   readonly network: ConfinedNetwork;
   readonly environment: Readonly<Record<string, string>>;
 }
+
+/** Bits as in linux/capability.h. */
+const CAPABILITY_BITS = {
+  CAP_CHOWN: 0,
+  CAP_DAC_OVERRIDE: 1,
+  CAP_DAC_READ_SEARCH: 2,
+  CAP_FOWNER: 3,
+  CAP_FSETID: 4,
+} as const;
+type Capability = keyof typeof CAPABILITY_BITS;
+
+/**
+ * - `own`: ids of the host that nobody has, below those of the sandboxes; folders are shown through a mapping, so that what the program
+ *   stores as user 7 is stored as user 7. Their file system must be able to map ids, as the data folder's is.
+ * - `host`: the host's own, for folders of which that is not known, and for files of any id.
+ */
+const IDS = { own: String(0x1000_0000 - 6 * 65_536), host: 'host' } as const;
+
+/** Where svc-host lies in the file system of the program, which it becomes once it has given its rights up. */
+const CONFINER = '/.svc-host';
 
 /** None, the host's own, or a namespace with the file that names its resolver. */
 export type ConfinedNetwork = 'none' | 'host' | { readonly namespace: string; readonly resolvConf: string };
@@ -27,15 +50,16 @@ const NETWORK_FILES = [
 ];
 
 /**
- * Starts a program that reads hostile bytes in a file system of its own: /usr read-only and the given folders, nothing else.
- * It ends with this process, and its whole tree with it. Pass it to `outcomeOf`, which also ends it when the signal says so.
+ * Starts a program that reads hostile bytes in a file system of its own: /usr read-only and the given folders, nothing else. There it
+ * has no rights: a user namespace of its own, no capability outside of it, a seccomp filter (`host/src/confine`), and a network only if
+ * it is given one. It ends with this process, and its whole tree with it. Pass it to `outcomeOf`, which also ends it when the signal says so.
  */
 export function spawnConfined(request: ConfinedCommand): ChildProcessWithoutNullStreams {
   // SAFETY: no shell; every argument is passed as it is. The environment holds nothing but what is listed here, and file names
   // inside are ours, so nothing the image says becomes an option. A process group of its own lets `outcomeOf` end all of it: bwrap's
   // own way of dying with its parent works only once it has set up the sandbox.
   const [program, ...args] = [...entrance(request.network), 'bwrap', ...confinement(request), '--'];
-  return spawn(program, [...args, ...request.command], {
+  return spawn(program, [...args, ...renunciation(request), ...request.command], {
     stdio: ['pipe', 'pipe', 'pipe'],
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', ...request.environment },
     detached: true,
@@ -85,16 +109,24 @@ function entrance(network: ConfinedNetwork): string[] {
   return typeof network === 'object' ? ['nsenter', `--net=${network.namespace}`, '--'] : [];
 }
 
+/** Runs as root: what the program is to see is put together before it gives its rights up. */
 function confinement(request: ConfinedCommand): string[] {
-  const args = ['--die-with-parent', '--unshare-pid', '--unshare-ipc', '--unshare-uts'];
+  const args = [
+    '--die-with-parent',
+    '--unshare-pid',
+    '--unshare-ipc',
+    '--unshare-uts',
+    '--unshare-cgroup-try',
+  ];
   if (request.network === 'none') args.push('--unshare-net');
-  // SAFETY: without capabilities of its own the program lives in a user namespace, where it is nobody and has none over the host.
-  if (request.capabilities.length === 0) args.push('--unshare-user', '--uid', '65534', '--gid', '65534');
-  args.push('--cap-drop', 'ALL', ...request.capabilities.flatMap((name) => ['--cap-add', name]));
   args.push('--ro-bind', '/usr', '/usr', '--symlink', 'usr/bin', '/bin', '--symlink', 'usr/lib', '/lib');
   args.push('--symlink', 'usr/lib64', '/lib64', '--proc', '/proc', '--dev', '/dev');
-  if (request.network !== 'none')
+  args.push('--ro-bind', BUILT_SVC_HOST, CONFINER);
+  if (request.network !== 'none') {
+    // Folders that bubblewrap makes on the way would be for root alone.
+    args.push('--dir', '/etc', '--dir', '/etc/docker');
     args.push(...NETWORK_FILES.flatMap((path) => ['--ro-bind-try', path, path]));
+  }
   if (typeof request.network === 'object')
     args.push('--ro-bind', request.network.resolvConf, '/etc/resolv.conf');
   for (const { host, inside, writable } of request.folders) {
@@ -102,6 +134,14 @@ function confinement(request: ConfinedCommand): string[] {
   }
   args.push('--chdir', request.workdir);
   return args;
+}
+
+/** What makes the process lose its rights before it becomes the program. */
+function renunciation({ ids, capabilities, network, folders }: ConfinedCommand): string[] {
+  const mask = capabilities.reduce((bits, name) => bits | (1 << CAPABILITY_BITS[name]), 0);
+  const mayTalk = network === 'none' ? '0' : '1';
+  const paths = folders.map(({ inside }) => inside);
+  return [CONFINER, '--confine', IDS[ids], mask.toString(16), mayTalk, String(paths.length), ...paths];
 }
 
 function spawnFailure(error: unknown): unknown {

@@ -38,7 +38,9 @@ async function* tarOfFolder(folder: string, signal: AbortSignal): AsyncGenerator
     command: ['tar', ...CREATE_OPTIONS, '.'],
     folders: [{ host: folder, inside: '/rootfs', writable: false }],
     workdir: '/rootfs',
-    capabilities: ['CAP_DAC_READ_SEARCH', 'CAP_DAC_OVERRIDE'],
+    capabilities: ['CAP_DAC_READ_SEARCH'],
+    // Whatever file system the folder is on, and whoever its files belong to.
+    ids: 'host',
     network: 'none',
     environment: {},
   });

@@ -26,7 +26,6 @@ const HIGHEST_ID = 65_535;
 const NOBODY = 65_534;
 const WHITEOUT_PREFIX = '.wh.';
 const OPAQUE_MARKER = '.wh..wh..opq';
-const OPAQUE_XATTR = 'SCHILY.xattr.trusted.overlay.opaque';
 const USER_XATTR = 'SCHILY.xattr.user.';
 const OVERLAY_XATTR = 'SCHILY.xattr.user.overlay.';
 const LAST_MTIME_SECONDS = 2 ** 31 - 1;
@@ -41,7 +40,8 @@ const LAST_MTIME_SECONDS = 2 ** 31 - 1;
  * - Owners stay; an id above 65535, which no sandbox could map, becomes nobody (65534).
  * - Extended attributes other than `user.*` are left out: `trusted.overlay.*` would steer the host's overlay, and file capabilities do nothing
  *   on a nosuid mount.
- * - Whiteouts take the form overlayfs knows, after everything else: a 0/0 character device, and an attribute on an opaque folder.
+ * - Whiteouts take the form overlayfs knows, after everything else: a 0/0 character device. Opaque folders are told apart: they need an
+ *   attribute that only root may set.
  */
 export class LayerRules {
   readonly counts: LayerCounts = { entries: 0, unpackedBytes: 0, dropped: 0 };
@@ -83,8 +83,13 @@ export class LayerRules {
       if (kind === 'directory') this.#opaque.add(path);
       else if (kind === undefined || kind === 'dropped') whiteouts.push(whiteout(path));
     }
-    const opaque = [...this.#opaque].map((path) => this.#opaqueDirectory(path));
-    return [...whiteouts, ...opaque];
+    const implied = [...this.#opaque].filter((path) => !this.#directories.has(path)).map(newDirectory);
+    return [...whiteouts, ...implied];
+  }
+
+  /** Folders that hide what lies below them in other layers; complete once `finish` was called. The empty string is the root. */
+  opaqueFolders(): readonly string[] {
+    return [...this.#opaque];
   }
 
   #countEntry(): void {
@@ -223,11 +228,6 @@ export class LayerRules {
       mtime: new Date(1000 * Math.floor(Math.min(Math.max(seconds || 0, 0), LAST_MTIME_SECONDS))),
       ...(Object.keys(pax).length > 0 ? { pax } : {}),
     };
-  }
-
-  #opaqueDirectory(path: string): KeptEntry {
-    const header = this.#directories.get(path) ?? newDirectory(path);
-    return { ...header, pax: { ...header.pax, [OPAQUE_XATTR]: 'y' } };
   }
 }
 

@@ -62,7 +62,7 @@ export interface RegistryTarget {
 }
 
 /**
- * One registry during one pull. skopeo speaks the protocol, in a namespace where it is nobody and sees only the pull's own folder;
+ * One registry during one pull. skopeo speaks the protocol, in namespaces where it has no rights and sees only the pull's own folder;
  * credentials reach it in a file of that folder, which goes with the pull.
  */
 export class Registry {
@@ -219,6 +219,7 @@ export class Registry {
       folders: [{ host: this.#folder, inside: WORK, writable: true }],
       workdir: WORK,
       capabilities: [],
+      ids: 'own',
       network:
         network === null
           ? 'host'

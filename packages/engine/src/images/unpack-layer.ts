@@ -1,8 +1,10 @@
+import { spawn } from 'node:child_process';
 import { createHash, type Hash } from 'node:crypto';
 import { statfs } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import { PlatformError } from '@svc/contract/errors';
 import { pack, type Pack } from 'tar-stream';
+import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 import { outcomeOf, spawnConfined } from './confined-command.ts';
 import { drained } from './drained.ts';
 import type { ImageLimits } from './image-limits.ts';
@@ -18,20 +20,13 @@ export interface UnpackedLayer extends Readonly<LayerCounts> {
 const WRITE_BYTES = 256 * 1024;
 const BYTES_BETWEEN_DISK_CHECKS = 64 * 1024 ** 2;
 
-/** What tar needs to give files their owners and modes, and to write whiteouts (`trusted.*` attributes ask for CAP_SYS_ADMIN). */
-const TAR_CAPABILITIES = [
-  'CAP_CHOWN',
-  'CAP_DAC_OVERRIDE',
-  'CAP_FOWNER',
-  'CAP_FSETID',
-  'CAP_MKNOD',
-  'CAP_SYS_ADMIN',
-];
+/** What tar needs to give files their owners and modes. A whiteout, the device 0/0, asks for none. */
+const TAR_CAPABILITIES = ['CAP_CHOWN', 'CAP_DAC_OVERRIDE', 'CAP_FOWNER', 'CAP_FSETID'] as const;
 
 /**
  * Unpacks a layer's archive into an empty folder. On failure the folder holds leftovers: the caller removes it.
  * Two walls stand between a hostile archive and the host: `LayerRules` rewrites every entry, and the tar that writes them
- * sees no folder of the host but this one.
+ * sees no folder of the host but this one and has no rights over anything else.
  */
 export async function unpackLayer(
   archive: AsyncIterable<Buffer>,
@@ -52,6 +47,7 @@ export async function unpackLayer(
   ];
   try {
     await Promise.all(steps);
+    await markOpaque(folder, rules.opaqueFolders(), either);
     return { diffId: `sha256:${hash.digest('hex')}`, ...rules.counts };
   } catch (error) {
     stop.abort(error);
@@ -159,9 +155,27 @@ function startTar(folder: string) {
     folders: [{ host: folder, inside: '/layer', writable: true }],
     workdir: '/layer',
     capabilities: TAR_CAPABILITIES,
+    ids: 'own',
     network: 'none',
     environment: {},
   });
+}
+
+/** The attribute is one that root alone can set, which tar is not: svc-host does it, without following a link. */
+async function markOpaque(folder: string, paths: readonly string[], signal: AbortSignal): Promise<void> {
+  if (paths.length === 0) return;
+  // SAFETY: no shell; the names of the layer are read from stdin and resolved by the kernel inside the folder.
+  const marking = spawn(BUILT_SVC_HOST, ['--mark-opaque', folder], {
+    stdio: 'pipe',
+    env: {},
+    detached: true,
+  });
+  marking.stdout.resume();
+  // It says on its own why it stopped reading.
+  marking.stdin.on('error', () => {});
+  marking.stdin.end(paths.map((path) => `${path}\0`).join(''));
+  const { code, stderr } = await outcomeOf(marking, signal);
+  if (code !== 0) throw new Error(`opaque folders could not be marked: ${stderr.trim()}`);
 }
 
 async function tarSucceeds(tar: ReturnType<typeof startTar>, signal: AbortSignal): Promise<void> {

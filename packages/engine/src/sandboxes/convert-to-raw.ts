@@ -111,6 +111,8 @@ async function run(
     ],
     workdir: '/',
     capabilities: [],
+    // The operator's folder may be on a file system that cannot map ids.
+    ids: 'host',
     network: 'none',
     environment: {},
   });

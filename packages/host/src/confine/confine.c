@@ -1,0 +1,129 @@
+#define _GNU_SOURCE
+#include "confine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "../idmap.h"
+#include "../namespaces.h"
+#include "../request.h"
+#include "../resident.h"
+#include "filter.h"
+
+struct plan {
+  bool has_own_ids;
+  uint32_t id_base;
+  uint64_t capabilities;
+  bool has_network;
+  uint32_t folder_count;
+  char **folders;
+  char **command;
+};
+
+/* As a shell does for a program that it cannot run. */
+enum { CANNOT_RUN = 126, LEAST_ARGUMENTS = 5, LOWEST_OWN_ID = 0x100000 };
+
+static int parse_plan(int count, char **words, struct plan *plan, struct failure *failure) {
+  if (count < LEAST_ARGUMENTS) return fail_with(failure, EINVAL, "too few arguments");
+  plan->has_own_ids = strcmp(words[0], "host") != 0;
+  if (plan->has_own_ids && parse_number(words[0], LOWEST_OWN_ID, INT32_MAX, &plan->id_base, failure) < 0) return -1;
+  char *end;
+  plan->capabilities = strtoull(words[1], &end, 16);
+  if (*words[1] == '\0' || *end != '\0') return fail_with(failure, EINVAL, "capabilities are a mask in hex");
+  if (parse_flag(words[2], &plan->has_network, failure) < 0) return -1;
+  /* One argument at least is left for the program. */
+  if (parse_number(words[3], 0, (uint32_t)count - LEAST_ARGUMENTS, &plan->folder_count, failure) < 0) return -1;
+  plan->folders = words + 4;
+  plan->command = words + 4 + plan->folder_count;
+  return 0;
+}
+
+static int open_own_namespace(const struct plan *plan, struct failure *failure) {
+  struct resident resident = {0};
+  if (start_resident(&resident, CLONE_NEWUSER, wait_inside, NULL, failure) < 0) return -1;
+  struct id_range range = {0, plan->id_base, IDS_PER_SANDBOX};
+  if (!plan->has_own_ids) range = (struct id_range){0, 0, UINT32_MAX};
+  struct id_ranges ids = {.ranges = {range}, .count = 1};
+  int namespace = -1;
+  if (write_maps(&resident, &ids, &ids, failure) == 0) namespace = open_namespace(&resident, "user", failure);
+  end_resident(&resident);
+  return namespace;
+}
+
+/* The mapped view takes the place of the folder, in the mount namespace that goes with this process. */
+static int show_mapped(const char *folder, int namespace, struct failure *failure) {
+  int mount = clone_mount(AT_FDCWD, folder, failure);
+  if (mount < 0) return -1;
+  int outcome = map_ids(mount, namespace, failure);
+  if (outcome == 0) outcome = attach_mount(mount, folder, failure);
+  close(mount);
+  return outcome;
+}
+
+/* SAFETY: settings of the kernel ask who writes them, not for capabilities: with the host's ids the program would be who may. */
+static int protect_settings(struct failure *failure) {
+  unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  return mount(NULL, "/proc", NULL, flags, NULL) == 0 ? 0 : fail(failure, "make /proc read-only");
+}
+
+static int enter(const struct plan *plan, struct failure *failure) {
+  char folder[4096];
+  if (getcwd(folder, sizeof folder) == NULL) return fail(failure, "find the working folder");
+  int namespace = open_own_namespace(plan, failure);
+  if (namespace < 0) return -1;
+  for (uint32_t i = 0; plan->has_own_ids && i < plan->folder_count; i++) {
+    if (show_mapped(plan->folders[i], namespace, failure) < 0) return -1;
+  }
+  if (protect_settings(failure) < 0) return -1;
+  if (setns(namespace, CLONE_NEWUSER) < 0) return fail(failure, "enter the user namespace");
+  if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0) return fail(failure, "become another user");
+  /* The same folder through the mapping. */
+  return chdir(folder) == 0 ? 0 : fail(failure, "enter the working folder");
+}
+
+/* SAFETY: an exec as root regains what is in the bounding set, so that is what has to be small. */
+static int drop_capabilities(uint64_t keep, struct failure *failure) {
+  for (unsigned long capability = 0; capability < 64; capability++) {
+    if ((keep >> capability & 1) == 0 && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0 && errno != EINVAL) {
+      return fail(failure, "drop a capability");
+    }
+  }
+  struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+  struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {
+      {.effective = (uint32_t)keep, .permitted = (uint32_t)keep},
+      {.effective = (uint32_t)(keep >> 32), .permitted = (uint32_t)(keep >> 32)},
+  };
+  return syscall(SYS_capset, &header, sets) == 0 ? 0 : fail(failure, "give capabilities up");
+}
+
+static int give_up_rights(const struct plan *plan, struct failure *failure) {
+  struct rlimit no_core = {0, 0};
+  if (setrlimit(RLIMIT_CORE, &no_core) < 0) return fail(failure, "forgo core files");
+  if (syscall(SYS_close_range, 3, ~0U, 0) < 0) return fail(failure, "close descriptors");
+  if (drop_capabilities(plan->capabilities, failure) < 0) return -1;
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return fail(failure, "forgo new privileges");
+  return load_confined_filter(plan->has_network, failure);
+}
+
+int confine(int count, char **arguments) {
+  struct plan plan = {0};
+  struct failure failure = {0};
+  if (parse_plan(count, arguments, &plan, &failure) == 0 && enter(&plan, &failure) == 0 &&
+      give_up_rights(&plan, &failure) == 0) {
+    execvp(plan.command[0], plan.command);
+    fail(&failure, "execute the program");
+  }
+  fprintf(stderr, "svc-host: cannot %s: %s\n", failure.step, strerror(failure.error));
+  return CANNOT_RUN;
+}
