@@ -44,8 +44,8 @@ bench: setup ## Measure the numbers in docs/promises.md
 	@scripts/as-root.sh $(NODE) bench/run.ts
 
 .PHONY: soak
-soak: setup ## Kill processes under load for a long time: make soak MINUTES=60
-	@scripts/as-root.sh $(NODE) test/faults/soak.ts $(or $(MINUTES),10) $(SEED)
+soak: setup ## Kill processes under load for a long time: make soak MINUTES=60 (CALM=1: load alone, to watch memory)
+	@scripts/as-root.sh $(NODE) test/faults/soak.ts $(or $(MINUTES),10) $(SEED) $(if $(CALM),--calm)
 
 .PHONY: runsc
 runsc: ## Fetch runsc anew, also when one is there

@@ -19,6 +19,21 @@ async function states(): Promise<Record<string, string>> {
   return Object.fromEntries((await engine.client.listSandboxes()).map(({ id, state }) => [id, state]));
 }
 
+interface Stored {
+  readonly id: string;
+  readonly run: object | null;
+}
+
+/** As if the last engine had left it so. */
+async function changeRecord(id: string, change: (record: Stored) => object): Promise<void> {
+  const folder = join(engine.folder, 'sandboxes');
+  for (const handle of await readdir(folder)) {
+    const path = join(folder, handle, 'record.json');
+    const record = JSON.parse(readFileSync(path, 'utf8')) as Stored;
+    if (record.id === id) writeFileSync(path, JSON.stringify(change(record)));
+  }
+}
+
 for (const isolation of CLASSES) {
   describe(`on class ${isolation}`, { concurrency: false }, () => {
     test('a running sandbox and its processes survive kill -9 of the engine', async () => {
@@ -108,17 +123,27 @@ for (const isolation of CLASSES) {
   });
 }
 
+test('a start that the engine did not live to finish leaves a sandbox stopped, and it can be started', async () => {
+  const sandbox = await startSandbox(engine, 'container');
+  await engine.client.stopSandbox(sandbox.id, { graceMs: 0 });
+  await engine.stop();
+  await changeRecord(sandbox.id, (record) => ({ ...record, state: 'starting', run: null }));
+  await engine.launch();
+  const { state, end } = await engine.client.getSandbox(sandbox.id);
+  assert.equal(state, 'stopped');
+  assert.match(end?.message ?? '', /restarted during the start/);
+  assert.equal((await engine.client.startSandbox(sandbox.id)).state, 'running');
+  await sandbox.remove();
+});
+
 test('after a reboot of the host a run is reported as ended by it', async () => {
   const sandbox = await startSandbox(engine, 'container');
   await engine.stop();
   // Another boot id in the record is what a reboot looks like to the next engine.
-  const folder = join(engine.folder, 'sandboxes');
-  for (const handle of await readdir(folder)) {
-    const path = join(folder, handle, 'record.json');
-    const record = JSON.parse(readFileSync(path, 'utf8'));
-    if (record.id !== sandbox.id) continue;
-    writeFileSync(path, JSON.stringify({ ...record, run: { ...record.run, bootId: 'an earlier boot' } }));
-  }
+  await changeRecord(sandbox.id, (record) => ({
+    ...record,
+    run: { ...record.run, bootId: 'an earlier boot' },
+  }));
   await engine.launch();
   const ended = await engine.client.getSandbox(sandbox.id);
   assert.equal(ended.state, 'failed');

@@ -1,8 +1,8 @@
 import type { Target } from './installation.ts';
 
-/** What is frozen is not thawed: whoever watches it has to notice, and to replace it. */
+/** What is frozen is not thawed: whoever watches it has to notice, and to replace it. `none`: load alone, for a while. */
 export interface Fault {
-  readonly kind: 'kill' | 'freeze';
+  readonly kind: 'kill' | 'freeze' | 'none';
   readonly targets: readonly Target[];
 }
 
@@ -40,6 +40,11 @@ export function* drawFaults(random: () => number, isEnough: (round: number) => b
     if (deck.length === 0) deck.push(...ALL);
     yield* deck.splice(Math.floor(random() * deck.length), 1);
   }
+}
+
+/** Rounds without a fault until it is enough. */
+export function* drawCalm(isEnough: (round: number) => boolean): Generator<Fault> {
+  for (let round = 1; !isEnough(round); round++) yield { kind: 'none', targets: [] };
 }
 
 /** Numbers from 0 to 1 that are the same for the same seed (mulberry32). */

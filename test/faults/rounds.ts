@@ -7,6 +7,7 @@ import { Installation } from './installation.ts';
 import { Load } from './load.ts';
 
 const LONGEST_WAIT_MS = 800;
+const CALM_MS = 30_000;
 /** A frozen process is noticed after seconds; svc-host by the next call that needs it. */
 const NOTICE_MS = 120_000;
 
@@ -53,6 +54,7 @@ export async function runRounds({ faults, random, tell, begun }: RoundsOptions):
 }
 
 async function strike(installation: Installation, { kind, targets }: Fault): Promise<void> {
+  if (kind === 'none') return await delay(CALM_MS);
   const find = () => targets.flatMap((target) => installation.pidsOf(target));
   // A part that is just being started anew is not there to be hit.
   let pids = find();

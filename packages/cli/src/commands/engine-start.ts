@@ -6,7 +6,7 @@ import { constants } from 'node:os';
 import { Command, Option } from 'commander';
 import { checkPassable } from '../engine/check-passable.ts';
 import { connectEngine } from '../engine/connect.ts';
-import { engineCommand, findEngine, logPath } from '../engine/engine-process.ts';
+import { findEngine, logPath } from '../engine/engine-process.ts';
 import { formatLogLine } from '../engine/format-log.ts';
 import { lastLines } from '../engine/last-lines.ts';
 import { waitForEngine } from '../engine/wait-for-engine.ts';
@@ -89,7 +89,7 @@ function handOn(options: StartOptions): readonly string[] {
 
 async function startDetached(dataFolder: string, options: readonly string[]): Promise<number> {
   await using log = await open(logPath(dataFolder), 'a', 0o640);
-  const child = launch(dataFolder, options, ['ignore', log.fd, log.fd], true);
+  const child = await launch(dataFolder, options, ['ignore', log.fd, log.fd], true);
   const failed = once(child, 'exit').then(() => true);
   let isOver = false;
   void failed.then(() => (isOver = true));
@@ -108,7 +108,7 @@ async function startDetached(dataFolder: string, options: readonly string[]): Pr
 
 /** In the foreground: its log is our stderr, our signals are its signals. */
 async function runHere(dataFolder: string, options: readonly string[]): Promise<void> {
-  const child = launch(dataFolder, options, ['ignore', 'inherit', 'inherit'], false);
+  const child = await launch(dataFolder, options, ['ignore', 'inherit', 'inherit'], false);
   await once(child, 'spawn');
   const stop = () => child.kill('SIGTERM');
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, stop);
@@ -117,13 +117,14 @@ async function runHere(dataFolder: string, options: readonly string[]): Promise<
   process.exitCode = code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
 }
 
-function launch(
+async function launch(
   dataFolder: string,
   options: readonly string[],
   stdio: StdioOptions,
   detached: boolean,
-): ChildProcess {
-  const [program = '', ...args] = engineCommand(dataFolder, options);
+): Promise<ChildProcess> {
+  const { engineCommand } = await import('@svc/engine/client');
+  const [program, ...args] = engineCommand(dataFolder, options);
   // SAFETY: no shell; a fixed program with the operator's own options.
   return spawn(program, args, { stdio, detached, cwd: '/' });
 }

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { chmod, lchown, mkdir, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
+import { flushCompileCache } from 'node:module';
 import { dirname } from 'node:path';
 import { env, argv, pid } from 'node:process';
 import { PlatformError } from '@svc/contract/errors';
@@ -117,7 +118,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   const timers = [
     setInterval(() => running.enforceDeadlines(), TICK_MS),
     setInterval(() => sampler.sampleShare(running.list(), SAMPLE_MS / TICK_MS), SAMPLE_MS),
-    setTimeout(loadTheRest, LOAD_LATER_MS),
+    setTimeout(() => void loadTheRest(), LOAD_LATER_MS),
   ];
   logger.info(
     { socket: config.socketPath, isolation: kit.defaultIsolation, sandboxes: running.list().length },
@@ -138,9 +139,11 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   };
 }
 
-function loadTheRest(): void {
+async function loadTheRest(): Promise<void> {
   // Whoever needs it fails with the same error, and says so.
-  import('@svc/contract/check-spec').catch(() => undefined);
+  await import('@svc/contract/check-spec').catch(() => undefined);
+  // Not at the end alone: an engine that is killed would leave all the compiling to the next one.
+  flushCompileCache();
 }
 
 /**

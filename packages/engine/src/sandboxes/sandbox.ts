@@ -247,21 +247,20 @@ export class Sandbox {
     this.#journal.note('debug', `the main command ${command[0]} has been started`);
   }
 
-  async #failStart(run: Run | undefined, error: unknown): Promise<void> {
+  async #failStart(run: Run | undefined, error: unknown, to: SandboxState = 'failed'): Promise<void> {
     const message = error instanceof Error ? error.message : String(error);
     // What cannot be released now goes with the removal or the next engine; the sandbox must not stay `starting` for it.
-    if (run !== undefined) await this.#release(run).catch((failure: unknown) => this.#logUndo(failure));
+    if (run !== undefined) await this.#release(run).catch(this.#logUndo);
     const now = new Date().toISOString();
     const previous = this.#record.run;
     const end = { reason: 'start_failed', message, exitCode: null } as const;
     const { bootId } = this.#kit;
     const base = previous ?? { bootId, token: '', startedAt: now, timings: {} };
-    await this.#move('failed', { run: { ...base, slot: null, endedAt: now, end } }, message);
+    await this.#move(to, { run: { ...base, slot: null, endedAt: now, end } }, message);
   }
 
-  #logUndo(error: unknown): void {
+  readonly #logUndo = (error: unknown): void =>
     this.#kit.logger.error({ error, handle: this.#record.handle }, 'could not undo a start');
-  }
 
   async #stopNow(outcome: RunOutcome, graceMs = this.#kit.limits.stopGraceMs): Promise<void> {
     const run = this.#run;
@@ -355,11 +354,10 @@ export class Sandbox {
 
   async #endAfterRestart(state: SandboxState, run: RunRecord | null): Promise<void> {
     if (state === 'starting') {
-      await releaseRun(this.#kit, this.#record, this.#runtime).catch((error: unknown) =>
-        this.#logUndo(error),
-      );
+      await releaseRun(this.#kit, this.#record, this.#runtime).catch(this.#logUndo);
+      // Nothing is wrong with it. Whoever wants it to run starts it, and whoever wanted it stopped has that.
       const error = new Error('the engine was restarted during the start; start it again');
-      return await this.#failStart(undefined, error);
+      return await this.#failStart(undefined, error, 'stopped');
     }
     if (run !== null && run.bootId !== this.#kit.bootId)
       return await this.#stopNow({ by: 'request', reason: 'host_restart' });

@@ -3,11 +3,12 @@ import type { SandboxState } from '../client/engine-api.ts';
 
 /**
  * Every legal move of a sandbox. What is not in this table cannot happen. Removal is legal from every state.
- * `failed` is a run that ended badly; like `stopped` it can be started again.
+ * `failed` is a run that ended badly; like `stopped` it can be started again. A start becomes `stopped` when its engine ended in the
+ * middle of it.
  */
 export const NEXT_STATES = {
   created: ['starting'],
-  starting: ['running', 'failed', 'stopping'],
+  starting: ['running', 'failed', 'stopping', 'stopped'],
   running: ['stopping', 'stopped', 'failed'],
   stopping: ['stopped', 'failed'],
   stopped: ['starting'],

@@ -1,10 +1,14 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import { readProcessState, Watchdog } from '@svc/engine/client';
+import {
+  engineCommand,
+  readProcessState,
+  SUPERVISED as ENGINE_SUPERVISED,
+  Watchdog,
+} from '@svc/engine/client';
 import type { Logger } from 'pino';
 import { SUPERVISED, type ServerConfig } from '../config.ts';
-import { engineCommand } from './engine-command.ts';
 import { EngineProcess } from './engine-process.ts';
 import type { Identity } from './drop-privileges.ts';
 import { EXIT } from './exit-codes.ts';
@@ -37,7 +41,8 @@ export async function runSupervisor(
     logger.info({ socket: socketPath }, 'no engine is started: the one behind the socket is used');
     return await keepWebRunning(web, stop, logger);
   }
-  const command = engineCommand(dataFolder, owner, engineArguments);
+  const socketOwner = ['--socket-owner', `${owner.uid}:${owner.gid}`];
+  const command = engineCommand(dataFolder, [...socketOwner, ENGINE_SUPERVISED, ...engineArguments]);
   const refused = new AbortController();
   const onRefused = (reason: string) => {
     logger.fatal(`the engine does not start: ${reason}`);

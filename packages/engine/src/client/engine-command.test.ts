@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { engineCommand } from './engine-command.ts';
 
 test('an engine does not outlive the process that signals for it go to', async () => {
-  const [program, ...args] = engineCommand('/nowhere', { uid: 1, gid: 1 }, []);
+  const [program, ...args] = engineCommand('/nowhere', []);
   const wrapper = args.slice(0, args.indexOf(process.execPath));
   const engine = ['sh', '-c', 'echo here; exec sleep 1000'];
   const child = spawn(program, [...wrapper, ...engine], { stdio: ['ignore', 'pipe', 'ignore'] });
