@@ -1,9 +1,13 @@
 export {
   DEFAULT_DISK_MIB,
+  DEFAULT_DNS,
   DEFAULT_HOST_PERMISSIONS,
+  DEFAULT_MAX_CONNECTIONS,
   DEFAULT_MEMORY_MIB,
+  DEFAULT_POLICY,
   DEFAULT_STAT_VIRTUALIZATION,
   DEFAULT_VCPUS,
+  DENY_ALL,
 } from './defaults.ts';
 export { DEFAULT_LOG_LEVEL, LOG_LEVELS } from './log-levels.ts';
 export type { LogLevel } from './log-levels.ts';

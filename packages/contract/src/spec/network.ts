@@ -63,6 +63,13 @@ const Secret = strictObject({
   require_tls_identity: Type.Optional(Type.Boolean()),
 });
 
+const MAX_NAMESERVERS = 3;
+const Dns = strictObject({
+  nameservers: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: MAX_NAMESERVERS })),
+  query_timeout_ms: Type.Optional(Type.Integer({ minimum: 1, maximum: 60_000 })),
+  rebind_protection: Type.Optional(Type.Boolean()),
+});
+
 export const Network = strictObject({
   enabled: Type.Optional(Type.Boolean({ default: true })),
   policy: Type.Optional(Type.Union([NetworkPolicy, Type.Null()])),
@@ -72,6 +79,7 @@ export const Network = strictObject({
       Type.Null(),
     ]),
   ),
+  dns: Type.Optional(Type.Union([Dns, Type.Null()])),
   strict: Type.Optional(Type.Boolean()),
   max_connections: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: 4096 }), Type.Null()])),
 });

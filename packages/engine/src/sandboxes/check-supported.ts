@@ -20,6 +20,9 @@ export function checkSupported(spec: SandboxSpec): void {
   if ((network?.secrets?.entries ?? []).length > 0) {
     throw unsupported('network.secrets', 'secrets need the intercepting proxy, which this host does not run');
   }
+  if ((network?.dns ?? null) !== null) {
+    throw unsupported('network.dns', 'all sandboxes of this host ask the same resolvers; leave it out');
+  }
   if (network?.strict === true) {
     throw unsupported('network.strict', 'there are no rules by name that it could be about; leave it out');
   }

@@ -1,0 +1,154 @@
+import { contains, type Address } from './address.ts';
+import { classify, isReachable, type Surroundings } from './groups.ts';
+import { hasSuffix, normalizeName } from './names.ts';
+import type { Action, Destination, Direction, Protocol, ResolvedPolicy, Rule } from './resolve-policy.ts';
+
+/** A connection, or what comes close to one. */
+export interface Flow {
+  readonly direction: Direction;
+  /** Who is reached, or for ingress who reaches in. */
+  readonly address: Address;
+  /** Of the service: the peer's for egress, the sandbox's for ingress. Of no meaning to ICMP. */
+  readonly port: number;
+  readonly protocol: Protocol;
+  /** Names that this sandbox resolved to the address and that have not expired. */
+  readonly names: readonly string[];
+  /** The name that the connection itself says it means (SNI, Host); absent when it says none, or nobody has looked yet. */
+  readonly sni?: string;
+}
+
+export interface Decision {
+  readonly action: Action;
+  /** Index of the rule that decided; null when it was the default, or the address is out of reach for everybody. */
+  readonly rule: number | null;
+  /** A rule about a name was met on the way, so a look at what the connection says (`sni`) may decide otherwise. */
+  readonly needsName: boolean;
+}
+
+/** The first rule that matches decides; without one, the default does. */
+export function decide(policy: ResolvedPolicy, flow: Flow, surroundings: Surroundings): Decision {
+  const isEgress = flow.direction === 'egress';
+  if (isEgress && !isReachable(flow.address, surroundings))
+    return { action: 'deny', rule: null, needsName: false };
+  let needsName = false;
+  for (const [index, rule] of policy.rules.entries()) {
+    if (!isAbout(rule, flow.direction) || !fitsTransport(rule, flow)) continue;
+    if (isByName(rule.destination)) {
+      // ingress has no names.
+      if (!isEgress) continue;
+      needsName ||= couldNameDecide(rule, flow);
+      if (matchesName(policy, rule, flow)) return { action: rule.action, rule: index, needsName };
+    } else if (matchesAddress(rule.destination, flow.address, surroundings))
+      return { action: rule.action, rule: index, needsName };
+  }
+  return { action: isEgress ? policy.defaultEgress : policy.defaultIngress, rule: null, needsName };
+}
+
+/**
+ * Whether a name may be asked for over `protocol`. Rules about names match whatever their protocols and ports; `any` and `host`
+ * match the question as what it is, a packet to port 53 of the host; rules about addresses never match.
+ */
+export function decideName(
+  policy: ResolvedPolicy,
+  name: string,
+  protocol: 'tcp' | 'udp',
+): Omit<Decision, 'needsName'> {
+  const asked = normalizeName(name);
+  for (const [index, rule] of policy.rules.entries()) {
+    if (!isAbout(rule, 'egress')) continue;
+    const { destination } = rule;
+    const isToResolver =
+      destination.kind === 'any' || (destination.kind === 'group' && destination.group === 'host');
+    const matches = isByName(destination)
+      ? nameFits(destination, asked)
+      : isToResolver && fitsTransport(rule, { protocol, port: DNS_PORT });
+    if (matches) return { action: rule.action, rule: index };
+  }
+  return { action: policy.defaultEgress, rule: null };
+}
+
+/**
+ * Whether an answer may lead to `address`. With protection against rebinding only public addresses may be answered, and those that
+ * a rule about addresses alone (a range or group, no ports) allows: whoever wrote that rule meant them. Defaults, `any` and rules
+ * with ports do not count.
+ */
+export function mayAnswer(policy: ResolvedPolicy, address: Address, surroundings: Surroundings): boolean {
+  if (!policy.dns.rebindProtection || classify(address, surroundings) === 'public') return true;
+  const rule = policy.rules.find(
+    ({ destination, ports, ...each }) =>
+      isAbout(each, 'egress') &&
+      ports.length === 0 &&
+      (destination.kind === 'cidr' || destination.kind === 'group') &&
+      matchesAddress(destination, address, surroundings),
+  );
+  return rule?.action === 'allow';
+}
+
+/** Indexes of the rules about names that `name` fits: those for which an answer to it is to be remembered. */
+export function rulesFor(policy: ResolvedPolicy, name: string): readonly number[] {
+  const asked = normalizeName(name);
+  return policy.rules.flatMap(({ destination }, index) =>
+    isByName(destination) && nameFits(destination, asked) ? [index] : [],
+  );
+}
+
+const DNS_PORT = 53;
+
+type ByName = Extract<Destination, { readonly name: string }>;
+
+export function isByName(destination: Destination): destination is ByName {
+  return destination.kind === 'domain' || destination.kind === 'suffix';
+}
+
+function nameFits(destination: ByName, name: string): boolean {
+  return destination.kind === 'domain' ? name === destination.name : hasSuffix(name, destination.name);
+}
+
+export function isAbout(rule: Pick<Rule, 'direction'>, direction: Direction): boolean {
+  return rule.direction === 'any' || rule.direction === direction;
+}
+
+function fitsTransport(
+  { protocols, ports }: Rule,
+  { protocol, port }: Pick<Flow, 'protocol' | 'port'>,
+): boolean {
+  if (protocols.length > 0 && !protocols.includes(protocol)) return false;
+  if (ports.length === 0) return true;
+  const hasPorts = protocol === 'tcp' || protocol === 'udp';
+  return hasPorts && ports.some(({ start, end }) => start <= port && port <= end);
+}
+
+function matchesAddress(
+  destination: Exclude<Destination, ByName>,
+  address: Address,
+  surroundings: Surroundings,
+): boolean {
+  if (destination.kind === 'any') return address.value !== 0n;
+  if (destination.kind === 'cidr') return contains(destination.range, address);
+  return classify(address, surroundings) === destination.group;
+}
+
+/**
+ * A connection that says a name is taken by its word when that name is denied; when it is allowed, the sandbox must also have been
+ * led to this address by it. One that says none is judged by the names it was led here by.
+ */
+function matchesName(policy: ResolvedPolicy, rule: Rule, { names, sni }: Flow): boolean {
+  const { destination, action } = rule;
+  if (!isByName(destination)) return false;
+  const pinned = names.map(normalizeName);
+  if (sni === undefined) {
+    if (action === 'allow' && policy.strict) return false;
+    return pinned.some((name) => nameFits(destination, name));
+  }
+  const said = normalizeName(sni);
+  return nameFits(destination, said) && (action === 'deny' || pinned.includes(said));
+}
+
+function couldNameDecide(rule: Rule, { protocol, sni, names }: Flow): boolean {
+  if (protocol !== 'tcp' || sni !== undefined) return false;
+  const { destination } = rule;
+  return (
+    rule.action === 'deny' ||
+    (isByName(destination) && names.some((name) => nameFits(destination, normalizeName(name))))
+  );
+}

@@ -1,0 +1,90 @@
+import { cidr, contains, type Address, type Cidr } from './address.ts';
+
+export type Group = 'host' | 'metadata' | 'loopback' | 'private' | 'link_local' | 'multicast' | 'public';
+
+/** What an address is depends on where this host stands. */
+export interface Surroundings {
+  /** Where the sandbox finds its host and its resolver. */
+  readonly gateway: Address;
+  /** Every other address of this host. */
+  readonly hostAddresses: readonly Address[];
+  /** Networks that this host is part of: who is in them is a neighbour, whatever the range. */
+  readonly neighbours: readonly Cidr[];
+  /** Addresses of sandboxes, the gateway among them. */
+  readonly pool: Cidr;
+}
+
+/** Ranges by group, in the order in which they are looked at. The packet filter is made from the same lists. */
+export const GROUP_RANGES = {
+  metadata: ['169.254.169.254', 'fd00:ec2::254'].map(cidr),
+  loopback: ['127.0.0.0/8', '::1'].map(cidr),
+  private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'].map(cidr),
+  link_local: ['169.254.0.0/16', 'fe80::/10'].map(cidr),
+  multicast: ['224.0.0.0/4', 'ff00::/8'].map(cidr),
+} as const satisfies Partial<Record<Group, readonly Cidr[]>>;
+
+/**
+ * Ranges of no group, which only `any` and ranges of a rule reach: what IANA's registries of special-purpose addresses hold beside
+ * the groups, and one address of a cloud that looks public and is the host's side of every virtual machine there. Where such a
+ * range is routed at all, it is inside.
+ * https://www.iana.org/assignments/iana-ipv4-special-registry https://www.iana.org/assignments/iana-ipv6-special-registry
+ */
+export const RESERVED_RANGES: readonly Cidr[] = [
+  '0.0.0.0/8',
+  '168.63.129.16',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.31.196.0/24',
+  '192.52.193.0/24',
+  '192.88.99.0/24',
+  '192.175.48.0/24',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '240.0.0.0/4',
+  '::/3',
+  '2001::/23',
+  '2001:db8::/32',
+  '2620:4f:8000::/48',
+  '3fff::/20',
+  '4000::/2',
+  '8000::/1',
+].map(cidr);
+
+/**
+ * The group of an address; null when it has none. Unspecified addresses and those of other sandboxes are in no group, and
+ * `isReachable` is false for them whatever a policy says.
+ */
+export function classify(address: Address, surroundings: Surroundings): Group | null {
+  if (isSame(address, surroundings.gateway)) return 'host';
+  if (!isReachable(address, surroundings)) return null;
+  const inside = embeddedIpv4(address);
+  if (inside !== null) return classify(inside, surroundings);
+  const isIn = (ranges: readonly Cidr[]) => ranges.some((range) => contains(range, address));
+  // Before the addresses of this host, which has all of 127.0.0.0/8 too: from inside, these are the sandbox's own.
+  if (isIn(GROUP_RANGES.loopback)) return 'loopback';
+  if (surroundings.hostAddresses.some((own) => isSame(own, address))) return 'host';
+  for (const group of ['metadata', 'private', 'link_local', 'multicast'] as const)
+    if (isIn(GROUP_RANGES[group])) return group;
+  if (isIn(surroundings.neighbours)) return 'private';
+  return isIn(RESERVED_RANGES) ? null : 'public';
+}
+
+/** Sandboxes see each other through published ports alone, so no rule opens their addresses. */
+export function isReachable(address: Address, { gateway, pool }: Surroundings): boolean {
+  return address.value !== 0n && (isSame(address, gateway) || !contains(pool, address));
+}
+
+const TRANSLATED = cidr('64:ff9b::/96');
+const SIX_TO_FOUR = cidr('2002::/16');
+
+/** The IPv4 address that an IPv6 address leads to by translation or 6to4. */
+function embeddedIpv4(address: Address): Address | null {
+  if (contains(TRANSLATED, address)) return { family: 4, value: address.value & 0xffffffffn };
+  if (contains(SIX_TO_FOUR, address)) return { family: 4, value: (address.value >> 80n) & 0xffffffffn };
+  return null;
+}
+
+function isSame(one: Address, other: Address): boolean {
+  return one.family === other.family && one.value === other.value;
+}

@@ -1,0 +1,67 @@
+import type { NetworkPolicy } from '@svc/contract';
+import fc from 'fast-check';
+
+/** Addresses of every group, and their neighbours on both sides of a border. */
+export const PEERS = (
+  '93.184.215.14 1.1.1.1 9.255.255.255 11.0.0.0 172.15.255.255 172.32.0.0 223.255.255.255 10.0.0.1 ' +
+  '10.255.255.255 172.16.0.1 172.31.255.255 192.168.0.1 100.64.0.1 100.127.255.255 100.63.255.255 ' +
+  '100.128.0.0 169.254.169.254 169.254.0.1 169.253.255.255 169.255.0.0 172.30.0.1 172.30.0.9 ' +
+  '192.168.7.5 192.168.7.6 8.8.4.4 8.8.4.7 8.8.5.1 127.0.0.1 224.0.0.251 240.0.0.1 198.51.100.7 0.0.0.0 ' +
+  '0.0.0.1 168.63.129.16'
+).split(' ');
+
+export const NAMES = [
+  'example.com',
+  'a.example.com',
+  'b.a.example.com',
+  'badexample.com',
+  'other.org',
+  'com',
+];
+
+const ranges = [
+  '10.0.0.0/8',
+  '93.184.215.0/24',
+  '1.1.1.1/32',
+  '0.0.0.0/0',
+  '172.16.0.0/12',
+  '8.0.0.0/8',
+  '169.254.0.0/16',
+];
+const groups = ['public', 'loopback', 'private', 'link_local', 'metadata', 'multicast', 'host'] as const;
+
+const addressDestinations = fc.oneof(
+  fc.constant('any' as const),
+  fc.constantFrom(...ranges).map((cidr) => ({ cidr })),
+  fc.constantFrom(...groups).map((group) => ({ group })),
+);
+const nameDestinations = fc.oneof(
+  fc.constantFrom(...NAMES).map((domain) => ({ domain })),
+  fc.constantFrom(...NAMES).map((domain_suffix) => ({ domain_suffix })),
+);
+
+const portRanges = fc
+  .tuple(fc.constantFrom(0, 22, 53, 80, 443), fc.constantFrom(0, 1, 400, 65_000))
+  .map(([start, more]) => ({ start, end: Math.min(65_535, start + more) }));
+
+function policiesOver(
+  destinations: fc.Arbitrary<NonNullable<NetworkPolicy['rules']>[number]['destination']>,
+): fc.Arbitrary<NetworkPolicy> {
+  const action = fc.constantFrom('allow' as const, 'deny' as const);
+  const rule = fc.record({
+    direction: fc.constantFrom('egress' as const, 'egress' as const, 'ingress' as const, 'any' as const),
+    action,
+    destination: destinations,
+    protocols: fc.subarray(['tcp' as const, 'udp' as const, 'icmpv4' as const, 'icmpv6' as const], {
+      maxLength: 2,
+    }),
+    ports: fc.array(portRanges, { maxLength: 2 }),
+  });
+  return fc.record({
+    default_egress: action,
+    default_ingress: action,
+    rules: fc.array(rule, { maxLength: 8 }),
+  });
+}
+
+export const policies = policiesOver(fc.oneof(addressDestinations, nameDestinations));

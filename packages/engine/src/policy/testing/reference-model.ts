@@ -1,0 +1,103 @@
+import type { NetworkPolicy } from '@svc/contract';
+
+/**
+ * What a policy means, written a second time and as naively as possible: texts instead of numbers, one pass, no shared code with the
+ * real thing.
+ */
+export interface Place {
+  readonly gateway: string;
+  readonly own: readonly string[];
+  /** The leading texts of the host's networks, and of the addresses of sandboxes. */
+  readonly neighbours: readonly string[];
+  readonly sandboxes: string;
+}
+interface Flow {
+  readonly direction: string;
+  readonly address: string;
+  readonly port: number;
+  readonly protocol: string;
+  readonly names: readonly string[];
+  readonly sni?: string | undefined;
+  readonly strict?: boolean;
+}
+type Rule = NonNullable<NetworkPolicy['rules']>[number];
+
+export function referenceGroup(address: string, place: Place): string | null {
+  const [a = 0, b = 0] = address.split('.').map(Number);
+  if (address === place.gateway) return 'host';
+  if (address === '0.0.0.0' || address.startsWith(place.sandboxes)) return null;
+  if (place.own.includes(address)) return 'host';
+  if (address === '169.254.169.254') return 'metadata';
+  if (a === 127) return 'loopback';
+  if (a === 10 || (a === 172 && b >= 16 && b <= 31) || (a === 192 && b === 168)) return 'private';
+  if ((a === 100 && b >= 64 && b <= 127) || place.neighbours.some((start) => address.startsWith(start)))
+    return 'private';
+  if (a === 169 && b === 254) return 'link_local';
+  if (a >= 224 && a <= 239) return 'multicast';
+  return a === 0 || a >= 240 || /^(198\.51\.100\.|168\.63\.129\.16$)/.test(address) ? null : 'public';
+}
+
+export function referenceAction(policy: NetworkPolicy, flow: Flow, place: Place): string {
+  const out = flow.direction === 'egress';
+  const closed =
+    flow.address === '0.0.0.0' ||
+    (flow.address.startsWith(place.sandboxes) && flow.address !== place.gateway);
+  if (out && closed) return 'deny';
+  const rule = (policy.rules ?? []).find(
+    (each) =>
+      each.direction in { any: 1, [flow.direction]: 1 } && fits(each, flow) && isPeer(each, flow, place),
+  );
+  return rule?.action ?? (out ? policy.default_egress : policy.default_ingress) ?? 'deny';
+}
+
+export function referenceNameAction(policy: NetworkPolicy, name: string, protocol: string): string {
+  const rule = (policy.rules ?? []).find((each) => {
+    if (each.direction === 'ingress') return false;
+    if (isNamed(each)) return saysName(each, name);
+    const isHost = each.destination === 'any' || JSON.stringify(each.destination) === '{"group":"host"}';
+    return isHost && fits(each, { protocol, port: 53 });
+  });
+  return rule?.action ?? policy.default_egress ?? 'deny';
+}
+
+function fits(
+  { protocols = [], ports = [] }: Rule,
+  { protocol, port }: Pick<Flow, 'protocol' | 'port'>,
+): boolean {
+  if (protocols.length > 0 && !(protocols as string[]).includes(protocol)) return false;
+  return (
+    ports.length === 0 ||
+    (!protocol.startsWith('icmp') && ports.some((range) => port >= range.start && port <= range.end))
+  );
+}
+
+function isNamed({ destination }: Rule): boolean {
+  return typeof destination === 'object' && ('domain' in destination || 'domain_suffix' in destination);
+}
+
+function saysName({ destination }: Rule, name: string): boolean {
+  if (typeof destination !== 'object') return false;
+  if ('domain' in destination) return destination.domain === name;
+  return 'domain_suffix' in destination && `.${name}`.endsWith(`.${destination.domain_suffix}`);
+}
+
+function isPeer(rule: Rule, flow: Flow, place: Place): boolean {
+  const { destination } = rule;
+  if (destination === 'any') return flow.address !== '0.0.0.0';
+  if ('group' in destination) return referenceGroup(flow.address, place) === destination.group;
+  if ('cidr' in destination) {
+    const [base = '', prefix] = destination.cidr.split('/');
+    const bits = (text: string) =>
+      text
+        .split('.')
+        .map((part) => Number(part).toString(2).padStart(8, '0'))
+        .join('');
+    return bits(flow.address).startsWith(bits(base).slice(0, Number(prefix)));
+  }
+  if (flow.direction !== 'egress') return false;
+  if (flow.sni === undefined)
+    return (
+      !(flow.strict === true && rule.action === 'allow') && flow.names.some((name) => saysName(rule, name))
+    );
+  return saysName(rule, flow.sni) && (rule.action === 'deny' || flow.names.includes(flow.sni));
+}
