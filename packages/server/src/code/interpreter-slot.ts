@@ -6,10 +6,10 @@ import {
   type ChannelClient,
   type DetachedState,
 } from '@svc/contract';
-import type { Work } from '../dispatch/idempotency.ts';
+import type { Logger } from 'pino';
+import type { Work } from '../store/idempotency.ts';
 import { closedNote, describeEnd, INTERRUPTED_NOTE, KILLED_NOTE, timeoutNote } from './notes.ts';
 import { explainBreak } from '../orchestrator/explain-break.ts';
-import type { CodeResult, CodeRunnerParts } from './code-runner.ts';
 import {
   Interpreter,
   InterpreterFailed,
@@ -42,6 +42,22 @@ export interface SlotRequest {
   readonly wasInterrupted?: () => Promise<boolean>;
 }
 
+export interface CodeResult {
+  readonly status: 'success' | 'error' | 'timeout';
+  readonly output: string;
+  readonly error: string;
+  /** Output was cut. */
+  readonly truncated: boolean;
+}
+
+export interface SlotParts {
+  /** Opens a new channel with every call; the slot closes it. */
+  readonly openChannel: (sandboxId: string, signal: AbortSignal) => Promise<ChannelClient>;
+  readonly logger: Pick<Logger, 'debug'>;
+  /** For how long code may ignore that it is interrupted before it is killed. */
+  readonly killMs?: number;
+}
+
 const REMOVE_TIMEOUT_MS = 10_000;
 
 /** Interpreters that ended are kept as long as somebody may ask what became of their code, but not more than these. */
@@ -52,7 +68,7 @@ const NEEDED_FEATURE = 'svc.repeat';
 export class InterpreterSlot {
   readonly #sandboxId: string;
   readonly #language: Language;
-  readonly #parts: CodeRunnerParts;
+  readonly #parts: SlotParts;
   readonly #place: InterpreterPlace;
   /** Of the keys of its interpreters; a number follows. */
   readonly #prefix: string;
@@ -67,7 +83,7 @@ export class InterpreterSlot {
   constructor(
     sandboxId: string,
     language: Language,
-    parts: CodeRunnerParts,
+    parts: SlotParts,
     name: string,
     place: InterpreterPlace = {},
   ) {
