@@ -1,5 +1,4 @@
-#define _GNU_SOURCE
-#include "filter.h"
+#include "confine/filter.h"
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -21,7 +20,7 @@
 #error "the filter is not written for this architecture"
 #endif
 
-/* What tar, skopeo (a Go program) and qemu-img use. No ptrace, no mounts, no namespaces, no keys, no bpf, no io_uring, no handles. */
+/** What tar, skopeo (a Go program) and qemu-img use. No ptrace, no mounts, no namespaces, no keys, no bpf, no io_uring, no handles. */
 static const uint16_t allowed[] = {
     SYS_brk, SYS_capget, SYS_chdir, SYS_clock_getres, SYS_clock_gettime, SYS_clock_nanosleep, SYS_close, SYS_close_range,
     SYS_copy_file_range, SYS_dup, SYS_dup3, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_eventfd2, SYS_execve, SYS_exit,
@@ -39,14 +38,14 @@ static const uint16_t allowed[] = {
     SYS_sigaltstack, SYS_signalfd4, SYS_splice, SYS_statfs, SYS_statx, SYS_symlinkat, SYS_sync_file_range, SYS_sysinfo, SYS_tgkill,
     SYS_timer_create, SYS_timer_delete, SYS_timer_settime, SYS_timerfd_create, SYS_timerfd_settime, SYS_times, SYS_truncate,
     SYS_umask, SYS_uname, SYS_unlinkat, SYS_utimensat, SYS_wait4, SYS_waitid, SYS_write, SYS_writev,
-#ifdef __x86_64__ /* older names of the above */
+#ifdef __x86_64__ // older names of the above
     SYS_access, SYS_arch_prctl, SYS_chmod, SYS_chown, SYS_creat, SYS_dup2, SYS_epoll_create, SYS_epoll_wait, SYS_eventfd,
     SYS_futimesat, SYS_getdents, SYS_getpgrp, SYS_lchown, SYS_link, SYS_lstat, SYS_mkdir, SYS_open, SYS_pipe, SYS_poll,
     SYS_readlink, SYS_rename, SYS_rmdir, SYS_select, SYS_stat, SYS_symlink, SYS_time, SYS_unlink, SYS_utime, SYS_utimes,
 #endif
 };
 
-/* On sockets of the families below. */
+/** On sockets of the families below. */
 static const uint16_t network_calls[] = {
     SYS_bind, SYS_connect, SYS_getpeername, SYS_getsockname, SYS_getsockopt, SYS_recvfrom, SYS_recvmmsg, SYS_recvmsg, SYS_sendmmsg,
     SYS_sendmsg, SYS_sendto, SYS_setsockopt, SYS_shutdown,
@@ -78,7 +77,7 @@ static void answer(struct program *program, uint32_t outcome) {
   add(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, outcome));
 }
 
-/* Goes on with the next `steps` only when what was loaded is the value. */
+/** Goes on with the next `steps` only when what was loaded is the value. */
 static void only_if(struct program *program, uint32_t value, uint8_t steps) {
   add(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, steps));
 }
@@ -94,12 +93,12 @@ static void allow_all(struct program *program, const uint16_t *numbers, size_t c
   }
 }
 
-/* Only the low halves of arguments: the kernel looks at no more of these. */
+/** Only the low halves of arguments: the kernel looks at no more of these. */
 static size_t argument(unsigned index) {
   return offsetof(struct seccomp_data, args) + index * sizeof(uint64_t);
 }
 
-/* Plain files, and no device but 0/0, which is a whiteout and opens nothing. */
+/** Plain files, and no device but 0/0, which is a whiteout and opens nothing. */
 static void allow_nodes(struct program *program, uint32_t number, unsigned mode_at) {
   const uint32_t plain[] = {0, S_IFREG};
   only_if(program, number, 11);

@@ -1,4 +1,4 @@
-#include "quota.h"
+#include "serve/quota.h"
 
 uint64_t used_of(const struct quota *quota) {
   return quota->growth_bytes > 0 ? (uint64_t)quota->growth_bytes : 0;
