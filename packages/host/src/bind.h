@@ -26,7 +26,7 @@ struct bind_plan {
   uint32_t id_base;
   enum stored_as stored_as;
   uint32_t owner_uid, owner_gid;
-  uint32_t quota_mib; // 0: none
+  uint32_t quota_mib;       // 0: none
   struct stat_plan overlay; // of a writable folder of the host
 };
 

@@ -13,9 +13,7 @@
 #include "idmap.h"
 #include "loop.h"
 
-static bool is_writable_ext4(const struct image_plan *plan) {
-  return !plan->readonly && strcmp(plan->fstype, "ext4") == 0;
-}
+static bool is_writable_ext4(const struct image_plan *plan) { return !plan->readonly && strcmp(plan->fstype, "ext4") == 0; }
 
 static int open_image(const char *image, bool readonly, struct failure *failure) {
   int fd = open(image, (readonly ? O_RDONLY : O_RDWR) | O_NOFOLLOW | O_CLOEXEC);

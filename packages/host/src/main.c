@@ -56,8 +56,7 @@ static int serve(void) {
       case LINE_END:
         // Slow calls and launches that still run are finished and answered; the process ends with the last of them.
         pthread_exit(NULL);
-      case LINE_FAILED:
-        return 1;
+      case LINE_FAILED: return 1;
     }
   }
 }

@@ -80,8 +80,7 @@ static int pin(const struct resident *resident, const char *kind, const char *pa
   return -1;
 }
 
-static int pin_both(const struct resident *resident, const char *user_path, const char *network_path,
-                    struct failure *failure) {
+static int pin_both(const struct resident *resident, const char *user_path, const char *network_path, struct failure *failure) {
   if (pin(resident, "user", user_path, failure) < 0) return -1;
   if (pin(resident, "net", network_path, failure) == 0) return 0;
   struct failure ignored = {0};

@@ -10,9 +10,7 @@
 /** The kernel answers before sendto returns or never; the time-out only keeps a surprise from hanging the helper. */
 enum { ANSWER_TIMEOUT_SECONDS = 10 };
 
-void netlink_begin(struct netlink_batch *batch) {
-  memset(batch, 0, sizeof *batch);
-}
+void netlink_begin(struct netlink_batch *batch) { memset(batch, 0, sizeof *batch); }
 
 /** Space for `size` bytes at the end; when there is none, a scratch area that is never sent. */
 static void *take(struct netlink_batch *batch, size_t size) {

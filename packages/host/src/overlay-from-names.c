@@ -29,8 +29,8 @@ static int place_parts(const struct overlay_parts *parts, char *options, struct 
     used += (size_t)snprintf(options + used, MAX_OPTION_BYTES - used, "%s%s", index == 0 ? "" : ":", name);
   }
   if (place(parts->disk, "d", failure) < 0 || mkdir("m", 0700) < 0) return fail(failure, "make a mount point");
-  size_t wanted = (size_t)snprintf(options + used, MAX_OPTION_BYTES - used, ",upperdir=d/%s,workdir=d/%s",
-                                   parts->upper_name, parts->work_name);
+  size_t wanted =
+      (size_t)snprintf(options + used, MAX_OPTION_BYTES - used, ",upperdir=d/%s,workdir=d/%s", parts->upper_name, parts->work_name);
   if (wanted >= MAX_OPTION_BYTES - used) return fail_with(failure, E2BIG, "this kernel takes fewer layers");
   return 0;
 }

@@ -38,8 +38,7 @@ static int clone_mapped(const char *path, int user_namespace, struct failure *fa
   return -1;
 }
 
-static int open_parts(const struct overlay_plan *plan, int user_namespace, struct overlay_parts *parts,
-                      struct failure *failure) {
+static int open_parts(const struct overlay_plan *plan, int user_namespace, struct overlay_parts *parts, struct failure *failure) {
   parts->disk = clone_mapped(parts->disk_folder, user_namespace, failure);
   if (parts->disk < 0) return -1;
   for (size_t index = plan->layer_count; index > 0; index--) {

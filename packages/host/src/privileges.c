@@ -14,9 +14,7 @@ static int raise_capabilities(void) {
   return (int)syscall(SYS_capset, &header, sets);
 }
 
-int act_as(uint32_t id, struct failure *failure) {
-  return act_as_owner(id, id, failure);
-}
+int act_as(uint32_t id, struct failure *failure) { return act_as_owner(id, id, failure); }
 
 int act_as_owner(uint32_t uid, uint32_t gid, struct failure *failure) {
   // SAFETY: setfsuid and setfsgid report nothing; they fail only for ids that no namespace has, and the caller has checked those.

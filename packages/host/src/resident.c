@@ -10,8 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int start_resident(struct resident *resident, int namespaces, void (*live)(int channel, const void *context),
-                   const void *context, struct failure *failure) {
+int start_resident(struct resident *resident, int namespaces, void (*live)(int channel, const void *context), const void *context,
+                   struct failure *failure) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) return fail(failure, "make a socket pair");
   // All at once: the kernel makes the user namespace first, so the others belong to it.

@@ -21,8 +21,8 @@ struct resident {
  * Runs `live(channel, context)` in new namespaces (CLONE_NEW*); `live` talks to us over the channel and may return. It must not
  * allocate memory: a thread of the helper may have held the allocator's lock at the moment of the fork.
  */
-int start_resident(struct resident *resident, int namespaces, void (*live)(int channel, const void *context),
-                   const void *context, struct failure *failure);
+int start_resident(struct resident *resident, int namespaces, void (*live)(int channel, const void *context), const void *context,
+                   struct failure *failure);
 void end_resident(const struct resident *resident);
 
 /** A life that only waits for the end. */

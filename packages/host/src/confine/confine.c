@@ -14,11 +14,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "confine/filter.h"
 #include "idmap.h"
 #include "namespaces.h"
 #include "request.h"
 #include "resident.h"
-#include "confine/filter.h"
 
 struct plan {
   bool has_own_ids;
@@ -118,8 +118,7 @@ static int give_up_rights(const struct plan *plan, struct failure *failure) {
 int confine(int count, char **arguments) {
   struct plan plan = {0};
   struct failure failure = {0};
-  if (parse_plan(count, arguments, &plan, &failure) == 0 && enter(&plan, &failure) == 0 &&
-      give_up_rights(&plan, &failure) == 0) {
+  if (parse_plan(count, arguments, &plan, &failure) == 0 && enter(&plan, &failure) == 0 && give_up_rights(&plan, &failure) == 0) {
     execvp(plan.command[0], plan.command);
     fail(&failure, "execute the program");
   }

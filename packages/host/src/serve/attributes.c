@@ -1,8 +1,8 @@
 #include "serve/attributes.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>

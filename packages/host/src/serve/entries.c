@@ -81,20 +81,15 @@ static mode_t mode_on_host(const struct server *server, mode_t wanted) {
 static int make_in(const struct server *server, int folder, const struct wish *wish) {
   mode_t mode = mode_on_host(server, wish->mode);
   switch (mode & S_IFMT) {
-    case S_IFDIR:
-      return mkdirat(folder, wish->name, mode & 07777);
-    case S_IFLNK:
-      return symlinkat(wish->target, folder, wish->name);
+    case S_IFDIR: return mkdirat(folder, wish->name, mode & 07777);
+    case S_IFLNK: return symlinkat(wish->target, folder, wish->name);
     case S_IFREG:
       if (wish->opened == NULL) return mknodat(folder, wish->name, mode, 0);
       *wish->opened = openat(folder, wish->name, wish->flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 07777);
       return *wish->opened;
     case S_IFIFO:
-    case S_IFSOCK:
-      return mknodat(folder, wish->name, mode, 0);
-    default:
-      errno = EPERM;
-      return -1;
+    case S_IFSOCK: return mknodat(folder, wish->name, mode, 0);
+    default: errno = EPERM; return -1;
   }
 }
 

@@ -64,8 +64,8 @@ static int set_actions(posix_spawn_file_actions_t *actions, int device, int sour
 static int spawn_server(const struct serve_plan *plan, int device, int source, struct failure *failure) {
   char text[PLAN_NUMBERS][16];
   const uint32_t numbers[PLAN_NUMBERS] = {
-      plan->users.id_base,  plan->users.disk_base,  plan->users.disk_owner,  plan->users.shown,
-      plan->groups.id_base, plan->groups.disk_base, plan->groups.disk_owner, plan->groups.shown,
+      plan->users.id_base,  plan->users.disk_base,  plan->users.disk_owner,    plan->users.shown,
+      plan->groups.id_base, plan->groups.disk_base, plan->groups.disk_owner,   plan->groups.shown,
       plan->quota_mib,      plan->overlay.kind,     plan->overlay.is_mirrored,
   };
   char *command[PLAN_NUMBERS + 3] = {(char *)"svc-host", (char *)"--serve-folder"};

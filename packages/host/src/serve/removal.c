@@ -11,9 +11,7 @@
 // Entries of folders: removing and moving them.
 
 /** A descriptor on what an entry leads to now, -1 when there is nothing. */
-static int hold(int folder, const char *name) {
-  return openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-}
+static int hold(int folder, const char *name) { return openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC); }
 
 /** Gives back what a file took whose last name is gone; while the guest has it open, `handle_release` does. */
 static void give_back_unnamed(struct server *server, int held) {

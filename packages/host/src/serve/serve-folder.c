@@ -95,13 +95,9 @@ static bool take_notice(struct server *server, const struct call *call) {
     case FUSE_FORGET:
       forget(&server->nodes, node_of(server, call), ((const struct fuse_forget_in *)call->body)->nlookup);
       return true;
-    case FUSE_BATCH_FORGET:
-      forget_many(server, call);
-      return true;
-    case FUSE_INTERRUPT:
-      return true;
-    default:
-      return false;
+    case FUSE_BATCH_FORGET: forget_many(server, call); return true;
+    case FUSE_INTERRUPT: return true;
+    default: return false;
   }
 }
 
@@ -131,8 +127,8 @@ static int serve(struct server *server) {
 
 /** SAFETY: keeps what serving files takes. Not FSETID: so the kernel strips set-user-id bits from whatever is written to. */
 static int lower_privileges(void) {
-  const unsigned kept = 1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH | 1u << CAP_FOWNER |
-                        1u << CAP_SETUID | 1u << CAP_SETGID;
+  const unsigned kept =
+      1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH | 1u << CAP_FOWNER | 1u << CAP_SETUID | 1u << CAP_SETGID;
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
   struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{.effective = kept, .permitted = kept}};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) return -1;
@@ -150,9 +146,17 @@ static void raise_file_limit(void) {
 static int read_plan(char **arguments, struct server *server) {
   uint32_t quota_mib, overlay, is_mirrored;
   uint32_t *const numbers[PLAN_NUMBERS] = {
-      &server->users.id_base,     &server->users.disk_base, &server->users.disk_owner, &server->users.shown,
-      &server->groups.id_base,    &server->groups.disk_base, &server->groups.disk_owner, &server->groups.shown,
-      &quota_mib,                 &overlay,                 &is_mirrored,
+      &server->users.id_base,
+      &server->users.disk_base,
+      &server->users.disk_owner,
+      &server->users.shown,
+      &server->groups.id_base,
+      &server->groups.disk_base,
+      &server->groups.disk_owner,
+      &server->groups.shown,
+      &quota_mib,
+      &overlay,
+      &is_mirrored,
   };
   struct failure failure = {0};
   for (int index = 0; index < PLAN_NUMBERS; index++) {
