@@ -5,7 +5,7 @@ import { findCycle } from './find-cycle.ts';
 import { readSources } from './source-files.ts';
 import type { SourceFile } from './source-files.ts';
 
-const PROGRAMS = ['init'];
+const PROGRAMS = ['init', 'host'];
 /** Written by the build. */
 const GENERATED = new Set(['filter-programs.h']);
 

@@ -33,7 +33,10 @@ static void try_schedulers(void) {
   static const struct {
     const char *name;
     int policy, priority;
-  } tries[] = {{"other", SCHED_OTHER, 0},       {"fifo", SCHED_FIFO, 1}, {"rr", SCHED_RR, 1}, {"deadline", 6, 0},
+  } tries[] = {{"other", SCHED_OTHER, 0},
+               {"fifo", SCHED_FIFO, 1},
+               {"rr", SCHED_RR, 1},
+               {"deadline", 6, 0},
                {"fifo-reset", SCHED_FIFO | SCHED_RESET_ON_FORK, 1}};
   for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
     struct sched_param param = {.sched_priority = tries[i].priority};

@@ -69,7 +69,8 @@ static long setns_of_init(void) {
 
 static long trace_child(void) {
   pid_t pid = fork();
-  if (pid == 0) for (;;) pause();
+  if (pid == 0)
+    for (;;) pause();
   long result = ptrace(PTRACE_ATTACH, pid, 0, 0);
   int error = errno;
   kill(pid, SIGKILL);

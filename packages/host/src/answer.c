@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "answer.h"
 
 #include <errno.h>

@@ -5,14 +5,14 @@
 
 #include "failure.h"
 
-/* What a call answers besides "ok"; empty for most. */
+/** What a call answers besides "ok"; empty for most. */
 struct answer {
   const char *text;
-  /* A thread answers this request when it is done. */
+  // A thread answers this request when it is done.
   bool is_deferred;
 };
 
-/* Writes one answer line with one write, so that threads may answer at any time. */
+/** Writes one answer line with one write, so that threads may answer at any time. */
 int write_answer(const char *id, const struct answer *answer, const struct failure *failure);
 
 #endif

@@ -5,15 +5,15 @@
 #include <stdint.h>
 
 #include "failure.h"
-#include "serve/stat-overlay.h"
+#include "serve/stat-plan.h"
 
-/* Whose ids the files have on disk. */
+/** Whose ids the files have on disk. */
 enum stored_as {
-  /* The guest's, as its user namespace maps them. */
+  // The guest's, as its user namespace maps them.
   STORED_AS_GUEST,
-  /* A volume: the guest's; what id 0 owns appears as the owner's. */
+  // A volume: the guest's; what id 0 owns appears as the owner's.
   STORED_AS_VOLUME,
-  /* A folder of the host: what the folder's own owner owns appears as the owner's, the guest's other users keep their host ids. */
+  // A folder of the host: what the folder's own owner owns appears as the owner's, the guest's other users keep their host ids.
   STORED_AS_FOLDER,
 };
 
@@ -22,15 +22,15 @@ struct bind_plan {
   const char *path;
   const char *target;
   bool readonly;
-  const char *user_path; /* NULL: no id mapping */
+  const char *user_path; // NULL: no id mapping
   uint32_t id_base;
   enum stored_as stored_as;
   uint32_t owner_uid, owner_gid;
-  uint32_t quota_mib; /* 0: none */
-  struct stat_plan overlay; /* of a writable folder of the host */
+  uint32_t quota_mib;       // 0: none
+  struct stat_plan overlay; // of a writable folder of the host
 };
 
-/*
+/**
  * Binds root/path, resolved inside root, at target, which is made when it is missing. nodev, nosuid. `kind` is "file" or "directory".
  * A writable folder of the host, and whatever has a quota, is not bound but served (see serve/), and so is any folder whose file system
  * cannot map ids. Served from a read-only copy of its mount, it is read-only.

@@ -9,9 +9,10 @@
 #include "launch.h"
 #include "namespaces.h"
 #include "overlay.h"
+#include "owner-map.h"
 #include "unmount.h"
 
-/* Host ids below this belong to the host's own users. */
+/** Host ids below this belong to the host's own users. */
 enum { LOWEST_ID_BASE = 65536 };
 static const uint32_t HIGHEST_ID_BASE = UINT32_MAX - IDS_PER_SANDBOX;
 
@@ -19,7 +20,7 @@ static int parse_id_base(const char *text, uint32_t *id_base, struct failure *fa
   return parse_number(text, LOWEST_ID_BASE, HIGHEST_ID_BASE, id_base, failure);
 }
 
-/* userPath networkPath idBase [hostInterface address gateway mtu] */
+/** userPath networkPath idBase [hostInterface address gateway mtu] */
 static int call_create_namespaces(const struct request *request, struct answer *answer, struct failure *failure) {
   (void)answer;
   const char *const *arguments = request->arguments;
@@ -33,7 +34,7 @@ static int call_create_namespaces(const struct request *request, struct answer *
   return create_namespaces(arguments[0], arguments[1], id_base, has_link ? &link : NULL, failure);
 }
 
-/* userPath networkPath */
+/** userPath networkPath */
 static int call_remove_namespaces(const struct request *request, struct answer *answer, struct failure *failure) {
   (void)answer;
   if (check_path(request->arguments[0], failure) < 0 || check_path(request->arguments[1], failure) < 0) return -1;
@@ -42,14 +43,14 @@ static int call_remove_namespaces(const struct request *request, struct answer *
   return network == 0 && user == 0 ? 0 : -1;
 }
 
-/* name */
+/** name */
 static int call_delete_link(const struct request *request, struct answer *answer, struct failure *failure) {
   (void)answer;
   if (check_interface_name(request->arguments[0], failure) < 0) return -1;
   return delete_link(request->arguments[0], failure);
 }
 
-/* target upper work userPath idBase layer… */
+/** target upper work userPath idBase layer… */
 static int call_mount_overlay(const struct request *request, struct answer *answer, struct failure *failure) {
   (void)answer;
   const char *const *arguments = request->arguments;
@@ -68,7 +69,7 @@ static int call_mount_overlay(const struct request *request, struct answer *answ
   return mount_overlay(&plan, failure);
 }
 
-/* image target fstype readonly volatile */
+/** image target fstype readonly volatile */
 static int call_mount_image(const struct request *request, struct answer *answer, struct failure *failure) {
   (void)answer;
   const char *const *arguments = request->arguments;
@@ -79,7 +80,7 @@ static int call_mount_image(const struct request *request, struct answer *answer
   return mount_image(&plan, failure);
 }
 
-/* off|relaxed|strict private|mirror */
+/** off|relaxed|strict private|mirror */
 static int parse_overlay(const char *kind, const char *permissions, struct stat_plan *overlay, struct failure *failure) {
   if (strcmp(kind, "strict") == 0) overlay->kind = STAT_STRICT;
   else if (strcmp(kind, "relaxed") == 0) overlay->kind = STAT_RELAXED;
@@ -89,7 +90,7 @@ static int parse_overlay(const char *kind, const char *permissions, struct stat_
   return fail_with(failure, EINVAL, "permissions are private or mirrored");
 }
 
-/* stored uid gid quota overlay permissions */
+/** stored uid gid quota overlay permissions */
 static int parse_owner(const char *const owner[6], struct bind_plan *plan, struct failure *failure) {
   if (strcmp(owner[0], "volume") == 0) plan->stored_as = STORED_AS_VOLUME;
   else if (strcmp(owner[0], "folder") == 0) plan->stored_as = STORED_AS_FOLDER;
@@ -100,7 +101,7 @@ static int parse_owner(const char *const owner[6], struct bind_plan *plan, struc
   return parse_overlay(owner[4], owner[5], &plan->overlay, failure);
 }
 
-/* root path target readonly [userPath idBase [stored uid gid quota overlay permissions]] */
+/** root path target readonly [userPath idBase [stored uid gid quota overlay permissions]] */
 static int call_bind(const struct request *request, struct answer *answer, struct failure *failure) {
   const char *const *arguments = request->arguments;
   size_t count = request->argument_count;
@@ -116,21 +117,21 @@ static int call_bind(const struct request *request, struct answer *answer, struc
   return bind_inside(&plan, &answer->text, failure);
 }
 
-/* target */
+/** target */
 static int call_unmount(const struct request *request, struct answer *answer, struct failure *failure) {
   (void)answer;
   if (check_path(request->arguments[0], failure) < 0) return -1;
   return unmount_all(request->arguments[0], failure);
 }
 
-/* from to */
+/** from to */
 static int call_copy_sparse(const struct request *request, struct answer *answer, struct failure *failure) {
   (void)answer;
   if (check_path(request->arguments[0], failure) < 0 || check_path(request->arguments[1], failure) < 0) return -1;
   return copy_sparse(request->arguments[0], request->arguments[1], failure);
 }
 
-/* name streams cover claim count variable… program argument… */
+/** name streams cover claim count variable… program argument… */
 static int call_launch(const struct request *request, struct answer *answer, struct failure *failure) {
   const char *const *arguments = request->arguments;
   uint32_t variables;
@@ -142,7 +143,7 @@ static int call_launch(const struct request *request, struct answer *answer, str
   if (cover != NULL && check_path(cover, failure) < 0) return -1;
   const char *claim = *arguments[3] == '\0' ? NULL : arguments[3];
   if (claim != NULL && check_path(claim, failure) < 0) return -1;
-  /* One argument at least is left for the program. */
+  // One argument at least is left for the program.
   if (parse_number(arguments[4], 0, (uint32_t)request->argument_count - 6, &variables, failure) < 0) return -1;
   struct launch_plan plan = {
       .id = request->id,
@@ -160,7 +161,7 @@ static int call_launch(const struct request *request, struct answer *answer, str
   return 0;
 }
 
-/* name */
+/** name */
 static int call_end_launch(const struct request *request, struct answer *answer, struct failure *failure) {
   (void)answer;
   (void)failure;
@@ -168,7 +169,7 @@ static int call_end_launch(const struct request *request, struct answer *answer,
   return 0;
 }
 
-/* folder */
+/** folder */
 static int call_find_claim(const struct request *request, struct answer *answer, struct failure *failure) {
   bool is_claimed;
   if (check_path(request->arguments[0], failure) < 0) return -1;

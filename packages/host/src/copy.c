@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "copy.h"
 
 #include <errno.h>
@@ -31,7 +30,7 @@ static int copy_content(int source, int sink, struct failure *failure) {
   struct stat status;
   if (fstat(source, &status) < 0) return fail(failure, "inspect the file");
   if (!S_ISREG(status.st_mode)) return fail_with(failure, EINVAL, "only a regular file can be copied");
-  /* Where the file system shares blocks between files, this is the whole copy. */
+  // Where the file system shares blocks between files, this is the whole copy.
   if (ioctl(sink, FICLONE, source) == 0) return 0;
   if (ftruncate(sink, status.st_size) < 0) return fail(failure, "size the copy");
   for (off_t end = 0;;) {

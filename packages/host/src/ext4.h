@@ -3,7 +3,7 @@
 
 #include "failure.h"
 
-/*
+/**
  * Fails with EUCLEAN when the ext4 image `file` has to be checked before it is mounted: the kernel noted errors in it, or it
  * has no journal and was not unmounted cleanly.
  */

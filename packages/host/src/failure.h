@@ -1,7 +1,7 @@
 #ifndef SVC_FAILURE_H
 #define SVC_FAILURE_H
 
-/*
+/**
  * Why a call failed: the errno of the first step that did and a few words naming that step.
  * Every step returns 0 or -1; `fail` records the first failure only, so clean-up cannot hide it.
  */
@@ -10,10 +10,10 @@ struct failure {
   char step[160];
 };
 
-/* Records errno with the step's name and returns -1. */
+/** Records errno with the step's name and returns -1. */
 int fail(struct failure *failure, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Same with an error of our own choosing. */
+/** Same with an error of our own choosing. */
 int fail_with(struct failure *failure, int error, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 #endif

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "image.h"
 
 #include <errno.h>
@@ -14,17 +13,13 @@
 #include "idmap.h"
 #include "loop.h"
 
-static bool is_writable_ext4(const struct image_plan *plan) {
-  return !plan->readonly && strcmp(plan->fstype, "ext4") == 0;
-}
+static bool is_writable_ext4(const struct image_plan *plan) { return !plan->readonly && strcmp(plan->fstype, "ext4") == 0; }
 
 static int open_image(const char *image, bool readonly, struct failure *failure) {
   int fd = open(image, (readonly ? O_RDONLY : O_RDWR) | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return fail(failure, "open the image");
-  /*
-   * SAFETY: two loop devices on one image corrupt it. The loop device keeps this very open file until it is released, and the
-   * lock with it, so the lock tells exactly whether an earlier mount is still alive, be it detached or held by a sandbox.
-   */
+  // SAFETY: two loop devices on one image corrupt it. The loop device keeps this very open file until it is released, and the
+  // lock with it, so the lock tells exactly whether an earlier mount is still alive, be it detached or held by a sandbox.
   if (flock(fd, (readonly ? LOCK_SH : LOCK_EX) | LOCK_NB) == 0) return fd;
   if (errno == EWOULDBLOCK) errno = EBUSY;
   fail(failure, "lock the image: it is still mounted");
@@ -41,9 +36,9 @@ static int configure(int context, const char *device, const struct image_plan *p
   if (syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, "source", device, 0) < 0) return fail(failure, "set the device");
   if (plan->readonly && set_flag(context, "ro", failure) < 0) return -1;
   if (is_writable_ext4(plan)) {
-    /* The inode tables of a sparse image are zero already; writing them out would only fill the host's disk. */
+    // The inode tables of a sparse image are zero already; writing them out would only fill the host's disk.
     if (set_flag(context, "noinit_itable", failure) < 0) return -1;
-    /* What a guest frees goes back to the host's disk at once, so its image never takes more than its files do. */
+    // What a guest frees goes back to the host's disk at once, so its image never takes more than its files do.
     if (set_flag(context, "discard", failure) < 0) return -1;
     if (plan->is_volatile && set_flag(context, "nobarrier", failure) < 0) return -1;
   }
@@ -80,7 +75,7 @@ int mount_image(const struct image_plan *plan, struct failure *failure) {
   close(file);
   if (loop < 0) return -1;
   int mount = open_file_system(device, plan, failure);
-  /* From here on the mount alone holds the device: if attaching fails, closing the mount releases it. */
+  // From here on the mount alone holds the device: if attaching fails, closing the mount releases it.
   close(loop);
   if (mount < 0) return -1;
   int outcome = attach_mount(mount, plan->target, failure);

@@ -10,11 +10,11 @@ struct image_plan {
   const char *target;
   const char *fstype;
   bool readonly;
-  /* Flushes are not passed on to the host's disk (ext4 only). */
+  // Flushes are not passed on to the host's disk (ext4 only).
   bool is_volatile;
 };
 
-/*
+/**
  * Mounts a file-system image on a loop device that goes away with the last use of the mount. nodev, nosuid.
  * An image is mounted writable once at a time: EBUSY until the loop device of an earlier mount is gone. A writable ext4 image
  * that needs a check first is EUCLEAN; nobody else uses it then.

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "launch.h"
 
 #include <errno.h>
@@ -19,18 +18,18 @@
 
 struct launch {
   struct launch *next;
-  /* 0 while there is nothing to kill. */
+  // 0 while there is nothing to kill.
   pid_t pid;
   bool is_given_up;
   struct spawn_plan plan;
   const char *id;
   const char *name;
   const char *claim;
-  /* Environment, NULL, command, NULL; the strings themselves follow. */
+  // Environment, NULL, command, NULL; the strings themselves follow.
   char *strings[];
 };
 
-/* Guards the list, and `pid` and `is_given_up` of what is in it. */
+/** Guards the list, and `pid` and `is_given_up` of what is in it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct launch *launches = NULL;
 
@@ -40,7 +39,7 @@ static char *keep(char **space, const char *text) {
   return kept;
 }
 
-/* One block, so that one free ends it. */
+/** One block, so that one free ends it. */
 static struct launch *copy_plan(const struct launch_plan *plan) {
   size_t pointers = plan->environment_count + plan->command_count + 2;
   size_t bytes = strlen(plan->id) + strlen(plan->name) + 2;
@@ -80,7 +79,7 @@ static void take_away(struct launch *launch) {
   pthread_mutex_unlock(&lock);
 }
 
-/* SAFETY: what is launched for an engine that has died could begin after the next engine has cleaned up. */
+/** SAFETY: what is launched for an engine that has died could begin after the next engine has cleaned up. */
 static bool is_wanted(struct launch *launch) {
   struct pollfd answers = {.fd = STDOUT_FILENO};
   pthread_mutex_lock(&lock);
@@ -96,10 +95,10 @@ static int wait_for(struct launch *launch, pid_t pid, struct failure *failure) {
   pthread_mutex_lock(&lock);
   launch->pid = pid;
   pthread_mutex_unlock(&lock);
-  /* It was given up while it was being executed: nobody knew its id. */
+  // It was given up while it was being executed: nobody knew its id.
   if (!is_wanted(launch)) kill(-pid, SIGKILL);
   while (waitid(P_PID, (id_t)pid, &unused, WEXITED | WNOWAIT) < 0 && errno == EINTR) continue;
-  /* SAFETY: the id is its own until it is reaped; after that nobody may use it. */
+  // SAFETY: the id is its own until it is reaped; after that nobody may use it.
   pthread_mutex_lock(&lock);
   launch->pid = 0;
   pid_t reaped = waitpid(pid, &status, 0);
@@ -113,7 +112,7 @@ static int open_folder(const char *path, struct failure *failure) {
   return folder < 0 ? fail(failure, "open the claimed folder") : folder;
 }
 
-/* SAFETY: claimed before it is asked whether anybody wants the program, given back when it runs: `find_claim` relies on both. */
+/** SAFETY: claimed before it is asked whether anybody wants the program, given back when it runs: `find_claim` relies on both. */
 static int execute(struct launch *launch, struct spawned *spawned, struct failure *failure) {
   int *claim = &launch->plan.claim;
   int outcome = -1;
@@ -158,7 +157,7 @@ void end_launch(const char *name) {
   for (struct launch *launch = launches; launch != NULL; launch = launch->next) {
     if (strcmp(launch->name, name) != 0) continue;
     launch->is_given_up = true;
-    /* SAFETY: the program leads its own process group and is not reaped, so the id is still its own. */
+    // SAFETY: the program leads its own process group and is not reaped, so the id is still its own.
     if (launch->pid > 0) kill(-launch->pid, SIGKILL);
   }
   pthread_mutex_unlock(&lock);

@@ -7,14 +7,14 @@
 #include "failure.h"
 
 struct launch_plan {
-  /* The request to answer. */
+  // The request to answer.
   const char *id;
-  /* What `end_launch` knows it by. */
+  // What `end_launch` knows it by.
   const char *name;
   bool has_closed_streams;
-  /* See `spawn_plan`. */
+  // See `spawn_plan`.
   const char *cover;
-  /* A folder that is claimed until the program runs; NULL for none. */
+  // A folder that is claimed until the program runs; NULL for none.
   const char *claim;
   size_t environment_count;
   const char *const *environment;
@@ -22,19 +22,19 @@ struct launch_plan {
   const char *const *command;
 };
 
-/*
+/**
  * Runs a program in a thread that answers the request when the program has ended: with its exit code, or 128 and the number of
  * the signal that ended it. The strings of the plan are copied.
  */
 int start_launch(const struct launch_plan *plan, struct failure *failure);
 
-/*
+/**
  * Kills the program and its process group; one that was not yet executed never is (`ECANCELED`). The answer to the launch still
  * follows. Nothing happens when it has ended.
  */
 void end_launch(const char *name);
 
-/*
+/**
  * Whether a launch, of this helper or another, is about to execute a program for the folder. Once the client of a helper has died
  * and nobody claims the folder, that helper executes no program for it any more: whatever it did execute can be seen.
  */

@@ -6,7 +6,7 @@
 
 #include "request.h"
 
-/* Cuts a byte stream into lines of at most MAX_LINE_BYTES; what is longer is skipped up to its newline. */
+/** Cuts a byte stream into lines of at most MAX_LINE_BYTES; what is longer is skipped up to its newline. */
 struct line_reader {
   size_t start;
   size_t end;
@@ -16,7 +16,7 @@ struct line_reader {
 
 enum line_outcome { LINE_READ, LINE_TOO_LONG, LINE_END, LINE_FAILED };
 
-/* The line is NUL-terminated, has lost its newline, and stays valid until the next call. An unfinished last line is dropped. */
+/** The line is NUL-terminated, has lost its newline, and stays valid until the next call. An unfinished last line is dropped. */
 enum line_outcome read_line(struct line_reader *reader, int fd, char **line);
 
 #endif

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "link.h"
 
 #include <arpa/inet.h>
@@ -58,7 +57,7 @@ int create_link(const struct link_plan *plan, pid_t peer, struct failure *failur
   return outcome;
 }
 
-/* Done while the link is down, so that it never gets a link-local address. A kernel without IPv6 has nothing to turn off. */
+/** Done while the link is down, so that it never gets a link-local address. A kernel without IPv6 has nothing to turn off. */
 static int disable_ipv6(const char *interface, struct failure *failure) {
   char path[96];
   snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/disable_ipv6", interface);
@@ -87,7 +86,7 @@ static void add_address(struct netlink_batch *batch, int index, struct in_addr a
   netlink_attribute(batch, IFA_ADDRESS, &address, sizeof address);
 }
 
-/* With `to` a link-scope route to that one address, without it the default route through `via`. */
+/** With `to` a link-scope route to that one address, without it the default route through `via`. */
 static void add_route(struct netlink_batch *batch, int index, const struct in_addr *to, const struct in_addr *via) {
   struct rtmsg *route = netlink_message(batch, RTM_NEWROUTE, NLM_F_CREATE | NLM_F_EXCL, sizeof *route);
   route->rtm_family = AF_INET;
@@ -117,7 +116,7 @@ int configure_host_end(const struct link_plan *plan, struct failure *failure) {
   if (index == 0) return fail(failure, "find the host end of the link");
   struct netlink_batch batch;
   netlink_begin(&batch);
-  /* Every host end carries the gateway's address, or nobody would answer the guest's ARP request for it. */
+  // Every host end carries the gateway's address, or nobody would answer the guest's ARP request for it.
   add_address(&batch, index, plan->gateway, RT_SCOPE_LINK);
   add_up(&batch, index);
   add_route(&batch, index, &plan->address, NULL);

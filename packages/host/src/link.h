@@ -7,7 +7,7 @@
 
 #include "failure.h"
 
-/* How a sandbox is wired up: `host_interface` here, `eth0` with `address`/32 there, all traffic via `gateway`. */
+/** How a sandbox is wired up: `host_interface` here, `eth0` with `address`/32 there, all traffic via `gateway`. */
 struct link_plan {
   const char *host_interface;
   struct in_addr address;
@@ -18,13 +18,13 @@ struct link_plan {
 int parse_link_plan(const char *const arguments[4], struct link_plan *plan, struct failure *failure);
 int check_interface_name(const char *name, struct failure *failure);
 
-/* Makes the pair, its other end as `eth0` in the network namespace of process `peer`. Both ends stay down. */
+/** Makes the pair, its other end as `eth0` in the network namespace of process `peer`. Both ends stay down. */
 int create_link(const struct link_plan *plan, pid_t peer, struct failure *failure);
-/* The host's end: IPv6 off, answers for `gateway`, up, route to `address`. */
+/** The host's end: IPv6 off, answers for `gateway`, up, route to `address`. */
 int configure_host_end(const struct link_plan *plan, struct failure *failure);
-/* Inside the sandbox's network namespace: lo up, and with a plan eth0 with its address and routes. */
+/** Inside the sandbox's network namespace: lo up, and with a plan eth0 with its address and routes. */
 int configure_guest_end(const struct link_plan *plan, struct failure *failure);
-/* Succeeds when there is no such interface. */
+/** Succeeds when there is no such interface. */
 int delete_link(const char *name, struct failure *failure);
 
 #endif

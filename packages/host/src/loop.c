@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "loop.h"
 
 #include <errno.h>
@@ -9,11 +8,10 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* Another process may take the device we were told is free; that many in a row means something is wrong. */
+/** Another process may take the device we were told is free; that many in a row means something is wrong. */
 enum { MAX_ATTEMPTS = 100 };
 
-static int attach_free(int control, const struct loop_config *config, char *device, size_t device_size,
-                       struct failure *failure) {
+static int attach_free(int control, const struct loop_config *config, char *device, size_t device_size, struct failure *failure) {
   for (int attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
     int number = ioctl(control, LOOP_CTL_GET_FREE);
     if (number < 0) return fail(failure, "find a free loop device");

@@ -6,7 +6,7 @@
 
 #include "failure.h"
 
-/* Puts `file` on a free loop device and returns the open device; its path is written to `device`. Released with its last user. */
+/** Puts `file` on a free loop device and returns the open device; its path is written to `device`. Released with its last user. */
 int attach_loop(int file, bool readonly, char *device, size_t device_size, struct failure *failure);
 
 #endif

@@ -1,4 +1,4 @@
-/*
+/**
  * svc-host: carries out kernel calls that the engine cannot make itself. One request per line on stdin, one answer per
  * line on stdout; see README.md. Ends when stdin does. Started by itself with --serve-folder, it serves one folder instead; with
  * --confine it becomes another program that has no rights, with --mark-opaque it ends the work of one.
@@ -20,7 +20,7 @@
 #include "slow-call.h"
 #include "spawn.h"
 
-/* No client uses this id: it answers what had no readable id of its own. */
+/** No client uses this id: it answers what had no readable id of its own. */
 static const char NO_ID[] = "0";
 
 static int answer_request(char *line) {
@@ -54,10 +54,9 @@ static int serve(void) {
         if (refuse_long_line() < 0) return 1;
         break;
       case LINE_END:
-        /* Slow calls and launches that still run are finished and answered; the process ends with the last of them. */
+        // Slow calls and launches that still run are finished and answered; the process ends with the last of them.
         pthread_exit(NULL);
-      case LINE_FAILED:
-        return 1;
+      case LINE_FAILED: return 1;
     }
   }
 }
@@ -72,7 +71,7 @@ int main(int count, char **arguments) {
     fputs("usage: svc-host [--overlay-by-names]\n", stderr);
     return 2;
   }
-  /* SAFETY: what this program makes is for root alone, whatever mask it was started with. */
+  // SAFETY: what this program makes is for root alone, whatever mask it was started with.
   inherited_umask = umask(077);
   signal(SIGPIPE, SIG_IGN);
   return serve();

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "namespaces.h"
 
 #include <errno.h>
@@ -12,7 +11,7 @@
 #include "resident.h"
 #include "unmount.h"
 
-/*
+/**
  * What a sandbox may take of things that are counted for the host's root as well: without a limit of its own one sandbox could
  * leave no inotify instance to anybody else.
  */
@@ -25,7 +24,7 @@ static const struct {
     {"/proc/sys/user/max_fanotify_marks", "65536"},
 };
 
-/* Inside, where these files are those of the new user namespace. A kernel that does not count something has no file for it. */
+/** Inside, where these files are those of the new user namespace. A kernel that does not count something has no file for it. */
 static int limit_user(struct failure *failure) {
   for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
     int fd = open(limits[i].file, O_WRONLY | O_CLOEXEC);
@@ -39,7 +38,7 @@ static int limit_user(struct failure *failure) {
   return 0;
 }
 
-/* Inside: waits for one byte (the link exists), configures its side, answers with a struct failure, waits for the end. */
+/** Inside: waits for one byte (the link exists), configures its side, answers with a struct failure, waits for the end. */
 static void configure_inside(int channel, const void *context) {
   struct failure failure = {0};
   char go;
@@ -60,7 +59,7 @@ static int read_answer(int channel, struct failure *answer, struct failure *fail
   return 0;
 }
 
-/* The guest's side is configured by the resident while this process configures the host's side. */
+/** The guest's side is configured by the resident while this process configures the host's side. */
 static int wire_up(const struct resident *resident, const struct link_plan *link, struct failure *failure) {
   if (write(resident->channel, "g", 1) != 1) return fail(failure, "tell the new namespace to go on");
   if (link != NULL && configure_host_end(link, failure) < 0) return -1;
@@ -81,8 +80,7 @@ static int pin(const struct resident *resident, const char *kind, const char *pa
   return -1;
 }
 
-static int pin_both(const struct resident *resident, const char *user_path, const char *network_path,
-                    struct failure *failure) {
+static int pin_both(const struct resident *resident, const char *user_path, const char *network_path, struct failure *failure) {
   if (pin(resident, "user", user_path, failure) < 0) return -1;
   if (pin(resident, "net", network_path, failure) == 0) return 0;
   struct failure ignored = {0};
@@ -94,7 +92,7 @@ static int link_and_pin(const struct resident *resident, const char *user_path, 
                         const struct link_plan *link, struct failure *failure) {
   if (link != NULL && create_link(link, resident->pid, failure) < 0) return -1;
   if (wire_up(resident, link, failure) == 0 && pin_both(resident, user_path, network_path, failure) == 0) return 0;
-  /* The pair would go with the namespace, but only some time after this call; a repeat needs the name free now. */
+  // The pair would go with the namespace, but only some time after this call; a repeat needs the name free now.
   struct failure ignored = {0};
   if (link != NULL) delete_link(link->host_interface, &ignored);
   return -1;
@@ -104,7 +102,7 @@ int create_namespaces(const char *user_path, const char *network_path, uint32_t 
                       struct failure *failure) {
   struct resident resident = {0};
   if (start_resident(&resident, CLONE_NEWUSER | CLONE_NEWNET, configure_inside, link, failure) < 0) return -1;
-  /* SAFETY: the range contains none of the host's own ids; the caller checked the lower bound. */
+  // SAFETY: the range contains none of the host's own ids; the caller checked the lower bound.
   struct id_ranges ids = {.ranges = {{0, id_base, IDS_PER_SANDBOX}}, .count = 1};
   int outcome = write_maps(&resident, &ids, &ids, failure);
   if (outcome == 0) outcome = link_and_pin(&resident, user_path, network_path, link, failure);

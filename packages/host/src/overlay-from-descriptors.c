@@ -1,10 +1,10 @@
-#define _GNU_SOURCE
+#include "overlay-from-descriptors.h"
+
 #include <fcntl.h>
 #include <linux/mount.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "overlay-context.h"
 #include "privileges.h"
 
 static int set_fd(int context, const char *key, int fd, struct failure *failure) {

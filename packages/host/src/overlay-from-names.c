@@ -1,4 +1,5 @@
-#define _GNU_SOURCE
+#include "overlay-from-names.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,19 +8,18 @@
 #include <unistd.h>
 
 #include "idmap.h"
-#include "overlay-context.h"
 #include "privileges.h"
 
-/* mount(2) takes one page of options. */
+/** mount(2) takes one page of options. */
 enum { MAX_OPTION_BYTES = 4096 };
 
-/* In the tmpfs, our working directory: l0, l1, … for the layers, d for the disk, m for the overlay. */
+/** In the tmpfs, our working directory: l0, l1, … for the layers, d for the disk, m for the overlay. */
 static int place(int mount, const char *name, struct failure *failure) {
   if (mkdir(name, 0700) < 0) return fail(failure, "make a mount point");
   return attach_mount(mount, name, failure);
 }
 
-/* MAX_LAYERS names of at most five bytes leave room in a page; only unusually long folder names do not fit. */
+/** MAX_LAYERS names of at most five bytes leave room in a page; only unusually long folder names do not fit. */
 static int place_parts(const struct overlay_parts *parts, char *options, struct failure *failure) {
   size_t used = (size_t)snprintf(options, MAX_OPTION_BYTES, "lowerdir=");
   char name[24];
@@ -29,8 +29,8 @@ static int place_parts(const struct overlay_parts *parts, char *options, struct 
     used += (size_t)snprintf(options + used, MAX_OPTION_BYTES - used, "%s%s", index == 0 ? "" : ":", name);
   }
   if (place(parts->disk, "d", failure) < 0 || mkdir("m", 0700) < 0) return fail(failure, "make a mount point");
-  size_t wanted = (size_t)snprintf(options + used, MAX_OPTION_BYTES - used, ",upperdir=d/%s,workdir=d/%s",
-                                   parts->upper_name, parts->work_name);
+  size_t wanted =
+      (size_t)snprintf(options + used, MAX_OPTION_BYTES - used, ",upperdir=d/%s,workdir=d/%s", parts->upper_name, parts->work_name);
   if (wanted >= MAX_OPTION_BYTES - used) return fail_with(failure, E2BIG, "this kernel takes fewer layers");
   return 0;
 }
@@ -50,14 +50,14 @@ int overlay_from_names(const struct overlay_parts *parts, const struct overlay_p
     return fail(failure, "mount a scratch area");
   }
   int overlay = -1;
-  /* Private, so that what happens below it stays unseen by other mount namespaces. */
+  // Private, so that what happens below it stays unseen by other mount namespaces.
   if (mount(NULL, plan->target, NULL, MS_PRIVATE, NULL) < 0 || chdir(plan->target) < 0) {
     fail(failure, "enter the scratch area");
   } else {
     overlay = mount_named(parts, plan, failure);
   }
   if (chdir("/") < 0) fail(failure, "leave the scratch area");
-  /* Takes everything below it along. */
+  // Takes everything below it along.
   if (umount2(plan->target, MNT_DETACH | UMOUNT_NOFOLLOW) < 0) fail(failure, "unmount the scratch area");
   if (failure->error == 0) return overlay;
   if (overlay >= 0) close(overlay);

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "overlay.h"
 
 #include <errno.h>
@@ -8,7 +7,8 @@
 #include <unistd.h>
 
 #include "idmap.h"
-#include "overlay-context.h"
+#include "overlay-from-descriptors.h"
+#include "overlay-from-names.h"
 
 bool overlay_by_names_only = false;
 
@@ -19,7 +19,7 @@ static int split_disk(const struct overlay_plan *plan, struct overlay_parts *par
   if (folder_length != (size_t)(work_name - plan->work) || memcmp(plan->upper, plan->work, folder_length) != 0) {
     return fail_with(failure, EINVAL, "upper and work are not side by side");
   }
-  /* Names with these characters would need escaping in mount options. */
+  // Names with these characters would need escaping in mount options.
   if (strpbrk(upper_name, ",:\\") != NULL || strpbrk(work_name, ",:\\") != NULL || *upper_name == '\0' || *work_name == '\0') {
     return fail_with(failure, EINVAL, "upper or work has an unusual name");
   }
@@ -38,8 +38,7 @@ static int clone_mapped(const char *path, int user_namespace, struct failure *fa
   return -1;
 }
 
-static int open_parts(const struct overlay_plan *plan, int user_namespace, struct overlay_parts *parts,
-                      struct failure *failure) {
+static int open_parts(const struct overlay_plan *plan, int user_namespace, struct overlay_parts *parts, struct failure *failure) {
   parts->disk = clone_mapped(parts->disk_folder, user_namespace, failure);
   if (parts->disk < 0) return -1;
   for (size_t index = plan->layer_count; index > 0; index--) {
@@ -58,7 +57,7 @@ static void close_parts(const struct overlay_parts *parts) {
 static int make_overlay(const struct overlay_parts *parts, const struct overlay_plan *plan, struct failure *failure) {
   struct failure refusal = {0};
   int overlay = overlay_by_names_only ? -1 : overlay_from_descriptors(parts, plan, &refusal);
-  /* Any refusal may be that of an older kernel; if it is not, the second way fails for the same reason and says so. */
+  // Any refusal may be that of an older kernel; if it is not, the second way fails for the same reason and says so.
   return overlay >= 0 ? overlay : overlay_from_names(parts, plan, failure);
 }
 

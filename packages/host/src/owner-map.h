@@ -5,12 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* `length` ids from `inside` on (as stored, or as seen in a namespace) are `outside` and up on the host. */
+enum { IDS_PER_SANDBOX = 65536 };
+
+/** `length` ids from `inside` on (as stored, or as seen in a namespace) are `outside` and up on the host. */
 struct id_range {
   uint32_t inside, outside, length;
 };
 
-/*
+/**
  * Which stored id is which guest user, one to one, for users or for groups. Guest id n lives on the host as `id_base` + n and
  * is stored as `disk_base` + n; only `disk_owner` is stored for guest id `shown`. If `disk_owner` is one of the former, the two
  * change places. So everybody in the guest can own files, and nobody there can own one as a user of the host but its owner.
@@ -22,11 +24,11 @@ struct owner_map {
   uint32_t shown;
 };
 
-/* Both false when the id has no counterpart. */
+/** Both false when the id has no counterpart. */
 bool stored_id(const struct owner_map *map, uint32_t host_id, uint32_t *stored);
 bool host_id(const struct owner_map *map, uint32_t stored, uint32_t *host_id);
 
-/* The same as ranges for a user namespace; returns how many. */
+/** The same as ranges for a user namespace; returns how many. */
 enum { MAX_RANGES = 5 };
 size_t ranges_of(const struct owner_map *map, struct id_range ranges[MAX_RANGES]);
 

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "privileges.h"
 
 #include <linux/capability.h>
@@ -6,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Leaving fsuid 0 takes the file-system capabilities out of the effective set; this puts them back. */
+/** Leaving fsuid 0 takes the file-system capabilities out of the effective set; this puts them back. */
 static int raise_capabilities(void) {
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
   struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
@@ -15,12 +14,10 @@ static int raise_capabilities(void) {
   return (int)syscall(SYS_capset, &header, sets);
 }
 
-int act_as(uint32_t id, struct failure *failure) {
-  return act_as_owner(id, id, failure);
-}
+int act_as(uint32_t id, struct failure *failure) { return act_as_owner(id, id, failure); }
 
 int act_as_owner(uint32_t uid, uint32_t gid, struct failure *failure) {
-  /* SAFETY: setfsuid and setfsgid report nothing; they fail only for ids that no namespace has, and the caller has checked those. */
+  // SAFETY: setfsuid and setfsgid report nothing; they fail only for ids that no namespace has, and the caller has checked those.
   setfsgid(gid);
   setfsuid(uid);
   if (raise_capabilities() == 0) return 0;

@@ -5,7 +5,7 @@
 
 #include "failure.h"
 
-/*
+/**
  * Makes this process own what it creates as `id` while it keeps every capability. An overlay remembers who mounted it and makes
  * its work files as that user: root of the host has no id in the guest's mapping, so such an overlay would be read-only.
  */

@@ -11,7 +11,7 @@ static int hex_digit(char character) {
   return -1;
 }
 
-/* Decodes in place; the result is never longer than the input. */
+/** Decodes in place; the result is never longer than the input. */
 static int decode(char *field, struct failure *failure) {
   char *out = field;
   for (const char *in = field; *in != '\0'; in++) {
@@ -31,7 +31,7 @@ static int decode(char *field, struct failure *failure) {
   return 0;
 }
 
-/* The id is echoed into the answer, so it has to be safe there undecoded. */
+/** The id is echoed into the answer, so it has to be safe there undecoded. */
 static bool is_id(const char *text) {
   size_t length = strspn(text, "0123456789");
   return length > 0 && length <= 19 && text[length] == '\0';

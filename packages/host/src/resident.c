@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "resident.h"
 
 #include <errno.h>
@@ -11,14 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int start_resident(struct resident *resident, int namespaces, void (*live)(int channel, const void *context),
-                   const void *context, struct failure *failure) {
+int start_resident(struct resident *resident, int namespaces, void (*live)(int channel, const void *context), const void *context,
+                   struct failure *failure) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) return fail(failure, "make a socket pair");
-  /* All at once: the kernel makes the user namespace first, so the others belong to it. */
+  // All at once: the kernel makes the user namespace first, so the others belong to it.
   pid_t pid = (pid_t)syscall(SYS_clone, namespaces | SIGCHLD, NULL, NULL, NULL, NULL);
   if (pid == 0) {
-    /* SAFETY: this process has every capability in its namespaces; it must never outlive the helper. */
+    // SAFETY: this process has every capability in its namespaces; it must never outlive the helper.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     close(ends[0]);
     live(ends[1], context);
@@ -44,7 +43,7 @@ void end_resident(const struct resident *resident) {
 void wait_inside(int channel, const void *context) {
   (void)context;
   char byte;
-  /* Ends with EOF when the other side closes, whatever that returns. */
+  // Ends with EOF when the other side closes, whatever that returns.
   (void)!read(channel, &byte, 1);
 }
 

@@ -8,7 +8,7 @@
 #include "failure.h"
 #include "owner-map.h"
 
-/*
+/**
  * A short-lived process inside new namespaces: it keeps them alive until they are pinned or opened, and does what can only
  * be done from inside. It is killed by `end_resident`, or by the kernel when the helper dies.
  */
@@ -17,25 +17,25 @@ struct resident {
   int channel;
 };
 
-/*
+/**
  * Runs `live(channel, context)` in new namespaces (CLONE_NEW*); `live` talks to us over the channel and may return. It must not
  * allocate memory: a thread of the helper may have held the allocator's lock at the moment of the fork.
  */
-int start_resident(struct resident *resident, int namespaces, void (*live)(int channel, const void *context),
-                   const void *context, struct failure *failure);
+int start_resident(struct resident *resident, int namespaces, void (*live)(int channel, const void *context), const void *context,
+                   struct failure *failure);
 void end_resident(const struct resident *resident);
 
-/* A life that only waits for the end. */
+/** A life that only waits for the end. */
 void wait_inside(int channel, const void *context);
 
-/* Which ids of the namespace are which on the host: at most MAX_RANGES of each kind. */
+/** Which ids of the namespace are which on the host: at most MAX_RANGES of each kind. */
 struct id_ranges {
   struct id_range ranges[MAX_RANGES];
   size_t count;
 };
 int write_maps(const struct resident *resident, const struct id_ranges *users, const struct id_ranges *groups,
                struct failure *failure);
-/* `kind` as in /proc/PID/ns. */
+/** `kind` as in /proc/PID/ns. */
 int open_namespace(const struct resident *resident, const char *kind, struct failure *failure);
 
 #endif

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "slow-call.h"
 
 #include <stdlib.h>
@@ -8,7 +7,7 @@
 #include "detached-thread.h"
 #include "unmount.h"
 
-/* The request line is overwritten by the next one; this is what the thread keeps. */
+/** The request line is overwritten by the next one; this is what the thread keeps. */
 struct slow_unmount {
   char id[24];
   char target[];

@@ -1,4 +1,3 @@
-#define _GNU_SOURCE
 #include "spawn.h"
 
 #include <errno.h>
@@ -28,7 +27,7 @@ static bool is_program(const char *path) {
   return access(path, X_OK) == 0 && stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/* Not posix_spawnp: that searches our own PATH, and we have none. Relative parts of the PATH lead nowhere. */
+/** Not posix_spawnp: that searches our own PATH, and we have none. Relative parts of the PATH lead nowhere. */
 static int find_program(const struct spawn_plan *plan, char found[PATH_MAX], struct failure *failure) {
   const char *name = plan->command[0];
   if (strchr(name, '/') != NULL) {
@@ -47,7 +46,7 @@ static int find_program(const struct spawn_plan *plan, char found[PATH_MAX], str
   return fail_with(failure, ENOENT, "find the program");
 }
 
-/*
+/**
  * SAFETY: every descriptor of ours is close-on-exec already; one that was forgotten could lead a sandbox to the host's files. The claim
  * alone is left to the kernel, which closes it when the program has taken the place of ours; `posix_spawn` returns a moment earlier.
  */
@@ -78,7 +77,7 @@ static int connect_streams(const struct spawn_plan *plan, posix_spawn_file_actio
 
 static int set_attributes(posix_spawnattr_t *attributes, struct failure *failure) {
   sigset_t all, none;
-  /* Not sigfillset: it leaves out the two signals that the C library keeps to itself, and the program would get them ignored. */
+  // Not sigfillset: it leaves out the two signals that the C library keeps to itself, and the program would get them ignored.
   memset(&all, 0xff, sizeof all);
   sigemptyset(&none);
   int error = posix_spawnattr_setsigdefault(attributes, &all);
@@ -95,7 +94,7 @@ static int spawn_with(const struct spawn_plan *plan, posix_spawn_file_actions_t 
   int outcome = -1;
   if (find_program(plan, program, failure) == 0 && set_attributes(attributes, failure) == 0 &&
       connect_streams(plan, actions, near_ends, spawned, failure) == 0) {
-    /* SAFETY: no shell; the engine makes every argument. */
+    // SAFETY: no shell; the engine makes every argument.
     int error = posix_spawn(&spawned->pid, program, actions, attributes, plan->command, plan->environment);
     outcome = error == 0 ? 0 : fail_with(failure, error, "execute the program");
   }
@@ -105,7 +104,7 @@ static int spawn_with(const struct spawn_plan *plan, posix_spawn_file_actions_t 
   return outcome;
 }
 
-/* What the host mounts and unmounts later still reaches the program; what it mounts itself stays with it. */
+/** What the host mounts and unmounts later still reaches the program; what it mounts itself stays with it. */
 static int cover_folder(const char *path, struct failure *failure) {
   if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0) {
     return fail(failure, "make a mount namespace");
@@ -116,7 +115,7 @@ static int cover_folder(const char *path, struct failure *failure) {
 
 int spawn_program(const struct spawn_plan *plan, struct spawned *spawned, struct failure *failure) {
   *spawned = (struct spawned){.far_ends = {-1, -1, -1}};
-  /* The folder and the umask are those of the whole process until a thread parts with it. */
+  // The folder and the umask are those of the whole process until a thread parts with it.
   if (unshare(CLONE_FS) < 0 || chdir("/") < 0) return fail(failure, "leave the folder");
   if (plan->cover != NULL && cover_folder(plan->cover, failure) < 0) return -1;
   umask(inherited_umask);

@@ -3,7 +3,7 @@
 
 #include "failure.h"
 
-/* Detaches every mount stacked at `target` (the last component is never followed); succeeds when there is none. */
+/** Detaches every mount stacked at `target` (the last component is never followed); succeeds when there is none. */
 int unmount_all(const char *target, struct failure *failure);
 
 #endif

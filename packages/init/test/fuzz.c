@@ -63,7 +63,8 @@ static void enter(const char *root) {
   char path[4096], command[8192];
   if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 || mount("none", root, "tmpfs", 0, "size=64m") < 0) die("mount");
   snprintf(path, sizeof path, "%s/proc", root);
-  snprintf(command, sizeof command, "mkdir -p %s/bin %s/etc && cp /bin/busybox %s/bin/cat && cp /etc/passwd %s/etc/", root, root, root, root);
+  snprintf(command, sizeof command, "mkdir -p %s/bin %s/etc && cp /bin/busybox %s/bin/cat && cp /etc/passwd %s/etc/", root, root,
+           root, root);
   if (mkdir(path, 0755) < 0 || system(command) != 0 || mount("proc", path, "proc", MS_RDONLY, NULL) < 0) die("root");
   if (chdir(root) < 0 || syscall(SYS_pivot_root, ".", ".") < 0 || umount2(".", MNT_DETACH) < 0 || chdir("/") < 0) die("pivot");
 }
@@ -164,15 +165,18 @@ static void seed_watch(const char *path, bool recursive) {
 }
 
 static void make_seeds(void) {
-  static const char *const variants[] = {"RealPath", "Stat", "SetStat", "List", "ReadLink", "Symlink", "Mkdir", "Remove", "RemoveDir",
-      "Copy", "Rename", "OpenFile", "OpenDir", "CloseHandle", "Read", "Write", "ReadDir", "FStat", "FSetStat"};
+  static const char *const variants[] = {"RealPath", "Stat",      "SetStat", "List",   "ReadLink", "Symlink", "Mkdir",
+                                         "Remove",   "RemoveDir", "Copy",    "Rename", "OpenFile", "OpenDir", "CloseHandle",
+                                         "Read",     "Write",     "ReadDir", "FStat",  "FSetStat"};
   static const char *const extras[] = {"options", "attrs", "recursive", "len"};
-  static const char *const flat[] = {"core.exec.stdin", "core.exec.signal", "core.exec.resize", "core.fs.data", "core.tcp.connect",
-      "core.tcp.data", "core.tcp.eof", "core.tcp.close", "core.ping", "core.touch", "core.shutdown", "core.pong",
-      "svc.detached.list", "svc.detached.read", "svc.detached.stdin", "svc.detached.signal", "svc.detached.resize", "svc.detached.forget",
-      "svc.watch.stop", "svc.udp.open", "svc.udp.data", "svc.udp.close"};
-  static const char *const flat_control[] = {"svc.configure", "svc.dial", "svc.drop", "svc.killed.answer", "svc.shutdown",
-      "svc.process.attach", "svc.process.ack", "svc.failed.answer"};
+  static const char *const flat[] = {"core.exec.stdin",     "core.exec.signal",    "core.exec.resize",   "core.fs.data",
+                                     "core.tcp.connect",    "core.tcp.data",       "core.tcp.eof",       "core.tcp.close",
+                                     "core.ping",           "core.touch",          "core.shutdown",      "core.pong",
+                                     "svc.detached.list",   "svc.detached.read",   "svc.detached.stdin", "svc.detached.signal",
+                                     "svc.detached.resize", "svc.detached.forget", "svc.watch.stop",     "svc.udp.open",
+                                     "svc.udp.data",        "svc.udp.close"};
+  static const char *const flat_control[] = {"svc.configure", "svc.dial",           "svc.drop",        "svc.killed.answer",
+                                             "svc.shutdown",  "svc.process.attach", "svc.process.ack", "svc.failed.answer"};
   for (size_t i = 0; i < COUNT(variants); i++) {
     seed_file(variants[i], i % 2 ? "/a" : "/d/e", extras[i % 4], 1 + i % 3);
     seed_file(variants[i], "/a", !strcmp(variants[i], "OpenFile") ? "options" : extras[(i + 1) % 4], 1);
@@ -205,7 +209,7 @@ static void mutate(uint8_t *frame, size_t *length) {
       case 0: frame[at] ^= (uint8_t)(1 << random_number(8)); break;
       case 1: frame[at] = (uint8_t)random_number(256); break;
       case 2: *length = at > 9 ? at : 9; break; // cut
-      case 3: // a byte more
+      case 3:                                   // a byte more
         memmove(frame + at + 1, frame + at, *length - at);
         frame[at] = (uint8_t)random_number(256);
         ++*length;
@@ -288,7 +292,8 @@ int main(int count, char **arguments) {
   for (unsigned long i = 0; i < frames; i++) {
     const struct seed *seed = &seeds[random_number(seed_count)];
     // Starting processes is slow under the sanitizers: fewer of those.
-    while (seed->length > 60 && memmem(seed->bytes, seed->length, "cat", 3) && random_number(8)) seed = &seeds[random_number(seed_count)];
+    while (seed->length > 60 && memmem(seed->bytes, seed->length, "cat", 3) && random_number(8))
+      seed = &seeds[random_number(seed_count)];
     struct line *line = seed->is_control ? &lines[0] : &lines[1 + random_number(LINES - 1)];
     size_t length = seed->length;
     memcpy(frame, seed->bytes, length);

@@ -1,5 +1,4 @@
-#define _GNU_SOURCE
-#include "confine.h"
+#include "confine/confine.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,11 +14,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "../idmap.h"
-#include "../namespaces.h"
-#include "../request.h"
-#include "../resident.h"
-#include "filter.h"
+#include "confine/filter.h"
+#include "idmap.h"
+#include "namespaces.h"
+#include "request.h"
+#include "resident.h"
 
 struct plan {
   bool has_own_ids;
@@ -31,7 +30,7 @@ struct plan {
   char **command;
 };
 
-/* As a shell does for a program that it cannot run. */
+/** As a shell does for a program that it cannot run. */
 enum { CANNOT_RUN = 126, LEAST_ARGUMENTS = 5, LOWEST_OWN_ID = 0x100000 };
 
 static int parse_plan(int count, char **words, struct plan *plan, struct failure *failure) {
@@ -42,7 +41,7 @@ static int parse_plan(int count, char **words, struct plan *plan, struct failure
   plan->capabilities = strtoull(words[1], &end, 16);
   if (*words[1] == '\0' || *end != '\0') return fail_with(failure, EINVAL, "capabilities are a mask in hex");
   if (parse_flag(words[2], &plan->has_network, failure) < 0) return -1;
-  /* One argument at least is left for the program. */
+  // One argument at least is left for the program.
   if (parse_number(words[3], 0, (uint32_t)count - LEAST_ARGUMENTS, &plan->folder_count, failure) < 0) return -1;
   plan->folders = words + 4;
   plan->command = words + 4 + plan->folder_count;
@@ -61,7 +60,7 @@ static int open_own_namespace(const struct plan *plan, struct failure *failure) 
   return namespace;
 }
 
-/* The mapped view takes the place of the folder, in the mount namespace that goes with this process. */
+/** The mapped view takes the place of the folder, in the mount namespace that goes with this process. */
 static int show_mapped(const char *folder, int namespace, struct failure *failure) {
   int mount = clone_mount(AT_FDCWD, folder, failure);
   if (mount < 0) return -1;
@@ -71,7 +70,7 @@ static int show_mapped(const char *folder, int namespace, struct failure *failur
   return outcome;
 }
 
-/* SAFETY: settings of the kernel ask who writes them, not for capabilities: with the host's ids the program would be who may. */
+/** SAFETY: settings of the kernel ask who writes them, not for capabilities: with the host's ids the program would be who may. */
 static int protect_settings(struct failure *failure) {
   unsigned long flags = MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
   return mount(NULL, "/proc", NULL, flags, NULL) == 0 ? 0 : fail(failure, "make /proc read-only");
@@ -88,11 +87,11 @@ static int enter(const struct plan *plan, struct failure *failure) {
   if (protect_settings(failure) < 0) return -1;
   if (setns(namespace, CLONE_NEWUSER) < 0) return fail(failure, "enter the user namespace");
   if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0) return fail(failure, "become another user");
-  /* The same folder through the mapping. */
+  // The same folder through the mapping.
   return chdir(folder) == 0 ? 0 : fail(failure, "enter the working folder");
 }
 
-/* SAFETY: an exec as root regains what is in the bounding set, so that is what has to be small. */
+/** SAFETY: an exec as root regains what is in the bounding set, so that is what has to be small. */
 static int drop_capabilities(uint64_t keep, struct failure *failure) {
   for (unsigned long capability = 0; capability < 64; capability++) {
     if ((keep >> capability & 1) == 0 && prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) < 0 && errno != EINVAL) {
@@ -119,8 +118,7 @@ static int give_up_rights(const struct plan *plan, struct failure *failure) {
 int confine(int count, char **arguments) {
   struct plan plan = {0};
   struct failure failure = {0};
-  if (parse_plan(count, arguments, &plan, &failure) == 0 && enter(&plan, &failure) == 0 &&
-      give_up_rights(&plan, &failure) == 0) {
+  if (parse_plan(count, arguments, &plan, &failure) == 0 && enter(&plan, &failure) == 0 && give_up_rights(&plan, &failure) == 0) {
     execvp(plan.command[0], plan.command);
     fail(&failure, "execute the program");
   }

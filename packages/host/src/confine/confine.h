@@ -1,7 +1,7 @@
 #ifndef SVC_CONFINE_H
 #define SVC_CONFINE_H
 
-/*
+/**
  * Becomes a program that reads hostile bytes, without a right over anything of the host: `ids capabilities network count folder…
  * program argument…`. Started by bubblewrap as root, in the file system that the program is to see.
  * - `ids` is the first of IDS_PER_SANDBOX ids of the host that nobody else has: the program is root among them, in a user namespace

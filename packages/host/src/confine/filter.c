@@ -1,5 +1,4 @@
-#define _GNU_SOURCE
-#include "filter.h"
+#include "confine/filter.h"
 
 #include <errno.h>
 #include <linux/audit.h>
@@ -21,35 +20,178 @@
 #error "the filter is not written for this architecture"
 #endif
 
-/* What tar, skopeo (a Go program) and qemu-img use. No ptrace, no mounts, no namespaces, no keys, no bpf, no io_uring, no handles. */
+/** What tar, skopeo (a Go program) and qemu-img use. No ptrace, no mounts, no namespaces, no keys, no bpf, no io_uring, no handles. */
 static const uint16_t allowed[] = {
-    SYS_brk, SYS_capget, SYS_chdir, SYS_clock_getres, SYS_clock_gettime, SYS_clock_nanosleep, SYS_close, SYS_close_range,
-    SYS_copy_file_range, SYS_dup, SYS_dup3, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait, SYS_eventfd2, SYS_execve, SYS_exit,
-    SYS_exit_group, SYS_faccessat, SYS_faccessat2, SYS_fadvise64, SYS_fallocate, SYS_fchdir, SYS_fchmod, SYS_fchmodat, SYS_fchown,
-    SYS_fchownat, SYS_fcntl, SYS_fdatasync, SYS_fgetxattr, SYS_flistxattr, SYS_flock, SYS_fremovexattr, SYS_fsetxattr, SYS_fstat,
-    SYS_fstatfs, SYS_fsync, SYS_ftruncate, SYS_futex, SYS_getcpu, SYS_getcwd, SYS_getdents64, SYS_getegid, SYS_geteuid,
-    SYS_getgid, SYS_getgroups, SYS_getpgid, SYS_getpid, SYS_getppid, SYS_getrandom, SYS_getresgid, SYS_getresuid,
-    SYS_getrlimit, SYS_getrusage, SYS_getsid, SYS_gettid, SYS_gettimeofday, SYS_getuid, SYS_getxattr, SYS_kill, SYS_lgetxattr,
-    SYS_linkat, SYS_listxattr, SYS_llistxattr, SYS_lremovexattr, SYS_lseek, SYS_lsetxattr, SYS_madvise, SYS_mincore, SYS_mkdirat,
-    SYS_mmap, SYS_mprotect, SYS_mremap, SYS_msync, SYS_munmap, SYS_nanosleep, SYS_newfstatat, SYS_openat, SYS_pipe2, SYS_ppoll,
-    SYS_pread64, SYS_preadv, SYS_prlimit64, SYS_pselect6, SYS_pwrite64, SYS_pwritev, SYS_read, SYS_readahead, SYS_readlinkat,
-    SYS_readv, SYS_removexattr, SYS_renameat, SYS_renameat2, SYS_restart_syscall, SYS_rseq, SYS_rt_sigaction,
-    SYS_rt_sigpending, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_rt_sigsuspend, SYS_rt_sigtimedwait, SYS_sched_getaffinity,
-    SYS_sched_yield, SYS_sendfile, SYS_set_robust_list, SYS_set_tid_address, SYS_setitimer, SYS_setrlimit, SYS_setxattr,
-    SYS_sigaltstack, SYS_signalfd4, SYS_splice, SYS_statfs, SYS_statx, SYS_symlinkat, SYS_sync_file_range, SYS_sysinfo, SYS_tgkill,
-    SYS_timer_create, SYS_timer_delete, SYS_timer_settime, SYS_timerfd_create, SYS_timerfd_settime, SYS_times, SYS_truncate,
-    SYS_umask, SYS_uname, SYS_unlinkat, SYS_utimensat, SYS_wait4, SYS_waitid, SYS_write, SYS_writev,
-#ifdef __x86_64__ /* older names of the above */
-    SYS_access, SYS_arch_prctl, SYS_chmod, SYS_chown, SYS_creat, SYS_dup2, SYS_epoll_create, SYS_epoll_wait, SYS_eventfd,
-    SYS_futimesat, SYS_getdents, SYS_getpgrp, SYS_lchown, SYS_link, SYS_lstat, SYS_mkdir, SYS_open, SYS_pipe, SYS_poll,
-    SYS_readlink, SYS_rename, SYS_rmdir, SYS_select, SYS_stat, SYS_symlink, SYS_time, SYS_unlink, SYS_utime, SYS_utimes,
+    SYS_brk,
+    SYS_capget,
+    SYS_chdir,
+    SYS_clock_getres,
+    SYS_clock_gettime,
+    SYS_clock_nanosleep,
+    SYS_close,
+    SYS_close_range,
+    SYS_copy_file_range,
+    SYS_dup,
+    SYS_dup3,
+    SYS_epoll_create1,
+    SYS_epoll_ctl,
+    SYS_epoll_pwait,
+    SYS_eventfd2,
+    SYS_execve,
+    SYS_exit,
+    SYS_exit_group,
+    SYS_faccessat,
+    SYS_faccessat2,
+    SYS_fadvise64,
+    SYS_fallocate,
+    SYS_fchdir,
+    SYS_fchmod,
+    SYS_fchmodat,
+    SYS_fchown,
+    SYS_fchownat,
+    SYS_fcntl,
+    SYS_fdatasync,
+    SYS_fgetxattr,
+    SYS_flistxattr,
+    SYS_flock,
+    SYS_fremovexattr,
+    SYS_fsetxattr,
+    SYS_fstat,
+    SYS_fstatfs,
+    SYS_fsync,
+    SYS_ftruncate,
+    SYS_futex,
+    SYS_getcpu,
+    SYS_getcwd,
+    SYS_getdents64,
+    SYS_getegid,
+    SYS_geteuid,
+    SYS_getgid,
+    SYS_getgroups,
+    SYS_getpgid,
+    SYS_getpid,
+    SYS_getppid,
+    SYS_getrandom,
+    SYS_getresgid,
+    SYS_getresuid,
+    SYS_getrlimit,
+    SYS_getrusage,
+    SYS_getsid,
+    SYS_gettid,
+    SYS_gettimeofday,
+    SYS_getuid,
+    SYS_getxattr,
+    SYS_kill,
+    SYS_lgetxattr,
+    SYS_linkat,
+    SYS_listxattr,
+    SYS_llistxattr,
+    SYS_lremovexattr,
+    SYS_lseek,
+    SYS_lsetxattr,
+    SYS_madvise,
+    SYS_mincore,
+    SYS_mkdirat,
+    SYS_mmap,
+    SYS_mprotect,
+    SYS_mremap,
+    SYS_msync,
+    SYS_munmap,
+    SYS_nanosleep,
+    SYS_newfstatat,
+    SYS_openat,
+    SYS_pipe2,
+    SYS_ppoll,
+    SYS_pread64,
+    SYS_preadv,
+    SYS_prlimit64,
+    SYS_pselect6,
+    SYS_pwrite64,
+    SYS_pwritev,
+    SYS_read,
+    SYS_readahead,
+    SYS_readlinkat,
+    SYS_readv,
+    SYS_removexattr,
+    SYS_renameat,
+    SYS_renameat2,
+    SYS_restart_syscall,
+    SYS_rseq,
+    SYS_rt_sigaction,
+    SYS_rt_sigpending,
+    SYS_rt_sigprocmask,
+    SYS_rt_sigreturn,
+    SYS_rt_sigsuspend,
+    SYS_rt_sigtimedwait,
+    SYS_sched_getaffinity,
+    SYS_sched_yield,
+    SYS_sendfile,
+    SYS_set_robust_list,
+    SYS_set_tid_address,
+    SYS_setitimer,
+    SYS_setrlimit,
+    SYS_setxattr,
+    SYS_sigaltstack,
+    SYS_signalfd4,
+    SYS_splice,
+    SYS_statfs,
+    SYS_statx,
+    SYS_symlinkat,
+    SYS_sync_file_range,
+    SYS_sysinfo,
+    SYS_tgkill,
+    SYS_timer_create,
+    SYS_timer_delete,
+    SYS_timer_settime,
+    SYS_timerfd_create,
+    SYS_timerfd_settime,
+    SYS_times,
+    SYS_truncate,
+    SYS_umask,
+    SYS_uname,
+    SYS_unlinkat,
+    SYS_utimensat,
+    SYS_wait4,
+    SYS_waitid,
+    SYS_write,
+    SYS_writev,
+#ifdef __x86_64__ // older names of the above
+    SYS_access,
+    SYS_arch_prctl,
+    SYS_chmod,
+    SYS_chown,
+    SYS_creat,
+    SYS_dup2,
+    SYS_epoll_create,
+    SYS_epoll_wait,
+    SYS_eventfd,
+    SYS_futimesat,
+    SYS_getdents,
+    SYS_getpgrp,
+    SYS_lchown,
+    SYS_link,
+    SYS_lstat,
+    SYS_mkdir,
+    SYS_open,
+    SYS_pipe,
+    SYS_poll,
+    SYS_readlink,
+    SYS_rename,
+    SYS_rmdir,
+    SYS_select,
+    SYS_stat,
+    SYS_symlink,
+    SYS_time,
+    SYS_unlink,
+    SYS_utime,
+    SYS_utimes,
 #endif
 };
 
-/* On sockets of the families below. */
+/** On sockets of the families below. */
 static const uint16_t network_calls[] = {
-    SYS_bind, SYS_connect, SYS_getpeername, SYS_getsockname, SYS_getsockopt, SYS_recvfrom, SYS_recvmmsg, SYS_recvmsg, SYS_sendmmsg,
-    SYS_sendmsg, SYS_sendto, SYS_setsockopt, SYS_shutdown,
+    SYS_bind,    SYS_connect,  SYS_getpeername, SYS_getsockname, SYS_getsockopt, SYS_recvfrom, SYS_recvmmsg,
+    SYS_recvmsg, SYS_sendmmsg, SYS_sendmsg,     SYS_sendto,      SYS_setsockopt, SYS_shutdown,
 };
 static const uint32_t families[] = {AF_INET, AF_INET6};
 
@@ -78,7 +220,7 @@ static void answer(struct program *program, uint32_t outcome) {
   add(program, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, outcome));
 }
 
-/* Goes on with the next `steps` only when what was loaded is the value. */
+/** Goes on with the next `steps` only when what was loaded is the value. */
 static void only_if(struct program *program, uint32_t value, uint8_t steps) {
   add(program, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, steps));
 }
@@ -94,12 +236,10 @@ static void allow_all(struct program *program, const uint16_t *numbers, size_t c
   }
 }
 
-/* Only the low halves of arguments: the kernel looks at no more of these. */
-static size_t argument(unsigned index) {
-  return offsetof(struct seccomp_data, args) + index * sizeof(uint64_t);
-}
+/** Only the low halves of arguments: the kernel looks at no more of these. */
+static size_t argument(unsigned index) { return offsetof(struct seccomp_data, args) + index * sizeof(uint64_t); }
 
-/* Plain files, and no device but 0/0, which is a whiteout and opens nothing. */
+/** Plain files, and no device but 0/0, which is a whiteout and opens nothing. */
 static void allow_nodes(struct program *program, uint32_t number, unsigned mode_at) {
   const uint32_t plain[] = {0, S_IFREG};
   only_if(program, number, 11);

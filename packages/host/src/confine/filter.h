@@ -3,9 +3,9 @@
 
 #include <stdbool.h>
 
-#include "../failure.h"
+#include "failure.h"
 
-/*
+/**
  * Loads the seccomp filter of programs that read hostile bytes, for good. It lets files of the folders be read and written, threads
  * be made and, with a network, addresses of it be talked to; all else the kernel does not have for them (ENOSYS).
  */

@@ -1,5 +1,4 @@
-#define _GNU_SOURCE
-#include "mark-opaque.h"
+#include "confine/mark-opaque.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,9 +10,9 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "../failure.h"
+#include "failure.h"
 
-/* SAFETY: the names come from a layer, and what lies there from a program that read it: the kernel keeps every step inside. */
+/** SAFETY: the names come from a layer, and what lies there from a program that read it: the kernel keeps every step inside. */
 static int mark_one(int root, const char *path, struct failure *failure) {
   struct open_how how = {
       .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,

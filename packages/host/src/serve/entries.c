@@ -1,5 +1,5 @@
-/* Entries of folders: finding and making them. */
-#define _GNU_SOURCE
+#include "serve/entries.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -7,15 +7,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../privileges.h"
-#include "handlers.h"
+#include "privileges.h"
+#include "serve/attributes.h"
+#include "serve/contents.h"
+#include "serve/stat-overlay.h"
 
-/* A new entry may cost a block of its own and one more of its folder. */
+// Entries of folders: finding and making them.
+
+/** A new entry may cost a block of its own and one more of its folder. */
 enum { BYTES_PER_ENTRY = BYTES_PER_FILE + 2 * 4096 };
 
 const char *name_in(const char *text, size_t length) {
   size_t end = strnlen(text, length);
-  /* SAFETY: the kernel sends single names; with anything else a call relative to a folder could leave it. */
+  // SAFETY: the kernel sends single names; with anything else a call relative to a folder could leave it.
   if (end == length || end == 0 || end > NAME_MAX || memchr(text, '/', end) != NULL) return NULL;
   return strcmp(text, ".") == 0 || strcmp(text, "..") == 0 ? NULL : text;
 }
@@ -54,18 +58,18 @@ int handle_lookup(struct server *server, const struct call *call, struct reply *
   return error;
 }
 
-/* What is to be made, in the words of the kernel's call. */
+/** What is to be made, in the words of the kernel's call. */
 struct wish {
   const char *name;
   mode_t mode;
-  /* Of a symbolic link. */
+  // Of a symbolic link.
   const char *target;
-  /* Of a regular file that is opened as well: the flags, and the descriptor it is opened at. */
+  // Of a regular file that is opened as well: the flags, and the descriptor it is opened at.
   int flags;
   int *opened;
 };
 
-/*
+/**
  * The mode of a new entry on the host. SAFETY: no set-user-id ever; what the guest keeps to itself nobody on the host but the owner can
  * write to.
  */
@@ -77,24 +81,19 @@ static mode_t mode_on_host(const struct server *server, mode_t wanted) {
 static int make_in(const struct server *server, int folder, const struct wish *wish) {
   mode_t mode = mode_on_host(server, wish->mode);
   switch (mode & S_IFMT) {
-    case S_IFDIR:
-      return mkdirat(folder, wish->name, mode & 07777);
-    case S_IFLNK:
-      return symlinkat(wish->target, folder, wish->name);
+    case S_IFDIR: return mkdirat(folder, wish->name, mode & 07777);
+    case S_IFLNK: return symlinkat(wish->target, folder, wish->name);
     case S_IFREG:
       if (wish->opened == NULL) return mknodat(folder, wish->name, mode, 0);
       *wish->opened = openat(folder, wish->name, wish->flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode & 07777);
       return *wish->opened;
     case S_IFIFO:
-    case S_IFSOCK:
-      return mknodat(folder, wish->name, mode, 0);
-    default:
-      errno = EPERM;
-      return -1;
+    case S_IFSOCK: return mknodat(folder, wish->name, mode, 0);
+    default: errno = EPERM; return -1;
   }
 }
 
-/* Makes it as the user who asked, or with an overlay as the owner of the folder: nobody ever sees it as anybody else's. */
+/** Makes it as the user who asked, or with an overlay as the owner of the folder: nobody ever sees it as anybody else's. */
 static int make_as_caller(const struct server *server, const struct call *call, int folder, const struct wish *wish) {
   uint32_t uid, gid;
   if (!stored_id(&server->users, call->header->uid, &uid) || !stored_id(&server->groups, call->header->gid, &gid)) return EOVERFLOW;
@@ -114,7 +113,7 @@ static void count_growth(struct server *server, const struct call *call, int fol
   if (fstat(folder, &after) == 0) count_file(&server->quota, node_of(server, call)->key, bytes_of(before), bytes_of(&after));
 }
 
-/* Gives a new entry the owner and the mode that the guest expects of it. */
+/** Gives a new entry the owner and the mode that the guest expects of it. */
 static int give_appearance(struct server *server, const struct call *call, int folder, int fd, mode_t mode) {
   if (server->overlay.plan.kind == STAT_OFF) return 0;
   struct stat status;
@@ -131,7 +130,7 @@ static int give_appearance(struct server *server, const struct call *call, int f
   return keep_appearance(server, fd, &status, key, &wanted);
 }
 
-/* What was made, when its making was completed. On failure nothing is left. */
+/** What was made, when its making was completed. On failure nothing is left. */
 static int answer_made(struct server *server, const struct call *call, int folder, const struct wish *wish, struct reply *reply) {
   int fd = wish->opened != NULL ? *wish->opened : openat(folder, wish->name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return errno;
@@ -202,7 +201,7 @@ int handle_link(struct server *server, const struct call *call, struct reply *re
   return error;
 }
 
-/* Opens a file that somebody else has made since the guest looked. */
+/** Opens a file that somebody else has made since the guest looked. */
 static int open_existing(const struct server *server, const struct call *call, const struct wish *wish) {
   int folder = open_node(server, node_of(server, call), O_PATH);
   if (folder < 0) return errno;

@@ -1,12 +1,12 @@
-/* Lists of folders. */
-#define _GNU_SOURCE
+#include "serve/listing.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "handlers.h"
+// Lists of folders.
 
 int handle_opendir(struct server *server, const struct call *call, struct reply *reply) {
   int folder = open_node(server, node_of(server, call), O_RDONLY | O_DIRECTORY);
@@ -17,7 +17,7 @@ int handle_opendir(struct server *server, const struct call *call, struct reply 
   return 0;
 }
 
-/* Adds one entry; false when it does not fit any more. */
+/** Adds one entry; false when it does not fit any more. */
 static bool add_entry(struct reply *reply, size_t capacity, const struct dirent64 *entry) {
   size_t length = strlen(entry->d_name);
   size_t size = FUSE_DIRENT_ALIGN(FUSE_NAME_OFFSET + length);
@@ -46,7 +46,7 @@ int handle_readdir(struct server *server, const struct call *call, struct reply 
     if (length == 0) return 0;
     for (ssize_t at = 0; at < length;) {
       const struct dirent64 *entry = (const struct dirent64 *)(buffer + at);
-      /* The kernel asks again from the last entry that it got. */
+      // The kernel asks again from the last entry that it got.
       if (!add_entry(reply, capacity, entry)) return 0;
       at += entry->d_reclen;
     }

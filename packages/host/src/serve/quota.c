@@ -1,8 +1,6 @@
-#include "quota.h"
+#include "serve/quota.h"
 
-uint64_t used_of(const struct quota *quota) {
-  return quota->growth_bytes > 0 ? (uint64_t)quota->growth_bytes : 0;
-}
+uint64_t used_of(const struct quota *quota) { return quota->growth_bytes > 0 ? (uint64_t)quota->growth_bytes : 0; }
 
 uint64_t room_in(const struct quota *quota) {
   uint64_t used = used_of(quota);

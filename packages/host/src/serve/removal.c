@@ -1,19 +1,19 @@
-/* Entries of folders: removing and moving them. */
-#define _GNU_SOURCE
+#include "serve/removal.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "handlers.h"
+#include "serve/entries.h"
 
-/* A descriptor on what an entry leads to now, -1 when there is nothing. */
-static int hold(int folder, const char *name) {
-  return openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-}
+// Entries of folders: removing and moving them.
 
-/* Gives back what a file took whose last name is gone; while the guest has it open, `handle_release` does. */
+/** A descriptor on what an entry leads to now, -1 when there is nothing. */
+static int hold(int folder, const char *name) { return openat(folder, name, O_PATH | O_NOFOLLOW | O_CLOEXEC); }
+
+/** Gives back what a file took whose last name is gone; while the guest has it open, `handle_release` does. */
 static void give_back_unnamed(struct server *server, int held) {
   struct stat status;
   uint64_t key;

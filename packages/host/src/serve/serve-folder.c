@@ -1,5 +1,4 @@
-#define _GNU_SOURCE
-#include "serve-folder.h"
+#include "serve/serve-folder.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,15 +10,17 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "../request.h"
-#include "handlers.h"
+#include "request.h"
+#include "serve/attributes.h"
+#include "serve/contents.h"
+#include "serve/entries.h"
+#include "serve/listing.h"
+#include "serve/removal.h"
+#include "serve/serve-plan.h"
+#include "serve/stat-overlay.h"
 
-/* Given by whoever starts us. */
+/** Given by whoever starts us. */
 enum { DEVICE = 3, SOURCE = 4 };
-
-int open_node(const struct server *server, const struct node *node, int flags) {
-  return open_by_handle_at(server->anchor, (struct file_handle *)&node->handle, flags | O_NOFOLLOW | O_CLOEXEC);
-}
 
 static int handle_init(struct server *server, const struct call *call, struct reply *reply) {
   (void)server;
@@ -34,13 +35,13 @@ static int handle_init(struct server *server, const struct call *call, struct re
       .congestion_threshold = 12,
       .max_write = MAX_TRANSFER_BYTES,
       .time_gran = 1,
-      .max_pages = (uint16_t)(MAX_TRANSFER_BYTES / sysconf(_SC_PAGESIZE)), /* 4 KiB, but 16 or 64 on some arm64 machines */
+      .max_pages = (uint16_t)(MAX_TRANSFER_BYTES / sysconf(_SC_PAGESIZE)), // 4 KiB, but 16 or 64 on some arm64 machines
   };
   reply->length = sizeof *out;
   return 0;
 }
 
-/* What is not listed is answered with ENOSYS, and the kernel does without: extended attributes, locks (its own do), ioctls. */
+/** What is not listed is answered with ENOSYS, and the kernel does without: extended attributes, locks (its own do), ioctls. */
 static const struct {
   handler run;
   size_t least_bytes;
@@ -88,19 +89,15 @@ static void forget_many(struct server *server, const struct call *call) {
   }
 }
 
-/* True for what the kernel expects no answer to. */
+/** True for what the kernel expects no answer to. */
 static bool take_notice(struct server *server, const struct call *call) {
   switch (call->header->opcode) {
     case FUSE_FORGET:
       forget(&server->nodes, node_of(server, call), ((const struct fuse_forget_in *)call->body)->nlookup);
       return true;
-    case FUSE_BATCH_FORGET:
-      forget_many(server, call);
-      return true;
-    case FUSE_INTERRUPT:
-      return true;
-    default:
-      return false;
+    case FUSE_BATCH_FORGET: forget_many(server, call); return true;
+    case FUSE_INTERRUPT: return true;
+    default: return false;
   }
 }
 
@@ -110,11 +107,11 @@ static void answer(struct server *server, const struct call *call, char *space) 
   struct fuse_out_header header = {.unique = call->header->unique, .error = -error};
   struct iovec parts[2] = {{&header, sizeof header}, {reply.data, error == 0 ? reply.length : 0}};
   header.len = (uint32_t)(sizeof header + parts[1].iov_len);
-  /* Fails when the caller was killed meanwhile: then nobody waits for it. */
+  // Fails when the caller was killed meanwhile: then nobody waits for it.
   (void)!writev(server->device, parts, 2);
 }
 
-/* Until the last mount is gone. */
+/** Until the last mount is gone. */
 static int serve(struct server *server) {
   static char request[MAX_TRANSFER_BYTES + 64 * 1024] __attribute__((aligned(16)));
   static char space[MAX_TRANSFER_BYTES] __attribute__((aligned(16)));
@@ -128,17 +125,17 @@ static int serve(struct server *server) {
   }
 }
 
-/* SAFETY: keeps what serving files takes. Not FSETID: so the kernel strips set-user-id bits from whatever is written to. */
+/** SAFETY: keeps what serving files takes. Not FSETID: so the kernel strips set-user-id bits from whatever is written to. */
 static int lower_privileges(void) {
-  const unsigned kept = 1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH | 1u << CAP_FOWNER |
-                        1u << CAP_SETUID | 1u << CAP_SETGID;
+  const unsigned kept =
+      1u << CAP_CHOWN | 1u << CAP_DAC_OVERRIDE | 1u << CAP_DAC_READ_SEARCH | 1u << CAP_FOWNER | 1u << CAP_SETUID | 1u << CAP_SETGID;
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
   struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3] = {{.effective = kept, .permitted = kept}};
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) return -1;
   return (int)syscall(SYS_capset, &header, sets);
 }
 
-/* Every file that the guest has open is open here. What the limit does not allow is refused to it like anywhere else. */
+/** Every file that the guest has open is open here. What the limit does not allow is refused to it like anywhere else. */
 static void raise_file_limit(void) {
   struct rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) < 0) return;
@@ -149,9 +146,17 @@ static void raise_file_limit(void) {
 static int read_plan(char **arguments, struct server *server) {
   uint32_t quota_mib, overlay, is_mirrored;
   uint32_t *const numbers[PLAN_NUMBERS] = {
-      &server->users.id_base,     &server->users.disk_base, &server->users.disk_owner, &server->users.shown,
-      &server->groups.id_base,    &server->groups.disk_base, &server->groups.disk_owner, &server->groups.shown,
-      &quota_mib,                 &overlay,                 &is_mirrored,
+      &server->users.id_base,
+      &server->users.disk_base,
+      &server->users.disk_owner,
+      &server->users.shown,
+      &server->groups.id_base,
+      &server->groups.disk_base,
+      &server->groups.disk_owner,
+      &server->groups.shown,
+      &quota_mib,
+      &overlay,
+      &is_mirrored,
   };
   struct failure failure = {0};
   for (int index = 0; index < PLAN_NUMBERS; index++) {
@@ -172,7 +177,7 @@ int serve_folder(int count, char **arguments) {
   raise_file_limit();
   if (lower_privileges() < 0 || fstat(SOURCE, &status) < 0) return 1;
   server.nodes.root = remember(&server.nodes, SOURCE, &status);
-  /* The file system has no handles: whoever started us is told by the exit status. */
+  // The file system has no handles: whoever started us is told by the exit status.
   if (server.nodes.root == NULL) return 1;
   int probe = open_node(&server, server.nodes.root, O_PATH);
   if (probe < 0) return 1;

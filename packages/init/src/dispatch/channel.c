@@ -26,21 +26,33 @@ static void touch(struct conn *, struct message *);
 static void shut_down(struct conn *, struct message *);
 
 static const struct route routes[] = {
-    {"core.exec.request", exec_request, false, true}, {"core.exec.stdin", exec_stdin, false, true},
-    {"core.exec.signal", exec_signal, false, true},   {"core.exec.resize", exec_resize, false, true},
-    {"core.fs.request", files_request, true, true},   {"core.fs.data", files_data, true, true},
-    {"core.tcp.connect", tcp_connect, false, true},   {"core.tcp.data", tcp_data, false, true},
-    {"core.tcp.eof", tcp_eof, false, true},           {"core.tcp.close", tcp_close, false, true},
-    {"core.ping", ping, true, false},                 {"core.touch", touch, true, false},
+    {"core.exec.request", exec_request, false, true},
+    {"core.exec.stdin", exec_stdin, false, true},
+    {"core.exec.signal", exec_signal, false, true},
+    {"core.exec.resize", exec_resize, false, true},
+    {"core.fs.request", files_request, true, true},
+    {"core.fs.data", files_data, true, true},
+    {"core.tcp.connect", tcp_connect, false, true},
+    {"core.tcp.data", tcp_data, false, true},
+    {"core.tcp.eof", tcp_eof, false, true},
+    {"core.tcp.close", tcp_close, false, true},
+    {"core.ping", ping, true, false},
+    {"core.touch", touch, true, false},
     {"core.shutdown", shut_down, false, true},
-    {"svc.udp.open", udp_open, false, true},          {"svc.udp.data", udp_data, false, true},
+    {"svc.udp.open", udp_open, false, true},
+    {"svc.udp.data", udp_data, false, true},
     {"svc.udp.close", udp_close, false, false},
-    {"svc.detached.start", detached_start, false, true}, {"svc.detached.list", detached_list, false, false},
-    {"svc.detached.read", detached_read, false, false},  {"svc.detached.stdin", detached_stdin, false, true},
-    {"svc.detached.signal", detached_signal, false, true}, {"svc.detached.resize", detached_resize, false, true},
-    {"svc.detached.forget", detached_forget, false, true}, {"svc.detached.recall", detached_recall, false, false},
+    {"svc.detached.start", detached_start, false, true},
+    {"svc.detached.list", detached_list, false, false},
+    {"svc.detached.read", detached_read, false, false},
+    {"svc.detached.stdin", detached_stdin, false, true},
+    {"svc.detached.signal", detached_signal, false, true},
+    {"svc.detached.resize", detached_resize, false, true},
+    {"svc.detached.forget", detached_forget, false, true},
+    {"svc.detached.recall", detached_recall, false, false},
     {"svc.detached.timeout", detached_timeout, false, false},
-    {"svc.watch.start", file_watch_start, false, true},    {"svc.watch.stop", file_watch_stop, false, true},
+    {"svc.watch.start", file_watch_start, false, true},
+    {"svc.watch.stop", file_watch_stop, false, true},
 };
 
 static void dispatch(struct conn *, struct message *, bool only_files);
@@ -99,9 +111,7 @@ static void on_files_closed(struct conn *conn, enum conn_end end) {
   exit(0); // the only connection of this program
 }
 
-static void ping(struct conn *conn, struct message *message) {
-  conn_answer_empty(conn, message->id, FLAG_TERMINAL, "core.pong");
-}
+static void ping(struct conn *conn, struct message *message) { conn_answer_empty(conn, message->id, FLAG_TERMINAL, "core.pong"); }
 
 static void touch(struct conn *conn, struct message *message) {
   struct writer payload = writer_new();

@@ -33,15 +33,24 @@ static void remove_dir(struct conn *, uint32_t id, struct file_request *);
 static void move(struct conn *, uint32_t id, struct file_request *);
 
 static const struct operation operations[] = {
-    {"RealPath", real_path, true},      {"Stat", stat_path, true},
-    {"SetStat", file_setstat, true},    {"List", file_list, true},
-    {"ReadLink", read_link, true},      {"Symlink", make_link, false},
-    {"Mkdir", make_dir, true},          {"Remove", remove_file, true},
-    {"RemoveDir", remove_dir, true},    {"Copy", file_copy, false},
-    {"Rename", move, false},            {"OpenFile", file_open, true},
-    {"OpenDir", file_open_dir, true},   {"CloseHandle", file_close, false},
-    {"Read", file_read, false},         {"Write", file_write, false},
-    {"ReadDir", file_read_dir, false},  {"FStat", file_fstat, false},
+    {"RealPath", real_path, true},
+    {"Stat", stat_path, true},
+    {"SetStat", file_setstat, true},
+    {"List", file_list, true},
+    {"ReadLink", read_link, true},
+    {"Symlink", make_link, false},
+    {"Mkdir", make_dir, true},
+    {"Remove", remove_file, true},
+    {"RemoveDir", remove_dir, true},
+    {"Copy", file_copy, false},
+    {"Rename", move, false},
+    {"OpenFile", file_open, true},
+    {"OpenDir", file_open_dir, true},
+    {"CloseHandle", file_close, false},
+    {"Read", file_read, false},
+    {"Write", file_write, false},
+    {"ReadDir", file_read_dir, false},
+    {"FStat", file_fstat, false},
     {"FSetStat", file_fsetstat, false},
 };
 

@@ -29,7 +29,8 @@ void file_open(struct conn *conn, uint32_t id, struct file_request *request) {
   if (options->create) flags |= O_CREAT;
   if (options->create_new) flags |= O_CREAT | O_EXCL;
   if (!options->read && !can_write) return file_refused(conn, id, "open: neither read nor write was asked for");
-  if (!can_write && (flags & O_CREAT || options->truncate)) return file_refused(conn, id, "open: creating or truncating needs write");
+  if (!can_write && (flags & O_CREAT || options->truncate))
+    return file_refused(conn, id, "open: creating or truncating needs write");
   mode_t mode = options->mode.is_set ? (mode_t)(options->mode.value & 07777) : 0644;
   // Truncated after the look at its kind, so that a FIFO or device at the path is left alone.
   int fd = open_regular(request->path, flags, mode);
@@ -118,7 +119,8 @@ static void keep_handle(struct conn *conn, uint32_t id, int fd, const char *path
     free(handle);
     free(copy);
     close(fd);
-    return file_refused(conn, id, ok ? "open: 1024 handles are open on this connection; close some first" : "open: out of resources");
+    return file_refused(conn, id,
+                        ok ? "open: 1024 handles are open on this connection; close some first" : "open: out of resources");
   }
   *handle = (struct handle){.number = ++last_number, .fd = fd, .is_dir = is_dir, .path = copy};
   list_append(&conn->handles, &handle->in_conn);

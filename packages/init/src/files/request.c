@@ -18,9 +18,9 @@ static void field_attributes(struct reader *reader, struct arena *arena, void *t
 
 static void field_options(struct reader *reader, struct arena *arena, void *target) {
   static const struct field fields[] = {
-      FIELD(struct open_options, read, field_bool, false),       FIELD(struct open_options, write, field_bool, false),
-      FIELD(struct open_options, append, field_bool, false),     FIELD(struct open_options, create, field_bool, false),
-      FIELD(struct open_options, truncate, field_bool, false),   FIELD(struct open_options, create_new, field_bool, false),
+      FIELD(struct open_options, read, field_bool, false),     FIELD(struct open_options, write, field_bool, false),
+      FIELD(struct open_options, append, field_bool, false),   FIELD(struct open_options, create, field_bool, false),
+      FIELD(struct open_options, truncate, field_bool, false), FIELD(struct open_options, create_new, field_bool, false),
       FIELD(struct open_options, mode, field_optional, false),
   };
   if (!read_fields(reader, arena, fields, COUNT(fields), target)) reader->bad = true;
@@ -28,20 +28,13 @@ static void field_options(struct reader *reader, struct arena *arena, void *targ
 
 static void field_operation(struct reader *reader, struct arena *arena, void *target) {
   static const struct field fields[] = {
-      FIELD(struct file_request, path, field_string, false),
-      FIELD(struct file_request, target, field_string, false),
-      FIELD(struct file_request, link_path, field_string, false),
-      FIELD(struct file_request, src, field_string, false),
-      FIELD(struct file_request, dst, field_string, false),
-      FIELD(struct file_request, follow_symlink, field_bool, false),
-      FIELD(struct file_request, recursive, field_bool, false),
-      FIELD(struct file_request, handle, field_uint, false),
-      FIELD(struct file_request, offset, field_uint, false),
-      FIELD(struct file_request, mode, field_optional, false),
-      FIELD(struct file_request, len, field_optional, false),
-      FIELD(struct file_request, limit, field_optional, false),
-      FIELD(struct file_request, attrs, field_attributes, false),
-      FIELD(struct file_request, options, field_options, false),
+      FIELD(struct file_request, path, field_string, false),      FIELD(struct file_request, target, field_string, false),
+      FIELD(struct file_request, link_path, field_string, false), FIELD(struct file_request, src, field_string, false),
+      FIELD(struct file_request, dst, field_string, false),       FIELD(struct file_request, follow_symlink, field_bool, false),
+      FIELD(struct file_request, recursive, field_bool, false),   FIELD(struct file_request, handle, field_uint, false),
+      FIELD(struct file_request, offset, field_uint, false),      FIELD(struct file_request, mode, field_optional, false),
+      FIELD(struct file_request, len, field_optional, false),     FIELD(struct file_request, limit, field_optional, false),
+      FIELD(struct file_request, attrs, field_attributes, false), FIELD(struct file_request, options, field_options, false),
   };
   struct file_request *request = target;
   struct container map = read_map(reader);

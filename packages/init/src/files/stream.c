@@ -49,7 +49,8 @@ static struct handle *take(struct conn *conn, uint32_t id, struct file_request *
   if (!handle || handle->is_dir) snprintf(message, sizeof message, "%s: unknown file handle", operation);
   else if (request->offset > INT64_MAX) snprintf(message, sizeof message, "%s: offset is out of range", operation);
   else if (request->len.is_set && request->len.value < 0) snprintf(message, sizeof message, "%s: len is out of range", operation);
-  else if (!conn_take_slot(conn)) snprintf(message, sizeof message, "%s: 1024 handles and streams are open; end some first", operation);
+  else if (!conn_take_slot(conn))
+    snprintf(message, sizeof message, "%s: 1024 handles and streams are open; end some first", operation);
   if (*message) return file_refused(conn, id, message), NULL;
   handle->users++;
   return handle;
@@ -152,7 +153,8 @@ static void store(struct writing *writing, struct span data) {
   }
   for (size_t done = 0; done < data.length;) {
     uint64_t at = writing->offset + writing->written;
-    ssize_t wrote = at > INT64_MAX ? (errno = EFBIG, -1) : pwrite(writing->handle->fd, data.at + done, data.length - done, (off_t)at);
+    ssize_t wrote =
+        at > INT64_MAX ? (errno = EFBIG, -1) : pwrite(writing->handle->fd, data.at + done, data.length - done, (off_t)at);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote <= 0) {
       writing->is_answered = true;

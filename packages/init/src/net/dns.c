@@ -93,7 +93,8 @@ static void read_servers(struct servers *servers) {
     if (!word) continue;
     bool is_server = !strcmp(word, "nameserver"), is_search = !strcmp(word, "search") || !strcmp(word, "domain");
     while ((is_server || is_search) && (value = strtok_r(NULL, " \t\r\n", &rest))) {
-      if (is_server && servers->count < SERVERS_MAX) servers->count += resolve_literal(value, 53, &servers->at[servers->count]) == 1;
+      if (is_server && servers->count < SERVERS_MAX)
+        servers->count += resolve_literal(value, 53, &servers->at[servers->count]) == 1;
       if (is_search && servers->domain_count < DOMAINS_MAX && strlen(value) < NAME_TEXT_MAX) {
         strcpy(servers->domains[servers->domain_count++], value);
       }

@@ -56,7 +56,8 @@ void tcp_connect(struct conn *conn, struct message *message) {
     char *host;
     uint64_t port;
   } target = {0};
-  static const struct field fields[] = {FIELD(struct target, host, field_string, true), FIELD(struct target, port, field_uint, true)};
+  static const struct field fields[] = {FIELD(struct target, host, field_string, true),
+                                        FIELD(struct target, port, field_uint, true)};
   struct arena arena = {0};
   if (session_find(conn, message->id, NULL)) return conn_error(conn, message->id, "invalid_session", "this id is in use", NULL);
   bool ok = read_fields(&message->payload, &arena, fields, COUNT(fields), &target) && target.port >= 1 && target.port <= UINT16_MAX;

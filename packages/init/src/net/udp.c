@@ -93,7 +93,8 @@ void udp_data(struct conn *conn, struct message *message) {
   struct udp *udp = find(conn, message->id);
   if (!udp) return send_failed(conn, message->id, "unknown UDP session");
   // The first send after a refusal only reports it.
-  if (send(udp->socket.fd, data.at, data.length, 0) < 0 && errno == ECONNREFUSED) (void)!send(udp->socket.fd, data.at, data.length, 0);
+  if (send(udp->socket.fd, data.at, data.length, 0) < 0 && errno == ECONNREFUSED)
+    (void)!send(udp->socket.fd, data.at, data.length, 0);
   // The buffer of a service holds some hundred datagrams, and nobody is told when it is full. A burst that is passed on in one go
   // would be lost to a service that shares our CPU before it has read the first of it.
   if (++unyielded < BURST) return;

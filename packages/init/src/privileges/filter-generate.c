@@ -93,8 +93,8 @@ static void add_rules(scmp_filter_ctx filter, bool is_restricted) {
     allow(filter, "personality", 1, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, allowed_personalities[i])});
   }
   if (!is_restricted) { // interface and route listings; no other netlink family
-    allow(filter, "socket", 2, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, AF_NETLINK),
-                                                       SCMP_A2(SCMP_CMP_MASKED_EQ, 0xffffffff, 0)});
+    allow(filter, "socket", 2,
+          (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, AF_NETLINK), SCMP_A2(SCMP_CMP_MASKED_EQ, 0xffffffff, 0)});
     return;
   }
   const unsigned kinds[] = {0, S_IFREG, S_IFIFO, S_IFSOCK}; // no devices
@@ -112,9 +112,7 @@ static void allow(scmp_filter_ctx filter, const char *syscall_name, unsigned cou
 }
 
 /** On the target; negative when it has no such call. */
-static int number_of(const char *syscall_name) {
-  return seccomp_syscall_resolve_name_arch(target, syscall_name);
-}
+static int number_of(const char *syscall_name) { return seccomp_syscall_resolve_name_arch(target, syscall_name); }
 
 /** What libseccomp cannot say: an upper bound for numbers, and values of one argument that are refused. */
 static size_t write_prologue(struct sock_filter *out) {

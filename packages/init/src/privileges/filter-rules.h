@@ -4,6 +4,8 @@
 // What user processes may ask of the kernel, as data. Everything else known is refused with EPERM; numbers newer than
 // the newest one named here get ENOSYS, so that programs fall back as on an older kernel.
 
+// clang-format off: lists, as wide as they fit.
+
 // In every profile. Names this architecture does not have are left out by the generator.
 static const char *const allowed_always[] = {
     "accept", "accept4", "access", "alarm", "arch_prctl", "bind", "brk", "capget", "capset", "chdir", "chmod", "chown",
@@ -58,6 +60,8 @@ static const char *const refused[] = {
     "setdomainname", "sethostname", "setns", "settimeofday", "swapoff", "swapon", "syslog", "sysfs", "umount2",
     "uselib", "userfaultfd", "ustat", "vhangup", "vserver",
 };
+
+// clang-format on
 
 // sched_setscheduler: other, batch, idle; real-time and deadline threads would leave the CPU quota. (sched_setattr hides
 // its policy behind a pointer, out of a filter's sight.)

@@ -51,7 +51,8 @@ void detached_write(struct detached *detached, struct conn *conn, uint32_t id, c
   if (detached->writing.conn || detached_stdin_waiting + data.length > DETACHED_STDIN_MAX) {
     return refuse(conn, id, "resource_limit", "earlier input still waits to be read; try again");
   }
-  if (input->write && !written && !(written = remember(detached, input->write))) return refuse(conn, id, "resource_limit", "out of memory");
+  if (input->write && !written && !(written = remember(detached, input->write)))
+    return refuse(conn, id, "resource_limit", "out of memory");
   session_open(&detached->writing, conn, id, &detached_request);
   if (!data.length) {
     if (written) written->is_over = true;

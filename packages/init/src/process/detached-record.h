@@ -14,7 +14,7 @@ struct detached {
   struct list readings; // detached-reading.h
   // Requests that are not answered yet; `conn` is NULL when there is none.
   struct session starting, writing, forgetting;
-  uint32_t write_tag; // of the latest write to stdin
+  uint32_t write_tag;      // of the latest write to stdin
   struct written *written; // detached-input.c: the latest writes that have a name; NULL when there was none
   unsigned next_written;
   struct timer patience;
@@ -27,7 +27,7 @@ struct detached {
 
 extern struct list detacheds;
 extern unsigned detached_count;
-extern size_t detached_stdin_waiting; // bytes, all detached processes together
+extern size_t detached_stdin_waiting;              // bytes, all detached processes together
 extern const struct session_kind detached_request; // start, stdin and forget while they wait
 
 /** Output was taken by a reader, or a reader has left: goes on when that is what it waited for. */

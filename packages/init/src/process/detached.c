@@ -34,7 +34,8 @@ static const struct field with_data[] = {
     FIELD(struct named, write, field_string, false),
     FIELD(struct named, offset, field_uint, false),
 };
-static const struct field with_write[] = {FIELD(struct named, key, field_string, true), FIELD(struct named, write, field_string, true)};
+static const struct field with_write[] = {FIELD(struct named, key, field_string, true),
+                                          FIELD(struct named, write, field_string, true)};
 static const struct field with_timeout[] = {
     FIELD(struct named, key, field_string, true),
     FIELD(struct named, timeout_ms, field_uint, true),

@@ -3,27 +3,34 @@
 #include <string.h>
 
 static const struct field fields[] = {
-    FIELD(struct launch, cmd, field_string, true),    FIELD(struct launch, args, field_strings, false),
-    FIELD(struct launch, env, field_strings, false),  FIELD(struct launch, cwd, field_string, false),
-    FIELD(struct launch, user, field_string, false),  FIELD(struct launch, tty, field_bool, false),
-    FIELD(struct launch, rows, field_uint, false),    FIELD(struct launch, cols, field_uint, false),
+    FIELD(struct launch, cmd, field_string, true),
+    FIELD(struct launch, args, field_strings, false),
+    FIELD(struct launch, env, field_strings, false),
+    FIELD(struct launch, cwd, field_string, false),
+    FIELD(struct launch, user, field_string, false),
+    FIELD(struct launch, tty, field_bool, false),
+    FIELD(struct launch, rows, field_uint, false),
+    FIELD(struct launch, cols, field_uint, false),
     FIELD(struct launch, rlimits, field_limits, false),
     // Only durable and detached processes have a key.
     FIELD(struct launch, key, field_string, true),
     // Only detached processes have these.
-    FIELD(struct launch, stdin, field_bool, false),   FIELD(struct launch, timeout_ms, field_uint, false),
-    FIELD(struct launch, ring_bytes, field_uint, false), FIELD(struct launch, output_max, field_uint, false),
-    FIELD(struct launch, stdin_fd, field_uint, false), FIELD(struct launch, repeat, field_bool, false),
+    FIELD(struct launch, stdin, field_bool, false),
+    FIELD(struct launch, timeout_ms, field_uint, false),
+    FIELD(struct launch, ring_bytes, field_uint, false),
+    FIELD(struct launch, output_max, field_uint, false),
+    FIELD(struct launch, stdin_fd, field_uint, false),
+    FIELD(struct launch, repeat, field_bool, false),
 };
 static const size_t field_counts[] = {[LAUNCH_EXEC] = 9, [LAUNCH_DURABLE] = 10, [LAUNCH_DETACHED] = COUNT(fields)};
 
 bool launch_read(struct launch *launch, struct reader *payload, enum launch_kind kind) {
   *launch = (struct launch){.rows = 24, .cols = 80, .stdin = kind == LAUNCH_EXEC, .ring_bytes = DETACHED_RING};
   bool ok = read_fields(payload, &launch->arena, fields, field_counts[kind], launch);
-  return ok && launch->env.count <= ENV_MAX && launch->rows <= UINT16_MAX && launch->cols <= UINT16_MAX && strlen(launch->cmd) > 0 &&
-         launch->stdin_fd <= STDIN_FD_MAX && (!launch->stdin_fd || (launch->stdin_fd > 2 && !launch->tty)) &&
-         launch->ring_bytes >= DETACHED_RING_MIN && launch->ring_bytes <= DETACHED_RING_MAX &&
-         (!launch->key || (launch->key[0] && strlen(launch->key) <= KEY_MAX));
+  return ok && launch->env.count <= ENV_MAX && launch->rows <= UINT16_MAX && launch->cols <= UINT16_MAX &&
+         strlen(launch->cmd) > 0 && launch->stdin_fd <= STDIN_FD_MAX &&
+         (!launch->stdin_fd || (launch->stdin_fd > 2 && !launch->tty)) && launch->ring_bytes >= DETACHED_RING_MIN &&
+         launch->ring_bytes <= DETACHED_RING_MAX && (!launch->key || (launch->key[0] && strlen(launch->key) <= KEY_MAX));
 }
 
 void launch_free(struct launch *launch) { arena_free(&launch->arena); }
@@ -33,11 +40,11 @@ static int resource_named(struct span name) {
     const char *name;
     int resource;
   } table[] = {
-      {"as", RLIMIT_AS},           {"core", RLIMIT_CORE},     {"cpu", RLIMIT_CPU},
-      {"data", RLIMIT_DATA},       {"fsize", RLIMIT_FSIZE},   {"locks", RLIMIT_LOCKS},
+      {"as", RLIMIT_AS},           {"core", RLIMIT_CORE},         {"cpu", RLIMIT_CPU},
+      {"data", RLIMIT_DATA},       {"fsize", RLIMIT_FSIZE},       {"locks", RLIMIT_LOCKS},
       {"memlock", RLIMIT_MEMLOCK}, {"msgqueue", RLIMIT_MSGQUEUE}, {"nice", RLIMIT_NICE},
-      {"nofile", RLIMIT_NOFILE},   {"nproc", RLIMIT_NPROC},   {"rss", RLIMIT_RSS},
-      {"rtprio", RLIMIT_RTPRIO},   {"rttime", RLIMIT_RTTIME}, {"sigpending", RLIMIT_SIGPENDING},
+      {"nofile", RLIMIT_NOFILE},   {"nproc", RLIMIT_NPROC},       {"rss", RLIMIT_RSS},
+      {"rtprio", RLIMIT_RTPRIO},   {"rttime", RLIMIT_RTTIME},     {"sigpending", RLIMIT_SIGPENDING},
       {"stack", RLIMIT_STACK},
   };
   for (size_t i = 0; i < COUNT(table); i++) {

@@ -31,7 +31,8 @@ bool process_start(struct process *process, struct launch *launch, const struct 
     return failure_set(failure, "resource_limit", "table", 0, "4096 processes run already; end some first"), false;
   }
   if (!spawn(launch, &spawned, failure)) return false;
-  *process = (struct process){.owner = owner, .pid = spawned.pid, .mark = spawned.mark, .tty = launch->tty, .started_ns = unix_ns()};
+  *process =
+      (struct process){.owner = owner, .pid = spawned.pid, .mark = spawned.mark, .tty = launch->tty, .started_ns = unix_ns()};
   child_add(&process->child, spawned.pid, on_exit);
   list_append(&processes, &process->all);
   list_init(&process->owned);
@@ -179,7 +180,8 @@ static void on_exit(struct child *child, int status) {
     struct outlet *outlet = &process->outlets[i];
     if (outlet->watch.fd >= 0 && !process->tty && !ioctl(outlet->watch.fd, FIONREAD, &waiting)) outlet->owed = (size_t)waiting;
   }
-  if (process_signal_number(process) == SIGKILL && !process->was_killed) process->question = control_ask("svc.killed", process->pid);
+  if (process_signal_number(process) == SIGKILL && !process->was_killed)
+    process->question = control_ask("svc.killed", process->pid);
   else if (process->explains_failure && process_code(process) > 0) process->question = control_ask("svc.failed", process->pid);
   if (process->question) timer_start(&process->timeout, KILLED_ANSWER_MS);
   if (process->error.fd >= 0) return on_error_pipe(&process->error, EPOLLIN);

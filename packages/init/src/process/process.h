@@ -24,14 +24,14 @@ struct process_owner {
 struct outlet {
   struct watch watch; // fd -1: ended
   struct process *process;
-  size_t owed;        // bytes that were in the pipe when the process was reaped and must still be delivered
+  size_t owed; // bytes that were in the pipe when the process was reaped and must still be delivered
 };
 
 struct process {
   struct child child;
   struct list all, owned; // `owned` is the owner's to use
   const struct process_owner *owner;
-  pid_t pid; // also its group; valid until reaped
+  pid_t pid;     // also its group; valid until reaped
   uint64_t mark; // tree-kill.h
   struct watch error;
   struct outlet outlets[2];
@@ -40,7 +40,7 @@ struct process {
   uint64_t quiet_until_ms, started_ns, exited_ns;
   bool tty, is_started, is_reaped, is_finished, was_killed, was_timed_out, was_oom, was_pids;
   bool explains_failure; // the owner wants to know why it failed, not only why it was killed
-  uint32_t question; // id of the open svc.killed or svc.failed, 0 when none
+  uint32_t question;     // id of the open svc.killed or svc.failed, 0 when none
   int status;
 };
 

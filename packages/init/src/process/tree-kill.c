@@ -53,7 +53,8 @@ static struct hunt *hunt_at(struct list *node) { return containing(node, struct 
 
 static void begin_pass(void) {
   folder = opendir("/proc");
-  for (struct list *node = hunts.next; node != &hunts; node = node->next) hunt_at(node)->is_in_pass = true, hunt_at(node)->has_found = false;
+  for (struct list *node = hunts.next; node != &hunts; node = node->next)
+    hunt_at(node)->is_in_pass = true, hunt_at(node)->has_found = false;
   task_queue(&slice);
 }
 

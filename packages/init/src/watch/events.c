@@ -172,8 +172,8 @@ static void move_folder(struct observer *observer, struct folder *from, const ch
   folder_move(moved, to, name);
 }
 
-static void handle_renamed(struct observer *observer, struct folder *from, const char *old_name, struct folder *to, const char *name,
-                           bool is_folder) {
+static void handle_renamed(struct observer *observer, struct folder *from, const char *old_name, struct folder *to,
+                           const char *name, bool is_folder) {
   char old_path[PATH_MAX];
   scan_has_seen(from, old_name);
   scan_has_seen(to, name);

@@ -37,7 +37,8 @@ static void begin(struct conn *conn, uint32_t id, char *path, bool is_recursive)
   } else if (observer_count() >= WATCHES_MAX || !conn_take_slot(conn)) {
     char message[96];
     snprintf(message, sizeof message, "watch: %d watches of this sandbox are open; end some first", WATCHES_MAX);
-    observer_refuse(conn, id, 0, observer_count() >= WATCHES_MAX ? message : "watch: 1024 handles and streams are open; end some first");
+    observer_refuse(conn, id, 0,
+                    observer_count() >= WATCHES_MAX ? message : "watch: 1024 handles and streams are open; end some first");
   } else if (!events_open()) {
     int error = errno;
     conn_give_slot(conn);

@@ -61,7 +61,8 @@ static void append_event(struct observer *observer, const char *type, const char
   write_text_pair(events, "kind", kind_name);
   write_text_pair(events, "from", from);
   // A program that writes on and on is told of once per message.
-  bool is_same = observer->event_count && events->length - at == at - last && !memcmp(events->at + at, events->at + last, at - last);
+  bool is_same =
+      observer->event_count && events->length - at == at - last && !memcmp(events->at + at, events->at + last, at - last);
   if (is_same && !events->failed) {
     events->length = at;
     return;

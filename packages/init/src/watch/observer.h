@@ -33,12 +33,12 @@ struct observer {
   struct folder *root; // NULL once it has ended
   char *path;          // without symbolic links
   bool is_recursive, is_folder;
-  bool is_started;       // svc.watch.started was sent
-  bool is_deaf;          // its queue was full: nothing is added until it was sent
-  bool wants_overflow;   // to be told when all folders were listed again
-  unsigned folders;      // it watches or is about to
-  unsigned unscanned;    // of these, waiting to be listed
-  struct writer events;  // encoded, not sent yet
+  bool is_started;      // svc.watch.started was sent
+  bool is_deaf;         // its queue was full: nothing is added until it was sent
+  bool wants_overflow;  // to be told when all folders were listed again
+  unsigned folders;     // it watches or is about to
+  unsigned unscanned;   // of these, waiting to be listed
+  struct writer events; // encoded, not sent yet
   size_t event_count, last_event;
   const char *end_reason; // svc.watch.end is due …
   char failure[160];      // … or svc.watch.failed

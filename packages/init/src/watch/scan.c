@@ -21,7 +21,12 @@
 // after has an event, and what has both is told once (scan_has_seen). No event is handled while folders wait to be
 // listed, so lists and events do not overtake each other.
 
-enum { SLICE = 512, ENTER_COST = 16, ENTRIES_BUFFER = 16 * 1024, FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW };
+enum {
+  SLICE = 512,
+  ENTER_COST = 16,
+  ENTRIES_BUFFER = 16 * 1024,
+  FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW
+};
 
 #define CHANGES (IN_CREATE | IN_MODIFY | IN_ATTRIB | IN_DELETE | IN_MOVE | IN_DELETE_SELF | IN_MOVE_SELF | IN_EXCL_UNLINK)
 

@@ -72,9 +72,7 @@ bool read_next(struct reader *reader, struct container *container) {
 
 void read_skip(struct reader *reader) { skip_item(reader, 0); }
 
-bool span_is(struct span span, const char *text) {
-  return span.length == strlen(text) && !memcmp(span.at, text, span.length);
-}
+bool span_is(struct span span, const char *text) { return span.length == strlen(text) && !memcmp(span.at, text, span.length); }
 
 bool read_fields(struct reader *reader, struct arena *arena, const struct field *fields, size_t count, void *target) {
   uint64_t seen = 0;

@@ -8,10 +8,18 @@ static const char *kind_of(int error) {
   switch (error) {
     case ENOENT: return "not_found";
     case ENOTDIR: return "bad_cwd";
-    case EACCES: case EPERM: return "permission_denied";
-    case ENOEXEC: case EISDIR: case ETXTBSY: return "not_executable";
-    case E2BIG: case ELOOP: case ENAMETOOLONG: case EFAULT: return "bad_args";
-    case EMFILE: case ENFILE: case EAGAIN: return "resource_limit";
+    case EACCES:
+    case EPERM: return "permission_denied";
+    case ENOEXEC:
+    case EISDIR:
+    case ETXTBSY: return "not_executable";
+    case E2BIG:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case EFAULT: return "bad_args";
+    case EMFILE:
+    case ENFILE:
+    case EAGAIN: return "resource_limit";
     case ENOMEM: return "out_of_memory";
     default: return "other";
   }

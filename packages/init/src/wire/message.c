@@ -35,7 +35,10 @@ uint8_t *message_head(uint8_t *end, uint32_t id, uint8_t flags, const char *type
   uint8_t head[ENVELOPE_MAX], data[16];
   size_t data_length = 0, type_length = strlen(type), at = FRAME_HEAD;
   if (is_data) {
-    memcpy(data, "\xa1\x64" "data", 6);
+    memcpy(data,
+           "\xa1\x64"
+           "data",
+           6);
     data_length = 6 + put_head(data + 6, CBOR_BYTES, length);
   }
   memcpy(head + at, "\xa3\x61v", 3), at += 3;
@@ -57,14 +60,22 @@ uint8_t flags_of(const char *type) {
     const char *type;
     uint8_t flags;
   } table[] = {
-      {"core.pong", FLAG_TERMINAL},         {"core.touched", FLAG_TERMINAL},
-      {"core.error", FLAG_TERMINAL},        {"core.exec.exited", FLAG_TERMINAL},
-      {"core.exec.failed", FLAG_TERMINAL},  {"core.fs.response", FLAG_TERMINAL},
-      {"core.tcp.closed", FLAG_TERMINAL},   {"core.tcp.failed", FLAG_TERMINAL},
-      {"core.exec.request", FLAG_SESSION_START}, {"core.fs.request", FLAG_SESSION_START},
-      {"core.tcp.connect", FLAG_SESSION_START},  {"core.shutdown", FLAG_SHUTDOWN},
-      {"svc.udp.open", FLAG_SESSION_START},      {"svc.udp.failed", FLAG_TERMINAL},
-      {"svc.detached.start", FLAG_SESSION_START}, {"svc.watch.start", FLAG_SESSION_START},
+      {"core.pong", FLAG_TERMINAL},
+      {"core.touched", FLAG_TERMINAL},
+      {"core.error", FLAG_TERMINAL},
+      {"core.exec.exited", FLAG_TERMINAL},
+      {"core.exec.failed", FLAG_TERMINAL},
+      {"core.fs.response", FLAG_TERMINAL},
+      {"core.tcp.closed", FLAG_TERMINAL},
+      {"core.tcp.failed", FLAG_TERMINAL},
+      {"core.exec.request", FLAG_SESSION_START},
+      {"core.fs.request", FLAG_SESSION_START},
+      {"core.tcp.connect", FLAG_SESSION_START},
+      {"core.shutdown", FLAG_SHUTDOWN},
+      {"svc.udp.open", FLAG_SESSION_START},
+      {"svc.udp.failed", FLAG_TERMINAL},
+      {"svc.detached.start", FLAG_SESSION_START},
+      {"svc.watch.start", FLAG_SESSION_START},
   };
   for (size_t i = 0; i < COUNT(table); i++) {
     if (!strcmp(table[i].type, type)) return table[i].flags;
