@@ -75,6 +75,9 @@ const OPTIONS = {
   'disk-image-root': { type: 'string', multiple: true },
   'trusted-registry': { type: 'string', multiple: true },
   'insecure-registry': { type: 'string', multiple: true },
+  'max-image-gib': { type: 'string' },
+  'max-unpack-ratio': { type: 'string' },
+  'keep-images': { type: 'string' },
   nameserver: { type: 'string', multiple: true },
   'address-pool': { type: 'string' },
 } as const;
@@ -86,6 +89,9 @@ const ENGINE_OPTIONS = [
   'disk-image-root',
   'trusted-registry',
   'insecure-registry',
+  'max-image-gib',
+  'max-unpack-ratio',
+  'keep-images',
   'nameserver',
   'address-pool',
 ] as const;

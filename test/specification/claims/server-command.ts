@@ -111,6 +111,23 @@ export const startFlagClaims: readonly Claim[] = [
     HANDED_ON,
     { default: 'none' },
   ),
+  provedBy(`${START} --max-image-gib`, 'How large an image may be once unpacked', CONFIG_TEST, HANDED_ON, {
+    default: '32',
+  }),
+  provedBy(
+    `${START} --max-unpack-ratio`,
+    'How many times its compressed size a layer may unpack to, beyond 64 MiB',
+    'packages/engine/src/images/image-holds.test.ts',
+    'a layer that unpacks to much more than was sent is refused, unless the operator allows it',
+    { default: '100' },
+  ),
+  provedBy(
+    `${START} --keep-images`,
+    'For how many days images stay that organizations pulled and nobody uses; 0: for ever',
+    'packages/engine/src/daemon/collect-images.test.ts',
+    'images are collected after the time that is set, again and again, and not at all without one',
+    { default: '7' },
+  ),
   provedBy(`${START} --nameserver`, 'Resolvers to forward to', CONFIG_TEST, HANDED_ON, {
     default: 'those of the host',
   }),

@@ -31,6 +31,15 @@ const HANDED_ON = [
   new Option('--disk-image-root <dir...>', 'folders of trusted disk images that sandboxes may mount'),
   new Option('--insecure-registry <host...>', 'registries spoken to without TLS'),
   new Option('--trusted-registry <host...>', 'registries in private networks that may be asked'),
+  new Option('--max-image-gib <n>', 'how large an image may be once it is unpacked (default: 32)'),
+  new Option(
+    '--max-unpack-ratio <n>',
+    'how many times its compressed size a layer may unpack to, beyond 64 MiB (default: 100)',
+  ),
+  new Option(
+    '--keep-images <days>',
+    'for how long images stay that organizations pulled and nobody uses (default: 7; 0: for ever)',
+  ),
   new Option('--nameserver <address...>', 'resolvers to forward to (default: those of this host)'),
   new Option('--address-pool <cidr>', 'addresses of sandboxes'),
   new Option('--log-level <level>', 'how much the engine logs'),

@@ -41,6 +41,15 @@ const HANDED_ON = [
   new Option('--disk-image-root <dir...>', 'folders of this host whose disk images may be mounted'),
   new Option('--trusted-registry <host...>', 'registries in private networks'),
   new Option('--insecure-registry <host...>', 'registries spoken to without TLS'),
+  new Option('--max-image-gib <n>', 'how large an image may be once it is unpacked (default: 32)'),
+  new Option(
+    '--max-unpack-ratio <n>',
+    'how many times its compressed size a layer may unpack to, beyond 64 MiB (default: 100)',
+  ),
+  new Option(
+    '--keep-images <days>',
+    'for how long images stay that organizations pulled and nobody uses (default: 7; 0: for ever)',
+  ),
   new Option('--nameserver <address...>', 'resolvers to forward to (default: those of this host)'),
   new Option('--address-pool <cidr>', 'addresses of sandboxes'),
   new Option('--database <url>', 'PostgreSQL instead of the built-in store; better in SVC_DATABASE_URL'),

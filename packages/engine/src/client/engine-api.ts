@@ -74,6 +74,8 @@ export interface CreateSandbox {
   readonly snapshot?: string;
   /** Whose images may be used without asking their registry: those that are public, and those pulled for the same scope. */
   readonly imageScope?: string;
+  /** How much all images of the scope may take, `storedBytes` of `HeldImagesView`; null: as much as they like. */
+  readonly maxHeldBytes?: number | null;
   /** Volume that relative `host` paths of binds and copied files resolve in. */
   readonly hostVolume?: string;
   /**
@@ -92,6 +94,8 @@ export interface SnapshotView {
   readonly sandboxId: string;
   /** What the disk lies over. Cannot be removed as long as the snapshot exists. */
   readonly image: { readonly reference: string; readonly id: string };
+  /** For whom the sandbox was made, see `CreateSandbox`; null or absent: for nobody in particular. */
+  readonly imageScope?: string | null;
   /** The least that a sandbox made from it has. */
   readonly diskSizeMib: number;
   /** Length of the disk's file, most of it holes. */
@@ -183,6 +187,22 @@ export interface PullImage {
   readonly auth?: RegistryAuth | null;
   /** Opaque, at most 128 characters. What is pulled with credentials is kept for callers of this scope alone; see `imageScope`. */
   readonly scope?: string;
+  /** As in `CreateSandbox`. */
+  readonly maxHeldBytes?: number | null;
+}
+
+/** The images that a scope holds, and those that the operator provides. */
+export interface HeldImagesView {
+  readonly images: readonly HeldImageView[];
+  /** What those of the scope take, each layer once: their content, and 4 KiB for each file. */
+  readonly storedBytes: number;
+}
+
+export interface HeldImageView extends ImageView {
+  /** When the scope last did; null for what the operator provides. */
+  readonly usedAt: string | null;
+  /** By a sandbox or a snapshot of the scope. */
+  readonly isInUse: boolean;
 }
 
 export interface ImportImage {

@@ -8,6 +8,7 @@ import type {
   CreateSandbox,
   CreateSnapshot,
   EngineEvent,
+  HeldImagesView,
   ImageView,
   ImportImage,
   LogEntry,
@@ -159,6 +160,16 @@ export class EngineClient {
 
   async removeImage(reference: string, signal?: AbortSignal): Promise<void> {
     await this.#connection.json('DELETE', `/images/${segment(reference)}`, undefined, signal);
+  }
+
+  listHeldImages(scope: string, signal?: AbortSignal): Promise<HeldImagesView> {
+    return this.#connection.json('GET', `/scopes/${segment(scope)}/images`, undefined, signal);
+  }
+
+  /** Gives the image up for one scope; it stays for those who hold it too. */
+  async releaseImage(scope: string, reference: string, signal?: AbortSignal): Promise<void> {
+    const path = `/scopes/${segment(scope)}/images/${segment(reference)}`;
+    await this.#connection.json('DELETE', path, undefined, signal);
   }
 
   pruneImages(

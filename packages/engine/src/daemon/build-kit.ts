@@ -175,6 +175,7 @@ function makeImages(
   return new ImageStore({
     folder: join(config.dataFolder, 'images'),
     isInUse,
+    limits: config.imageLimits,
     space,
     aliases: IMAGE_ALIASES,
     registries: {

@@ -3,10 +3,16 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { PlatformError } from '@svc/contract/errors';
+import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from '../images/image-limits.ts';
 import type { Isolation } from '../runtime/runtime.ts';
 import type { WarmTarget } from '../sandboxes/warm-pool.ts';
 
 const PACKAGES = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
+
+const GIB = 2 ** 30;
+const DAY_MS = 24 * 60 * 60_000;
+const DEFAULT_IMAGE_GIB = DEFAULT_IMAGE_LIMITS.maxUnpackedBytes / GIB;
+const KEEP_IMAGES_DAYS = 7;
 
 export interface EngineConfig {
   /** Everything that must survive a restart of the host. */
@@ -32,6 +38,10 @@ export interface EngineConfig {
   readonly insecureRegistries: readonly string[];
   /** Registries in private networks; all others are asked from where only public addresses can be reached. */
   readonly trustedRegistries: readonly string[];
+  /** What images may cost, where it is not the default. */
+  readonly imageLimits: Partial<ImageLimits>;
+  /** How long an image of a scope stays that nobody uses; null: for ever. */
+  readonly keepImagesMs: number | null;
   readonly nameservers: readonly string[];
   readonly maxProcesses: number;
   /** Where Node keeps compiled code, for the Node processes of the engine; null: nowhere. */
@@ -54,6 +64,9 @@ const OPTIONS = {
   'disk-image-root': { type: 'string', multiple: true },
   'insecure-registry': { type: 'string', multiple: true },
   'trusted-registry': { type: 'string', multiple: true },
+  'max-image-gib': { type: 'string' },
+  'max-unpack-ratio': { type: 'string' },
+  'keep-images': { type: 'string' },
   nameserver: { type: 'string', multiple: true },
   'prepared-slots': { type: 'string' },
   'prepared-disks': { type: 'string' },
@@ -102,6 +115,7 @@ export function readConfig(
     ),
     insecureRegistries: values['insecure-registry'] ?? [],
     trustedRegistries: values['trusted-registry'] ?? [],
+    ...readImages(values, whole),
     nameservers: values.nameserver ?? [],
     maxProcesses: whole('max-processes', values['max-processes'], 1024),
     codeCache: env['NODE_COMPILE_CACHE'] ?? null,
@@ -119,6 +133,24 @@ export function readConfig(
     problems.push(`--path must be a folder on a disk, not ${dataFolder}, which the kernel makes up`);
   if (problems.length > 0) throw new PlatformError('invalid_request', problems.join('; '));
   return Object.freeze(config);
+}
+
+function readImages(
+  values: {
+    readonly 'max-image-gib'?: string | undefined;
+    readonly 'max-unpack-ratio'?: string | undefined;
+    readonly 'keep-images'?: string | undefined;
+  },
+  whole: (name: keyof typeof values, text: string | undefined, fallback: number) => number,
+): Pick<EngineConfig, 'imageLimits' | 'keepImagesMs'> {
+  const gib = whole('max-image-gib', values['max-image-gib'], DEFAULT_IMAGE_GIB);
+  const { maxUnpackRatio: ratio } = DEFAULT_IMAGE_LIMITS;
+  const maxUnpackRatio = whole('max-unpack-ratio', values['max-unpack-ratio'], ratio);
+  const days = whole('keep-images', values['keep-images'], KEEP_IMAGES_DAYS);
+  return {
+    imageLimits: { maxUnpackedBytes: gib * GIB, maxUnpackRatio },
+    keepImagesMs: days === 0 ? null : days * DAY_MS,
+  };
 }
 
 function readProxy(env: Readonly<Record<string, string | undefined>>): Record<string, string> {

@@ -37,6 +37,17 @@ export function imageRoutes({ kit, buildDemo, logger }: Daemon): Routes {
       await images.remove(call.params['reference'] ?? '');
       return {};
     },
+    'GET /scopes/:scope/images': async (call) => {
+      const held = await images.held(call.params['scope'] ?? '');
+      return {
+        storedBytes: held.storedBytes,
+        images: held.images.map(({ image, usedAt, isInUse }) => ({ ...toView(image), usedAt, isInUse })),
+      };
+    },
+    'DELETE /scopes/:scope/images/:reference': async (call) => {
+      await images.release(call.params['reference'] ?? '', call.params['scope'] ?? '');
+      return {};
+    },
     'POST /images/prune': () => images.prune(),
     'POST /images/pull': async (call) => {
       const given = fields(await call.json());
@@ -45,6 +56,7 @@ export function imageRoutes({ kit, buildDemo, logger }: Daemon): Routes {
         pullPolicy: readPolicy(optional(given, 'policy', 'string')),
         auth: readAuth(given['auth']),
         scope: readScope(given, 'scope'),
+        maxHeldBytes: readMaxHeldBytes(given),
       };
       return await sendProgress(call, logger, async (onProgress) =>
         toView(await images.resolve(reference, { ...options, onProgress, signal: call.signal })),
@@ -91,6 +103,14 @@ export function readScope(given: Readonly<Record<string, unknown>>, field: strin
   if (scope === null || (scope.length > 0 && scope.length <= MAX_SCOPE_LENGTH)) return scope;
   throw new PlatformError('invalid_request', `${field}: must have 1 to ${MAX_SCOPE_LENGTH} characters`, {
     details: { field },
+  });
+}
+
+export function readMaxHeldBytes(given: Readonly<Record<string, unknown>>): number | null {
+  const bytes = given['maxHeldBytes'] ?? null;
+  if (bytes === null || (typeof bytes === 'number' && bytes >= 0)) return bytes;
+  throw new PlatformError('invalid_request', 'maxHeldBytes: must be a number of bytes, or null', {
+    details: { field: 'maxHeldBytes' },
   });
 }
 

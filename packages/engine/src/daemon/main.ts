@@ -14,6 +14,7 @@ import { readConfig, type EngineConfig } from './config.ts';
 import { demoBuilder } from './demo-images.ts';
 import { createHttpServer, type Routes } from './http-server.ts';
 import { operatorRoutes } from './image-routes.ts';
+import { collectImages } from './collect-images.ts';
 import { forgetPid, lockDataFolder, notePid } from './lock.ts';
 import { createRelay } from './relay.ts';
 import { rootSocketOf } from './root-socket.ts';
@@ -93,7 +94,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   );
   await prepareRunFolder(config.runFolder);
   raiseHostLimits(logger);
-  const kit = await buildKit(config, logger, (imageId) => running.isImageInUse(imageId), stop);
+  const kit = await buildKit(config, logger, (...image) => running.isImageInUse(...image), stop);
   requireIsolation(config, kit);
   const running: Sandboxes = new Sandboxes(kit, { warm: config.warm });
   const sampler = new Sampler(kit);
@@ -119,6 +120,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
     setInterval(() => running.enforceDeadlines(), TICK_MS),
     setInterval(() => sampler.sampleShare(running.list(), SAMPLE_MS / TICK_MS), SAMPLE_MS),
     setTimeout(() => void loadTheRest(), LOAD_LATER_MS),
+    ...collectImages(kit.images, config.keepImagesMs, logger),
   ];
   logger.info(
     { socket: config.socketPath, isolation: kit.defaultIsolation, sandboxes: running.list().length },

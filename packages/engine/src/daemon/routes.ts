@@ -8,7 +8,7 @@ import type { Sampler } from '../metrics/sampler.ts';
 import { fields, optional, required } from './fields.ts';
 import type { Call, Routes } from './http-server.ts';
 import { listSpaceUsers } from './list-space-users.ts';
-import { imageRoutes, readAuth, readScope, type BuildDemo } from './image-routes.ts';
+import { imageRoutes, readAuth, readMaxHeldBytes, readScope, type BuildDemo } from './image-routes.ts';
 import { snapshotRoutes } from './snapshot-routes.ts';
 import { sendLines, sendProgress } from './streams.ts';
 import { volumeRoutes } from './volume-routes.ts';
@@ -99,6 +99,7 @@ const CREATE_FIELDS = new Set([
   'hostVolume',
   'snapshot',
   'imageScope',
+  'maxHeldBytes',
   'hostFolder',
 ]);
 
@@ -123,6 +124,7 @@ function readCreate(body: unknown): CreateSandbox {
   }
   readAuth(given['registryAuth']);
   readScope(given, 'imageScope');
+  readMaxHeldBytes(given);
   const { hostFolder } = given;
   if (typeof hostFolder === 'string' && !HOST_FOLDER.test(hostFolder))
     throw new PlatformError('invalid_request', 'hostFolder: must be letters, digits and hyphens');

@@ -1,4 +1,5 @@
 import type { AccessProof } from './image-access.ts';
+import { OPERATOR, type HoldRoom, type ImageHolds } from './image-holds.ts';
 import type { ImageLimits } from './image-limits.ts';
 import type { ImageRecord, ImageRecords } from './image-records.ts';
 import type { ImageProgress } from './images.ts';
@@ -19,6 +20,9 @@ export interface ImageParts {
 export interface AddOptions {
   readonly layers: LayerStore;
   readonly records: ImageRecords;
+  readonly holds: ImageHolds;
+  /** Of all that the scope of the proof holds; null: as much as it likes. */
+  readonly maxHeldBytes: number | null;
   readonly limits: ImageLimits;
   /** Why the image may be used. */
   readonly proof: AccessProof;
@@ -38,13 +42,40 @@ export async function addImage(
   let { maxUnpackedBytes, maxEntries } = options.limits;
   for (const [index, diffId] of diffIds.entries()) {
     if (options.layers.get(diffId) === undefined) options.onProgress({ step: 'unpacking', layer: diffId });
-    const limits = { ...options.limits, maxUnpackedBytes, maxEntries };
+    const room = roomFor(diffId, diffIds.slice(0, index), options);
+    const limits = { ...options.limits, maxUnpackedBytes, maxEntries, room };
     const wanted = { diffId, isProven: proven.has(diffId) };
     const layer = await options.layers.ensure(wanted, parts.archive(index), limits, options.signal);
     maxUnpackedBytes -= layer.unpackedBytes;
     maxEntries -= layer.entries;
   }
   return await recordImage(reference, parts, options);
+}
+
+/** What may be stored of one more layer; null for what counts already, and where there is no limit. */
+function roomFor(
+  diffId: string,
+  below: readonly string[],
+  { holds, proof, maxHeldBytes: maximumBytes }: AddOptions,
+): HoldRoom | null {
+  const scope = proof.scope ?? OPERATOR;
+  if (maximumBytes === null || holds.countsFor(scope, diffId)) return null;
+  return { maximumBytes, takenBytes: holds.storedBytes(scope, below) };
+}
+
+/** Makes a name lead to an image whose layers are there, and counts it for whoever asked. */
+export async function holdAndName(
+  record: Omit<ImageRecord, 'scopes'>,
+  { holds, records, proof, maxHeldBytes }: AddOptions,
+): Promise<ImageRecord> {
+  const scope = proof.scope ?? OPERATOR;
+  const isNew = await holds.take(scope, record, maxHeldBytes);
+  try {
+    return await records.put(record, proof);
+  } catch (error) {
+    if (isNew) await holds.drop(scope, record.id);
+    throw error;
+  }
 }
 
 /** The layers are all there: one write makes the image exist. */
@@ -70,5 +101,5 @@ export async function recordImage(
     ),
     createdAt: config.createdAt ?? new Date().toISOString(),
   };
-  return await options.records.put(record, options.proof);
+  return await holdAndName(record, options);
 }

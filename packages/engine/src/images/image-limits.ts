@@ -1,4 +1,4 @@
-/** What an image may cost this host. Every figure holds for one image, not for one layer. */
+/** What an image may cost this host. Every figure holds for one image, not for one layer, unless it says so. */
 export interface ImageLimits {
   /** Compressed bytes of all layers together. */
   readonly maxDownloadBytes: number;
@@ -6,6 +6,10 @@ export interface ImageLimits {
   readonly maxUnpackedBytes: number;
   /** Files, folders and links of all layers together. */
   readonly maxEntries: number;
+  /** How many times its compressed size a layer may unpack to, once it is beyond `freeUnpackBytes`. */
+  readonly maxUnpackRatio: number;
+  /** So much may come of however few bytes. */
+  readonly freeUnpackBytes: number;
   readonly maxLayers: number;
   /** Of a whole path in a layer, or of a link's target. */
   readonly maxNameBytes: number;
@@ -20,6 +24,9 @@ export const DEFAULT_IMAGE_LIMITS: ImageLimits = {
   maxDownloadBytes: 16 * GIB,
   maxUnpackedBytes: 32 * GIB,
   maxEntries: 1_000_000,
+  // Programs and texts shrink to a half or a tenth; what shrinks to a hundredth is empty space, or a bomb.
+  maxUnpackRatio: 100,
+  freeUnpackBytes: 64 * 1024 ** 2,
   // Overlayfs takes 500 lower folders; builders stop at 127.
   maxLayers: 127,
   maxNameBytes: 4095,

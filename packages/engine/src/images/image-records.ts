@@ -84,6 +84,18 @@ export class ImageRecords {
     await syncFolder(this.#folder);
   }
 
+  /** Takes the image away from a scope that could use it under some name. */
+  async withdraw(id: string, scope: string): Promise<void> {
+    const withdrawn = this.#putting.then(async () => {
+      for (const record of this.all()) {
+        if (record.id !== id || record.scopes?.includes(scope) !== true) continue;
+        await this.#write({ ...record, scopes: record.scopes.filter((each) => each !== scope) });
+      }
+    });
+    this.#putting = withdrawn.catch(() => {});
+    await withdrawn;
+  }
+
   async #putNext(named: Omit<ImageRecord, 'scopes'>, proof: AccessProof): Promise<ImageRecord> {
     const before = this.#records.get(fileName(named));
     const isSame = before?.id === named.id;

@@ -1,11 +1,14 @@
 import { join, resolve as absolute } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract/errors';
 import type { AddOptions } from './add-image.ts';
 import { isDigest } from './digest.ts';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './image-limits.ts';
 import { isOpenTo, PUBLIC, unionOf, type AccessProof } from './image-access.ts';
+import { inUse, missing, notYours } from './image-failures.ts';
+import { ImageHolds, OPERATOR } from './image-holds.ts';
 import { ImageRecords, type ImageRecord } from './image-records.ts';
-import type { Image, Images, ImportSource, IsImageInUse, ResolveOptions } from './images.ts';
+import type { HeldImages, Image, Images, ImportSource, IsImageInUse, ResolveOptions } from './images.ts';
 import { LayerStore } from './layer-store.ts';
 import { formatReference, nameOf, parseReference, type Reference } from './reference.ts';
 import type { RegistrySettings } from './registry.ts';
@@ -25,10 +28,11 @@ export interface ImageStoreOptions {
   readonly registries?: Partial<RegistrySettings>;
 }
 
-/** Images in a folder of this host: `records` (one small file per name), `layers` (one folder per diff id), `staging`. */
+/** Images in a folder of this host: `records` (one small file per name), `holds` (one per holder), `layers` (one folder per diff id), `staging`. */
 export class ImageStore implements Images {
   readonly #records: ImageRecords;
   readonly #layers: LayerStore;
+  readonly #holds: ImageHolds;
   readonly #staging: Staging;
   readonly #limits: ImageLimits;
   readonly #space: ImageStoreOptions['space'];
@@ -36,6 +40,8 @@ export class ImageStore implements Images {
   readonly #isInUse: IsImageInUse;
   readonly #registries: Partial<RegistrySettings>;
   readonly #pulls = new SharedTasks<ImageRecord>();
+  /** Images that somebody is about to be given. */
+  readonly #leaving: string[] = [];
   #loaded: Promise<void> | null = null;
 
   constructor(options: ImageStoreOptions) {
@@ -43,6 +49,7 @@ export class ImageStore implements Images {
     this.#staging = new Staging(join(folder, 'staging'));
     this.#records = new ImageRecords(join(folder, 'records'));
     this.#layers = new LayerStore(join(folder, 'layers'), this.#staging);
+    this.#holds = new ImageHolds(join(folder, 'holds'), (diffId) => this.#layers.storedBytes(diffId));
     const { space } = options;
     const minFreeBytes = space?.reserveBytes ?? DEFAULT_IMAGE_LIMITS.minFreeBytes;
     this.#limits = { ...DEFAULT_IMAGE_LIMITS, minFreeBytes, ...options.limits };
@@ -64,21 +71,26 @@ export class ImageStore implements Images {
     await this.#ready();
     options.signal.throwIfAborted();
     const isOpen = ({ scopes }: ImageRecord) => isOpenTo(scopes, options.scope);
-    if (isDigest(reference)) return this.#imageOf(this.#local(reference, isOpen) ?? missing(reference));
+    if (isDigest(reference))
+      return await this.#give(this.#local(reference, isOpen) ?? missing(reference), options);
     const parsed = parseReference(reference);
     const name = formatReference(parsed);
     options.onProgress({ step: 'resolving', reference: name });
     const local = this.#local(name, isOpen);
     const mayPull = parsed.registry !== null && options.pullPolicy !== 'never';
     if (!mayPull || (local !== undefined && options.pullPolicy === 'if_missing')) {
-      return this.#done(local ?? missing(name), options);
+      const image = await this.#give(local ?? missing(name), options);
+      options.onProgress({ step: 'done', id: image.id });
+      return image;
     }
     this.#space?.require();
     const proof = { isAnonymous: options.auth === null, scope: options.scope };
     // Credentials are part of the key: nobody gets a private image through the pull of someone else.
     const key = JSON.stringify([name, options.scope, options.auth?.username, options.auth?.password]);
     const start = (onProgress: ResolveOptions['onProgress'], signal: AbortSignal) =>
-      this.#wholeOrNothing(this.#pull(parsed, options.auth, this.#addOptions(proof, onProgress, signal)));
+      this.#wholeOrNothing(
+        this.#pull(parsed, options.auth, this.#addOptions(proof, { ...options, onProgress, signal })),
+      );
     const pulled = this.#pulls
       .run(key, start, options)
       .catch((error: unknown) => this.#withHint(error, name));
@@ -99,7 +111,7 @@ export class ImageStore implements Images {
       );
     }
     this.#space?.require();
-    const add = this.#addOptions(PUBLIC, options.onProgress, options.signal);
+    const add = this.#addOptions(PUBLIC, options);
     const record = await this.#wholeOrNothing(this.#import(source, formatReference(parsed), add));
     return this.#done(record, options);
   }
@@ -116,6 +128,55 @@ export class ImageStore implements Images {
     return [...byId.values()].map((record) => this.#imageOf(record));
   }
 
+  async held(scope: string): Promise<HeldImages> {
+    await this.#ready();
+    const images = (await this.list()).flatMap((image) => {
+      const own = this.#holds.ofImage(image.id).find((hold) => hold.scope === scope);
+      const isProvided = image.scopes === null && this.#holds.isHeldBy(image.id, OPERATOR);
+      if (own === undefined && !isProvided) return [];
+      const isInUse = this.#isInUse(image.id, scope);
+      return [{ image: this.#imageFor(image, scope), usedAt: own?.usedAt ?? null, isInUse }];
+    });
+    return { images, storedBytes: this.#holds.storedBytes(scope) };
+  }
+
+  async release(referenceOrId: string, scope: string): Promise<void> {
+    await this.#ready();
+    const name = isDigest(referenceOrId) ? referenceOrId : normalized(referenceOrId);
+    const record = this.#local(name, ({ scopes }) => isOpenTo(scopes, scope)) ?? missing(name);
+    const { id } = record;
+    if (!this.#holds.isHeldBy(id, scope)) throw notYours(referenceOrId);
+    // Whoever is being given it says in a moment whether it is in use.
+    while (this.#leaving.includes(id)) await nextTurn();
+    if (this.#isInUse(id, scope)) throw inUse(referenceOrId, id);
+    const isLast = this.#holds.ofImage(id).every((hold) => hold.scope === scope);
+    if (isLast && !this.#isUsed(id)) {
+      await this.#removeImages([id]);
+      return;
+    }
+    // The hold first, before any wait: a sandbox that is made meanwhile counts again.
+    await this.#holds.drop(scope, id);
+    await this.#records.withdraw(id, scope);
+  }
+
+  async collect(unusedMs: number): Promise<readonly string[]> {
+    await this.#ready();
+    const oldest = Date.now() - unusedMs;
+    const doomed: string[] = [];
+    for (const id of this.#ids()) {
+      if (this.#isUsed(id)) {
+        await this.#holds.refresh(id, unusedMs / 4);
+        continue;
+      }
+      const holds = this.#holds.ofImage(id);
+      const isNamed = this.#records.all().some((record) => record.id === id && record.reference !== null);
+      if (isNamed && holds.some(({ scope }) => scope === OPERATOR)) continue;
+      if (holds.some(({ usedAt }) => Date.parse(usedAt) > oldest)) continue;
+      doomed.push(id);
+    }
+    return await this.#removeImages(doomed);
+  }
+
   async remove(referenceOrId: string): Promise<void> {
     await this.#ready();
     const name = isDigest(referenceOrId) ? referenceOrId : normalized(referenceOrId);
@@ -124,30 +185,47 @@ export class ImageStore implements Images {
     const all = this.#records.all().filter(({ id }) => id === record.id);
     const others = all.filter(({ reference }) => reference !== null && reference !== record.reference);
     const goesWhole = isDigest(name) || others.length === 0;
-    if (goesWhole && this.#isInUse(record.id)) {
-      throw new PlatformError(
-        'image_in_use',
-        `Image ${referenceOrId} is used by a sandbox or a snapshot; remove that first`,
-        {
-          details: { imageId: record.id },
-        },
-      );
-    }
-    for (const doomed of goesWhole ? all : [record]) await this.#records.delete(doomed);
-    if (goesWhole) await this.#removeUnusedLayers();
+    if (goesWhole && this.#isUsed(record.id)) throw inUse(referenceOrId, record.id);
+    if (goesWhole) await this.#removeImages([record.id]);
+    else await this.#records.delete(record);
   }
 
   async prune(): Promise<{ readonly images: readonly string[]; readonly freedBytes: number }> {
     await this.#ready();
-    const ids = new Set(this.#records.all().map(({ id }) => id));
     const pruned: string[] = [];
-    for (const id of ids) {
-      if (this.#isInUse(id)) continue;
-      for (const record of this.#records.all().filter((each) => each.id === id))
-        await this.#records.delete(record);
+    for (const id of this.#ids()) {
+      if (this.#isUsed(id)) continue;
+      await this.#forget(id);
       pruned.push(id);
     }
     return { images: pruned, freedBytes: await this.#removeUnusedLayers() };
+  }
+
+  #ids(): ReadonlySet<string> {
+    return new Set(this.#records.all().map(({ id }) => id));
+  }
+
+  #isUsed(id: string): boolean {
+    return this.#leaving.includes(id) || this.#isInUse(id);
+  }
+
+  /** Those that are still without use. @returns which they were */
+  async #removeImages(ids: readonly string[]): Promise<readonly string[]> {
+    const removed: string[] = [];
+    for (const id of ids) {
+      if (this.#isUsed(id)) continue;
+      await this.#forget(id);
+      removed.push(id);
+    }
+    if (removed.length > 0) await this.#removeUnusedLayers();
+    return removed;
+  }
+
+  /** Every name is gone before the first wait: nobody can be given what is about to go. */
+  async #forget(id: string): Promise<void> {
+    const records = this.#records.all().filter((record) => record.id === id);
+    await Promise.all(records.map((record) => this.#records.delete(record)));
+    await this.#holds.dropImage(id);
   }
 
   #ready(): Promise<void> {
@@ -159,12 +237,37 @@ export class ImageStore implements Images {
     await this.#staging.clear();
     await this.#records.load();
     await this.#layers.load();
+    await this.#holds.load(() => this.#holdsOfRecords());
     for (const record of this.#records.all()) {
       // Someone took a layer away by hand: an image that cannot start is worse than one that is pulled again.
       const isWhole = record.layers.every((diffId) => this.#layers.get(diffId) !== undefined);
       if (!isWhole) await this.#records.delete(record);
     }
+    const ids = this.#ids();
+    for (const { scope, imageId } of this.#holds.all())
+      if (!ids.has(imageId)) await this.#holds.drop(scope, imageId);
     await this.#removeUnusedLayers();
+  }
+
+  /** Of a folder from before there were holds: private images are their scopes', all others the operator's. */
+  #holdsOfRecords() {
+    const usedAt = new Date().toISOString();
+    return this.#records
+      .all()
+      .flatMap(({ id, layers, scopes }) =>
+        (scopes ?? [OPERATOR]).map((scope) => ({ scope, imageId: id, layers, usedAt })),
+      );
+  }
+
+  /** Held, so that nobody takes it away until whoever gets it says that it is in use, which is in the turn that they get it. */
+  async #give(record: ImageRecord, { scope, maxHeldBytes = null }: ResolveOptions): Promise<Image> {
+    this.#leaving.push(record.id);
+    try {
+      await this.#holds.take(scope ?? OPERATOR, record, maxHeldBytes);
+      return this.#imageOf(record);
+    } finally {
+      setImmediate(() => this.#leaving.splice(this.#leaving.indexOf(record.id), 1));
+    }
   }
 
   /** Where no registry can be reached, an image of this host may do. */
@@ -229,13 +332,27 @@ export class ImageStore implements Images {
       );
   }
 
-  #addOptions(proof: AccessProof, onProgress: ResolveOptions['onProgress'], signal: AbortSignal): AddOptions {
-    return { layers: this.#layers, records: this.#records, limits: this.#limits, proof, onProgress, signal };
+  #addOptions(
+    proof: AccessProof,
+    {
+      maxHeldBytes = null,
+      onProgress,
+      signal,
+    }: Pick<ResolveOptions, 'maxHeldBytes' | 'onProgress' | 'signal'>,
+  ): AddOptions {
+    const stores = { layers: this.#layers, records: this.#records, holds: this.#holds };
+    return { ...stores, maxHeldBytes, limits: this.#limits, proof, onProgress, signal };
   }
 
   #done(record: ImageRecord, options: Pick<ResolveOptions, 'onProgress'>): Image {
     options.onProgress({ step: 'done', id: record.id });
     return this.#imageOf(record);
+  }
+
+  /** With the names alone that the scope may use. */
+  #imageFor(image: Image, scope: string): Image {
+    const isOpen = (reference: string) => isOpenTo(this.#records.find(reference)?.scopes ?? null, scope);
+    return { ...image, references: image.references.filter(isOpen) };
   }
 
   #imageOf(record: ImageRecord): Image {
@@ -259,18 +376,4 @@ export class ImageStore implements Images {
 
 function normalized(reference: string): string {
   return formatReference(parseReference(reference));
-}
-
-function missing(name: string): never {
-  const isLocal = !isDigest(name) && parseReference(name).registry === null;
-  const remedy = isLocal
-    ? '`svc image build-demo` makes the images of this namespace'
-    : `run \`svc image pull ${name}\``;
-  throw new PlatformError(
-    'image_not_found',
-    `Image ${name} is not on this host; ${isDigest(name) ? 'pull it by its name' : remedy}`,
-    {
-      details: { reference: name },
-    },
-  );
 }

@@ -17,7 +17,7 @@ export interface ImagesHarness {
   readonly holdPulls: () => () => void;
   /** How often content was fetched. */
   readonly pullCount: () => number;
-  /** The set of image ids that count as in use. */
+  /** The set of image ids that count as in use; with `scope id`, also by that scope. */
   readonly inUse: Set<string>;
   readonly source: (content: string) => Promise<ImportSource>;
 }
@@ -29,6 +29,7 @@ export function imagesSuite(title: string, make: (t: TestContext) => Promise<Ima
     sharing(make);
     keeping(make);
     keepingPrivate(make);
+    holding(make);
   });
 }
 
@@ -281,6 +282,100 @@ function keepingPrivate(make: Make): void {
     const { id } = await images.import(await source('one'), 'svc/mine', options());
     const found = await images.resolve('svc/mine', options({ scope: 'anybody', pullPolicy: 'never' }));
     assert.deepEqual([found.id, found.scopes], [id, null]);
+  });
+}
+
+function holding(make: Make): void {
+  test('an image counts for every scope that uses it, and a scope gets no more than it may hold', async (t) => {
+    const harness = await make(t);
+    await harness.publish('app', 'one');
+    await harness.publish('app2', 'two');
+    const { images } = harness;
+    assert.equal((await images.held('mine')).storedBytes, 0);
+    await resolve(harness, 'app', { scope: 'mine' });
+    const { storedBytes } = await images.held('mine');
+    assert.ok(storedBytes > 0);
+    const more = { scope: 'mine', maxHeldBytes: storedBytes };
+    await resolve(harness, 'app', more);
+    const refusal = await rejects('quota_exceeded', resolve(harness, 'app2', more));
+    assert.equal(refusal.details?.['limit'], 'max_image_storage_gib');
+    assert.equal(await images.get(harness.reference('app2')), undefined, 'nothing of it is kept');
+    await rejects(
+      'quota_exceeded',
+      resolve(harness, 'app', { scope: 'other', maxHeldBytes: storedBytes - 1 }),
+    );
+    await resolve(harness, 'app', { scope: 'other', maxHeldBytes: storedBytes });
+    assert.equal((await images.held('other')).storedBytes, storedBytes);
+  });
+
+  test('what asks at once does not get more together than it may hold', async (t) => {
+    const harness = await make(t);
+    const names = ['a', 'b', 'c', 'd'];
+    for (const name of names) await harness.publish(name, `content of ${name}`);
+    const { storedBytes } = await resolve(harness, 'a', { scope: 'first' }).then(() =>
+      harness.images.held('first'),
+    );
+    const pulls = names.map((name) =>
+      resolve(harness, name, { scope: 'mine', maxHeldBytes: 2 * storedBytes }),
+    );
+    const outcomes = await Promise.allSettled(pulls);
+    assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 2);
+    assert.equal((await harness.images.held('mine')).storedBytes, 2 * storedBytes);
+  });
+
+  test('what the operator provides counts for nobody, is shown to all and cannot be released', async (t) => {
+    const { images, source } = await make(t);
+    const { id } = await images.import(await source('one'), 'svc/mine', options());
+    await images.resolve('svc/mine', options({ scope: 'mine', maxHeldBytes: 0 }));
+    const { images: held, storedBytes } = await images.held('mine');
+    assert.deepEqual([held.map(({ image, usedAt }) => [image.id, usedAt]), storedBytes], [[[id, null]], 0]);
+    await rejects('image_not_found', images.release('svc/mine', 'mine'));
+    assert.deepEqual(await images.collect(0), []);
+  });
+
+  test('a scope releases an image for itself alone, and not one that its own sandbox uses', async (t) => {
+    const harness = await make(t);
+    const { images, inUse, reference } = harness;
+    await harness.publish('app', 'one');
+    const { id } = await resolve(harness, 'app', { scope: 'mine' });
+    await resolve(harness, 'app', { scope: 'other' });
+    await rejects('image_not_found', images.release(reference('app'), 'stranger'));
+    inUse.add(id).add(`mine ${id}`);
+    await rejects('image_in_use', images.release(reference('app'), 'mine'));
+    await images.release(reference('app'), 'other');
+    assert.deepEqual(await images.held('other'), { images: [], storedBytes: 0 });
+    assert.equal((await images.held('mine')).images[0]?.isInUse, true);
+    inUse.clear();
+    await images.release(id, 'mine');
+    assert.deepEqual(await images.list(), []);
+  });
+
+  test('whoever released a private image has to show a password again', async (t) => {
+    const harness = await make(t);
+    await harness.publish('app', 'one');
+    harness.setAuth(ALICE);
+    await resolve(harness, 'app', { auth: ALICE, scope: 'mine' });
+    await resolve(harness, 'app', { auth: ALICE, scope: 'other' });
+    await harness.images.release(harness.reference('app'), 'mine');
+    await rejects('image_pull_failed', resolve(harness, 'app', { scope: 'mine' }));
+    await resolve(harness, 'app', { scope: 'other', pullPolicy: 'never' });
+  });
+
+  test('what nobody has used for long is collected; what is used, or was just used, stays', async (t) => {
+    const harness = await make(t);
+    const { images, inUse } = harness;
+    await harness.publish('app', 'one');
+    await harness.publish('app2', 'two');
+    const { id } = await resolve(harness, 'app', { scope: 'mine' });
+    const used = await resolve(harness, 'app2', { scope: 'mine' });
+    assert.deepEqual(await images.collect(60_000), []);
+    inUse.add(used.id);
+    assert.deepEqual(await images.collect(0), [id]);
+    assert.deepEqual(
+      (await images.list()).map((image) => image.id),
+      [used.id],
+    );
+    assert.deepEqual((await images.held('mine')).images.length, 1);
   });
 }
 

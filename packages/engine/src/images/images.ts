@@ -48,6 +48,8 @@ export interface ResolveOptions {
   readonly auth: RegistryAuth | null;
   /** For whom it is wanted; null is a scope like any other. */
   readonly scope: string | null;
+  /** How much all images that the scope holds may take, `storedBytes`; absent or null: as much as they like. */
+  readonly maxHeldBytes?: number | null;
   readonly onProgress: (progress: ImageProgress) => void;
   readonly signal: AbortSignal;
 }
@@ -68,6 +70,12 @@ export type ImportSource =
  * - Every layer's bytes match their digest and diff id, or nothing of the image is kept.
  * - A pull or import that fails or is killed leaves no image and no reference; leftovers go at the next `recover`.
  * - `remove` of a reference removes the image with its last reference, unless a sandbox uses it (`image_in_use`).
+ * - Whoever resolves an image with a scope holds it, unless the operator does, who names no scope or imports. What a scope holds
+ *   counts for it, each layer once: with more than `maxHeldBytes` it gets no other (`quota_exceeded`).
+ * - `release` gives the image up for one scope, unless a sandbox of that scope uses it (`image_in_use`); nothing else changes for
+ *   others. The image goes when nobody holds it and nothing uses it.
+ * - `collect` removes images without use that neither their holders nor a sandbox have used for so long. The operator's stay, as
+ *   long as they have a name.
  * - `prune` removes images without use, and layers without an image; it returns what it freed.
  * - Hostile content cannot write outside its layer folder, and what is unpacked has no device nodes but overlay whiteouts (0/0).
  * - Whoever resolves an image has it counted as in use (`IsImageInUse`) in the same turn that `resolve` answers; until then nobody holds it.
@@ -82,9 +90,27 @@ export interface Images {
   ): Promise<Image>;
   get(referenceOrId: string): Promise<Image | undefined>;
   list(): Promise<readonly Image[]>;
+  held(scope: string): Promise<HeldImages>;
   remove(referenceOrId: string): Promise<void>;
+  release(referenceOrId: string, scope: string): Promise<void>;
+  collect(unusedMs: number): Promise<readonly string[]>;
   prune(): Promise<{ readonly images: readonly string[]; readonly freedBytes: number }>;
 }
 
-/** Tells which images may not go. */
-export type IsImageInUse = (imageId: string) => boolean;
+export interface HeldImage {
+  readonly image: Image;
+  /** When the scope last did; null for what the operator provides. */
+  readonly usedAt: string | null;
+  /** By a sandbox or a snapshot of the scope. */
+  readonly isInUse: boolean;
+}
+
+export interface HeldImages {
+  /** Those of the scope, and those that the operator provides. */
+  readonly images: readonly HeldImage[];
+  /** What those of the scope take, each layer once. */
+  readonly storedBytes: number;
+}
+
+/** Tells which images may not go; with a scope: because of something that was made for it. */
+export type IsImageInUse = (imageId: string, scope?: string) => boolean;

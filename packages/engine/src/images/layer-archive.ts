@@ -1,7 +1,10 @@
+import { stat } from 'node:fs/promises';
 import { PlatformError } from '@svc/contract/errors';
 import { killGroup, outcomeOf, spawnConfined } from './confined-command.ts';
 import { readDecompressed } from './decompress.ts';
 import { checkDigest, digestOfFile } from './digest.ts';
+import type { ImageLimits } from './image-limits.ts';
+import { refused } from './oci-documents.ts';
 
 /** Where a layer comes from. Plain data: it crosses to the thread that unpacks. */
 export type LayerArchive =
@@ -21,14 +24,32 @@ const CREATE_OPTIONS = [
   '--xattrs-include=user.*',
 ];
 
-/** The uncompressed tar. Nothing of a file is even decompressed before its digest was seen to be right. */
-export async function* readArchive(archive: LayerArchive, signal: AbortSignal): AsyncGenerator<Buffer> {
+/**
+ * The uncompressed tar. Nothing of a file is even decompressed before its digest was seen to be right, and no more of it than its
+ * size lets expect: what costs its sender next to nothing must not cost this host a disk.
+ */
+export async function* readArchive(
+  archive: LayerArchive,
+  limits: Pick<ImageLimits, 'maxUnpackRatio' | 'freeUnpackBytes'>,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
   if (archive.type === 'folder') {
     yield* tarOfFolder(archive.path, signal);
   } else {
     if (archive.digest !== null)
       checkDigest('layer', archive.digest, await digestOfFile(archive.path, signal));
-    yield* readDecompressed(archive.path, signal);
+    const { size } = await stat(archive.path);
+    const { maxUnpackRatio, freeUnpackBytes } = limits;
+    const maxBytes = Math.max(freeUnpackBytes, size * maxUnpackRatio);
+    let bytes = 0;
+    for await (const chunk of readDecompressed(archive.path, signal)) {
+      bytes += chunk.length;
+      if (bytes > maxBytes) {
+        const why = `a layer of ${size} bytes unpacks to more than ${maxUnpackRatio} times as many`;
+        throw refused(`${why}; the operator can allow more with --max-unpack-ratio`);
+      }
+      yield chunk;
+    }
   }
 }
 

@@ -3,13 +3,13 @@ import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/prom
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { checkDigest, hexOf, isDigest } from './digest.ts';
-import type { ImageLimits } from './image-limits.ts';
 import type { LayerArchive } from './layer-archive.ts';
 import { LayerUnpacker } from './layer-unpacker.ts';
 import type { Staging } from './staging.ts';
-import type { UnpackedLayer } from './unpack-layer.ts';
+import type { LayerLimits, UnpackedLayer } from './unpack-layer.ts';
 
 const run = promisify(execFile);
+const BLOCK_BYTES = 4096;
 
 /**
  * The unpacked layers, one folder per diff id, shared by every image that has them.
@@ -46,6 +46,12 @@ export class LayerStore {
     return this.#layers.get(diffId);
   }
 
+  /** What a layer takes: its content, and a block for each file, so that a million empty ones are not free. */
+  storedBytes(diffId: string): number {
+    const layer = this.#layers.get(diffId);
+    return layer === undefined ? 0 : layer.unpackedBytes + layer.entries * BLOCK_BYTES;
+  }
+
   /** The folder that sandboxes mount. */
   folderOf(diffId: string): string {
     // SAFETY: `hexOf` lets nothing but 64 hex digits through, so the joined path stays inside the folder.
@@ -73,7 +79,7 @@ export class LayerStore {
   async ensure(
     { diffId, isProven }: { readonly diffId: string; readonly isProven: boolean },
     archive: LayerArchive,
-    limits: ImageLimits,
+    limits: LayerLimits,
     signal: AbortSignal,
   ): Promise<UnpackedLayer> {
     for (;;) {
@@ -101,7 +107,7 @@ export class LayerStore {
   async add(
     archive: LayerArchive,
     expected: string | null,
-    limits: ImageLimits,
+    limits: LayerLimits,
     signal: AbortSignal,
     onNamed: (diffId: string) => void = () => {},
   ): Promise<UnpackedLayer> {

@@ -1,9 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import { PlatformError } from '@svc/contract/errors';
-import type { ImageLimits } from './image-limits.ts';
 import type { LayerArchive } from './layer-archive.ts';
 import type { UnpackAnswer, UnpackFailure, UnpackJob, UnpackRequest } from './unpack-thread.ts';
-import type { UnpackedLayer } from './unpack-layer.ts';
+import type { LayerLimits, UnpackedLayer } from './unpack-layer.ts';
 
 /** Room for the names of a million files; a layer that needs more takes its thread down, not the engine. */
 const MAX_HEAP_MIB = 512;
@@ -18,7 +17,7 @@ export class LayerUnpacker {
   readonly #waiting = new Map<number, PromiseWithResolvers<UnpackedLayer>>();
 
   /** The diff id that the archive has; nothing of it is kept. */
-  async measure(archive: LayerArchive, limits: ImageLimits, signal: AbortSignal): Promise<string> {
+  async measure(archive: LayerArchive, limits: LayerLimits, signal: AbortSignal): Promise<string> {
     return (await this.#run({ archive, folder: null, limits }, signal)).diffId;
   }
 
@@ -26,7 +25,7 @@ export class LayerUnpacker {
   async unpack(
     archive: LayerArchive,
     folder: string,
-    limits: ImageLimits,
+    limits: LayerLimits,
     signal: AbortSignal,
   ): Promise<UnpackedLayer> {
     return await this.#run({ archive, folder, limits }, signal);

@@ -3,7 +3,7 @@ import { MemoryImages } from './memory-images.ts';
 
 imagesSuite('images in memory', async () => {
   const inUse = new Set<string>();
-  const images = new MemoryImages((id) => inUse.has(id));
+  const images = new MemoryImages((id, scope) => inUse.has(scope === undefined ? id : `${scope} ${id}`));
   const reference = (name: string) => `registry.test/${name}:latest`;
   return {
     images,

@@ -3,8 +3,18 @@ import { setImmediate } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract/errors';
 import { digestOf, isDigest } from './digest.ts';
 import { hostArchitecture } from './host-architecture.ts';
+import { noRoom, OPERATOR } from './image-holds.ts';
 import { isOpenTo, PUBLIC, scopesAfter, unionOf, type AccessProof, type Scopes } from './image-access.ts';
-import type { Image, Images, ImportSource, IsImageInUse, RegistryAuth, ResolveOptions } from './images.ts';
+import { inUse, notYours } from './image-failures.ts';
+import type {
+  HeldImages,
+  Image,
+  Images,
+  ImportSource,
+  IsImageInUse,
+  RegistryAuth,
+  ResolveOptions,
+} from './images.ts';
 import { formatReference, parseReference } from './reference.ts';
 import { SharedTasks } from './shared-task.ts';
 
@@ -17,6 +27,8 @@ export class MemoryImages implements Images {
   readonly #registry = new Map<string, string>();
   readonly #names = new Map<string, { readonly id: string; readonly scopes: Scopes }>();
   readonly #images = new Map<string, Image>();
+  /** When a scope last used an image, by scope and id. */
+  readonly #holds = new Map<string, Map<string, number>>();
   readonly #pulls = new SharedTasks<string>();
   /** Pulls end when this has come true. */
   gate: Promise<void> = Promise.resolve();
@@ -55,6 +67,7 @@ export class MemoryImages implements Images {
         `Image ${name} is not on this host; run \`svc image pull ${name}\``,
       );
     }
+    this.#hold(id, options);
     options.onProgress({ step: 'done', id });
     return this.#view(id);
   }
@@ -68,6 +81,7 @@ export class MemoryImages implements Images {
     options.signal.throwIfAborted();
     await setImmediate();
     const id = this.#add(name, `${source.type} ${source.path}`, null, PUBLIC);
+    this.#hold(id, { scope: null });
     options.onProgress({ step: 'done', id });
     return this.#view(id);
   }
@@ -87,16 +101,78 @@ export class MemoryImages implements Images {
     if (id === undefined) throw new PlatformError('image_not_found', `Image ${name} is not on this host`);
     const others = this.#view(id).references.filter((each) => each !== name);
     const goesWhole = isDigest(name) || others.length === 0;
-    if (goesWhole && this.#isInUse(id))
-      throw new PlatformError('image_in_use', `Image ${name} is used by a sandbox or a snapshot`);
+    if (goesWhole && this.#isInUse(id)) throw inUse(name, id);
     for (const each of goesWhole ? this.#view(id).references : [name]) this.#names.delete(each);
-    if (goesWhole) this.#images.delete(id);
+    if (!goesWhole) return;
+    this.#images.delete(id);
+    for (const held of this.#holds.values()) held.delete(id);
+  }
+
+  async held(scope: string): Promise<HeldImages> {
+    const own = this.#heldBy(scope);
+    const images = [...this.#images.keys()].flatMap((id) => {
+      const usedAt = own.get(id);
+      const image = this.#view(id);
+      if (usedAt === undefined && (image.scopes !== null || !this.#heldBy(OPERATOR).has(id))) return [];
+      const when = usedAt === undefined ? null : new Date(usedAt).toISOString();
+      return [{ image, usedAt: when, isInUse: this.#isInUse(id, scope) }];
+    });
+    return { images, storedBytes: this.#countOf(scope) * CONTENT_BYTES };
+  }
+
+  async release(referenceOrId: string, scope: string): Promise<void> {
+    const name = isDigest(referenceOrId) ? referenceOrId : normalized(referenceOrId);
+    const id = this.#find(name, (scopes) => isOpenTo(scopes, scope));
+    if (id === undefined) throw new PlatformError('image_not_found', `Image ${name} is not on this host`);
+    if (!this.#heldBy(scope).has(id)) throw notYours(name);
+    if (this.#isInUse(id, scope)) throw inUse(name, id);
+    this.#heldBy(scope).delete(id);
+    for (const [each, { id: target, scopes }] of this.#names) {
+      if (target !== id || scopes === null) continue;
+      this.#names.set(each, { id, scopes: scopes.filter((known) => known !== scope) });
+    }
+    const isHeld = this.#holds.values().some((held) => held.has(id));
+    if (!isHeld && !this.#isInUse(id)) await this.remove(id);
+  }
+
+  async collect(unusedMs: number): Promise<readonly string[]> {
+    const oldest = Date.now() - unusedMs;
+    const doomed = [...this.#images.keys()].filter((id) => {
+      const isKept = this.#isNamed(id) && this.#heldBy(OPERATOR).has(id);
+      const isFresh = this.#holds.values().some((held) => (held.get(id) ?? -Infinity) > oldest);
+      return !this.#isInUse(id) && !isKept && !isFresh;
+    });
+    for (const id of doomed) await this.remove(id);
+    return doomed;
   }
 
   async prune(): Promise<{ readonly images: readonly string[]; readonly freedBytes: number }> {
     const images = [...this.#images.keys()].filter((id) => !this.#isInUse(id));
     for (const id of images) await this.remove(id);
     return { images, freedBytes: images.length * CONTENT_BYTES };
+  }
+
+  #heldBy(scope: string): Map<string, number> {
+    const held = this.#holds.get(scope) ?? new Map<string, number>();
+    this.#holds.set(scope, held);
+    return held;
+  }
+
+  #countOf(scope: string): number {
+    return this.#heldBy(scope)
+      .keys()
+      .filter((id) => scope === OPERATOR || !this.#heldBy(OPERATOR).has(id))
+      .toArray().length;
+  }
+
+  #hold(id: string, { scope, maxHeldBytes = null }: Pick<ResolveOptions, 'scope' | 'maxHeldBytes'>): void {
+    const own = this.#heldBy(scope ?? OPERATOR);
+    const isNew = !own.has(id);
+    if (isNew && this.#heldBy(OPERATOR).has(id)) return;
+    const takenBytes = (this.#countOf(scope ?? OPERATOR) + (isNew ? 1 : 0)) * CONTENT_BYTES;
+    if (isNew && maxHeldBytes !== null && takenBytes > maxHeldBytes)
+      throw noRoom({ takenBytes, maximumBytes: maxHeldBytes });
+    own.set(id, Date.now());
   }
 
   #pull(name: string, options: ResolveOptions): Promise<string> {
@@ -117,6 +193,7 @@ export class MemoryImages implements Images {
         await Promise.race([this.gate, aborted(signal)]);
         signal.throwIfAborted();
         onProgress({ step: 'downloading', doneBytes: CONTENT_BYTES, totalBytes: CONTENT_BYTES });
+        this.#hold(digestOf(content), options);
         return this.#add(name, content, digest, { isAnonymous: auth === null, scope });
       },
       options,

@@ -1,6 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { PlatformError } from '@svc/contract/errors';
-import { addImage, type AddOptions } from './add-image.ts';
+import { addImage, holdAndName, type AddOptions } from './add-image.ts';
 import { checkDigest, digestOf } from './digest.ts';
 import { hostArchitecture } from './host-architecture.ts';
 import { coversAudience } from './image-access.ts';
@@ -63,7 +63,7 @@ export class ImagePuller {
     const digest = digestOf(top);
     if (reference.digest !== null) checkDigest('manifest', reference.digest, digest);
     const known = findKnown(reference, digest, options);
-    if (known !== undefined) return await options.records.put({ ...known, reference: name }, options.proof);
+    if (known !== undefined) return await holdAndName({ ...known, reference: name }, options);
     const remote = await describe(registry, reference, top);
     checkImage(remote.manifest, remote.config, options.limits, hostArchitecture());
     return await fetchImage(registry, remote, name, staged.path, options);

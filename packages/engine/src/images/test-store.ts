@@ -31,7 +31,7 @@ export async function newTestStore(
   const reopen = () =>
     new ImageStore({
       folder,
-      isInUse: (id) => inUse.has(id),
+      isInUse: (id, scope) => inUse.has(scope === undefined ? id : `${scope} ${id}`),
       registries: { allowHostLocal: true },
       ...options,
     });

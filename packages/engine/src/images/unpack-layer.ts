@@ -7,6 +7,7 @@ import { pack, type Pack } from 'tar-stream';
 import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 import { outcomeOf, spawnConfined } from './confined-command.ts';
 import { drained } from './drained.ts';
+import { noRoom, type HoldRoom } from './image-holds.ts';
 import type { ImageLimits } from './image-limits.ts';
 import { LayerRules, type LayerCounts } from './layer-rules.ts';
 import { refused } from './oci-documents.ts';
@@ -16,6 +17,9 @@ export interface UnpackedLayer extends Readonly<LayerCounts> {
   /** `sha256:…` of the uncompressed archive: names the layer's content. */
   readonly diffId: string;
 }
+
+/** With what whoever the layer counts for may still store; null: as much as they like. */
+export type LayerLimits = ImageLimits & { readonly room?: HoldRoom | null };
 
 const WRITE_BYTES = 256 * 1024;
 const BYTES_BETWEEN_DISK_CHECKS = 64 * 1024 ** 2;
@@ -31,7 +35,7 @@ const TAR_CAPABILITIES = ['CAP_CHOWN', 'CAP_DAC_OVERRIDE', 'CAP_FOWNER', 'CAP_FS
 export async function unpackLayer(
   archive: AsyncIterable<Buffer>,
   folder: string,
-  limits: ImageLimits,
+  limits: LayerLimits,
   signal: AbortSignal,
 ): Promise<UnpackedLayer> {
   const stop = new AbortController();
@@ -75,11 +79,12 @@ async function* measured(
   archive: AsyncIterable<Buffer>,
   hash: Hash,
   folder: string | null,
-  limits: ImageLimits,
+  limits: LayerLimits,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
   // Padding and headers are part of the stream but of no file.
   const maxBytes = limits.maxUnpackedBytes + limits.maxEntries * 1024;
+  const { room = null } = limits;
   let bytes = 0;
   let checkAt = BYTES_BETWEEN_DISK_CHECKS;
   for await (const chunk of archive) {
@@ -87,6 +92,8 @@ async function* measured(
     hash.update(chunk);
     bytes += chunk.length;
     if (bytes > maxBytes) throw refused(`it holds more than ${limits.maxUnpackedBytes} bytes once unpacked`);
+    if (room !== null && room.takenBytes + bytes > room.maximumBytes)
+      throw noRoom({ ...room, takenBytes: room.takenBytes + bytes });
     if (folder !== null && bytes >= checkAt) {
       checkAt = bytes + BYTES_BETWEEN_DISK_CHECKS;
       await checkFreeSpace(folder, limits);

@@ -1,15 +1,14 @@
 import { parentPort } from 'node:worker_threads';
 import { PlatformError, type ErrorCode, type ErrorDetails } from '@svc/contract/errors';
-import type { ImageLimits } from './image-limits.ts';
 import { readArchive, type LayerArchive } from './layer-archive.ts';
-import { measureLayer, unpackLayer, type UnpackedLayer } from './unpack-layer.ts';
+import { measureLayer, unpackLayer, type LayerLimits, type UnpackedLayer } from './unpack-layer.ts';
 
 export interface UnpackJob {
   readonly id: number;
   readonly archive: LayerArchive;
   /** Null only measures the archive. */
   readonly folder: string | null;
-  readonly limits: ImageLimits;
+  readonly limits: LayerLimits;
 }
 
 export type UnpackRequest = { readonly start: UnpackJob } | { readonly abort: number };
@@ -37,7 +36,7 @@ parentPort?.on('message', (request: UnpackRequest) => {
 async function work({ id, archive, folder, limits }: UnpackJob): Promise<void> {
   const abort = new AbortController();
   running.set(id, abort);
-  const tar = readArchive(archive, abort.signal);
+  const tar = readArchive(archive, limits, abort.signal);
   const done =
     folder === null
       ? measureLayer(tar, limits, abort.signal)

@@ -14,7 +14,10 @@ export interface Origin {
   readonly createDisk: (handle: string, signal: AbortSignal) => Promise<void>;
 }
 
-type OriginRequest = Pick<CreateSandbox, 'spec' | 'snapshot' | 'registryAuth' | 'imageScope'>;
+type OriginRequest = Pick<
+  CreateSandbox,
+  'spec' | 'snapshot' | 'registryAuth' | 'imageScope' | 'maxHeldBytes'
+>;
 
 /** An image, pulled when the policy says so, and an empty disk; or a snapshot's disk on the image that it was made on. */
 export async function originOf(
@@ -28,6 +31,7 @@ export async function originOf(
     pullPolicy: spec.pull_policy ?? 'if_missing',
     auth: request.registryAuth ?? null,
     scope: request.imageScope ?? null,
+    maxHeldBytes: request.maxHeldBytes ?? null,
     ...options,
   });
   return fromImage(kit, spec, image);

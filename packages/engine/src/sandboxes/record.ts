@@ -17,6 +17,8 @@ export interface SandboxRecord {
   readonly isolation: Isolation;
   readonly runtime: string;
   readonly image: { readonly reference: string; readonly id: string; readonly config: ImageConfig };
+  /** Whose image it is, see `CreateSandbox`; absent in older records. */
+  readonly imageScope?: string | null;
   readonly volumes: Readonly<Record<string, string>>;
   readonly hostVolume: string | null;
   /** Below the roots of the host; see `CreateSandbox`. */

@@ -121,7 +121,7 @@ export class Sandbox {
 
   /** Gives a sandbox that waited in the pool to a caller. */
   async handOut(
-    identity: Pick<SandboxRecord, 'id' | 'spec' | 'volumes' | 'hostVolume' | 'hostFolder'>,
+    identity: Pick<SandboxRecord, 'id' | 'spec' | 'volumes' | 'hostVolume' | 'hostFolder' | 'imageScope'>,
     signal: AbortSignal,
   ): Promise<SandboxView> {
     return await this.#turns.take(async () => {

@@ -34,7 +34,7 @@ export class Sandboxes {
   readonly #byId = new Map<string, Sandbox>();
   readonly #removing = new Set<string>();
   /** One entry per create that has its image and is not in `#byId` yet. */
-  readonly #imagesOfCreates = new Set<{ readonly imageId: string }>();
+  readonly #imagesOfCreates = new Set<{ readonly imageId: string; readonly imageScope: string | null }>();
   readonly #pool: WarmPool;
   readonly #background = new Set<Promise<unknown>>();
 
@@ -85,7 +85,7 @@ export class Sandboxes {
     this.#claim(id);
     try {
       const origin = await originOf(this.#kit, { ...request, spec }, { onProgress, signal });
-      using _ = this.#holdImage(origin.image.id);
+      using _ = this.#holdImage(origin.image.id, request.imageScope);
       const mayBeWarm = request.start === true && request.snapshot === undefined;
       const warm = mayBeWarm ? this.#pool.take(spec, origin.image, runtime) : undefined;
       const view = warm && (await this.#handOut(warm, { ...request, id, spec }, signal));
@@ -130,6 +130,7 @@ export class Sandboxes {
     const source = {
       sandboxId,
       image: { reference: image.reference, id: image.id },
+      imageScope: sandbox.record.imageScope ?? null,
       diskSizeMib: diskSizeMib(spec),
       saveDisk: (file: string) => sandbox.saveDisk(file, signal),
     };
@@ -148,12 +149,16 @@ export class Sandboxes {
     return [...this.#byId.values()].filter((sandbox) => sandbox !== PENDING);
   }
 
-  isImageInUse(imageId: string): boolean {
+  /** With a scope: by something that was made for it. What waits in the pool was made for nobody. */
+  isImageInUse(imageId: string, scope?: string): boolean {
+    const isOf = (imageScope: string | null | undefined) => scope === undefined || imageScope === scope;
     return (
-      this.list().some((sandbox) => sandbox.record.image.id === imageId) ||
-      this.#imagesOfCreates.values().some((create) => create.imageId === imageId) ||
-      this.#pool.uses(imageId) ||
-      this.#kit.snapshots.isImageInUse(imageId)
+      this.list().some(({ record }) => record.image.id === imageId && isOf(record.imageScope)) ||
+      this.#imagesOfCreates
+        .values()
+        .some((create) => create.imageId === imageId && isOf(create.imageScope)) ||
+      (scope === undefined && this.#pool.uses(imageId)) ||
+      this.#kit.snapshots.isImageInUse(imageId, scope)
     );
   }
 
@@ -210,6 +215,7 @@ export class Sandboxes {
       isolation: runtime.isolation,
       runtime: runtime.name,
       image: { reference: spec.image.reference, id: image.id, config: image.config },
+      imageScope: request.imageScope ?? null,
       volumes: request.volumes ?? {},
       hostVolume: request.hostVolume ?? null,
       hostFolder: request.hostFolder ?? null,
@@ -257,10 +263,11 @@ export class Sandboxes {
     request: CreateSandbox & { readonly id: string },
     signal: AbortSignal,
   ): Promise<SandboxView | undefined> {
-    const { id, spec, volumes = {}, hostVolume = null, hostFolder = null } = request;
+    const { id, spec, volumes = {}, hostVolume = null, hostFolder = null, imageScope = null } = request;
     this.#byId.set(id, sandbox);
     try {
-      const view = await sandbox.handOut({ id, spec, volumes, hostVolume, hostFolder }, signal);
+      const identity = { id, spec, volumes, hostVolume, hostFolder, imageScope };
+      const view = await sandbox.handOut(identity, signal);
       this.#kit.events.add('created', id);
       this.#kit.events.add('running', id);
       return view;
@@ -273,8 +280,8 @@ export class Sandboxes {
     }
   }
 
-  #holdImage(imageId: string): Disposable {
-    const entry = { imageId };
+  #holdImage(imageId: string, imageScope: string | null = null): Disposable {
+    const entry = { imageId, imageScope };
     this.#imagesOfCreates.add(entry);
     return { [Symbol.dispose]: () => this.#imagesOfCreates.delete(entry) };
   }

@@ -6,6 +6,7 @@ const Record = Type.Object({
   id: Type.String(),
   sandboxId: Type.String(),
   image: Type.Object({ reference: Type.String(), id: Type.String() }),
+  imageScope: Type.Optional(Type.Union([Type.String(), Type.Null()])),
   diskSizeMib: Type.Integer({ minimum: 1 }),
   sizeBytes: Type.Integer({ minimum: 1 }),
   storedBytes: Type.Integer({ minimum: 0 }),

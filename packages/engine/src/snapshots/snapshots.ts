@@ -9,7 +9,10 @@ import { SnapshotRecords, type StoredSnapshot } from './snapshot-records.ts';
 const STAT_BLOCK_BYTES = 512;
 
 /** What a snapshot is made of. */
-export interface SnapshotSource extends Pick<SnapshotView, 'sandboxId' | 'image' | 'diskSizeMib'> {
+export interface SnapshotSource extends Pick<
+  SnapshotView,
+  'sandboxId' | 'image' | 'imageScope' | 'diskSizeMib'
+> {
   /** Copies the disk to a new file. */
   saveDisk(file: string, signal: AbortSignal): Promise<void>;
 }
@@ -82,13 +85,15 @@ export class Snapshots {
     }
   }
 
-  isImageInUse(imageId: string): boolean {
-    const images = [...this.#making.values(), ...this.list()].map(({ image }) => image.id);
-    return images.includes(imageId);
+  /** With a scope: by a snapshot that was made for it. */
+  isImageInUse(imageId: string, scope?: string): boolean {
+    return [...this.#making.values(), ...this.list()].some(
+      ({ image, imageScope }) => image.id === imageId && (scope === undefined || imageScope === scope),
+    );
   }
 
   async #make(id: string, source: SnapshotSource, signal: AbortSignal): Promise<SnapshotView> {
-    const { sandboxId, image, diskSizeMib } = source;
+    const { sandboxId, image, imageScope, diskSizeMib } = source;
     const createdAt = new Date().toISOString();
     await using undo = new AsyncDisposableStack();
     const { folder, disk } = await this.#records.prepare();
@@ -98,7 +103,17 @@ export class Snapshots {
     const digest = await digestDisk(disk, signal);
     const { size: sizeBytes, blocks } = await stat(disk);
     const storedBytes = blocks * STAT_BLOCK_BYTES;
-    const view = { id, sandboxId, image, diskSizeMib, sizeBytes, storedBytes, digest, createdAt };
+    const view = {
+      id,
+      sandboxId,
+      image,
+      ...(typeof imageScope === 'string' ? { imageScope } : {}),
+      diskSizeMib,
+      sizeBytes,
+      storedBytes,
+      digest,
+      createdAt,
+    };
     signal.throwIfAborted();
     await this.#records.save({ view, folder, disk });
     undo.move();

@@ -1,0 +1,28 @@
+import { PlatformError } from '@svc/contract/errors';
+import { isDigest } from './digest.ts';
+import { parseReference } from './reference.ts';
+
+export function inUse(name: string, imageId: string): PlatformError {
+  const message = `Image ${name} is used by a sandbox or a snapshot; remove that first`;
+  return new PlatformError('image_in_use', message, { details: { imageId } });
+}
+
+/** Also said of what others hold: whether they do is no concern of the caller. */
+export function notYours(name: string): PlatformError {
+  const message = `Image ${name} is not one of your own; those of the operator stay`;
+  return new PlatformError('image_not_found', message, { details: { reference: name } });
+}
+
+export function missing(name: string): never {
+  const isLocal = !isDigest(name) && parseReference(name).registry === null;
+  const remedy = isLocal
+    ? '`svc image build-demo` makes the images of this namespace'
+    : `run \`svc image pull ${name}\``;
+  throw new PlatformError(
+    'image_not_found',
+    `Image ${name} is not on this host; ${isDigest(name) ? 'pull it by its name' : remedy}`,
+    {
+      details: { reference: name },
+    },
+  );
+}
