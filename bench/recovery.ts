@@ -1,10 +1,10 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HEALTHY_RUN_MS } from '../packages/server/src/host/restart-delay.ts';
 import { SupervisedServer } from '../test/e2e/supervised-server.ts';
 import { BUSYBOX } from '../test/engine/start-engine.ts';
-import { interleave, type Benchmark } from './benchmark.ts';
+import { interleave, ratio, type Benchmark } from './benchmark.ts';
 
 const ROUNDS = 15;
 const POLL_MS = 5;
@@ -13,7 +13,7 @@ const DEADLINE_MS = 60_000;
 /**
  * How soon a command runs again in a sandbox after `kill -9` of each process of the server. Each has run for so long that its end is a new failure:
  * one that ends sooner is started again later each time, which is no matter of speed. The CPU time that a new process has used by
- * then says on a busy machine what the milliseconds cannot.
+ * then, and how many bare starts of Node fit into the wait, say on a busy machine what the milliseconds cannot.
  */
 export const recovery: Benchmark = {
   name: 'recovery',
@@ -44,6 +44,7 @@ export const recovery: Benchmark = {
             return took;
           },
           tini: async () => await timeKill(server, async () => await parentOf(await engine())),
+          bare: async () => await Promise.resolve(timeBareStart()),
         },
         signal,
       );
@@ -54,6 +55,10 @@ export const recovery: Benchmark = {
         { what: 'engine killed', unit: 'ms', values: values.engine, target },
         { what: 'CPU time of the next engine', unit: 'ms', values: cpu.engine.slice(1) },
         { what: 'tini of the engine killed', unit: 'ms', values: values.tini, target },
+        { what: 'a bare start of Node', unit: 'ms', values: values.bare },
+        ratio('web-facing process killed, in such starts', values.web, values.bare),
+        ratio('engine killed, in such starts', values.engine, values.bare),
+        ratio('tini killed, in such starts', values.tini, values.bare),
       ];
     } finally {
       await server.clear();
@@ -71,6 +76,12 @@ async function timeKill(server: SupervisedServer, find: () => Promise<number>): 
     if (performance.now() - begun > DEADLINE_MS) throw new Error('the server did not come back');
     await delay(POLL_MS);
   }
+  return performance.now() - begun;
+}
+
+function timeBareStart(): number {
+  const begun = performance.now();
+  spawnSync(process.execPath, ['-e', '']);
   return performance.now() - begun;
 }
 

@@ -1,10 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import type { EgressConfig, EgressReport } from './egress-messages.ts';
-import { endRecordedProcess, recordProcess } from './recorded-process.ts';
+import { endRecordedProcess, findRecordedProcess, recordProcess } from './recorded-process.ts';
 
 export interface EgressOptions extends EgressConfig {
   /** Remembers the process, so that the next engine can end it. */
@@ -51,21 +50,12 @@ export class EgressProcess {
     return this.#child?.pid;
   }
 
-  /** Resolves when queries are answered. A process of an earlier engine answers until then, and is ended. */
+  /** Resolves when queries are answered: by the process of an earlier engine if it still runs, which is then replaced by the way. */
   async start(): Promise<void> {
-    const child = this.#spawn();
-    this.#child = child;
-    const startedAt = performance.now();
-    child.once('exit', (code, signal) => this.#replace(child, performance.now() - startedAt, code ?? signal));
-    try {
-      const port = await whenListening(child);
-      await this.#options.onListening(port);
-      await endRecordedProcess(this.#options.recordFile);
-      await recordProcess(this.#options.recordFile, child.pid);
-    } catch (error) {
-      child.kill('SIGKILL');
-      throw error;
-    }
+    const earlier = await findRecordedProcess(this.#options.recordFile);
+    if (earlier === null) return await this.#launch();
+    await this.#options.onListening(earlier.port);
+    this.#launchInBackground();
   }
 
   async close(): Promise<void> {
@@ -78,7 +68,30 @@ export class EgressProcess {
       await once(child, 'exit');
     }
     await endRecordedProcess(this.#options.recordFile);
-    await rm(this.#options.recordFile, { force: true });
+  }
+
+  async #launch(): Promise<void> {
+    const child = this.#spawn();
+    this.#child = child;
+    const startedAt = performance.now();
+    child.once('exit', (code, signal) => this.#replace(child, performance.now() - startedAt, code ?? signal));
+    try {
+      const port = await whenListening(child);
+      if (this.#isClosed) return;
+      await this.#options.onListening(port);
+      await endRecordedProcess(this.#options.recordFile);
+      await recordProcess(this.#options.recordFile, child.pid, port);
+    } catch (error) {
+      child.kill('SIGKILL');
+      throw error;
+    }
+  }
+
+  /** A failed start ends the process, and its `exit` plans the next attempt. */
+  #launchInBackground(): void {
+    this.#launch().catch((error: unknown) => {
+      if (!this.#isClosed) this.#options.logger.warn({ error }, 'The egress process did not start');
+    });
   }
 
   #spawn(): ChildProcess {
@@ -119,12 +132,7 @@ export class EgressProcess {
       { cause, delayMs },
       'The egress process ended; sandboxes have no DNS until it is back',
     );
-    this.#retry = setTimeout(() => {
-      // A failed start ends the process, and its `exit` plans the next attempt.
-      this.start().catch((error: unknown) =>
-        this.#options.logger.warn({ error }, 'The egress process did not start'),
-      );
-    }, delayMs);
+    this.#retry = setTimeout(() => this.#launchInBackground(), delayMs);
   }
 }
 

@@ -5,7 +5,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { endRecordedProcess, recordProcess } from './recorded-process.ts';
+import { endRecordedProcess, findRecordedProcess, recordProcess } from './recorded-process.ts';
 
 async function recordedChild(t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-recorded-'));
@@ -14,12 +14,13 @@ async function recordedChild(t: TestContext) {
   t.after(() => child.kill('SIGKILL'));
   await once(child, 'spawn');
   const record = join(folder, 'child.json');
-  await recordProcess(record, child.pid);
+  await recordProcess(record, child.pid, 53);
   return { child, record };
 }
 
 test('a recorded process is ended once, and again is fine', async (t) => {
   const { child, record } = await recordedChild(t);
+  assert.equal((await findRecordedProcess(record))?.port, 53);
   const exited = once(child, 'exit');
   await endRecordedProcess(record);
   assert.deepEqual(await exited, [null, 'SIGKILL']);
@@ -40,8 +41,9 @@ test('a record that is cut short or names no process is ignored', async (t) => {
   for (const text of [
     '',
     '{"pid":',
-    '{"pid":1,"startTime":"1"}',
-    '{"pid":-1,"startTime":"1"}',
+    '{"pid":2,"startTime":"1"}',
+    '{"pid":1,"startTime":"1","port":53}',
+    '{"pid":-1,"startTime":"1","port":53}',
     '[]',
     'null',
   ]) {

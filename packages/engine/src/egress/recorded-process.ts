@@ -4,22 +4,29 @@ interface Recorded {
   readonly pid: number;
   /** Ticks since boot at which the process started; tells it from another that was given the same pid. */
   readonly startTime: string;
+  /** Where it listens. */
+  readonly port: number;
 }
 
 /** Remembers a child in a file, for a later process that has to end it. */
-export async function recordProcess(path: string, pid: number | undefined): Promise<void> {
+export async function recordProcess(path: string, pid: number | undefined, port: number): Promise<void> {
   const startTime = pid === undefined ? null : await readStartTime(pid);
   if (pid === undefined || startTime === null) throw new Error('The process to record is already gone');
-  const record: Recorded = { pid, startTime };
+  const record: Recorded = { pid, startTime, port };
   await writeFile(path, JSON.stringify(record), { mode: 0o600 });
+}
+
+/** The recorded process; null when it has ended. */
+export async function findRecordedProcess(path: string): Promise<Recorded | null> {
+  const record = await readRecord(path);
+  // SAFETY: pid and start time together name one process of this boot, and only the engine writes this file.
+  return record !== null && (await readStartTime(record.pid)) === record.startTime ? record : null;
 }
 
 /** Ends the recorded process if it still is the one that was recorded, and forgets it. */
 export async function endRecordedProcess(path: string): Promise<void> {
-  const record = await readRecord(path);
-  if (record === null) return;
-  // SAFETY: pid and start time together name one process of this boot, and only the engine writes this file.
-  if ((await readStartTime(record.pid)) === record.startTime) process.kill(record.pid, 'SIGKILL');
+  const record = await findRecordedProcess(path);
+  if (record !== null) process.kill(record.pid, 'SIGKILL');
   await rm(path, { force: true });
 }
 
@@ -34,9 +41,10 @@ async function readRecord(path: string): Promise<Recorded | null> {
 }
 
 function isRecorded(value: unknown): value is Recorded {
-  if (typeof value !== 'object' || value === null || !('pid' in value) || !('startTime' in value))
-    return false;
-  return Number.isInteger(value.pid) && Number(value.pid) > 1 && typeof value.startTime === 'string';
+  if (typeof value !== 'object' || value === null) return false;
+  if (!('pid' in value) || !('startTime' in value) || !('port' in value)) return false;
+  const isPid = Number.isInteger(value.pid) && Number(value.pid) > 1;
+  return isPid && typeof value.startTime === 'string' && Number.isInteger(value.port);
 }
 
 async function readStartTime(pid: number): Promise<string | null> {

@@ -16,8 +16,8 @@ interface PendingCall {
   readonly isSlow: boolean;
 }
 
-/** How often a helper that has not answered yet is looked at. */
-const LOOK_MS = 1000;
+/** A helper that sleeps for so many looks while a call waits hangs. One that waits for a disk does not sleep. */
+const QUIET_LOOKS = 10;
 /** How much longer a slow call may take. */
 const SLOW_FACTOR = 10;
 
@@ -29,16 +29,21 @@ const SLOW_FACTOR = 10;
 export class HostProcess {
   readonly #binary: string;
   readonly #timeoutMs: number;
+  readonly #lookMs: number;
   readonly #pending = new Map<number, PendingCall>();
   #child: Child | undefined;
   #lastId = 0;
   #looking: NodeJS.Timeout | undefined;
   #isStopped = false;
+  #quietLooks = 0;
+  #cpuTicks = 0;
   #isClosed = false;
 
-  constructor(binary: string, timeoutMs: number) {
+  /** `lookMs`: how often a helper that has not answered yet is looked at. */
+  constructor(binary: string, timeoutMs: number, lookMs: number) {
     this.#binary = binary;
     this.#timeoutMs = timeoutMs;
+    this.#lookMs = lookMs;
   }
 
   /** Calls that a new one would have to wait for. */
@@ -60,7 +65,7 @@ export class HostProcess {
       const timeoutMs = isSlow ? this.#timeoutMs * SLOW_FACTOR : this.#timeoutMs;
       const deadline = setTimeout(() => this.#end(child, 'ETIMEDOUT', 'no answer in time'), timeoutMs);
       this.#pending.set(id, { call, resolve, reject, deadline, isSlow });
-      this.#looking ??= setInterval(() => void this.#look(), LOOK_MS);
+      this.#looking ??= setInterval(() => void this.#look(), this.#lookMs);
       child.stdin.write(`${line}\n`);
     });
   }
@@ -95,7 +100,7 @@ export class HostProcess {
     return child;
   }
 
-  /** One that a signal stopped, and that is still stopped at the next look, is as good as dead. */
+  /** One that a signal stopped, and that is still stopped at the next look, is as good as dead; so is one that sleeps on. */
   async #look(): Promise<void> {
     const child = this.#child;
     if (child?.pid === undefined || this.#pending.size === 0) {
@@ -104,8 +109,13 @@ export class HostProcess {
       return;
     }
     const wasStopped = this.#isStopped;
-    this.#isStopped = (await readProcessState(child.pid))?.state === 'T';
+    const { state, cpuTicks = 0 } = (await readProcessState(child.pid)) ?? {};
+    this.#isStopped = state === 'T';
+    const isQuiet = state === 'S' && cpuTicks === this.#cpuTicks && this.queueLength > 0;
+    this.#quietLooks = isQuiet ? this.#quietLooks + 1 : 0;
+    this.#cpuTicks = cpuTicks;
     if (wasStopped && this.#isStopped) this.#end(child, 'ECHILD', 'svc-host was stopped during the call');
+    if (this.#quietLooks >= QUIET_LOOKS) this.#end(child, 'ECHILD', 'svc-host hung during the call');
   }
 
   #receive(line: string): void {
@@ -113,6 +123,7 @@ export class HostProcess {
     const pending = this.#pending.get(Number(id));
     if (pending === undefined) return;
     this.#pending.delete(Number(id));
+    this.#quietLooks = 0;
     clearTimeout(pending.deadline);
     if (outcome === 'ok') pending.resolve(first);
     else pending.reject(new HostCallError(pending.call, first, rest.join(' ')));
@@ -122,6 +133,7 @@ export class HostProcess {
     if (this.#child !== child) return;
     this.#child = undefined;
     this.#isStopped = false;
+    this.#quietLooks = 0;
     child.kill('SIGKILL');
     const lost = [...this.#pending.values()];
     this.#pending.clear();

@@ -20,7 +20,7 @@ export async function retryLostHelper<Result>(
 }
 
 /** What could not be undone either is a `SuppressedError`, and not of this kind. */
-function isOfLostHelper(error: unknown): boolean {
+export function isOfLostHelper(error: unknown): boolean {
   if (error instanceof HostCallError) return error.errno === 'ECHILD' || error.errno === 'ETIMEDOUT';
   return error instanceof Error && error.cause !== undefined && isOfLostHelper(error.cause);
 }

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { waitUntil } from '../runtime/test/wait-until.ts';
 import { HostCallError } from './host-calls.ts';
-import { SvcHostCalls } from './svc-host-calls.ts';
+import { BUILT_SVC_HOST, SvcHostCalls } from './svc-host-calls.ts';
 import { interfaces, makeTestHost, uniqueInterface } from './test-host.ts';
 
 const ID_BASE = 1_100_000_000;
@@ -210,6 +210,17 @@ test('a helper that hangs is replaced, and what may be repeated is', async () =>
   process.kill(frozen, 'SIGSTOP');
   await calls.unmount(host.folder);
   assert.notEqual(calls.pids[0], frozen);
+  await calls.close();
+});
+
+test('a helper that sleeps through a call is replaced long before the deadline', async () => {
+  await using host = await makeTestHost();
+  const sleepsOnce = join(host.folder, 'sleeps-once');
+  const mark = join(host.folder, 'has-slept');
+  const script = `#!/bin/sh\n[ -e ${mark} ] && exec ${BUILT_SVC_HOST}\n: > ${mark}\nexec sleep 1000\n`;
+  await writeFile(sleepsOnce, script, { mode: 0o755 });
+  const calls = new SvcHostCalls({ binary: sleepsOnce, processes: 1, callTimeoutMs: 600_000, lookMs: 50 });
+  await calls.deleteLink('nowhere');
   await calls.close();
 });
 

@@ -8,6 +8,7 @@ export const BUILT_SVC_HOST = fileURLToPath(new URL('../../../host/build/svc-hos
 
 /** Longer than any call takes on a loaded machine, apart from those in SLOW_CALLS. */
 const CALL_TIMEOUT_MS = 60_000;
+const LOOK_MS = 1000;
 /** Unmounting writes a disk out, a launched program takes its time. The helper takes other calls meanwhile. */
 const SLOW_CALLS: ReadonlySet<string> = new Set(['unmount', 'launch']);
 
@@ -16,6 +17,8 @@ export interface SvcHostOptions {
   /** Helpers that work side by side. */
   readonly processes?: number;
   readonly callTimeoutMs?: number;
+  /** How often a helper that has not answered yet is looked at. */
+  readonly lookMs?: number;
 }
 
 /** Host calls carried out by resident `svc-host` processes; each call goes to the one with the fewest waiting. */
@@ -27,8 +30,9 @@ export class SvcHostCalls implements HostCalls {
     binary = BUILT_SVC_HOST,
     processes = 2,
     callTimeoutMs = CALL_TIMEOUT_MS,
+    lookMs = LOOK_MS,
   }: SvcHostOptions = {}) {
-    this.#processes = Array.from({ length: processes }, () => new HostProcess(binary, callTimeoutMs));
+    this.#processes = Array.from({ length: processes }, () => new HostProcess(binary, callTimeoutMs, lookMs));
   }
 
   /** The helpers that run now. */

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { hasErrorCode } from '../cgroup/error-code.ts';
 import type { Cgroups } from '../cgroup/cgroups.ts';
 import type { HostCalls, Streams } from '../host/host-calls.ts';
+import { isOfLostHelper } from '../host/retry-lost-helper.ts';
 import { Bundles } from './bundle.ts';
 import type { Bundle } from './bundle.ts';
 import { readHostAbilities } from './host-abilities.ts';
@@ -15,7 +16,7 @@ import { probeRuntime } from './probe.ts';
 import type { ProbeMeans } from './probe.ts';
 import type { Isolation, Runtime, RuntimeProbe, RuntimeSpec, Started } from './runtime.ts';
 import { startFailure } from './start-failure.ts';
-import { killUnfinishedStart } from './unfinished-start.ts';
+import { killUnfinishedStart, whenStartEnded } from './unfinished-start.ts';
 
 /** What sets one OCI runtime apart from the others. */
 export interface OciProgram {
@@ -139,12 +140,22 @@ export class OciRuntime implements Runtime {
       .finally(onEnded)
       .catch(async (error: unknown) => {
         signal.throwIfAborted();
+        if (isOfLostHelper(error) && (await this.#endedWell(spec.handle, signal))) return 0;
         throw await failed(null, error);
       });
     if (exitCode !== 0) throw await failed(exitCode);
     const init = this.#bundles.recordInit(bundle);
     if (init === undefined) throw await failed(exitCode);
     this.#inits.set(handle, init);
+  }
+
+  /**
+   * Whether a program whose helper was lost has started PID 1. It goes on without the helper, and svc-init connects before it ends: the
+   * sandbox may be in use already.
+   */
+  async #endedWell(handle: string, signal: AbortSignal): Promise<boolean> {
+    await whenStartEnded(this.#hostCalls, this.#bundles.folder(handle), signal);
+    return this.#unseenInit(handle) !== undefined;
   }
 }
 

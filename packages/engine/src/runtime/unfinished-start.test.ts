@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
@@ -62,6 +64,33 @@ for (const createRuntime of [runc, crun, runsc]) {
     writeFileSync(pidFile, pid);
     await next.kill(spec.handle);
     assert.equal(await world.open().isAlive(spec.handle), false);
+  });
+}
+
+for (const createRuntime of [runc, crun, runsc]) {
+  test(`a sandbox that ${createRuntime.name} has started outlives a helper that is killed before the program ends`, async (t) => {
+    const programs = await mkdtemp(join(tmpdir(), 'svc-slow-program-'));
+    t.after(() => rm(programs, { recursive: true }));
+    const [program, hasStarted, mayEnd] = ['program', 'started', 'end'].map((name) => join(programs, name));
+    assert.ok(program !== undefined && hasStarted !== undefined && mayEnd !== undefined);
+    const path = createRuntime === runsc ? '/opt/svc/bin/runsc' : createRuntime.name;
+    const script = `#!/bin/sh\n${path} "$@" || exit\n: > ${hasStarted}\nuntil [ -e ${mayEnd} ]; do sleep 0.05; done\n`;
+    await writeFile(program, script, { mode: 0o755 });
+    const world = await realWorld((options) => createRuntime({ ...options, program }));
+    t.after(() => world.close());
+    const runtime = world.open();
+    const spec = await world.spec();
+    world.defer(() => runtime.remove(spec.handle));
+    const starting = runtime.start(spec, AbortSignal.timeout(100_000));
+    // Heard below; what fails meanwhile is not nobody's.
+    starting.catch(() => undefined);
+    while (!existsSync(hasStarted)) await setTimeout(10);
+    world.killHelpers();
+    await writeFile(mayEnd, '');
+    await starting;
+    assert.equal(await runtime.isAlive(spec.handle), true);
+    await runtime.remove(spec.handle);
+    await nothingLeft(world, spec);
   });
 }
 

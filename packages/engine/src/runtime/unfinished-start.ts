@@ -1,27 +1,51 @@
 import { readdirSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { readKernelFile } from '../cgroup/kernel-file.ts';
 import { killProcess } from '../cgroup/kill-process.ts';
 import { untilDone } from '../cgroup/until-done.ts';
 import type { HostCalls } from '../host/host-calls.ts';
 
-/**
- * Kills the commands that still work on a start: the runtime's program and its forks, some of which leave the process group and outlive
- * the program. They all carry the bundle's folder on their command line until they are in the cgroup of the sandbox; before that
- * the helper claims the folder.
- */
-export async function killUnfinishedStart(
-  hostCalls: Pick<HostCalls, 'isClaimed'>,
-  bundleFolder: string,
-): Promise<void> {
-  const mark = `bundle\0${bundleFolder}\0`;
+const LOOK_MS = 20;
+
+type Means = Pick<HostCalls, 'isClaimed'>;
+
+/** Kills the commands that still work on a start. */
+export async function killUnfinishedStart(hostCalls: Means, bundleFolder: string): Promise<void> {
   await untilDone('a start that was given up', async () => {
-    if (await hostCalls.isClaimed(bundleFolder)) return false;
-    const lines = processIds().map((pid) => ({ pid, line: readKernelFile(`/proc/${pid}/cmdline`) ?? '' }));
-    const starters = lines.filter(({ line }) => line.includes(mark));
+    const { pids, isSure } = await findStarters(hostCalls, bundleFolder);
     // SAFETY: only the engine makes this folder, and its name is used once.
-    for (const { pid } of starters) killProcess(pid);
-    return starters.length === 0 && !lines.some(({ pid, line }) => line === '' && isBeingExecuted(pid));
+    for (const pid of pids) killProcess(pid);
+    return isSure && pids.length === 0;
   });
+}
+
+/** Resolves when no command works on a start any more, whoever began it. */
+export async function whenStartEnded(
+  hostCalls: Means,
+  bundleFolder: string,
+  signal: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    const { pids, isSure } = await findStarters(hostCalls, bundleFolder);
+    if (isSure && pids.length === 0) return;
+    await delay(LOOK_MS, undefined, { signal });
+  }
+}
+
+/**
+ * The commands that work on a start: the runtime's program and its forks, some of which leave the process group and outlive the program.
+ * They all carry the bundle's folder on their command line until they are in the cgroup of the sandbox; before that the helper claims
+ * the folder. `isSure`: there is no other about to become one.
+ */
+async function findStarters(
+  hostCalls: Means,
+  bundleFolder: string,
+): Promise<{ readonly pids: readonly number[]; readonly isSure: boolean }> {
+  if (await hostCalls.isClaimed(bundleFolder)) return { pids: [], isSure: false };
+  const mark = `bundle\0${bundleFolder}\0`;
+  const lines = processIds().map((pid) => ({ pid, line: readKernelFile(`/proc/${pid}/cmdline`) ?? '' }));
+  const pids = lines.filter(({ line }) => line.includes(mark)).map(({ pid }) => pid);
+  return { pids, isSure: !lines.some(({ pid, line }) => line === '' && isBeingExecuted(pid)) };
 }
 
 /** Whether a process has left one program and has not yet got the command line of the next: it could be any. */

@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { pino } from 'pino';
+import { EgressProcess } from './egress-process.ts';
+import { recordProcess } from './recorded-process.ts';
+
+const HOST_ID = 64_559;
+const EARLIER_PORT = 1053;
+
+test('nobody waits for a new process while that of an earlier engine answers; it is replaced all the same', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-egress-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const earlier = spawn('sleep', ['1000']);
+  t.after(() => earlier.kill('SIGKILL'));
+  const ended = once(earlier, 'exit');
+  await once(earlier, 'spawn');
+  const recordFile = join(folder, 'egress.json');
+  await recordProcess(recordFile, earlier.pid, EARLIER_PORT);
+  const ports: number[] = [];
+  const mayGoOn = Promise.withResolvers<void>();
+  const egress = new EgressProcess({
+    listenAddress: '127.0.0.1',
+    hostId: HOST_ID,
+    resolvers: [],
+    recordFile,
+    logger: pino({ level: 'silent' }),
+    codeCache: null,
+    onListening: async (port) => {
+      ports.push(port);
+      // The new one is held up for as long as we like: that keeps nobody from going on.
+      if (port !== EARLIER_PORT) await mayGoOn.promise;
+    },
+  });
+  t.after(() => egress.close());
+  await egress.start();
+  assert.equal(ports[0], EARLIER_PORT);
+  assert.equal(earlier.exitCode ?? earlier.signalCode, null, 'it answers until then');
+  mayGoOn.resolve();
+  await ended;
+  assert.equal(ports.length, 2);
+});
