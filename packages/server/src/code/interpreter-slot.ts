@@ -8,7 +8,7 @@ import {
 } from '@svc/contract';
 import type { Logger } from 'pino';
 import type { Work } from '../store/idempotency.ts';
-import { closedNote, describeEnd, INTERRUPTED_NOTE, KILLED_NOTE, timeoutNote } from './notes.ts';
+import { closedNote, describeEnd, INTERRUPTED_NOTE, joinLines, KILLED_NOTE, timeoutNote } from './notes.ts';
 import { explainBreak } from '../orchestrator/explain-break.ts';
 import {
   Interpreter,
@@ -390,12 +390,4 @@ function explainStart(program: string, error: unknown): unknown {
     return new PlatformError('exec_failed', message, { details: { program }, cause: error });
   }
   return error;
-}
-
-/** Each part begins on a line of its own. */
-function joinLines(...parts: readonly string[]): string {
-  return parts
-    .filter((part) => part !== '')
-    .map((part, index, all) => (index < all.length - 1 && !part.endsWith('\n') ? `${part}\n` : part))
-    .join('');
 }
