@@ -4,7 +4,7 @@ import { CreateSandboxRequest, REST_OPERATIONS, Sandbox } from '@svc/contract/re
 import { createProgram } from '../../packages/cli/src/program.ts';
 import { describePrompts } from '../../packages/server/src/transports/mcp/prompts.ts';
 import { describeTools } from '../../packages/server/src/transports/mcp/tools.ts';
-import { RPC_CODE } from '../../packages/server/src/transports/rpc/envelope.ts';
+import { RPC_CODE } from '../../packages/server/src/transports/http/rpc-envelope.ts';
 import { isRpcMethod } from '../../packages/server/src/transports/rpc/methods.ts';
 import { LeafCollector, type Leaf } from './leaf-collector.ts';
 

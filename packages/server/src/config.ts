@@ -2,9 +2,10 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readPreviewPlace, readPublishAddresses, readSsh } from './gateway-options.ts';
 import type { ServerOptions } from './server.ts';
-import { DEFAULT_REST_SETTINGS, type RestSettings } from './handlers/rest-parts.ts';
+import { DEFAULT_REST_SETTINGS, type RestSettings } from './rest-settings.ts';
 import { EXIT } from './host/exit-codes.ts';
 import { StartError } from './host/start-error.ts';
+import { SUPERVISED } from './host/supervisor.ts';
 import type { SshSettings } from './transports/ssh/ssh-settings.ts';
 import { DEFAULT_LIMITS } from './transports/http/http-limits.ts';
 import { isLoopback } from './transports/http/loopback.ts';
@@ -41,9 +42,6 @@ export interface ServerConfig {
   /** We are the web-facing child of a supervisor. */
   readonly isSupervised: boolean;
 }
-
-/** Said by the supervisor to its child; of no use to anybody else. */
-export const SUPERVISED = 'supervised';
 
 const OPTIONS = {
   path: { type: 'string' },

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { repeatEvery, type BackgroundTask } from './tasks/background.ts';
-import type { RestSettings } from './handlers/rest-parts.ts';
+import type { RestSettings } from './rest-settings.ts';
 import { forgetContextsOfEnded } from './store/code-contexts.ts';
 import { followClock } from './store/clocks.ts';
 import type { Database } from './store/database.ts';

@@ -34,10 +34,10 @@ import type { VolumeStore } from './orchestrator/volume-store.ts';
 import { enforceLimits } from './sandboxes/enforce-limits.ts';
 import { recordRefusedCalls } from './dispatch/record-refusal.ts';
 import { createRestHandlers } from './handlers/create-rest-handlers.ts';
-import type { RestSettings } from './handlers/rest-parts.ts';
+import type { RestSettings } from './rest-settings.ts';
 import type { Sealer } from './secrets/sealer.ts';
 import { SnapshotWorker } from './snapshots/snapshot-worker.ts';
-import type { SshPlace } from './transports/ssh/ssh-gateway.ts';
+import type { SshPlace } from './handlers/server/capabilities.ts';
 import type { Database } from './store/database.ts';
 import { registerDocs } from './transports/docs/register-docs.ts';
 import { registerLanding } from './transports/docs/register-landing.ts';
@@ -54,10 +54,10 @@ import type { HttpLimits } from './transports/http/http-limits.ts';
 import { registerHealth } from './transports/http/health.ts';
 import { registerPrometheus } from './transports/http/prometheus.ts';
 import { registerMcp } from './transports/mcp/register-mcp.ts';
-import { isCallerGone } from './transports/rest/caller-gone.ts';
+import { isCallerGone } from './transports/http/caller-gone.ts';
 import { RateLimiter } from './transports/rest/rate-limiter.ts';
 import { registerRest } from './transports/rest/register-rest.ts';
-import { describeRestFailure } from './transports/rest/rest-failure.ts';
+import { describeRestFailure } from './transports/http/rest-failure.ts';
 import { VolumeKeeper } from './volumes/volume-keeper.ts';
 import { registerRpc } from './transports/rpc/register-rpc.ts';
 
@@ -296,7 +296,6 @@ function createRestDispatch(
 ): RestDispatch {
   const { database, orchestrator, volumeStore, codeRunner, sealer, restSettings, identify, logger } = parts;
   const { metrics, ...workers } = made;
-  const settings = restSettings;
   const handlers = createRestHandlers({
     database,
     orchestrator,
@@ -306,7 +305,7 @@ function createRestDispatch(
     sealer,
     ssh: parts.ssh ?? (() => null),
     maxBodyBytes: parts.options.limits.maxBodyBytes,
-    settings,
+    ...restSettings,
     logger,
   });
   return new RestDispatch({

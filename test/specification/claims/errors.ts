@@ -316,7 +316,7 @@ export const stateErrorClaims: readonly Claim[] = [
   provedBy(
     'error.internal',
     'A bug of the server',
-    'packages/server/src/transports/rest/rest-failure.test.ts',
+    'packages/server/src/transports/http/rest-failure.test.ts',
     'a bug is 500 internal, with the id of the request and nothing of the bug',
   ),
   provedBy(

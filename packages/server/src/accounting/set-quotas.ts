@@ -4,6 +4,7 @@ import type { Database } from '../store/database.ts';
 import { inTransaction } from '../store/in-transaction.ts';
 import { appendEvent, type Actor } from '../store/events.ts';
 import { listPlans } from '../store/plans.ts';
+import { readOwnLimits, updateTerms } from '../store/quotas.ts';
 
 /** A number, null for no limit, or `plan` for what the plan says. `plan` and `is_suspended` can be set as well. */
 export type QuotaChanges = Readonly<Record<string, unknown>>;
@@ -34,21 +35,11 @@ export async function setQuotas(
       requestId,
       sourceAddress,
     });
-    const { quotas } = await transaction
-      .selectFrom('organizations')
-      .select('quotas')
-      .where('id', '=', organizationId)
-      .executeTakeFirstOrThrow();
-    await transaction
-      .updateTable('organizations')
-      .set({
-        quotas: JSON.stringify(merge(JSON.parse(quotas) as QuotaChanges, limits)),
-        ...(typeof plan === 'string' ? { plan } : {}),
-        ...(isSuspended === undefined ? {} : { is_suspended: isSuspended === true ? 1 : 0 }),
-        updated_at: new Date().toISOString(),
-      })
-      .where('id', '=', organizationId)
-      .execute();
+    await updateTerms(transaction, organizationId, {
+      quotas: merge(await readOwnLimits(transaction, organizationId), limits),
+      ...(typeof plan === 'string' ? { plan } : {}),
+      ...(isSuspended === undefined ? {} : { isSuspended: isSuspended === true }),
+    });
   };
   await (db.isTransaction ? apply(db) : inTransaction(db, apply));
 }

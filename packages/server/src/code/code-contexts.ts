@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { PlatformError } from '@svc/contract';
 import { MAX_CODE_CONTEXTS } from '@svc/contract/rest';
-import type { Work } from '../dispatch/idempotency.ts';
+import type { Work } from '../store/idempotency.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import {
   beginTurn,
@@ -18,9 +18,9 @@ import {
   type ContextRecord,
 } from '../store/code-contexts.ts';
 import type { Database } from '../store/database.ts';
-import type { CodeResult, CodeRunnerParts } from './code-runner.ts';
 import type { InterpreterPlace } from './interpreter.ts';
-import { InterpreterSlot, type SlotRequest } from './interpreter-slot.ts';
+import { InterpreterSlot } from './interpreter-slot.ts';
+import type { SlotRequest, CodeResult, SlotParts } from './slot-request.ts';
 import type { Language } from './languages.ts';
 
 const EXTEND_MS = 20_000;
@@ -37,7 +37,7 @@ export interface SandboxRun {
   readonly runId: string;
 }
 
-export interface ContextParts extends CodeRunnerParts {
+export interface ContextParts extends SlotParts {
   readonly database: Database;
   readonly sealer: Sealer;
 }

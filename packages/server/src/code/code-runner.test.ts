@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { PlatformError } from '@svc/contract';
 import { pino } from 'pino';
-import { createCodeRunner, type CodeResult } from './code-runner.ts';
+import { createCodeRunner } from './code-runner.ts';
+import type { CodeResult } from './slot-request.ts';
 import { TestSandbox } from '../testing/code-sandbox.ts';
 
 const logger = pino({ level: 'silent' });

@@ -1,8 +1,7 @@
-import type { ChannelClient } from '@svc/contract';
-import type { Logger } from 'pino';
-import { InterpreterSlot, type RunListener } from './interpreter-slot.ts';
+import { InterpreterSlot } from './interpreter-slot.ts';
+import type { CodeResult, RunListener, SlotParts } from './slot-request.ts';
 import type { Language } from './languages.ts';
-import type { Work } from '../dispatch/idempotency.ts';
+import type { Work } from '../store/idempotency.ts';
 
 export interface CodeRequest {
   readonly sandboxId: string;
@@ -13,14 +12,6 @@ export interface CodeRequest {
   readonly listener?: RunListener;
   /** The code runs once, however often it is asked for under this name. */
   readonly work?: Work | null;
-}
-
-export interface CodeResult {
-  readonly status: 'success' | 'error' | 'timeout';
-  readonly output: string;
-  readonly error: string;
-  /** Output was cut. */
-  readonly truncated: boolean;
 }
 
 /**
@@ -38,18 +29,10 @@ export interface CodeRunner {
   forget(sandboxId: string): void;
 }
 
-export interface CodeRunnerParts {
-  /** Opens a new channel with every call; the runner closes it. */
-  readonly openChannel: (sandboxId: string, signal: AbortSignal) => Promise<ChannelClient>;
-  readonly logger: Pick<Logger, 'debug'>;
-  /** For how long code may ignore that it is interrupted before it is killed. */
-  readonly killMs?: number;
-}
-
 /** Found again by whichever server comes next. */
 const DEFAULT_SLOT = '';
 
-export function createCodeRunner(parts: CodeRunnerParts): CodeRunner & { close(): void } {
+export function createCodeRunner(parts: SlotParts): CodeRunner & { close(): void } {
   const sandboxes = new Map<string, Map<Language, InterpreterSlot>>();
   const slotOf = (sandboxId: string, language: Language): InterpreterSlot => {
     const slots = sandboxes.get(sandboxId) ?? new Map<Language, InterpreterSlot>();

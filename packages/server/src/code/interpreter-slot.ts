@@ -6,42 +6,20 @@ import {
   type ChannelClient,
   type DetachedState,
 } from '@svc/contract';
-import type { Work } from '../dispatch/idempotency.ts';
 import { closedNote, describeEnd, INTERRUPTED_NOTE, KILLED_NOTE, timeoutNote } from './notes.ts';
 import { explainBreak } from '../orchestrator/explain-break.ts';
-import type { CodeResult, CodeRunnerParts } from './code-runner.ts';
 import {
   Interpreter,
   InterpreterFailed,
   type InterpreterPlace,
   type InterpreterSeat,
-  type OutputListener,
   type UnitOutcome,
 } from './interpreter.ts';
+import type { CodeResult, SlotParts, SlotRequest } from './slot-request.ts';
 import { Interruption } from './interruption.ts';
 import { INTERPRETERS, type Language } from './languages.ts';
 
 const START_TIMEOUT_MS = 30_000;
-
-/** Hears of a run while it goes on, and what a result does not say. */
-export interface RunListener extends OutputListener {
-  /** Notes about the interpreter, for stderr. */
-  note(text: string): void;
-  ended(how: Pick<UnitOutcome, 'result' | 'exception'> & { readonly isInterrupted: boolean }): void;
-}
-
-export interface SlotRequest {
-  readonly code: string;
-  readonly timeoutMs: number | null;
-  readonly listener?: RunListener;
-  /** The code runs once, however often it is asked for under this name. */
-  readonly work?: Work | null;
-  /** Asked when its turn has come; what it throws is thrown, and the code does not run. */
-  readonly admit?: () => Promise<void>;
-  /** Whether somebody has asked for its end. */
-  readonly wasInterrupted?: () => Promise<boolean>;
-}
-
 const REMOVE_TIMEOUT_MS = 10_000;
 
 /** Interpreters that ended are kept as long as somebody may ask what became of their code, but not more than these. */
@@ -52,7 +30,7 @@ const NEEDED_FEATURE = 'svc.repeat';
 export class InterpreterSlot {
   readonly #sandboxId: string;
   readonly #language: Language;
-  readonly #parts: CodeRunnerParts;
+  readonly #parts: SlotParts;
   readonly #place: InterpreterPlace;
   /** Of the keys of its interpreters; a number follows. */
   readonly #prefix: string;
@@ -67,7 +45,7 @@ export class InterpreterSlot {
   constructor(
     sandboxId: string,
     language: Language,
-    parts: CodeRunnerParts,
+    parts: SlotParts,
     name: string,
     place: InterpreterPlace = {},
   ) {

@@ -8,6 +8,7 @@ import {
   type OperationName,
   type OperationOutput,
 } from '@svc/contract';
+import type { Progress } from '../sandboxes/start-progress.ts';
 import { reaches, type Caller } from '../access/caller.ts';
 
 /** How a caller follows and ends its call. */
@@ -16,13 +17,6 @@ export interface CallContext {
   /** Aborts when the caller goes away or cancels. */
   readonly signal: AbortSignal;
   readonly onProgress: (progress: Progress) => void;
-}
-
-/** How far a long call is. `done` and `total` are in the same unit; null when unknown. */
-export interface Progress {
-  readonly message: string;
-  readonly done: number | null;
-  readonly total: number | null;
 }
 
 /** What a handler gets beside its input. */

@@ -13,6 +13,7 @@ import {
   settleKey,
   unsettleKey,
   type IdempotencyClaim,
+  type Work,
 } from '../store/idempotency.ts';
 import type { Fingerprint } from './fingerprint.ts';
 import { wakeOf } from './wake.ts';
@@ -36,14 +37,6 @@ export interface Outcome {
 }
 
 export type Remembered = Outcome & { readonly fingerprint: string; readonly work: Work };
-
-/** What is to be done once, however often it is asked for. */
-export interface Work {
-  /** The same for every call that asks for this work under its key, and for no other: 32 hexadecimal digits. */
-  readonly id: string;
-  /** It was begun before, and how far it came is for the handler to find out. */
-  readonly isRepeat: boolean;
-}
 
 /** The first call of a key: it alone does the work. */
 export interface FirstCall {

@@ -1,13 +1,6 @@
 import { PlatformError } from '@svc/contract';
 import { DEFAULT_PAGE_SIZE } from '@svc/contract/rest';
-
-/** Where a page begins: after the row with these sort values. */
-export type Position = readonly (string | number)[];
-
-export interface PageRequest {
-  readonly limit: number;
-  readonly after: Position | null;
-}
+import type { PageRequest, Position } from '../store/page-request.ts';
 
 /**
  * Reads `limit` and `cursor`. A cursor holds the sort values of the last row that was sent, so that pages neither skip nor

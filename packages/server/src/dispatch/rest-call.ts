@@ -1,5 +1,5 @@
 import type { Role } from '@svc/contract/rest';
-import type { Work } from './idempotency.ts';
+import type { Work } from '../store/idempotency.ts';
 import type { Database } from '../store/database.ts';
 import type { Actor } from '../store/events.ts';
 import type { OrganizationRecord } from '../store/organizations.ts';

@@ -1,49 +1,62 @@
 import { billingHandlers } from './billing/billing.ts';
-import { capabilityHandlers } from './server/capabilities.ts';
-import { codeHandlers } from './code/rest-code.ts';
+import { capabilityHandlers, type CapabilityParts } from './server/capabilities.ts';
+import { codeHandlers, type CodeParts } from './code/rest-code.ts';
 import { credentialHandlers } from './credentials/credentials.ts';
 import { eventHandlers } from './organizations/events.ts';
-import { imageHandlers } from './images/images.ts';
+import { imageHandlers, type ImageParts } from './images/images.ts';
 import { logHandlers } from './sandboxes/logs.ts';
 import { memberHandlers } from './organizations/members.ts';
 import { metricHandlers } from './sandboxes/rest-metrics.ts';
 import { organizationHandlers } from './organizations/organizations.ts';
-import { portHandlers } from './previews/previews.ts';
-import { processHandlers } from './processes/rest-processes.ts';
+import { previewHandlers } from './previews/previews.ts';
+import { processHandlers, type ProcessParts } from './processes/rest-processes.ts';
 import { progressHandlers } from './sandboxes/progress.ts';
 import { quotaHandlers } from './billing/quotas.ts';
 import { registryHandlers } from './images/registries.ts';
-import { sandboxHandlers } from './sandboxes/rest-sandboxes.ts';
-import { snapshotHandlers } from './snapshots/snapshots.ts';
+import { sandboxHandlers, type SandboxParts } from './sandboxes/rest-sandboxes.ts';
+import { snapshotHandlers, type SnapshotParts } from './snapshots/snapshots.ts';
 import { sshKeyHandlers } from './credentials/ssh-keys.ts';
 import { userHandlers } from './organizations/users.ts';
 import { volumeFileHandlers } from './volumes/volume-files.ts';
+import type { RemovalParts } from './organizations/remove-organization.ts';
+import type { VolumeParts } from './volumes/update-volume.ts';
 import { volumeHandlers } from './volumes/volumes.ts';
 import type { RestHandlers } from '../dispatch/rest-handlers.ts';
-import type { RestParts } from './rest-parts.ts';
+import type { MetricHistory } from '../accounting/metric-history.ts';
+
+/** What the handlers of the control plane work with; each is given what it needs. */
+export type RestParts = CapabilityParts &
+  CodeParts &
+  ImageParts &
+  ProcessParts &
+  RemovalParts &
+  SandboxParts &
+  SnapshotParts &
+  VolumeParts & { readonly metricHistory: MetricHistory };
 
 /** Every handler of the control plane. */
 export function createRestHandlers(parts: RestParts): RestHandlers {
+  const { database, orchestrator, lifecycle } = parts;
   return {
-    ...billingHandlers(parts),
+    ...billingHandlers(database),
     ...capabilityHandlers(parts),
     ...codeHandlers(parts),
-    ...credentialHandlers(parts),
-    ...eventHandlers(parts),
+    ...credentialHandlers(database),
+    ...eventHandlers(database),
     ...imageHandlers(parts),
-    ...logHandlers(parts),
-    ...memberHandlers(parts),
-    ...metricHandlers(parts),
-    ...organizationHandlers(parts),
-    ...portHandlers(parts),
+    ...logHandlers(database, orchestrator),
+    ...memberHandlers(database),
+    ...metricHandlers(database, parts.metricHistory),
+    ...organizationHandlers(database, parts),
+    ...previewHandlers(database, parts.previews),
     ...processHandlers(parts),
-    ...progressHandlers(parts),
-    ...quotaHandlers(parts),
-    ...registryHandlers(parts),
+    ...progressHandlers(database, lifecycle),
+    ...quotaHandlers(database),
+    ...registryHandlers(database, parts.sealer),
     ...sandboxHandlers(parts),
     ...snapshotHandlers(parts),
-    ...sshKeyHandlers(parts),
-    ...userHandlers(parts),
+    ...sshKeyHandlers(database),
+    ...userHandlers(),
     ...volumeFileHandlers(parts),
     ...volumeHandlers(parts),
   };

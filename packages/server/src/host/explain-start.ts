@@ -1,13 +1,17 @@
-import type { ServerConfig } from '../config.ts';
 import { EXIT } from './exit-codes.ts';
 import { StartError } from './start-error.ts';
 
-type Config = Pick<ServerConfig, 'options' | 'databaseUrl'>;
+/** Of the configuration, what an explanation names. */
+interface StartOptions {
+  readonly options: { readonly host: string; readonly port: number };
+  readonly databaseUrl: string | null;
+}
+
 /** As the system calls of Node fail. */
 type SystemError = NodeJS.ErrnoException & { readonly address?: string; readonly port?: number };
 
 /** What an operator can do about a start that failed; undefined when it is a bug of ours. `config`: as far as it got. */
-export function explainStart(error: unknown, config: Config | undefined): StartError | undefined {
+export function explainStart(error: unknown, config: StartOptions | undefined): StartError | undefined {
   if (error instanceof StartError) return error;
   if (!(error instanceof Error) || config === undefined) return undefined;
   const { options, databaseUrl } = config;

@@ -10,14 +10,13 @@ import {
   type FileHandle,
 } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { ServerConfig } from '../config.ts';
 import type { Identity } from './drop-privileges.ts';
 import { EXIT } from './exit-codes.ts';
 import { StartError } from './start-error.ts';
 
 /** Makes what the server needs of its data folder. `owner` null: whoever we are. */
 export async function prepareFolders(
-  { dataFolder, serverFolder }: Pick<ServerConfig, 'dataFolder' | 'serverFolder'>,
+  { dataFolder, serverFolder }: { readonly dataFolder: string; readonly serverFolder: string },
   owner: Identity | null,
 ): Promise<void> {
   try {

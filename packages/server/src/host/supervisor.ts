@@ -8,7 +8,6 @@ import {
   Watchdog,
 } from '@svc/engine/client';
 import type { Logger } from 'pino';
-import { SUPERVISED, type ServerConfig } from '../config.ts';
 import { EngineProcess } from './engine-process.ts';
 import type { Identity } from './drop-privileges.ts';
 import { EXIT } from './exit-codes.ts';
@@ -17,6 +16,8 @@ import { RestartDelay } from './restart-delay.ts';
 
 /** Calls leave much short-lived garbage; with a small nursery it does not become resident memory. */
 const NODE_OPTIONS = ['--max-semi-space-size=4', '--heap-growing-percent=25'];
+/** The option of the web-facing process that says it has a supervisor. */
+export const SUPERVISED = 'supervised';
 /** Said to the web-facing process when it may serve. */
 export const SERVE = 'serve';
 /** Asked of it, and answered with the same word, for as long as it lives. */
@@ -24,19 +25,28 @@ export const PULSE = 'pulse';
 /** Said by it when it serves. */
 export const READY = 'ready';
 
+/** Where the engine is, and what it is started with. */
+export interface EnginePlace {
+  readonly dataFolder: string;
+  readonly engineSocket: string;
+  /** Somebody else keeps it running. */
+  readonly isEngineExternal: boolean;
+  readonly engineArguments: readonly string[];
+}
+
 /**
  * The root process of `svc server start`: it keeps the engine (as root) and the web-facing process (as the service user)
  * running, listens to nobody, and parses nothing. The folders that they need are there by now.
  * @returns the exit code
  */
 export async function runSupervisor(
-  config: ServerConfig,
+  place: EnginePlace,
   owner: Identity,
   web: WebProcess,
   stop: AbortSignal,
   logger: Logger,
 ): Promise<number> {
-  const { dataFolder, engineSocket: socketPath, isEngineExternal, engineArguments } = config;
+  const { dataFolder, engineSocket: socketPath, isEngineExternal, engineArguments } = place;
   if (isEngineExternal) {
     logger.info({ socket: socketPath }, 'no engine is started: the one behind the socket is used');
     return await keepWebRunning(web, stop, logger);

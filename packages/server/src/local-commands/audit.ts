@@ -1,4 +1,5 @@
 import { verifyEvents, type ChainReport } from '../store/verify-events.ts';
+import { listOrganizationsEver } from '../store/organizations.ts';
 import { requireOrganization, withStore, type StorePlace } from './local-store.ts';
 
 export interface AuditReport extends ChainReport {
@@ -13,7 +14,7 @@ export async function verifyLocalAudit(
   return await withStore(place, async (database) => {
     const organizations =
       slug === undefined
-        ? await database.selectFrom('organizations').select(['id', 'slug']).orderBy('slug').execute()
+        ? await listOrganizationsEver(database)
         : [await requireOrganization(database, slug)];
     const reports: AuditReport[] = [];
     for (const organization of organizations) {

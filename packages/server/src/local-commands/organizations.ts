@@ -1,14 +1,16 @@
 import { PlatformError } from '@svc/contract';
 import { checkRestInput, ORGANIZATION_SLUG_PATTERN } from '@svc/contract/rest';
 import type { Database } from '../store/database.ts';
+import { countMembers, listMembers } from '../store/members.ts';
 import {
   createOrganization,
   findOrganization,
+  listOrganizations,
   putMember,
-  toOrganization,
   updateOrganization,
   type OrganizationRecord,
 } from '../store/organizations.ts';
+import { countSandboxesByOrganization } from '../store/sandboxes.ts';
 import { ensureUser } from '../store/users.ts';
 import { changeStore, recordFromCli, withStore, type StorePlace } from './local-store.ts';
 
@@ -47,18 +49,12 @@ export async function createLocalOrganization(
 /** By slug. */
 export async function listLocalOrganizations(place: StorePlace): Promise<readonly OrganizationSummary[]> {
   return await withStore(place, async (database) => {
-    const rows = await database
-      .selectFrom('organizations')
-      .selectAll()
-      .where('deleted_at', 'is', null)
-      .orderBy('slug')
-      .execute();
     const members = await countMembers(database);
-    const sandboxes = await countSandboxes(database);
-    return rows.map((row) => ({
-      ...toOrganization(row),
-      members: members.get(row.id) ?? 0,
-      sandboxes: sandboxes.get(row.id) ?? 0,
+    const sandboxes = await countSandboxesByOrganization(database);
+    return (await listOrganizations(database)).map((organization) => ({
+      ...organization,
+      members: members.get(organization.id) ?? 0,
+      sandboxes: sandboxes.get(organization.id) ?? 0,
     }));
   });
 }
@@ -70,12 +66,8 @@ async function takeOver(
 ): Promise<OrganizationRecord | undefined> {
   const found = await findOrganization(transaction, slug);
   if (found === undefined) return undefined;
-  const member = await transaction
-    .selectFrom('members')
-    .select('user_id')
-    .where('organization_id', '=', found.id)
-    .executeTakeFirst();
-  return member === undefined ? await updateOrganization(transaction, found.id, { name }) : undefined;
+  const members = await listMembers(transaction, found.id, { limit: 1, after: null });
+  return members.length === 0 ? await updateOrganization(transaction, found.id, { name }) : undefined;
 }
 
 /** Whoever runs the server may also name the namespaces that its keys are for. */
@@ -90,25 +82,4 @@ async function create(transaction: Database, slug: string, name: string): Promis
   }
   const message = `There is an organization '${slug}' with members already; see \`svc org ls\``;
   throw new PlatformError('name_already_exists', message);
-}
-
-type Count = ReadonlyMap<string, number>;
-
-async function countMembers(database: Database): Promise<Count> {
-  const rows = await database
-    .selectFrom('members')
-    .select((build) => ['organization_id as id', build.fn.countAll<number | string>().as('count')])
-    .groupBy('organization_id')
-    .execute();
-  return new Map(rows.map(({ id, count }) => [id, Number(count)]));
-}
-
-async function countSandboxes(database: Database): Promise<Count> {
-  const rows = await database
-    .selectFrom('sandboxes')
-    .select((build) => ['organization_id as id', build.fn.countAll<number | string>().as('count')])
-    .where('removed_at', 'is', null)
-    .groupBy('organization_id')
-    .execute();
-  return new Map(rows.map(({ id, count }) => [id, Number(count)]));
 }

@@ -60,7 +60,7 @@ export async function* followOutput(parts: FollowParts, request: FollowRequest):
       if (!isPassing(error) || Date.now() - troubleSince > PATIENCE_MS) throw error;
       isGone = isUnreachable(error);
     }
-    const known = await parts.keeper.look(process.sandboxId, process.id);
+    const known = await parts.keeper.find(process.sandboxId, process.id);
     if (known === undefined) throw processNotFound(process.id);
     if (known.exit !== null && isGone) return yield* tellLoss(known, cursor);
     await delay(RETRY_MS, undefined, { signal }).catch(() => undefined);

@@ -55,13 +55,13 @@ export class ProcessKeeper implements BackgroundTask {
   }
 
   /** The record after a look at the sandbox. */
-  async look(sandboxId: string, id: string): Promise<ProcessRecord | undefined> {
+  async find(sandboxId: string, id: string): Promise<ProcessRecord | undefined> {
     await this.refresh(sandboxId);
     return await findProcess(this.#parts.database, sandboxId, id);
   }
 
   /** The same for whoever is about to ask something of the process. @throws PlatformError when the sandbox cannot be asked */
-  async reach(sandboxId: string, id: string): Promise<ProcessRecord | undefined> {
+  async findReachable(sandboxId: string, id: string): Promise<ProcessRecord | undefined> {
     await this.#refresh(sandboxId, (error) => {
       throw explainFailure(error, { process: id });
     });
@@ -73,7 +73,7 @@ export class ProcessKeeper implements BackgroundTask {
    * that is there and does not answer would be waited for in vain. @throws PlatformError `unavailable` in that case
    * @returns whether the sandbox was asked, so that the record says what is true now
    */
-  async listen(sandboxId: string, id: string): Promise<boolean> {
+  async refreshForReading(sandboxId: string, id: string): Promise<boolean> {
     let wasAsked = true;
     await this.#refresh(sandboxId, (error) => {
       wasAsked = false;

@@ -1,22 +1,9 @@
 import { PlatformError, type ChannelClient } from '@svc/contract';
 import type { Logger } from 'pino';
-import type { PortMapping } from './port-mapping.ts';
+import type { PortMapping } from '../store/port-mapping.ts';
+import type { OpenPort } from './open-port.ts';
 import { openTcpPort } from './tcp-port.ts';
 import { openUdpPort } from './udp-port.ts';
-
-/** Where a port leads, and how to get there. */
-export interface PortTarget {
-  readonly sandboxId: string;
-  readonly guestPort: number;
-  readonly openChannel: () => Promise<ChannelClient>;
-  readonly logger: Logger;
-}
-
-/** A port of this host that is open. */
-export interface OpenPort {
-  /** Resolves when it is free again; what went through it has ended. */
-  close(): Promise<void>;
-}
 
 type OpenChannel = (sandboxId: string, signal: AbortSignal) => Promise<ChannelClient>;
 

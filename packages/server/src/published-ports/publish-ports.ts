@@ -3,7 +3,7 @@ import { createServer, isIP } from 'node:net';
 import { PlatformError } from '@svc/contract';
 import type { CreateSandboxRequest } from '@svc/contract/rest';
 import { bindUdp } from './bind-udp.ts';
-import type { PortMapping } from './port-mapping.ts';
+import type { PortMapping } from '../store/port-mapping.ts';
 
 type PublishedPort = NonNullable<NonNullable<CreateSandboxRequest['network']>['ports']>[number];
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import type { TcpStream } from '@svc/contract';
-import type { OpenPort, PortTarget } from './port-forwarder.ts';
+import type { OpenPort, PortTarget } from './open-port.ts';
 import { readHalf } from './read-half.ts';
 
 const LOOPBACK = '127.0.0.1';

@@ -1,5 +1,5 @@
 import type { ChannelClient, UdpSession } from '@svc/contract';
-import type { PortTarget } from './port-forwarder.ts';
+import type { PortTarget } from './open-port.ts';
 
 export interface UdpAddress {
   readonly address: string;

@@ -1,7 +1,7 @@
 import type { RemoteInfo, Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { bindUdp } from './bind-udp.ts';
-import type { OpenPort, PortTarget } from './port-forwarder.ts';
+import type { OpenPort, PortTarget } from './open-port.ts';
 import { UdpClients } from './udp-clients.ts';
 
 const MAX_UNSENT_BYTES = 4 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import { checkSpec, PlatformError, type PublishedPort, type SandboxSpec } from '@svc/contract';
 import { withoutValues, type RegistryChoice, type SandboxSecrets } from './sandbox-secrets.ts';
-import type { PortMapping } from '../published-ports/port-mapping.ts';
+import type { PortMapping } from '../store/port-mapping.ts';
 import { checkPorts } from '../published-ports/publish-ports.ts';
 
 /** What somebody asks for, whichever surface they came by. Nothing of it is checked yet. */

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { claimSandbox, releaseSandbox } from '../store/claims.ts';
 import type { Database } from '../store/database.ts';
-import { getSandbox, type DesiredState } from '../store/sandboxes.ts';
+import type { DesiredState } from '../store/sandbox-moves.ts';
+import { getSandbox } from '../store/sandboxes.ts';
 
 /**
  * Lets one server of many work on a sandbox.

@@ -1,7 +1,6 @@
 import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
 import type { ChannelPool } from '../orchestrator/channel-pool.ts';
-import type { Progress } from '../dispatch/dispatch.ts';
 import { STARTING_MESSAGE, type Orchestrator, type SandboxReport } from '../orchestrator/orchestrator.ts';
 import type { PortForwarder } from '../published-ports/port-forwarder.ts';
 import { closeRun } from '../store/runs.ts';
@@ -13,7 +12,7 @@ import { decide, isNoted, type Decision } from './decide.ts';
 import { toEngineRequest, type RequestParts } from './engine-request.ts';
 import { amend, noteFailure, observe } from './observe.ts';
 import { openSecrets, sealSecrets } from './sandbox-secrets.ts';
-import type { StartProgress } from './start-progress.ts';
+import type { Progress, StartProgress } from './start-progress.ts';
 import { Turns } from '../tasks/turns.ts';
 
 const ASK_TIMEOUT_MS = 30_000;

@@ -9,7 +9,7 @@ import { readPatches } from '../store/new-sandbox.ts';
 import { findRegistry, findRegistryFor, registryContext, type RegistryRecord } from '../store/registries.ts';
 import { canonicalRegistryHost } from '../store/registry-host.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
-import { ensureHostVolume, findVolume, type VolumeRecord } from '../store/volumes.ts';
+import { ensureHostVolume, findVolume, listMounts, type VolumeRecord } from '../store/volumes.ts';
 import { openSecrets, withValues, type RegistryChoice } from './sandbox-secrets.ts';
 
 const DOCKER_HUB = 'docker.io';
@@ -67,12 +67,8 @@ async function prepareVolumes(
   { database, makeVolume }: RequestParts,
   { id, organizationId, spec }: SandboxRecord,
 ): Promise<Record<string, string>> {
-  const rows = await database
-    .selectFrom('sandbox_volumes')
-    .selectAll()
-    .where('sandbox_id', '=', id)
-    .execute();
-  const byPath = new Map(rows.map((row) => [row.mount_path, row.volume_id]));
+  const mounts = await listMounts(database, id);
+  const byPath = new Map(mounts.map(({ mountPath, volumeId }) => [mountPath, volumeId]));
   const volumes: Record<string, string> = {};
   for (const mount of spec.mounts ?? []) {
     if (mount.type !== 'named') continue;

@@ -1,5 +1,6 @@
 import { PlatformError } from '@svc/contract';
-import type { ObservedState, SandboxRecord } from '../store/sandboxes.ts';
+import type { ObservedState } from '../store/sandbox-moves.ts';
+import type { SandboxRecord } from '../store/sandboxes.ts';
 
 /** What callers may ask for, and in which states. `again`: it is under way already, so asking again changes nothing. */
 const LEGAL = {

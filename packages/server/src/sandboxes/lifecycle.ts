@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { EventEmitter, once } from 'node:events';
 import { isErrorCode, PlatformError } from '@svc/contract';
-import type { Progress } from '../dispatch/dispatch.ts';
 import { checkSandbox, type CheckedSandbox, type WantedSandbox } from './check-sandbox.ts';
 import { makeSandbox } from './make-sandbox.ts';
 import type { Database } from '../store/database.ts';
@@ -11,7 +10,7 @@ import { ensureOrganization, findOrganization, type OrganizationRecord } from '.
 import { findSandbox, getSandbox, type Asker, type SandboxRecord } from '../store/sandboxes.ts';
 import { Convergence, type ConvergenceParts } from './convergence.ts';
 import { noteFailure } from './observe.ts';
-import { StartProgress } from './start-progress.ts';
+import { StartProgress, type Progress } from './start-progress.ts';
 import { Turns } from '../tasks/turns.ts';
 import { wishRecovery, wishRemove, wishStart, wishStop } from './wishes.ts';
 

@@ -7,7 +7,8 @@ import { findSandboxes, listSandboxesIn, type SandboxRecord } from '../store/san
 import { decide, isNoted } from './decide.ts';
 import type { EngineHealth } from '../orchestrator/engine-health.ts';
 import type { Lifecycle } from './lifecycle.ts';
-import { failOverdue, markUnavailable, requireDecisions } from './sweep.ts';
+import { markUnavailable, requireDecisions } from '../store/outages.ts';
+import { failOverdue } from './sweep.ts';
 
 const FIRST_RETRY_MS = 50;
 /** A look at a socket costs next to nothing, and everybody waits for the engine. */

@@ -1,6 +1,6 @@
 import type { SandboxSpec } from '@svc/contract';
 import type { Sealer } from '../secrets/sealer.ts';
-import { sandboxSecretsContext } from '../secrets/stored-secrets.ts';
+import { sandboxSecretsContext } from '../store/stored-secrets.ts';
 
 /** With whose name an image is fetched. */
 export type RegistryChoice =

@@ -1,5 +1,11 @@
 import { EventEmitter, once } from 'node:events';
-import type { Progress } from '../dispatch/dispatch.ts';
+
+/** How far a long call is. `done` and `total` are in the same unit; null when unknown. */
+export interface Progress {
+  readonly message: string;
+  readonly done: number | null;
+  readonly total: number | null;
+}
 
 /** How far the starts are that this server is bringing about, for whoever follows one. */
 export class StartProgress {

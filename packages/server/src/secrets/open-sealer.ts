@@ -4,7 +4,7 @@ import { StartError } from '../host/start-error.ts';
 import type { Database } from '../store/database.ts';
 import { Sealer } from './sealer.ts';
 import { ensureSecretsKeys, followSecretsKeys } from './secrets-key.ts';
-import { listStoredSecrets } from './stored-secrets.ts';
+import { listStoredSecrets } from '../store/stored-secrets.ts';
 
 /**
  * The sealer of a server. A key file that was lost is noticed here, and not when a sandbox starts without its secrets.

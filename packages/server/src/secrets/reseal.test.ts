@@ -16,7 +16,7 @@ import { openSealer } from './open-sealer.ts';
 import { reseal } from './reseal.ts';
 import { Sealer } from './sealer.ts';
 import { ensureSecretsKeys, readSecretsKeys } from './secrets-key.ts';
-import { sandboxSecretsContext } from './stored-secrets.ts';
+import { sandboxSecretsContext } from '../store/stored-secrets.ts';
 
 const SANDBOX_ID = randomUUID();
 const CONTEXT_ID = randomUUID();

@@ -46,7 +46,7 @@ export class SnapshotWorker {
   }
 
   /** There is something to do. */
-  poke(): void {
+  wake(): void {
     this.#wake.resolve();
   }
 

@@ -9,6 +9,14 @@ const OVER = '';
 const FORGOTTEN_AT_ONCE = 500;
 const LONG_AGO = new Date(0).toISOString();
 
+/** What is to be done once, however often it is asked for. */
+export interface Work {
+  /** The same for every call that asks for this work under its key, and for no other: 32 hexadecimal digits. */
+  readonly id: string;
+  /** It was begun before, and how far it came is for whoever does it to find out. */
+  readonly isRepeat: boolean;
+}
+
 export interface IdempotencyClaim {
   /** The organization or user whose key it is. */
   readonly scope: string;

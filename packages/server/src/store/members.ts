@@ -34,6 +34,16 @@ export async function listMembers(
   return rows.map(toMember);
 }
 
+/** By organization; those without any are absent. */
+export async function countMembers(db: Database): Promise<ReadonlyMap<string, number>> {
+  const rows = await db
+    .selectFrom('members')
+    .select((build) => ['organization_id as id', build.fn.countAll<number | string>().as('count')])
+    .groupBy('organization_id')
+    .execute();
+  return new Map(rows.map(({ id, count }) => [id, Number(count)]));
+}
+
 export async function findMember(
   db: Database,
   organizationId: string,

@@ -1,5 +1,5 @@
 import { PlatformError, type SandboxSpec } from '@svc/contract';
-import type { PortMapping } from '../published-ports/port-mapping.ts';
+import type { PortMapping } from './port-mapping.ts';
 import type { Database, SandboxVolumeRow } from './database.ts';
 import {
   getSandbox,

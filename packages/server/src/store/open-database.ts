@@ -1,17 +1,21 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { ServerConfig } from '../config.ts';
 import type { Database } from './database.ts';
 import { openStore } from './open-store.ts';
 import type { postgresDialect } from './postgres.ts';
 import { sqliteDialect } from './sqlite.ts';
 
+/** Null: the built-in store, in the server's folder. */
+export interface StorePlace {
+  readonly databaseUrl: string | null;
+  readonly serverFolder: string;
+}
+
 /** The store that the configuration names. */
 export async function openDatabase(
-  config: Pick<ServerConfig, 'databaseUrl' | 'serverFolder'>,
+  { databaseUrl, serverFolder }: StorePlace,
   logger: Logger,
 ): Promise<Database> {
-  const { databaseUrl, serverFolder } = config;
   return await openStore(
     databaseUrl === null
       ? sqliteDialect(join(serverFolder, 'store.db'))

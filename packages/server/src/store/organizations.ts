@@ -126,6 +126,13 @@ export async function listOrganizations(db: Database): Promise<readonly Organiza
   return rows.map(toOrganization);
 }
 
+/** Deleted ones too, by slug. */
+export async function listOrganizationsEver(
+  db: Database,
+): Promise<readonly { readonly id: string; readonly slug: string }[]> {
+  return await db.selectFrom('organizations').select(['id', 'slug']).orderBy('slug').execute();
+}
+
 /** Where the user is a member, by slug. */
 export async function listMemberships(
   db: Database,

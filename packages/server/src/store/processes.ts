@@ -1,6 +1,6 @@
 import type { ProcessEndReason } from '@svc/contract/rest';
 import type { Selectable } from 'kysely';
-import type { PageRequest } from '../dispatch/paging.ts';
+import type { PageRequest } from './page-request.ts';
 import type { Database, ProcessRow, RunRow } from './database.ts';
 
 /** How a process ended. */

@@ -26,6 +26,42 @@ export async function readTerms(db: Database, organizationId: string): Promise<T
   return toTerms(await listPlans(db), row);
 }
 
+/** What was set for this organization alone, by the names of limits. */
+export async function readOwnLimits(
+  db: Database,
+  organizationId: string,
+): Promise<Readonly<Record<string, unknown>>> {
+  const { quotas } = await db
+    .selectFrom('organizations')
+    .select('quotas')
+    .where('id', '=', organizationId)
+    .executeTakeFirstOrThrow();
+  return JSON.parse(quotas) as Readonly<Record<string, unknown>>;
+}
+
+/** What is absent stays as it is. */
+export async function updateTerms(
+  db: Database,
+  organizationId: string,
+  change: {
+    readonly quotas: Readonly<Record<string, unknown>>;
+    readonly plan?: string;
+    readonly isSuspended?: boolean;
+  },
+): Promise<void> {
+  const { quotas, plan, isSuspended } = change;
+  await db
+    .updateTable('organizations')
+    .set({
+      quotas: JSON.stringify(quotas),
+      ...(plan === undefined ? {} : { plan }),
+      ...(isSuspended === undefined ? {} : { is_suspended: isSuspended ? 1 : 0 }),
+      updated_at: new Date().toISOString(),
+    })
+    .where('id', '=', organizationId)
+    .execute();
+}
+
 export function toTerms(
   plans: readonly BillingPlan[],
   row: { readonly plan: string; readonly quotas: string; readonly is_suspended: number },

@@ -1,4 +1,20 @@
-import type { ObservedState } from './sandboxes.ts';
+/** What callers want of a sandbox. `restarted`: stopped first, and then running. */
+export type DesiredState = 'running' | 'restarted' | 'stopped' | 'removed';
+
+/**
+ * What is known about it; `MOVES` says what can follow what.
+ * - `temporarily_unavailable`: it ran when the engine was last seen.
+ * - `recovery_decision_required`: that was too long ago to go on without a decision.
+ */
+export type ObservedState =
+  | 'created'
+  | 'starting'
+  | 'running'
+  | 'temporarily_unavailable'
+  | 'recovery_decision_required'
+  | 'stopping'
+  | 'stopped'
+  | 'failed';
 
 /** Every legal move of a sandbox. What is not in this table cannot be written; removal is legal from every state. */
 const MOVES = {

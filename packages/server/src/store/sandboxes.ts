@@ -1,29 +1,11 @@
 import type { SandboxSpec } from '@svc/contract';
 import type { ResolvedSpec } from '@svc/engine/client';
 import { sql, type Selectable, type SelectQueryBuilder } from 'kysely';
-import type { PortMapping } from '../published-ports/port-mapping.ts';
+import type { PortMapping } from './port-mapping.ts';
 import type { Database, SandboxRow, Tables } from './database.ts';
 import type { Actor } from './events.ts';
 import { prepareLookup } from './prepare-lookup.ts';
-import { requireMove } from './sandbox-moves.ts';
-
-/** What callers want of a sandbox. `restarted`: stopped first, and then running. */
-export type DesiredState = 'running' | 'restarted' | 'stopped' | 'removed';
-
-/**
- * What is known about it; `MOVES` in sandbox-moves.ts says what can follow what.
- * - `temporarily_unavailable`: it ran when the engine was last seen.
- * - `recovery_decision_required`: that was too long ago to go on without a decision.
- */
-export type ObservedState =
-  | 'created'
-  | 'starting'
-  | 'running'
-  | 'temporarily_unavailable'
-  | 'recovery_decision_required'
-  | 'stopping'
-  | 'stopped'
-  | 'failed';
+import { requireMove, type DesiredState, type ObservedState } from './sandbox-moves.ts';
 
 /** Who asked for something, for the event that tells of it. */
 export interface Asker {
@@ -53,7 +35,7 @@ export interface SandboxRecord {
   readonly hasHostPaths: boolean;
   /** What image and host made of its spec; null until it was first made. */
   readonly resolved: ResolvedSpec | null;
-  /** Sealed; see lifecycle/sandbox-secrets.ts. */
+  /** Sealed; see sandboxes/sandbox-secrets.ts. */
   readonly secrets: string | null;
   readonly desired: DesiredState;
   readonly observed: ObservedState;
@@ -170,9 +152,12 @@ export type SandboxReference = { readonly id: string } | { readonly name: string
 /** Those that are not removed, by namespace and name. A filter that is absent admits everything. */
 export async function listSandboxes(
   db: Database,
-  filter: { readonly namespace?: string; readonly name?: string } = {},
+  filter: { readonly organizationId?: string; readonly namespace?: string; readonly name?: string } = {},
 ): Promise<readonly SandboxRecord[]> {
   let query = selectSandboxes(db).where('sandboxes.removed_at', 'is', null);
+  if (filter.organizationId !== undefined) {
+    query = query.where('sandboxes.organization_id', '=', filter.organizationId);
+  }
   if (filter.namespace !== undefined) query = query.where('organizations.slug', '=', filter.namespace);
   if (filter.name !== undefined) query = query.where('sandboxes.name', '=', filter.name);
   return (await query.orderBy('organizations.slug').orderBy('sandboxes.name').execute()).map(toRecord);
@@ -211,6 +196,17 @@ export async function countSandboxes(db: Database): Promise<ReadonlyMap<Observed
 }
 
 export type SandboxSelection = Selectable<SandboxRow> & { readonly namespace: string };
+
+/** Those that are not removed; organizations without any are absent. */
+export async function countSandboxesByOrganization(db: Database): Promise<ReadonlyMap<string, number>> {
+  const rows = await db
+    .selectFrom('sandboxes')
+    .select((build) => ['organization_id as id', build.fn.countAll<number | string>().as('count')])
+    .where('removed_at', 'is', null)
+    .groupBy('organization_id')
+    .execute();
+  return new Map(rows.map(({ id, count }) => [id, Number(count)]));
+}
 
 export function selectSandboxes(
   db: Database,

@@ -1,4 +1,4 @@
-import type { PageRequest } from '../dispatch/paging.ts';
+import type { PageRequest } from './page-request.ts';
 import type { Database } from './database.ts';
 import { selectSandboxes, toRecord, type SandboxRecord } from './sandboxes.ts';
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Selectable } from 'kysely';
-import type { PageRequest } from '../dispatch/paging.ts';
+import type { PageRequest } from './page-request.ts';
 import type { Database, SnapshotOperationRow, SnapshotRow } from './database.ts';
 
 export interface SnapshotRecord {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import type { SandboxSpec } from '@svc/contract';
 import { observe } from '../sandboxes/observe.ts';
-import { markUnavailable } from '../sandboxes/sweep.ts';
+import { markUnavailable } from './outages.ts';
 import type { Database } from './database.ts';
 import { forgetKeys, listKeys, recordKey } from './keys.ts';
 import { ensureOrganization } from './organizations.ts';

@@ -176,6 +176,34 @@ export async function listUsers(db: Database, volumeId: string): Promise<readonl
   return rows.map(({ name }) => name);
 }
 
+/** What a sandbox was made with, by where it appears. */
+export async function listMounts(
+  db: Database,
+  sandboxId: string,
+): Promise<
+  readonly {
+    readonly volumeId: string;
+    /** Null: the host volume of the organization. */
+    readonly name: string | null;
+    readonly mountPath: string;
+    readonly isReadOnly: boolean;
+  }[]
+> {
+  const rows = await db
+    .selectFrom('sandbox_volumes')
+    .innerJoin('volumes', 'volumes.id', 'sandbox_volumes.volume_id')
+    .select(['volumes.id', 'volumes.name', 'sandbox_volumes.mount_path', 'sandbox_volumes.is_read_only'])
+    .where('sandbox_volumes.sandbox_id', '=', sandboxId)
+    .orderBy('sandbox_volumes.mount_path')
+    .execute();
+  return rows.map(({ id, name, mount_path, is_read_only }) => ({
+    volumeId: id,
+    name,
+    mountPath: mount_path,
+    isReadOnly: is_read_only !== 0,
+  }));
+}
+
 async function findHostVolume(db: Database, organizationId: string): Promise<VolumeRecord | undefined> {
   const row = await existing(db)
     .where('organization_id', '=', organizationId)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { SandboxSpec } from '@svc/contract';
-import type { PortMapping } from '../published-ports/port-mapping.ts';
+import type { PortMapping } from '../store/port-mapping.ts';
 import type { Database } from '../store/database.ts';
 import { insertSandbox, removeSandbox, type NewSandbox } from '../store/new-sandbox.ts';
 import { ensureOrganization } from '../store/organizations.ts';

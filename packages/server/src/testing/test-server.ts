@@ -13,7 +13,7 @@ import { FakeSnapshotStore } from './fake-snapshot-store.ts';
 import type { SnapshotStore } from '../orchestrator/snapshot-store.ts';
 import { FakeVolumeStore } from './fake-volume-store.ts';
 import type { VolumeStore } from '../orchestrator/volume-store.ts';
-import { DEFAULT_REST_SETTINGS, type RestSettings } from '../handlers/rest-parts.ts';
+import { DEFAULT_REST_SETTINGS, type RestSettings } from '../rest-settings.ts';
 import { Sealer } from '../secrets/sealer.ts';
 import { startServer, type RunningServer, type ServerOptions, type ServerParts } from '../server.ts';
 import type { Database } from '../store/database.ts';

@@ -71,7 +71,7 @@ test('deleted volumes are removed; one that is still in use waits and keeps no o
   await waitUntil(async () => (await find(free.id)) === undefined);
   assert.equal((await find(held.id))?.status, 'deleting');
   volumeStore.hold(held.id, false);
-  keeper.poke();
+  keeper.wake();
   await waitUntil(async () => (await find(held.id)) === undefined);
   assert.deepEqual(await volumeStore.listVolumes(), []);
 });

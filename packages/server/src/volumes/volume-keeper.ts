@@ -29,14 +29,14 @@ export class VolumeKeeper {
   }
 
   /** There is something to do. */
-  poke(): void {
+  wake(): void {
     this.#wake.abort();
   }
 
   async run(signal: AbortSignal): Promise<void> {
     let retryMs = FIRST_RETRY_MS;
     while (!signal.aborted) {
-      // Before the round, so that a poke during it leads to another.
+      // Before the round, so that a call during it leads to another.
       this.#wake = new AbortController();
       const isSettled = await this.#round(signal);
       retryMs = isSettled ? FIRST_RETRY_MS : Math.min(retryMs * 2, LAST_RETRY_MS);

@@ -12,12 +12,11 @@ import { summarizeUsage } from '../../accounting/summarize-usage.ts';
 import { monthOf, type TimeWindow } from '../../accounting/time-window.ts';
 import { readTime } from '../../dispatch/read-time.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
 
 type BillingName = Extract<keyof RestHandlers, `billing.${string}`>;
 type BillingSummary = RestOutput<RestOperations['billing.get']>;
 
-export function billingHandlers({ database }: RestParts): Pick<RestHandlers, BillingName> {
+export function billingHandlers(database: Database): Pick<RestHandlers, BillingName> {
   return {
     'billing.get': async (_input, { organization }) =>
       describeBilling(await readTerms(database, organization.id)),

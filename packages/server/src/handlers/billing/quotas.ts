@@ -3,9 +3,9 @@ import { countRunning, countSandboxesOf, readTerms } from '../../store/quotas.ts
 import { readSnapshotBytes } from '../../store/usage.ts';
 import { readPoolUsage } from '../../accounting/pool-usage.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
+import type { Database } from '../../store/database.ts';
 
-export function quotaHandlers({ database }: RestParts): Pick<RestHandlers, 'quotas.get'> {
+export function quotaHandlers(database: Database): Pick<RestHandlers, 'quotas.get'> {
   return {
     'quotas.get': async (_input, { organization: { id } }) => {
       const [terms, used, total, running, snapshotBytes] = await Promise.all([

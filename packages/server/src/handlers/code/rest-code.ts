@@ -7,7 +7,7 @@ import {
   type RunCodeRequest,
   type ServerEvent,
 } from '@svc/contract/rest';
-import type { CodeContext, SandboxRun } from '../../code/code-contexts.ts';
+import type { CodeContext, CodeContexts, SandboxRun } from '../../code/code-contexts.ts';
 import type { Language } from '../../code/languages.ts';
 import { runEvents, type RunEnd, type RunEvent } from '../../code/run-events.ts';
 import { badField } from '../../dispatch/rest-dispatch.ts';
@@ -16,7 +16,8 @@ import { findOpenRun } from '../../store/processes.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
+import type { Database } from '../../store/database.ts';
+import type { CodeRunner } from '../../code/code-runner.ts';
 import { requireSandbox } from '../sandboxes/rest-sandboxes.ts';
 
 type CodeHandlers = Pick<RestHandlers, Extract<keyof RestHandlers, `code.${string}` | `contexts.${string}`>>;
@@ -28,7 +29,14 @@ interface ContextParams {
 
 const LONGEST_RUN_MS = MAX_TIMEOUT_SECONDS * 1000;
 
-export function codeHandlers(parts: RestParts): CodeHandlers {
+export interface CodeParts {
+  readonly database: Database;
+  /** For code without a context. */
+  readonly codeRunner: CodeRunner;
+  readonly codeContexts: CodeContexts;
+}
+
+export function codeHandlers(parts: CodeParts): CodeHandlers {
   const { database, codeContexts } = parts;
   return {
     'code.run': async ({ params, body }, call) =>
@@ -66,7 +74,7 @@ export function codeHandlers(parts: RestParts): CodeHandlers {
 
 /** Begins the run when everything about it is known to be right. */
 async function runCode(
-  parts: RestParts,
+  parts: CodeParts,
   call: RestCall,
   sandboxId: string,
   body: RunCodeRequest,
@@ -136,7 +144,7 @@ function viewEnd({ status, result, exception, truncated }: RunEnd) {
 }
 
 async function createContext(
-  parts: RestParts,
+  parts: CodeParts,
   call: RestCall,
   sandboxId: string,
   body: CreateContextRequest,
@@ -163,7 +171,7 @@ async function createContext(
 }
 
 async function changeContext<T>(
-  parts: RestParts,
+  parts: CodeParts,
   call: RestCall,
   params: ContextParams,
   type: string,
@@ -180,7 +188,7 @@ async function changeContext<T>(
 }
 
 async function requireContext(
-  parts: RestParts,
+  parts: CodeParts,
   call: RestCall,
   params: ContextParams,
 ): Promise<{ readonly sandbox: SandboxRecord; readonly context: CodeContext }> {
@@ -189,7 +197,7 @@ async function requireContext(
 }
 
 async function requireRun(
-  { database }: RestParts,
+  { database }: CodeParts,
   call: RestCall,
   sandboxId: string,
 ): Promise<{ readonly sandbox: SandboxRecord; readonly run: SandboxRun }> {
@@ -207,7 +215,7 @@ function describe({ id, name }: SandboxRecord, context: CodeContext | undefined)
 
 const NONE: ReadonlySet<string> = new Set();
 
-async function view({ codeContexts }: RestParts, context: CodeContext): Promise<ContextView> {
+async function view({ codeContexts }: CodeParts, context: CodeContext): Promise<ContextView> {
   return viewContext(context, await codeContexts.listBusy(context.sandboxRun));
 }
 

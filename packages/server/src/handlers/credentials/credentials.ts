@@ -17,16 +17,16 @@ import { readTime } from '../../dispatch/read-time.ts';
 import { requireUser } from '../../dispatch/require-user.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
+import type { Database } from '../../store/database.ts';
 
 interface NewCredential {
   readonly name: string;
   readonly expires_at?: string | null;
 }
 
-export function credentialHandlers({
-  database,
-}: RestParts): Pick<RestHandlers, Extract<keyof RestHandlers, `apiKeys.${string}` | `tokens.${string}`>> {
+export function credentialHandlers(
+  database: Database,
+): Pick<RestHandlers, Extract<keyof RestHandlers, `apiKeys.${string}` | `tokens.${string}`>> {
   return {
     'apiKeys.list': async ({ query }, call) => {
       const page = readPage(query, 'api-keys', 2);

@@ -5,13 +5,13 @@ import { recordEverywhere } from '../../dispatch/record-everywhere.ts';
 import { requireUser } from '../../dispatch/require-user.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
+import type { Database } from '../../store/database.ts';
 
 const MAX_KEYS_OF_USER = 100;
 
-export function sshKeyHandlers({
-  database,
-}: RestParts): Pick<RestHandlers, Extract<keyof RestHandlers, `sshKeys.${string}`>> {
+export function sshKeyHandlers(
+  database: Database,
+): Pick<RestHandlers, Extract<keyof RestHandlers, `sshKeys.${string}`>> {
   return {
     'sshKeys.list': async (_input, call) => (await listSshKeys(database, requireUser(call).id)).map(viewKey),
     'sshKeys.create': async ({ body }, call) => await create(body, call),

@@ -1,20 +1,33 @@
 import { PlatformError, type ErrorEnvelope } from '@svc/contract';
 import type { PulledImage, RestInput, RestOperations, ServerEvent } from '@svc/contract/rest';
 import { registryAuthFor } from '../../sandboxes/engine-request.ts';
-import type { FetchProgress } from '../../orchestrator/orchestrator.ts';
+import type { FetchProgress, Orchestrator } from '../../orchestrator/orchestrator.ts';
 import { requireRegistry } from '../../sandboxes/require-registry.ts';
 import { viewProgress } from '../sandboxes/progress.ts';
 import { requireEngine } from '../../orchestrator/require-engine.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
+import type { Database } from '../../store/database.ts';
+import type { EngineHealth } from '../../orchestrator/engine-health.ts';
+import type { HostStorage } from '../../accounting/host-storage.ts';
+import type { Sealer } from '../../secrets/sealer.ts';
+import type { Logger } from 'pino';
 
 /** Of one organization at once. Sandboxes that fetch their images count for themselves. */
 const MAX_PULLS = 4;
 
 type PullBody = RestInput<RestOperations['images.pull']>['body'];
 
-export function imageHandlers(parts: RestParts): Pick<RestHandlers, 'images.pull'> {
+export interface ImageParts {
+  readonly database: Database;
+  readonly orchestrator: Pick<Orchestrator, 'pull'>;
+  readonly health: EngineHealth;
+  readonly storage: HostStorage;
+  readonly sealer: Sealer;
+  readonly logger: Logger;
+}
+
+export function imageHandlers(parts: ImageParts): Pick<RestHandlers, 'images.pull'> {
   const pulls = new Map<string, number>();
   return {
     'images.pull': async ({ body }, call) => {
@@ -45,7 +58,7 @@ function takeTurn(pulls: Map<string, number>, organizationId: string, gone: Abor
 }
 
 /** The head of the answer is sent before the registry has said anything, so a failure is an event like the others. */
-async function* pull(parts: RestParts, call: RestCall, body: PullBody): AsyncGenerator<ServerEvent> {
+async function* pull(parts: ImageParts, call: RestCall, body: PullBody): AsyncGenerator<ServerEvent> {
   const { reference } = body;
   const news = new LatestNews();
   const work = fetchImage(parts, call, body, (progress) => news.tell(progress)).finally(() => news.end());
@@ -69,7 +82,7 @@ async function* pull(parts: RestParts, call: RestCall, body: PullBody): AsyncGen
 }
 
 async function fetchImage(
-  parts: RestParts,
+  parts: ImageParts,
   { organization, signal }: RestCall,
   { reference, pull_policy: policy = 'always', registry = null }: PullBody,
   onProgress: (progress: FetchProgress) => void,

@@ -7,12 +7,13 @@ import {
   type RegistryRecord,
 } from '../../store/registries.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
+import type { Database } from '../../store/database.ts';
+import type { Sealer } from '../../secrets/sealer.ts';
 
-export function registryHandlers({
-  database,
-  sealer,
-}: RestParts): Pick<RestHandlers, Extract<keyof RestHandlers, `registries.${string}`>> {
+export function registryHandlers(
+  database: Database,
+  sealer: Sealer,
+): Pick<RestHandlers, Extract<keyof RestHandlers, `registries.${string}`>> {
   return {
     'registries.list': async (_input, { organization }) =>
       (await listRegistries(database, organization.id)).map(viewRegistry),

@@ -2,14 +2,15 @@ import { PlatformError } from '@svc/contract';
 import type { RestOperations, RestOutput } from '@svc/contract/rest';
 import { badField } from '../../dispatch/rest-dispatch.ts';
 import { findEvent, listEvents, type Actor, type EventRecord } from '../../store/events.ts';
-import { readPage, toPage, type Position } from '../../dispatch/paging.ts';
+import type { Position } from '../../store/page-request.ts';
+import { readPage, toPage } from '../../dispatch/paging.ts';
 import { readTime } from '../../dispatch/read-time.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
+import type { Database } from '../../store/database.ts';
 
 const LIST = 'events';
 
-export function eventHandlers({ database }: RestParts): Pick<RestHandlers, 'events.list' | 'events.get'> {
+export function eventHandlers(database: Database): Pick<RestHandlers, 'events.list' | 'events.get'> {
   return {
     'events.list': async ({ query }, { organization }) => {
       const page = readPage(query, LIST, 1);

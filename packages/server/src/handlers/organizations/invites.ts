@@ -18,11 +18,10 @@ import { viewWithRole } from './organizations.ts';
 import { requireUser } from '../../dispatch/require-user.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
 
-export function inviteHandlers({
-  database,
-}: RestParts): Pick<RestHandlers, Extract<keyof RestHandlers, `invites.${string}`>> {
+export function inviteHandlers(
+  database: Database,
+): Pick<RestHandlers, Extract<keyof RestHandlers, `invites.${string}`>> {
   return {
     'invites.list': async (_input, { organization }) =>
       (await listInvites(database, organization.id)).map(viewInvite),

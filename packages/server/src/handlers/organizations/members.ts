@@ -17,14 +17,12 @@ import { readPage, toPage } from '../../dispatch/paging.ts';
 import { requireUser } from '../../dispatch/require-user.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
 
 export function memberHandlers(
-  parts: RestParts,
+  database: Database,
 ): Pick<RestHandlers, Extract<keyof RestHandlers, `members.${string}` | `invites.${string}`>> {
-  const { database } = parts;
   return {
-    ...inviteHandlers(parts),
+    ...inviteHandlers(database),
     'members.list': async ({ query }, { organization }) => {
       const page = readPage(query, 'members', 2);
       const rows = await listMembers(database, organization.id, page);

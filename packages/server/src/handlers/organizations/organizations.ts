@@ -12,18 +12,17 @@ import {
   type OrganizationRecord,
 } from '../../store/organizations.ts';
 import { isSlugFree, suggestSlug } from '../../store/slugs.ts';
-import { removeOrganization } from './remove-organization.ts';
+import { removeOrganization, type RemovalParts } from './remove-organization.ts';
 import { requireUser } from '../../dispatch/require-user.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
 
 const MAX_SLUG_LENGTH = 63;
 const SANDBOX_SLUG = new RegExp(SLUG_PATTERN);
 
 export function organizationHandlers(
-  parts: RestParts,
+  database: Database,
+  parts: RemovalParts,
 ): Pick<RestHandlers, Extract<keyof RestHandlers, `organizations.${string}`>> {
-  const { database } = parts;
   return {
     'organizations.own': async (_input, { organization }) =>
       await Promise.resolve(viewWithRole(organization, 'owner')),

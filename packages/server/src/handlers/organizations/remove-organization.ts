@@ -1,16 +1,23 @@
 import { PlatformError } from '@svc/contract';
 import { wishRemove } from '../../sandboxes/wishes.ts';
 import { deleteOrganization } from '../../store/delete-organization.ts';
-import { getSandbox } from '../../store/sandboxes.ts';
+import { listSandboxes } from '../../store/sandboxes.ts';
 import { closeUsage } from '../../store/volume-usage.ts';
 import { listVolumes, updateVolume } from '../../store/volumes.ts';
 import { askerOf } from '../../dispatch/asker-of.ts';
 import type { Change, RestCall } from '../../dispatch/rest-call.ts';
-import type { RestParts } from '../rest-parts.ts';
+import type { Lifecycle } from '../../sandboxes/lifecycle.ts';
+
+/** Who is told that there is something to remove. */
+export interface RemovalParts {
+  readonly lifecycle: Pick<Lifecycle, 'converge'>;
+  readonly volumeKeeper: { wake(): void };
+  readonly snapshotWorker: { wake(): void };
+}
 
 /** Hides the organization at once and wants all that it has removed, in one transaction; reconcilers do the rest. */
 export async function removeOrganization(
-  parts: RestParts,
+  parts: RemovalParts,
   confirm: string,
   call: RestCall,
 ): Promise<{ message: string }> {
@@ -29,24 +36,16 @@ export async function removeOrganization(
     return removed;
   }, answer);
   for (const sandboxId of sandboxIds) parts.lifecycle.converge(sandboxId);
-  parts.volumeKeeper.poke();
-  parts.snapshotWorker.poke();
+  parts.volumeKeeper.wake();
+  parts.snapshotWorker.wake();
   return answer();
 }
 
 /** Their runs end now, so that nobody pays for the time that cleaning up takes. */
 async function removeSandboxes({ db }: Change, call: RestCall): Promise<readonly string[]> {
-  const rows = await db
-    .selectFrom('sandboxes')
-    .select('id')
-    .where('organization_id', '=', call.organization.id)
-    .where('removed_at', 'is', null)
-    .execute();
-  for (const { id } of rows) {
-    const sandbox = await getSandbox(db, id);
-    if (sandbox !== undefined) await wishRemove(db, sandbox, askerOf(call));
-  }
-  return rows.map(({ id }) => id);
+  const sandboxes = await listSandboxes(db, { organizationId: call.organization.id });
+  for (const sandbox of sandboxes) await wishRemove(db, sandbox, askerOf(call));
+  return sandboxes.map(({ id }) => id);
 }
 
 async function removeVolumes({ db, record }: Change, organizationId: string): Promise<void> {

@@ -7,11 +7,8 @@ import { recordEverywhere } from '../../dispatch/record-everywhere.ts';
 import { requireUser } from '../../dispatch/require-user.ts';
 import type { Change, RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
 
-export function userHandlers(
-  _parts: RestParts,
-): Pick<RestHandlers, Extract<keyof RestHandlers, `users.${string}`>> {
+export function userHandlers(): Pick<RestHandlers, Extract<keyof RestHandlers, `users.${string}`>> {
   return {
     'users.get': async (_input, call) => await Promise.resolve(viewUser(requireUser(call))),
     'users.update': async ({ body }, call) => {

@@ -1,5 +1,5 @@
 import { PlatformError } from '@svc/contract';
-import { previewUrl } from './preview-place.ts';
+import { previewUrl, type PreviewAddresses } from './preview-place.ts';
 import {
   createPreviewToken,
   listPreviewTokens,
@@ -8,7 +8,7 @@ import {
 } from '../../store/preview-tokens.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
+import type { Database } from '../../store/database.ts';
 import { requireSandbox } from '../sandboxes/rest-sandboxes.ts';
 
 const MAX_PREVIEWS_OF_SANDBOX = 1000;
@@ -17,18 +17,18 @@ const MAX_LABEL_LENGTH = 63;
 
 type PreviewUrl = (port: number) => string;
 
-export function portHandlers(
-  parts: RestParts,
+export function previewHandlers(
+  database: Database,
+  addresses: PreviewAddresses | null,
 ): Pick<RestHandlers, Extract<keyof RestHandlers, `previews.${string}`>> {
-  const { database } = parts;
   return {
     'previews.list': async ({ params }, call) => {
       const { id, slug } = await requireSandbox(database, call, { id: params.sandbox_id });
-      const { previews } = parts;
-      const urlOf = (port: number) => (previews === null ? '' : previewUrl(previews, { port, slug }));
+      const urlOf = (port: number) => (addresses === null ? '' : previewUrl(addresses, { port, slug }));
       return (await listPreviewTokens(database, id)).map((token) => viewPreview(token, urlOf));
     },
-    'previews.create': async ({ params, body }, call) => await create(parts, call, params.sandbox_id, body),
+    'previews.create': async ({ params, body }, call) =>
+      await create(database, addresses, call, { sandboxId: params.sandbox_id, ...body }),
     'previews.revoke': async ({ params }, call) => {
       const answer = () => ({ message: 'The preview token is revoked' });
       await call.commit(async ({ db, record }) => {
@@ -44,13 +44,17 @@ export function portHandlers(
 }
 
 async function create(
-  { database, previews }: RestParts,
+  database: Database,
+  addresses: PreviewAddresses | null,
   call: RestCall,
-  sandboxId: string,
-  { port, expires_in_secs: seconds }: { readonly port: number; readonly expires_in_secs?: number | null },
+  {
+    sandboxId,
+    port,
+    expires_in_secs: seconds,
+  }: { readonly sandboxId: string; readonly port: number; readonly expires_in_secs?: number | null },
 ) {
   await requireSandbox(database, call, { id: sandboxId });
-  if (previews === null) {
+  if (addresses === null) {
     const message = 'This server has no domain for previews; its operator gives it one with --preview-domain';
     throw new PlatformError('unavailable', message);
   }
@@ -74,7 +78,7 @@ async function create(
         expires_at: expiresAt,
       };
       await record({ type: 'preview_created', category: 'preview', payload });
-      return { ...viewPreview(preview, () => previewUrl(previews, { port, slug })), token: secret };
+      return { ...viewPreview(preview, () => previewUrl(addresses, { port, slug })), token: secret };
     },
     (view) => view,
   );
@@ -88,7 +92,7 @@ function requireLabel(port: number, slug: string): void {
   throw new PlatformError('invalid_request', message, { isConflict: true, details: { field: 'slug' } });
 }
 
-async function requireRoom(db: RestParts['database'], sandboxId: string): Promise<void> {
+async function requireRoom(db: Database, sandboxId: string): Promise<void> {
   const tokens = await listPreviewTokens(db, sandboxId);
   if (tokens.length < MAX_PREVIEWS_OF_SANDBOX) return;
   const message = `The sandbox has ${tokens.length} preview tokens, which is the most; revoke one first`;

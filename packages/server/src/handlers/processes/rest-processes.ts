@@ -6,13 +6,13 @@ import { labelOf, signalNumber } from '../../processes/describe-exit.ts';
 import { OutputCursor, type OutputSelection } from '../../processes/output-cursor.ts';
 import { processNotFound, toProcessView } from '../../processes/process-view.ts';
 import { Readers } from '../../processes/readers.ts';
-import { startProcess } from './start-process.ts';
+import { startProcess, type StartParts } from './start-process.ts';
 import { StdinWriter } from '../../processes/write-stdin.ts';
 import { findProcess, listProcesses, removeProcess, type ProcessRecord } from '../../store/processes.ts';
 import { readPage, toPage } from '../../dispatch/paging.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
+import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import { requireSandbox } from '../sandboxes/rest-sandboxes.ts';
 
 type ProcessHandlers = Pick<RestHandlers, Extract<keyof RestHandlers, `processes.${string}`>>;
@@ -26,7 +26,11 @@ const LIST = 'processes';
 /** Of a name in an event and in the sandbox. */
 const MAX_LABEL_LENGTH = 64;
 
-export function processHandlers(parts: RestParts): ProcessHandlers {
+export interface ProcessParts extends StartParts {
+  readonly orchestrator: Pick<Orchestrator, 'openChannel'>;
+}
+
+export function processHandlers(parts: ProcessParts): ProcessHandlers {
   const stdin = new StdinWriter();
   const readers = new Readers();
   return {
@@ -46,7 +50,7 @@ export function processHandlers(parts: RestParts): ProcessHandlers {
       // Input that was taken before may have been the last of a process that has ended since.
       const process =
         work?.isRepeat === true
-          ? await requireProcess(parts, call, params, 'reach')
+          ? await requireProcess(parts, call, params, 'findReachable')
           : await requireRunning(parts, call, params);
       const isLast = query.close ?? false;
       const write = { content: body, isLast, signal: call.signal, name: work?.id ?? null };
@@ -67,14 +71,14 @@ export function processHandlers(parts: RestParts): ProcessHandlers {
 
 /** How much the process has written is current when its sandbox was just asked, or told how it ended. */
 async function listenTo(
-  { database, processKeeper: keeper }: RestParts,
+  { database, processKeeper: keeper }: ProcessParts,
   call: RestCall,
   params: ProcessParams,
 ): Promise<{ readonly process: ProcessRecord; readonly isCurrent: boolean }> {
   const { id } = await requireSandbox(database, call, { id: params.sandbox_id });
   const known = await findProcess(database, id, params.process_id);
   if (known === undefined) throw processNotFound(params.process_id);
-  const wasAsked = known.exit === null && (await keeper.listen(id, known.id));
+  const wasAsked = known.exit === null && (await keeper.refreshForReading(id, known.id));
   const process = known.exit === null ? await findProcess(database, id, known.id) : known;
   if (process === undefined) throw processNotFound(params.process_id);
   const { exit } = process;
@@ -85,7 +89,7 @@ async function listenTo(
 function readHandlers({
   database,
   processKeeper: keeper,
-}: RestParts): Pick<ProcessHandlers, 'processes.list' | 'processes.get'> {
+}: ProcessParts): Pick<ProcessHandlers, 'processes.list' | 'processes.get'> {
   return {
     'processes.list': async ({ params, query }, call) => {
       const page = readPage(query, LIST, 2);
@@ -100,8 +104,8 @@ function readHandlers({
   };
 }
 
-async function remove(parts: RestParts, call: RestCall, params: ProcessParams) {
-  const process = await requireProcess(parts, call, params, 'reach');
+async function remove(parts: ProcessParts, call: RestCall, params: ProcessParams) {
+  const process = await requireProcess(parts, call, params, 'findReachable');
   const name = process.name ?? process.id;
   const respond = () => ({ message: `Process ${name} was removed` });
   if (process.exit === null) await forget(parts, process, call.signal);
@@ -114,7 +118,7 @@ async function remove(parts: RestParts, call: RestCall, params: ProcessParams) {
   return respond();
 }
 
-async function forget(parts: RestParts, process: ProcessRecord, signal: AbortSignal): Promise<void> {
+async function forget(parts: ProcessParts, process: ProcessRecord, signal: AbortSignal): Promise<void> {
   try {
     await onChannel(parts, process, ({ detached }) => detached.forget(process.id, boundedBy(signal)));
   } catch (error) {
@@ -123,7 +127,7 @@ async function forget(parts: RestParts, process: ProcessRecord, signal: AbortSig
   }
 }
 
-async function signal(parts: RestParts, call: RestCall, params: ProcessParams, asked: number | string) {
+async function signal(parts: ProcessParts, call: RestCall, params: ProcessParams, asked: number | string) {
   const number = signalNumber(asked);
   if (number === undefined)
     throw badField('signal', `must be a signal of Linux, such as SIGTERM; not ${asked}`);
@@ -144,12 +148,12 @@ function describe({ id, sandboxId, name }: ProcessRecord) {
   return { process_id: id, sandbox_id: sandboxId, name };
 }
 
-/** As it stands now, as far as its sandbox can be asked; with `reach` it must be. */
+/** As it stands now, as far as its sandbox can be asked; with `findReachable` it must be. */
 async function requireProcess(
-  { database, processKeeper: keeper }: Pick<RestParts, 'database' | 'processKeeper'>,
+  { database, processKeeper: keeper }: Pick<ProcessParts, 'database' | 'processKeeper'>,
   call: Pick<RestCall, 'organization'>,
   params: ProcessParams,
-  how: 'look' | 'reach' = 'look',
+  how: 'find' | 'findReachable' = 'find',
 ): Promise<ProcessRecord> {
   const { id } = await requireSandbox(database, call, { id: params.sandbox_id });
   const known = await findProcess(database, id, params.process_id);
@@ -159,11 +163,11 @@ async function requireProcess(
 }
 
 async function requireRunning(
-  parts: RestParts,
+  parts: ProcessParts,
   call: Pick<RestCall, 'organization'>,
   params: ProcessParams,
 ): Promise<ProcessRecord> {
-  const process = await requireProcess(parts, call, params, 'reach');
+  const process = await requireProcess(parts, call, params, 'findReachable');
   const { exit } = process;
   if (exit === null) return process;
   const message = `Process ${params.process_id} has ended: ${exit.message}; start it again`;
@@ -171,7 +175,7 @@ async function requireRunning(
 }
 
 async function onChannel<T>(
-  { channels }: RestParts,
+  { channels }: ProcessParts,
   process: ProcessRecord,
   work: (channel: ChannelClient) => Promise<T>,
 ): Promise<T> {

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { ChannelError, PlatformError, type ChannelClient, type DetachedRequest } from '@svc/contract';
 import type { Process, StartProcessRequest } from '@svc/contract/rest';
 import type { RestCall } from '../../dispatch/rest-call.ts';
-import type { RestParts } from '../rest-parts.ts';
+import type { ChannelPool } from '../../orchestrator/channel-pool.ts';
+import type { ProcessKeeper } from '../../processes/process-keeper.ts';
 import { requireSandbox } from '../sandboxes/rest-sandboxes.ts';
 import type { Database } from '../../store/database.ts';
 import {
@@ -24,13 +25,20 @@ import { auditedCommand, shownCommand } from '../../processes/shown-command.ts';
 const MAX_ENDED = 1024;
 const MS_PER_SECOND = 1000;
 
+export interface StartParts {
+  readonly database: Database;
+  /** For calls that read their answers at once. */
+  readonly channels: ChannelPool;
+  readonly processKeeper: ProcessKeeper;
+}
+
 /**
  * Starts a process in a sandbox. It is written down first: a server that is killed in between leaves a record that is put
  * right or removed when somebody looks at the sandbox, never a process that nobody knows of. Under an idempotency key its
  * id is the work's, by which the sandbox knows it too: whoever repeats the call finds the process that was started.
  */
 export async function startProcess(
-  parts: RestParts,
+  parts: StartParts,
   call: RestCall,
   sandboxId: string,
   body: StartProcessRequest,
@@ -44,7 +52,7 @@ export async function startProcess(
   const run = await findOpenRun(database, sandbox.id);
   // It ran, if at all, in an earlier life of its sandbox.
   if (known !== undefined && known.runId !== run?.id) {
-    return toProcessView((await processKeeper.look(sandbox.id, id)) ?? known);
+    return toProcessView((await processKeeper.find(sandbox.id, id)) ?? known);
   }
   if (run === undefined) throw notRunning(sandbox);
   const channel = await channels.get(sandbox.id);

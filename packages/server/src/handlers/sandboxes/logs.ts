@@ -3,7 +3,8 @@ import type { ServerEvent } from '@svc/contract/rest';
 import type { LogEntry, LogSource, ReadLogs } from '@svc/engine/client';
 import { readTime } from '../../dispatch/read-time.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
+import type { Database } from '../../store/database.ts';
+import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import { requireSandbox } from './rest-sandboxes.ts';
 
@@ -12,9 +13,9 @@ const DEFAULT_LIMIT = 100;
 const MAX_PAGE_TEXT = 4 * 1024 * 1024;
 
 export function logHandlers(
-  parts: Pick<RestParts, 'database' | 'orchestrator'>,
+  database: Database,
+  orchestrator: Pick<Orchestrator, 'get' | 'logs'>,
 ): Pick<RestHandlers, 'logs.follow' | 'logs.list'> {
-  const { database, orchestrator } = parts;
   /** What fails is asked for first, while the answer still has no head. */
   const openLog = async (
     call: Pick<RestCall, 'organization' | 'signal'>,

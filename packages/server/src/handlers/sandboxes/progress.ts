@@ -1,24 +1,29 @@
 import type { FetchProgress, ServerEvent } from '@svc/contract/rest';
-import type { Progress } from '../../dispatch/dispatch.ts';
+import type { Progress } from '../../sandboxes/start-progress.ts';
 import { getSandbox } from '../../store/sandboxes.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
+import type { Database } from '../../store/database.ts';
+import type { Lifecycle } from '../../sandboxes/lifecycle.ts';
 import { requireSandbox } from './rest-sandboxes.ts';
 
 /** Another server may do the work, and tells nobody but the store. */
 const POLL_MS = 1000;
 
-export function progressHandlers(parts: RestParts): Pick<RestHandlers, 'progress.follow'> {
+export function progressHandlers(
+  database: Database,
+  lifecycle: Lifecycle,
+): Pick<RestHandlers, 'progress.follow'> {
   return {
     'progress.follow': async ({ params }, call) => {
-      const { id } = await requireSandbox(parts.database, call, { id: params.sandbox_id });
-      return followStart(parts, id, call.signal);
+      const { id } = await requireSandbox(database, call, { id: params.sandbox_id });
+      return followStart(database, lifecycle, id, call.signal);
     },
   };
 }
 
 async function* followStart(
-  { database, lifecycle }: Pick<RestParts, 'database' | 'lifecycle'>,
+  database: Database,
+  lifecycle: Lifecycle,
   sandboxId: string,
   signal: AbortSignal,
 ): AsyncGenerator<ServerEvent> {

@@ -3,16 +3,17 @@ import { MIN_METRICS_STEP_SECONDS, SANDBOX_METRICS, type SandboxMetric } from '@
 import { badField } from '../../dispatch/rest-dispatch.ts';
 import { toSeries, type Series } from '../../accounting/to-series.ts';
 import type { Database } from '../../store/database.ts';
+import { findOwnSandbox } from '../../store/sandboxes.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
+import type { MetricHistory } from '../../accounting/metric-history.ts';
 
 const DEFAULT_RANGE_SECONDS = 3600;
 const DEFAULT_STEP_SECONDS = 30;
 
-export function metricHandlers({
-  database,
-  metricHistory,
-}: RestParts): Pick<RestHandlers, 'sandboxes.metrics'> {
+export function metricHandlers(
+  database: Database,
+  metricHistory: MetricHistory,
+): Pick<RestHandlers, 'sandboxes.metrics'> {
   return {
     'sandboxes.metrics': async ({ params, query }, { organization }) => {
       const sandboxId = params.sandbox_id.toLowerCase();
@@ -22,7 +23,7 @@ export function metricHandlers({
       if (query.step_secs !== undefined && step > range) {
         throw badField('step_secs', `must not be longer than the range of ${range} s`);
       }
-      const { runtime } = await requireSandbox(database, organization.id, sandboxId);
+      const { runtime } = await requireSpec(database, organization.id, sandboxId);
       // Steps begin at whole multiples of their length, so that two calls agree about them.
       const end = Math.ceil(Date.now() / 1000 / step) * step * 1000;
       const start = end - Math.ceil(range / step) * step * 1000;
@@ -42,15 +43,8 @@ export function metricHandlers({
   };
 }
 
-async function requireSandbox(db: Database, organizationId: string, id: string): Promise<SandboxSpec> {
-  const row = await db
-    .selectFrom('sandboxes')
-    .select('spec')
-    .where('id', '=', id)
-    .where('organization_id', '=', organizationId)
-    .where('removed_at', 'is', null)
-    .executeTakeFirst();
-  // Written by this server, from a spec that was checked.
-  if (row !== undefined) return JSON.parse(row.spec) as SandboxSpec;
+async function requireSpec(db: Database, organizationId: string, id: string): Promise<SandboxSpec> {
+  const found = await findOwnSandbox(db, organizationId, { id });
+  if (found !== undefined) return found.spec;
   throw new PlatformError('sandbox_not_found', `There is no sandbox ${id}`, { details: { sandbox_id: id } });
 }

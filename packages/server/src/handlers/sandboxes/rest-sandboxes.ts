@@ -19,17 +19,17 @@ import {
 } from '../../store/sandboxes.ts';
 import type { Database } from '../../store/database.ts';
 import { isUniqueViolation } from '../../store/unique-violation.ts';
+import { listMounts } from '../../store/volumes.ts';
 import { askerOf } from '../../dispatch/asker-of.ts';
-import { createSandbox } from './create-sandbox.ts';
+import { createSandbox, type CreateParts } from './create-sandbox.ts';
 import { readPage, toPage } from '../../dispatch/paging.ts';
 import { requireEngine } from '../../orchestrator/require-engine.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
-import { toSandboxView } from './sandbox-view.ts';
-import { Waiters, type WaitQuery } from './wait-for-running.ts';
+import { viewFor } from './sandbox-view.ts';
+import { Waiters, type WaitParts, type WaitQuery } from './wait-for-running.ts';
 
-/** Metrics of a sandbox are in metrics.ts. */
+/** Metrics of a sandbox are in rest-metrics.ts. */
 type SandboxHandlers = Omit<
   Pick<RestHandlers, Extract<keyof RestHandlers, `sandboxes.${string}`>>,
   'sandboxes.metrics'
@@ -37,9 +37,13 @@ type SandboxHandlers = Omit<
 
 const LIST = 'sandboxes';
 
-export function sandboxHandlers(parts: RestParts): SandboxHandlers {
-  const { maxWaiters } = parts.settings;
-  const waiters = new Waiters({ ...parts, maxWaiters });
+export interface SandboxParts extends CreateParts, WaitParts {
+  /** After an outage, sandboxes recover by themselves for this long; then somebody must decide. */
+  readonly recoveryMs: number;
+}
+
+export function sandboxHandlers(parts: SandboxParts): SandboxHandlers {
+  const waiters = new Waiters(parts);
   return {
     ...readHandlers(parts.database),
     'sandboxes.create': async ({ query, body }, call) => {
@@ -75,19 +79,25 @@ function readHandlers(
         limit: page.limit,
         after: createdAt === undefined || id === undefined ? null : { createdAt, id },
       });
-      return toPage(rows, page, LIST, (row) => [row.createdAt, row.id], toSandboxView);
+      return toPage(rows, page, LIST, (row) => [row.createdAt, row.id], viewFor(call));
     },
     'sandboxes.get': ({ params }, call) => answer(call, requireSandbox(database, call, byId(params))),
     'sandboxes.getByName': ({ params }, call) => answer(call, requireSandbox(database, call, params)),
     'sandboxes.volumes': async ({ params }, call) => {
       const { id } = await requireSandbox(database, call, byId(params));
-      return await listMounts(database, id);
+      const mounts = await listMounts(database, id);
+      return mounts.map(({ volumeId, name, mountPath, isReadOnly }) => ({
+        volume_id: volumeId,
+        name,
+        mount_path: mountPath,
+        read_only: isReadOnly,
+      }));
     },
   };
 }
 
 async function start(
-  parts: RestParts,
+  parts: SandboxParts,
   waiters: Waiters,
   call: RestCall,
   reference: SandboxReference,
@@ -105,14 +115,14 @@ async function start(
 }
 
 /** The sandbox that an earlier call with the same key made or started, and whose answer was not seen. */
-async function findAdmitted({ database }: RestParts, call: RestCall): Promise<SandboxRecord | undefined> {
+async function findAdmitted({ database }: SandboxParts, call: RestCall): Promise<SandboxRecord | undefined> {
   if (call.admitted === null) return undefined;
-  // Written by `toSandboxView` in the transaction of that call.
+  // Written by `viewFor` in the transaction of that call.
   const { id } = call.admitted as { readonly id: string };
   return await getSandbox(database, id);
 }
 
-async function stop(parts: RestParts, call: RestCall, reference: SandboxReference) {
+async function stop(parts: SandboxParts, call: RestCall, reference: SandboxReference) {
   requireEngine(parts.health);
   return await answer(
     call,
@@ -120,7 +130,7 @@ async function stop(parts: RestParts, call: RestCall, reference: SandboxReferenc
   );
 }
 
-async function remove(parts: RestParts, call: RestCall, reference: SandboxReference) {
+async function remove(parts: SandboxParts, call: RestCall, reference: SandboxReference) {
   requireEngine(parts.health);
   const respond = ({ name }: SandboxRecord) => ({ message: `Sandbox '${name}' is scheduled for deletion` });
   const record = await call.commit(async ({ db }) => {
@@ -134,12 +144,12 @@ async function remove(parts: RestParts, call: RestCall, reference: SandboxRefere
 
 /** Also while the engine is away: the choice is carried out when it is back. */
 async function recover(
-  parts: RestParts,
+  parts: SandboxParts,
   call: RestCall,
   reference: SandboxReference,
   action: RecoveryAction,
 ) {
-  const { recoveryMs } = parts.settings;
+  const { recoveryMs } = parts;
   const record = await wish(parts, call, reference, (db, found) =>
     wishRecovery(db, found, action, recoveryMs, askerOf(call)),
   );
@@ -164,7 +174,7 @@ async function rename(
       const before = { previous_name: found.name, previous_slug: found.slug, slug: renamed.slug };
       await recordSandboxEvent(db, 'sandbox_renamed', renamed, askerOf(call), before);
       return renamed;
-    }, toSandboxView);
+    }, viewFor(call));
     return await answer(call, record);
   } catch (error) {
     // Slugs are unique over all organizations, which do not wait for each other.
@@ -175,7 +185,7 @@ async function rename(
 
 /** Writes down what is wanted of a sandbox, and has it seen to. What is wanted already goes on undisturbed. */
 async function wish(
-  { lifecycle }: RestParts,
+  { lifecycle }: SandboxParts,
   call: RestCall,
   reference: SandboxReference,
   work: (db: Database, found: SandboxRecord) => Promise<SandboxRecord>,
@@ -187,7 +197,7 @@ async function wish(
     const wanted = await work(db, found);
     isNews = wanted.version !== found.version;
     return wanted;
-  }, toSandboxView);
+  }, viewFor(call));
   if (isNews) lifecycle.converge(record.id);
   return record;
 }
@@ -195,7 +205,7 @@ async function wish(
 async function answer(call: RestCall, found: SandboxRecord | Promise<SandboxRecord>) {
   const record = await found;
   call.setHeader('etag', `"${record.version}"`);
-  return toSandboxView(record);
+  return viewFor(call)(record);
 }
 
 export async function requireSandbox(
@@ -241,20 +251,4 @@ function parse(text: string): unknown {
     // Refused by the caller like every other text that is no object.
     return undefined;
   }
-}
-
-async function listMounts(database: Database, sandboxId: string) {
-  const rows = await database
-    .selectFrom('sandbox_volumes')
-    .innerJoin('volumes', 'volumes.id', 'sandbox_volumes.volume_id')
-    .select(['volumes.id', 'volumes.name', 'sandbox_volumes.mount_path', 'sandbox_volumes.is_read_only'])
-    .where('sandbox_volumes.sandbox_id', '=', sandboxId)
-    .orderBy('sandbox_volumes.mount_path')
-    .execute();
-  return rows.map(({ id, name, mount_path, is_read_only }) => ({
-    volume_id: id,
-    name,
-    mount_path,
-    read_only: is_read_only !== 0,
-  }));
 }

@@ -1,14 +1,25 @@
-import type { Sandbox } from '@svc/contract/rest';
+import type { Sandbox, SandboxStatus } from '@svc/contract/rest';
+import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
 import { toCreateShape, toSpecView } from './spec-view.ts';
 
-/** What each view was made from, for clients that must be shown something else of it. */
-const records = new WeakMap<object, SandboxRecord>();
+/** The published client of the reference product, which decodes less than it is sent. */
+const REFERENCE_CLIENT = /^microsandbox-sdk\//;
 
-/** A sandbox as the control plane shows it. */
-export function toSandboxView(record: SandboxRecord): Sandbox {
+/** States that it does not know make it refuse the whole answer; these are the nearest that it does know. */
+const KNOWN_STATUS: Partial<Record<SandboxStatus, SandboxStatus>> = {
+  temporarily_unavailable: 'starting',
+  recovery_decision_required: 'failed',
+};
+
+/** A sandbox as the control plane shows it to whoever calls. */
+export function viewFor({ userAgent }: Pick<RestCall, 'userAgent'>): (record: SandboxRecord) => Sandbox {
+  return REFERENCE_CLIENT.test(userAgent) ? toReferenceView : toSandboxView;
+}
+
+function toSandboxView(record: SandboxRecord): Sandbox {
   const spec = toSpecView(record);
-  const view: Sandbox = {
+  return {
     id: record.id,
     org_id: record.organizationId,
     name: record.name,
@@ -25,16 +36,13 @@ export function toSandboxView(record: SandboxRecord): Sandbox {
     temporarily_unavailable_since: record.unavailableSince,
     automatic_recovery_ends_at: record.recoveryEndsAt,
   };
-  records.set(view, record);
-  return view;
 }
 
-/** The spec of a view in the shape of a create; undefined when it has none, or is no view of a sandbox. */
-export function createShapeOf(view: object): ReturnType<typeof toCreateShape> | undefined {
-  const record = records.get(view);
-  return record && toCreateShape(record);
-}
-
-export function isSandboxView(view: object): boolean {
-  return records.has(view);
+/** Every concession to that client. It reads `spec` in the shape that it sends, and silently does without in any other. */
+function toReferenceView(record: SandboxRecord): Sandbox {
+  const view = toSandboxView(record);
+  const spec = toCreateShape(record);
+  const status = KNOWN_STATUS[view.status] ?? view.status;
+  // Not what the table says: no other client is shown this.
+  return { ...view, ...(spec === undefined ? {} : { spec }), status } as Sandbox;
 }

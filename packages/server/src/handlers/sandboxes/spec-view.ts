@@ -16,7 +16,7 @@ import {
 import type { SandboxSpecView } from '@svc/contract/rest';
 import { DEFAULT_HOST_PERMISSIONS, DEFAULT_STAT_VIRTUALIZATION } from '@svc/contract/spec';
 import type { ResolvedSpec } from '@svc/engine/client';
-import type { PortMapping } from '../../published-ports/port-mapping.ts';
+import type { PortMapping } from '../../store/port-mapping.ts';
 import { labelsOf } from '../../sandboxes/labels-of.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
 

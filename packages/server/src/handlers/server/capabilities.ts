@@ -7,22 +7,40 @@ import {
   type RestOperations,
   type RestOutput,
 } from '@svc/contract/rest';
-import type { OrchestratorDescription } from '../../orchestrator/orchestrator.ts';
-import type { SshPlace } from '../../transports/ssh/ssh-gateway.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
+import type { Orchestrator, OrchestratorDescription } from '../../orchestrator/orchestrator.ts';
+import type { PreviewAddresses } from '../previews/preview-place.ts';
 
 type ClassView = RestOutput<RestOperations['capabilities.get']>['isolation']['classes'][number];
 
 /** Weakest last. */
 const CLASSES = ['microvm', 'gvisor', 'container'] as const;
 
+/** How clients find the SSH gateway and know it. */
+export interface SshPlace {
+  readonly port: number;
+  /** `<type> <base64>`. */
+  readonly hostKey: string;
+  /** Of the host key, as `ssh` asks its user about it. */
+  readonly fingerprint: string;
+}
+
+export interface CapabilityParts {
+  readonly orchestrator: Pick<Orchestrator, 'describe'>;
+  /** Of JSON. */
+  readonly maxBodyBytes: number;
+  /** Null: this server has no SSH gateway. */
+  readonly ssh: () => SshPlace | null;
+  /** Null: this server has no domain for previews. */
+  readonly previews: PreviewAddresses | null;
+}
+
 export function capabilityHandlers({
   orchestrator,
   maxBodyBytes,
   ssh,
   previews,
-}: RestParts): Pick<RestHandlers, 'capabilities.get'> {
+}: CapabilityParts): Pick<RestHandlers, 'capabilities.get'> {
   return {
     'capabilities.get': async (_input, { signal }) => {
       const description = await orchestrator.describe(signal);

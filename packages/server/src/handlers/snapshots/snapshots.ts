@@ -20,13 +20,22 @@ import { readPage, toPage } from '../../dispatch/paging.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import { requireEngine } from '../../orchestrator/require-engine.ts';
-import type { RestParts } from '../rest-parts.ts';
-import { toSandboxView } from '../sandboxes/sandbox-view.ts';
+import type { HostStorage } from '../../accounting/host-storage.ts';
+import type { EngineHealth } from '../../orchestrator/engine-health.ts';
+import { viewFor } from '../sandboxes/sandbox-view.ts';
 import { requireFreeLabels } from '../volumes/volume-checks.ts';
 
 type SnapshotHandlers = Pick<RestHandlers, Extract<keyof RestHandlers, `snapshots.${string}`>>;
 
-export function snapshotHandlers(parts: RestParts): SnapshotHandlers {
+export interface SnapshotParts {
+  readonly database: Database;
+  readonly health: EngineHealth;
+  readonly storage: HostStorage;
+  /** Told when a snapshot is to be made or removed. */
+  readonly snapshotWorker: { wake(): void };
+}
+
+export function snapshotHandlers(parts: SnapshotParts): SnapshotHandlers {
   const { database } = parts;
   return {
     ...readHandlers(database),
@@ -59,7 +68,7 @@ export function snapshotHandlers(parts: RestParts): SnapshotHandlers {
         },
         (made) => toOperation(made, null),
       );
-      parts.snapshotWorker.poke();
+      parts.snapshotWorker.wake();
       return toOperation(operation, null);
     },
     'snapshots.removeByName': ({ params }, call) => remove(parts, call, { name: params.name }),
@@ -78,7 +87,7 @@ function readHandlers(
     'snapshots.candidates': async ({ query }, call) => {
       const page = readPage(query, 'snapshot-candidates', 2);
       const rows = await listSnapshotCandidates(database, call.organization.id, page);
-      return toPage(rows, page, 'snapshot-candidates', positionOf, toSandboxView);
+      return toPage(rows, page, 'snapshot-candidates', positionOf, viewFor(call));
     },
     'snapshots.listOperations': async ({ query }, call) => {
       const page = readPage(query, 'snapshot-operations', 2);
@@ -112,7 +121,7 @@ function readHandlers(
 }
 
 async function remove(
-  parts: RestParts,
+  parts: SnapshotParts,
   call: RestCall,
   by: { readonly id: string } | { readonly name: string },
 ): Promise<{ message: string }> {
@@ -125,7 +134,7 @@ async function remove(
     },
     () => ({ message }),
   );
-  parts.snapshotWorker.poke();
+  parts.snapshotWorker.wake();
   return { message };
 }
 

@@ -7,7 +7,7 @@ import {
   withUnknownEnd,
 } from '../../store/file-changes.ts';
 import type { RecordedEvent, RestCall } from '../../dispatch/rest-call.ts';
-import type { RestParts } from '../rest-parts.ts';
+import type { Database } from '../../store/database.ts';
 
 /** After these nothing was changed. After anything else somebody has to look. */
 const REFUSALS: ReadonlySet<ErrorCode> = new Set([
@@ -26,7 +26,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
  * afterwards.
  */
 export async function changeFile(
-  { database }: Pick<RestParts, 'database'>,
+  database: Database,
   call: RestCall,
   type: `volume_${string}`,
   payload: Readonly<Record<string, unknown>>,

@@ -2,13 +2,11 @@ import { PlatformError } from '@svc/contract';
 import type { Database } from '../../store/database.ts';
 import { updateVolume, type VolumeRecord } from '../../store/volumes.ts';
 import { requireRoomForVolume } from '../../accounting/require-room.ts';
-import { capacityMibOf } from '../../volumes/make-volume.ts';
+import { capacityMibOf, type VolumeMaker } from '../../volumes/make-volume.ts';
 import { measureVolumes } from '../../volumes/measure-volumes.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
 import {
-  makerOf,
   requireActive,
   requireBelowCap,
   requireFreeLabels,
@@ -20,11 +18,16 @@ import { toVolumeView } from './volume-view.ts';
 const MIB = 1024 * 1024;
 const RESIZE_TIMEOUT_MS = 120_000;
 
+export interface VolumeParts extends VolumeMaker {
+  /** Told when a volume is to be made, resized or removed. */
+  readonly volumeKeeper: { wake(): void };
+}
+
 /**
  * The engine is resized first, because it may refuse; what is recorded then counts. Where the two differ, because this process
  * ended in between or somebody else changed the volume meanwhile, the keeper brings the engine to the record.
  */
-export function updateHandler(parts: RestParts): RestHandlers['volumes.update'] {
+export function updateHandler(parts: VolumeParts): RestHandlers['volumes.update'] {
   return async ({ params, body }, call) => {
     const { capacity_gib: capacityGib, labels } = body;
     if (labels !== undefined) requireFreeLabels(labels);
@@ -43,7 +46,7 @@ export function updateHandler(parts: RestParts): RestHandlers['volumes.update'] 
     await requireRoomToGrow(parts.database, call, before, capacityGib);
     if (isResized && before.isMade) await resize(parts, before, capacityGib);
     // Also when what follows is refused: then the engine goes back to what is recorded.
-    using _brought = { [Symbol.dispose]: () => isResized && parts.volumeKeeper.poke() };
+    using _brought = { [Symbol.dispose]: () => isResized && parts.volumeKeeper.wake() };
     const after = await call.commit(
       async ({ db, record }) => {
         const volume = check(await requireVolume(db, call, params.id));
@@ -77,10 +80,10 @@ async function requireRoomToGrow(
 }
 
 /** Without a cap a volume has what others without one have, or what it has already. */
-async function resize(parts: RestParts, volume: VolumeRecord, capacityGib: number | null): Promise<void> {
+async function resize(parts: VolumeMaker, volume: VolumeRecord, capacityGib: number | null): Promise<void> {
   const { volumeStore } = parts;
   const signal = AbortSignal.timeout(RESIZE_TIMEOUT_MS);
-  const wantedMib = capacityMibOf(makerOf(parts), { capacityGib });
+  const wantedMib = capacityMibOf(parts, { capacityGib });
   const { capacityBytes } = await volumeStore.volumeUsage(volume.id, signal);
   if (capacityGib === null && capacityBytes >= wantedMib * MIB) return;
   await volumeStore.resizeVolume(volume.id, wantedMib, signal);

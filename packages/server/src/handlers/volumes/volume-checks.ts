@@ -2,9 +2,8 @@ import { PlatformError, RESERVED_LABEL_PREFIXES } from '@svc/contract';
 import type { Database } from '../../store/database.ts';
 import { readTerms } from '../../store/quotas.ts';
 import { findVolume, type VolumeRecord } from '../../store/volumes.ts';
-import { volumeNotFound, type VolumeMaker } from '../../volumes/make-volume.ts';
+import { volumeNotFound } from '../../volumes/make-volume.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
-import type { RestParts } from '../rest-parts.ts';
 
 /** @throws PlatformError `volume_not_found` */
 export async function requireVolume(
@@ -56,8 +55,4 @@ export function requireFreeLabels<L extends Readonly<Record<string, string>>>(la
     throw new PlatformError('invalid_request', `${field} ${reason}`, { details: { field, reason } });
   }
   return labels;
-}
-
-export function makerOf({ database, volumeStore, settings }: RestParts): VolumeMaker {
-  return { database, volumeStore, defaultVolumeGib: settings.defaultVolumeGib };
 }

@@ -10,12 +10,11 @@ import {
 } from '@svc/contract/rest';
 import type { VolumeEntry } from '@svc/engine/client';
 import { eachLimited } from '../../tasks/each-limited.ts';
-import { ensureMade } from '../../volumes/make-volume.ts';
+import { ensureMade, type VolumeMaker } from '../../volumes/make-volume.ts';
 import { changeFile } from './change-file.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
-import { makerOf, requireActive, requireVolume } from './volume-checks.ts';
+import { requireActive, requireVolume } from './volume-checks.ts';
 
 type FileHandlers = Pick<RestHandlers, Extract<keyof RestHandlers, `volumeFiles.${string}`>>;
 type PathHeaders = { readonly [FILE_PATH_HEADER]: string };
@@ -23,12 +22,12 @@ type PathHeaders = { readonly [FILE_PATH_HEADER]: string };
 const WRITE_BITS = 0o222;
 const MAX_AT_ONCE = 8;
 
-export function volumeFileHandlers(parts: RestParts): FileHandlers {
+export function volumeFileHandlers(parts: VolumeMaker): FileHandlers {
   return { ...readHandlers(parts), ...changeHandlers(parts) };
 }
 
 function readHandlers(
-  parts: RestParts,
+  parts: VolumeMaker,
 ): Pick<FileHandlers, `volumeFiles.${'list' | 'read' | 'stat' | 'exists' | 'existMany'}`> {
   const { volumeStore } = parts;
   return {
@@ -66,7 +65,7 @@ function readHandlers(
 }
 
 function changeHandlers(
-  parts: RestParts,
+  parts: VolumeMaker,
 ): Pick<FileHandlers, `volumeFiles.${'write' | 'remove' | 'mkdir' | 'copy' | 'rename'}`> {
   const { volumeStore } = parts;
   return {
@@ -74,42 +73,52 @@ function changeHandlers(
       const path = entryPathOf(headers);
       const id = await requireFiles(parts, call, params.id);
       const upload = followUpload(body);
-      return await changeFile(parts, call, 'volume_file_written', { volume_id: id, path }, async () => {
-        try {
-          await volumeStore.writeVolumeFile(id, path, upload.content, call.signal);
-          return { bytes: upload.bytes() };
-        } catch (error) {
-          // A body that broke off breaks the connection to the engine too; it is the reason to tell.
-          throw upload.failure() ?? error;
-        }
-      });
+      return await changeFile(
+        parts.database,
+        call,
+        'volume_file_written',
+        { volume_id: id, path },
+        async () => {
+          try {
+            await volumeStore.writeVolumeFile(id, path, upload.content, call.signal);
+            return { bytes: upload.bytes() };
+          } catch (error) {
+            // A body that broke off breaks the connection to the engine too; it is the reason to tell.
+            throw upload.failure() ?? error;
+          }
+        },
+      );
     },
     'volumeFiles.remove': async ({ params, headers }, call) => {
       const path = entryPathOf(headers);
       const recursive = headers[FILE_RECURSIVE_HEADER] === 'true';
       const id = await requireFiles(parts, call, params.id);
-      return await changeFile(parts, call, 'volume_file_removed', { volume_id: id, path, recursive }, () =>
-        volumeStore.removeVolumeFile(id, path, { recursive }, call.signal),
+      return await changeFile(
+        parts.database,
+        call,
+        'volume_file_removed',
+        { volume_id: id, path, recursive },
+        () => volumeStore.removeVolumeFile(id, path, { recursive }, call.signal),
       );
     },
     'volumeFiles.mkdir': async ({ params, body }, call) => {
       const path = checkEntryPath(body.path, 'path');
       const id = await requireFiles(parts, call, params.id);
-      return await changeFile(parts, call, 'volume_folder_created', { volume_id: id, path }, () =>
+      return await changeFile(parts.database, call, 'volume_folder_created', { volume_id: id, path }, () =>
         volumeStore.makeVolumeFolder(id, path, call.signal),
       );
     },
     'volumeFiles.copy': async ({ params, body }, call) => {
       const [from, to] = [checkEntryPath(body.from, 'from'), checkEntryPath(body.to, 'to')];
       const id = await requireFiles(parts, call, params.id);
-      return await changeFile(parts, call, 'volume_file_copied', { volume_id: id, from, to }, () =>
+      return await changeFile(parts.database, call, 'volume_file_copied', { volume_id: id, from, to }, () =>
         volumeStore.copyVolumeFile(id, from, to, call.signal),
       );
     },
     'volumeFiles.rename': async ({ params, body }, call) => {
       const [from, to] = [checkEntryPath(body.from, 'from'), checkEntryPath(body.to, 'to')];
       const id = await requireFiles(parts, call, params.id);
-      return await changeFile(parts, call, 'volume_file_renamed', { volume_id: id, from, to }, () =>
+      return await changeFile(parts.database, call, 'volume_file_renamed', { volume_id: id, from, to }, () =>
         volumeStore.renameVolumeFile(id, from, to, call.signal),
       );
     },
@@ -117,9 +126,9 @@ function changeHandlers(
 }
 
 /** The volume is there, also in the engine. @returns its id as the engine spells it */
-async function requireFiles(parts: RestParts, call: RestCall, givenId: string): Promise<string> {
+async function requireFiles(parts: VolumeMaker, call: RestCall, givenId: string): Promise<string> {
   const volume = requireActive(await requireVolume(parts.database, call, givenId));
-  await ensureMade(makerOf(parts), volume);
+  await ensureMade(parts, volume);
   return volume.id;
 }
 
@@ -132,7 +141,7 @@ function entryPathOf(headers: PathHeaders): string {
 }
 
 async function exists(
-  { volumeStore }: RestParts,
+  { volumeStore }: VolumeMaker,
   id: string,
   path: string,
   signal: AbortSignal,

@@ -13,21 +13,14 @@ import { ensureMade } from '../../volumes/make-volume.ts';
 import { measureVolumes, requireReachable } from '../../volumes/measure-volumes.ts';
 import type { Change, RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { RestParts } from '../rest-parts.ts';
-import { updateHandler } from './update-volume.ts';
-import {
-  makerOf,
-  requireBelowCap,
-  requireFreeLabels,
-  requireVersion,
-  requireVolume,
-} from './volume-checks.ts';
+import { updateHandler, type VolumeParts } from './update-volume.ts';
+import { requireBelowCap, requireFreeLabels, requireVersion, requireVolume } from './volume-checks.ts';
 import { toVolumeMetrics } from './volume-metrics.ts';
 import { toVolumeView } from './volume-view.ts';
 
 type VolumeHandlers = Pick<RestHandlers, Extract<keyof RestHandlers, `volumes.${string}`>>;
 
-export function volumeHandlers(parts: RestParts): VolumeHandlers {
+export function volumeHandlers(parts: VolumeParts): VolumeHandlers {
   return {
     'volumes.list': async (_input, call) => {
       await hostVolume(parts, call);
@@ -48,13 +41,13 @@ export function volumeHandlers(parts: RestParts): VolumeHandlers {
       const start = end - range_secs * 1000;
       const period = { from: new Date(start).toISOString(), to: new Date(end).toISOString() };
       const intervals = await listUsage(parts.database, volume.id, period);
-      return toVolumeMetrics(volume, { start, end, step_secs }, intervals, parts.settings.defaultVolumeGib);
+      return toVolumeMetrics(volume, { start, end, step_secs }, intervals, parts.defaultVolumeGib);
     },
   };
 }
 
 /** The engine's part is made before the answer; when this process ends before that, the keeper makes it. */
-function createHandler(parts: RestParts): VolumeHandlers['volumes.create'] {
+function createHandler(parts: VolumeParts): VolumeHandlers['volumes.create'] {
   return async ({ body }, call) => {
     const { name, capacity_gib: capacityGib = null } = body;
     const labels = requireFreeLabels(body.labels ?? {});
@@ -71,7 +64,7 @@ function createHandler(parts: RestParts): VolumeHandlers['volumes.create'] {
       (added) => toVolumeView(added, null),
     );
     try {
-      await ensureMade(makerOf(parts), volume);
+      await ensureMade(parts, volume);
     } catch (error) {
       await abandon(parts, call, volume);
       throw error;
@@ -82,16 +75,16 @@ function createHandler(parts: RestParts): VolumeHandlers['volumes.create'] {
 }
 
 /** What could not be made is deleted like any other volume: the engine may have made it and not lived to say so. */
-async function abandon(parts: RestParts, call: RestCall, volume: VolumeRecord): Promise<void> {
+async function abandon(parts: VolumeParts, call: RestCall, volume: VolumeRecord): Promise<void> {
   await call.commit(async (change) => {
     await updateVolume(change.db, volume.id, { status: 'deleting' });
     await record(change, 'volume_deleted', volume, { reason: 'it could not be made' });
     await change.undo();
   });
-  parts.volumeKeeper.poke();
+  parts.volumeKeeper.wake();
 }
 
-function removeHandler(parts: RestParts): VolumeHandlers['volumes.remove'] {
+function removeHandler(parts: VolumeParts): VolumeHandlers['volumes.remove'] {
   return async ({ params }, call) => {
     const answer = (volume: VolumeRecord) => ({
       message: `volume ${volume.name ?? volume.id} scheduled for deletion`,
@@ -108,7 +101,7 @@ function removeHandler(parts: RestParts): VolumeHandlers['volumes.remove'] {
       await record(change, 'volume_deleted', found, {});
       return await updateVolume(change.db, found.id, { status: 'deleting' });
     }, answer);
-    parts.volumeKeeper.poke();
+    parts.volumeKeeper.wake();
     return answer(volume);
   };
 }
@@ -128,13 +121,13 @@ async function requireUnused({ db }: Change, volume: VolumeRecord): Promise<void
 }
 
 /** Recorded on first need; the keeper makes it soon, or its first use does. */
-async function hostVolume(parts: RestParts, call: RestCall): Promise<VolumeRecord> {
+async function hostVolume(parts: VolumeParts, call: RestCall): Promise<VolumeRecord> {
   const volume = await ensureHostVolume(parts.database, call.organization.id);
-  if (!volume.isMade) parts.volumeKeeper.poke();
+  if (!volume.isMade) parts.volumeKeeper.wake();
   return volume;
 }
 
-async function show(parts: RestParts, volume: VolumeRecord, call: RestCall) {
+async function show(parts: VolumeParts, volume: VolumeRecord, call: RestCall) {
   setVersion(call, volume);
   const usedBytes = await measureVolumes(parts, [volume], call.signal);
   return toVolumeView(volume, usedBytes.get(volume.id) ?? null);

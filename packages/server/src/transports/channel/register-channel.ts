@@ -18,7 +18,7 @@ import { CLOSE, relay } from './relay.ts';
 import type { RateLimiter } from '../rest/rate-limiter.ts';
 import { ServerResponse } from '../../host/node-http.ts';
 import { explainEnd } from './explain-end.ts';
-import { REST_PREFIX, sendRestFailure } from '../rest/rest-failure.ts';
+import { REST_PREFIX, sendRestFailure } from '../http/rest-failure.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
 
 /** One frame with its length word: clients send a frame per message. */

@@ -6,7 +6,7 @@ import { limitBodyTime } from './body-deadline.ts';
 import type { Guard } from './guard.ts';
 import type { HttpLimits } from './http-limits.ts';
 import { describeHttpFailure, refuseConnection } from './http-failure.ts';
-import { isRestPath, sendRestFailure } from '../rest/rest-failure.ts';
+import { isRestPath, sendRestFailure } from './rest-failure.ts';
 
 const KEEP_ALIVE_MS = 72_000;
 /** How often it is looked for connections whose request does not come. */

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { ERROR_STATUS, PlatformError, type ErrorCode } from '@svc/contract';
-import { failure, RPC_CODE, rpcError, type RpcResponse } from '../rpc/envelope.ts';
+import { failure, RPC_CODE, rpcError, type RpcResponse } from './rpc-envelope.ts';
 
 export interface HttpFailure {
   readonly status: number;

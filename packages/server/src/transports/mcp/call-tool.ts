@@ -7,7 +7,8 @@ import {
 import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
 import type { Caller } from '../../access/caller.ts';
-import type { Dispatch, Progress } from '../../dispatch/dispatch.ts';
+import type { Dispatch } from '../../dispatch/dispatch.ts';
+import type { Progress } from '../../sandboxes/start-progress.ts';
 import { describeFailure } from '../rpc/describe-failure.ts';
 import { inWordsOfTools } from './next-step.ts';
 import { isToolName, operationOf, showOutput, TOOL_LIST } from './tools.ts';

@@ -1,5 +1,12 @@
 import { ClientRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import { failure, RPC_CODE, rpcError, type RpcError, type RpcId, type RpcResponse } from '../rpc/envelope.ts';
+import {
+  failure,
+  RPC_CODE,
+  rpcError,
+  type RpcError,
+  type RpcId,
+  type RpcResponse,
+} from '../http/rpc-envelope.ts';
 
 const REQUESTS = new Map(
   ClientRequestSchema.options.map((schema) => [schema.shape.method.value as string, schema]),

@@ -1,21 +1,16 @@
 import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import type {
   CallToolRequest,
   CallToolResult,
   GetPromptResult,
   Prompt,
   ServerCapabilities,
-  ServerNotification,
-  ServerRequest,
   Tool,
 } from '@modelcontextprotocol/sdk/types.js';
 import { FIXTURE_PROMPTS, getFixturePrompt } from './conformance-prompts.ts';
 import { serveFixtureResources } from './conformance-resources.ts';
-import { FIXTURE_TOOLS, callFixtureTool } from './conformance-tools.ts';
+import { FIXTURE_TOOLS, callFixtureTool, type Extra } from './conformance-tools.ts';
 import type { SessionLog } from './session-log.ts';
-
-export type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
 /**
  * The tools, prompts and resources that the official conformance suite calls by name. They do nothing with sandboxes, and a

@@ -1,16 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import {
   CreateMessageResultSchema,
   ElicitResultSchema,
   type CallToolRequest,
   type CallToolResult,
   type ElicitRequestFormParams,
+  type ServerNotification,
+  type ServerRequest,
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
 import { IMAGE, text, WAV } from './conformance-content.ts';
 import { DEFAULTS_FORM, ENUMS_FORM, USER_FORM } from './conformance-forms.ts';
-import type { Extra } from './conformance-fixtures.ts';
 import type { SessionLog } from './session-log.ts';
+
+export type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
 
 const STEP_MS = 50;
 

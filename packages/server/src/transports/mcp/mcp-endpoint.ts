@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Caller } from '../../access/caller.ts';
 import type { Dispatch } from '../../dispatch/dispatch.ts';
-import { failure, RPC_CODE, rpcError } from '../rpc/envelope.ts';
+import { failure, RPC_CODE, rpcError } from '../http/rpc-envelope.ts';
 import { toAuthInfo } from './caller-info.ts';
 import { checkMessages } from './check-messages.ts';
 import { createConformanceFixtures } from './conformance-fixtures.ts';

@@ -1,5 +1,5 @@
 import type { ServerNotification } from '@modelcontextprotocol/sdk/types.js';
-import type { Progress } from '../../dispatch/dispatch.ts';
+import type { Progress } from '../../sandboxes/start-progress.ts';
 import type { SessionLog } from './session-log.ts';
 
 /** Downloads report many times a second; nobody reads that fast. */

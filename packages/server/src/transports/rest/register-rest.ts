@@ -21,12 +21,11 @@ import {
   type RestRequest,
 } from '../../dispatch/rest-dispatch.ts';
 import { isPreflight } from '../http/create-http-server.ts';
-import { CALLER_GONE } from './caller-gone.ts';
+import { CALLER_GONE } from '../http/caller-gone.ts';
 import { LargeBodies } from './large-bodies.ts';
-import { applyConcessions } from './reference-client.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import { readJsonBody, streamBody } from './read-body.ts';
-import { REST_PREFIX, sendRestFailure } from './rest-failure.ts';
+import { REST_PREFIX, sendRestFailure } from '../http/rest-failure.ts';
 import { nothingAt, RestAddresses } from './rest-addresses.ts';
 import { sendBytes, sendEvents } from './send-stream.ts';
 
@@ -108,8 +107,7 @@ async function answer(
     const isAllowed = whetherStill(admit, authority);
     return await sendEvents(reply, output as AsyncIterable<ServerEvent>, { isAllowed });
   }
-  const shown = applyConcessions(output, restRequest.context.userAgent);
-  return await reply.header('content-type', 'application/json').send(JSON.stringify(shown));
+  return await reply.header('content-type', 'application/json').send(JSON.stringify(output));
 }
 
 /** Streams have no end of their own: whoever may not ask any more is not told any more. */

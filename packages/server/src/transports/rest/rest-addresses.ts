@@ -8,7 +8,7 @@ import {
   type RestOperationName,
 } from '@svc/contract/rest';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { REST_PREFIX } from './rest-failure.ts';
+import { REST_PREFIX } from '../http/rest-failure.ts';
 import { RouteTree, type FoundRoute } from './route-tree.ts';
 
 /** The operations at one address, by method. */

@@ -11,7 +11,7 @@ import {
   success,
   type RpcRequest,
   type RpcResponse,
-} from './envelope.ts';
+} from '../http/rpc-envelope.ts';
 import { toLegacyShape } from './legacy-shape.ts';
 import { isRpcMethod } from './methods.ts';
 

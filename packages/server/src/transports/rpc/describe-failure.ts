@@ -1,5 +1,5 @@
 import { PlatformError, type ErrorCode } from '@svc/contract';
-import { RPC_CODE, rpcError, type RpcError } from './envelope.ts';
+import { RPC_CODE, rpcError, type RpcError } from '../http/rpc-envelope.ts';
 import { RPC_METHODS, type RpcMethod } from './methods.ts';
 
 export interface RpcFailure {

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { Authenticate } from '../../access/authenticate.ts';
 import type { Dispatch } from '../../dispatch/dispatch.ts';
 import { answerRpc, type RpcAnswer } from './answer.ts';
-import { failure, RPC_CODE, rpcError } from './envelope.ts';
+import { failure, RPC_CODE, rpcError } from '../http/rpc-envelope.ts';
 
 export interface RpcTransportParts {
   readonly dispatch: Dispatch;

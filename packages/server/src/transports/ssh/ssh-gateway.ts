@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import ssh2 from 'ssh2';
+import type { SshPlace } from '../../handlers/server/capabilities.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { Database } from '../../store/database.ts';
 import { ChannelSlots } from '../channel/channel-slots.ts';
@@ -22,15 +23,6 @@ export interface SshGatewayParts {
   readonly serverFolder: string;
   readonly settings: SshSettings;
   readonly logger: Logger;
-}
-
-/** How clients find the gateway and know it. */
-export interface SshPlace {
-  readonly port: number;
-  /** `<type> <base64>`. */
-  readonly hostKey: string;
-  /** Of the host key, as `ssh` asks its user about it. */
-  readonly fingerprint: string;
 }
 
 export interface RunningSshGateway {

@@ -1,7 +1,7 @@
 import { ERROR_STATUS, PlatformError, type ErrorCode, type ErrorEnvelope } from '@svc/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { discardBody } from '../http/discard-body.ts';
+import { discardBody } from './discard-body.ts';
 import { isCallerGone } from './caller-gone.ts';
 
 export const REST_PREFIX = '/v1';

@@ -1,6 +1,6 @@
-import type { Database } from '../store/database.ts';
-import { contextEnvContext } from '../store/code-contexts.ts';
-import { registryContext } from '../store/registries.ts';
+import type { Database } from './database.ts';
+import { contextEnvContext } from './code-contexts.ts';
+import { registryContext } from './registries.ts';
 
 /** A value in the database that a `Sealer` sealed. */
 export interface StoredSecret {

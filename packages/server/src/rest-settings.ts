@@ -1,0 +1,30 @@
+/** What an operator may choose of the control plane. */
+export interface RestSettings {
+  /** After an outage, sandboxes recover by themselves for this long; then somebody must decide. */
+  readonly recoveryMs: number;
+  /** How many calls with `wait_for` may be held at once. */
+  readonly maxWaiters: number;
+  /** Addresses of this host that callers may publish ports on, beside loopback. */
+  readonly publishAddresses: readonly string[];
+  /** GiB of volumes without a cap of their own, the host volumes among them. What is not used takes no space. */
+  readonly defaultVolumeGib: number;
+  /** How often what each volume holds is measured. */
+  readonly volumeSampleMs: number;
+  /** How often what each running sandbox uses is measured. */
+  readonly metricSampleMs: number;
+  /** For how long audit events are kept; null: for ever. */
+  readonly keepEventsMs: number | null;
+  /** How often it is looked for runs that may not go on. */
+  readonly limitCheckMs: number;
+}
+
+export const DEFAULT_REST_SETTINGS: RestSettings = {
+  recoveryMs: 10 * 60_000,
+  maxWaiters: 1024,
+  publishAddresses: [],
+  defaultVolumeGib: 10,
+  volumeSampleMs: 60_000,
+  metricSampleMs: 5000,
+  keepEventsMs: 90 * 24 * 60 * 60_000,
+  limitCheckMs: 30_000,
+};

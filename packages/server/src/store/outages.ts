@@ -1,0 +1,39 @@
+import { sql } from 'kysely';
+import type { Database } from './database.ts';
+
+/** The orchestrator went away: what ran may still run, but nobody can say. */
+export async function markUnavailable(db: Database, recoveryMs: number): Promise<void> {
+  const now = Date.now();
+  const since = new Date(now).toISOString();
+  await db
+    .updateTable('sandboxes')
+    .set({
+      observed: 'temporarily_unavailable',
+      unavailable_since: since,
+      recovery_ends_at: new Date(now + recoveryMs).toISOString(),
+      state_since: since,
+      updated_at: since,
+      version: sql<number>`version + 1`,
+    })
+    .where('observed', '=', 'running')
+    .where('desired', '=', 'running')
+    .where('removed_at', 'is', null)
+    .execute();
+}
+
+/** What was unavailable for too long does not recover by itself any more. */
+export async function requireDecisions(db: Database): Promise<void> {
+  const now = new Date().toISOString();
+  await db
+    .updateTable('sandboxes')
+    .set({
+      observed: 'recovery_decision_required',
+      state_since: now,
+      updated_at: now,
+      version: sql<number>`version + 1`,
+    })
+    .where('observed', '=', 'temporarily_unavailable')
+    .where('recovery_ends_at', '<=', now)
+    .where('removed_at', 'is', null)
+    .execute();
+}
