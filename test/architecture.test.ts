@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { posix } from 'node:path';
 import { test } from 'node:test';
+import { ROOMS, roomOf } from './rooms.ts';
 import { importsOf, isShipped, readSources } from './source-files.ts';
 import type { Import, SourceFile } from './source-files.ts';
 
@@ -134,16 +135,59 @@ test('only composition roots construct adapters', () => {
   assert.deepEqual(offences, []);
 });
 
-test('shipped code has no cycles of imports that run', () => {
+test('rooms import from those further in alone, types included', () => {
+  const offences = shipped.flatMap((file) => {
+    const name = packageOf(file.path);
+    const rooms = ROOMS[name];
+    if (rooms === undefined) return [`${file.path}: package ${name} has no order in test/rooms.ts`];
+    const placeOf = (path: string) => roomOf(rooms, path.slice(`packages/${name}/src/`.length));
+    const here = placeOf(file.path);
+    if (here < 0) return [`${file.path}: its folder has no place in test/rooms.ts`];
+    return relativeImports(file)
+      .filter(({ target }) => target.startsWith(`packages/${name}/src/`) && placeOf(target) > here)
+      .map(({ specifier }) => `${file.path}: ${specifier} is further out`);
+  });
+  assert.deepEqual(offences, []);
+});
+
+test('every room of the order is there', () => {
+  const missing = Object.entries(ROOMS).flatMap(([name, rooms]) =>
+    rooms
+      .map((room) => `packages/${name}/src/${room}`)
+      .filter((path) => !shipped.some((file) => file.path === path || file.path.startsWith(`${path}/`))),
+  );
+  assert.deepEqual(missing, []);
+});
+
+test('there are no cycles of imports: not between files and not between folders, types included', () => {
   const graph = new Map(
-    shipped.map((file) => [
-      file.path,
-      relativeImports(file)
-        .filter(({ kind }) => kind === 'static')
-        .map(({ target }) => target),
-    ]),
+    shipped.map((file) => [file.path, relativeImports(file).map(({ target }) => target)]),
   );
   assert.equal(findCycle(graph), undefined);
+  assert.equal(findCycle(betweenFolders(graph)), undefined);
+});
+
+test('a cycle is found, whatever it consists of', () => {
+  const graph = new Map([
+    ['packages/x/src/a/one.ts', ['packages/x/src/b/two.ts']],
+    ['packages/x/src/b/two.ts', []],
+    ['packages/x/src/b/three.ts', ['packages/x/src/a/four.ts']],
+  ]);
+  assert.equal(findCycle(graph), undefined);
+  assert.deepEqual(findCycle(betweenFolders(graph)), [
+    'packages/x/src/a',
+    'packages/x/src/b',
+    'packages/x/src/a',
+  ]);
+});
+
+test('all SQL of the server is in its store', () => {
+  const sql = /^import (?!type)[^;]*'kysely';|\.(selectFrom|insertInto|updateTable|deleteFrom)\(/m;
+  const offences = shipped
+    .filter(({ path }) => /^packages\/server\/src\/(?!store\/)/.test(path))
+    .filter(({ text }) => sql.test(text))
+    .map(({ path }) => path);
+  assert.deepEqual(offences, []);
 });
 
 test('what starts before the server answers loads no schemas, no store and no framework', () => {
@@ -233,6 +277,20 @@ function relativeImports(file: SourceFile): readonly (Import & { readonly target
   return importsOf(file.text)
     .filter(({ specifier }) => specifier.startsWith('.'))
     .map((used) => ({ ...used, target: posix.join(posix.dirname(file.path), used.specifier) }));
+}
+
+/** What folders import of each other. Files that lie in `src` itself are rooms of their own. */
+function betweenFolders(
+  graph: ReadonlyMap<string, readonly string[]>,
+): ReadonlyMap<string, readonly string[]> {
+  const folderOf = (path: string) => (/\/src\/[^/]+$/.test(path) ? path : posix.dirname(path));
+  const folders = new Map<string, string[]>();
+  for (const [path, targets] of graph) {
+    const from = folderOf(path);
+    const others = targets.map(folderOf).filter((folder) => folder !== from);
+    folders.set(from, [...(folders.get(from) ?? []), ...others]);
+  }
+  return folders;
 }
 
 function findCycle(graph: ReadonlyMap<string, readonly string[]>): readonly string[] | undefined {

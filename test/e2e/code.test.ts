@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { ChannelClient, PlatformError, type SandboxSpec } from '@svc/contract';
 import { duplexTransport } from '@svc/engine/client';
 import { createCodeRunner } from '../../packages/server/src/code/code-runner.ts';
-import type { CodeResult } from '../../packages/server/src/code/interpreter-slot.ts';
+import type { CodeResult } from '../../packages/server/src/code/slot-request.ts';
 import { CLASSES, startSandbox, type TestSandbox } from '../engine/sandbox-fixture.ts';
 import { TestEngine } from '../engine/start-engine.ts';
 import { waitUntil } from '../engine/wait-until.ts';

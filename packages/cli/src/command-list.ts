@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { CreateProgram } from './completion/find-candidates.ts';
 
 interface ListedCommand {
   readonly name: string;
@@ -6,7 +7,7 @@ interface ListedCommand {
   readonly summary: string;
   /** Not for people. */
   readonly isHidden?: boolean;
-  readonly load: () => Promise<{ readonly createCommand: () => Command }>;
+  readonly load: () => Promise<{ readonly createCommand: (createProgram: CreateProgram) => Command }>;
 }
 
 /** Every command, in the order of `svc --help`. Only the ones that the command line names are loaded. */

@@ -18,7 +18,7 @@ export async function createProgram(words: readonly string[] | 'all'): Promise<C
   const named = words === 'all' ? [] : namedCommands(words);
   for (const { name, alias, summary, isHidden = false, load } of COMMANDS) {
     const isNamed = words === 'all' || named.includes(name) || (alias !== undefined && named.includes(alias));
-    const command = isNamed ? (await load()).createCommand() : new Command(name);
+    const command = isNamed ? (await load()).createCommand(createProgram) : new Command(name);
     command.summary(summary).copyInheritedSettings(program);
     if (isNamed) inheritSettings(command, program, `svc ${name}`);
     if (alias !== undefined) command.alias(alias);

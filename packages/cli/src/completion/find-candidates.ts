@@ -1,13 +1,19 @@
 import type { Command } from 'commander';
 import { readContexts } from '../context/context-file.ts';
 import type { Globals } from '../globals.ts';
-import { createProgram } from '../program.ts';
 
 /** Nobody waits longer for a completion. */
 const TIMEOUT_MS = 2000;
 
+/** Makes the program with the command that the words name, for its names and options. */
+export type CreateProgram = (words: readonly string[]) => Promise<Command>;
+
 /** What the last word may become, in the order it is shown. Empty: nothing that we know, so files. */
-export async function findCandidates(words: readonly string[], globals: Globals): Promise<readonly string[]> {
+export async function findCandidates(
+  words: readonly string[],
+  createProgram: CreateProgram,
+  globals: Globals,
+): Promise<readonly string[]> {
   const typed = words.at(-1) ?? '';
   const { command, argumentCount, previous } = locate(await createProgram(words), words.slice(0, -1));
   const all = await candidatesFor(command, typed, argumentCount, previous, globals);

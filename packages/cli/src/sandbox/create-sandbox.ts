@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Sandbox, SvcError, type Client, type CreateOptions } from '@svc/sdk';
-import { Interrupted } from './interrupted.ts';
+import { Interrupted } from '../terminal/interrupted.ts';
 import { StartWatch } from './watch-start.ts';
 
 /** How long the server holds its answer; most images are there by then. */

@@ -3,7 +3,7 @@ import { ChannelError } from '@svc/contract/channel';
 import { PlatformError } from '@svc/contract/errors';
 import { SvcError } from '@svc/sdk';
 import type { SvcErrorCode } from '@svc/sdk';
-import { InterruptedError } from '../sandbox/interrupted.ts';
+import { InterruptedError } from './interrupted.ts';
 import { UsageError } from '../usage-error.ts';
 import { painter } from './colours.ts';
 import { tell } from './print.ts';

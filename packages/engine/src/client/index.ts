@@ -26,5 +26,5 @@ export type { Volume, VolumeEntry, VolumeUsage } from '../volumes/volumes.ts';
 export { socketTransport as duplexTransport } from '../guest/socket-transport.ts';
 export { engineCommand } from './engine-command.ts';
 export { findEngine, SUPERVISED, type FoundEngine } from './find-engine.ts';
-export { readProcessState } from './process-state.ts';
+export { readProcessState } from '../host/process-state.ts';
 export { Watchdog } from './watchdog.ts';

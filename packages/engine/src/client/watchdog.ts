@@ -1,4 +1,4 @@
-import type { ProcessState } from './process-state.ts';
+import type { ProcessState } from '../host/process-state.ts';
 
 const TICK_MS = 1000;
 /** A process that was stopped by a signal may have been stopped for a moment. */

@@ -1,9 +1,10 @@
 import { PlatformError } from '@svc/contract/errors';
+import type { Logger } from 'pino';
 import type { ImageView } from '../client/engine-api.ts';
 import type { Image, ImageProgress, PullPolicy, RegistryAuth } from '../images/images.ts';
+import type { Kit } from '../sandboxes/kit.ts';
 import { fields, optional, required } from './fields.ts';
 import type { Routes } from './http-server.ts';
-import type { Daemon } from './routes.ts';
 import { sendProgress } from './streams.ts';
 
 export type BuildDemo = (
@@ -13,8 +14,7 @@ export type BuildDemo = (
 ) => Promise<readonly Image[]>;
 
 /** Reads any path of the host, so it is for root alone. */
-export function operatorRoutes({ kit, logger }: Daemon): Routes {
-  const { images } = kit;
+export function operatorRoutes({ images }: Pick<Kit, 'images'>, logger: Logger): Routes {
   return {
     'POST /images/import': async (call) => {
       const given = fields(await call.json());
@@ -28,8 +28,7 @@ export function operatorRoutes({ kit, logger }: Daemon): Routes {
   };
 }
 
-export function imageRoutes({ kit, buildDemo, logger }: Daemon): Routes {
-  const { images } = kit;
+export function imageRoutes({ images }: Pick<Kit, 'images'>, buildDemo: BuildDemo, logger: Logger): Routes {
   return {
     'GET /images': async () => (await images.list()).map(toView),
     'GET /images/:reference': async (call) => toView(await find(call.params['reference'] ?? '')),

@@ -155,7 +155,11 @@ async function loadTheRest(): Promise<void> {
 async function listen(daemon: Daemon, { socketPath, socketOwner }: EngineConfig): Promise<readonly Server[]> {
   const routes = createRoutes(daemon);
   const servers = [
-    await listenAt(rootSocketOf(socketPath), { ...routes, ...operatorRoutes(daemon) }, daemon),
+    await listenAt(
+      rootSocketOf(socketPath),
+      { ...routes, ...operatorRoutes(daemon.kit, daemon.logger) },
+      daemon,
+    ),
     await listenAt(socketPath, routes, daemon),
   ];
   // SAFETY: in the data folder, which is root's.

@@ -1,7 +1,7 @@
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import type { Capabilities, CreateSandbox, LogSource, ReadLogs } from '../client/engine-api.ts';
-import { readProcessState } from '../client/process-state.ts';
+import { readProcessState } from '../host/process-state.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import type { Sampler } from '../metrics/sampler.ts';
@@ -30,11 +30,12 @@ const ownPulse = readProcessState(process.pid).then((own) => ({
 
 /** The one list of what the engine does. */
 export function createRoutes(daemon: Daemon): Routes {
+  const { kit } = daemon;
   return {
     ...sandboxRoutes(daemon),
-    ...snapshotRoutes(daemon),
-    ...imageRoutes(daemon),
-    ...volumeRoutes(daemon),
+    ...snapshotRoutes(kit, daemon.sandboxes),
+    ...imageRoutes(kit, daemon.buildDemo, daemon.logger),
+    ...volumeRoutes(kit),
   };
 }
 

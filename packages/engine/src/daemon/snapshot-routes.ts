@@ -1,9 +1,9 @@
+import type { Kit } from '../sandboxes/kit.ts';
+import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { fields, readId, required } from './fields.ts';
 import type { Call, Routes } from './http-server.ts';
-import type { Daemon } from './routes.ts';
 
-export function snapshotRoutes({ kit, sandboxes }: Daemon): Routes {
-  const { snapshots } = kit;
+export function snapshotRoutes({ snapshots }: Pick<Kit, 'snapshots'>, sandboxes: Sandboxes): Routes {
   const id = (call: Call) => call.params['id'] ?? '';
   return {
     'GET /snapshots': async () => await Promise.resolve(snapshots.list()),

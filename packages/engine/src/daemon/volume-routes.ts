@@ -1,11 +1,10 @@
 import { PlatformError } from '@svc/contract/errors';
+import type { Kit } from '../sandboxes/kit.ts';
 import { fields, readId, required } from './fields.ts';
 import type { Call, Routes } from './http-server.ts';
-import type { Daemon } from './routes.ts';
 import { sendBytes } from './streams.ts';
 
-export function volumeRoutes({ kit }: Daemon): Routes {
-  const { volumes } = kit;
+export function volumeRoutes({ volumes }: Pick<Kit, 'volumes'>): Routes {
   const id = (call: Call) => call.params['id'] ?? '';
   const path = (call: Call) => call.query.get('path') ?? '';
   const done = {};

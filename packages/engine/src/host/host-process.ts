@@ -3,7 +3,7 @@ import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { readProcessState } from '../client/process-state.ts';
+import { readProcessState } from './process-state.ts';
 import { HostCallError } from './host-calls.ts';
 
 type Child = ChildProcessByStdio<Writable, Readable, null>;

@@ -1,4 +1,4 @@
-import { SvcError } from './svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 import { toSvcError } from './to-svc-error.ts';
 
 /** What every call takes. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Client } from './client.ts';
-import { SvcError } from './svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 
 interface Seen {
   readonly url: string;

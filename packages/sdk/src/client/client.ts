@@ -8,7 +8,7 @@ import type { RestCallInput, RestCallOutput } from './rest-call.ts';
 import { randomId } from './random-id.ts';
 import { prepareRequest, type PreparedRequest, type RequestParts } from './rest-request.ts';
 import { readServerEvents } from './server-events.ts';
-import { errorOfAnswer, SvcError } from './svc-error.ts';
+import { errorOfAnswer, SvcError } from '../svc-error.ts';
 import { toSvcError } from './to-svc-error.ts';
 import { withRetries } from './with-retries.ts';
 

@@ -1,6 +1,6 @@
 import type { CallBudget } from './call-budget.ts';
 import type { StreamEvent } from './server-events.ts';
-import { SvcError } from './svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 import { toSvcError } from './to-svc-error.ts';
 import { withRetries } from './with-retries.ts';
 

@@ -1,6 +1,6 @@
 import type { RestRoute } from '@svc/contract/routes';
 import { toBytes, streamOf, type Content } from './byte-content.ts';
-import { SvcError } from './svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 
 /** The parts of a call, of whatever operation. */
 export interface RequestParts {

@@ -1,4 +1,4 @@
-import { SvcError } from './svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 
 /** One server-sent event. */
 export interface StreamEvent {

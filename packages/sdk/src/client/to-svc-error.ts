@@ -1,6 +1,6 @@
 import type { ErrorCode } from '@svc/contract/errors';
 import { ChannelError, ExecFailed, FileFailed, type ChannelErrorKind } from '@svc/contract/channel';
-import { SvcError, type SvcErrorCode } from './svc-error.ts';
+import { SvcError, type SvcErrorCode } from '../svc-error.ts';
 
 /** Whatever went wrong, as the one error that callers see. */
 export function toSvcError(error: unknown): SvcError {

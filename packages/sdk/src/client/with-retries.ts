@@ -1,7 +1,7 @@
 import { isErrorCode } from '@svc/contract/errors';
 import { isPassing } from '@svc/contract/retry';
 import type { CallBudget } from './call-budget.ts';
-import type { SvcError } from './svc-error.ts';
+import type { SvcError } from '../svc-error.ts';
 import { toSvcError } from './to-svc-error.ts';
 
 const FIRST_PAUSE_MS = 200;

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { chmod, lstat, mkdir, open, rm, symlink } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
 import type { CallOptions } from '../client/call-budget.ts';
-import { SvcError } from '../client/svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 import type { FileInfo } from '../sandbox/files.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { forEachOf, withinTree, type TreeOptions } from './tree-options.ts';

@@ -1,5 +1,5 @@
 import { CallBudget, type CallOptions } from '../client/call-budget.ts';
-import { SvcError } from '../client/svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 
 /** `timeoutMs` is for all of it. Failures of files on this machine are thrown as Node throws them. */
 export interface TreeOptions extends CallOptions {

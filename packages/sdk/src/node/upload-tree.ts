@@ -3,7 +3,7 @@ import { createReadStream, type Stats } from 'node:fs';
 import { lstat, readdir, readlink, stat } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import type { CallOptions } from '../client/call-budget.ts';
-import { SvcError } from '../client/svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { forEachOf, notUtf8, withinTree, type TreeOptions } from './tree-options.ts';
 

@@ -1,4 +1,4 @@
-import { SvcError } from '../client/svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 import { errorOfClose } from './error-of-close.ts';
 import type { DialRequest, HeldTransport } from './platform.ts';
 

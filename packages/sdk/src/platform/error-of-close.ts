@@ -1,5 +1,5 @@
 import { OUT_OF_MEMORY_CLOSE } from '@svc/contract/channel';
-import { SvcError } from '../client/svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 
 /** What a server meant that closed the channel. */
 export function errorOfClose(code: number, reason: string): Error {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { errorOfAnswer, SvcError } from '../client/svc-error.ts';
+import { errorOfAnswer, SvcError } from '../svc-error.ts';
 import { SocketChunks } from './socket-chunks.ts';
 import { NodeTransport } from './node-transport.ts';
 import type { DialRequest, HeldTransport } from './platform.ts';

@@ -1,5 +1,5 @@
 import type { ByteTransport } from '@svc/contract/channel';
-import type { SvcError } from '../client/svc-error.ts';
+import type { SvcError } from '../svc-error.ts';
 
 /**
  * How a channel is opened. `#platform` is Node's or the browser's way: both export `dial`, `readEnvironment` and `USER_AGENT`.

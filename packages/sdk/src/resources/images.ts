@@ -2,7 +2,7 @@ import type { FetchProgress as Progress, PulledImage as Pulled } from '@svc/cont
 import { withBudget } from '../client/call-budget.ts';
 import { Client, type ClientCallOptions } from '../client/client.ts';
 import type { RestCallInput } from '../client/rest-call.ts';
-import { errorOfEnvelope, SvcError } from '../client/svc-error.ts';
+import { errorOfEnvelope, SvcError } from '../svc-error.ts';
 
 /** What is being done, and how far it is. */
 export type FetchProgress = Progress;

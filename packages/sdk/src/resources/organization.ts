@@ -2,7 +2,7 @@ import type { CallOptions } from '../client/call-budget.ts';
 import { Client, type ClientCallOptions } from '../client/client.ts';
 import { eachItem } from '../client/pages.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
-import { SvcError } from '../client/svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 
 type Member = RestCallOutput<'members.list'>['data'][number];
 type ApiKey = RestCallOutput<'apiKeys.list'>['data'][number];

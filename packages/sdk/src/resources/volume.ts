@@ -1,7 +1,7 @@
 import type { Volume as VolumeRecord, VolumeMetrics } from '@svc/contract/rest';
 import type { CallOptions } from '../client/call-budget.ts';
 import { Client, type ClientCallOptions } from '../client/client.ts';
-import { SvcError } from '../client/svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 import { VolumeFiles } from './volume-files.ts';
 
 export interface CreateVolumeOptions extends ClientCallOptions {

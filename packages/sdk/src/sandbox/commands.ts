@@ -2,7 +2,7 @@ import { ChannelError, type ExecRequest } from '@svc/contract/channel';
 import { ContentSource, type Content } from '../client/byte-content.ts';
 import type { CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
-import { SvcError } from '../client/svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 import { toSvcError } from '../client/to-svc-error.ts';
 import { Command } from './command.ts';
 import { DetachedProcess, type DetachedOptions } from './detached-process.ts';

@@ -1,6 +1,6 @@
 import type { ChannelClient, ChannelWatch, WatchEvent } from '@svc/contract/channel';
 import { CallBudget, type CallOptions } from '../client/call-budget.ts';
-import { SvcError } from '../client/svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 import { toSvcError } from '../client/to-svc-error.ts';
 import { withRetries } from '../client/with-retries.ts';
 import type { HeldChannel } from './held-channel.ts';

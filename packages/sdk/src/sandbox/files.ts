@@ -1,7 +1,7 @@
 import type { ChannelFiles, FileEntry } from '@svc/contract/channel';
 import { ContentSource, type Content } from '../client/byte-content.ts';
 import type { CallOptions } from '../client/call-budget.ts';
-import { SvcError } from '../client/svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 import { FileWatch, type WatchOptions } from './file-watch.ts';
 import type { HeldChannel } from './held-channel.ts';
 

@@ -1,7 +1,7 @@
 import type { CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
-import { errorOfEnvelope, SvcError } from '../client/svc-error.ts';
+import { errorOfEnvelope, SvcError } from '../svc-error.ts';
 
 /** Of each stream; what is beyond goes to the listeners only. */
 const MAX_KEPT_LENGTH = 10 * 1024 * 1024;

@@ -3,7 +3,7 @@ import type { CallOptions } from '../client/call-budget.ts';
 import { Client, type ClientCallOptions } from '../client/client.ts';
 import { eachItem } from '../client/pages.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
-import { SvcError } from '../client/svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 import { CodeContexts } from './code-contexts.ts';
 import { Commands, type RunOptions } from './commands.ts';
 import { toCreateRequest, type CreateOptions } from './create-options.ts';

@@ -1,7 +1,7 @@
 import type { Sandbox as SandboxRecord, SandboxStatus } from '@svc/contract/rest';
 import { withBudget, type CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
-import { SvcError } from '../client/svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 
 const FIRST_POLL_MS = 20;
 const LONGEST_POLL_MS = 1000;

@@ -1,4 +1,4 @@
-import { SvcError } from '../client/svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 
 /** The signals of Linux that programs are sent, by their names. */
 const SIGNALS = {

@@ -2,7 +2,7 @@ import { isErrorCode } from '@svc/contract/errors';
 import type { Snapshot } from '@svc/contract/rest';
 import { withBudget, type CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
-import { SvcError } from '../client/svc-error.ts';
+import { SvcError } from '../svc-error.ts';
 
 const POLL_MS = 200;
 

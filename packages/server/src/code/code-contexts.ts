@@ -19,7 +19,8 @@ import {
 } from '../store/code-contexts.ts';
 import type { Database } from '../store/database.ts';
 import type { InterpreterPlace } from './interpreter.ts';
-import { InterpreterSlot, type SlotRequest, type CodeResult, type SlotParts } from './interpreter-slot.ts';
+import { InterpreterSlot } from './interpreter-slot.ts';
+import type { SlotRequest, CodeResult, SlotParts } from './slot-request.ts';
 import type { Language } from './languages.ts';
 
 const EXTEND_MS = 20_000;

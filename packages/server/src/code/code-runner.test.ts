@@ -3,7 +3,7 @@ import { after, before, test } from 'node:test';
 import { PlatformError } from '@svc/contract';
 import { pino } from 'pino';
 import { createCodeRunner } from './code-runner.ts';
-import type { CodeResult } from './interpreter-slot.ts';
+import type { CodeResult } from './slot-request.ts';
 import { TestSandbox } from '../testing/code-sandbox.ts';
 
 const logger = pino({ level: 'silent' });

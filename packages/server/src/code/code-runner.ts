@@ -1,4 +1,5 @@
-import { InterpreterSlot, type CodeResult, type RunListener, type SlotParts } from './interpreter-slot.ts';
+import { InterpreterSlot } from './interpreter-slot.ts';
+import type { CodeResult, RunListener, SlotParts } from './slot-request.ts';
 import type { Language } from './languages.ts';
 import type { Work } from '../store/idempotency.ts';
 

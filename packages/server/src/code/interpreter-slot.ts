@@ -6,58 +6,20 @@ import {
   type ChannelClient,
   type DetachedState,
 } from '@svc/contract';
-import type { Logger } from 'pino';
-import type { Work } from '../store/idempotency.ts';
-import { closedNote, describeEnd, INTERRUPTED_NOTE, joinLines, KILLED_NOTE, timeoutNote } from './notes.ts';
+import { closedNote, describeEnd, INTERRUPTED_NOTE, KILLED_NOTE, timeoutNote } from './notes.ts';
 import { explainBreak } from '../orchestrator/explain-break.ts';
 import {
   Interpreter,
   InterpreterFailed,
   type InterpreterPlace,
   type InterpreterSeat,
-  type OutputListener,
   type UnitOutcome,
 } from './interpreter.ts';
+import type { CodeResult, SlotParts, SlotRequest } from './slot-request.ts';
 import { Interruption } from './interruption.ts';
 import { INTERPRETERS, type Language } from './languages.ts';
 
 const START_TIMEOUT_MS = 30_000;
-
-/** Hears of a run while it goes on, and what a result does not say. */
-export interface RunListener extends OutputListener {
-  /** Notes about the interpreter, for stderr. */
-  note(text: string): void;
-  ended(how: Pick<UnitOutcome, 'result' | 'exception'> & { readonly isInterrupted: boolean }): void;
-}
-
-export interface SlotRequest {
-  readonly code: string;
-  readonly timeoutMs: number | null;
-  readonly listener?: RunListener;
-  /** The code runs once, however often it is asked for under this name. */
-  readonly work?: Work | null;
-  /** Asked when its turn has come; what it throws is thrown, and the code does not run. */
-  readonly admit?: () => Promise<void>;
-  /** Whether somebody has asked for its end. */
-  readonly wasInterrupted?: () => Promise<boolean>;
-}
-
-export interface CodeResult {
-  readonly status: 'success' | 'error' | 'timeout';
-  readonly output: string;
-  readonly error: string;
-  /** Output was cut. */
-  readonly truncated: boolean;
-}
-
-export interface SlotParts {
-  /** Opens a new channel with every call; the slot closes it. */
-  readonly openChannel: (sandboxId: string, signal: AbortSignal) => Promise<ChannelClient>;
-  readonly logger: Pick<Logger, 'debug'>;
-  /** For how long code may ignore that it is interrupted before it is killed. */
-  readonly killMs?: number;
-}
-
 const REMOVE_TIMEOUT_MS = 10_000;
 
 /** Interpreters that ended are kept as long as somebody may ask what became of their code, but not more than these. */
@@ -390,4 +352,12 @@ function explainStart(program: string, error: unknown): unknown {
     return new PlatformError('exec_failed', message, { details: { program }, cause: error });
   }
   return error;
+}
+
+/** Each part begins on a line of its own. */
+function joinLines(...parts: readonly string[]): string {
+  return parts
+    .filter((part) => part !== '')
+    .map((part, index, all) => (index < all.length - 1 && !part.endsWith('\n') ? `${part}\n` : part))
+    .join('');
 }

@@ -38,11 +38,3 @@ export function closedNote(streams: readonly string[]): string {
 export function timeoutNote(timeoutMs: number, isStateKept: boolean): string {
   return `[Interrupted after ${timeoutMs / 1000} s${isStateKept ? '; the state is kept' : ''}]\n`;
 }
-
-/** Each part begins on a line of its own. */
-export function joinLines(...parts: readonly string[]): string {
-  return parts
-    .filter((part) => part !== '')
-    .map((part, index, all) => (index < all.length - 1 && !part.endsWith('\n') ? `${part}\n` : part))
-    .join('');
-}

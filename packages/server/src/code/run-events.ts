@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
 import type { UnitException } from './unit-answer.ts';
-import type { CodeResult, RunListener } from './interpreter-slot.ts';
+import type { CodeResult, RunListener } from './slot-request.ts';
 
 /** What a caller has not read yet may be this much; what comes then is thrown away, because interpreters never wait. */
 const MAX_UNREAD_LENGTH = 8 * 1024 * 1024;

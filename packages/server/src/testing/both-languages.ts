@@ -1,7 +1,7 @@
 import { after, before, test } from 'node:test';
 import { pino } from 'pino';
 import { createCodeRunner } from '../code/code-runner.ts';
-import type { CodeResult } from '../code/interpreter-slot.ts';
+import type { CodeResult } from '../code/slot-request.ts';
 import type { Language } from '../code/languages.ts';
 import { TestSandbox } from './code-sandbox.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { PlatformError } from '@svc/contract';
 import type { CodeRequest } from '../../code/code-runner.ts';
-import type { CodeResult } from '../../code/interpreter-slot.ts';
+import type { CodeResult } from '../../code/slot-request.ts';
 import { startTestServer } from '../../testing/test-server.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;

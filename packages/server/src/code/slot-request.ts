@@ -1,0 +1,39 @@
+import type { ChannelClient } from '@svc/contract';
+import type { Logger } from 'pino';
+import type { Work } from '../store/idempotency.ts';
+import type { OutputListener, UnitOutcome } from './interpreter.ts';
+
+/** Hears of a run while it goes on, and what a result does not say. */
+export interface RunListener extends OutputListener {
+  /** Notes about the interpreter, for stderr. */
+  note(text: string): void;
+  ended(how: Pick<UnitOutcome, 'result' | 'exception'> & { readonly isInterrupted: boolean }): void;
+}
+
+export interface SlotRequest {
+  readonly code: string;
+  readonly timeoutMs: number | null;
+  readonly listener?: RunListener;
+  /** The code runs once, however often it is asked for under this name. */
+  readonly work?: Work | null;
+  /** Asked when its turn has come; what it throws is thrown, and the code does not run. */
+  readonly admit?: () => Promise<void>;
+  /** Whether somebody has asked for its end. */
+  readonly wasInterrupted?: () => Promise<boolean>;
+}
+
+export interface CodeResult {
+  readonly status: 'success' | 'error' | 'timeout';
+  readonly output: string;
+  readonly error: string;
+  /** Output was cut. */
+  readonly truncated: boolean;
+}
+
+export interface SlotParts {
+  /** Opens a new channel with every call; the slot closes it. */
+  readonly openChannel: (sandboxId: string, signal: AbortSignal) => Promise<ChannelClient>;
+  readonly logger: Pick<Logger, 'debug'>;
+  /** For how long code may ignore that it is interrupted before it is killed. */
+  readonly killMs?: number;
+}
