@@ -1,12 +1,13 @@
 import type { Finding } from './finding.ts';
 import { findingsOf } from './finding.ts';
 import type { RuntimeFact } from './host-facts.ts';
+import { missingAdvisories, type Advisory } from './runtime-advisories.ts';
 
 const YEAR_MS = 365 * 24 * 3600 * 1000;
 /** Others do the same work. */
 const OPTIONAL: ReadonlySet<string> = new Set(['crun']);
 
-/** Runtimes hold off hostile code: one that has missed a year of fixes is worth a word. */
+/** Runtimes hold off hostile code: one that has missed a year of fixes, or a fix that counts, is worth a word. */
 export function judgeRuntimes(runtimes: readonly RuntimeFact[], now: Date): readonly Finding[] {
   const finding = findingsOf('runtimes');
   return runtimes.map((runtime) => {
@@ -16,14 +17,17 @@ export function judgeRuntimes(runtimes: readonly RuntimeFact[], now: Date): read
     if (!runtime.usable) return finding(name, 'missing', runtime.reason, remedyOf(runtime));
     const built = runtime.released === null ? '' : `, built ${runtime.released.toISOString().slice(0, 10)}`;
     const isOld = runtime.released !== null && now.getTime() - runtime.released.getTime() > YEAR_MS;
-    if (!isOld) return finding(name, 'ok', `starts sandboxes; ${runtime.reason}${built}`);
-    return finding(
-      name,
-      'warn',
-      `starts sandboxes; ${runtime.reason}${built}, more than a year ago`,
-      newerBuild(runtime),
-    );
+    const says = `starts sandboxes; ${runtime.reason}${built}${isOld ? ', more than a year ago' : ''}`;
+    const lacking = missingAdvisories(runtime.name, runtime.version);
+    if (!isOld && lacking.length === 0) return finding(name, 'ok', says);
+    return finding(name, 'warn', `${says}${lackingWords(lacking)}`, newerBuild(runtime));
   });
+}
+
+function lackingWords(advisories: readonly Advisory[]): string {
+  if (advisories.length === 0) return '';
+  const ways = [...new Set(advisories.map(({ heldBy }) => heldBy))];
+  return `; lacks the fixes of ${advisories.map(({ id }) => id).join(', ')}, which svc holds off itself: ${ways.join('; ')}`;
 }
 
 function remedyOf({ name, version }: RuntimeFact): string {

@@ -12,8 +12,8 @@ const RUNC: RuntimeFact = {
   name: 'runc',
   isolation: 'container',
   usable: true,
-  reason: 'runc 1.1.5+ds1',
-  version: '1.1.5+ds1',
+  reason: 'runc 1.3.6+ds1',
+  version: '1.3.6+ds1',
   released: new Date('2025-09-01T00:00:00Z'),
 };
 const RUNSC: RuntimeFact = {
@@ -80,6 +80,13 @@ test('a runtime built more than a year ago is warned about, with a remedy, and s
     find({ runtimes: [{ ...RUNSC, released: new Date('2025-03-01') }] }, 'runsc (gvisor)').status,
     'ok',
   );
+});
+
+test('a runtime that lacks a fix is warned about by the name of the advisory, and still counts', () => {
+  const finding = find({ runtimes: [{ ...RUNC, version: '1.1.5+ds1' }] }, 'runc (container)');
+  assert.equal(finding.status, 'warn');
+  assert.match(finding.finding, /CVE-2025-31133.*which svc holds off itself: .*no mount lands on/);
+  assert.match(finding.remedy ?? '', /SVC_RUNC/);
 });
 
 test('one class is enough; without any, no sandbox can run', () => {

@@ -1,9 +1,9 @@
-import { lstat, readlink } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
 import type { Mount } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import type { CheckSandbox } from '../client/engine-api.ts';
 import { bindSource, type MountKit } from './prepare-mounts.ts';
+import { resolveInside } from './resolve-inside.ts';
 import { checkDiskImage, diskImageSource } from './stage-disk-image.ts';
 import type { Source } from './stage-source.ts';
 
@@ -43,36 +43,10 @@ function sourceOf(
     : undefined;
 }
 
-const MAX_LINKS = 40;
-
-/**
- * As the kernel resolves it at the start: `..` ends at the root, and a link that begins with a slash begins there.
- * SAFETY: so nobody learns what the host has outside of it. What changes meanwhile is judged again by the kernel.
- */
+/** SAFETY: nobody learns what the host has outside of the root. What changes meanwhile is judged again by the kernel. */
 async function isThere({ root, path }: Source): Promise<boolean> {
-  let left = path.split('/');
-  let inside: string[] = [];
-  let links = 0;
-  for (let name = left.shift(); name !== undefined; name = left.shift()) {
-    if (name === '' || name === '.') continue;
-    if (name === '..') {
-      inside.pop();
-      continue;
-    }
-    const place = join(root, ...inside, name);
-    const found = await lstat(place).catch(() => undefined);
-    if (found === undefined) return false;
-    if (!found.isSymbolicLink()) {
-      inside.push(name);
-      continue;
-    }
-    links += 1;
-    const target = await readlink(place).catch(() => undefined);
-    if (target === undefined || links > MAX_LINKS) return false;
-    if (isAbsolute(target)) inside = [];
-    left = [...target.split('/'), ...left];
-  }
-  return true;
+  const resolved = await resolveInside(path, (inside) => join(root, ...inside));
+  return resolved !== null && resolved.isThere;
 }
 
 /** The same refusal, by the name of the field that the caller sent. */

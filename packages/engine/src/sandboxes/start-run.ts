@@ -12,6 +12,7 @@ import { retryLostHelper } from '../host/retry-lost-helper.ts';
 import type { SandboxLog } from '../logs/sandbox-log.ts';
 import type { Reach, Slot } from '../network/network.ts';
 import type { Runtime, RuntimeMount, RuntimeSpec } from '../runtime/runtime.ts';
+import { checkPlaces } from './check-places.ts';
 import type { Kit } from './kit.ts';
 import { prepareMounts, releaseStaging, releaseVolumes } from './prepare-mounts.ts';
 import type { SandboxRecord } from './record.ts';
@@ -65,6 +66,7 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
   undo.defer(() => releaseVolumes(kit.mounts, record));
   undo.defer(() => releaseStaging(kit.mounts, handle));
   const mounts = await timer.time('mounts', () => prepareMounts(kit.mounts, record, slot, signal));
+  await checkPlaces(rootfs, mounts);
 
   const run = await Run.listen({ kit, handle, token, slot, runtime, log, onOutOfMemory });
   undo.defer(() => run.close());
