@@ -6,6 +6,7 @@ import { burst } from './burst.ts';
 import { cli } from './cli.ts';
 import { exec } from './exec.ts';
 import { memory } from './memory.ts';
+import { neighbours } from './neighbours.ts';
 import { recovery } from './recovery.ts';
 import { newReport, renderTable, summarize, type BenchmarkReport } from './report.ts';
 import { rest } from './rest.ts';
@@ -30,6 +31,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   terminal,
   cli,
   recovery,
+  neighbours,
 ];
 
 const { values: options, positionals: names } = parseArgs({

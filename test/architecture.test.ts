@@ -28,7 +28,10 @@ const MAY_IMPORT: Readonly<
 > = {
   contract: { static: [], dynamic: [] },
   engine: { static: QUICK_CONTRACT, dynamic: ['@svc/contract', '@svc/contract/check-spec'] },
-  server: { static: [...CONTRACT, '@svc/engine/client', '@svc/engine/process-log'], dynamic: [] },
+  server: {
+    static: [...CONTRACT, '@svc/engine/client', '@svc/engine/own-share', '@svc/engine/process-log'],
+    dynamic: [],
+  },
   sdk: { static: SDK_CONTRACT, dynamic: ['@svc/contract', '@svc/contract/rest'] },
   dashboard: { static: [...CONTRACT, '@svc/sdk'], dynamic: [] },
   cli: {

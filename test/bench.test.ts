@@ -21,6 +21,7 @@ for (const name of [
   'terminal',
   'cli',
   'recovery',
+  'neighbours',
 ]) {
   test(`the benchmark "${name}" runs and yields numbers`, async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-bench-test-'));

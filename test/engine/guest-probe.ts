@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { TestSandbox } from './sandbox-fixture.ts';
 
@@ -9,17 +9,23 @@ const PLACE = '/bin/probe';
 
 /** A program for sandboxes that tries what must be refused, see probe.c. */
 export class GuestProbe {
-  readonly #program: Uint8Array;
+  readonly program: Uint8Array;
 
   private constructor(program: Uint8Array) {
-    this.#program = program;
+    this.program = program;
   }
 
   static async compile(source = 'probe.c'): Promise<GuestProbe> {
     const folder = await mkdtemp(join(tmpdir(), 'svc-probe-'));
     try {
       const program = join(folder, 'probe');
-      await promisify(execFile)('gcc', ['-static', '-O1', '-o', program, join(import.meta.dirname, source)]);
+      await promisify(execFile)('gcc', [
+        '-static',
+        '-O1',
+        '-o',
+        program,
+        resolve(import.meta.dirname, source),
+      ]);
       return new GuestProbe(await readFile(program));
     } finally {
       await rm(folder, { recursive: true });
@@ -27,7 +33,7 @@ export class GuestProbe {
   }
 
   async putInto(sandbox: TestSandbox): Promise<void> {
-    await sandbox.put(PLACE, this.#program, 0o755);
+    await sandbox.put(PLACE, this.program, 0o755);
   }
 
   /** What was tried and how it ended: `ok` or the name of the error. */

@@ -1,5 +1,6 @@
 import { flushCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { takeOwnShare } from '@svc/engine/own-share';
 import { ProcessLog } from '@svc/engine/process-log';
 import type { Logger } from 'pino';
 import { readConfig, type ServerConfig } from './config.ts';
@@ -42,6 +43,7 @@ async function main(args: readonly string[]): Promise<number> {
 
 async function supervise(config: ServerConfig, args: readonly string[], stop: AbortSignal): Promise<number> {
   const owner = findIdentity(config.runAs);
+  takeOwnShareIfPossible();
   // First of all, because loading its modules takes longer than everything that we do meanwhile.
   const web = startWebProcess([...args, '--run-as', `${owner.uid}:${owner.gid}`]);
   try {
@@ -50,6 +52,15 @@ async function supervise(config: ServerConfig, args: readonly string[], stop: Ab
     return await alone(config, () => runSupervisor(config, owner, web, stop, logger));
   } finally {
     web.child.kill();
+  }
+}
+
+/** For the web-facing process too. The engine tells when it is impossible. */
+function takeOwnShareIfPossible(): void {
+  try {
+    takeOwnShare();
+  } catch {
+    // Read-only cgroups, in a container say.
   }
 }
 

@@ -32,6 +32,7 @@ export const CGROUP_PARENT = 'svc';
 export class Cgroups {
   readonly layout: CgroupLayout;
   readonly #cpu: string | undefined;
+  readonly #quota: string | undefined;
   readonly #memory: string | undefined;
   readonly #pids: string | undefined;
   readonly #cpuset: string | undefined;
@@ -43,6 +44,7 @@ export class Cgroups {
     this.layout = layout;
     const folderOf = (controller: string) => folder(treeOf(layout, controller)?.mountpoint);
     this.#cpu = folderOf(layout.version === 1 ? 'cpuacct' : 'cpu');
+    this.#quota = folderOf('cpu');
     this.#memory = folderOf('memory');
     this.#pids = folderOf('pids');
     this.#cpuset = folderOf('cpuset');
@@ -133,6 +135,13 @@ export class Cgroups {
     const all = () => (this.layout.version === 1 ? readKernelFile(`${this.#cpuset}/cpuset.cpus`) : '\n');
     const wanted = cpus ?? all();
     if (wanted !== undefined) writeIfThere(`${this.#cpuset}/${handle}/cpuset.cpus`, wanted);
+  }
+
+  /** Lets it use at once what it has left of its share of the processor: so many microseconds at most. Over time its share stays. */
+  allowBurst(handle: string, microseconds: number): void {
+    const file = this.layout.version === 1 ? 'cpu.cfs_burst_us' : 'cpu.max.burst';
+    // Kernels before 5.14 have no such file.
+    if (this.#quota !== undefined) writeIfThere(`${this.#quota}/${handle}/${file}`, String(microseconds));
   }
 
   /** Gives a running sandbox more memory; still no swap. */

@@ -1,6 +1,7 @@
 import { closeSync, openSync, readFileSync, write } from 'node:fs';
 import { treeOf } from './cgroup-layout.ts';
 import type { CgroupLayout } from './cgroup-layout.ts';
+import { ownPath } from './own-path.ts';
 
 /** Below the time that the kernel needs to notice that nobody moves any more. */
 const REPEAT_MS = 5;
@@ -52,12 +53,8 @@ export class QuickMoves {
 export function ownProcesses(layout: CgroupLayout, own: string): string | undefined {
   const tree = treeOf(layout, 'pids') ?? layout.trees[0];
   if (tree === undefined) return undefined;
-  for (const line of own.split('\n')) {
-    const [number, controllers = '', ...path] = line.split(':');
-    const isIt = tree.version === 2 ? number === '0' : controllers.split(',').includes('pids');
-    if (isIt) return `${tree.mountpoint}${path.join(':').replace(/\/$/, '')}/cgroup.procs`;
-  }
-  return undefined;
+  const path = ownPath(tree, 'pids', own);
+  return path === undefined ? undefined : `${tree.mountpoint}${path.replace(/\/$/, '')}/cgroup.procs`;
 }
 
 function openForWriting(file: string): number | undefined {

@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import { Cgroups } from '../cgroup/cgroups.ts';
 import { EventLog } from '../events/event-log.ts';
 import { GuestFolders } from '../guest/guest-folders.ts';
+import { ThreadBudget } from '../guest/thread-budget.ts';
 import { SvcHostCalls } from '../host/svc-host-calls.ts';
 import { IMAGE_ALIASES } from './image-aliases.ts';
 import { ImageStore } from '../images/image-store.ts';
@@ -89,6 +90,7 @@ export async function buildKit(
     network,
     volumes,
     guestFolders,
+    threadBudget: new ThreadBudget(),
     ...probed,
     cgroups,
     mounts: {

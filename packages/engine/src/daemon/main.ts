@@ -6,6 +6,7 @@ import { dirname } from 'node:path';
 import { env, argv, pid } from 'node:process';
 import { PlatformError } from '@svc/contract/errors';
 import { pino, type Logger } from 'pino';
+import { takeOwnShare } from '../cgroup/own-share.ts';
 import { ProcessLog } from '../logs/process-log.ts';
 import { Sampler } from '../metrics/sampler.ts';
 import { Sandboxes } from '../sandboxes/sandboxes.ts';
@@ -94,6 +95,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   );
   await prepareRunFolder(config.runFolder);
   raiseHostLimits(logger);
+  takeOwnShareOrSay(logger);
   const kit = await buildKit(config, logger, (...image) => running.isImageInUse(...image), stop);
   requireIsolation(config, kit);
   const running: Sandboxes = new Sandboxes(kit, { warm: config.warm });
@@ -139,6 +141,18 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
     await forgetPid(config.dataFolder);
     logger.info('stopped; sandboxes keep running');
   };
+}
+
+/** Before anything is started, so that it is there too. */
+function takeOwnShareOrSay(logger: Logger): void {
+  try {
+    takeOwnShare();
+  } catch (error) {
+    logger.warn(
+      { error },
+      'the engine has no share of the processor of its own: busy sandboxes slow it down',
+    );
+  }
 }
 
 async function loadTheRest(): Promise<void> {

@@ -18,6 +18,7 @@ import {
   type ProcessOutput,
   type ProcessState,
 } from './guest-messages.ts';
+import type { ThreadShare } from './thread-budget.ts';
 
 interface ControlListener {
   hello(hello: Hello): void;
@@ -35,20 +36,31 @@ interface ControlListener {
  */
 const MAX_UNREAD_BYTES = 2 * MAX_FRAME_BYTES;
 
-/** The one control connection of a sandbox: requests with answers, and notifications both ways. */
+/** To read a message, act on it and answer costs as much as so many bytes more of output. */
+const MESSAGE_COST = 8 * 1024;
+
+/**
+ * The one control connection of a sandbox: requests with answers, and notifications both ways. A guest that says more than its share of
+ * our time allows is not read from for a while: svc-init then holds what its processes write, and they wait.
+ */
 export class ControlConnection {
   readonly #socket: Socket;
+  readonly #share: ThreadShare;
   readonly #listener: ControlListener;
   readonly #splitter = new FrameSplitter();
   readonly #pending = new Map<number, (outcome: Message | Error) => void>();
   #nextId = 1;
   #isGreeted = false;
+  #holding: NodeJS.Timeout | undefined;
 
-  constructor(socket: Socket, listener: ControlListener) {
+  constructor(socket: Socket, share: ThreadShare, listener: ControlListener) {
     this.#socket = socket;
+    this.#share = share;
     this.#listener = listener;
     socket.on('data', (chunk: Buffer) => this.#receive(chunk));
     socket.once('close', () => {
+      clearTimeout(this.#holding);
+      share.release();
       for (const settle of this.#pending.values()) settle(cutOff());
       this.#pending.clear();
       listener.closed();
@@ -89,11 +101,27 @@ export class ControlConnection {
   }
 
   #receive(chunk: Buffer): void {
+    this.#share.spend(chunk.length);
     try {
-      for (const frame of this.#splitter.push(chunk)) this.#handle(decodeMessage(frame));
+      for (const frame of this.#splitter.push(chunk)) {
+        this.#share.spend(MESSAGE_COST);
+        this.#handle(decodeMessage(frame));
+      }
     } catch {
       // Whatever sent this is not svc-init as we know it; the real one dials again.
       this.#socket.destroy();
+    }
+    this.#holdWhileOver();
+  }
+
+  /** Looks again after the wait: others may have come meanwhile, and then there is less for each. */
+  #holdWhileOver(): void {
+    clearTimeout(this.#holding);
+    const waitMs = this.#share.waitMs();
+    if (waitMs === 0) this.#socket.resume();
+    else if (!this.#socket.destroyed) {
+      this.#socket.pause();
+      this.#holding = setTimeout(() => this.#holdWhileOver(), waitMs);
     }
   }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,28 +9,34 @@ import { test, type TestContext } from 'node:test';
 import { decodeMessage, encodeMessage, FrameSplitter } from '@svc/contract/frames';
 import fc from 'fast-check';
 import { GuestLink, type GuestListener } from './guest-link.ts';
+import { ThreadBudget } from './thread-budget.ts';
 
 interface Fixture {
   readonly link: GuestLink;
   readonly token: string;
   readonly seen: string[];
+  /** All output together. */
+  readonly heard: { bytes: number };
+  readonly path: string;
   readonly dial: (kind: 'C' | 'S', connection: number, token?: string) => Promise<Socket>;
 }
 
-async function listen(t: TestContext): Promise<Fixture> {
+async function listen(t: TestContext, budget?: ThreadBudget): Promise<Fixture> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-link-'));
   const token = randomBytes(32).toString('hex');
   const seen: string[] = [];
+  const heard = { bytes: 0 };
+  const path = join(folder, 'engine.sock');
   const listener: GuestListener = {
     connected: () => seen.push('connected'),
     disconnected: () => seen.push('disconnected'),
     status: ({ activeProcesses }) => seen.push(`status ${activeProcesses}`),
-    output: ({ key }) => seen.push(`output ${key}`),
+    output: ({ key, data }) => seen.push(`output ${key}`) && void (heard.bytes += data.length),
     exited: ({ key }) => seen.push(`exited ${key}`),
     wasOutOfMemory: async () => true,
     wereForksRefused: () => false,
   };
-  const link = await GuestLink.listen(folder, token, listener);
+  const link = await GuestLink.listen(folder, token, listener, budget);
   const sockets: Socket[] = [];
   t.after(async () => {
     for (const socket of sockets) socket.destroy();
@@ -38,7 +44,7 @@ async function listen(t: TestContext): Promise<Fixture> {
     rmSync(folder, { recursive: true, force: true });
   });
   const dial = async (kind: 'C' | 'S', connection: number, given = token) => {
-    const socket = connect(join(folder, 'engine.sock'));
+    const socket = connect(path);
     sockets.push(socket);
     socket.on('error', () => {});
     await once(socket, 'connect');
@@ -48,7 +54,7 @@ async function listen(t: TestContext): Promise<Fixture> {
     socket.write(Buffer.concat([head, Buffer.from(given, 'hex')]));
     return socket;
   };
-  return { link, token, seen, dial };
+  return { link, token, seen, heard, path, dial };
 }
 
 /** Also of a connection that the other side resets because it has not read everything. */
@@ -194,4 +200,80 @@ test('whatever a hostile guest sends on its control connection, the engine lives
   seen.length = 0;
   (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));
   await until(() => seen.includes('connected'));
+});
+
+/** A clock that the test moves by hand, for a budget of 4 MiB a second. */
+function slowBudget(): { readonly clock: { ms: number }; readonly budget: ThreadBudget } {
+  const clock = { ms: 0 };
+  const limits = { totalPerSecond: 2 ** 24, perSecond: 2 ** 22, burst: 2 ** 20 };
+  return { clock, budget: new ThreadBudget(limits, () => clock.ms) };
+}
+
+test('a guest that says more than its share is not read from: it waits, and the engine holds next to nothing', async (t) => {
+  const { budget } = slowBudget();
+  const { dial, seen, heard } = await listen(t, budget);
+  const control = await dial('C', 0);
+  control.write(encodeMessage(0, 'svc.hello', { processes: [] }));
+  const data = new Uint8Array(64 * 1024);
+  const piece = encodeMessage(0, 'svc.process.output', { key: 'k', stream: 'stdout', offset: 0, data });
+  for (let count = 0; count < 256; count++) control.write(piece);
+  await until(() => heard.bytes > 0);
+  await until(() => control.writableLength > 0);
+  // Time stands still for the budget: however often the engine looks, nothing more is read.
+  for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setTimeout(resolve, 2));
+  assert.ok(heard.bytes <= 2 ** 20 + 2 ** 17, `${heard.bytes} bytes were heard in no time`);
+  assert.ok(control.writableLength > 2 ** 23, 'the guest still has most of it');
+  assert.ok(seen.includes('connected'));
+});
+
+test('many small messages cost as much as few large ones', async (t) => {
+  const { budget } = slowBudget();
+  const { dial, heard } = await listen(t, budget);
+  const control = await dial('C', 0);
+  const payload = { key: 'k', stream: 'stdout', offset: 0, data: Buffer.from('y') };
+  const one = encodeMessage(0, 'svc.process.output', payload);
+  control.write(Buffer.concat(Array.from({ length: 20_000 }, () => one)));
+  await until(() => heard.bytes > 0);
+  for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setTimeout(resolve, 2));
+  assert.ok(heard.bytes < 1000, `${heard.bytes} messages were acted on in no time`);
+});
+
+test('whoever dials without end finds nobody there, svc-init stays and comes in again', async (t) => {
+  const { clock, budget } = slowBudget();
+  const { link, dial, seen, path } = await listen(t, budget);
+  const control = await dial('C', 0);
+  control.write(encodeMessage(0, 'svc.hello', { processes: [] }));
+  await until(() => seen.includes('connected'));
+  let accepted = 0;
+  for (let count = 0; count < 1000 && existsSync(path); count++) {
+    const stranger = connect(path);
+    t.after(() => stranger.destroy());
+    accepted += await once(stranger, 'connect').then(
+      () => 1,
+      () => 0,
+    );
+    stranger.on('error', () => {});
+    if (count === 0) await dial('S', 1);
+  }
+  assert.ok(!existsSync(path), 'the door is shut');
+  assert.ok(accepted <= 200, `${accepted} were let in`);
+  assert.ok(link.isConnected);
+  assert.equal((await link.takeSession(AbortSignal.timeout(60_000))).connection, 1, 'who was in is in');
+  clock.ms += 60_000;
+  await until(() => existsSync(path));
+  await dial('S', 2);
+  assert.equal((await link.takeSession(AbortSignal.timeout(60_000))).connection, 2);
+});
+
+test('svc-init may dial as often as it is asked to', async (t) => {
+  const { budget } = slowBudget();
+  const { link, dial, seen, path } = await listen(t, budget);
+  (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));
+  await until(() => seen.includes('connected'));
+  for (let number = 1; number <= 300; number++) {
+    await dial('S', number);
+    const session = await link.takeSession(AbortSignal.timeout(60_000));
+    link.drop(session);
+  }
+  assert.ok(existsSync(path));
 });

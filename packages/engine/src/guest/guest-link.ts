@@ -1,13 +1,12 @@
 import { once } from 'node:events';
-import { timingSafeEqual } from 'node:crypto';
-import { chmod, rm } from 'node:fs/promises';
-import { createServer, type Server, type Socket } from 'node:net';
-import { join } from 'node:path';
+import type { Socket } from 'node:net';
 import { PlatformError } from '@svc/contract/errors';
 import type { Message, Payload } from '@svc/contract/frames';
 import { ControlConnection } from './control-connection.ts';
+import { GuestDoor } from './guest-door.ts';
 import type { GuestStatus, Hello, ProcessOutput, ProcessState } from './guest-messages.ts';
-import { readPreamble } from './preamble.ts';
+import type { Preamble } from './preamble.ts';
+import { ThreadBudget } from './thread-budget.ts';
 
 /** What a sandbox tells its engine. */
 export interface GuestListener {
@@ -35,51 +34,38 @@ const SPARE_SESSIONS = 2;
 const REPLACE_MS = 10;
 /** A connection may be lost on the way, among many that were dialled at once: it is asked for again. */
 const DIAL_AGAIN_MS = 250;
-/** svc-init has at most 256 session connections, its control connection, and some that are being replaced. */
-const MAX_CONNECTIONS = 320;
-/**
- * Any process of the guest can dial our socket. svc-init shows its token at once; of those that have shown none only so many are
- * kept, the newest, so that a guest can neither use up our descriptors nor keep its svc-init out.
- */
-const MAX_STRANGERS = 16;
 
 /**
- * The engine's end of the connections that svc-init dials (packages/init/PROTOCOL.md). Listens on `engine.sock` in the
- * folder that the sandbox sees read-only. Everything that arrives is untrusted.
+ * The engine's end of the connections that svc-init dials (packages/init/PROTOCOL.md). Everything that
+ * arrives is untrusted, and takes no more of our time than the budget allows.
  */
 export class GuestLink {
-  readonly #server: Server;
-  readonly #token: Buffer;
   readonly #listener: GuestListener;
-  readonly #sockets = new Set<Socket>();
-  /** Connections that have not shown the token, oldest first. */
-  readonly #strangers = new Set<Socket>();
+  readonly #budget: ThreadBudget;
   readonly #spares: GuestSession[] = [];
   readonly #waiting: ((session: GuestSession) => void)[] = [];
   #control: ControlConnection | undefined;
   #spent = 0;
   #replacing: NodeJS.Timeout | undefined;
 
-  private constructor(token: string, listener: GuestListener) {
-    this.#token = Buffer.from(token, 'hex');
+  #door: GuestDoor | undefined;
+
+  private constructor(listener: GuestListener, budget: ThreadBudget) {
     this.#listener = listener;
-    this.#server = createServer({ pauseOnConnect: true }, (socket) => this.#accept(socket));
-    this.#server.maxConnections = MAX_CONNECTIONS;
+    this.#budget = budget;
   }
 
-  static async listen(folder: string, token: string, listener: GuestListener): Promise<GuestLink> {
-    const link = new GuestLink(token, listener);
-    const path = join(folder, 'engine.sock');
-    await rm(path, { force: true });
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    link.#server.once('error', reject);
-    link.#server.listen(path, resolve);
-    await promise;
-    link.#server.off('error', reject);
-    // A listening socket that fails later only stops accepting; the connections that exist go on.
-    link.#server.on('error', () => {});
-    // Root inside the sandbox is not root here, so the socket is open to all; the token decides who is heard.
-    await chmod(path, 0o666);
+  /** `budget` is shared by all sandboxes of an engine. */
+  static async listen(
+    folder: string,
+    token: string,
+    listener: GuestListener,
+    budget = new ThreadBudget(),
+  ): Promise<GuestLink> {
+    const link = new GuestLink(listener, budget);
+    link.#door = await GuestDoor.open(folder, token, budget.share(), (preamble, socket) =>
+      link.#enter(preamble, socket),
+    );
     return link;
   }
 
@@ -130,8 +116,10 @@ export class GuestLink {
   /** After svc-init has ended: until clients have what it said last, or the time is over. */
   async drain(): Promise<void> {
     for (const spare of this.#spares) spare.socket.destroy();
-    for (const stranger of this.#strangers) stranger.destroy();
-    const closed = [...this.#sockets].map((socket) => once(socket, 'close').catch(() => undefined));
+    this.#door?.dropStrangers();
+    const closed = [...(this.#door?.sockets ?? [])].map((socket) =>
+      once(socket, 'close').catch(() => undefined),
+    );
     const { promise: late, resolve } = Promise.withResolvers<void>();
     const timer = setTimeout(resolve, DRAIN_MS);
     await Promise.race([Promise.all(closed), late]);
@@ -140,43 +128,18 @@ export class GuestLink {
 
   async close(): Promise<void> {
     clearTimeout(this.#replacing);
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
-    for (const socket of this.#sockets) socket.destroy();
     this.#spares.length = 0;
-    await closed;
+    await this.#door?.close();
   }
 
-  #accept(socket: Socket): void {
-    this.#sockets.add(socket);
-    socket.on('error', () => socket.destroy());
-    socket.once('close', () => {
-      this.#sockets.delete(socket);
-      this.#strangers.delete(socket);
-    });
-    this.#limitStrangers(socket);
-    readPreamble(socket).then(
-      ({ kind, connection, token }) => {
-        this.#strangers.delete(socket);
-        if (!timingSafeEqual(token, this.#token)) socket.destroy();
-        else if (kind === 'control') this.#useControl(socket);
-        else this.#offer({ connection, socket });
-      },
-      () => socket.destroy(),
-    );
-  }
-
-  #limitStrangers(newest: Socket): void {
-    this.#strangers.add(newest);
-    for (const oldest of this.#strangers) {
-      if (this.#strangers.size <= MAX_STRANGERS) return;
-      this.#strangers.delete(oldest);
-      oldest.destroy();
-    }
+  #enter({ kind, connection }: Preamble, socket: Socket): void {
+    if (kind === 'control') this.#useControl(socket);
+    else this.#offer({ connection, socket });
   }
 
   #useControl(socket: Socket): void {
     this.#control?.close();
-    const control = new ControlConnection(socket, {
+    const control = new ControlConnection(socket, this.#budget.share(), {
       hello: (hello) => {
         control.notify('svc.dial', { count: SPARE_SESSIONS });
         this.#listener.connected(hello);

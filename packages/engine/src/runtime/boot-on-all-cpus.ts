@@ -4,30 +4,25 @@ import { readKernelFile } from '../cgroup/kernel-file.ts';
 const LOOK_MS = 4;
 
 /**
- * Lifts the pin of a sandbox to its CPUs while runsc starts it. gVisor's kernel and its file server start side by side, each for some
- * 50 ms; on one CPU one of them waits for the other. runsc counts the CPUs that are shown inside before it starts the kernel, so the pin
- * is lifted once that is there. The function that is returned puts it back: to be called when runsc is done, and nothing of the caller
- * runs yet.
+ * Lifts the pin of a sandbox to its CPUs while runsc starts it, for good: how much it may use is its quota's to say, where it runs the
+ * scheduler's (docs/decisions/0032-places-of-sandboxes.md). It is there at first because runsc counts the CPUs that it shows inside.
+ * Lifted once it has, since gVisor's kernel and its file server start side by side, each for some 50 ms; on one CPU one of them would
+ * wait for the other. The function that is returned is to be called when runsc is done: at the latest then it is lifted.
  */
 export function bootOnAllCpus(cgroups: Cgroups, handle: string): () => void {
-  let own: string | undefined;
   let timer: NodeJS.Timeout | undefined;
   const look = () => {
     try {
-      if (isBooting(cgroups, handle)) lift();
+      if (isBooting(cgroups, handle)) cgroups.pin(handle, null);
       else timer = setTimeout(look, LOOK_MS).unref();
     } catch {
       // Only the start takes longer.
     }
   };
-  const lift = () => {
-    own = cgroups.cpus(handle);
-    cgroups.pin(handle, null);
-  };
   look();
   return () => {
     clearTimeout(timer);
-    if (own !== undefined) cgroups.pin(handle, own);
+    cgroups.pin(handle, null);
   };
 }
 

@@ -55,9 +55,9 @@ for (const [name, configure] of [
     assert.equal(linux.cgroupsPath, '/svc/one');
   });
 
-  test(`the vcpus of a ${name} are a quota and a place`, () => {
+  test(`the vcpus of a ${name} are a weight, a quota and a place`, () => {
     const { cpu } = parsed(configure(SPEC, HOST, 3)).linux.resources;
-    assert.deepEqual(cpu, { quota: 200_000, period: 100_000, cpus: '0,3' });
+    assert.deepEqual(cpu, { shares: 2048, quota: 200_000, period: 100_000, cpus: '0,3' });
   });
 
   test(`a ${name} on a host that cannot limit asks for no limit`, () => {

@@ -30,7 +30,12 @@ export interface OciNamespace {
 
 export interface OciResources {
   readonly devices: readonly { readonly allow: boolean; readonly access: string }[];
-  readonly cpu: { readonly quota?: number; readonly period?: number; readonly cpus?: string };
+  readonly cpu: {
+    readonly shares?: number;
+    readonly quota?: number;
+    readonly period?: number;
+    readonly cpus?: string;
+  };
   readonly memory: { readonly limit?: number; readonly swap?: number };
   readonly pids?: { readonly limit: number };
 }

@@ -15,7 +15,7 @@ export function guestResources(
     // Runtimes allow null, zero, full, random, urandom, tty and terminals by themselves.
     devices: [{ allow: false, access: 'rwm' }],
     cpu: {
-      ...(host.limitsCpu ? { quota: spec.vcpus * CPU_PERIOD_US, period: CPU_PERIOD_US } : {}),
+      ...(host.limitsCpu ? cpuShare(spec.vcpus) : {}),
       ...(cpus === null ? {} : { cpus }),
     },
     memory: {
@@ -26,4 +26,12 @@ export function guestResources(
   };
 }
 
-const CPU_PERIOD_US = 100_000;
+/** How much it may use, and how much of the processor it gets when sandboxes want more than there is. */
+function cpuShare(vcpus: number): OciResources['cpu'] {
+  return { shares: vcpus * SHARES_PER_VCPU, quota: vcpus * CPU_PERIOD_US, period: CPU_PERIOD_US };
+}
+
+export const CPU_PERIOD_US = 100_000;
+
+/** The kernel's own for a cgroup. */
+const SHARES_PER_VCPU = 1024;

@@ -2,6 +2,7 @@ import { bootOnAllCpus } from './boot-on-all-cpus.ts';
 import { GVISOR_KERNEL_MIB, gvisorConfig } from './gvisor-config.ts';
 import { OciRuntime } from './oci-runtime.ts';
 import type { OciOptions } from './oci-runtime.ts';
+import { CPU_PERIOD_US } from './resources.ts';
 import type { Runtime } from './runtime.ts';
 
 /** Sandboxes that talk to gVisor's kernel instead of the host's, started with a runsc of 2024 or newer. */
@@ -17,8 +18,11 @@ export function runsc(options: OciOptions & { readonly program?: string }): Runt
       cover: '/proc/sys/net',
       configure: gvisorConfig,
       onLaunched: ({ handle }) => bootOnAllCpus(options.cgroups, handle),
-      onStarted: ({ handle, memoryMib }) =>
-        options.cgroups.raiseMemoryLimit(handle, (memoryMib + GVISOR_KERNEL_MIB) * 1024 * 1024),
+      onStarted: ({ handle, memoryMib, vcpus }) => {
+        options.cgroups.raiseMemoryLimit(handle, (memoryMib + GVISOR_KERNEL_MIB) * 1024 * 1024);
+        // A process that starts keeps the threads of gVisor's kernel busy on several CPUs for a moment.
+        options.cgroups.allowBurst(handle, vcpus * CPU_PERIOD_US);
+      },
       command: (handle, bundle) => {
         const settings = ['--root', bundle.stateFolder, '--log', bundle.logFile, '--log-format', 'json'];
         const verb = ['run', '-detach', '-bundle', bundle.folder, '-pid-file', bundle.pidFile];

@@ -55,7 +55,8 @@ export class Run implements GuestListener {
   /** Listens for svc-init; it may be there already (after a restart of the engine) or come soon. */
   static async listen(parts: RunParts): Promise<Run> {
     const run = new Run(parts);
-    run.#link = await GuestLink.listen(parts.kit.guestFolders.of(parts.handle).path, parts.token, run);
+    const { guestFolders, threadBudget } = parts.kit;
+    run.#link = await GuestLink.listen(guestFolders.of(parts.handle).path, parts.token, run, threadBudget);
     return run;
   }
 

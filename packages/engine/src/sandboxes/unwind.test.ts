@@ -8,6 +8,7 @@ import type { SandboxSpec } from '@svc/contract';
 import { pino } from 'pino';
 import { EventLog } from '../events/event-log.ts';
 import { GuestFolders } from '../guest/guest-folders.ts';
+import { ThreadBudget } from '../guest/thread-budget.ts';
 import type { HostCalls } from '../host/host-calls.ts';
 import type { Image, Images } from '../images/images.ts';
 import { FakeNetwork } from '../network/fake-network.ts';
@@ -100,6 +101,7 @@ class PretendedHost {
       network: fault.isBefore ? fault.wrap(this.network, ['acquire']) : this.network,
       volumes,
       guestFolders: fault.wrap(this.guestFolders, ['create']),
+      threadBudget: new ThreadBudget(),
       runtimes: [fault.wrap(this.runtime, ['start'])],
       knownRuntimes: [this.runtime],
       defaultIsolation: 'container',

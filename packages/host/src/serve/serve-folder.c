@@ -15,6 +15,7 @@
 #include "serve/contents.h"
 #include "serve/entries.h"
 #include "serve/listing.h"
+#include "serve/own-share.h"
 #include "serve/removal.h"
 #include "serve/serve-plan.h"
 #include "serve/stat-overlay.h"
@@ -174,6 +175,7 @@ int serve_folder(int count, char **arguments) {
   struct stat status;
   if (count != PLAN_NUMBERS || read_plan(arguments, &server) < 0) return 2;
   umask(0);
+  leave_own_share();
   raise_file_limit();
   if (lower_privileges() < 0 || fstat(SOURCE, &status) < 0) return 1;
   server.nodes.root = remember(&server.nodes, SOURCE, &status);

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { test, type TestContext } from 'node:test';
+import { readCgroupLayout, treeOf } from './cgroup-layout.ts';
+import type { CgroupLayout } from './cgroup-layout.ts';
+import { takeOwnShare } from './own-share.ts';
+
+/** A folder that stands for a tree. */
+function layoutOf(
+  t: TestContext,
+  version: 1 | 2,
+): { readonly layout: CgroupLayout; readonly folder: string } {
+  const folder = mkdtempSync(`${tmpdir()}/svc-own-share-`);
+  t.after(() => rmSync(folder, { recursive: true }));
+  mkdirSync(`${folder}/svc`);
+  return { folder, layout: { version, trees: [{ mountpoint: folder, version, controllers: ['cpu'] }] } };
+}
+
+test('who is in the root of a tree of version 1 joins a cgroup with eight times the weight of one', (t) => {
+  const { layout, folder } = layoutOf(t, 1);
+  assert.equal(takeOwnShare(layout, '4:memory:/elsewhere\n1:cpu,cpuacct:/\n0::/\n'), true);
+  const read = (file: string) => readFileSync(`${folder}/svc-own/${file}`, 'utf8');
+  assert.deepEqual([read('cpu.shares'), read('cgroup.procs')], ['8192', '0']);
+});
+
+test('in version 2 the controller is turned on first', (t) => {
+  const { layout, folder } = layoutOf(t, 2);
+  assert.equal(takeOwnShare(layout, '0::/\n'), true);
+  const read = (file: string) => readFileSync(`${folder}/${file}`, 'utf8');
+  assert.deepEqual(
+    [read('cgroup.subtree_control'), read('svc-own/cpu.weight'), read('svc-own/cgroup.procs')],
+    ['+cpu', '800', '0'],
+  );
+});
+
+test('who was put somewhere stays there, and who is there already has it', (t) => {
+  const { layout, folder } = layoutOf(t, 2);
+  assert.equal(takeOwnShare(layout, '0::/system.slice/svc.service\n'), false);
+  assert.throws(() => readFileSync(`${folder}/svc-own/cpu.weight`), { code: 'ENOENT' });
+  assert.equal(takeOwnShare(layout, '0::/svc-own\n'), true);
+  assert.equal(takeOwnShare({ version: 1, trees: [] }, '0::/\n'), false);
+});
+
+test('the kernel of this host takes it, and children inherit it', async () => {
+  const layout = readCgroupLayout();
+  const tree = treeOf(layout, 'cpu') ?? assert.fail('this test needs the controller cpu');
+  const script = `import { takeOwnShare } from '${import.meta.dirname}/own-share.ts';
+    import { execFileSync } from 'node:child_process';
+    takeOwnShare(undefined, '1:cpu:/\\n0::/\\n');
+    console.log(execFileSync('cat', ['/proc/self/cgroup'], { encoding: 'utf8' }));`;
+  const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const chunks = await Promise.all([child.stdout.toArray(), once(child, 'close')]);
+  const line = tree.version === 1 ? /:cpu[^:]*:\/svc-own$/m : /^0::\/svc-own$/m;
+  assert.match(Buffer.concat(chunks[0] as Buffer[]).toString(), line);
+});
