@@ -151,6 +151,7 @@ async function makeNetwork(
 ): Promise<LinuxNetwork> {
   const { runFolder, instance } = config;
   return new LinuxNetwork({
+    hostProgram: config.hostProgram,
     runFolder: join(runFolder, 'network'),
     hostCalls,
     addressPool: config.addressPool ?? (await chooseAddressPool(runFolder, instance)),

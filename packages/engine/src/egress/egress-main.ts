@@ -1,11 +1,13 @@
 /**
- * The egress process: it alone parses what sandboxes send to our resolver. It gives up all privileges before it opens
+ * The egress process: it alone parses what sandboxes send to our resolver and our proxy. It gives up all privileges before it opens
  * a socket, and goes on answering while the engine is away, so that a restart of the engine costs sandboxes nothing.
  */
 import { flushCompileCache } from 'node:module';
 import { DnsForwarder } from './dns-forwarder.ts';
 import { listenForDns } from './dns-listeners.ts';
-import type { EgressConfig, EgressReport } from './egress-messages.ts';
+import { LISTENER_DESCRIPTOR, type EgressConfig, type EgressReport } from './egress-messages.ts';
+import { listenTransparently } from './proxy/transparent-listener.ts';
+import { TransparentProxy } from './proxy/transparent-proxy.ts';
 import { fixedResolvers, hostResolvers } from './resolvers.ts';
 
 const RESOLV_CONF = '/etc/resolv.conf';
@@ -31,7 +33,10 @@ async function serve(config: EgressConfig): Promise<void> {
   const listeners = await listenForDns(new DnsForwarder(resolvers), config.listenAddress, () =>
     abandoned.refresh(),
   );
-  report({ kind: 'listening', port: listeners.port }, () => undefined);
+  // No sandbox is known to the proxy, so it refuses everybody; no rule leads anybody there either.
+  const proxy = new TransparentProxy({ find: () => undefined, onRefusal: () => undefined });
+  const proxyPort = await listenTransparently(LISTENER_DESCRIPTOR, proxy);
+  report({ kind: 'listening', port: listeners.port, proxyPort }, () => undefined);
 }
 
 /**

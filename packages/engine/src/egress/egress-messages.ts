@@ -11,5 +11,13 @@ export interface EgressConfig {
 
 /** What an egress process tells the engine. */
 export type EgressReport =
-  | { readonly kind: 'listening'; readonly port: number }
+  | {
+      readonly kind: 'listening';
+      readonly port: number;
+      /** Where connections that sandboxes open to others can be led. */
+      readonly proxyPort: number;
+    }
   | { readonly kind: 'failed'; readonly reason: string };
+
+/** Where an egress process finds the socket of its proxy; Node's channel to the engine is the one before it. */
+export const LISTENER_DESCRIPTOR = 4;

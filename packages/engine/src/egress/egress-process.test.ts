@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pino } from 'pino';
+import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 import { EgressProcess } from './egress-process.ts';
 import { recordProcess } from './recorded-process.ts';
 
@@ -27,6 +28,7 @@ test('nobody waits for a new process while that of an earlier engine answers; it
     listenAddress: '127.0.0.1',
     hostId: HOST_ID,
     resolvers: [],
+    hostProgram: BUILT_SVC_HOST,
     recordFile,
     logger: pino({ level: 'silent' }),
     codeCache: null,

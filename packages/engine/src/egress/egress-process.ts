@@ -2,10 +2,12 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
-import type { EgressConfig, EgressReport } from './egress-messages.ts';
+import { LISTENER_DESCRIPTOR, type EgressConfig, type EgressReport } from './egress-messages.ts';
 import { endRecordedProcess, findRecordedProcess, recordProcess } from './recorded-process.ts';
 
 export interface EgressOptions extends EgressConfig {
+  /** svc-host, which opens the proxy's socket. */
+  readonly hostProgram: string;
   /** Remembers the process, so that the next engine can end it. */
   readonly recordFile: string;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
@@ -95,10 +97,11 @@ export class EgressProcess {
   }
 
   #spawn(): ChildProcess {
-    const { listenAddress, hostId, resolvers, logger, codeCache } = this.#options;
+    const { listenAddress, hostId, resolvers, hostProgram, logger, codeCache } = this.#options;
+    const listen = ['--listen', listenAddress, String(LISTENER_DESCRIPTOR)];
     const child = spawn(
-      'setpriv',
-      [...CONFINE, process.execPath, `--max-old-space-size=${MAX_HEAP_MIB}`, MAIN],
+      hostProgram,
+      [...listen, 'setpriv', ...CONFINE, process.execPath, `--max-old-space-size=${MAX_HEAP_MIB}`, MAIN],
       {
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
         // A signal to the engine's terminal is not meant for it.

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { PlatformError } from '@svc/contract/errors';
@@ -64,6 +64,9 @@ test('the egress process has no privileges, and another takes its place when it 
   for (const set of ['CapPrm', 'CapEff', 'CapAmb', 'CapInh'])
     assert.match(status, new RegExp(`^${set}:\t0+$`, 'm'));
   assert.match(status, /^NoNewPrivs:\t1$/m);
+  // It is to hold secrets: nobody but root reads its memory, and a crash writes it nowhere.
+  assert.equal((await stat(`/proc/${pid}/mem`)).uid, 0);
+  assert.match(await readFile(`/proc/${pid}/limits`, 'utf8'), /^Max core file size +0 +0 /m);
 
   assert.ok(pid);
   const before = /dnat ip to [\d.]+:(\d+)/.exec(await engine.table())?.[1];

@@ -7,6 +7,7 @@ import type { Logger } from 'pino';
 import { EgressProcess } from '../egress/egress-process.ts';
 import type { Resolver } from '../egress/resolvers.ts';
 import type { HostCalls } from '../host/host-calls.ts';
+import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 import { parseAddressPool, type AddressPool } from './address-pool.ts';
 import { connectedNetworks, followConnectedNetworks } from './connected-networks.ts';
 import { findFirewallObstacles } from './firewall-obstacles.ts';
@@ -49,6 +50,8 @@ export interface LinuxNetworkOptions {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   /** Where Node keeps compiled code; null: nowhere. */
   readonly codeCache?: string | null;
+  /** svc-host, which opens sockets for the egress process; the one built here unless given. */
+  readonly hostProgram?: string;
   /** Where DNS questions go; the resolvers of this host unless given. */
   readonly resolvers?: readonly Resolver[];
 }
@@ -219,11 +222,13 @@ export class LinuxNetwork implements Network {
   /** Queries can be led to the process once there are rules. */
   async #startEgress(ruled: Promise<void>): Promise<void> {
     const { instance, runFolder, firstHostId, resolvers, logger, codeCache = null } = this.#options;
+    const { hostProgram = BUILT_SVC_HOST } = this.#options;
     const { gateway } = this.#pool;
     const egress = new EgressProcess({
       listenAddress: gateway,
       hostId: firstHostId - 1,
       resolvers: resolvers ?? null,
+      hostProgram,
       recordFile: join(runFolder, 'egress.json'),
       logger,
       codeCache,

@@ -1,0 +1,32 @@
+import { hostOf } from './authority.ts';
+import type { FirstFlight } from './first-flight.ts';
+import type { Destination, RefusalReason, SandboxEgress } from './sandbox-egress.ts';
+
+/** What becomes of a connection: it is carried on as it is, every request in it is read first, or it is refused. */
+export type Judgement = 'carry' | 'read' | RefusalReason;
+
+/** Judges a connection by where it goes and what it says first; null when it says nothing and waits for the server. */
+export function judge(
+  { rules, interceptedPorts, isBypassed }: Pick<SandboxEgress, 'rules' | 'interceptedPorts' | 'isBypassed'>,
+  destination: Destination,
+  flight: FirstFlight | null,
+): Judgement {
+  if (flight?.kind === 'malformed') return 'malformed';
+  const said = nameSaid(flight);
+  const { action, isByName } = rules.decide(destination, said);
+  if (action === 'deny') return 'policy';
+  const isIntercepted =
+    interceptedPorts.has(destination.port) &&
+    !(flight?.kind === 'tls' && said !== undefined && isBypassed(said));
+  // A name that a connection merely claims is not enough for rules that are strict: each of its requests must be for that name.
+  if (!isIntercepted && !(rules.isStrict && isByName)) return 'carry';
+  const isReadable = flight?.kind === 'http' || (flight?.kind === 'tls' && isIntercepted);
+  return isReadable ? 'read' : 'not_readable';
+}
+
+/** The name that a connection claims to mean: `''` when it should have named one, undefined when it speaks nothing that has names. */
+export function nameSaid(flight: FirstFlight | null): string | undefined {
+  if (flight?.kind === 'tls') return flight.hello.serverName ?? '';
+  if (flight?.kind === 'http') return hostOf(flight.host ?? '') ?? '';
+  return undefined;
+}

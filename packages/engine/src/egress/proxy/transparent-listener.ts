@@ -1,0 +1,18 @@
+import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
+import type { TransparentProxy } from './transparent-proxy.ts';
+
+/**
+ * Serves connections from a socket that was opened for us and gets those meant for others: the address that a connection has on our
+ * side is the one that the sandbox dialled. Resolves to the port that the socket is bound to.
+ */
+export async function listenTransparently(descriptor: number, proxy: TransparentProxy): Promise<number> {
+  const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (client) => {
+    const { localAddress: address, localPort: port } = client;
+    if (address === undefined || port === undefined) client.destroy();
+    else proxy.accept(client, { address, port });
+  });
+  server.listen({ fd: descriptor });
+  await once(server, 'listening');
+  return (server.address() as AddressInfo).port; // A TCP socket.
+}

@@ -1,0 +1,154 @@
+import { connect, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { ConnectionSlots } from './connection-slots.ts';
+import { readFirstFlight, type FirstFlight } from './first-flight.ts';
+import { judge, nameSaid } from './judge.ts';
+import type { Destination, Refusal, RefusalReason, SandboxEgress } from './sandbox-egress.ts';
+import { endTogether, reset } from './end-together.ts';
+
+export interface ProxyLimits {
+  /** Of all sandboxes together. */
+  readonly maxConnections: number;
+  /** After this silence the server is given the first word. */
+  readonly silenceMs: number;
+  /** How long a client may take to say what it wants, once it has begun or where it must begin. */
+  readonly firstFlightMs: number;
+  readonly connectMs: number;
+}
+
+export const PROXY_LIMITS: ProxyLimits = {
+  maxConnections: 8192,
+  silenceMs: 300,
+  firstFlightMs: 10_000,
+  connectMs: 30_000,
+};
+
+const KEEP_ALIVE_MS = 60_000;
+
+export interface ProxyOptions {
+  /** The sandbox behind an address; undefined for one that is not known (any more), which gets nothing. */
+  readonly find: (sandbox: string) => SandboxEgress | undefined;
+  readonly onRefusal: (refusal: Refusal) => void;
+  readonly limits?: ProxyLimits;
+}
+
+interface Connection {
+  readonly client: Socket;
+  readonly destination: Destination;
+  readonly egress: SandboxEgress;
+  readonly refuse: (reason: RefusalReason, name?: string) => void;
+}
+
+/**
+ * Takes connections that sandboxes opened to somewhere else, decides from what they say first whether they may, and carries them on.
+ * Nothing reaches the destination, not even an empty connection, before that is decided.
+ */
+export class TransparentProxy {
+  readonly #options: ProxyOptions;
+  readonly #limits: ProxyLimits;
+  readonly #slots: ConnectionSlots;
+  readonly #open = new Map<string, Set<Socket>>();
+
+  constructor(options: ProxyOptions) {
+    this.#options = options;
+    this.#limits = options.limits ?? PROXY_LIMITS;
+    this.#slots = new ConnectionSlots(this.#limits.maxConnections);
+  }
+
+  /** `client` must be paused, and stay open when its peer has sent everything (`allowHalfOpen`). */
+  accept(client: Socket, destination: Destination): void {
+    client.on('error', () => undefined); // `close` follows.
+    const sandbox = withoutMapping(client.remoteAddress ?? '');
+    const egress = this.#options.find(sandbox);
+    const refuse = (reason: RefusalReason, name?: string) => {
+      this.#options.onRefusal({ sandbox, destination, name: name ?? null, reason });
+      reset(client);
+    };
+    if (egress === undefined) return refuse('policy');
+    if (!this.#slots.take(sandbox, egress.maxConnections)) return refuse('too_many_connections');
+    this.#remember(sandbox, client);
+    client.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS);
+    void this.#serve({ client, destination, egress, refuse });
+  }
+
+  /** Ends every connection of a sandbox that is gone, or whose rules have changed. */
+  forget(sandbox: string): void {
+    for (const client of this.#open.get(sandbox) ?? []) reset(client);
+  }
+
+  #remember(sandbox: string, client: Socket): void {
+    const open = this.#open.get(sandbox) ?? new Set();
+    this.#open.set(sandbox, open.add(client));
+    client.once('close', () => {
+      this.#slots.giveBack(sandbox);
+      open.delete(client);
+      if (open.size === 0) this.#open.delete(sandbox);
+    });
+  }
+
+  async #serve(connection: Connection): Promise<void> {
+    const { client, destination, egress, refuse } = connection;
+    const { silenceMs, firstFlightMs } = this.#limits;
+    const flight = readFirstFlight(client);
+    const mustSpeak = egress.interceptedPorts.has(destination.port);
+    const early = mustSpeak ? null : await within(flight, silenceMs);
+    const isSilent = early?.kind === 'ended' || (early === null && client.bytesRead === 0);
+    if (isSilent && !mustSpeak && !client.destroyed) return this.#letServerSpeak(connection, flight);
+    const told = early ?? (await within(flight, firstFlightMs));
+    if (told === null) return refuse('not_readable');
+    if (told.kind === 'ended') return reset(client);
+    const judgement = judge(egress, destination, told);
+    if (judgement === 'carry') this.#carry(client, destination, client);
+    else if (judgement === 'read') this.#read(connection, told);
+    else refuse(judgement, nameSaid(told));
+  }
+
+  /**
+   * Some servers speak first. They may, but not a byte of the client follows before it was looked at like any other: silence at
+   * the beginning must not be a way past rules about what it says.
+   */
+  async #letServerSpeak(connection: Connection, flight: Promise<FirstFlight>): Promise<void> {
+    const { client, destination, egress, refuse } = connection;
+    const silent = judge(egress, destination, null);
+    if (silent !== 'carry') return refuse(silent === 'read' ? 'not_readable' : silent);
+    const upstream = this.#carry(client, destination, null);
+    const told = await flight;
+    if (told.kind === 'ended') {
+      upstream.end();
+      return;
+    }
+    const judgement = judge(egress, destination, told);
+    if (judgement === 'carry') client.pipe(upstream);
+    else refuse(judgement === 'read' ? 'not_readable' : judgement, nameSaid(told));
+  }
+
+  /** Connects the client to its destination; what the client says follows unless that is still to be decided. */
+  #carry(client: Socket, { address, port }: Destination, source: Socket | null): Socket {
+    const upstream = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
+    upstream.setTimeout(this.#limits.connectMs, () => reset(upstream));
+    upstream.once('connect', () => upstream.setTimeout(0).setKeepAlive(true, KEEP_ALIVE_MS));
+    endTogether(client, upstream);
+    source?.pipe(upstream);
+    upstream.pipe(client);
+    return upstream;
+  }
+
+  #read({ client, destination, egress }: Connection, flight: FirstFlight): void {
+    if (flight.kind !== 'tls' && flight.kind !== 'http') throw new Error(`Nobody reads ${flight.kind}`);
+    egress.intercept({ client, destination, flight, rules: egress.rules });
+  }
+}
+
+/** Null when it takes longer. */
+async function within(flight: Promise<FirstFlight>, timeoutMs: number): Promise<FirstFlight | null> {
+  const over = new AbortController();
+  try {
+    return await Promise.race([flight, delay(timeoutMs, null, { signal: over.signal })]);
+  } finally {
+    over.abort();
+  }
+}
+
+function withoutMapping(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
+}

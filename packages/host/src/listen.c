@@ -1,0 +1,61 @@
+#include "listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BACKLOG = 1024, LOWEST_DESCRIPTOR = 3, HIGHEST_DESCRIPTOR = 15, LEAST_ARGUMENTS = 3 };
+
+static int complain(const char *step) {
+  fprintf(stderr, "svc-host: %s: %s\n", step, strerror(errno));
+  return 1;
+}
+
+static int open_listener(const char *address) {
+  struct sockaddr_in place = {.sin_family = AF_INET};
+  int on = 1;
+  if (inet_pton(AF_INET, address, &place.sin_addr) != 1) {
+    errno = EINVAL;
+    return -1;
+  }
+  int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (listener < 0) return -1;
+  if (setsockopt(listener, SOL_IP, IP_TRANSPARENT, &on, sizeof on) < 0) return -1;
+  if (bind(listener, (const struct sockaddr *)&place, sizeof place) < 0) return -1;
+  if (listen(listener, BACKLOG) < 0) return -1;
+  return listener;
+}
+
+int listen_and_become(int count, char **arguments) {
+  if (count < LEAST_ARGUMENTS) {
+    fputs("usage: svc-host --listen ADDRESS DESCRIPTOR PROGRAM ARGUMENT...\n", stderr);
+    return 2;
+  }
+  int descriptor = atoi(arguments[1]);
+  if (descriptor < LOWEST_DESCRIPTOR || descriptor > HIGHEST_DESCRIPTOR) {
+    errno = EINVAL;
+    return complain("the descriptor");
+  }
+  /* Somebody uses that descriptor already: it would be lost without a word. */
+  if (fcntl(descriptor, F_GETFD) >= 0) {
+    errno = EBUSY;
+    return complain("the descriptor");
+  }
+  /* SAFETY: the program will hold secrets, so a crash must not write its memory anywhere. */
+  struct rlimit none = {0, 0};
+  if (setrlimit(RLIMIT_CORE, &none) < 0) return complain("no core files");
+  int listener = open_listener(arguments[0]);
+  if (listener < 0) return complain("listen");
+  /* A duplicate stays open across exec; it may be the same number, which dup2 would leave as it is. */
+  if (listener == descriptor ? fcntl(listener, F_SETFD, 0) < 0 : dup2(listener, descriptor) < 0) return complain("dup2");
+  /* SAFETY: the engine chooses the program and its arguments, and its environment is what the engine gave this one. */
+  execvp(arguments[2], arguments + 2);
+  return complain(arguments[2]);
+}
