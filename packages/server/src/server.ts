@@ -39,6 +39,7 @@ import type { Sealer } from './secrets/sealer.ts';
 import { SnapshotWorker } from './snapshots/snapshot-worker.ts';
 import type { SshPlace } from './handlers/server/capabilities.ts';
 import type { Database } from './store/database.ts';
+import { releaseAllKeys } from './store/idempotency.ts';
 import { registerDocs } from './transports/docs/register-docs.ts';
 import { registerLanding } from './transports/docs/register-landing.ts';
 import {
@@ -110,6 +111,8 @@ export interface RunningServer {
 /** Puts the parts together and listens. What it is given still belongs to the caller. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const { options, database, orchestrator, authenticate, logger } = parts;
+  // Whoever repeats a call of a server that was killed need not wait until its lease runs out.
+  if (parts.isAlone === true) await releaseAllKeys(database);
   const openChannel = (id: string, signal: AbortSignal) => orchestrator.openChannel(id, signal);
   const channels = new ChannelPool(openChannel);
   const ports = new PortForwarder(openChannel, logger);

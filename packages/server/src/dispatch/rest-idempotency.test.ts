@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { FakeVolumeStore } from '../testing/fake-volume-store.ts';
-import { startTestServer, waitUntil, type TestServer } from '../testing/test-server.ts';
+import { makeFolder, startTestServer, waitUntil, type TestServer } from '../testing/test-server.ts';
 import { beginOnce } from './idempotency.ts';
 
 const sandbox = (name: string) => ({ name, image: { type: 'oci', reference: 'python' } });
@@ -212,6 +212,19 @@ test('a start that was held by a server which died is held by the next one', asy
   const { status, body } = await again;
   assert.deepEqual([status, body.status], [200, 'running']);
   assert.equal((await first).body.status, 'running');
+});
+
+test('nobody waits for the leases of a server that was killed: the next one on the folder is alone', async (t) => {
+  const folder = await makeFolder(t);
+  const killed = await startTestServer(t, { folder });
+  await killed.rest('POST', '/sandboxes', { body: slow('a'), ...withKey('k1') });
+  // What it leaves when it is killed after the work and before the answer.
+  const late = new Date(Date.now() + 3_600_000).toISOString();
+  await killed.database.updateTable('idempotency').set({ leased_until: late }).execute();
+  await killed.close();
+  const next = await startTestServer(t, { folder });
+  const { status, body } = await next.rest('POST', '/sandboxes', { body: slow('a'), ...withKey('k1') });
+  assert.deepEqual([status, body.name], [200, 'a']);
 });
 
 test('a call that was taken for dead changes nothing any more', async (t) => {

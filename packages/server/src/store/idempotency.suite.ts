@@ -8,6 +8,7 @@ import {
   forgetOldKeys,
   isClaimed,
   isOver,
+  releaseAllKeys,
   releaseKey,
   REMEMBERED_MS,
   resumeKey,
@@ -102,6 +103,20 @@ export function idempotencySuite(name: string, open: (t: TestContext) => Promise
       const found = await claimKey(db, claim('e'), 'print', LEASE_MS);
       assert.ok(!isClaimed(found));
       assert.deepEqual([found.status, found.body, isOver(found)], [200, '"done"', false]);
+    });
+
+    test('when whoever had keys is gone they are all free at once, and outcomes stay', async (t) => {
+      const db = await open(t);
+      for (const key of ['begun', 'settled', 'over']) await claimKey(db, claim('a', key), 'print', LEASE_MS);
+      await settleKey(db, claim('a', 'settled'), { status: 200, body: '1' }, LEASE_MS);
+      await endKey(db, claim('a', 'over'), { status: 200, body: '2' });
+      await releaseAllKeys(db);
+      const again = await claimKey(db, claim('b', 'begun'), 'print', LEASE_MS);
+      assert.ok(isClaimed(again) && again.isRepeat);
+      assert.equal(await resumeKey(db, claim('b', 'settled'), LEASE_MS), true);
+      const over = await claimKey(db, claim('b', 'over'), 'print', LEASE_MS);
+      assert.ok(!isClaimed(over) && isOver(over));
+      assert.equal(over.body, '2');
     });
 
     test('what is settled and undone is as if it had not been settled', async (t) => {

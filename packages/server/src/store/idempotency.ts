@@ -151,6 +151,16 @@ export async function releaseKey(db: Database, claim: IdempotencyClaim): Promise
   await mine(db, claim).set({ leased_until: LONG_AGO }).execute();
 }
 
+/** As `releaseKey` for every call under way. Only for a server that knows that whoever made them is gone. */
+export async function releaseAllKeys(db: Database): Promise<void> {
+  await db
+    .updateTable('idempotency')
+    .set({ leased_until: LONG_AGO })
+    .where('leased_until', '<>', OVER)
+    .where('leased_until', '>', LONG_AGO)
+    .execute();
+}
+
 export function isClaimed(found: Claimed | Selectable<IdempotencyRow>): found is Claimed {
   return 'since' in found;
 }
