@@ -43,6 +43,35 @@ test('a frozen engine is noticed and replaced: who waits is told, and its sandbo
   assert.match(await place.log(), /the engine hangs; it is killed and started again/);
 });
 
+test('a frozen tini is replaced with its engine, also one that another server started', async (t) => {
+  const place = await prepare(t);
+  await place.start();
+  for (const isAdopted of [false, true]) {
+    if (isAdopted) {
+      process.kill(await place.serverPid(), 'SIGKILL');
+      await place.start();
+    }
+    const engine = await place.enginePid();
+    const tini = (await readProcessState(engine))?.parent ?? 0;
+    assert.equal((await readProcessState(tini))?.name, 'tini');
+    process.kill(tini, 'SIGSTOP');
+    await waitUntil(async () => ((await findEngine(place.folder))?.pid ?? engine) !== engine, SLOW);
+    await place.untilHealthy();
+    assert.equal(await readProcessState(tini), undefined, 'nothing of it is left');
+  }
+});
+
+test('a web-facing process that was frozen when its supervisor was killed keeps the next server from nothing', async (t) => {
+  const place = await prepare(t);
+  await place.start();
+  const frozen = await place.webPid();
+  process.kill(frozen, 'SIGSTOP');
+  process.kill(await place.serverPid(), 'SIGKILL');
+  await place.start();
+  assert.equal(await readProcessState(frozen), undefined);
+  assert.match(await place.log(), /"isFrozen":true.*the web-facing process of a former server is ended/);
+});
+
 test('a frozen web-facing process is replaced, and the status says meanwhile what is the matter', async (t) => {
   const place = await prepare(t);
   await place.start();

@@ -31,6 +31,7 @@ export const ALL: readonly Fault[] = [
   kill('supervisor', 'web', 'tini'),
   freeze('web'),
   freeze('web', 'engine'),
+  freeze('tini'),
 ];
 
 /** In an order of chance, each once before any comes again, until it is enough. */

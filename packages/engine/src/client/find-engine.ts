@@ -1,10 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { readProcessState } from './process-state.ts';
 
 /** The engine's entry, from the folder of all packages. */
 const ENTRY = '/engine/src/daemon/main.ts';
 /** Said to an engine by the server that starts it, and that ends it. */
 export const SUPERVISED = '--supervised';
+
+/** The program above every engine, see `engineCommand`. */
+const WRAPPER = 'tini';
 
 export interface FoundEngine {
   readonly pid: number;
@@ -21,4 +25,10 @@ export async function findEngine(dataFolder: string): Promise<FoundEngine | unde
   // One that has ended and was not reaped has no command line.
   const isEngine = words.some((word) => word.endsWith(ENTRY)) && words.includes(dataFolder);
   return isEngine ? { pid, isSupervised: words.includes(SUPERVISED) } : undefined;
+}
+
+/** The tini above an engine; undefined when it has none. */
+export async function findWrapper({ pid }: FoundEngine): Promise<number | undefined> {
+  const { parent = 0 } = (await readProcessState(pid)) ?? {};
+  return (await readProcessState(parent))?.name === WRAPPER ? parent : undefined;
 }

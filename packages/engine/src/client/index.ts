@@ -25,6 +25,6 @@ export type { Isolation } from '../runtime/runtime.ts';
 export type { Volume, VolumeEntry, VolumeUsage } from '../volumes/volumes.ts';
 export { socketTransport as duplexTransport } from '../guest/socket-transport.ts';
 export { engineCommand } from './engine-command.ts';
-export { findEngine, SUPERVISED, type FoundEngine } from './find-engine.ts';
+export { findEngine, findWrapper, SUPERVISED, type FoundEngine } from './find-engine.ts';
 export { readProcessState } from './process-state.ts';
 export { Watchdog } from './watchdog.ts';

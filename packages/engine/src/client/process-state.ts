@@ -2,6 +2,9 @@ import { readFile } from 'node:fs/promises';
 
 /** What the kernel says of a process that lives (proc(5), stat). */
 export interface ProcessState {
+  /** Of its program, at most 15 characters. */
+  readonly name: string;
+  readonly parent: number;
   /** One letter: `R` runs, `S` sleeps, `D` waits for a disk, `T` was stopped by a signal. */
   readonly state: string;
   /** In clock ticks since boot. Together with the pid it names one process for good. */
@@ -14,8 +17,11 @@ export interface ProcessState {
 export async function readProcessState(pid: number): Promise<ProcessState | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
   // The second field is the program's name in parentheses and may hold anything.
-  const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ') ?? [];
-  const [state = ''] = fields;
-  if (state === '' || state === 'Z' || state === 'X') return undefined;
-  return { state, startTime: fields[19] ?? '', cpuTicks: Number(fields[11]) + Number(fields[12]) };
+  const nameEnd = stat?.lastIndexOf(')') ?? -1;
+  const fields = stat?.slice(nameEnd + 2).split(' ') ?? [];
+  const [state = '', parent] = fields;
+  if (stat === undefined || state === '' || state === 'Z' || state === 'X') return undefined;
+  const name = stat.slice(stat.indexOf('(') + 1, nameEnd);
+  const cpuTicks = Number(fields[11]) + Number(fields[12]);
+  return { name, parent: Number(parent), state, startTime: fields[19] ?? '', cpuTicks };
 }

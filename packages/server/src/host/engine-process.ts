@@ -3,7 +3,14 @@ import { once } from 'node:events';
 import { lchown, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { EngineClient, findEngine, readProcessState, Watchdog, type FoundEngine } from '@svc/engine/client';
+import {
+  EngineClient,
+  findEngine,
+  findWrapper,
+  readProcessState,
+  Watchdog,
+  type FoundEngine,
+} from '@svc/engine/client';
 import type { Logger } from 'pino';
 import type { Identity } from './drop-privileges.ts';
 import { RestartDelay } from './restart-delay.ts';
@@ -46,7 +53,10 @@ export class EngineProcess {
       ask: (signal) => this.#client.pulse(signal),
       look: async () => {
         const found = await findEngine(options.dataFolder);
-        return found && (await readProcessState(found.pid));
+        const wrapper = found && (await findWrapper(found));
+        const above = wrapper === undefined ? undefined : await readProcessState(wrapper);
+        // With a frozen tini nobody would hear of the engine's end.
+        return above?.state === 'T' ? above : found && (await readProcessState(found.pid));
       },
       onFrozen: (reason) => {
         options.logger.error({ reason }, 'the engine hangs; it is killed and started again');
@@ -153,20 +163,27 @@ export class EngineProcess {
     return [...said].at(-1)?.groups?.['reason'] ?? 'its log says why; see: svc engine logs';
   }
 
-  /** The engine itself too: what stands between us and it may hang as well. */
+  /** The engine itself too, and what stands above one that we did not start: either may hang. */
   async #kill(): Promise<void> {
+    const found = await findEngine(this.#options.dataFolder);
+    const wrapper = found && (await findWrapper(found));
     this.#child?.kill('SIGKILL');
     await this.#signal('SIGKILL');
+    if (wrapper !== undefined) signalProcess(wrapper, 'SIGKILL');
   }
 
   async #signal(signal: NodeJS.Signals): Promise<void> {
     const found = await findEngine(this.#options.dataFolder);
     if (found === undefined || (await readProcessState(found.pid)) === undefined) return;
-    try {
-      process.kill(found.pid, signal);
-    } catch {
-      // It has ended in this moment.
-    }
+    signalProcess(found.pid, signal);
+  }
+}
+
+function signalProcess(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It has ended in this moment.
   }
 }
 

@@ -7,22 +7,35 @@ export const SERVER_MAIN = join(import.meta.dirname, '..', 'main.ts');
 
 /** Notes that this process is the server of the folder. Only the holder of the folder's lock does so. */
 export async function writePid(dataFolder: string): Promise<void> {
-  const path = pidPath(dataFolder);
-  await writeFile(`${path}.new`, `${process.pid} ${(await readProcessState(process.pid))?.startTime}\n`, {
-    mode: 0o644,
-  });
-  await rename(`${path}.new`, path);
+  await noteProcess(pidPath(dataFolder), process.pid);
+}
+
+/** Notes which process faces the web, for a later supervisor that finds it without one. `pid` undefined: it could not be started. */
+export async function noteWeb(dataFolder: string, pid: number | undefined): Promise<void> {
+  if (pid !== undefined) await noteProcess(webPath(dataFolder), pid);
 }
 
 export async function forgetPid(dataFolder: string): Promise<void> {
-  await rm(pidPath(dataFolder), { force: true });
+  for (const path of [pidPath(dataFolder), webPath(dataFolder)]) await rm(path, { force: true });
 }
 
 /** The process of the server with this data folder; undefined when it does not run. */
 export async function findServer(dataFolder: string): Promise<number | undefined> {
-  const [pid = '', startedAt = ''] = (await readFile(pidPath(dataFolder), 'utf8').catch(() => ''))
-    .trim()
-    .split(' ');
+  return await findProcess(pidPath(dataFolder));
+}
+
+/** The process that was noted last as facing the web; undefined when it does not run. */
+export async function findWeb(dataFolder: string): Promise<number | undefined> {
+  return await findProcess(webPath(dataFolder));
+}
+
+async function noteProcess(path: string, pid: number): Promise<void> {
+  await writeFile(`${path}.new`, `${pid} ${(await readProcessState(pid))?.startTime}\n`, { mode: 0o644 });
+  await rename(`${path}.new`, path);
+}
+
+async function findProcess(path: string): Promise<number | undefined> {
+  const [pid = '', startedAt = ''] = (await readFile(path, 'utf8').catch(() => '')).trim().split(' ');
   if (!/^[1-9]\d*$/.test(pid)) return undefined;
   // One that has ended does not run, whether its parent has asked for its exit code or not.
   // SAFETY: pids are used again; together with the time that a process started they are not.
@@ -36,4 +49,9 @@ export function serverLogPath(dataFolder: string): string {
 
 function pidPath(dataFolder: string): string {
   return join(dataFolder, 'server.pid');
+}
+
+/** SAFETY: root's, for what it names may be killed. */
+function webPath(dataFolder: string): string {
+  return join(dataFolder, 'web.pid');
 }

@@ -8,10 +8,11 @@ import {
   Watchdog,
 } from '@svc/engine/client';
 import type { Logger } from 'pino';
+import { endFormerWeb } from './end-former-web.ts';
 import { EngineProcess } from './engine-process.ts';
 import type { Identity } from './drop-privileges.ts';
 import { EXIT } from './exit-codes.ts';
-import { SERVER_MAIN } from './pid-file.ts';
+import { noteWeb, SERVER_MAIN } from './pid-file.ts';
 import { RestartDelay } from './restart-delay.ts';
 
 /** Calls leave much short-lived garbage; with a small nursery it does not become resident memory. */
@@ -49,7 +50,7 @@ export async function runSupervisor(
   const { dataFolder, engineSocket: socketPath, isEngineExternal, engineArguments } = place;
   if (isEngineExternal) {
     logger.info({ socket: socketPath }, 'no engine is started: the one behind the socket is used');
-    return await keepWebRunning(web, stop, logger);
+    return await keepWebRunning(dataFolder, web, stop, logger);
   }
   const socketOwner = ['--socket-owner', `${owner.uid}:${owner.gid}`];
   const command = engineCommand(dataFolder, [...socketOwner, ENGINE_SUPERVISED, ...engineArguments]);
@@ -60,7 +61,7 @@ export async function runSupervisor(
   };
   const engine = new EngineProcess({ dataFolder, socketPath, owner, command, logger, onRefused });
   try {
-    const code = await keepWebRunning(web, AbortSignal.any([stop, refused.signal]), logger);
+    const code = await keepWebRunning(dataFolder, web, AbortSignal.any([stop, refused.signal]), logger);
     return refused.signal.aborted ? EXIT.usage : code;
   } finally {
     await engine.stop();
@@ -94,12 +95,24 @@ export function startWebProcess(args: readonly string[]): WebProcess {
   return { child, exited, args };
 }
 
-async function keepWebRunning(first: WebProcess, stop: AbortSignal, logger: Logger): Promise<number> {
+async function keepWebRunning(
+  dataFolder: string,
+  first: WebProcess,
+  stop: AbortSignal,
+  logger: Logger,
+): Promise<number> {
+  await endFormerWeb(dataFolder, logger);
   const restartDelay = new RestartDelay();
   let web = first;
   let hasServed = false;
   for (;;) {
     const startedAt = performance.now();
+    await noteWeb(dataFolder, web.child.pid).catch((error: unknown) =>
+      logger.warn(
+        { err: error },
+        'should this server be killed, the next one may not find what is left of it',
+      ),
+    );
     const { ending, wasReady } = await serveUntilExit(web, stop, logger);
     if (stop.aborted) return EXIT.stopped;
     hasServed ||= wasReady;
