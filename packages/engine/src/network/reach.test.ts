@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { after, before, test } from 'node:test';
+import { DEFAULT_MAX_CONNECTIONS } from '@svc/contract/spec';
 import type { LinuxNetwork } from './linux-network.ts';
 import type { Slot, SlotLink } from './network.ts';
 import { command, inNamespace } from './testing/command.ts';
@@ -230,17 +231,17 @@ test('a sandbox with reach loopback has lo and nothing else', async () => {
   assert.deepEqual(await probe(slot.networkNamespace, tcp(internet.publicAddress)), ['ENETUNREACH']);
 });
 
-test('a sandbox has at most 256 connections at a time, and another one still gets through', async () => {
+test('a sandbox has at most so many connections at a time as answers say, and another one still gets through', async () => {
   const [greedy, other] = await Promise.all([publicSlot(), publicSlot()]);
   const many: Attempt = {
     kind: 'tcpMany',
     host: internet.publicAddress,
     port: 8080,
     count: 300,
-    awaited: 256,
+    awaited: DEFAULT_MAX_CONNECTIONS,
   };
   const [count] = await probe(greedy.networkNamespace, many);
-  assert.equal(count, '256');
+  assert.equal(count, String(DEFAULT_MAX_CONNECTIONS));
   assert.match((await probe(other.networkNamespace, tcp(internet.publicAddress)))[0] ?? '', /^you are/);
 });
 

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { DEFAULT_MAX_CONNECTIONS } from '@svc/contract/spec';
 import { NOT_PUBLIC_IPV4 } from '../egress/public-addresses.ts';
 import type { SlotLink } from './network.ts';
 
@@ -57,7 +58,9 @@ export function ruleset({ instance, pool, links, neighbours }: RulesetOptions): 
     `define gateway = ${pool.gateway}`,
     `define not_public = { ${[...NOT_PUBLIC_IPV4, pool.cidr].join(', ')} }`,
     deleteTable(instance),
-    STATIC_RULES.replaceAll('svc_instance', tableName(instance)),
+    STATIC_RULES.replaceAll('svc_instance', tableName(instance))
+      // nft takes no variable for a count.
+      .replaceAll('max_connections', String(DEFAULT_MAX_CONNECTIONS)),
     ...links.map((link) => addLink(instance, link)),
     setNeighbours(instance, neighbours),
     '',
