@@ -135,6 +135,14 @@ test('a key of a map that does not match is refused, never let through unchecked
   assert.match(refusal({ image, runtime: { scripts } }), /runtime\.scripts.*256/);
 });
 
+test('a duration has an end: a hundred years, and 2^53 is refused rather than rounded', () => {
+  for (const field of ['idle_timeout_secs', 'max_duration_secs']) {
+    checkSpec({ image, lifecycle: { ephemeral: false, [field]: 3_155_760_000 } });
+    for (const tooLong of [3_155_760_001, 2 ** 53, 1e300])
+      assert.match(refusal({ image, lifecycle: { [field]: tooLong } }), new RegExp(`lifecycle\\.${field}`));
+  }
+});
+
 test('u64 max and whatever else JSON cannot carry exactly means unlimited, and is written as u64 max', () => {
   const text = '{"resource":"core","soft":18446744073709551614,"hard":18446744073709551615}';
   const limit = JSON.parse(text) as { soft: number; hard: number };

@@ -80,10 +80,16 @@ export const Init = strictObject({
   env: Type.Optional(Type.Array(Type.Tuple([Type.String(), Type.String()]))),
 });
 
+/** A hundred years: whoever wants longer leaves it out. */
+const MAX_DURATION_SECS = 3_155_760_000;
+const DurationSecs = Type.Optional(
+  Type.Union([Type.Integer({ minimum: 1, maximum: MAX_DURATION_SECS }), Type.Null()]),
+);
+
 export const Lifecycle = strictObject({
   ephemeral: Type.Boolean({ default: false }),
-  idle_timeout_secs: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()])),
-  max_duration_secs: Type.Optional(Type.Union([Type.Integer({ minimum: 1 }), Type.Null()])),
+  idle_timeout_secs: DurationSecs,
+  max_duration_secs: DurationSecs,
 });
 
 /** What a sandbox is made of, in the shape callers send. Defaults are filled in by `completeSpec`. */

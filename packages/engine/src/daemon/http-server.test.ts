@@ -15,10 +15,10 @@ import { createRoutes, type Daemon } from './routes.ts';
 import { sendProgress } from './streams.ts';
 
 /** A server whose every request must be refused before anything of the engine is asked. */
-async function serve(t: TestContext): Promise<string> {
+async function serve(t: TestContext, logger = pino({ level: 'silent' })): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'svc-http-'));
   const sandboxes = { get: () => ({}) };
-  const daemon = { kit: {}, sandboxes, logger: pino({ level: 'silent' }) } as unknown as Daemon;
+  const daemon = { kit: {}, sandboxes, logger } as unknown as Daemon;
   const relay = createRelay({ get: () => assert.fail('looked up') } as unknown as Sandboxes);
   const server = createHttpServer(createRoutes(daemon), relay, daemon.logger);
   const path = join(folder, 'engine.sock');
@@ -40,6 +40,18 @@ async function ask(socketPath: string, method: string, path: string, body?: unkn
   const answer = JSON.parse(Buffer.concat(chunks).toString()) as { error: { code: string; message: string } };
   return { status: (response as { statusCode: number }).statusCode, ...answer.error };
 }
+
+test('each call is in a debug log, without its query, and the questions of watchdogs are not', async (t) => {
+  const lines: string[] = [];
+  const logged = Promise.withResolvers<void>();
+  const write = (line: string) => (lines.push(line), logged.resolve());
+  const socket = await serve(t, pino({ level: 'debug' }, { write }));
+  await ask(socket, 'GET', '/pulse').catch(() => undefined);
+  await ask(socket, 'GET', '/nothing?token=secret');
+  await logged.promise;
+  assert.equal(lines.length, 1);
+  assert.match(lines[0] ?? '', /"method":"GET","path":"\/nothing","status":404,.*"msg":"call"/);
+});
 
 test('what cannot be understood is the fault of the caller, not a failure of the engine', async (t) => {
   const socket = await serve(t);

@@ -56,7 +56,9 @@ async function answer(
   logger: Logger,
 ): Promise<void> {
   const gone = new AbortController();
+  const begun = performance.now();
   response.once('close', () => {
+    noteCall(request, response, performance.now() - begun, logger);
     if (!response.writableFinished) gone.abort(new Error('the caller went away'));
   });
   try {
@@ -78,6 +80,18 @@ async function answer(
     if (response.headersSent) response.destroy();
     else sendJson(response, status, envelope);
   }
+}
+
+/** SAFETY: the path names sandboxes and images; bodies and queries may hold secrets and stay out. */
+function noteCall(
+  { method, url = '' }: IncomingMessage,
+  { statusCode: status, writableFinished: isWhole }: ServerResponse,
+  durationMs: number,
+  logger: Logger,
+): void {
+  const [path] = url.split('?');
+  // Asked by every watchdog every second.
+  if (path !== '/pulse') logger.debug({ method, path, status, isWhole, durationMs }, 'call');
 }
 
 function readUrl(text: string): URL {

@@ -67,6 +67,8 @@ async function asMember(
     principal.kind === 'developer'
       ? await asOwner(database, slug)
       : await findMembership(database, slug, user.id);
+  if (membership === undefined && principal.kind === 'developer')
+    throw new PlatformError('org_not_found', `There is no organization '${slug}'`);
   if (membership === undefined) {
     const message = `You are not a member of an organization '${slug}'`;
     throw new PlatformError('forbidden', message, { details: { organization: slug } });

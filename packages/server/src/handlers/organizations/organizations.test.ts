@@ -30,6 +30,8 @@ test('an API key says which organization it is for, as owner', async (t) => {
 
 test('in development mode everybody is the owner of default', async (t) => {
   const server = await startTestServer(t);
+  const missing = await server.rest('GET', '/orgs/nowhere/sandboxes');
+  assert.deepEqual([missing.status, missing.body.error.code], [404, 'org_not_found']);
   assert.equal((await server.rest('GET', '/me/org')).body.slug, 'default');
   const orgs = (await server.rest('GET', '/orgs')).body;
   assert.deepEqual([orgs[0].slug, orgs[0].role], ['default', 'owner']);
@@ -229,7 +231,7 @@ test('in development mode every namespace is open, also those that JSON-RPC made
     ['a'],
   );
   assert.deepEqual((await server.rest('GET', '/sandboxes')).body.data, [], 'without a name it is default');
-  assert.equal((await server.rest('GET', '/orgs/nobodys/sandboxes')).status, 403);
+  assert.equal((await server.rest('GET', '/orgs/nobodys/sandboxes')).status, 404);
   assert.equal((await server.rest('DELETE', '/orgs/My_team/sandboxes/by-name/a')).status, 200);
   await waitUntil(async () => (await server.orchestrator.list()).length === 0, 'its removal');
 });
