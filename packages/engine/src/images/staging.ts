@@ -2,6 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 
+/** Programs of an engine that was killed may still write for a moment. */
+const REMOVAL = { recursive: true, force: true, maxRetries: 10, retryDelay: 100 } as const;
+
 export interface StagingFolder extends AsyncDisposable {
   readonly path: string;
 }
@@ -18,20 +21,20 @@ export class Staging {
   async create(): Promise<StagingFolder> {
     const path = this.#newPath();
     await mkdir(path, { recursive: true, mode: 0o700 });
-    return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
+    return { path, [Symbol.asyncDispose]: () => rm(path, REMOVAL) };
   }
 
   /** Takes a folder out of sight in one step, then removes it at leisure. */
   async discard(path: string): Promise<void> {
     const doomed = this.#newPath();
     await rename(path, doomed);
-    await rm(doomed, { recursive: true, force: true });
+    await rm(doomed, REMOVAL);
   }
 
   async clear(): Promise<void> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     for (const name of await readdir(this.#folder)) {
-      await rm(join(this.#folder, name), { recursive: true, force: true });
+      await rm(join(this.#folder, name), REMOVAL);
     }
   }
 
