@@ -54,14 +54,17 @@ for (const [what, node] of Object.entries({
 })) {
   inBoth(
     `the state outlives ${what} also when what was interrupted is garbage`,
-    { python: 'import asyncio; asyncio.run(asyncio.sleep(60))', node },
+    { python: 'asyncio.run(asyncio.sleep(60))', node },
     async (code, run, language) => {
       await run(SET[language]);
+      // Without a limit: a package whose import was interrupted cannot be imported again, which is Python's own affair.
+      if (language === 'python') await run('import asyncio');
       assert.equal((await run(code, 300)).status, 'timeout');
       assert.deepEqual(await run(COLLECT[language]), success(''));
       assert.deepEqual(await run(GET), success('42\n'));
       // And it can be interrupted again.
-      assert.equal((await run(code, 300)).status, 'timeout');
+      const again = await run(code, 300);
+      assert.equal(again.status, 'timeout', JSON.stringify(again));
       assert.deepEqual(await run(GET), success('42\n'));
     },
   );
