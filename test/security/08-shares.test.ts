@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { startWithPeople } from '../../packages/server/src/testing/people.ts';
-import { waitUntil, type TestServerOptions } from '../../packages/server/src/testing/test-server.ts';
+import type { TestServerOptions } from '../../packages/server/src/testing/test-server.ts';
 import { groupOfAddress } from '../../packages/server/src/transports/http/connection-shares.ts';
 import { DEFAULT_LIMITS } from '../../packages/server/src/transports/http/http-limits.ts';
 

@@ -9,8 +9,8 @@ import {
   createLocalToken,
   setLocalQuotas,
 } from '@svc/server/local';
-import { imageOf, layerFromTar, layerOf, tarOf } from '../../packages/engine/src/images/test-layers.ts';
-import { TestRegistry } from '../../packages/engine/src/images/test-registry.ts';
+import { imageOf, layerFromTar, layerOf, tarOf } from '../../packages/engine/src/testing/test-layers.ts';
+import { TestRegistry } from '../../packages/engine/src/testing/test-registry.ts';
 import { TestServer } from '../e2e/start-server.ts';
 
 const run = promisify(execFile);

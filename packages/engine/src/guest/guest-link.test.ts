@@ -211,8 +211,8 @@ test('a guest that says more than its share is not read from: it waits, and the 
   const data = new Uint8Array(64 * 1024);
   const piece = encodeMessage(0, 'svc.process.output', { key: 'k', stream: 'stdout', offset: 0, data });
   for (let count = 0; count < 256; count++) control.write(piece);
-  await until(() => heard.bytes > 0);
-  await until(() => control.writableLength > 0);
+  await waitUntil(() => heard.bytes > 0);
+  await waitUntil(() => control.writableLength > 0);
   // Time stands still for the budget: however often the engine looks, nothing more is read.
   for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setTimeout(resolve, 2));
   assert.ok(heard.bytes <= 2 ** 20 + 2 ** 17, `${heard.bytes} bytes were heard in no time`);
@@ -227,7 +227,7 @@ test('many small messages cost as much as few large ones', async (t) => {
   const payload = { key: 'k', stream: 'stdout', offset: 0, data: Buffer.from('y') };
   const one = encodeMessage(0, 'svc.process.output', payload);
   control.write(Buffer.concat(Array.from({ length: 20_000 }, () => one)));
-  await until(() => heard.bytes > 0);
+  await waitUntil(() => heard.bytes > 0);
   for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setTimeout(resolve, 2));
   assert.ok(heard.bytes < 1000, `${heard.bytes} messages were acted on in no time`);
 });
@@ -237,7 +237,7 @@ test('whoever dials without end finds nobody there, svc-init stays and comes in 
   const { link, dial, seen, path } = await listen(t, budget);
   const control = await dial('C', 0);
   control.write(encodeMessage(0, 'svc.hello', { processes: [] }));
-  await until(() => seen.includes('connected'));
+  await waitUntil(() => seen.includes('connected'));
   let accepted = 0;
   for (let count = 0; count < 1000 && existsSync(path); count++) {
     const stranger = connect(path);
@@ -254,7 +254,7 @@ test('whoever dials without end finds nobody there, svc-init stays and comes in 
   assert.ok(link.isConnected);
   assert.equal((await link.takeSession(AbortSignal.timeout(60_000))).connection, 1, 'who was in is in');
   clock.ms += 60_000;
-  await until(() => existsSync(path));
+  await waitUntil(() => existsSync(path));
   await dial('S', 2);
   assert.equal((await link.takeSession(AbortSignal.timeout(60_000))).connection, 2);
 });
@@ -263,7 +263,7 @@ test('svc-init may dial as often as it is asked to', async (t) => {
   const { budget } = slowBudget();
   const { link, dial, seen, path } = await listen(t, budget);
   (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));
-  await until(() => seen.includes('connected'));
+  await waitUntil(() => seen.includes('connected'));
   for (let number = 1; number <= 300; number++) {
     await dial('S', number);
     const session = await link.takeSession(AbortSignal.timeout(60_000));

@@ -23,6 +23,7 @@ import type { VolumeParts } from './volumes/update-volume.ts';
 import { volumeHandlers } from './volumes/volumes.ts';
 import type { RestHandlers } from '../dispatch/rest-handlers.ts';
 import type { MetricHistory } from '../accounting/metric-history.ts';
+import type { RestSettings } from '../rest-settings.ts';
 
 /** What the handlers of the control plane work with; each is given what it needs. */
 export type RestParts = CapabilityParts &
@@ -32,7 +33,8 @@ export type RestParts = CapabilityParts &
   RemovalParts &
   SandboxParts &
   SnapshotParts &
-  VolumeParts & { readonly metricHistory: MetricHistory };
+  VolumeParts &
+  Pick<RestSettings, 'maxOrganizationsPerUser'> & { readonly metricHistory: MetricHistory };
 
 /** Every handler of the control plane. */
 export function createRestHandlers(parts: RestParts): RestHandlers {
@@ -47,7 +49,7 @@ export function createRestHandlers(parts: RestParts): RestHandlers {
     ...logHandlers(database, orchestrator),
     ...memberHandlers(database),
     ...metricHandlers(database, parts.metricHistory),
-    ...organizationHandlers(database, parts, parts.settings.maxOrganizationsPerUser),
+    ...organizationHandlers(database, parts, parts.maxOrganizationsPerUser),
     ...previewHandlers(database, parts.previews),
     ...processHandlers(parts),
     ...progressHandlers(database, lifecycle),

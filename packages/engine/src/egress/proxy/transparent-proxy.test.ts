@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
+import { waitUntil } from '@svc/contract/testing';
 import { exchangeTcp, listenTcp, rulesFor, startProxy, type TestProxy } from '../testing/loopback.ts';
-import { waitUntil } from '../../network/testing/wait-until.ts';
 import type { SandboxEgress } from './sandbox-egress.ts';
 import type { ProxyLimits } from './transparent-proxy.ts';
 

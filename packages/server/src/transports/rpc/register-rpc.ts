@@ -6,7 +6,6 @@ import type { Caller } from '../../access/caller.ts';
 import { claimConnection } from '../http/connection-shares.ts';
 import type { RateLimiter } from '../rest/rate-limiter.ts';
 import type { Authenticate } from '../../access/authenticate.ts';
-import type { Caller } from '../../access/caller.ts';
 import type { CallContext, Dispatch } from '../../dispatch/dispatch.ts';
 import {
   failure,
