@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 /**
  * Tables that the whole host shares. Each sandbox has a limit of its own for what it takes of them, or pays for it from its memory; the
  * host's ceiling must be beyond what all of them reach together, or one sandbox could leave nothing to the others and to the host.
- * The list with the reasons: docs/reference/kernel-tables.md.
+ * The list with the reasons: docs/kernel-tables.md.
  */
 const ENOUGH: Readonly<Record<string, number>> = {
   'fs/file-max': 100_000_000,
