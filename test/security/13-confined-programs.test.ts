@@ -51,12 +51,12 @@ async function attack(
 ) {
   const folder = await mkdtemp(join(base, 'folder-'));
   await run('cp', [join(base, 'probe'), folder]);
-  const folders = [{ host: folder, inside: '/work', writable: true }];
+  const folders = [{ host: folder, inside: '/place', writable: true }];
   const child = spawnConfined({
     ...place,
     command,
     folders,
-    workdir: '/work',
+    workdir: '/place',
     network: 'none',
     environment: {},
   });
@@ -69,7 +69,7 @@ async function attack(
 for (const [name, place] of PLACES) {
   suite(`in the place of ${name}`, () => {
     test('the kernel takes nothing but work on files from it', async () => {
-      const { stdout } = await attack(place, '/work/probe', 'calls');
+      const { stdout } = await attack(place, '/place/probe', 'calls');
       const tried = stdout
         .trim()
         .split('\n')
@@ -114,8 +114,8 @@ for (const [name, place] of PLACES) {
     test('it sees no file of the host but those that everybody may run, and its folder', async () => {
       const { stdout } = await attack(place, 'ls', '-A', '/');
       const seen = stdout.trim().split('\n').toSorted();
-      assert.deepEqual(seen, ['.svc-host', 'bin', 'dev', 'lib', 'lib64', 'proc', 'usr', 'work']);
-      const outside = await attack(place, 'ls', '/work/..', '/proc/1/root');
+      assert.deepEqual(seen, ['.svc-host', 'bin', 'dev', 'lib', 'lib64', 'place', 'proc', 'usr']);
+      const outside = await attack(place, 'ls', '/place/..', '/proc/1/root');
       assert.doesNotMatch(outside.stdout, /etc|home|root$|var/m);
       for (const path of [
         '/usr/bin/true',

@@ -150,6 +150,16 @@ export class Cgroups {
     for (const file of files) writeIfThere(`${this.#memory}/${handle}/memory.${file}`, String(bytes));
   }
 
+  /**
+   * Bounds what the sockets of a sandbox hold, for those that it makes from now on. On version 2 that is memory as any other. On version
+   * 1 nobody counts it until it has a limit of its own, and one sandbox could fill the buffers of the whole host.
+   */
+  limitSockets(handle: string, memoryBytes: number): void {
+    if (this.layout.version === 2) return;
+    const bytes = Math.max(MIN_SOCKET_BYTES, Math.floor(memoryBytes / SOCKET_SHARE));
+    writeIfThere(`${this.#memory}/${handle}/memory.kmem.tcp.limit_in_bytes`, String(bytes));
+  }
+
   #cpuMicroseconds(handle: string): number {
     if (this.layout.version === 2) {
       return valueOf(readKernelFile(`${this.#cpu}/${handle}/cpu.stat`) ?? '', 'usage_usec') ?? 0;
@@ -159,6 +169,11 @@ export class Cgroups {
     );
   }
 }
+
+/** A few connections at full speed. */
+const MIN_SOCKET_BYTES = 16 * 1024 * 1024;
+/** What the kernel gives to sockets by itself is about as much of a machine's memory. */
+const SOCKET_SHARE = 8;
 
 function folder(mountpoint: string | undefined): string | undefined {
   return mountpoint === undefined ? undefined : `${mountpoint}/${CGROUP_PARENT}`;

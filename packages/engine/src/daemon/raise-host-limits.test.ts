@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -10,10 +10,11 @@ test('limits of the host are raised and never lowered, and without the right to 
   const folder = mkdtempSync(join(tmpdir(), 'svc-limits-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const logger = pino({ level: 'silent' });
-  writeFileSync(join(folder, 'max_user_instances'), '128\n');
-  writeFileSync(join(folder, 'max_user_watches'), '999999999\n');
+  for (const table of ['fs/inotify', 'kernel/pty']) mkdirSync(join(folder, table), { recursive: true });
+  writeFileSync(join(folder, 'fs/inotify/max_user_watches'), '999999999\n');
+  writeFileSync(join(folder, 'kernel/pty/max'), '4096\n');
   raiseHostLimits(logger, folder);
-  assert.equal(readFileSync(join(folder, 'max_user_instances'), 'latin1'), '131072\n');
-  assert.equal(readFileSync(join(folder, 'max_user_watches'), 'latin1'), '999999999\n');
+  assert.equal(readFileSync(join(folder, 'fs/inotify/max_user_watches'), 'latin1'), '999999999\n');
+  assert.equal(readFileSync(join(folder, 'kernel/pty/max'), 'latin1'), '1048576\n');
   raiseHostLimits(logger, join(folder, 'absent'));
 });

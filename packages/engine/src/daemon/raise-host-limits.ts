@@ -1,31 +1,37 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 
 /**
- * What sandboxes use of these counts against root of the host too. Each sandbox has a limit of its own (svc-host sets it with the
- * user namespace); the host's must be beyond what all of them reach together, or one sandbox could leave nothing to the others and
- * to the host. What is used costs kernel memory, which each sandbox pays from its own limit.
+ * Tables that the whole host shares. Each sandbox has a limit of its own for what it takes of them, or pays for it from its memory; the
+ * host's ceiling must be beyond what all of them reach together, or one sandbox could leave nothing to the others and to the host.
+ * The list with the reasons: docs/kernel-tables.md.
  */
 const ENOUGH: Readonly<Record<string, number>> = {
-  max_user_instances: 131_072,
-  max_user_watches: 67_108_864,
+  'fs/file-max': 100_000_000,
+  'fs/inotify/max_user_instances': 131_072,
+  'fs/inotify/max_user_watches': 67_108_864,
+  'kernel/pid_max': 4_194_304,
+  'kernel/pty/max': 1_048_576,
+  'kernel/threads-max': 1_048_576,
+  'net/ipv4/neigh/default/gc_thresh1': 4096,
+  'net/ipv4/neigh/default/gc_thresh2': 16_384,
+  'net/ipv4/neigh/default/gc_thresh3': 32_768,
+  'net/ipv4/tcp_max_orphans': 1_048_576,
 };
 
-/** Never lowers anything. `folder`: /proc/sys/fs/inotify. */
-export function raiseHostLimits(logger: Logger, folder = '/proc/sys/fs/inotify'): void {
-  for (const [name, enough] of Object.entries(ENOUGH)) {
-    const file = `${folder}/${name}`;
+/** Never lowers anything. A kernel without a table has no file for it. `folder`: /proc/sys. */
+export function raiseHostLimits(logger: Logger, folder = '/proc/sys'): void {
+  for (const [path, enough] of Object.entries(ENOUGH)) {
+    const setting = path.replaceAll('/', '.');
     try {
-      const from = Number(readFileSync(file, 'latin1'));
+      const from = Number(readFileSync(join(folder, path), 'latin1'));
       if (from >= enough) continue;
       // SAFETY: a ceiling of the whole host is raised; documented.
-      writeFileSync(file, `${enough}\n`);
-      logger.info({ setting: `fs.inotify.${name}`, from, to: enough }, 'raised a limit of this host');
+      writeFileSync(join(folder, path), `${enough}\n`);
+      logger.info({ setting, from, to: enough }, 'raised a limit of this host');
     } catch (error) {
-      logger.warn(
-        { setting: `fs.inotify.${name}`, error },
-        'a limit of this host cannot be raised; sandboxes share it',
-      );
+      logger.warn({ setting, error }, 'a limit of this host cannot be raised; sandboxes share it');
     }
   }
 }

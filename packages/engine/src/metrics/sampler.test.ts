@@ -29,6 +29,7 @@ test('a sandbox that cannot be measured costs the others nothing', async (t) => 
       usage: () => usage,
       oomKills: () => 0,
       forkRefusals: () => 0,
+      limitSockets: () => {},
       quickMoves: () => ({ [Symbol.dispose]: () => {} }),
     },
     rootfs: new BrokenDisk(folder),

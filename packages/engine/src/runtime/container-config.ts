@@ -1,5 +1,5 @@
 import type { Rlimit } from '@svc/contract';
-import { boundReadonly, requestedMounts, systemMounts } from './guest-mounts.ts';
+import { boundedTerminals, boundReadonly, requestedMounts, systemMounts } from './guest-mounts.ts';
 import { MASKED_PATHS, READONLY_PATHS } from './guest-paths.ts';
 import type { HostAbilities } from './host-abilities.ts';
 import { ociConfig } from './oci-config.ts';
@@ -13,7 +13,12 @@ export function containerConfig(spec: RuntimeSpec, host: HostAbilities, firstCpu
   const asked = spec.rlimits.filter(({ resource }) => !isPriority(resource));
   const rlimits = [...grantableRlimits(asked, host.rlimits), ...NO_PRIORITIES];
   return ociConfig(spec, {
-    mounts: [...systemMounts(spec), ...truthfulFiles(spec), ...cgroupMount(host), ...requestedMounts(spec)],
+    mounts: [
+      ...systemMounts(spec, boundedTerminals()),
+      ...truthfulFiles(spec),
+      ...cgroupMount(host),
+      ...requestedMounts(spec),
+    ],
     namespaces: [
       { type: 'user', path: spec.slot.userNamespace },
       { type: 'network', path: spec.slot.networkNamespace },

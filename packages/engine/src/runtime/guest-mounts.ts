@@ -3,15 +3,20 @@ import { GUEST_FOLDER } from './oci-config.ts';
 import type { RuntimeMount, RuntimeSpec } from './runtime.ts';
 
 /** The file systems that every sandbox has, in the order they are mounted. */
-export function systemMounts(spec: RuntimeSpec): OciMount[] {
+export function systemMounts(spec: RuntimeSpec, ptsOptions: readonly string[] = PTS_OPTIONS): OciMount[] {
   return [
     { destination: '/proc', type: 'proc', source: 'proc', options: ['nosuid', 'noexec', 'nodev'] },
     { destination: '/dev', type: 'tmpfs', source: 'tmpfs', options: DEV_OPTIONS },
-    { destination: '/dev/pts', type: 'devpts', source: 'devpts', options: PTS_OPTIONS },
+    { destination: '/dev/pts', type: 'devpts', source: 'devpts', options: ptsOptions },
     { destination: '/dev/shm', type: 'tmpfs', source: 'shm', options: shmOptions(spec.memoryMib) },
     { destination: '/dev/mqueue', type: 'mqueue', source: 'mqueue', options: ['nosuid', 'noexec', 'nodev'] },
     { destination: '/sys', type: 'sysfs', source: 'sysfs', options: ['nosuid', 'noexec', 'nodev', 'ro'] },
   ];
+}
+
+/** Terminals of one sandbox; the host's kernel has one table of them for everybody. */
+export function boundedTerminals(): readonly string[] {
+  return [...PTS_OPTIONS, `max=${MAX_TERMINALS}`];
 }
 
 /** What the caller asked for, then our own folder, so that nothing can cover it. */
@@ -25,6 +30,7 @@ export function boundReadonly(source: string, destination: string): OciMount {
 }
 
 const DEV_OPTIONS = ['nosuid', 'noexec', 'strictatime', 'mode=755', 'size=1m', 'nr_inodes=1024'];
+const MAX_TERMINALS = 256;
 const PTS_OPTIONS = ['nosuid', 'noexec', 'newinstance', 'ptmxmode=0666', 'mode=0620', 'gid=5'];
 
 /** Half of the memory, as on a machine of that size. Its pages count as memory of the sandbox. */

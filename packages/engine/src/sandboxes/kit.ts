@@ -37,7 +37,7 @@ export interface Kit {
   readonly defaultIsolation: Isolation | null;
   /** Why a class is missing, for the error that says so. */
   readonly missing: ReadonlyMap<Isolation, string>;
-  readonly cgroups: Pick<Cgroups, 'usage' | 'oomKills' | 'forkRefusals' | 'quickMoves'>;
+  readonly cgroups: Pick<Cgroups, 'usage' | 'oomKills' | 'forkRefusals' | 'quickMoves' | 'limitSockets'>;
   readonly mounts: HostFiles;
   readonly rlimitCeilings: RlimitCeilings;
   readonly readHostSize: () => Promise<HostSize>;

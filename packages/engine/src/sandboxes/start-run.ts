@@ -34,6 +34,8 @@ interface StartRequest {
   readonly onOutOfMemory: () => void;
 }
 
+const MIB = 1024 * 1024;
+
 /** Brings a sandbox to life, up to the point where svc-init has connected and knows its configuration. */
 export async function startRun(kit: Kit, request: StartRequest, signal: AbortSignal): Promise<StartedRun> {
   const { handle } = request.record;
@@ -75,6 +77,8 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
   undo.defer(() => runtime.remove(handle));
   const settled = runtime.start(runtimeSpec(kit, record, { slot, rootfs, token, mounts }), signal);
   await timer.time('runtime', () => waitForHello(run, { runtime, handle, settled }, signal));
+  // Nothing of the guest's runs yet.
+  kit.cgroups.limitSockets(handle, limitsOf(spec).memoryMib * MIB);
   await timer.time('configure', () =>
     bothOrFirstError(configure(kit, run, record, signal), kit.guestFolders.hideInit(handle)),
   );

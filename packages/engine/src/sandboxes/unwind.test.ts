@@ -110,6 +110,7 @@ class PretendedHost {
         usage: () => undefined,
         oomKills: () => 0,
         forkRefusals: () => 0,
+        limitSockets: () => {},
         quickMoves: () => ({ [Symbol.dispose]: () => {} }),
       },
       rlimitCeilings: new Map(),

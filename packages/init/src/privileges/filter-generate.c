@@ -78,8 +78,9 @@ static void add_rules(scmp_filter_ctx filter, bool is_restricted) {
   }
   allow(filter, "clone", 1, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACE_FLAGS, 0)});
   allow(filter, "unshare", 1, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACE_FLAGS | TIME_NAMESPACE, 0)});
-  // Its flags lie behind a pointer, out of a filter's sight; libc falls back to clone.
-  check(seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0), "clone3");
+  for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
+    check(seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), seccomp_syscall_resolve_name(absent[i]), 0), absent[i]);
+  }
   const int families[] = {AF_UNIX, AF_INET, AF_INET6};
   for (size_t i = 0; i < 3; i++) {
     allow(filter, "socket", 1, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, 0xffffffff, (scmp_datum_t)families[i])});

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { after, before, suite, test, type TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import { GuestProbe } from '../engine/guest-probe.ts';
+import { CLASSES, startSandbox, type TestSandbox } from '../engine/sandbox-fixture.ts';
+import { TestEngine } from '../engine/start-engine.ts';
+import { waitUntil } from '../engine/wait-until.ts';
+
+const run = promisify(execFile);
+const MEMORY_MIB = 256;
+
+/**
+ * Tables of which the kernel has one for everybody. In each test one sandbox takes all that it can get and holds it; the neighbour and
+ * the host must not notice. What each table is bounded by: docs/kernel-tables.md.
+ */
+let engine: TestEngine;
+let probe: GuestProbe;
+before(async () => {
+  [engine, probe] = await Promise.all([TestEngine.start(), GuestProbe.compile('../security/tables-probe.c')]);
+});
+after(() => engine.destroy());
+
+interface Taken {
+  readonly count: number;
+  readonly error: string;
+}
+
+/** Takes all of a table and holds it. A sandbox that pays for it from its memory may end of it: null. */
+async function takeAll(sandbox: TestSandbox, table: string): Promise<Taken | null> {
+  const channel = await sandbox.connect();
+  const file = `/tmp/taken-${table}`;
+  await channel.exec({ cmd: '/bin/sh', args: ['-c', `exec /bin/probe ${table} > ${file}`] });
+  const look = () => sandbox.sh(`cat ${file}`).then(({ stdout }) => stdout);
+  let said: string | null = '';
+  await waitUntil(async () => (said = await look().catch(() => null)) === null || said.endsWith('\n'), {
+    what: `${table} are taken`,
+    timeoutMs: 100_000,
+  });
+  return said === null ? null : (JSON.parse(said) as Taken);
+}
+
+/** A little of it, for one who comes afterwards. */
+async function takeSome(sandbox: TestSandbox, table: string): Promise<Taken> {
+  const { stdout } = await sandbox.run({ cmd: '/bin/probe', args: [table, 'briefly'] });
+  return JSON.parse(stdout) as Taken;
+}
+
+const numberIn = (path: string): number => Number(readFileSync(path, 'latin1').trim().split(/\s+/)[0]);
+
+/** Of every network namespace together; the kernel tells in hex. */
+function neighbourEntries(): number {
+  const tables = ['arp_cache', 'ndisc_cache'].map((name) => readFileSync(`/proc/net/stat/${name}`, 'latin1'));
+  return tables.reduce((sum, text) => sum + Number.parseInt(text.split('\n')[1] ?? '0', 16), 0);
+}
+
+for (const isolation of CLASSES) {
+  suite(`on class ${isolation}`, { concurrency: false }, () => {
+    let neighbour: TestSandbox;
+    const startProbed = async (t?: TestContext): Promise<TestSandbox> => {
+      const sandbox = await startSandbox(engine, isolation, { resources: { memory_mib: MEMORY_MIB } });
+      t?.after(() => sandbox.remove());
+      await probe.putInto(sandbox);
+      return sandbox;
+    };
+    before(async () => {
+      neighbour = await startProbed();
+    });
+    after(() => neighbour.remove());
+
+    test('terminals', async (t) => {
+      const taken = await takeAll(await startProbed(t), 'ptys');
+      const isBounded = taken !== null && taken.count > 50 && taken.count <= 256;
+      if (isolation === 'container') assert.ok(isBounded, JSON.stringify(taken));
+      assert.ok((await takeSome(neighbour, 'ptys')).count > 50);
+      // The host's own, as a login or a terminal emulator takes one.
+      assert.equal((await run('script', ['-qec', 'echo fine', '/dev/null'])).stdout.trim(), 'fine');
+      assert.ok(numberIn('/proc/sys/kernel/pty/nr') < numberIn('/proc/sys/kernel/pty/max') / 2);
+    });
+
+    test('asynchronous input and output', async () => {
+      const before = numberIn('/proc/sys/fs/aio-nr');
+      assert.deepEqual(await takeSome(neighbour, 'aio'), { table: 'aio', count: 0, error: 'ENOSYS' });
+      assert.equal(numberIn('/proc/sys/fs/aio-nr'), before);
+    });
+
+    test('open files', async (t) => {
+      await takeAll(await startProbed(t), 'files');
+      assert.ok((await takeSome(neighbour, 'files')).count >= 100);
+      assert.ok(numberIn('/proc/sys/fs/file-nr') < numberIn('/proc/sys/fs/file-max') / 10);
+    });
+
+    test('queues of System V', async (t) => {
+      await takeAll(await startProbed(t), 'queues');
+      assert.ok((await takeSome(neighbour, 'queues')).count >= 100);
+    });
+
+    test('what sockets hold', async (t) => {
+      const taken = await takeAll(await startProbed(t), 'sockets');
+      assert.ok((taken?.count ?? 0) < MEMORY_MIB / 2, `${taken?.count} MiB in sockets`);
+      assert.ok((await takeSome(neighbour, 'sockets')).count > 0);
+    });
+
+    test('neighbours on the network', async () => {
+      const before = neighbourEntries();
+      await takeSome(neighbour, 'neighbours');
+      const grown = neighbourEntries() - before;
+      assert.ok(grown < 64, `${grown} entries`);
+      const table = '/proc/sys/net/ipv4/neigh/default/gc_thresh3';
+      assert.ok(numberIn(table) >= 32_768, 'two of each of thousands of sandboxes');
+    });
+  });
+}
+
+test('ids of processes are enough for every sandbox at its limit', () => {
+  assert.ok(numberIn('/proc/sys/kernel/pid_max') >= 4_194_304);
+  assert.ok(numberIn('/proc/sys/kernel/threads-max') >= 1_048_576);
+});
