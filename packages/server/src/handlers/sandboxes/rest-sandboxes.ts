@@ -21,7 +21,15 @@ import type { Database } from '../../store/database.ts';
 import { isUniqueViolation } from '../../store/unique-violation.ts';
 import { listMounts } from '../../store/volumes.ts';
 import { askerOf } from '../../dispatch/asker-of.ts';
-import { createSandbox, type CreateParts } from './create-sandbox.ts';
+import type { CreateSandboxRequest } from '@svc/contract/rest';
+import { checkSandbox } from '../../sandboxes/check-sandbox.ts';
+import { makeSandbox } from '../../sandboxes/make-sandbox.ts';
+import { readCreateSandbox } from './read-create-sandbox.ts';
+import type { HostStorage } from '../../accounting/host-storage.ts';
+import type { EngineHealth } from '../../orchestrator/engine-health.ts';
+import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
+import type { Lifecycle } from '../../sandboxes/lifecycle.ts';
+import type { Sealer } from '../../secrets/sealer.ts';
 import { readPage, toPage } from '../../dispatch/paging.ts';
 import { requireEngine } from '../../orchestrator/require-engine.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
@@ -37,7 +45,14 @@ type SandboxHandlers = Omit<
 
 const LIST = 'sandboxes';
 
-export interface SandboxParts extends CreateParts, WaitParts {
+export interface SandboxParts extends WaitParts {
+  readonly orchestrator: Orchestrator;
+  readonly health: EngineHealth;
+  readonly storage: HostStorage;
+  readonly sealer: Sealer;
+  readonly lifecycle: Lifecycle;
+  /** Addresses of this host that callers may publish ports on, beside loopback. */
+  readonly publishAddresses: readonly string[];
   /** After an outage, sandboxes recover by themselves for this long; then somebody must decide. */
   readonly recoveryMs: number;
 }
@@ -94,6 +109,26 @@ function readHandlers(
       }));
     },
   };
+}
+
+/** Writes down a sandbox and, with `isStarted`, that it should run; the rest happens in the background. */
+async function createSandbox(
+  parts: SandboxParts,
+  call: RestCall,
+  request: { readonly id: string; readonly body: CreateSandboxRequest; readonly isStarted: boolean },
+): Promise<SandboxRecord> {
+  const { orchestrator, sealer, publishAddresses } = parts;
+  const { id, body, isStarted } = request;
+  const sandbox = checkSandbox(readCreateSandbox(body, call), publishAddresses);
+  if (isStarted) requireEngine(parts.health);
+  await parts.storage.require();
+  const record = await makeSandbox(
+    { orchestrator, sealer },
+    { id, organization: call.organization, sandbox, isStarted, asker: askerOf(call) },
+    (work) => call.commit(({ db }) => work(db), viewFor(call)),
+  );
+  if (isStarted) parts.lifecycle.converge(id);
+  return record;
 }
 
 async function start(
