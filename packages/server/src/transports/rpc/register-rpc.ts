@@ -180,6 +180,95 @@ async function answerOne(
   }
 }
 
+interface RpcParts {
+  readonly dispatch: Dispatch;
+  readonly logger: Logger;
+  /** Results in the line shape of the original server. */
+  readonly isLegacy: boolean;
+}
+
+interface RpcAnswer {
+  readonly status: number;
+  /** Undefined: there is nothing to answer, the batch held notifications only. */
+  readonly body: RpcResponse | readonly RpcResponse[] | undefined;
+}
+
+/** Answers a body that was JSON. `authenticate` is asked once, and only for something that is a request. */
+async function answerRpc(
+  parts: RpcParts,
+  body: unknown,
+  authenticate: () => Promise<Caller>,
+  context: CallContext,
+): Promise<RpcAnswer> {
+  if (Array.isArray(body)) return await answerBatch(parts, body, authenticate, context);
+  const read = readRequest(body);
+  if ('error' in read) return { status: 200, body: failure(read.id, read.error) };
+  const { request } = read;
+  const caller = await identify(authenticate);
+  if ('status' in caller) return { status: caller.status, body: failure(request.id, caller.error) };
+  return await answerOne(parts, request, caller, context);
+}
+
+/** One after the other, in their order: a batch may start a sandbox, use it and stop it. */
+async function answerBatch(
+  parts: RpcParts,
+  body: readonly unknown[],
+  authenticate: () => Promise<Caller>,
+  context: CallContext,
+): Promise<RpcAnswer> {
+  const problem =
+    body.length === 0 ? 'a batch holds at least one call' : `a batch holds at most ${MAX_BATCH} calls`;
+  if (body.length === 0 || body.length > MAX_BATCH) {
+    const error = rpcError(RPC_CODE.invalidRequest, 'Invalid Request', { field: 'batch', reason: problem });
+    return { status: 200, body: failure(null, error) };
+  }
+  const caller = await identify(authenticate);
+  if ('status' in caller) return { status: caller.status, body: failure(null, caller.error) };
+  const responses: RpcResponse[] = [];
+  for (const value of body) {
+    const read = readRequest(value);
+    if ('error' in read) responses.push(failure(read.id, read.error));
+    else {
+      const answer = await answerOne(parts, read.request, caller, context);
+      // In a batch, a request without an id is a notification.
+      if (read.request.id !== undefined) responses.push(answer.body);
+    }
+  }
+  return responses.length === 0 ? { status: 204, body: undefined } : { status: 200, body: responses };
+}
+
+async function identify(authenticate: () => Promise<Caller>) {
+  try {
+    return await authenticate();
+  } catch (error) {
+    const refusal = PlatformError.is(error) ? describeRefusal(error) : undefined;
+    if (refusal === undefined) throw error;
+    return refusal;
+  }
+}
+
+async function answerOne(
+  { dispatch, logger, isLegacy }: RpcParts,
+  { method, params, id }: RpcRequest,
+  caller: Caller,
+  context: CallContext,
+): Promise<{ readonly status: number; readonly body: RpcResponse }> {
+  if (!isRpcMethod(method)) {
+    const error = rpcError(RPC_CODE.methodNotFound, `Method not found: ${method}`, { method });
+    return { status: 200, body: failure(id, error) };
+  }
+  try {
+    const result = await dispatch.call(method, params, caller, context);
+    return { status: 200, body: success(id, isLegacy ? toLegacyShape(method, result) : result) };
+  } catch (error) {
+    if (!PlatformError.is(error) && !context.signal.aborted) {
+      logger.error({ err: error, method, requestId: context.requestId }, 'a call met a bug');
+    }
+    const { status, error: shown } = describeFailure(method, error, context.requestId);
+    return { status, body: failure(id, shown) };
+  }
+}
+
 /** @returns undefined when it is not JSON in UTF-8. */
 function parse(body: unknown): { readonly value: unknown } | undefined {
   if (!(body instanceof Uint8Array)) return undefined;
