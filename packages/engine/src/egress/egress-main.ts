@@ -5,7 +5,16 @@
 import { flushCompileCache } from 'node:module';
 import { DnsForwarder } from './dns-forwarder.ts';
 import { listenForDns } from './dns-listeners.ts';
-import { LISTENER_DESCRIPTOR, type EgressConfig, type EgressReport } from './egress-messages.ts';
+import { cidr } from '../policy/address.ts';
+import { resolvePolicy } from '../policy/resolve-policy.ts';
+import {
+  LISTENER_DESCRIPTOR,
+  type EgressConfig,
+  type EgressReport,
+  type ProxyOrder,
+} from './egress-messages.ts';
+import { ProxiedSandboxes } from './proxied-sandboxes.ts';
+import type { PolicySource } from './proxy/policy-rules.ts';
 import { listenTransparently } from './proxy/transparent-listener.ts';
 import { TransparentProxy } from './proxy/transparent-proxy.ts';
 import { fixedResolvers, hostResolvers } from './resolvers.ts';
@@ -33,10 +42,38 @@ async function serve(config: EgressConfig): Promise<void> {
   const listeners = await listenForDns(new DnsForwarder(resolvers), config.listenAddress, () =>
     abandoned.refresh(),
   );
-  // No sandbox is known to the proxy, so it refuses everybody; no rule leads anybody there either.
-  const proxy = new TransparentProxy({ find: () => undefined, onRefusal: () => undefined });
-  const proxyPort = await listenTransparently(LISTENER_DESCRIPTOR, proxy);
+  const proxyPort = await startProxy(config.listenAddress);
   report({ kind: 'listening', port: listeners.port, proxyPort }, () => undefined);
+}
+
+async function startProxy(gateway: string): Promise<number> {
+  const sandboxes = new ProxiedSandboxes({
+    policies: noPolicies(gateway),
+    onRefusal: () => undefined,
+    onViolation: (client, violation) => report({ kind: 'violation', client, violation }, () => undefined),
+  });
+  const proxy = new TransparentProxy({
+    find: (client) => sandboxes.find(client),
+    onRefusal: () => undefined,
+  });
+  // Our own parent sent it; the first message was the configuration.
+  process.on('message', ({ kind, client, settings }: ProxyOrder) => {
+    if (kind !== 'setProxy') return;
+    sandboxes.set(client, settings);
+    proxy.forget(client);
+  });
+  return await listenTransparently(LISTENER_DESCRIPTOR, proxy);
+}
+
+/** The packet filter decides alone so far and leads nobody to the proxy: whoever comes all the same gets nothing. */
+function noPolicies(gateway: string): PolicySource {
+  const denyAll = resolvePolicy({ enabled: false });
+  const address = cidr(gateway);
+  return {
+    surroundings: { gateway: address, hostAddresses: [], neighbours: [], pool: address },
+    policyOf: () => denyAll,
+    namesOf: () => [],
+  };
 }
 
 /**

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Logger } from 'pino';
 import { LISTENER_DESCRIPTOR, type EgressConfig, type EgressReport } from './egress-messages.ts';
+import type { Violation } from './secrets/blocked-request.ts';
 import { endRecordedProcess, findRecordedProcess, recordProcess } from './recorded-process.ts';
 
 export interface EgressOptions extends EgressConfig {
@@ -119,6 +120,7 @@ export class EgressProcess {
     });
     child.on('message', (report: EgressReport) => {
       if (report.kind === 'failed') logger.warn({ reason: report.reason }, 'The egress process failed');
+      if (report.kind === 'violation') logViolation(logger, report.client, report.violation);
     });
     const config: EgressConfig = { listenAddress, hostId, resolvers };
     child.send(config, () => undefined);
@@ -139,12 +141,19 @@ export class EgressProcess {
   }
 }
 
+/** A value is never part of it. */
+function logViolation(logger: EgressOptions['logger'], client: string, violation: Violation): void {
+  if (violation.action === 'block') return;
+  logger.warn({ client, ...violation }, 'A request with the placeholder of a secret was stopped');
+}
+
 async function whenListening(child: ChildProcess): Promise<number> {
   const signal = AbortSignal.timeout(START_DEADLINE_MS);
   const exited = once(child, 'exit', { signal }).then(() => {
     throw new Error('The egress process ended before it listened; see the log');
   });
   const [report] = (await Promise.race([once(child, 'message', { signal }), exited])) as [EgressReport];
-  if (report.kind !== 'listening') throw new Error(`The egress process failed: ${report.reason}`);
+  if (report.kind === 'failed') throw new Error(`The egress process failed: ${report.reason}`);
+  if (report.kind !== 'listening') throw new Error('The egress process spoke before it listened');
   return report.port;
 }

@@ -1,0 +1,42 @@
+import type { Duplex } from 'node:stream';
+import type { Violation } from '../secrets/blocked-request.ts';
+import type { RequestFilter, RequestHead } from '../secrets/request-filter.ts';
+
+/** One connection of a sandbox and the one that was opened for it, with nothing between them but what they speak. */
+export interface Exchange {
+  readonly client: Duplex;
+  readonly upstream: Duplex;
+  /** Every request must be for this host, and for this port if it names one. */
+  readonly host: string;
+  readonly port: number;
+  readonly filter: RequestFilter;
+  /** A request that was for somebody else. */
+  readonly onForeignHost: (authority: string) => void;
+  /** A request that was stopped; the relay has ended it already. */
+  readonly onViolation: (violation: Violation) => void;
+}
+
+export const MAX_HEAD_BYTES = 64 * 1024;
+
+export type HeaderList = RequestHead['headers'];
+
+/** Headers that are about one connection, not about the message; each side has its own. RFC 9110, 7.6.1. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'transfer-encoding',
+  'upgrade',
+  'http2-settings',
+]);
+
+/** Without the headers that are about the connection, also those that `Connection` names. */
+export function endToEnd(headers: HeaderList): HeaderList {
+  const named = headers.flatMap(([name, value]) =>
+    name.toLowerCase() === 'connection' ? value.toLowerCase().split(',') : [],
+  );
+  const dropped = new Set([...HOP_BY_HOP, ...named.map((name) => name.trim())]);
+  // What says whom the request is for, and how long it is, is not anybody's to drop.
+  for (const kept of ['host', 'content-length', 'te', 'trailer', '']) dropped.delete(kept);
+  return headers.filter(([name]) => !dropped.has(name.toLowerCase()));
+}

@@ -1,0 +1,264 @@
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { pipeline, type Duplex, type Readable } from 'node:stream';
+import { isAuthorityOf } from '../proxy/authority.ts';
+import { endTogether, reset } from '../proxy/end-together.ts';
+import { BlockedRequest } from '../secrets/blocked-request.ts';
+import { MAX_HELD_BYTES, type RequestHead } from '../secrets/request-filter.ts';
+import { endToEnd, MAX_HEAD_BYTES, type Exchange, type HeaderList } from './exchange.ts';
+import { heldBytes } from './held-bytes.ts';
+
+// Not by `import`: that would load fetch as well, 50 ms of every start.
+const { Agent, createServer, request } = process.getBuiltinModule('node:http');
+
+/** Requests that one connection may have sent ahead of their answers. */
+const MAX_PIPELINED = 64;
+
+interface Relay {
+  readonly exchange: Exchange;
+  readonly agent: InstanceType<typeof Agent>;
+  pending: number;
+}
+
+const relays = new WeakMap<Duplex, Relay>();
+
+/**
+ * Reads requests with Node's own parser, which is strict about lengths and line ends, and writes each anew: whatever two servers
+ * could read in two ways ends here. It listens nowhere; connections are given to it. How long they last is for the two ends to say.
+ */
+const server = createServer({
+  maxHeaderSize: MAX_HEAD_BYTES,
+  keepAliveTimeout: 0,
+  requestTimeout: 0,
+  headersTimeout: 0,
+  insecureHTTPParser: false,
+  // Other upgrades are not taken up: the request goes on as the plain one that it also is.
+  shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === 'websocket',
+});
+server.on('request', (incoming, response) => void answer(incoming, response));
+server.on('checkContinue', (incoming, response) => void answer(incoming, response));
+server.on('connect', (_, socket: Duplex) => reset(socket));
+server.on('upgrade', (incoming, socket: Duplex, ahead: Buffer) => upgrade(incoming, socket, ahead));
+
+/** Carries the requests of one connection over to the other, one after the other, until either is over. */
+export function relayHttp1(exchange: Exchange): void {
+  const { client, upstream } = exchange;
+  let isTaken = false;
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  // One connection for one: when the server ends it, so does ours to the client, and nothing is ever asked of anybody else.
+  agent.createConnection = (_, done) => {
+    if (isTaken || upstream.destroyed) done?.(new Error('The server has ended the connection'), upstream);
+    else done?.(null, upstream);
+    isTaken = true;
+    return undefined;
+  };
+  const relay = { exchange, agent, pending: 0 };
+  relays.set(client, relay);
+  upstream.on('error', () => undefined);
+  upstream.once('close', () => {
+    if (relay.pending === 0) client.end();
+  });
+  client.once('close', () => upstream.destroy());
+  server.emit('connection', client);
+}
+
+async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  const relay = relayOf(incoming.socket);
+  const { client, upstream } = relay.exchange;
+  relay.pending += 1;
+  response.once('close', () => {
+    relay.pending -= 1;
+    if (upstream.destroyed) client.end();
+  });
+  response.sendDate = false;
+  if (relay.pending > MAX_PIPELINED) return refuse(response, 429);
+  if (!isForHost(incoming, relay.exchange)) return refuse(response, 421);
+  try {
+    await forward(relay, incoming, response);
+  } catch (error) {
+    stop(relay, error);
+  }
+}
+
+/** A request for somebody else than the connection was opened for, or of a form that could be read as one. */
+function isForHost(
+  { rawHeaders, url = '', httpVersion }: IncomingMessage,
+  { host, port, onForeignHost }: Exchange,
+): boolean {
+  const authorities = pairs(rawHeaders).flatMap(([name, value]) =>
+    name.toLowerCase() === 'host' ? [value] : [],
+  );
+  const [authority = ''] = authorities;
+  const target = /^https?:\/\/([^/?#]*)/i.exec(url)?.[1];
+  const isPlain = url.startsWith('/') || url === '*' || target !== undefined;
+  const isOne = authorities.length === 1 && isAuthorityOf(authority, host, port) && httpVersion !== '0.9';
+  if (isOne && isPlain && (target === undefined || isAuthorityOf(target, host, port))) return true;
+  onForeignHost(target ?? authority);
+  return false;
+}
+
+async function forward(relay: Relay, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { filter } = relay.exchange;
+  const original = headOf(incoming);
+  const head = filter.head(original);
+  const plan = filter.body(original, { isHttp2: false });
+  if (plan.kind === 'hold') {
+    using held = heldBytes.reserve(Number(incoming.headers['content-length'] ?? 0));
+    if (held === null) return refuse(response, 503);
+    const body = plan.rewrite(await whole(incoming));
+    const outgoing = send(relay, { ...head, headers: withLength(head.headers, body.length) }, response);
+    outgoing.end(body);
+    return;
+  }
+  const outgoing = send(relay, head, response);
+  const stages: [Readable, ...Duplex[]] = plan.kind === 'filter' ? [incoming, plan.filter()] : [incoming];
+  incoming.once('end', () => addTrailers(relay, original, incoming, outgoing));
+  pipeline([...stages, outgoing], (error) => {
+    if (error) stop(relay, error);
+  });
+}
+
+/** The headers as they came, but for those about the connection; how long the body is is said once, and as Node read it. */
+function headOf({ method = '', url = '', rawHeaders, headers }: IncomingMessage): RequestHead {
+  const kept = endToEnd(pairs(rawHeaders)).filter(([name]) => name.toLowerCase() !== 'content-length');
+  const isChunked = headers['transfer-encoding'] !== undefined;
+  const hasBody =
+    isChunked || headers['content-length'] !== undefined || !/^(GET|HEAD|DELETE|OPTIONS|TRACE)$/.test(method);
+  const framing = isChunked
+    ? (['Transfer-Encoding', 'chunked'] as const)
+    : (['Content-Length', headers['content-length'] ?? '0'] as const);
+  return { method, path: url, headers: hasBody ? [...kept, framing] : kept };
+}
+
+function send({ exchange, agent }: Relay, head: RequestHead, response: ServerResponse): ClientRequest {
+  const outgoing = request({
+    agent,
+    method: head.method,
+    path: head.path,
+    headers: head.headers.flat(),
+    setDefaultHeaders: false,
+    maxHeaderSize: MAX_HEAD_BYTES,
+  });
+  outgoing.on('continue', () => response.writeContinue());
+  outgoing.on('error', () => reset(exchange.client));
+  outgoing.once('response', (answered) => {
+    const { statusCode = 502, statusMessage, rawHeaders } = answered;
+    const chunked =
+      answered.headers['transfer-encoding'] === undefined ? [] : ['Transfer-Encoding', 'chunked'];
+    if (!outgoing.shouldKeepAlive || answered.headers.connection?.toLowerCase() === 'close')
+      response.shouldKeepAlive = false;
+    response.writeHead(statusCode, statusMessage, [...endToEnd(pairs(rawHeaders)).flat(), ...chunked]);
+    answered.once('end', () => {
+      if (answered.rawTrailers.length > 0) response.addTrailers(tuples(pairs(answered.rawTrailers)));
+    });
+    pipeline(answered, response, (error) => {
+      if (error) reset(exchange.client);
+    });
+  });
+  return outgoing;
+}
+
+function addTrailers(
+  relay: Relay,
+  head: RequestHead,
+  { rawTrailers }: IncomingMessage,
+  outgoing: ClientRequest,
+): void {
+  if (rawTrailers.length === 0) return;
+  try {
+    outgoing.addTrailers(tuples(relay.exchange.filter.trailers(head, pairs(rawTrailers))));
+  } catch (error) {
+    outgoing.destroy();
+    stop(relay, error);
+  }
+}
+
+function upgrade(incoming: IncomingMessage, socket: Duplex, ahead: Buffer): void {
+  const relay = relayOf(socket);
+  const { client, filter } = relay.exchange;
+  if (!isForHost(incoming, relay.exchange)) return reset(socket);
+  try {
+    const head = filter.head(headOf(incoming));
+    const headers: HeaderList = [...head.headers, ['Connection', 'Upgrade'], ['Upgrade', 'websocket']];
+    const outgoing = request({
+      agent: relay.agent,
+      method: head.method,
+      path: head.path,
+      headers: headers.flat(),
+      setDefaultHeaders: false,
+    });
+    outgoing.on('error', () => reset(client));
+    // Refused: the connection was promised to something else already, so it ends with the answer.
+    outgoing.once('response', (answered) => {
+      socket.write(startOf(answered, 'Connection: close\r\n'));
+      pipeline(answered, socket, () => socket.destroy());
+    });
+    outgoing.once('upgrade', (answered, upstream: Socket, begun: Buffer) => {
+      socket.write(
+        Buffer.concat([
+          Buffer.from(startOf(answered, 'Connection: Upgrade\r\nUpgrade: websocket\r\n'), 'latin1'),
+          begun,
+        ]),
+      );
+      upstream.write(ahead);
+      endTogether(socket, upstream);
+      socket.pipe(upstream);
+      upstream.pipe(socket);
+    });
+    outgoing.end();
+  } catch (error) {
+    stop(relay, error);
+  }
+}
+
+function startOf({ statusCode, statusMessage, rawHeaders }: IncomingMessage, connection: string): string {
+  const headers = endToEnd(pairs(rawHeaders)).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `HTTP/1.1 ${statusCode} ${statusMessage}\r\n${headers.join('')}${connection}\r\n`;
+}
+
+/** Ends everything at once; what the client hears is that the connection broke. */
+function stop({ exchange }: Relay, error: unknown): void {
+  reset(exchange.client);
+  exchange.upstream.destroy();
+  if (error instanceof BlockedRequest) exchange.onViolation(error.violation);
+}
+
+function refuse(response: ServerResponse, status: 421 | 429 | 503): void {
+  response.shouldKeepAlive = false;
+  response.writeHead(status, ['Content-Length', '0']).end();
+}
+
+async function whole(incoming: IncomingMessage): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    length += chunk.length;
+    if (length > MAX_HELD_BYTES) throw new Error('Longer than announced');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function withLength(headers: HeaderList, length: number): HeaderList {
+  return headers.map(
+    ([name, value]) => [name, name.toLowerCase() === 'content-length' ? String(length) : value] as const,
+  );
+}
+
+function relayOf(socket: Duplex): Relay {
+  const relay = relays.get(socket);
+  if (relay === undefined) throw new Error('A connection came from nowhere');
+  return relay;
+}
+
+function pairs(raw: readonly string[]): HeaderList {
+  return Array.from(
+    { length: raw.length / 2 },
+    (_, index) => [raw[index * 2] ?? '', raw[index * 2 + 1] ?? ''] as const,
+  );
+}
+
+/** As Node's types want them. */
+function tuples(headers: HeaderList): [string, string][] {
+  return headers.map(([name, value]) => [name, value]);
+}

@@ -1,0 +1,170 @@
+import {
+  connect,
+  constants,
+  performServerHandshake,
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+  type Settings,
+} from 'node:http2';
+import { pipeline, type Duplex } from 'node:stream';
+import { isAuthorityOf } from '../proxy/authority.ts';
+import { BlockedRequest } from '../secrets/blocked-request.ts';
+import type { RequestHead } from '../secrets/request-filter.ts';
+import { MAX_HEAD_BYTES, type Exchange, type HeaderList } from './exchange.ts';
+
+/** What both sides may do: as many streams and as large a head as we promise to look at. */
+const SETTINGS: Settings = {
+  enablePush: false,
+  maxConcurrentStreams: 1024,
+  maxHeaderListSize: MAX_HEAD_BYTES,
+  initialWindowSize: 1 << 20,
+};
+/** For all streams of a connection together: what we hold for a side that does not read. */
+const CONNECTION_WINDOW_BYTES = 4 << 20;
+const OPTIONS = {
+  settings: SETTINGS,
+  maxHeaderListPairs: 512,
+  maxSendHeaderBlockLength: MAX_HEAD_BYTES * 2,
+} as const;
+
+/** Carries the streams of one connection over to the other, each by itself, until either is over. */
+export function relayHttp2(exchange: Exchange): void {
+  const { client, upstream } = exchange;
+  const outward = connect(`https://${exchange.host}:${exchange.port}`, {
+    ...OPTIONS,
+    createConnection: () => upstream,
+  });
+  const inward = performServerHandshake(client, OPTIONS);
+  widen(inward);
+  outward.once('connect', () => widen(outward));
+  for (const session of [inward, outward]) session.on('error', () => undefined); // `close` follows.
+  inward.once('close', () => outward.destroy());
+  outward.once('close', () => inward.close());
+  outward.on('goaway', () => inward.goaway());
+  inward.on('stream', (stream, headers) => answer(exchange, outward, stream, headers));
+}
+
+function answer(
+  exchange: Exchange,
+  session: ClientHttp2Session,
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+): void {
+  stream.on('error', () => undefined);
+  const head = headOf(headers);
+  if (sizeOf(head) > MAX_HEAD_BYTES) return stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  if (!isForHost(headers, exchange)) {
+    stream.respond({ ':status': 421 }, { endStream: true });
+    return;
+  }
+  try {
+    forward(exchange, session, stream, head);
+  } catch (error) {
+    stop(exchange, stream, null, error);
+  }
+}
+
+function isForHost(headers: IncomingHttpHeaders, { host, port, onForeignHost }: Exchange): boolean {
+  const { ':authority': authority, host: header, ':method': method, ':scheme': scheme } = headers;
+  const named = [authority, header].filter((value) => value !== undefined);
+  const isOne = named.length > 0 && named.every((value) => isAuthorityOf(value, host, port));
+  if (isOne && method !== 'CONNECT' && scheme === 'https') return true;
+  onForeignHost(authority ?? header ?? '');
+  return false;
+}
+
+function forward(
+  exchange: Exchange,
+  session: ClientHttp2Session,
+  stream: ServerHttp2Stream,
+  original: RequestHead,
+): void {
+  const { filter } = exchange;
+  const head = filter.head(original);
+  const plan = filter.body(original, { isHttp2: true });
+  const endStream = stream.endAfterHeaders;
+  const outgoing = session.request(toObject(head), { endStream, waitForTrailers: !endStream });
+  const stopHere = (error: unknown) => stop(exchange, stream, outgoing, error);
+  let trailers: HeaderList = [];
+  stream.once('trailers', (late: IncomingHttpHeaders) => {
+    try {
+      trailers = filter.trailers(original, listOf(late));
+    } catch (error) {
+      stopHere(error);
+    }
+  });
+  outgoing.once('wantTrailers', () => outgoing.sendTrailers(Object.fromEntries(trailers)));
+  passBack(outgoing, stream);
+  stream.once('close', () => outgoing.close(stream.rstCode));
+  outgoing.once('close', () => {
+    if (outgoing.rstCode !== constants.NGHTTP2_NO_ERROR) stream.close(outgoing.rstCode);
+  });
+  if (endStream) return;
+  const stages: Duplex[] = plan.kind === 'filter' ? [plan.filter()] : [];
+  pipeline([stream, ...stages, outgoing], (error) => {
+    if (error) stopHere(error);
+  });
+}
+
+function passBack(outgoing: ClientHttp2Stream, stream: ServerHttp2Stream): void {
+  let trailers: OutgoingHttpHeaders = {};
+  outgoing.on('error', () => undefined);
+  outgoing.on('headers', (early: IncomingHttpHeaders) => {
+    if (!stream.headersSent && stream.writable) stream.additionalHeaders(early);
+  });
+  outgoing.once('trailers', (late: IncomingHttpHeaders) => (trailers = late));
+  outgoing.once('response', (headers, flags) => {
+    if (stream.destroyed || stream.closed) return;
+    const endStream = (flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0;
+    stream.respond(headers, { endStream, waitForTrailers: !endStream });
+    stream.once('wantTrailers', () => stream.sendTrailers(trailers));
+    if (!endStream)
+      pipeline(outgoing, stream, (error) => {
+        if (error) stream.close(constants.NGHTTP2_CANCEL);
+      });
+  });
+}
+
+/** Ends the one request on both sides; others of the connection go on. */
+function stop(
+  { onViolation }: Exchange,
+  stream: ServerHttp2Stream,
+  outgoing: ClientHttp2Stream | null,
+  error: unknown,
+): void {
+  outgoing?.close(constants.NGHTTP2_CANCEL);
+  stream.close(constants.NGHTTP2_CANCEL);
+  if (error instanceof BlockedRequest) onViolation(error.violation);
+}
+
+function headOf(headers: IncomingHttpHeaders): RequestHead {
+  return { method: headers[':method'] ?? '', path: headers[':path'] ?? '', headers: listOf(headers) };
+}
+
+function listOf(headers: IncomingHttpHeaders): HeaderList {
+  return Object.entries(headers).flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    return (Array.isArray(value) ? value : [value]).map((each) => [name, each] as const);
+  });
+}
+
+function toObject({ path, headers }: RequestHead): OutgoingHttpHeaders {
+  const object: Record<string, string | string[]> = {};
+  for (const [name, value] of headers) {
+    const before = object[name];
+    object[name] = before === undefined ? value : [before, value].flat();
+  }
+  return { ...object, ':path': path };
+}
+
+function sizeOf({ headers }: RequestHead): number {
+  return headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+}
+
+function widen(session: ServerHttp2Session | ClientHttp2Session): void {
+  session.setLocalWindowSize(CONNECTION_WINDOW_BYTES);
+}

@@ -1,0 +1,50 @@
+import { parseAddress, type Address } from '../../policy/address.ts';
+import { decide, isByName } from '../../policy/decide.ts';
+import type { Surroundings } from '../../policy/groups.ts';
+import { normalizeName } from '../../policy/names.ts';
+import type { ResolvedPolicy } from '../../policy/resolve-policy.ts';
+import type { Rules, Verdict } from './sandbox-egress.ts';
+
+/** What is known of sandboxes, which are told apart by their address. */
+export interface PolicySource {
+  readonly surroundings: Surroundings;
+  policyOf(client: string): ResolvedPolicy;
+  /** Names that led this sandbox to the address and have not expired. */
+  namesOf(client: string, address: Address): readonly string[];
+}
+
+const DENIED: Verdict = { action: 'deny', isByName: false };
+
+/** What the policy of a sandbox says of its connections, now and whenever it changes. */
+export function rulesOf(source: PolicySource, client: string): Rules {
+  return {
+    get isStrict() {
+      return source.policyOf(client).strict;
+    },
+    decide: ({ address, port }, said) => {
+      const parsed = parseAddress(address);
+      if (parsed === null) return DENIED;
+      const policy = source.policyOf(client);
+      const flow = {
+        direction: 'egress',
+        protocol: 'tcp',
+        address: parsed,
+        port,
+        names: source.namesOf(client, parsed),
+      } as const;
+      const { action, rule } = decide(
+        policy,
+        said === undefined ? flow : { ...flow, sni: said },
+        source.surroundings,
+      );
+      const decider = rule === null ? undefined : policy.rules[rule];
+      return { action, isByName: decider !== undefined && isByName(decider.destination) };
+    },
+    isPinned: (name, address) => {
+      const parsed = parseAddress(address);
+      return (
+        parsed !== null && source.namesOf(client, parsed).map(normalizeName).includes(normalizeName(name))
+      );
+    },
+  };
+}

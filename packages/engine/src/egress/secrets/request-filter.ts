@@ -1,0 +1,226 @@
+import { Transform } from 'node:stream';
+import { BlockedRequest } from './blocked-request.ts';
+import { Placeholders, toBytes } from './placeholders.ts';
+import {
+  strictest,
+  treatmentOf,
+  type Blocking,
+  type Identity,
+  type SecretSettings,
+  type Treatment,
+} from './secret-settings.ts';
+
+/** A request without its body. Bytes are characters (latin1), as Node reads and writes heads. */
+export interface RequestHead {
+  readonly method: string;
+  /** With the query. */
+  readonly path: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+}
+
+/** What happens to the body: it streams as it is, through a filter, or it is held until it is whole and its length known. */
+export type BodyPlan =
+  | { readonly kind: 'stream' }
+  | { readonly kind: 'filter'; readonly filter: () => Transform }
+  | { readonly kind: 'hold'; readonly rewrite: (body: Buffer) => Buffer };
+
+export const MAX_HELD_BYTES = 16 * 1024 * 1024;
+
+/** Looks for placeholders in the requests of one connection and puts values in their place where they belong. */
+export class RequestFilter {
+  readonly #settings: SecretSettings;
+  readonly #identity: Identity;
+  readonly #placeholders: Placeholders;
+  readonly #treatments: readonly Treatment[];
+
+  constructor(settings: SecretSettings, identity: Identity) {
+    this.#settings = settings;
+    this.#identity = identity;
+    this.#placeholders = new Placeholders(settings.entries.map(({ placeholder }) => placeholder));
+    this.#treatments = settings.entries.map((secret) => treatmentOf(secret, settings, identity));
+  }
+
+  /** The head as it is to be sent. @throws BlockedRequest */
+  head(head: RequestHead): RequestHead {
+    if (this.#settings.entries.length === 0) return head;
+    this.#refuse(head, [
+      head.path,
+      ...head.headers.flatMap(([name, value]) => [name, value, decodedBasic(value)?.text ?? '']),
+    ]);
+    return {
+      method: head.method,
+      path: this.#fillQuery(head.path),
+      headers: head.headers.map(([name, value]) => [name, this.#fillHeader(head, name, value)] as const),
+    };
+  }
+
+  /** Trailers are headers that come late. @throws BlockedRequest */
+  trailers(head: RequestHead, trailers: RequestHead['headers']): RequestHead['headers'] {
+    return this.head({ ...head, path: '/', headers: trailers }).headers;
+  }
+
+  /** @throws BlockedRequest when the body would have to be rewritten and is too large. */
+  body(head: RequestHead, { isHttp2 }: { readonly isHttp2: boolean }): BodyPlan {
+    // What is compressed is not looked into, so no placeholder in it ever becomes a value.
+    const isEncoded = headerOf(head, 'content-encoding').some((value) => value.toLowerCase() !== 'identity');
+    const isFilled = this.#settings.entries.map(
+      (secret, index) => this.#treatments[index] === 'substitute' && secret.injection.body,
+    );
+    const isSought = this.#treatments.map(
+      (treatment, index) =>
+        (treatment !== 'leave' && treatment !== 'substitute') ||
+        (treatment === 'substitute' && (isHttp2 || isFilled[index] === true)),
+    );
+    if (isEncoded || !isSought.includes(true)) return { kind: 'stream' };
+    const replace = (index: number, original: string) => {
+      const treatment = this.#treatments[index] ?? 'block_and_log';
+      if (treatment === 'leave') return original;
+      if (treatment !== 'substitute') throw this.#blocked(head, [index], treatment);
+      // The length of what follows may be fixed by then, so a body over HTTP/2 is not rewritten.
+      if (isHttp2) throw this.#blocked(head, [index], 'block_and_log');
+      return isFilled[index] === true
+        ? encodeFor(head, this.#settings.entries[index]?.value ?? '')
+        : original;
+    };
+    const [length] = headerOf(head, 'content-length');
+    if (length === undefined || isHttp2 || !isFilled.includes(true))
+      return { kind: 'filter', filter: () => this.#filter(replace) };
+    if (Number(length) > MAX_HELD_BYTES) throw this.#blocked(head, [], 'block_and_log');
+    return {
+      kind: 'hold',
+      rewrite: (body) => Buffer.from(this.#replaceAll(body.toString('latin1'), replace), 'latin1'),
+    };
+  }
+
+  #refuse(head: RequestHead, texts: readonly string[]): void {
+    const found = [...new Set(texts.flatMap((text) => this.#placeholders.allIn(text)))];
+    const violations = found.filter((index) => isBlocking(this.#treatments[index]));
+    if (violations.length === 0) return;
+    throw this.#blocked(
+      head,
+      violations,
+      strictest(violations.map((index) => this.#treatments[index]).filter(isBlocking)),
+    );
+  }
+
+  #blocked({ method, path }: RequestHead, indexes: readonly number[], action: Blocking): BlockedRequest {
+    const names = indexes.map((index) => this.#settings.entries[index]?.envVar ?? '');
+    // A query may hold what nobody should read in a log.
+    return new BlockedRequest({
+      action,
+      method,
+      path: path.replace(/[?#].*$/s, ''),
+      host: this.#identity.host,
+      envVars: names,
+    });
+  }
+
+  #fillHeader(head: RequestHead, name: string, value: string): string {
+    const basic = name.toLowerCase() === 'authorization' ? decodedBasic(value) : null;
+    if (basic !== null) {
+      const filled = this.#fill(basic.text, 'basicAuth', (secret) => secret);
+      return filled === basic.text
+        ? value
+        : `${basic.scheme}${Buffer.from(filled, 'latin1').toString('base64')}`;
+    }
+    return this.#fill(value, 'headers', (secret, index) => {
+      // oxlint-disable-next-line no-control-regex
+      if (/[\0\r\n]/.test(secret)) throw this.#blocked(head, [index], 'block_and_log');
+      return secret;
+    });
+  }
+
+  #fillQuery(path: string): string {
+    const start = path.indexOf('?');
+    if (start < 0) return path;
+    const query = this.#replaceAll(path.slice(start), (index, original) => {
+      const secret = this.#settings.entries[index];
+      const isFilled = this.#treatments[index] === 'substitute' && secret?.injection.queryParams === true;
+      return isFilled ? encodeURIComponent(secret.value) : original;
+    });
+    return path.slice(0, start) + query;
+  }
+
+  /** Puts values in the place of what is written exactly as the sandbox was given it. */
+  #fill(text: string, place: 'headers' | 'basicAuth', use: (value: string, index: number) => string): string {
+    return this.#replaceAll(text, (index, original) => {
+      const secret = this.#settings.entries[index];
+      if (this.#treatments[index] !== 'substitute' || secret?.injection[place] !== true) return original;
+      return original === toBytes(secret.placeholder) ? toBytes(use(secret.value, index)) : original;
+    });
+  }
+
+  #replaceAll(text: string, replace: (index: number, original: string) => string): string {
+    let [done, from] = ['', 0];
+    let found = this.#placeholders.search(text, from, true);
+    while (found.kind === 'found') {
+      done += text.slice(from, found.start) + replace(found.index, text.slice(found.start, found.end));
+      from = found.end;
+      found = this.#placeholders.search(text, from, true);
+    }
+    return from === 0 ? text : done + text.slice(from);
+  }
+
+  /** Lets bytes through as soon as they cannot be part of a placeholder any more. */
+  #filter(replace: (index: number, original: string) => string): Transform {
+    let kept = '';
+    const pass = (stream: Transform, chunk: Buffer, isLast: boolean) => {
+      const text = kept + chunk.toString('latin1');
+      let from = 0;
+      kept = '';
+      for (;;) {
+        const found = this.#placeholders.search(text, from, isLast);
+        if (found.kind === 'none' && from === 0 && text.length === chunk.length) {
+          stream.push(chunk);
+          return;
+        }
+        const clearUntil = found.kind === 'none' ? text.length : found.start;
+        if (clearUntil > from) stream.push(Buffer.from(text.slice(from, clearUntil), 'latin1'));
+        if (found.kind === 'partial') kept = text.slice(found.start);
+        if (found.kind !== 'found') return;
+        const replaced = replace(found.index, text.slice(found.start, found.end));
+        if (replaced !== '') stream.push(Buffer.from(replaced, 'latin1'));
+        from = found.end;
+      }
+    };
+    const attempt = (work: () => void, done: (error?: Error) => void) => {
+      try {
+        work();
+        done();
+      } catch (error) {
+        done(error as Error); // BlockedRequest, thrown by `replace`.
+      }
+    };
+    return new Transform({
+      transform(chunk: Buffer, _, done) {
+        attempt(() => pass(this, chunk, false), done);
+      },
+      flush(done) {
+        attempt(() => (kept === '' ? undefined : pass(this, Buffer.alloc(0), true)), done);
+      },
+    });
+  }
+}
+
+function isBlocking(treatment: Treatment | undefined): treatment is Blocking {
+  return treatment !== undefined && treatment !== 'leave' && treatment !== 'substitute';
+}
+
+function headerOf({ headers }: RequestHead, wanted: string): readonly string[] {
+  return headers.flatMap(([name, value]) => (name.toLowerCase() === wanted ? [value] : []));
+}
+
+/** `Basic` with its user and password in the clear; null for any other value. */
+function decodedBasic(value: string): { readonly scheme: string; readonly text: string } | null {
+  const match = /^(\s*basic\s+)([a-z0-9+/_=-]+)\s*$/i.exec(value);
+  if (match === null) return null;
+  return { scheme: match[1] ?? '', text: Buffer.from(match[2] ?? '', 'base64').toString('latin1') };
+}
+
+/** The value as text of that kind has to write it, so that it stays one value. */
+function encodeFor(head: RequestHead, value: string): string {
+  const type = headerOf(head, 'content-type')[0]?.toLowerCase() ?? '';
+  if (/^[a-z]+\/(?:[^;\s]+\+)?json\b/.test(type)) return toBytes(JSON.stringify(value).slice(1, -1));
+  if (type.startsWith('application/x-www-form-urlencoded')) return encodeURIComponent(value);
+  return toBytes(value);
+}

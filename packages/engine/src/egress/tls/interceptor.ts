@@ -1,0 +1,173 @@
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { connect, TLSSocket } from 'node:tls';
+import { relayHttp1 } from '../http/http1-relay.ts';
+import { relayHttp2 } from '../http/http2-relay.ts';
+import { hostOf } from '../proxy/authority.ts';
+import { reset } from '../proxy/end-together.ts';
+import type { ReadableConnection, RefusalReason } from '../proxy/sandbox-egress.ts';
+import type { Violation } from '../secrets/blocked-request.ts';
+import { RequestFilter } from '../secrets/request-filter.ts';
+import type { SecretSettings } from '../secrets/secret-settings.ts';
+import type { LeafCertificates } from './leaf-certificates.ts';
+import type { UpstreamTrust } from './upstream-trust.ts';
+
+export interface InterceptorOptions {
+  readonly leaves: LeafCertificates;
+  readonly trust: UpstreamTrust;
+  readonly secrets: SecretSettings;
+  readonly onRefusal: (connection: ReadableConnection, name: string | null, reason: RefusalReason) => void;
+  readonly onViolation: (connection: ReadableConnection, violation: Violation) => void;
+}
+
+/** What we can read. A client that offers others only, or none, may still speak HTTP/1.1. */
+const PROTOCOLS: ReadonlySet<string> = new Set(['h2', 'http/1.1']);
+const CONNECT_MS = 30_000;
+const HANDSHAKE_MS = 15_000;
+
+/**
+ * Stands between a sandbox and a server so that each request can be read. The server is asked first: what it agrees to speak is
+ * agreed with the client, and a server that is not who it should be is never shown a request.
+ */
+export class Interceptor {
+  readonly #options: InterceptorOptions;
+
+  constructor(options: InterceptorOptions) {
+    this.#options = options;
+  }
+
+  intercept(connection: ReadableConnection): void {
+    const { client, flight } = connection;
+    const work = flight.kind === 'tls' ? this.#openTls(connection) : this.#openPlain(connection);
+    work.catch((error: unknown) => {
+      const reason = error instanceof NotVerified ? 'upstream_not_verified' : 'upstream_unreachable';
+      this.#options.onRefusal(connection, nameOf(connection), reason);
+      reset(client);
+    });
+  }
+
+  async #openTls(connection: ReadableConnection): Promise<void> {
+    const { client, destination, flight } = connection;
+    if (flight.kind !== 'tls') return;
+    const offered = flight.hello.protocols;
+    const protocols = offered.filter((protocol) => PROTOCOLS.has(protocol));
+    if (offered.length > 0 && protocols.length === 0) return this.#refuse(connection, 'not_readable');
+    // Without a name the address is one: certificates can be for addresses too.
+    const host = flight.hello.serverName ?? destination.address;
+    const { socket: upstream, isProven } = await this.#connectTls(connection, host, protocols);
+    if (client.destroyed) return void upstream.destroy();
+    const agreed =
+      upstream.alpnProtocol === false || upstream.alpnProtocol === null ? [] : [upstream.alpnProtocol];
+    const inner = new TLSSocket(client, {
+      isServer: true,
+      secureContext: this.#options.leaves.contextFor(host),
+      ...(agreed.length > 0 ? { ALPNProtocols: agreed } : {}),
+    });
+    upstream.once('close', () => {
+      if (!client.destroyed && !inner.destroyed && !isSecure) reset(client);
+    });
+    let isSecure = false;
+    const deadline = setTimeout(() => reset(client), HANDSHAKE_MS);
+    inner.on('error', () => client.destroy());
+    inner.once('close', () => clearTimeout(deadline));
+    client.once('close', () => upstream.destroy());
+    inner.once('secure', () => {
+      isSecure = true;
+      clearTimeout(deadline);
+      // Node changes this for sockets of its own servers only, and a session of HTTP/2 waits for it.
+      Object.assign(inner, { secureConnecting: false });
+      this.#relay(connection, inner, upstream, { host, isProven, isHttp2: agreed[0] === 'h2' });
+    });
+  }
+
+  async #openPlain(connection: ReadableConnection): Promise<void> {
+    const host = nameOf(connection);
+    if (host === null) return this.#refuse(connection, 'not_one_host');
+    const upstream = await connected(connection);
+    this.#relay(connection, connection.client, upstream, { host, isProven: false, isHttp2: false });
+  }
+
+  #relay(
+    connection: ReadableConnection,
+    client: Duplex,
+    upstream: Duplex,
+    {
+      host,
+      isProven,
+      isHttp2,
+    }: { readonly host: string; readonly isProven: boolean; readonly isHttp2: boolean },
+  ): void {
+    const { destination, rules } = connection;
+    const identity = { host, isPinned: rules.isPinned(host, destination.address), isProven };
+    const relay = isHttp2 ? relayHttp2 : relayHttp1;
+    relay({
+      client,
+      upstream,
+      host,
+      port: destination.port,
+      filter: new RequestFilter(this.#options.secrets, identity),
+      onForeignHost: (authority) => this.#options.onRefusal(connection, hostOf(authority), 'not_one_host'),
+      onViolation: (violation) => this.#options.onViolation(connection, violation),
+    });
+  }
+
+  /** Resolves once the server has shown who it is. */
+  async #connectTls(
+    connection: ReadableConnection,
+    host: string,
+    protocols: readonly string[],
+  ): Promise<{ readonly socket: TLSSocket; readonly isProven: boolean }> {
+    const { context, mustVerify } = this.#options.trust.trustFor(host);
+    const raw = await connected(connection);
+    const socket = connect({
+      socket: raw,
+      secureContext: context,
+      // Looked at below, so that the two ways to fail are told apart.
+      rejectUnauthorized: false,
+      ...(isIP(host) === 0 ? { servername: host } : {}),
+      host,
+      ...(protocols.length > 0 ? { ALPNProtocols: [...protocols] } : {}),
+    });
+    await settled(socket, 'secureConnect', HANDSHAKE_MS);
+    // Also names the host: `authorizationError` is set when the certificate is for somebody else.
+    if (mustVerify && !socket.authorized) {
+      socket.destroy();
+      throw new NotVerified(String(socket.authorizationError));
+    }
+    return { socket, isProven: socket.authorized };
+  }
+
+  #refuse(connection: ReadableConnection, reason: RefusalReason): void {
+    this.#options.onRefusal(connection, nameOf(connection), reason);
+    reset(connection.client);
+  }
+}
+
+class NotVerified extends Error {}
+
+function nameOf({ flight }: ReadableConnection): string | null {
+  return flight.kind === 'tls' ? flight.hello.serverName : hostOf(flight.host ?? '');
+}
+
+/** Over the address that the sandbox dialled, whatever a name would lead to now. */
+async function connected({ destination: { address, port }, client }: ReadableConnection): Promise<Socket> {
+  const socket = connectTcp({ host: address, port, noDelay: true, keepAlive: true });
+  const give = () => socket.destroy();
+  client.once('close', give);
+  await settled(socket, 'connect', CONNECT_MS);
+  client.off('close', give);
+  return socket;
+}
+
+function settled(socket: Socket, event: 'connect' | 'secureConnect', timeoutMs: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const deadline = setTimeout(() => socket.destroy(new Error('Took too long')), timeoutMs);
+    socket.once(event, () => resolve());
+    socket.on('error', reject);
+    socket.once('close', () => {
+      clearTimeout(deadline);
+      reject(new Error('Closed'));
+    });
+    socket.once(event, () => clearTimeout(deadline));
+  });
+}
