@@ -20,6 +20,8 @@
 #error "the filter is not written for this architecture"
 #endif
 
+// clang-format off: lists, as wide as they fit.
+
 /** What tar, skopeo (a Go program) and qemu-img use. No ptrace, no mounts, no namespaces, no keys, no bpf, no io_uring, no handles. */
 static const uint16_t allowed[] = {
     SYS_brk,
@@ -193,6 +195,8 @@ static const uint16_t network_calls[] = {
     SYS_bind,    SYS_connect,  SYS_getpeername, SYS_getsockname, SYS_getsockopt, SYS_recvfrom, SYS_recvmmsg,
     SYS_recvmsg, SYS_sendmmsg, SYS_sendmsg,     SYS_sendto,      SYS_setsockopt, SYS_shutdown,
 };
+// clang-format on
+
 static const uint32_t families[] = {AF_INET, AF_INET6};
 
 enum {
