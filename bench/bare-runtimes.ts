@@ -5,7 +5,7 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { writeBusyboxRootfs } from '../packages/engine/src/images/test-images.ts';
+import { writeBusyboxRootfs } from '../packages/engine/src/testing/test-images.ts';
 
 type BareName = 'runc' | 'runsc';
 

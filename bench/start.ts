@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { waitUntil } from '@svc/contract/testing';
 import type { Isolation } from '@svc/engine/client';
 import { BUSYBOX, type TestEngine } from '../test/engine/start-engine.ts';
-import { waitUntil } from '../test/engine/wait-until.ts';
 import { BareRuntimes } from './bare-runtimes.ts';
 import { interleave, ratio, type Benchmark, type BenchmarkContext, type Measurement } from './benchmark.ts';
 import { measureFirstOutput, withEngine, type FirstOutput } from './first-output.ts';

@@ -5,6 +5,9 @@
  */
 export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   contract: [
+    'errno.ts',
+    'node-http.ts',
+    'async',
     'errors.ts',
     'frames',
     'schema',

@@ -38,10 +38,9 @@ export function importsOf(text: string): readonly Import[] {
   ];
 }
 
-/** Code that ships, as opposed to code that tests it. */
+/** Code that ships, as opposed to code that tests it: tests, the suites of ports, and what stands in a folder `testing`. */
 export function isShipped({ path }: SourceFile): boolean {
   return path.startsWith('packages/') && path.includes('/src/') && !TESTING.test(path);
 }
 
-const TESTING =
-  /(\.test\.ts|\.suite\.ts|\/test(?:ing)?\/|\/test-[^/]+\.ts|\/fake-[^/]+\.ts|\/real-[^/]+\.ts|\/scripted-[^/]+\.ts)/;
+const TESTING = /\.(test|suite)\.ts$|\/testing\//;

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { after, before, test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { ChannelClient } from '@svc/contract';
 import { createKey } from '@svc/server/keys';
 import { openChannel, openWebSocket, refusalOf } from '../../packages/server/src/testing/channel.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { TestServer } from './start-server.ts';
 
 const MIB = 1024 * 1024;

@@ -7,10 +7,10 @@ import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { promisify } from 'node:util';
-import { imageOf, layerOf } from '../../packages/engine/src/images/test-layers.ts';
-import { TestRegistry } from '../../packages/engine/src/images/test-registry.ts';
+import { waitUntil } from '@svc/contract/testing';
+import { imageOf, layerOf } from '../../packages/engine/src/testing/test-layers.ts';
+import { TestRegistry } from '../../packages/engine/src/testing/test-registry.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { useCli, type Outcome } from './cli-line.ts';
 import { Tmux } from './tmux.ts';
 

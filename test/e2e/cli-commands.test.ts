@@ -9,10 +9,10 @@ import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { waitUntil } from '@svc/contract/testing';
 import { createKey } from '@svc/server/keys';
 import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { useCli } from './cli-line.ts';
 
 const exec = promisify(execFile);

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { useCli } from './cli-line.ts';
 
 const cli = useCli();

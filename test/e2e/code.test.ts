@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { ChannelClient, PlatformError, type SandboxSpec } from '@svc/contract';
 import { duplexTransport } from '@svc/engine/client';
 import { createCodeRunner } from '../../packages/server/src/code/code-runner.ts';
 import type { CodeResult } from '../../packages/server/src/code/slot-request.ts';
 import { CLASSES, startSandbox, type TestSandbox } from '../engine/sandbox-fixture.ts';
 import { TestEngine } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 
 type Language = 'python' | 'node';
 

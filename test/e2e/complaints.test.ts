@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
 import { createKey } from '@svc/server/keys';
-import { descriptor, imageOf, layerFromTar } from '../../packages/engine/src/images/test-layers.ts';
+import { descriptor, imageOf, layerFromTar } from '../../packages/engine/src/testing/test-layers.ts';
 import { connectClient, textOf } from '../../packages/server/src/testing/mcp-client.ts';
 import { importConfigured } from '../engine/image-fixture.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';

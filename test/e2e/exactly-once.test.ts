@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { Client, Sandbox } from '@svc/sdk';
 import { freePort } from '../../packages/server/src/testing/free-port.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { importPython } from './interpreter-images.ts';
 import { TestServer } from './start-server.ts';
 

@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { Client, Sandbox } from '@svc/sdk';
 import { WebSocket } from 'ws';
 import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { openChannel } from '../../packages/server/src/testing/channel.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { TestServer } from './start-server.ts';
 
 interface Reply {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { TestServer } from './start-server.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 
 const IMAGE = { image: { type: 'oci', reference: BUSYBOX }, resources: { vcpus: 2, memory_mib: 64 } };

@@ -5,8 +5,8 @@ import { chmod, readdir, readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
 import { promisify } from 'node:util';
+import { waitUntil } from '@svc/contract/testing';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { TestServer } from './start-server.ts';
 
 const SVC = resolve(import.meta.dirname, '../../svc');

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { RestReply } from '../../packages/server/src/testing/test-server.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { TestServer } from './start-server.ts';
 
 interface Reply {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { encodeVolumePath } from '@svc/contract/rest';
 import { volumeStoreSuite } from '../../packages/server/src/orchestrator/volume-store.suite.ts';
 import type { RestReply } from '../../packages/server/src/testing/test-server.ts';
 import { startSandbox, TestSandbox } from '../engine/sandbox-fixture.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { TestServer } from './start-server.ts';
 
 const GIB = 1024 ** 3;

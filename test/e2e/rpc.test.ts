@@ -3,11 +3,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { withEnoughTime } from '../../packages/server/src/testing/enough-time.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { CLASSES } from '../engine/sandbox-fixture.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { TestServer } from './start-server.ts';
 
 interface CommandResult {

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
+import { waitUntil } from '@svc/contract/testing';
 import { EXIT, readStatus, SERVER_MAIN } from '@svc/server/admin';
-import { waitUntil } from '../engine/wait-until.ts';
 
 const SOMEBODY = { uid: 64_556, gid: 64_556 };
 const NO_ENGINE = '/nowhere/engine.sock';

@@ -6,9 +6,9 @@ import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { OpenSsh, type Outcome } from './open-ssh.ts';
 import { TestServer } from './start-server.ts';
 

@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { openSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { waitUntil } from '@svc/contract/testing';
 import { readStatus, SERVER_MAIN } from '@svc/server/admin';
 import { TestEngine } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 
 /** Whom the web-facing process becomes: nobody else on the host. */
 export const SERVICE_USER = '64555:64555';

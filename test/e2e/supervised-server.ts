@@ -7,11 +7,11 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { waitUntil } from '@svc/contract/testing';
 import { EngineClient, findEngine } from '@svc/engine/client';
 import { findServer } from '@svc/server/admin';
-import { writeBusyboxRootfs } from '../../packages/engine/src/images/test-images.ts';
+import { writeBusyboxRootfs } from '../../packages/engine/src/testing/test-images.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 
 const SVC = resolve(import.meta.dirname, '../../svc');
 const SLOW = { timeoutMs: 120_000 };

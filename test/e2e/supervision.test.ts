@@ -4,10 +4,10 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { findEngine, readProcessState } from '@svc/engine/client';
 import { findServer, readStatus, SERVER_MAIN } from '@svc/server/admin';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { SupervisedServer } from './supervised-server.ts';
 
 const SLOW = { timeoutMs: 120_000 };

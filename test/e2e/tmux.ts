@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { waitUntil } from '../engine/wait-until.ts';
+import { waitUntil } from '@svc/contract/testing';
 
 const run = promisify(execFile);
 

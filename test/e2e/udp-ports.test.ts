@@ -5,10 +5,10 @@ import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { resolve } from 'node:path';
+import { waitUntil } from '@svc/contract/testing';
 import { Client, Sandbox, SvcError } from '@svc/sdk';
 import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { openUdp } from '../../packages/server/src/testing/udp.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { importPython } from './interpreter-images.ts';
 import { TestServer } from './start-server.ts';
 

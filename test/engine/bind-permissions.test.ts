@@ -4,9 +4,9 @@ import { chmod, chown, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { Mount } from '@svc/contract';
 import { EngineOfEachRuntime, RUNTIMES } from './each-runtime.ts';
-import { waitUntil } from './wait-until.ts';
 
 const HOST_USER = 1000;
 

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { Cgroups } from '../../packages/engine/src/cgroup/cgroups.ts';
 import { CLASSES, recordsOf, startSandbox, type TestSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
-import { waitUntil } from './wait-until.ts';
 
 const MIB = 1024 * 1024;
 const CROWD = { container: 200, gvisor: 10, microvm: 0 };

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { startSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
-import { waitUntil } from './wait-until.ts';
 
 let engine: TestEngine;
 before(async () => {

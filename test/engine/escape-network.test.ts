@@ -4,10 +4,10 @@ import { readdirSync } from 'node:fs';
 import { createServer, connect, type Server, type Socket } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { GuestProbe } from './guest-probe.ts';
 import { CLASSES, startSandbox, type TestSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
-import { waitUntil } from './wait-until.ts';
 
 let engine: TestEngine;
 let probe: GuestProbe;

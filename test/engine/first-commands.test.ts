@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { Patch } from '@svc/contract';
 import { EngineOfEachRuntime, RUNTIMES } from './each-runtime.ts';
-import { waitUntil } from './wait-until.ts';
 
 let engines: EngineOfEachRuntime;
 before(async () => {

@@ -3,11 +3,11 @@ import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { Cgroups } from '../../packages/engine/src/cgroup/cgroups.ts';
 import { GuestProbe } from './guest-probe.ts';
 import { CLASSES, startSandbox, type TestSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
-import { waitUntil } from './wait-until.ts';
 
 const MIB = 1024 * 1024;
 const MAX_PROCESSES = 100;

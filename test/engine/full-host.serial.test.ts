@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { PlatformError } from '@svc/contract';
 import { startSandbox, type TestSandbox } from './sandbox-fixture.ts';
 import { SmallDisk } from './small-disk.ts';
 import { BUSYBOX, TestEngine } from './start-engine.ts';
-import { waitUntil } from './wait-until.ts';
 
 const MIB = 2 ** 20;
 const DISK_MIB = 384;

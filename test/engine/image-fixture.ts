@@ -1,8 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { imageOf, layerOf, tarOf, type TestEntry } from '../../packages/engine/src/images/test-layers.ts';
-import { writeBusyboxRootfs } from '../../packages/engine/src/images/test-images.ts';
+import { imageOf, layerOf, tarOf, type TestEntry } from '../../packages/engine/src/testing/test-layers.ts';
+import { writeBusyboxRootfs } from '../../packages/engine/src/testing/test-images.ts';
 import type { TestEngine } from './start-engine.ts';
 
 /** Imports busybox after `change` was made to its root file system. */

@@ -3,13 +3,13 @@ import { readFileSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { EngineEvent } from '@svc/engine/client';
 import { readCgroupLayout, treeOf } from '../../packages/engine/src/cgroup/cgroup-layout.ts';
 import { readRlimitCeilings } from '../../packages/engine/src/runtime/rlimits.ts';
 import { GuestProbe } from './guest-probe.ts';
 import { CLASSES, startSandbox, type TestSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
-import { waitUntil } from './wait-until.ts';
 
 const MIB = 1024 * 1024;
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { LogLevel } from '@svc/contract/spec';
 import { EngineOfEachRuntime, RUNTIMES } from './each-runtime.ts';
 import type { TestSandbox } from './sandbox-fixture.ts';
-import { waitUntil } from './wait-until.ts';
 
 let engines: EngineOfEachRuntime;
 before(async () => {

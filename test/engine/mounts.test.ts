@@ -6,10 +6,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { promisify } from 'node:util';
+import { waitUntil } from '@svc/contract/testing';
 import type { Mount, Patch } from '@svc/contract';
 import { CLASSES, startSandbox, type TestSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
-import { waitUntil } from './wait-until.ts';
 
 const MIB = 1024 * 1024;
 const HOST_USER = 4242;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { imageOf, layerOf } from '../../packages/engine/src/images/test-layers.ts';
-import { TestRegistry } from '../../packages/engine/src/images/test-registry.ts';
+import { imageOf, layerOf } from '../../packages/engine/src/testing/test-layers.ts';
+import { TestRegistry } from '../../packages/engine/src/testing/test-registry.ts';
 import { TestEngine } from './start-engine.ts';
 
 const ALICE = { username: 'alice', password: 'correct horse' };

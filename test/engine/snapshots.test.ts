@@ -4,10 +4,10 @@ import { createReadStream, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { Isolation } from '@svc/engine/client';
 import { CLASSES, specOf, startSandbox, TestSandbox } from './sandbox-fixture.ts';
 import { BUSYBOX, TestEngine } from './start-engine.ts';
-import { waitUntil } from './wait-until.ts';
 
 /** Small disks are hashed in no time. */
 const SMALL = { resources: { vcpus: 1, memory_mib: 128, disk_size_mib: 64 } };

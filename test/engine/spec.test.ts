@@ -3,11 +3,11 @@ import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { Network, Patch, SandboxSpec } from '@svc/contract';
 import { importConfigured } from './image-fixture.ts';
 import { CLASSES, startSandbox, TestSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
-import { waitUntil } from './wait-until.ts';
 
 const CONFIGURED = 'svc/configured';
 

@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { waitUntil } from '@svc/contract/testing';
 import { EngineClient } from '@svc/engine/client';
-import { writeBusyboxRootfs } from '../../packages/engine/src/images/test-images.ts';
-import { waitUntil } from './wait-until.ts';
+import { writeBusyboxRootfs } from '../../packages/engine/src/testing/test-images.ts';
 import { Warden } from './warden.ts';
 
 const DAEMON = fileURLToPath(new URL('../../packages/engine/src/daemon/main.ts', import.meta.url));

@@ -3,9 +3,9 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { CLASSES, specOf, startSandbox, TestSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
-import { waitUntil } from './wait-until.ts';
 
 let engine: TestEngine;
 before(async () => {

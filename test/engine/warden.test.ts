@@ -6,7 +6,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { waitUntil } from './wait-until.ts';
+import { waitUntil } from '@svc/contract/testing';
 
 const fixture = (path: string) => JSON.stringify(join(import.meta.dirname, path));
 const TIDY_TIMEOUT_MS = 100_000;

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { Patch } from '@svc/contract';
 import { Cgroups } from '../../packages/engine/src/cgroup/cgroups.ts';
 import { CLASSES, recordsOf, startSandbox, TestSandbox } from './sandbox-fixture.ts';
 import { BUSYBOX, TestEngine } from './start-engine.ts';
-import { waitUntil } from './wait-until.ts';
 
 const SIZE = { container: 2, gvisor: 1 } as Record<string, number>;
 const cgroups = new Cgroups();

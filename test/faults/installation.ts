@@ -6,13 +6,13 @@ import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { waitUntil } from '@svc/contract/testing';
 import { EngineClient } from '@svc/engine/client';
 import { readStatus, SERVER_MAIN } from '@svc/server/admin';
-import { writeBusyboxRootfs } from '../../packages/engine/src/images/test-images.ts';
+import { writeBusyboxRootfs } from '../../packages/engine/src/testing/test-images.ts';
 import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { SERVICE_USER } from '../e2e/start-server.ts';
 import { BUSYBOX, claimAddressPool } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 
 /** What a fault can hit. `tini` is the engine's subreaper, `nft` the helper that changes the firewall. */
 export const TARGETS = ['web', 'engine', 'supervisor', 'tini', 'svc-host', 'nft', 'egress'] as const;

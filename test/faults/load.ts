@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { waitUntil } from '@svc/contract/testing';
 import { Client, Sandbox, type DetachedOutput } from '@svc/sdk';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 
 const ANSWER_MS = 120_000;
 const PAUSE_MS = 100;

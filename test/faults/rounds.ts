@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import { waitUntil } from '../engine/wait-until.ts';
+import { waitUntil } from '@svc/contract/testing';
 import { assertAgreement } from './agreement.ts';
 import type { Fault } from './faults.ts';
 import { Installation } from './installation.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { Sandbox, SvcError } from '@svc/sdk';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { useRealServer } from './real-server.ts';
 
 const MIB = 1024 * 1024;

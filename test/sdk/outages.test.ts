@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { Sandbox, SvcError, type Client, type DetachedOutput } from '@svc/sdk';
 import { TestServer } from '../e2e/start-server.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { clientOf } from './real-server.ts';
 
 /** A server that keeps its port when it is started again, as servers do. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { Client, Events, Organization, Sandbox, SvcError, Usage, Volume } from '@svc/sdk';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
 import { useRealServer } from './real-server.ts';
 
 const real = useRealServer();

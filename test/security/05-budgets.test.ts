@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import { GuestProbe } from '../engine/guest-probe.ts';
 import { CLASSES, startSandbox, type TestSandbox } from '../engine/sandbox-fixture.ts';
 import { TestEngine } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
+import { waitUntil } from '@svc/contract/testing';
 
 /**
  * The engine has one thread. Whatever a guest does to keep it busy, it gets the share of `engine/src/guest/thread-budget.ts`: the guest

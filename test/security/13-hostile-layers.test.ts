@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
-import type { TestEntry } from '../../packages/engine/src/images/test-layers.ts';
+import type { TestEntry } from '../../packages/engine/src/testing/test-layers.ts';
 import { importConfigured } from '../engine/image-fixture.ts';
 import { CLASSES, startSandbox } from '../engine/sandbox-fixture.ts';
 import { TestEngine } from '../engine/start-engine.ts';

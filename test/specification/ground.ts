@@ -5,14 +5,14 @@ import { chmod, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
+import { waitUntil } from '@svc/contract/testing';
 import type { Isolation } from '@svc/engine/client';
 import { createKey } from '@svc/server/keys';
 import { createLocalApiKey, createLocalOrganization, createLocalToken } from '@svc/server/local';
 import { connectClient, type TestClient } from '../../packages/server/src/testing/mcp-client.ts';
 import { TestServer, type RpcEnvelope } from '../e2e/start-server.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
-import { TestRegistry } from '../../packages/engine/src/images/test-registry.ts';
+import { TestRegistry } from '../../packages/engine/src/testing/test-registry.ts';
 import { importImages, PRIVATE_IMAGE, pushBusybox } from './images.ts';
 import { startResolver } from './resolver.ts';
 

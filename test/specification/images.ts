@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { importNode, importPython } from '../e2e/interpreter-images.ts';
-import { imageOf, layerOf, type TestEntry } from '../../packages/engine/src/images/test-layers.ts';
-import type { TestRegistry } from '../../packages/engine/src/images/test-registry.ts';
+import { imageOf, layerOf, type TestEntry } from '../../packages/engine/src/testing/test-layers.ts';
+import type { TestRegistry } from '../../packages/engine/src/testing/test-registry.ts';
 import { importConfigured } from '../engine/image-fixture.ts';
 import type { TestEngine } from '../engine/start-engine.ts';
 

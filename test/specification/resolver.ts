@@ -1,4 +1,4 @@
-import { addressRecord, encodeAnswer, encodeName } from '../../packages/engine/src/egress/dns-samples.ts';
+import { addressRecord, encodeAnswer, encodeName } from '../../packages/engine/src/testing/dns-samples.ts';
 import {
   startSampleResolver,
   type SampleResolver,

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { encode } from 'cborg';
 import { encodeFrame, rawFrame } from './channel.ts';
-import { Engine, run, shell, waitUntil } from './engine.ts';
+import { Engine, run, shell } from './engine.ts';
 
 /** Starts a process that shows with a file that it lives, and returns that file. */
 async function startTicker(

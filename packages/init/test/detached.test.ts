@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { Channel, Frame, Payload } from './channel.ts';
-import { Engine, releaseBinary, waitUntil } from './engine.ts';
+import { Engine, releaseBinary } from './engine.ts';
 
 type Stream = 'stdout' | 'stderr';
 

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import fc from 'fast-check';
 import type { Channel, Payload } from './channel.ts';
-import { Engine, run, waitUntil } from './engine.ts';
+import { Engine, run } from './engine.ts';
 
 interface Held {
   stdout: Buffer;

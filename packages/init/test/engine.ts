@@ -225,16 +225,3 @@ export async function collect(channel: Channel, id: number, timeoutMs?: number):
   channel.frames.splice(0, channel.frames.length, ...channel.frames.filter((frame) => frame.id !== id));
   return outcome;
 }
-
-/** Polls until the condition holds; for facts that nothing announces. */
-export async function waitUntil(
-  condition: () => boolean | Promise<boolean>,
-  what: string,
-  timeoutMs = PATIENCE_MS,
-): Promise<void> {
-  const deadline = Date.now() + timeoutMs;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`not in time: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { existsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Engine, checkedBinary, collect, releaseBinary, run, shell, waitUntil } from './engine.ts';
+import { waitUntil } from '@svc/contract/testing';
+import { Engine, checkedBinary, collect, releaseBinary, run, shell } from './engine.ts';
 
 for (const binary of [checkedBinary, releaseBinary]) {
   test(`a process reports its pid, its output and its exit code (${binary.split('/').at(-1)})`, async (t) => {

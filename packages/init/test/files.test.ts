@@ -17,8 +17,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { Channel, Payload } from './channel.ts';
-import { Engine, run, waitUntil } from './engine.ts';
+import { Engine, run } from './engine.ts';
 import { fs, fsError, open, readAll, writeAll } from './file-calls.ts';
 
 async function begin(t: TestContext): Promise<{ engine: Engine; session: Channel; dir: string }> {

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Engine, collect, releaseBinary, run, waitUntil } from './engine.ts';
+import { waitUntil } from '@svc/contract/testing';
+import { Engine, collect, releaseBinary, run } from './engine.ts';
 
 const MIB = 1024 * 1024;
 

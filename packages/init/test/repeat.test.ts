@@ -3,8 +3,9 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { Channel, Payload } from './channel.ts';
-import { Engine, waitUntil } from './engine.ts';
+import { Engine } from './engine.ts';
 
 const start = async (session: Channel, key: string, script: string, options: Payload = {}) =>
   await session.call('svc.detached.start', { key, cmd: '/bin/sh', args: ['-c', script], ...options });

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Engine, collect, releaseBinary, run, shell, waitUntil } from './engine.ts';
+import { waitUntil } from '@svc/contract/testing';
+import { Engine, collect, releaseBinary, run, shell } from './engine.ts';
 
 test('svc.shutdown lets programs end by themselves', async (t) => {
   const engine = await Engine.start(t);

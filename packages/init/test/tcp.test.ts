@@ -3,8 +3,9 @@ import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { Channel } from './channel.ts';
-import { Engine, waitUntil } from './engine.ts';
+import { Engine } from './engine.ts';
 
 /** A session in a sandbox whose loopback is up (its network namespace is new and empty). */
 async function begin(t: TestContext): Promise<{ engine: Engine; session: Channel }> {

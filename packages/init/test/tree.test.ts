@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { Channel } from './channel.ts';
-import { Engine, waitUntil } from './engine.ts';
+import { Engine } from './engine.ts';
 
 /** Starts children that leave in every way a daemon does: its own session, a second fork, no descriptors, no environment. */
 const FAMILY = [

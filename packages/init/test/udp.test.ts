@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { Channel } from './channel.ts';
-import { Engine, waitUntil } from './engine.ts';
+import { Engine } from './engine.ts';
 
 const PORT = 7001;
 const ECHO = `const s=require('dgram').createSocket('udp4');s.on('message',(m,r)=>s.send(m,r.port,r.address));s.bind(${PORT},'127.0.0.1',()=>console.log(1))`;

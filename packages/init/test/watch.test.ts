@@ -20,8 +20,9 @@ import { test } from 'node:test';
 import type { Dirent } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { promisify } from 'node:util';
+import { waitUntil } from '@svc/contract/testing';
 import type { Channel, Frame } from './channel.ts';
-import { Engine, releaseBinary, shell, waitUntil } from './engine.ts';
+import { Engine, releaseBinary, shell } from './engine.ts';
 import type { EngineOptions } from './engine.ts';
 
 /** Events that the kernel keeps. */

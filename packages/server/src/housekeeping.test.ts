@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { verifyEvents } from './store/verify-events.ts';
 import { appendEvent, listEventsAfter } from './store/events.ts';
 import { openStore } from './store/open-store.ts';
 import { ensureOrganization } from './store/organizations.ts';
 import { sqliteDialect } from './store/sqlite.ts';
-import { makeFolder, nextMillisecond, startTestServer, waitUntil } from './testing/test-server.ts';
+import { makeFolder, nextMillisecond, startTestServer } from './testing/test-server.ts';
 
 test('a server removes events that are older than it is told to keep, and the chain stays whole', async (t) => {
   const folder = await makeFolder(t);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { waitUntil } from '@svc/contract/testing';
 import type { RestOperationName } from '@svc/contract/rest';
 import { TestSandbox } from '../../engine/sandbox-fixture.ts';
-import { waitUntil } from '../../engine/wait-until.ts';
 import { Outcomes } from './outcomes.ts';
 import { one, REQUESTS, startIn, TALKING } from './process-requests.ts';
 import type { Parts, Reply, World } from './world.ts';

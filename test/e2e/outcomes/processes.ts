@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { waitUntil } from '../../engine/wait-until.ts';
+import { waitUntil } from '@svc/contract/testing';
 import { askDeafSandbox } from './deaf-sandbox.ts';
 import { Outcomes } from './outcomes.ts';
 import { ABOUT_ONE, one, REQUESTS, startIn, TALKING } from './process-requests.ts';

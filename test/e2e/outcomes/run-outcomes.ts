@@ -9,7 +9,7 @@ import {
   type RestOperation,
   type RestOperationName,
 } from '@svc/contract/rest';
-import { problemOfOutput } from '../../../packages/contract/src/rest/test-rest-output.ts';
+import { problemOfOutput } from '../../../packages/contract/src/testing/rest-output.ts';
 import type { Outcome, Outcomes, Phase } from './outcomes.ts';
 import { addressOf, World, type Call, type Parts, type Reply, type Way } from './world.ts';
 

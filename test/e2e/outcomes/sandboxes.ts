@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
+import { waitUntil } from '@svc/contract/testing';
 import type { RestOperationName } from '@svc/contract/rest';
 import { setLocalQuotas } from '@svc/server/local';
 import { BUSYBOX } from '../../engine/start-engine.ts';
-import { waitUntil } from '../../engine/wait-until.ts';
 import { Outcomes } from './outcomes.ts';
 import { UNKNOWN_ID, type Parts, type Reply, type World } from './world.ts';
 

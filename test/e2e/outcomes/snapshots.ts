@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { waitUntil } from '@svc/contract/testing';
 import { setLocalQuotas } from '@svc/server/local';
-import { waitUntil } from '../../engine/wait-until.ts';
 import { Outcomes } from './outcomes.ts';
 import { UNKNOWN_ID, type Call, type Reply, type World } from './world.ts';
 

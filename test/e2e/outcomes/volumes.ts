@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { waitUntil } from '@svc/contract/testing';
 import { setLocalQuotas } from '@svc/server/local';
-import { waitUntil } from '../../engine/wait-until.ts';
 import { Outcomes } from './outcomes.ts';
 import { UNKNOWN_ID, type Reply, type World } from './world.ts';
 

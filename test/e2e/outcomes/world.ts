@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { waitUntil } from '@svc/contract/testing';
 import {
   pathsOf,
   REST_OPERATIONS,
@@ -9,7 +10,6 @@ import {
 } from '@svc/contract/rest';
 import { createLocalApiKey, createLocalOrganization, createLocalToken } from '@svc/server/local';
 import { BUSYBOX } from '../../engine/start-engine.ts';
-import { waitUntil } from '../../engine/wait-until.ts';
 import { TestServer } from '../start-server.ts';
 
 /** With an organization's API key below `/v1`, or as a user: a member below `/v1/orgs/{slug}`, or about oneself. */

@@ -2,13 +2,14 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess, StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, open } from 'node:fs/promises';
-import { constants } from 'node:os';
 import { Command, Option } from 'commander';
 import { checkPassable } from '../engine/check-passable.ts';
 import { connectEngine } from '../engine/connect.ts';
 import { findEngine, logPath } from '../engine/engine-process.ts';
 import { formatLogLine } from '../engine/format-log.ts';
 import { lastLines } from '../engine/last-lines.ts';
+import { followToEnd, handOn, withOptions } from '../engine/started-program.ts';
+import type { StartOptions } from '../engine/started-program.ts';
 import { waitForEngine } from '../engine/wait-for-engine.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
@@ -60,11 +61,8 @@ export function createCommand(): Command {
       ),
     )
     .action(start);
-  for (const option of HANDED_ON) command.addOption(option);
-  return command;
+  return withOptions(command, HANDED_ON);
 }
-
-type StartOptions = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 async function start(options: StartOptions, command: Command): Promise<void> {
   const { dataFolder, isJson } = readGlobals(command);
@@ -83,17 +81,10 @@ async function start(options: StartOptions, command: Command): Promise<void> {
   // SAFETY: sandboxes' root users pass through this folder on the way to their sockets and may not look around.
   await mkdir(dataFolder, { recursive: true, mode: 0o711 });
   await checkPassable(dataFolder);
-  if (options['detach'] !== true) return await runHere(dataFolder, handOn(options));
-  const pid = await startDetached(dataFolder, handOn(options));
+  if (options['detach'] !== true) return await runHere(dataFolder, handOn(options, HANDED_ON));
+  const pid = await startDetached(dataFolder, handOn(options, HANDED_ON));
   if (isJson) printJson({ pid, started: true });
   else print(`engine started (pid ${pid}); next: svc server start --dev --detach`);
-}
-
-function handOn(options: StartOptions): readonly string[] {
-  return HANDED_ON.flatMap((option) => {
-    const value = options[option.attributeName()];
-    return [value].flat().flatMap((item) => (typeof item === 'string' ? [`--${option.name()}`, item] : []));
-  });
 }
 
 async function startDetached(dataFolder: string, options: readonly string[]): Promise<number> {
@@ -119,11 +110,9 @@ async function startDetached(dataFolder: string, options: readonly string[]): Pr
 async function runHere(dataFolder: string, options: readonly string[]): Promise<void> {
   const child = await launch(dataFolder, options, ['ignore', 'inherit', 'inherit'], false);
   await once(child, 'spawn');
-  const stop = () => child.kill('SIGTERM');
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, stop);
-  const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  const code = await followToEnd(child);
   tell('engine stopped; its sandboxes run on. Next: svc engine start --detach');
-  process.exitCode = code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
+  process.exitCode = code;
 }
 
 async function launch(

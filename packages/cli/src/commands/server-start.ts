@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, open, stat } from 'node:fs/promises';
-import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
@@ -9,6 +8,8 @@ import type { ServerStatus } from '@svc/server/admin';
 import { logPath as engineLogPath } from '../engine/engine-process.ts';
 import { formatLogLine } from '../engine/format-log.ts';
 import { lastLines } from '../engine/last-lines.ts';
+import { followToEnd, handOn, withOptions } from '../engine/started-program.ts';
+import type { StartOptions } from '../engine/started-program.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
@@ -101,11 +102,8 @@ export function createCommand(): Command {
       ),
     )
     .action(start);
-  for (const option of HANDED_ON) command.addOption(option);
-  return command;
+  return withOptions(command, HANDED_ON);
 }
-
-type StartOptions = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
 
 async function start(options: StartOptions, command: Command): Promise<void> {
   const { dataFolder, isJson } = readGlobals(command);
@@ -118,8 +116,8 @@ async function start(options: StartOptions, command: Command): Promise<void> {
     if (isJson) return printJson({ pid: running, url: where, started: false });
     return print(`the server runs already on ${where} (pid ${running})\n  next: svc server status`);
   }
-  if (options['detach'] !== true) return await runHere(dataFolder, handOn(options));
-  const started = await startDetached(dataFolder, handOn(options));
+  if (options['detach'] !== true) return await runHere(dataFolder, handOn(options, HANDED_ON));
+  const started = await startDetached(dataFolder, handOn(options, HANDED_ON));
   if (started === undefined) return;
   const { pid, status } = started;
   if (isJson) return printJson({ pid, url: status.url, isDev: status.isDev, started: true });
@@ -131,14 +129,6 @@ async function start(options: StartOptions, command: Command): Promise<void> {
   print(
     status.isDev ? '  no key is needed (--dev)' : '  next: export SVC_API_KEY=$(svc server keygen --quiet)',
   );
-}
-
-function handOn(options: StartOptions): readonly string[] {
-  return HANDED_ON.flatMap((option) => {
-    const value = options[option.attributeName()];
-    if (value === true) return [`--${option.name()}`];
-    return [value].flat().flatMap((item) => (typeof item === 'string' ? [`--${option.name()}`, item] : []));
-  });
 }
 
 async function startDetached(
@@ -218,10 +208,8 @@ async function waitForStatus(
 /** In the foreground: its log is our stderr, our signals are its signals. */
 async function runHere(dataFolder: string, options: readonly string[]): Promise<void> {
   const child = await launch(dataFolder, options, ['ignore', 'inherit', 'inherit'], false);
-  const stop = () => child.kill('SIGTERM');
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, stop);
-  const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
-  process.exitCode = code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
+  const code = await followToEnd(child);
+  process.exitCode = code;
   const { EXIT } = await import('@svc/server/admin');
   if (code === EXIT.usage) tell('  try: svc server start --help');
 }

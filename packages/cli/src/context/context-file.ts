@@ -1,5 +1,6 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isErrno } from '@svc/contract/errno';
 import { UsageError } from '../usage-error.ts';
 
 /** A server and how to be let in. The key itself is never here: only where it is. */
@@ -22,8 +23,8 @@ const NAME = /^[a-z0-9][a-z0-9._-]{0,62}$/i;
 /** Empty when there is none yet. @throws UsageError */
 export async function readContexts(folder: string): Promise<ContextFile> {
   const path = contextPath(folder);
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return '{}';
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (isErrno(error, 'ENOENT')) return '{}';
     throw error;
   });
   const { active = null, contexts = {} } = parse(text, path);

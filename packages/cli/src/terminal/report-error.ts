@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { ChannelError } from '@svc/contract/channel';
+import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import { SvcError } from '@svc/sdk';
 import type { SvcErrorCode } from '@svc/sdk';
@@ -144,7 +145,7 @@ function nameIn({ code, message }: SvcError | PlatformError): string {
 
 /** The system says that this is somebody else's. */
 function isForbidden(error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && (error.code === 'EACCES' || error.code === 'EPERM');
+  return error instanceof Error && isErrno(error, 'EACCES', 'EPERM');
 }
 
 /** A file that a copy was to read or write here. */

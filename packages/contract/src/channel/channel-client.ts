@@ -1,5 +1,5 @@
 import type { Message } from '../frames/frame.ts';
-import { abortable } from './abort.ts';
+import { abortable } from '../async/abort.ts';
 import { ChannelError } from './channel-error.ts';
 import { ChannelFiles } from './channel-files.ts';
 import { startProcess } from './channel-process.ts';

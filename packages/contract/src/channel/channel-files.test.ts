@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Message, Payload } from '../frames/frame.ts';
 import { ChannelError, FileFailed } from './channel-error.ts';
-import { ScriptedAgent } from './scripted-agent.ts';
+import { ScriptedAgent } from '../testing/scripted-agent.ts';
 
 const ENTRY = {
   path: '/a',

@@ -1,5 +1,5 @@
 import type { Payload } from '../frames/frame.ts';
-import { abortable } from './abort.ts';
+import { abortable } from '../async/abort.ts';
 import { ChannelError, FileFailed } from './channel-error.ts';
 import { ChannelWatch } from './channel-watch.ts';
 import type { AgentInfo, Connection } from './connection.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setImmediate } from 'node:timers/promises';
 import { test } from 'node:test';
 import { ExecFailed } from './channel-error.ts';
-import { ScriptedAgent } from './scripted-agent.ts';
+import { ScriptedAgent } from '../testing/scripted-agent.ts';
 
 const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
 const bytes = (value: string): Uint8Array => new TextEncoder().encode(value);

@@ -1,5 +1,5 @@
 import type { Message } from '../frames/frame.ts';
-import { abortable, onAbort } from './abort.ts';
+import { abortable, onAbort } from '../async/abort.ts';
 import { ByteQueue } from './byte-queue.ts';
 import type { ByteStream } from './byte-queue.ts';
 import { ChannelError, ExecFailed } from './channel-error.ts';

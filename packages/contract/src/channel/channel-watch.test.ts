@@ -4,7 +4,7 @@ import { encodeMessage } from '../frames/frame.ts';
 import { ChannelClient } from './channel-client.ts';
 import { ChannelError, FileFailed } from './channel-error.ts';
 import type { ChannelWatch, WatchEvent } from './channel-watch.ts';
-import { RANGE, READY, ScriptedAgent } from './scripted-agent.ts';
+import { RANGE, READY, ScriptedAgent } from '../testing/scripted-agent.ts';
 
 const STARTED = { path: '/real', kind: 'dir' };
 

@@ -1,5 +1,5 @@
 import type { Message, Payload } from '../frames/frame.ts';
-import { abortable } from './abort.ts';
+import { abortable } from '../async/abort.ts';
 import { ChannelError, FileFailed } from './channel-error.ts';
 import type { Connection, Session } from './connection.ts';
 import { HeldEvents } from './held-events.ts';

@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { encodeMessage } from '../frames/frame.ts';
 import { ChannelClient } from './channel-client.ts';
 import { ChannelError } from './channel-error.ts';
-import { HELLO, RANGE, READY, ScriptedAgent } from './scripted-agent.ts';
+import { HELLO, RANGE, READY, ScriptedAgent } from '../testing/scripted-agent.ts';
 
 /** The hello that an agent of the original implementation was seen to send. */
 const RECORDED_RANGE = Uint8Array.of(0, 0, 0, 1, 1, 0xff, 0xff, 0xff);

@@ -4,7 +4,7 @@ import { decodeMessage, encodeMessage, readFrameHead } from '../frames/frame.ts'
 import type { Message, Payload } from '../frames/frame.ts';
 import { isTerminal } from '../frames/message-types.ts';
 import { GENERATION } from '../frames/envelope.ts';
-import { onAbort } from './abort.ts';
+import { onAbort } from '../async/abort.ts';
 import { ChannelError } from './channel-error.ts';
 import { IdRange, RANGE_BYTES } from './id-range.ts';
 import { own, readOptionalMessage, readUint } from './payload-fields.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Message } from '../frames/frame.ts';
 import { ChannelError, ExecFailed } from './channel-error.ts';
 import type { DetachedEvent } from './detached-output.ts';
-import { ScriptedAgent } from './scripted-agent.ts';
+import { ScriptedAgent } from '../testing/scripted-agent.ts';
 
 const STATE = {
   key: 'k',

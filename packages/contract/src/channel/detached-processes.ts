@@ -1,5 +1,5 @@
 import type { Message, Payload } from '../frames/frame.ts';
-import { abortable } from './abort.ts';
+import { abortable } from '../async/abort.ts';
 import { encodeRequest, readFailure, type ExecRequest } from './channel-process.ts';
 import type { Connection, Session } from './connection.ts';
 import { DetachedOutput, type DetachedEvent } from './detached-output.ts';

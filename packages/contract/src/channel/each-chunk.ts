@@ -1,4 +1,4 @@
-import { abortable } from './abort.ts';
+import { abortable } from '../async/abort.ts';
 
 /**
  * Calls `use` with each chunk, one after the other. An abort is noticed also while the source is silent or

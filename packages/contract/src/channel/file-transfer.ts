@@ -1,5 +1,5 @@
 import type { Message, Payload } from '../frames/frame.ts';
-import { abortable, onAbort } from './abort.ts';
+import { abortable, onAbort } from '../async/abort.ts';
 import { detach } from './byte-queue.ts';
 import { ChannelError, FileFailed } from './channel-error.ts';
 import type { Connection, Session } from './connection.ts';

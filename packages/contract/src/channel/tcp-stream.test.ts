@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ChannelError } from './channel-error.ts';
-import { ScriptedAgent } from './scripted-agent.ts';
+import { ScriptedAgent } from '../testing/scripted-agent.ts';
 
 /** Connects to anything and sends back what it gets. */
 function echoing(): ReturnType<typeof ScriptedAgent.connect> {

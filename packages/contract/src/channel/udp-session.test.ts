@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ChannelError } from './channel-error.ts';
-import { ScriptedAgent } from './scripted-agent.ts';
+import { ScriptedAgent } from '../testing/scripted-agent.ts';
 
 test('datagrams go both ways, each as it was sent, until the socket is closed', async () => {
   const { agent, client } = await ScriptedAgent.connect((message, far) => {

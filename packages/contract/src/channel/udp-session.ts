@@ -1,5 +1,5 @@
 import type { Message } from '../frames/frame.ts';
-import { abortable, onAbort } from './abort.ts';
+import { abortable, onAbort } from '../async/abort.ts';
 import { ChannelError } from './channel-error.ts';
 import type { Connection, Session } from './connection.ts';
 import { readBytes, readMessage } from './payload-fields.ts';

@@ -3,7 +3,7 @@ import { readdir, rmdir } from 'node:fs/promises';
 import { limitBytes, processIds, singleNumber, valueOf } from './cgroup-files.ts';
 import { readCgroupLayout, treeOf } from './cgroup-layout.ts';
 import type { CgroupLayout } from './cgroup-layout.ts';
-import { hasErrorCode } from './error-code.ts';
+import { isErrno } from '@svc/contract/errno';
 import { fillCpusetParent } from './fill-cpuset-parent.ts';
 import { readKernelFile } from './kernel-file.ts';
 import { killProcess } from './kill-process.ts';
@@ -169,7 +169,7 @@ function writeIfThere(file: string, text: string): void {
     writeFileSync(file, text, { flag: 'r+' });
   } catch (error) {
     // The second: it went while we had its file open.
-    if (!hasErrorCode(error, 'ENOENT', 'ENODEV')) throw error;
+    if (!isErrno(error, 'ENOENT', 'ENODEV')) throw error;
   }
 }
 
@@ -179,7 +179,7 @@ function childrenOf(path: string): string[] {
       .filter((entry) => entry.isDirectory())
       .map((entry) => entry.name);
   } catch (error) {
-    if (hasErrorCode(error, 'ENOENT')) return [];
+    if (isErrno(error, 'ENOENT')) return [];
     throw error;
   }
 }
@@ -190,9 +190,9 @@ async function removeTree(path: string): Promise<void> {
       await rmdir(path);
       return true;
     } catch (error) {
-      if (hasErrorCode(error, 'ENOENT')) return true;
+      if (isErrno(error, 'ENOENT')) return true;
       // Busy: it has children, or its last process is still on its way out.
-      if (!hasErrorCode(error, 'EBUSY')) throw error;
+      if (!isErrno(error, 'EBUSY')) throw error;
     }
     const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
     for (const entry of entries) if (entry.isDirectory()) await removeTree(`${path}/${entry.name}`);

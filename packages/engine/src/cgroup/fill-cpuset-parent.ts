@@ -1,5 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { hasErrorCode } from './error-code.ts';
+import { isErrno } from '@svc/contract/errno';
 import { readKernelFile } from './kernel-file.ts';
 
 /**
@@ -16,6 +16,6 @@ export function fillCpusetParent(tree: string, parent: string): void {
     }
   } catch (error) {
     // A tree that cannot be written to: the runtime says so in its own words.
-    if (!hasErrorCode(error, 'EROFS', 'EACCES')) throw error;
+    if (!isErrno(error, 'EROFS', 'EACCES')) throw error;
   }
 }

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
-import { hasErrorCode } from './error-code.ts';
+import { isErrno } from '@svc/contract/errno';
 
 const buffer = Buffer.allocUnsafeSlow(16 * 1024);
 
@@ -26,6 +26,6 @@ export function readKernelFile(path: string): string | undefined {
 }
 
 function goneOrThrow(error: unknown): undefined {
-  if (hasErrorCode(error, 'ENOENT', 'ENODEV', 'ESRCH')) return undefined;
+  if (isErrno(error, 'ENOENT', 'ENODEV', 'ESRCH')) return undefined;
   throw error;
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { test } from 'node:test';
-import { waitUntil } from '../runtime/test/wait-until.ts';
+import { waitUntil } from '@svc/contract/testing';
 import { readCgroupLayout } from './cgroup-layout.ts';
 import { ownProcesses, QuickMoves } from './quick-moves.ts';
 
@@ -37,12 +37,12 @@ test('this process moves while one of the holders is left, and stays where it is
   await new Promise((resolve) => setImmediate(resolve));
   assert.equal(openFiles().length, 1);
   second[Symbol.dispose]();
-  await waitUntil('it moves no more', () => openFiles().length === 0);
+  await waitUntil(() => openFiles().length === 0, 'it moves no more');
   assert.equal(readFileSync('/proc/self/cgroup', 'utf8'), place);
   const again = moves.hold();
   assert.equal(openFiles().length, 1, 'it can begin again');
   again[Symbol.dispose]();
-  await waitUntil('it moves no more', () => openFiles().length === 0);
+  await waitUntil(() => openFiles().length === 0, 'it moves no more');
 });
 
 test('on a host without cgroups nothing happens', () => {

@@ -1,8 +1,9 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Readable, type Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import { isErrno } from '@svc/contract/errno';
 import { isErrorCode, PlatformError } from '@svc/contract/errors';
-import { Agent, request } from './node-http.ts';
+import { Agent, request } from '@svc/contract/node-http';
 
 /** For what the engine answers from memory. */
 const READ_TIMEOUT_MS = 60_000;
@@ -227,11 +228,7 @@ function cutOff(cause: unknown): PlatformError {
 
 /** Its connection was kept from an engine that ended since: nothing of the request left this process. */
 function wasNotSent(outgoing: ClientRequest, error: unknown): boolean {
-  return outgoing.reusedSocket && PlatformError.is(error) && isClosedPipe(error.cause);
-}
-
-function isClosedPipe(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EPIPE';
+  return outgoing.reusedSocket && PlatformError.is(error) && isErrno(error.cause, 'EPIPE');
 }
 
 function unreachable(error: NodeJS.ErrnoException): Error {

@@ -2,7 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ERROR_STATUS, PlatformError, type ErrorEnvelope } from '@svc/contract/errors';
 import type { Logger } from 'pino';
-import { createServer } from '../client/node-http.ts';
+import { createServer } from '@svc/contract/node-http';
 
 /** One request, opened up. */
 export interface Call {

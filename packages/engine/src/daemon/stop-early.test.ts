@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { waitUntil } from '../network/testing/wait-until.ts';
+import { waitUntil } from '@svc/contract/testing';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
 
@@ -26,7 +26,7 @@ test('an engine that is stopped while it tries its runtimes leaves none of their
   });
   const bundles = () => ['runsc', 'runc'].flatMap((name) => entriesOf(join(runFolder, name, 'bundles')));
   const isOver = () => existsSync(join(folder, 'probes.json'));
-  await waitUntil(() => bundles().length > 0 || isOver(), 60_000);
+  await waitUntil(() => bundles().length > 0 || isOver());
   child.kill('SIGTERM');
   const [code] = (await exited) as [number | null];
   assert.equal(code, 0);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { makeTestHost } from '../host/test-host.ts';
+import { makeTestHost } from '../testing/test-host.ts';
 import { tryOverlay } from './try-overlay.ts';
 
 test('what counts is where the data will lie: a file system that cannot map ids is named, and nothing is left', async () => {

@@ -11,7 +11,7 @@ import {
   TYPE,
   words,
   type SampleRecord,
-} from './dns-samples.ts';
+} from '../testing/dns-samples.ts';
 
 const UPSTREAM_ID = 0xbeef;
 const ASKED = encodeQuery('example.com', { id: UPSTREAM_ID });

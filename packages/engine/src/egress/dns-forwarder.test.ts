@@ -3,12 +3,12 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import fc from 'fast-check';
-import { waitUntil } from '../network/testing/wait-until.ts';
 import { DnsForwarder, FORWARDER_LIMITS } from './dns-forwarder.ts';
 import { DnsFrames, frame } from './dns-frames.ts';
 import { listenForDns } from './dns-listeners.ts';
-import { addressRecord, encodeAnswer, encodeQuery, TYPE } from './dns-samples.ts';
+import { addressRecord, encodeAnswer, encodeQuery, TYPE } from '../testing/dns-samples.ts';
 import { fixedResolvers, type Resolver } from './resolvers.ts';
 import { startSampleResolver } from './sample-resolver.ts';
 

@@ -1,6 +1,7 @@
 import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { isErrno } from '@svc/contract/errno';
 import type { DnsForwarder } from './dns-forwarder.ts';
 import { DnsFrames, frame } from './dns-frames.ts';
 import { QuestionRate } from './question-rate.ts';
@@ -40,7 +41,7 @@ export async function listenForDns(
     } catch (error) {
       await closeAll(server, datagrams, sockets);
       // A port that is free for TCP can be taken for UDP.
-      if (attempt === PORT_ATTEMPTS || !isAddressInUse(error)) throw error;
+      if (attempt === PORT_ATTEMPTS || !isErrno(error, 'EADDRINUSE')) throw error;
     }
   }
 }
@@ -133,8 +134,4 @@ function isOpen(socket: DatagramSocket): boolean {
     // Not bound yet, or closed: the only way Node tells.
     return false;
   }
-}
-
-function isAddressInUse(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { RCODE, readQuery, writeQuery } from './dns-query.ts';
-import { encodeName, encodeQuery, TYPE, words } from './dns-samples.ts';
+import { encodeName, encodeQuery, TYPE, words } from '../testing/dns-samples.ts';
 
 function rcodeOf(message: Buffer): number | string {
   const read = readQuery(message);

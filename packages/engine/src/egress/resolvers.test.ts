@@ -3,7 +3,7 @@ import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { waitUntil } from '../network/testing/wait-until.ts';
+import { waitUntil } from '@svc/contract/testing';
 import { hostResolvers, parseResolvConf } from './resolvers.ts';
 
 const at = (...addresses: readonly string[]) => addresses.map((address) => ({ address, port: 53 }));

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { abortable } from '@svc/contract/async';
 import { PlatformError } from '@svc/contract/errors';
 import {
   decodeMessage,
@@ -74,14 +75,11 @@ export class ControlConnection {
     const id = this.#nextId;
     this.#nextId = (this.#nextId % 0x7fff_ffff) + 1;
     const { promise, resolve, reject } = Promise.withResolvers<Message>();
-    const abort = () => reject(signal.reason);
     this.#pending.set(id, (outcome) => (outcome instanceof Error ? reject(outcome) : resolve(outcome)));
-    signal.addEventListener('abort', abort, { once: true });
     try {
       this.#send(id, type, payload);
-      return await promise;
+      return await abortable(promise, signal);
     } finally {
-      signal.removeEventListener('abort', abort);
       this.#pending.delete(id);
     }
   }

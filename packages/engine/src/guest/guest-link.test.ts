@@ -6,6 +6,7 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { decodeMessage, encodeMessage, FrameSplitter } from '@svc/contract/frames';
 import fc from 'fast-check';
 import { GuestLink, type GuestListener } from './guest-link.ts';
@@ -62,13 +63,6 @@ async function closed(socket: Socket): Promise<void> {
   await new Promise<void>((resolve) => void socket.once('close', () => resolve()));
 }
 
-async function until(condition: () => boolean): Promise<void> {
-  for (let tries = 0; !condition(); tries++) {
-    assert.ok(tries < 6000, 'it never came');
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-}
-
 test('whoever does not know the token is dropped and not heard', async (t) => {
   const { link, dial, seen } = await listen(t);
   const stranger = await dial('C', 0, randomBytes(32).toString('hex'));
@@ -82,7 +76,7 @@ test('a client gets a session connection whose first bytes are the handshake', a
   const { link, dial, seen } = await listen(t);
   const control = await dial('C', 0);
   control.write(encodeMessage(0, 'svc.hello', { processes: [] }));
-  await until(() => seen.includes('connected'));
+  await waitUntil(() => seen.includes('connected'));
   const dialled = await dial('S', 1);
   dialled.write('hello bytes');
   const session = await link.takeSession(AbortSignal.timeout(60_000));
@@ -100,10 +94,10 @@ test('a session connection that is lost on its way is asked for again', async (t
     for (const frame of splitter.push(chunk)) asked.push(decodeMessage(frame).payload['count']);
   });
   control.write(encodeMessage(0, 'svc.hello', { processes: [] }));
-  await until(() => seen.includes('connected'));
+  await waitUntil(() => seen.includes('connected'));
   const session = link.takeSession(AbortSignal.timeout(60_000));
   // Two spares and the one for the client; nothing is dialled, and so the client's is asked for once more.
-  await until(() => asked.length > 2);
+  await waitUntil(() => asked.length > 2);
   assert.deepEqual(asked.slice(0, 3), [2, 1, 1]);
   await dial('S', 9);
   assert.equal((await session).connection, 9);
@@ -113,20 +107,20 @@ test('without a connection of svc-init a client is told to wait, and a wait ends
   const { link, dial, seen } = await listen(t);
   await assert.rejects(link.takeSession(AbortSignal.timeout(60_000)), { code: 'unavailable' });
   (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));
-  await until(() => seen.includes('connected'));
+  await waitUntil(() => seen.includes('connected'));
   await assert.rejects(link.takeSession(AbortSignal.timeout(50)), { name: 'TimeoutError' });
 });
 
 test('a new control connection takes the place of the old one, whose requests fail', async (t) => {
   const { link, dial, seen } = await listen(t);
   (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));
-  await until(() => seen.includes('connected'));
+  await waitUntil(() => seen.includes('connected'));
   const pending = assert.rejects(link.request('svc.configure', {}, AbortSignal.timeout(60_000)), {
     code: 'unavailable',
   });
   (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));
   await pending;
-  await until(() => seen.filter((event) => event === 'connected').length === 2);
+  await waitUntil(() => seen.filter((event) => event === 'connected').length === 2);
   assert.equal(link.isConnected, true);
 });
 
@@ -135,7 +129,7 @@ test('a guest that reads nothing of what it is sent loses its connection before 
   const control = await dial('C', 0);
   control.pause();
   control.write(encodeMessage(0, 'svc.hello', { processes: [] }));
-  await until(() => seen.includes('connected'));
+  await waitUntil(() => seen.includes('connected'));
   const data = new Uint8Array(1024 * 1024);
   for (let count = 0; count < 64 && link.isConnected; count++) {
     link.notify('svc.process.ack', { key: 'main', data });
@@ -199,7 +193,7 @@ test('whatever a hostile guest sends on its control connection, the engine lives
   );
   seen.length = 0;
   (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));
-  await until(() => seen.includes('connected'));
+  await waitUntil(() => seen.includes('connected'));
 });
 
 /** A clock that the test moves by hand, for a budget of 4 MiB a second. */
@@ -217,8 +211,8 @@ test('a guest that says more than its share is not read from: it waits, and the 
   const data = new Uint8Array(64 * 1024);
   const piece = encodeMessage(0, 'svc.process.output', { key: 'k', stream: 'stdout', offset: 0, data });
   for (let count = 0; count < 256; count++) control.write(piece);
-  await until(() => heard.bytes > 0);
-  await until(() => control.writableLength > 0);
+  await waitUntil(() => heard.bytes > 0);
+  await waitUntil(() => control.writableLength > 0);
   // Time stands still for the budget: however often the engine looks, nothing more is read.
   for (let turn = 0; turn < 100; turn++) await new Promise((resolve) => setTimeout(resolve, 2));
   assert.ok(heard.bytes <= 2 ** 20 + 2 ** 17, `${heard.bytes} bytes were heard in no time`);
@@ -233,7 +227,7 @@ test('many small messages cost as much as few large ones', async (t) => {
   const payload = { key: 'k', stream: 'stdout', offset: 0, data: Buffer.from('y') };
   const one = encodeMessage(0, 'svc.process.output', payload);
   control.write(Buffer.concat(Array.from({ length: 20_000 }, () => one)));
-  await until(() => heard.bytes > 0);
+  await waitUntil(() => heard.bytes > 0);
   for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setTimeout(resolve, 2));
   assert.ok(heard.bytes < 1000, `${heard.bytes} messages were acted on in no time`);
 });
@@ -243,7 +237,7 @@ test('whoever dials without end finds nobody there, svc-init stays and comes in 
   const { link, dial, seen, path } = await listen(t, budget);
   const control = await dial('C', 0);
   control.write(encodeMessage(0, 'svc.hello', { processes: [] }));
-  await until(() => seen.includes('connected'));
+  await waitUntil(() => seen.includes('connected'));
   let accepted = 0;
   for (let count = 0; count < 1000 && existsSync(path); count++) {
     const stranger = connect(path);
@@ -260,7 +254,7 @@ test('whoever dials without end finds nobody there, svc-init stays and comes in 
   assert.ok(link.isConnected);
   assert.equal((await link.takeSession(AbortSignal.timeout(60_000))).connection, 1, 'who was in is in');
   clock.ms += 60_000;
-  await until(() => existsSync(path));
+  await waitUntil(() => existsSync(path));
   await dial('S', 2);
   assert.equal((await link.takeSession(AbortSignal.timeout(60_000))).connection, 2);
 });
@@ -269,7 +263,7 @@ test('svc-init may dial as often as it is asked to', async (t) => {
   const { budget } = slowBudget();
   const { link, dial, seen, path } = await listen(t, budget);
   (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));
-  await until(() => seen.includes('connected'));
+  await waitUntil(() => seen.includes('connected'));
   for (let number = 1; number <= 300; number++) {
     await dial('S', number);
     const session = await link.takeSession(AbortSignal.timeout(60_000));

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
+import { abortable } from '@svc/contract/async';
 import { PlatformError } from '@svc/contract/errors';
 import type { Message, Payload } from '@svc/contract/frames';
 import { ControlConnection } from './control-connection.ts';
@@ -92,16 +93,13 @@ export class GuestLink {
       if (!spare.socket.destroyed) return spare;
     }
     this.notify('svc.dial', { count: 1 });
-    const { promise, resolve, reject } = Promise.withResolvers<GuestSession>();
-    const abort = () => reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
+    const { promise, resolve } = Promise.withResolvers<GuestSession>();
     this.#waiting.push(resolve);
     const again = setInterval(() => this.notify('svc.dial', { count: 1 }), DIAL_AGAIN_MS);
     try {
-      return await promise;
+      return await abortable(promise, signal);
     } finally {
       clearInterval(again);
-      signal.removeEventListener('abort', abort);
       const index = this.#waiting.indexOf(resolve);
       if (index >= 0) this.#waiting.splice(index, 1);
     }

@@ -6,9 +6,9 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { HostCallError } from './host-calls.ts';
-import { makeTestHost } from './test-host.ts';
-import { PLAIN_OWNER } from './test-served-folder.ts';
-import type { TestHost } from './test-host.ts';
+import { makeTestHost } from '../testing/test-host.ts';
+import { PLAIN_OWNER } from '../testing/test-served-folder.ts';
+import type { TestHost } from '../testing/test-host.ts';
 
 const ID_BASE = 1_200_000_000;
 

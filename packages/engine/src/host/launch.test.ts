@@ -3,11 +3,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { waitUntil } from '../runtime/test/wait-until.ts';
+import { waitUntil } from '@svc/contract/testing';
 import { HostCallError } from './host-calls.ts';
 import type { HostCalls, LaunchRequest } from './host-calls.ts';
 import { BUILT_SVC_HOST } from './svc-host-calls.ts';
-import { makeTestHost } from './test-host.ts';
+import { makeTestHost } from '../testing/test-host.ts';
 
 const ENVIRONMENT = { PATH: '/usr/bin:/bin' };
 
@@ -25,7 +25,7 @@ function sleeper(pidFile: string): readonly string[] {
 }
 
 async function pidIn(file: string): Promise<number> {
-  await waitUntil(`${file} is written`, () => existsSync(file));
+  await waitUntil(() => existsSync(file), `${file} is written`);
   return Number(readFileSync(file, 'utf8'));
 }
 
@@ -79,7 +79,7 @@ test('a launched program sees exactly the environment and the arguments it is gi
   const request = { command: sleeper(pidFile), environment, streams: 'null' } as const;
   ended.settles(host.calls.launch(request, ended.signal).catch(() => undefined));
   const pid = await pidIn(pidFile);
-  await waitUntil('sleep runs', () => readFileSync(`/proc/${pid}/cmdline`, 'utf8') === 'sleep\x0060\0');
+  await waitUntil(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8') === 'sleep\x0060\0', 'sleep runs');
   const seen = (await readFile(`/proc/${pid}/environ`, 'utf8')).split('\0').slice(0, -1);
   // The shell before it sets PWD.
   const expected = ['PATH=/usr/bin:/bin', 'EMPTY=', 'ODD=a\tb\n%41=\u2603', 'PWD=/'];
@@ -101,7 +101,7 @@ test('a launched program has nothing open but its streams, whatever its helper h
     const pid = await pidIn(pidFile);
     // While a program is loaded it has its libraries open.
     const opened = () => readdirSync(`/proc/${pid}/fd`).sort().join();
-    await waitUntil(`nothing else is open, ${streams}`, () => opened() === '0,1,2');
+    await waitUntil(() => opened() === '0,1,2', `nothing else is open, ${streams}`);
     for (const stream of ['0', '1', '2']) {
       const target = await readlink(`/proc/${pid}/fd/${stream}`);
       assert.match(target, streams === 'null' ? /^\/dev\/null$/ : /^socket:/);
@@ -135,7 +135,7 @@ test('closed streams end when the program has, for whoever inherited them', asyn
   const mark = join(host.folder, 'mark');
   const script = 'exec 3<&0; (cat <&3; echo ended >"$1") & exit 0';
   assert.equal(await launch(host.calls, ['sh', '-c', script, 'sh', mark], { streams: 'closed' }), 0);
-  await waitUntil('stdin has ended', () => existsSync(mark));
+  await waitUntil(() => existsSync(mark), 'stdin has ended');
 });
 
 test('programs that run hold up neither each other nor other calls', async () => {
@@ -165,7 +165,7 @@ test('an aborted launch rejects with the reason, and its process group is gone b
   const pid = await pidIn(pidFile);
   abort.abort(new Error('changed my mind'));
   await rejected;
-  await waitUntil('its child is gone', () => !isRunning(pid));
+  await waitUntil(() => !isRunning(pid), 'its child is gone');
 });
 
 test('a launch that is aborted at once never leaves its program running', async () => {

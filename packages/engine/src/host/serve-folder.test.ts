@@ -14,9 +14,9 @@ import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { waitUntil } from '../runtime/test/wait-until.ts';
-import { makeTestHost } from './test-host.ts';
-import { ID_BASE, isServed, PLAIN_OWNER, served } from './test-served-folder.ts';
+import { waitUntil } from '@svc/contract/testing';
+import { makeTestHost } from '../testing/test-host.ts';
+import { ID_BASE, isServed, PLAIN_OWNER, served } from '../testing/test-served-folder.ts';
 
 const KIB = 1024;
 const MIB = 1024 * KIB;
@@ -141,10 +141,10 @@ test('a guest adds as much as its quota and no more, is told so, and may replace
   const replaced = await folder.sh('dd if=/dev/urandom of=large bs=64k count=96 conv=notrunc && echo done');
   assert.match(replaced, /done/, 'what is there may be replaced');
   await folder.sh('rm fill');
-  await waitUntil('it is given back', async () => (await folder.used()) < 16 * KIB);
+  await waitUntil(async () => (await folder.used()) < 16 * KIB, 'it is given back');
   assert.match(await folder.sh('dd if=/dev/zero of=again bs=64k count=48 && echo done'), /done/);
   await folder.sh('truncate -s 1M again');
-  await waitUntil('the end of it is given back', async () => (await folder.used()) < 1.1 * MIB);
+  await waitUntil(async () => (await folder.used()) < 1.1 * MIB, 'the end of it is given back');
 });
 
 test('sparse files, empty files and files without a name are counted for what they take', async () => {
@@ -164,7 +164,7 @@ test('sparse files, empty files and files without a name are counted for what th
   const unnamed =
     'exec 3> hidden; rm hidden; dd if=/dev/zero bs=1M count=3 >&3; echo "$(df --output=used -B1 . | tail -n1)"';
   assert.ok(Number((await folder.sh(unnamed)).split('\n').at(-2)) >= 3 * MIB);
-  await waitUntil('the unnamed file is given back', async () => (await folder.used()) < 16 * KIB);
+  await waitUntil(async () => (await folder.used()) < 16 * KIB, 'the unnamed file is given back');
 });
 
 test('what a file system adds to a file when it writes out is not given back uncounted', async () => {
@@ -197,10 +197,10 @@ test('after thousands of random operations of four processes the count is what i
   const there = () => takenBelow(folder.host) + statSync(folder.host).blocks * 512 - atFirst;
   // Some records of a file system are made when it writes out.
   const isRight = async () => Math.abs((await folder.used()) - there()) <= 64 * KIB;
-  await waitUntil(`the count is right (seed ${seed})`, isRight);
+  await waitUntil(isRight, `the count is right (seed ${seed})`);
   assert.ok(there() <= 16 * MIB + 64 * KIB, `seed ${seed}`);
   await folder.sh('find . -mindepth 1 ! -name before -delete');
-  await waitUntil('all is given back', async () => (await folder.used()) <= 64 * KIB);
+  await waitUntil(async () => (await folder.used()) <= 64 * KIB, 'all is given back');
 });
 
 const RANDOM_OPERATIONS = `
@@ -319,7 +319,7 @@ test('what cannot be served is refused and leaves neither mount nor process', as
   });
   await assert.rejects(bind, { errno: 'EIO' });
   assert.equal(isServed(host), false);
-  await waitUntil('no server is left', () => serversOf(at('overlay')).length === 0);
+  await waitUntil(() => serversOf(at('overlay')).length === 0, 'no server is left');
 });
 
 test('the server outlives the helper that started it and ends with the mount', async () => {
@@ -329,7 +329,7 @@ test('the server outlives the helper that started it and ends with the mount', a
   await folder.sh('dd if=/dev/zero of=fill bs=64k count=16');
   assert.equal(serversOf(folder.host).length, 1);
   await host.calls.unmount(folder.guest);
-  await waitUntil('the server has ended', () => serversOf(folder.host).length === 0);
+  await waitUntil(() => serversOf(folder.host).length === 0, 'the server has ended');
 });
 
 /** Processes that hold the folder. */

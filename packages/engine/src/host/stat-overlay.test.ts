@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { before, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { makeTestHost, type TestHost } from './test-host.ts';
-import { ID_BASE, PLAIN_OWNER, served, type ServedFolder } from './test-served-folder.ts';
+import { makeTestHost, type TestHost } from '../testing/test-host.ts';
+import { ID_BASE, PLAIN_OWNER, served, type ServedFolder } from '../testing/test-served-folder.ts';
 
 const HOST_USER = 4242;
 const HOST_PACKAGE = fileURLToPath(new URL('../../../host', import.meta.url));

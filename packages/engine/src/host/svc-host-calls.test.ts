@@ -3,10 +3,10 @@ import { existsSync } from 'node:fs';
 import { open, readFile, stat, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { waitUntil } from '../runtime/test/wait-until.ts';
+import { waitUntil } from '@svc/contract/testing';
 import { HostCallError } from './host-calls.ts';
 import { BUILT_SVC_HOST, SvcHostCalls } from './svc-host-calls.ts';
-import { interfaces, makeTestHost, uniqueInterface } from './test-host.ts';
+import { interfaces, makeTestHost, uniqueInterface } from '../testing/test-host.ts';
 
 const ID_BASE = 1_100_000_000;
 const GATEWAY = '169.254.1.1';
@@ -29,7 +29,7 @@ test('namespaces with a link: the guest reaches its gateway and nothing has IPv6
   assert.doesNotMatch(addresses, /eth0\s+inet6/);
   // The kernel tells the state of a link a moment after it has changed.
   const isUp = async (show: Promise<string>) => /mtu 1400 .*state UP/.test(await show);
-  await waitUntil('eth0 is up', () => isUp(inside('ip', '-o', 'link', 'show', 'eth0')));
+  await waitUntil(() => isUp(inside('ip', '-o', 'link', 'show', 'eth0')), 'eth0 is up');
   const routes = await inside('ip', 'route');
   assert.match(routes, /default via 169\.254\.1\.1 dev eth0/);
   assert.match(routes, /169\.254\.1\.1 dev eth0 .*scope link/);
@@ -40,7 +40,7 @@ test('namespaces with a link: the guest reaches its gateway and nothing has IPv6
 
   assert.match(await host.run('ip', 'route', 'get', '10.213.7.2'), new RegExp(`dev ${hostInterface}`));
   assert.doesNotMatch(await host.run('ip', '-o', 'address', 'show', hostInterface), /inet6/);
-  await waitUntil('its other end is up', () => isUp(host.run('ip', '-o', 'link', 'show', hostInterface)));
+  await waitUntil(() => isUp(host.run('ip', '-o', 'link', 'show', hostInterface)), 'its other end is up');
 
   const maps = await host.run(
     'nsenter',

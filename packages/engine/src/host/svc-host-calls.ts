@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { onAbort } from '@svc/contract/async';
 import { HostCallError } from './host-calls.ts';
 import type { HostCalls, LaunchRequest } from './host-calls.ts';
 import { HostProcess } from './host-process.ts';
@@ -98,12 +99,12 @@ export class SvcHostCalls implements HostCalls {
     const helper = this.#idlest();
     // The helper reads it after the launch itself. One that has died answers neither.
     const end = () => void helper.call('endLaunch', [name], false).catch(() => undefined);
-    signal.addEventListener('abort', end, { once: true });
+    const stopListening = onAbort(signal, end);
     try {
       const fields = [name, streams, cover, claim, String(variables.length), ...variables, ...command];
       return Number(await helper.call('launch', fields, SLOW_CALLS.has('launch')));
     } finally {
-      signal.removeEventListener('abort', end);
+      stopListening();
       signal.throwIfAborted();
     }
   }

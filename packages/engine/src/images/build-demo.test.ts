@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { allDemoImages, buildDemoImages } from './build-demo.ts';
-import { MemoryImages } from './memory-images.ts';
+import { MemoryImages } from '../testing/memory-images.ts';
 
 test('demo images that exist are left alone, and nothing is fetched for them', async () => {
   const images = new MemoryImages();

@@ -1,5 +1,7 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
+import { onAbort } from '@svc/contract/async';
+import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 
@@ -85,9 +87,7 @@ export async function outcomeOf(
   child.stderr.on('data', (text: string) => {
     stderr = (stderr + text).slice(-16 * 1024);
   });
-  const stop = () => killGroup(child);
-  signal.addEventListener('abort', stop);
-  if (signal.aborted) stop();
+  const stopListening = onAbort(signal, () => killGroup(child));
   try {
     const [code] = (await once(child, 'close')) as [number | null];
     signal.throwIfAborted();
@@ -96,7 +96,7 @@ export async function outcomeOf(
     signal.throwIfAborted();
     throw spawnFailure(error);
   } finally {
-    signal.removeEventListener('abort', stop);
+    stopListening();
   }
 }
 
@@ -108,7 +108,7 @@ export function killGroup(child: ChildProcessWithoutNullStreams): void {
   } catch {
     // The group is gone: that is what was wanted.
   }
-  // Whoever reads from it must not wait for what nobody will write.
+  // Readers of its output see the end at once, instead of waiting for a program that is gone.
   child.stdin.destroy();
   child.stdout.destroy();
 }
@@ -154,7 +154,7 @@ function renunciation({ ids, capabilities, network, folders }: ConfinedCommand):
 }
 
 function spawnFailure(error: unknown): unknown {
-  const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+  const isMissing = isErrno(error, 'ENOENT');
   if (!isMissing) return error;
   return new PlatformError(
     'unavailable',

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { onAbort } from '@svc/contract/async';
+import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import { readAptSetup } from './apt-sources.ts';
 
@@ -83,8 +85,7 @@ async function runMmdebstrap(args: readonly string[], options: DebianRootfsOptio
     if (step !== undefined) options.onMessage(step);
     if (line.startsWith('E: ') || line.startsWith('Err:')) errors.push(withoutPasswords(line));
   });
-  const stop = () => stopGroup(child.pid);
-  options.signal.addEventListener('abort', stop);
+  const stopListening = onAbort(options.signal, () => stopGroup(child.pid));
   try {
     const [code] = (await once(child, 'close')) as [number | null];
     options.signal.throwIfAborted();
@@ -92,7 +93,7 @@ async function runMmdebstrap(args: readonly string[], options: DebianRootfsOptio
   } catch (error) {
     throw asMissingTool(error);
   } finally {
-    options.signal.removeEventListener('abort', stop);
+    stopListening();
   }
 }
 
@@ -127,8 +128,7 @@ function buildFailure(errors: readonly string[]): PlatformError {
 }
 
 function asMissingTool(error: unknown): unknown {
-  const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
-  if (!isMissing) return error;
+  if (!isErrno(error, 'ENOENT')) return error;
   return new PlatformError(
     'unavailable',
     'mmdebstrap is missing on this host; run `svc doctor` to see how to install it',

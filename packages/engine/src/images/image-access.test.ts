@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { imageOf, layerOf } from './test-layers.ts';
-import { TestRegistry } from './test-registry.ts';
-import { newTestStore, resolveOptions } from './test-store.ts';
+import { imageOf, layerOf } from '../testing/test-layers.ts';
+import { TestRegistry } from '../testing/test-registry.ts';
+import { newTestStore, resolveOptions } from '../testing/test-store.ts';
 
 const ALICE = { username: 'alice', password: 'correct horse' };
 

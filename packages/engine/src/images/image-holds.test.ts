@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { PlatformError } from '@svc/contract/errors';
-import { imageOf, layerFromTar, layerOf, tarOf } from './test-layers.ts';
-import { TestRegistry } from './test-registry.ts';
-import { folderSource, newTestStore, resolveOptions } from './test-store.ts';
+import { imageOf, layerFromTar, layerOf, tarOf } from '../testing/test-layers.ts';
+import { TestRegistry } from '../testing/test-registry.ts';
+import { folderSource, newTestStore, resolveOptions } from '../testing/test-store.ts';
 
 const MIB = 1024 ** 2;
 

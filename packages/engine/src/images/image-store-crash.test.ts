@@ -5,7 +5,7 @@ import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { folderSource, newTestStore, resolveOptions, type TestStore } from './test-store.ts';
+import { folderSource, newTestStore, resolveOptions, type TestStore } from '../testing/test-store.ts';
 
 const FILES = 300;
 
@@ -90,7 +90,7 @@ async function importUntil(
   path: string,
   isReached: () => Promise<boolean>,
 ): Promise<boolean> {
-  const program = new URL('./test-import-process.ts', import.meta.url);
+  const program = new URL('../testing/test-import-process.ts', import.meta.url);
   const child = fork(program, [folder, path], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   const ended = once(child, 'exit');
   await once(child, 'message');

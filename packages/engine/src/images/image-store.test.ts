@@ -1,8 +1,8 @@
 import { after, before } from 'node:test';
 import { imagesSuite } from './images.suite.ts';
-import { imageOf, layerOf } from './test-layers.ts';
-import { TestRegistry } from './test-registry.ts';
-import { folderSource, newTestStore } from './test-store.ts';
+import { imageOf, layerOf } from '../testing/test-layers.ts';
+import { TestRegistry } from '../testing/test-registry.ts';
+import { folderSource, newTestStore } from '../testing/test-store.ts';
 
 let registry: TestRegistry;
 let repository = 0;

@@ -9,8 +9,8 @@ import { PlatformError } from '@svc/contract/errors';
 import { detectImportSource } from './detect-import-source.ts';
 import { digestOf } from './digest.ts';
 import { hexOf } from './digest.ts';
-import { descriptor, imageOf, layerOf, tarOf, type TestImage } from './test-layers.ts';
-import { newTestStore, resolveOptions } from './test-store.ts';
+import { descriptor, imageOf, layerOf, tarOf, type TestImage } from '../testing/test-layers.ts';
+import { newTestStore, resolveOptions } from '../testing/test-store.ts';
 
 const run = promisify(execFile);
 const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, beforeEach, suite, test, type TestContext } from 'node:test';
-import { imageOf, layerOf, type TestImage } from './test-layers.ts';
-import { TestRegistry } from './test-registry.ts';
-import { newTestStore, resolveOptions } from './test-store.ts';
+import { imageOf, layerOf, type TestImage } from '../testing/test-layers.ts';
+import { TestRegistry } from '../testing/test-registry.ts';
+import { newTestStore, resolveOptions } from '../testing/test-store.ts';
 
 const ALICE = { username: 'alice', password: 'correct horse' };
 const BLOB = /\/blobs\/(sha256:[0-9a-f]{64})$/;

@@ -90,7 +90,7 @@ export class LayerStore {
       }
       const other = this.#inFlight.get(diffId);
       if (other === undefined) break;
-      // Whoever was first may have been aborted; then it is our turn.
+      // The caller that unpacks it may be aborted; then we look again, and unpack it ourselves.
       await other.catch(() => {});
       signal.throwIfAborted();
     }

@@ -1,4 +1,6 @@
 import { Worker } from 'node:worker_threads';
+import { onAbort } from '@svc/contract/async';
+import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import type { LayerArchive } from './layer-archive.ts';
 import type { UnpackAnswer, UnpackFailure, UnpackJob, UnpackRequest } from './unpack-thread.ts';
@@ -37,19 +39,18 @@ export class LayerUnpacker {
     const id = this.#lastId;
     const worker = (this.#worker ??= this.#start());
     const send = (request: UnpackRequest) => worker.postMessage(request, []);
-    const abort = () => send({ abort: id });
     const result = Promise.withResolvers<UnpackedLayer>();
     this.#waiting.set(id, result);
     worker.ref();
     send({ start: { id, ...job } });
-    signal.addEventListener('abort', abort);
+    const stopListening = onAbort(signal, () => send({ abort: id }));
     try {
       return await result.promise;
     } catch (error) {
       signal.throwIfAborted();
       throw error;
     } finally {
-      signal.removeEventListener('abort', abort);
+      stopListening();
       this.#waiting.delete(id);
       // An idle thread must not keep the process from ending.
       if (this.#waiting.size === 0) worker.unref();
@@ -76,7 +77,7 @@ export class LayerUnpacker {
   #lose(worker: Worker, error: unknown): void {
     if (this.#worker !== worker) return;
     this.#worker = null;
-    const isTooLarge = error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+    const isTooLarge = isErrno(error, 'ERR_WORKER_OUT_OF_MEMORY');
     const reason = isTooLarge
       ? new PlatformError(
           'invalid_image',

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 import { after, before, beforeEach, suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { zstdCompressSync } from 'node:zlib';
+import { waitUntil } from '@svc/contract/testing';
 import { PlatformError, type ErrorCode } from '@svc/contract/errors';
-import { waitUntil } from '../runtime/test/wait-until.ts';
 import { digestOf } from './digest.ts';
 import { hostArchitecture } from './host-architecture.ts';
 import type { ImageProgress } from './images.ts';
-import { descriptor, imageOf, layerFromTar, layerOf, tarOf } from './test-layers.ts';
-import { TestRegistry } from './test-registry.ts';
-import { newTestStore, resolveOptions } from './test-store.ts';
+import { descriptor, imageOf, layerFromTar, layerOf, tarOf } from '../testing/test-layers.ts';
+import { TestRegistry } from '../testing/test-registry.ts';
+import { newTestStore, resolveOptions } from '../testing/test-store.ts';
 
 const run = promisify(execFile);
 const MANIFEST = 'application/vnd.oci.image.manifest.v1+json';
@@ -165,10 +165,10 @@ suite('pulling from a registry', () => {
     await looking.promise;
     let seen = '';
     // It stays until the layer comes.
-    await waitUntil('skopeo runs', async () => {
+    await waitUntil(async () => {
       seen = (await run('ps', ['-eo', 'args'])).stdout;
       return seen.includes(`docker://${registry.host}/private`);
-    });
+    }, 'skopeo runs');
     resolve();
     await pulling;
     assert.ok(

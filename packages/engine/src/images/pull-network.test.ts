@@ -3,9 +3,9 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { makeTestHost } from '../host/test-host.ts';
+import { makeTestHost } from '../testing/test-host.ts';
 import type { RegistrySettings } from './registry.ts';
-import { newTestStore, resolveOptions } from './test-store.ts';
+import { newTestStore, resolveOptions } from '../testing/test-store.ts';
 
 /** Something on the host that callers have no business with; it counts who comes. */
 async function startService(t: TestContext): Promise<{ host: string; visits: () => number }> {

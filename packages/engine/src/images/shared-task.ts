@@ -1,3 +1,4 @@
+import { abortable } from '@svc/contract/async';
 import type { ImageProgress } from './images.ts';
 
 type OnProgress = (progress: ImageProgress) => void;
@@ -29,13 +30,9 @@ export class SharedTasks<T> {
     const listener: OnProgress = (progress) => caller.onProgress(progress);
     task.listeners.add(listener);
     task.callers += 1;
-    const left = Promise.withResolvers<never>();
-    const leave = () => left.reject(caller.signal.reason);
-    caller.signal.addEventListener('abort', leave, { once: true });
     try {
-      return await Promise.race([task.result, left.promise]);
+      return await abortable(task.result, caller.signal);
     } finally {
-      caller.signal.removeEventListener('abort', leave);
       task.listeners.delete(listener);
       task.callers -= 1;
       if (task.callers === 0) {

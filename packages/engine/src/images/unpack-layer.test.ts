@@ -7,11 +7,11 @@ import { Readable } from 'node:stream';
 import { suite, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { createGunzip, gzipSync } from 'node:zlib';
+import { waitUntil } from '@svc/contract/testing';
 import { PlatformError } from '@svc/contract/errors';
-import { waitUntil } from '../runtime/test/wait-until.ts';
 import { digestOf } from './digest.ts';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './image-limits.ts';
-import { tarOf, type TestEntry } from './test-layers.ts';
+import { tarOf, type TestEntry } from '../testing/test-layers.ts';
 import { unpackLayer } from './unpack-layer.ts';
 
 const run = promisify(execFile);
@@ -323,10 +323,10 @@ interface Workplace {
 async function workplace(t: TestContext): Promise<Workplace> {
   const base = await mkdtemp(join(tmpdir(), 'svc-unpack-'));
   t.after(async () => {
-    await waitUntil('no process is left', async () => {
+    await waitUntil(async () => {
       const { stdout } = await run('ps', ['-eo', 'args']);
       return !stdout.includes(base);
-    });
+    }, 'no process is left');
     await rm(base, { recursive: true, force: true });
   });
   const outside = await folderIn(base, 'outside');

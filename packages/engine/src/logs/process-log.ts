@@ -1,4 +1,5 @@
 import { writeSync } from 'node:fs';
+import { errnoOf } from '@svc/contract/errno';
 
 /** How often a pipe whose reader is behind is tried again, and how long each wait is. */
 const MAX_WAITS = 50;
@@ -40,7 +41,7 @@ export class ProcessLog {
       try {
         done += writeSync(this.#descriptor, bytes, done);
       } catch (error) {
-        this.#lastError = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+        this.#lastError = errnoOf(error) ?? 'unknown';
         if (this.#lastError === 'EAGAIN' && waits < MAX_WAITS) {
           waits += 1;
           Atomics.wait(CELL, 0, 0, WAIT_MS);

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { GuestFolders } from '../guest/guest-folders.ts';
-import { FakeNetwork } from '../network/fake-network.ts';
-import { FakeRootfs } from '../rootfs/fake-rootfs.ts';
+import { FakeNetwork } from '../testing/fake-network.ts';
+import { FakeRootfs } from '../testing/fake-rootfs.ts';
 import type { Sandbox } from '../sandboxes/sandbox.ts';
 import { Sampler } from './sampler.ts';
 

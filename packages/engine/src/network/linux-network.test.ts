@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { PlatformError } from '@svc/contract/errors';
 import type { Slot } from './network.ts';
 import { networkSuite } from './network.suite.ts';
-import { command } from './testing/command.ts';
-import { TestEngine } from './testing/test-engine.ts';
-import { waitUntil } from './testing/wait-until.ts';
+import { command } from '../testing/command.ts';
+import { TestEngine } from '../testing/test-engine.ts';
 
 const soon = () => AbortSignal.timeout(100_000);
 

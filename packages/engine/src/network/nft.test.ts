@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { BATCH_DEADLINE_MS, loadRuleset, Nft } from './nft.ts';
-import { command } from './testing/command.ts';
-import { waitUntil } from './testing/wait-until.ts';
+import { command } from '../testing/command.ts';
 
 async function tableWithSet(t: TestContext): Promise<string> {
   const table = `svc_nft${randomBytes(4).toString('hex')}`;

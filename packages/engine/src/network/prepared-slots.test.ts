@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { Slot } from './network.ts';
 import { PreparedSlots } from './prepared-slots.ts';
-import { waitUntil } from './testing/wait-until.ts';
 
 const never = new AbortController().signal;
 

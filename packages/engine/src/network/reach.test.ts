@@ -5,13 +5,13 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { after, before, test } from 'node:test';
 import { DEFAULT_MAX_CONNECTIONS } from '@svc/contract/spec';
+import { waitUntil } from '@svc/contract/testing';
 import type { LinuxNetwork } from './linux-network.ts';
 import type { Slot, SlotLink } from './network.ts';
-import { command, inNamespace } from './testing/command.ts';
-import { startInternet, type Internet } from './testing/internet.ts';
-import { probe, probeBriefly, type Attempt } from './testing/probe.ts';
-import { TestEngine } from './testing/test-engine.ts';
-import { waitUntil } from './testing/wait-until.ts';
+import { command, inNamespace } from '../testing/command.ts';
+import { startInternet, type Internet } from '../testing/internet.ts';
+import { probe, probeBriefly, type Attempt } from '../testing/probe.ts';
+import { TestEngine } from '../testing/test-engine.ts';
 
 const NXDOMAIN = 'rcode 3';
 const undo = new AsyncDisposableStack();

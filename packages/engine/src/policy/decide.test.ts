@@ -6,8 +6,8 @@ import fc from 'fast-check';
 import { cidr, parseAddress, type Address } from './address.ts';
 import { decide, decideName, mayAnswer, rulesFor, type Flow } from './decide.ts';
 import { classify, type Surroundings } from './groups.ts';
-import { PEERS, policies, NAMES } from './testing/random-policies.ts';
-import { referenceAction, referenceGroup, referenceNameAction } from './testing/reference-model.ts';
+import { PEERS, policies, NAMES } from '../testing/random-policies.ts';
+import { referenceAction, referenceGroup, referenceNameAction } from '../testing/reference-model.ts';
 import { resolvePolicy } from './resolve-policy.ts';
 
 const SURROUNDINGS: Surroundings = {

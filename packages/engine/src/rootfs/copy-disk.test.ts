@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { makeRealHost, type RealHost } from './real-host.ts';
+import { makeRealHost, type RealHost } from '../testing/rootfs-host.ts';
 import { makeLayer } from './rootfs.suite.ts';
 
 const MIB = 2 ** 20;

@@ -5,7 +5,7 @@ import { chmod, chown, link, mkdir, open, readFile, stat, symlink, writeFile } f
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { PlatformError } from '@svc/contract/errors';
-import { loopDevices, makeRealHost } from './real-host.ts';
+import { loopDevices, makeRealHost } from '../testing/rootfs-host.ts';
 import { makeLayer, rootfsSuite } from './rootfs.suite.ts';
 
 rootfsSuite('overlay', makeRealHost);

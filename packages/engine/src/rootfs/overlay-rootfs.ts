@@ -2,6 +2,7 @@ import { statfsSync, statSync } from 'node:fs';
 import { chmod, chown, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import { HostCallError } from '../host/host-calls.ts';
 import type { HostCalls } from '../host/host-calls.ts';
@@ -161,7 +162,7 @@ export class OverlayRootfs implements Rootfs {
     try {
       status = statfsSync(this.#mountPoint(handle));
     } catch (error) {
-      if (isMissing(error)) return undefined;
+      if (isErrno(error, 'ENOENT')) return undefined;
       throw error;
     }
     if (status.type !== OVERLAY_MAGIC) return undefined;
@@ -292,10 +293,6 @@ async function removeEmpty(folder: string): Promise<void> {
   try {
     await rmdir(folder);
   } catch (error) {
-    if (!isMissing(error)) throw error;
+    if (!isErrno(error, 'ENOENT')) throw error;
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT';
 }

@@ -4,11 +4,11 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { treeOf } from '../cgroup/cgroup-layout.ts';
 import { CGROUP_PARENT, Cgroups } from '../cgroup/cgroups.ts';
 import { bootOnAllCpus } from './boot-on-all-cpus.ts';
 import { allowedCpus } from './cpu-set.ts';
-import { waitUntil } from './test/wait-until.ts';
 
 const cgroups = new Cgroups();
 const tree = treeOf(cgroups.layout, 'cpuset') ?? assert.fail('this test needs the controller cpuset');
@@ -54,7 +54,7 @@ test('the pin is lifted once the kernel of the sandbox is there, for good', asyn
   assert.equal(launcher(), 1);
   const end = bootOnAllCpus(cgroups, handle);
   const kernel = run(handle, 'runsc-sandbox');
-  await waitUntil('the kernel may use all CPUs', () => kernel() > 1);
+  await waitUntil(() => kernel() > 1, 'the kernel may use all CPUs');
   assert.equal(launcher(), kernel());
   end();
   assert.ok(kernel() > 1);
@@ -71,7 +71,7 @@ test('when a start has ended its pin is lifted, and nobody looks any more', asyn
   cgroups.pin(late, '0');
   const kernels = [run(late, 'runsc-sandbox'), run(other, 'runsc-sandbox')] as const;
   // Who was asked first would have looked first.
-  await waitUntil('the other may use all CPUs', () => kernels[1]() > 1);
+  await waitUntil(() => kernels[1]() > 1, 'the other may use all CPUs');
   assert.equal(kernels[0](), 1);
   ends[1]();
 });

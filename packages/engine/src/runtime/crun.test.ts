@@ -1,5 +1,5 @@
 import { crun } from './crun.ts';
 import { runtimeSuite } from './runtime.suite.ts';
-import { realWorld } from './test/real-world.ts';
+import { realWorld } from '../testing/real-world.ts';
 
 runtimeSuite('crun', () => realWorld(crun));

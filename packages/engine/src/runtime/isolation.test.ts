@@ -5,8 +5,8 @@ import { GUEST_CAPABILITIES } from './capabilities.ts';
 import { crun } from './crun.ts';
 import { runc } from './runc.ts';
 import { runsc } from './runsc.ts';
-import { startedGuest } from './test/started-guest.ts';
-import type { StartedGuest } from './test/started-guest.ts';
+import { startedGuest } from '../testing/started-guest.ts';
+import type { StartedGuest } from '../testing/started-guest.ts';
 
 /** Bits as in linux/capability.h. */
 const CAPABILITY_BITS: Record<string, number> = {

@@ -3,14 +3,14 @@ import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { allowedCpus } from './cpu-set.ts';
 import { crun } from './crun.ts';
 import { runc } from './runc.ts';
 import { readRlimitCeilings } from './rlimits.ts';
 import { runsc } from './runsc.ts';
-import { startedGuest } from './test/started-guest.ts';
-import type { StartedGuest } from './test/started-guest.ts';
-import { waitUntil } from './test/wait-until.ts';
+import { startedGuest } from '../testing/started-guest.ts';
+import type { StartedGuest } from '../testing/started-guest.ts';
 
 const TMPFS = { source: null, owner: null, readonly: false, noexec: true, nosuid: true, nodev: true };
 
@@ -89,10 +89,10 @@ for (const createRuntime of [runc, crun, runsc]) {
       assert.match((await run(script)).output, /can't fork/);
       // Opened again and again, for those that come to the gate late.
       const look = 'exec 3<> /tmp/gate; echo open >&3; ls | cat';
-      await waitUntil('there is room for new processes', async () => {
+      await waitUntil(async () => {
         const ran = await run(look).catch(() => null);
         return ran?.code === 0;
-      });
+      }, 'there is room for new processes');
       const count = Number((await run('cat /tmp/count')).output);
       assert.ok(count > 30 && count <= 40, String(count));
     });
@@ -142,7 +142,7 @@ for (const createRuntime of [runc, crun, runsc]) {
         assert.equal(await guest.runtime.isAlive(handle), true);
       } else {
         bomb.catch(() => undefined);
-        await waitUntil('the sandbox has died', async () => !(await guest.runtime.isAlive(handle)));
+        await waitUntil(async () => !(await guest.runtime.isAlive(handle)), 'the sandbox has died');
       }
       assert.ok(guest.cgroups.oomKills(handle) > 0);
     });

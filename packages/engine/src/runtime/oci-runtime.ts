@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { hasErrorCode } from '../cgroup/error-code.ts';
+import { isErrno } from '@svc/contract/errno';
 import type { Cgroups } from '../cgroup/cgroups.ts';
 import type { HostCalls, Streams } from '../host/host-calls.ts';
 import { isOfLostHelper } from '../host/retry-lost-helper.ts';
@@ -117,7 +117,7 @@ export class OciRuntime implements Runtime {
     await this.#cgroups.remove(handle);
     await this.#bundles.remove(handle).catch(async (error: unknown) => {
       // A runc that is killed half-way can leave a mount of its own program among its records.
-      if (!hasErrorCode(error, 'EBUSY')) throw error;
+      if (!isErrno(error, 'EBUSY')) throw error;
       for (const path of mountsBelow(this.#bundles.folder(handle))) await this.#hostCalls.unmount(path);
       await this.#bundles.remove(handle);
     });

@@ -6,7 +6,7 @@ import { Cgroups } from '../cgroup/cgroups.ts';
 import { releaseDate } from './probe.ts';
 import { runc } from './runc.ts';
 import { runsc } from './runsc.ts';
-import { INIT_PROGRAM, SandboxFiles } from './test/sandbox-files.ts';
+import { INIT_PROGRAM, SandboxFiles } from '../testing/sandbox-files.ts';
 
 test('the version of runsc tells when it was released; that of runc does not', () => {
   assert.deepEqual(releaseDate('release-20240729.0'), new Date('2024-07-29T00:00:00Z'));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { waitUntil } from './test/wait-until.ts';
+import { waitUntil } from '@svc/contract/testing';
 import { identifyProcess, isRunning, parseIdentity, writtenIdentity } from './process-identity.ts';
 
 test('a process is known again by what was written down about it', () => {
@@ -26,7 +26,7 @@ test('a process that has ended is not running, also while nobody has waited for 
   });
   const [chunk] = (await once(parent.stdout, 'data')) as [Buffer];
   const pid = Number(chunk.toString());
-  await waitUntil('it has ended', () => identifyProcess(pid) === undefined);
+  await waitUntil(() => identifyProcess(pid) === undefined, 'it has ended');
   parent.kill('SIGKILL');
   await once(parent, 'exit');
 });

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { runc } from './runc.ts';
 import { runtimeSuite } from './runtime.suite.ts';
-import { nothingLeft } from './test/nothing-left.ts';
-import { realWorld } from './test/real-world.ts';
+import { nothingLeft } from '../testing/nothing-left.ts';
+import { realWorld } from '../testing/real-world.ts';
 
 runtimeSuite('runc', () => realWorld(runc));
 

@@ -1,5 +1,5 @@
 import { runsc } from './runsc.ts';
 import { runtimeSuite } from './runtime.suite.ts';
-import { realWorld } from './test/real-world.ts';
+import { realWorld } from '../testing/real-world.ts';
 
 runtimeSuite('runsc', () => realWorld(runsc));

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, suite, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { PlatformError } from '@svc/contract/errors';
 import type { Runtime, RuntimeSpec } from './runtime.ts';
-import { GuestControl } from './test/guest-control.ts';
-import { nothingLeft } from './test/nothing-left.ts';
-import { waitUntil } from './test/wait-until.ts';
+import { GuestControl } from '../testing/guest-control.ts';
+import { nothingLeft } from '../testing/nothing-left.ts';
 
 /** What a runtime is tested in. */
 export interface RuntimeWorld {
@@ -68,7 +68,7 @@ export function runtimeSuite(name: string, createWorld: () => Promise<RuntimeWor
     test('a sandbox whose PID 1 has ended is not alive but listed until it is removed', async () => {
       const { handle, control } = await started();
       control.shutDown();
-      await waitUntil('PID 1 has ended', async () => !(await runtime.isAlive(handle)));
+      await waitUntil(async () => !(await runtime.isAlive(handle)), 'PID 1 has ended');
       assert.deepEqual(await runtime.list(), [handle]);
       await runtime.remove(handle);
       assert.deepEqual(await runtime.list(), []);
@@ -78,7 +78,7 @@ export function runtimeSuite(name: string, createWorld: () => Promise<RuntimeWor
       const { handle, control } = await started();
       await runtime.kill(handle);
       assert.equal(await runtime.isAlive(handle), false);
-      await waitUntil('the connection is gone', () => !control.isConnected);
+      await waitUntil(() => !control.isConnected, 'the connection is gone');
       await runtime.kill(handle);
       assert.deepEqual(await runtime.list(), [handle]);
       await runtime.remove(handle);

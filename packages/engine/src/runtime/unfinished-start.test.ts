@@ -11,10 +11,10 @@ import { fileURLToPath } from 'node:url';
 import { crun } from './crun.ts';
 import { runc } from './runc.ts';
 import { runsc } from './runsc.ts';
-import { nothingLeft } from './test/nothing-left.ts';
-import { realWorld } from './test/real-world.ts';
+import { nothingLeft } from '../testing/nothing-left.ts';
+import { realWorld } from '../testing/real-world.ts';
 
-const START_AND_DIE = fileURLToPath(new URL('./test/start-and-die.ts', import.meta.url));
+const START_AND_DIE = fileURLToPath(new URL('../testing/start-and-die.ts', import.meta.url));
 
 for (const createRuntime of [runc, crun, runsc]) {
   const { name } = createRuntime;

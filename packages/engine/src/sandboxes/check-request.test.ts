@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { PlatformError } from '@svc/contract/errors';
-import { FakeRuntime } from '../runtime/fake-runtime.ts';
+import { FakeRuntime } from '../testing/fake-runtime.ts';
 import { checkRequest } from './check-request.ts';
 
 type Kit = Parameters<typeof checkRequest>[0];

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Mount } from '@svc/contract';
 import type { HostCalls } from '../host/host-calls.ts';
-import { makeTestHost } from '../host/test-host.ts';
-import type { TestHost } from '../host/test-host.ts';
+import { makeTestHost } from '../testing/test-host.ts';
+import type { TestHost } from '../testing/test-host.ts';
 import type { Slot } from '../network/network.ts';
-import { FakeVolumes } from '../volumes/fake-volumes.ts';
+import { FakeVolumes } from '../testing/fake-volumes.ts';
 import { prepareMounts, releaseStaging, volumesOf, type MountKit } from './prepare-mounts.ts';
 import type { SandboxRecord } from './record.ts';
 

@@ -3,7 +3,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { waitUntil } from '../runtime/test/wait-until.ts';
+import { waitUntil } from '@svc/contract/testing';
 import { newHandle, type SandboxRecord } from './record.ts';
 import { RecordFiles } from './record-files.ts';
 
@@ -71,7 +71,7 @@ test('a file with an appended record is soon replaced by one that holds nothing 
   const { records, record, file } = await waiting(t, 1);
   const owned = { ...record, id: 'one' };
   records.append(owned, unexpected);
-  await waitUntil('the file is replaced', () => readFileSync(file, 'utf8') === JSON.stringify(owned));
+  await waitUntil(() => readFileSync(file, 'utf8') === JSON.stringify(owned), 'the file is replaced');
 });
 
 test('what is removed or written meanwhile is not replaced by something older', async (t) => {
@@ -87,6 +87,6 @@ test('what is removed or written meanwhile is not replaced by something older', 
   records.append({ ...third, id: 'three' }, unexpected);
   // Timers fire in order: when the third has been replaced, the others would have been.
   const path = join(records.folderOf(third.handle), 'record.json');
-  await waitUntil('the third is replaced', () => !readFileSync(path, 'utf8').includes('\n'));
+  await waitUntil(() => !readFileSync(path, 'utf8').includes('\n'), 'the third is replaced');
   assert.deepEqual(new Set(await ids()), new Set(['two', 'three']));
 });

@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PlatformError } from '@svc/contract/errors';
-import { hasErrorCode } from '../cgroup/error-code.ts';
+import { isErrno } from '@svc/contract/errno';
 import type { SandboxRecord } from './record.ts';
 
 const HANDLE = /^[a-f0-9]{16}$/;
@@ -43,7 +43,7 @@ export class RecordFiles {
       // The record holds the token of svc-init's connection: root only.
       writeFileSync(temporary, JSON.stringify(record), { mode: 0o600 });
     } catch (error) {
-      throw hasErrorCode(error, 'ENOSPC') ? diskFull(error) : error;
+      throw isErrno(error, 'ENOSPC') ? diskFull(error) : error;
     }
     if (options.durable) await flush(temporary);
     renameSync(temporary, join(folder, 'record.json'));

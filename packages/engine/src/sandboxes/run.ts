@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { abortable } from '@svc/contract/async';
 import { PlatformError } from '@svc/contract/errors';
 import { GuestLink, type GuestListener, type GuestSession } from '../guest/guest-link.ts';
 import type { GuestStatus, Hello, ProcessOutput, ProcessState } from '../guest/guest-messages.ts';
@@ -77,15 +78,7 @@ export class Run implements GuestListener {
 
   /** Resolves when svc-init has connected; rejects when it never will. */
   async firstHello(signal: AbortSignal): Promise<Hello> {
-    const aborted = Promise.withResolvers<never>();
-    const abort = () => aborted.reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    try {
-      signal.throwIfAborted();
-      return await Promise.race([this.#hello.promise, aborted.promise]);
-    } finally {
-      signal.removeEventListener('abort', abort);
-    }
+    return await abortable(this.#hello.promise, signal);
   }
 
   /** Milliseconds without activity; 0 while a process runs for a client. */

@@ -15,7 +15,7 @@ import { configureAgain, limitsOf, prepareCommands, releaseRun, startRun } from 
 import { assertMove } from './states.ts';
 import { inWords, StepTimer } from './step-timer.ts';
 import { toView } from './view.ts';
-import { Turns } from './turns.ts';
+import { ChangeTurns } from './change-turns.ts';
 
 const ADOPT_TIMEOUT_MS = 15_000;
 const GONE_CHECK_MS = 5;
@@ -24,7 +24,7 @@ const GONE_CHECK_MS = 5;
 export class Sandbox {
   readonly #kit: Kit;
   readonly #runtime: Runtime;
-  readonly #turns = new Turns();
+  readonly #turns = new ChangeTurns();
   readonly #onEnded: (sandbox: Sandbox) => void;
   readonly #journal: Journal;
   #record: SandboxRecord;
@@ -355,7 +355,7 @@ export class Sandbox {
   async #endAfterRestart(state: SandboxState, run: RunRecord | null): Promise<void> {
     if (state === 'starting') {
       await releaseRun(this.#kit, this.#record, this.#runtime).catch(this.#logUndo);
-      // Nothing is wrong with it. Whoever wants it to run starts it, and whoever wanted it stopped has that.
+      // `stopped`, not `failed`: nothing is wrong with the sandbox, and it can be started again.
       const error = new Error('the engine was restarted during the start; start it again');
       return await this.#failStart(undefined, error, 'stopped');
     }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
-import { hasErrorCode } from '../cgroup/error-code.ts';
+import { isErrno } from '@svc/contract/errno';
 import type {
   CheckSandbox,
   CreateSandbox,
@@ -51,7 +51,7 @@ export class Sandboxes {
     const halfMade: string[] = [];
     const damaged: string[] = [];
     const records = await kit.records.readAll((handle, error) => {
-      if (hasErrorCode(error, 'ENOENT')) return halfMade.push(handle);
+      if (isErrno(error, 'ENOENT')) return halfMade.push(handle);
       kit.logger.error({ handle, error }, 'the record of a sandbox cannot be read; its disk is kept');
       return damaged.push(handle);
     });

@@ -1,4 +1,5 @@
 import { Worker } from 'node:worker_threads';
+import { abortable } from '@svc/contract/async';
 
 /**
  * `sha256:…` of the file's content. A disk of 4 GiB keeps a processor busy for some four seconds, so this happens on a thread of its
@@ -11,12 +12,9 @@ export async function digestDisk(path: string, signal: AbortSignal): Promise<str
   worker.once('message', (digest: string) => resolve(digest));
   worker.once('error', reject);
   worker.once('exit', () => reject(new Error('the thread that hashes disks ended')));
-  const abort = () => reject(signal.reason);
-  signal.addEventListener('abort', abort, { once: true });
   try {
-    return await promise;
+    return await abortable(promise, signal);
   } finally {
-    signal.removeEventListener('abort', abort);
     await worker.terminate();
   }
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isErrno } from '@svc/contract/errno';
 import type { SnapshotView } from '../client/engine-api.ts';
 import { syncFolder, writeDurably } from '../images/durable-json.ts';
 
@@ -80,8 +81,7 @@ async function readRecord(folder: string): Promise<SnapshotView | 'missing' | 'd
   try {
     text = await readFile(join(folder, RECORD), 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
-      return 'missing';
+    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return 'missing';
     throw error;
   }
   // Schemas take a while to load, which engines without snapshots need not wait for.

@@ -7,8 +7,8 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { ChannelClient, ChannelError, ExecFailed, FileFailed } from '@svc/contract/channel';
-import { BUILT_SVC_INIT, startLocalInit } from './local-init.ts';
-import type { LocalInit } from './local-init.ts';
+import { BUILT_SVC_INIT, startLocalInit } from '../testing/local-init.ts';
+import type { LocalInit } from '../testing/local-init.ts';
 import { openConfinedFolder } from './confined-folder.ts';
 import { socketTransport } from '../guest/socket-transport.ts';
 

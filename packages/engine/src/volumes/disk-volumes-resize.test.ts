@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { DiskVolumes } from './disk-volumes.ts';
-import { makeRealHost, type RealHost } from './real-host.ts';
+import { makeRealHost, type RealHost } from '../testing/volumes-host.ts';
 import { content, readText, rejectsWith, soon } from './volumes.suite.ts';
 
 async function openVolume(host: RealHost): Promise<DiskVolumes> {

@@ -5,11 +5,12 @@ import { watch } from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { PlatformError } from '@svc/contract/errors';
 import type { HostCalls } from '../host/host-calls.ts';
 import { countErrors, devicesByImage } from '../space/disk-limit.ts';
-import { makeRealHost, waitUntil } from './real-host.ts';
-import type { RealHost } from './real-host.ts';
+import { makeRealHost } from '../testing/volumes-host.ts';
+import type { RealHost } from '../testing/volumes-host.ts';
 import type { DiskVolumes } from './disk-volumes.ts';
 import { content, filled, readText, rejectsWith, soon, volumesSuite } from './volumes.suite.ts';
 

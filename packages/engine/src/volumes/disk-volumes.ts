@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import type { HostCalls } from '../host/host-calls.ts';
 import type { HostSpace } from '../space/host-space.ts';
 import { DiskVolumeFiles } from './disk-volume-files.ts';
-import { OneAtATime } from './one-at-a-time.ts';
+import { KeyedTurns } from '@svc/contract/async';
 import { OpenVolume } from './open-volume.ts';
 import { ToolFailed } from '../host/run-tool.ts';
 import { formatImage } from './volume-image.ts';
@@ -39,7 +39,7 @@ export class DiskVolumes implements Volumes {
   readonly #records: VolumeRecords;
   readonly #open = new Map<string, OpenVolume>();
   /** One change at a time per id, for ids that have no volume too. */
-  readonly #changes = new Map<string, OneAtATime>();
+  readonly #changes = new KeyedTurns();
 
   constructor(options: DiskVolumesOptions) {
     this.#options = { ...DEFAULTS, ...options };
@@ -180,16 +180,7 @@ export class DiskVolumes implements Volumes {
   }
 
   async #change<T>(id: string, task: () => Promise<T>): Promise<T> {
-    let changes = this.#changes.get(id);
-    if (changes === undefined) {
-      changes = new OneAtATime();
-      this.#changes.set(id, changes);
-    }
-    try {
-      return await changes.run(task);
-    } finally {
-      if (changes.isIdle) this.#changes.delete(id);
-    }
+    return await this.#changes.take(id, task);
   }
 }
 

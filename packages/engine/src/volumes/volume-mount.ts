@@ -8,7 +8,7 @@ import type { HostCalls } from '../host/host-calls.ts';
 import { countErrors } from '../space/disk-limit.ts';
 import type { HostSpace } from '../space/host-space.ts';
 import { mountedDevice } from './mounted-device.ts';
-import { OneAtATime } from './one-at-a-time.ts';
+import { Turns } from '@svc/contract/async';
 import { runTool, ToolFailed } from '../host/run-tool.ts';
 import { repairUnmounted } from './volume-image.ts';
 import type { StoredFolder } from './volume-records.ts';
@@ -34,7 +34,7 @@ export class VolumeMount {
   readonly #graceMs: number;
   readonly #logger: Logger;
   readonly #space: HostSpace;
-  readonly #changes = new OneAtATime();
+  readonly #changes = new Turns();
   #uses = 0;
   #lastUsedBytes: number | undefined;
   #deviceName = '';
@@ -50,7 +50,7 @@ export class VolumeMount {
 
   /** The root of the mounted volume. Every call that succeeds is paired with one of `release`. */
   async acquire(): Promise<string> {
-    return await this.#changes.run(async () => {
+    return await this.#changes.take(async () => {
       clearTimeout(this.#graceTimer);
       this.#watch(await this.#mount());
       this.#uses += 1;
@@ -73,14 +73,14 @@ export class VolumeMount {
 
   /** Unmounts now, unless someone uses it. Succeeds when it is not mounted. */
   async unmountUnused(): Promise<void> {
-    await this.#changes.run(async () => {
+    await this.#changes.take(async () => {
       if (this.#uses === 0) await this.#unmount();
     });
   }
 
   /** Does something with the image that nobody must mount meanwhile; false, and nothing is done, when someone uses it. */
   async whileUnmounted(task: () => Promise<void>): Promise<boolean> {
-    return await this.#changes.run(async () => {
+    return await this.#changes.take(async () => {
       if (this.#uses > 0) return false;
       await this.#unmount();
       await task();

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isErrno } from '@svc/contract/errno';
 import type { Volume } from './volumes.ts';
 
 /** A volume on disk: one folder with its record, its image and the place where that is mounted. */
@@ -92,7 +93,7 @@ async function readRecord(folder: string): Promise<Volume | 'missing' | 'damaged
   try {
     text = await readFile(join(folder, RECORD), 'utf8');
   } catch (error) {
-    if (isMissing(error)) return 'missing';
+    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return 'missing';
     throw error;
   }
   // Schemas take a while to load, which engines without volumes need not wait for.
@@ -125,8 +126,4 @@ async function syncFolder(folder: string): Promise<void> {
   } finally {
     await handle.close();
   }
-}
-
-function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR');
 }

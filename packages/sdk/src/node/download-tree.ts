@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { chmod, lstat, mkdir, open, rm, symlink } from 'node:fs/promises';
 import { dirname, join, posix } from 'node:path';
+import { isErrno } from '@svc/contract/errno';
 import type { CallOptions } from '../client/call-budget.ts';
 import { SvcError } from '../svc-error.ts';
 import type { FileInfo } from '../sandbox/files.ts';
@@ -93,8 +94,7 @@ async function makeFolder(path: string): Promise<boolean> {
     await mkdir(path);
     return true;
   } catch (error) {
-    const isThere = (error as NodeJS.ErrnoException).code === 'EEXIST';
-    if (!isThere || !(await lstat(path)).isDirectory()) throw error;
+    if (!isErrno(error, 'EEXIST') || !(await lstat(path)).isDirectory()) throw error;
     return false;
   }
 }

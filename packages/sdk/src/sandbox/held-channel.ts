@@ -1,3 +1,4 @@
+import { abortable } from '@svc/contract/async';
 import { ChannelClient } from '@svc/contract/channel';
 import { withBudget, withBudgetEach, type CallBudget, type CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
@@ -80,7 +81,7 @@ export class HeldChannel {
   async #take(budget: CallBudget): Promise<OpenChannel> {
     budget.check();
     this.#opening ??= this.#openShared();
-    const open = await raced(this.#opening, budget.signal);
+    const open = await abortable(this.#opening, budget.signal);
     this.#uses += 1;
     open.transport.setInUse(true);
     return open;
@@ -112,17 +113,5 @@ export class HeldChannel {
   async #forget(ended: OpenChannel): Promise<void> {
     const current = await this.#opening?.catch(() => undefined);
     if (current === ended) this.#opening = undefined;
-  }
-}
-
-/** Settles like the promise unless the signal aborts first. */
-async function raced<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  const abort = (): void => reject(signal.reason as Error);
-  signal.addEventListener('abort', abort);
-  try {
-    return await Promise.race([promise, aborted]);
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }

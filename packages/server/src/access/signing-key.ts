@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract';
-import { createPrivateFile, isErrno, replacePrivateFile } from '../host/private-file.ts';
+import { createPrivateFile, replacePrivateFile } from '../host/private-file.ts';
 
 const KEY_BYTES = 32;
 const FILE_NAME = 'signing.key';

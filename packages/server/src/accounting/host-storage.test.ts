@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { startWithPeople } from '../testing/people.ts';
 import { body } from '../testing/sandboxes.ts';
-import { waitUntil } from '../testing/test-server.ts';
 
 /** Two organizations with a sandbox each, on a host whose disk is nearly full. */
 async function startShort(t: TestContext) {

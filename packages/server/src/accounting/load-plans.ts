@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { errnoOf } from '@svc/contract/errno';
 import { readPlanFile } from '@svc/contract/rest';
 import { EXIT } from '../host/exit-codes.ts';
 import { StartError } from '../host/start-error.ts';
@@ -16,7 +17,7 @@ async function read(path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    const reason = errnoOf(error) ?? String(error);
     throw new StartError(EXIT.usage, `--plans ${path} cannot be read by the server's user: ${reason}`);
   }
 }

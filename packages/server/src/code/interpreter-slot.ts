@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { abortable, onAbort, Turns } from '@svc/contract/async';
 import {
   ChannelError,
   ExecFailed,
@@ -37,7 +38,7 @@ export class InterpreterSlot {
   #interpreter: Interpreter | undefined;
   /** How an interpreter ended that nobody has been told about. */
   #untold = '';
-  #lastTurn: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
   #isClosed = false;
   #isRemoved = false;
 
@@ -63,7 +64,7 @@ export class InterpreterSlot {
     const isRepeat = request.work?.isRepeat === true;
     const replayed = isRepeat ? await this.#replay(request, signal) : undefined;
     if (replayed !== undefined) return replayed;
-    // Whoever asked for it first may have come to its turn in between.
+    // The first request with this key may have run while this one waited for its turn: then its result is repeated.
     const work = async () =>
       (isRepeat ? await this.#replay(request, signal) : undefined) ?? (await this.#runNow(request, signal));
     return await this.#takeTurn(work, signal);
@@ -84,7 +85,7 @@ export class InterpreterSlot {
     const interpreter = await this.#find(signal);
     if (interpreter === undefined) return;
     await interpreter.kill();
-    // Whoever restarts it knows. `ended` has been seen here before we were told.
+    // The next caller need not be told that the state is gone: it was lost on request. `ended` was called before `kill` returned.
     this.#untold = '';
   }
 
@@ -112,21 +113,12 @@ export class InterpreterSlot {
   }
 
   async #takeTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    const answer = Promise.withResolvers<T>();
-    const abort = () => answer.reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) abort();
     // The turn lasts until the work has ended, also when its caller no longer waits.
-    this.#lastTurn = this.#lastTurn
-      .then(async () => {
-        if (!signal.aborted) answer.resolve(await work());
-      })
-      .catch(answer.reject);
-    try {
-      return await answer.promise;
-    } finally {
-      signal.removeEventListener('abort', abort);
-    }
+    const turn = this.#turns.take(async () => {
+      signal.throwIfAborted();
+      return await work();
+    });
+    return await abortable(turn, signal);
   }
 
   async #runNow(request: SlotRequest, signal: AbortSignal): Promise<CodeResult> {
@@ -251,8 +243,7 @@ export class InterpreterSlot {
   async #start(signal: AbortSignal): Promise<Interpreter> {
     const channel = await this.#open(signal);
     // A sandbox that does not answer must not hold its callers.
-    const giveUp = () => channel.close();
-    signal.addEventListener('abort', giveUp, { once: true });
+    const stopListening = onAbort(signal, () => channel.close());
     try {
       const known = await this.#list(channel, signal);
       const last = known.at(-1);
@@ -265,7 +256,7 @@ export class InterpreterSlot {
       channel.close();
       throw this.#explain(signal.aborted ? signal.reason : error);
     } finally {
-      signal.removeEventListener('abort', giveUp);
+      stopListening();
     }
   }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { ChannelClient } from '@svc/contract';
 import { pino } from 'pino';
 import { FakeOrchestrator } from '../testing/fake-orchestrator.ts';
@@ -7,7 +8,7 @@ import { body, startHealthy } from '../testing/sandboxes.ts';
 import { openStore } from '../store/open-store.ts';
 import { postgresDialect } from '../store/postgres.ts';
 import { TestPostgres } from '../testing/test-postgres.ts';
-import { waitUntil, type TestServer } from '../testing/test-server.ts';
+import { type TestServer } from '../testing/test-server.ts';
 import { TestSandbox } from '../testing/code-sandbox.ts';
 
 let postgres: TestPostgres;

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { FakeVolumeStore } from '../testing/fake-volume-store.ts';
-import { makeFolder, startTestServer, waitUntil, type TestServer } from '../testing/test-server.ts';
+import { makeFolder, startTestServer, type TestServer } from '../testing/test-server.ts';
 import { beginOnce } from './idempotency.ts';
 
 const sandbox = (name: string) => ({ name, image: { type: 'oci', reference: 'python' } });

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { realpath } from 'node:fs/promises';
+import { isErrno } from '@svc/contract/errno';
 
 /**
  * Holds a data folder for this process until it ends, however it ends. The lock is a listening socket in the abstract
@@ -21,7 +22,7 @@ export async function lockDataFolder(
     server.listen(`\0svc-server-${role}-${digest}`);
     await once(server, 'listening');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EADDRINUSE') return undefined;
+    if (isErrno(error, 'EADDRINUSE')) return undefined;
     throw error;
   }
   server.unref();

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { pino } from 'pino';
-import { makeFolder, waitUntil } from '../testing/test-server.ts';
+import { makeFolder } from '../testing/test-server.ts';
 import { EngineProcess } from './engine-process.ts';
 
 const logger = pino({ level: 'silent' });

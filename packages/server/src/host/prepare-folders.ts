@@ -10,6 +10,7 @@ import {
   type FileHandle,
 } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isErrno } from '@svc/contract/errno';
 import type { Identity } from './drop-privileges.ts';
 import { EXIT } from './exit-codes.ts';
 import { StartError } from './start-error.ts';
@@ -27,7 +28,7 @@ export async function prepareFolders(
     await letOthersPass(dataFolder);
     await giveTo(owner, serverFolder);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EACCES')) throw error;
+    if (!isErrno(error, 'EACCES')) throw error;
     const hint = `${dataFolder} cannot be written; run as root, or choose another folder with --path`;
     throw new StartError(EXIT.failed, hint, { cause: error });
   }
@@ -64,8 +65,7 @@ async function openFolder(path: string): Promise<FileHandle> {
   try {
     return await open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
   } catch (error) {
-    const isOther =
-      error instanceof Error && 'code' in error && (error.code === 'ENOTDIR' || error.code === 'ELOOP');
+    const isOther = isErrno(error, 'ENOTDIR', 'ELOOP');
     if (!isOther) throw error;
     throw new StartError(EXIT.failed, `${path} must be a folder, not a link or a file`, { cause: error });
   }

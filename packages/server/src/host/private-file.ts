@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, open, rename, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { isErrno } from '@svc/contract/errno';
 
 /** Makes a file that only its owner reads, unless there is one. Two processes may do so at once; one of them does. */
 export async function createPrivateFile(path: string, content: Uint8Array): Promise<void> {
@@ -20,10 +21,6 @@ export async function replacePrivateFile(path: string, content: Uint8Array): Pro
   await rename(await writeTemporary(path, content), path);
   await using folder = await open(dirname(path), 'r');
   await folder.sync();
-}
-
-export function isErrno(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }
 
 /** Whole and on the disk before it gets its name. */

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { onAbort } from '@svc/contract/async';
 import {
   engineCommand,
   readProcessState,
@@ -139,15 +140,13 @@ async function serveUntilExit(
     if (message === READY) wasReady = true;
   });
   child.send(SERVE, () => undefined); // One that has ended already is seen as such.
-  const end = () => child.kill('SIGTERM');
-  stop.addEventListener('abort', end, { once: true });
-  if (stop.aborted) end();
+  const stopListening = onAbort(stop, () => child.kill('SIGTERM'));
   const watchdog = watch(child, logger);
   try {
     return { ending: await exited, wasReady };
   } finally {
     watchdog.close();
-    stop.removeEventListener('abort', end);
+    stopListening();
   }
 }
 

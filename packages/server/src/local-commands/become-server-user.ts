@@ -1,5 +1,6 @@
 import { access, constants, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isErrno } from '@svc/contract/errno';
 import { loadCompiler, PlatformError } from '@svc/contract';
 import { canAnybodyRead } from '../host/can-anybody-read.ts';
 import { becomeUser, findIdentity, type Identity } from '../host/drop-privileges.ts';
@@ -40,8 +41,8 @@ async function checkReach(serverFolder: string, { uid }: Identity): Promise<void
 
 /** Undefined when there is no folder, or root has made it and nobody has used it yet. */
 async function ownerOf(serverFolder: string): Promise<Identity | undefined> {
-  const { uid, gid } = await stat(serverFolder).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return { uid: 0, gid: 0 };
+  const { uid, gid } = await stat(serverFolder).catch((error: unknown) => {
+    if (isErrno(error, 'ENOENT')) return { uid: 0, gid: 0 };
     throw error;
   });
   return uid === 0 ? undefined : findIdentity(`${uid}:${gid}`);

@@ -1,7 +1,8 @@
+import { isErrno } from '@svc/contract/errno';
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PlatformError } from '@svc/contract/errors';
-import { request } from '../host/node-http.ts';
+import { request } from '@svc/contract/node-http';
 import { adminSocketPath } from '../transports/admin/admin-socket.ts';
 import type { ServerStatus } from '../transports/admin/status.ts';
 
@@ -17,9 +18,8 @@ export async function readStatus(dataFolder: string): Promise<ServerStatus | und
     // The server is ours and of the same version.
     return JSON.parse(await get(socketPath)) as ServerStatus;
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined;
-    if (code === 'ENOENT' || code === 'ECONNREFUSED') return undefined;
-    if (code === 'EACCES' || code === 'EPERM') throw error;
+    if (isErrno(error, 'ENOENT', 'ECONNREFUSED')) return undefined;
+    if (isErrno(error, 'EACCES', 'EPERM')) throw error;
     const hint = `the server on ${dataFolder} does not answer; its supervisor replaces a web-facing process that hangs within seconds, so ask again, or see \`svc server logs\``;
     throw new PlatformError('unavailable', hint, { cause: error });
   }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { ChannelClient, ChannelError, PlatformError } from '@svc/contract';
 import { duplexTransport } from '@svc/engine/client';
 import { createFakeAgent } from '../testing/fake-agent.ts';
-import { waitUntil } from '../testing/test-server.ts';
 import { ChannelPool } from './channel-pool.ts';
 
 function countingPool() {

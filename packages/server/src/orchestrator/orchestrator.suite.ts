@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { randomUUID } from 'node:crypto';
+import { waitUntil } from '@svc/contract/testing';
 import { ChannelClient, PlatformError, type SandboxSpec } from '@svc/contract';
 import { duplexTransport } from '@svc/engine/client';
-import { waitUntil } from '../testing/test-server.ts';
 import type { Orchestrator, SandboxReport } from './orchestrator.ts';
 
 const GRACE = { graceMs: 500 };

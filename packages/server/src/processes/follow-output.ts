@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { onAbort } from '@svc/contract/async';
 import {
   ChannelError,
   PlatformError,
@@ -8,7 +9,7 @@ import {
   type ErrorCode,
 } from '@svc/contract';
 import type { ServerEvent } from '@svc/contract/rest';
-import { waitFor } from '../tasks/wait-for.ts';
+import { abortable } from '@svc/contract/async';
 import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import type { Database } from '../store/database.ts';
 import { noteProcess, type ProcessRecord } from '../store/processes.ts';
@@ -87,8 +88,7 @@ async function* readOn(
   channel: ChannelClient,
   { process, cursor, isFollowing, signal }: FollowRequest,
 ): AsyncGenerator<ServerEvent, DetachedState> {
-  const leave = () => channel.close();
-  signal.addEventListener('abort', leave, { once: true });
+  const stopListening = onAbort(signal, () => channel.close());
   try {
     signal.throwIfAborted();
     const events = channel.detached.read(process.id, { ...cursor.offsets, follow: isFollowing });
@@ -102,14 +102,14 @@ async function* readOn(
     }
     throw new ChannelError('protocol', 'The sandbox ended the output without an end');
   } finally {
-    signal.removeEventListener('abort', leave);
+    stopListening();
     channel.close();
   }
 }
 
 /** @throws PlatformError `unavailable` when the sandbox keeps its answer to itself */
 async function soon<T>(answer: Promise<T>, process: string): Promise<T> {
-  return await waitFor(answer, AbortSignal.timeout(ANSWER_MS)).catch((error: unknown) => {
+  return await abortable(answer, AbortSignal.timeout(ANSWER_MS)).catch((error: unknown) => {
     throw isTimeout(error) ? explainFailure(error, { process }) : error;
   });
 }

@@ -1,6 +1,6 @@
 import type { ChannelClient } from '@svc/contract';
 import type { ByteSource } from '@svc/contract/rest';
-import { Turns } from '../tasks/turns.ts';
+import { KeyedTurns } from '@svc/contract/async';
 
 interface StdinWrite {
   readonly content: ByteSource;
@@ -12,7 +12,7 @@ interface StdinWrite {
 
 /** Writes to the input of processes, one call after the other for each, so that their bytes do not mix. */
 export class StdinWriter {
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedTurns();
 
   /** Resolves when the process has taken everything; each piece waits until the one before was. */
   async write({ detached }: ChannelClient, key: string, write: StdinWrite): Promise<{ bytes: number }> {

@@ -1,3 +1,4 @@
+import { errnoOf } from '@svc/contract/errno';
 import { PlatformError, type ChannelClient } from '@svc/contract';
 import type { Logger } from 'pino';
 import type { PortMapping } from '../store/port-mapping.ts';
@@ -58,7 +59,7 @@ export class PortForwarder {
       const place = { address: bind, port };
       return protocol === 'udp' ? await openUdpPort(place, target) : await openTcpPort(place, target);
     } catch (error) {
-      const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+      const reason = errnoOf(error) ?? 'unknown';
       const message = `port ${port} of this host cannot be opened (${reason}); choose another one`;
       throw new PlatformError('start_failed', message, { details: { port, reason }, cause: error });
     }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, isIP } from 'node:net';
+import { errnoOf } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract';
 import type { CreateSandboxRequest } from '@svc/contract/rest';
 import { bindUdp } from './bind-udp.ts';
@@ -66,7 +67,7 @@ async function tryUdp(port: number, address: string): Promise<void> {
 }
 
 function unavailable(port: number, bind: string, error: unknown): PlatformError {
-  const reason = error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+  const reason = errnoOf(error) ?? 'unknown';
   const why = reason === 'EADDRINUSE' ? 'is in use' : `cannot be opened (${reason})`;
   const message = `Port ${port} of ${bind} ${why}; publish another host_port`;
   return new PlatformError('invalid_sandbox_config', message, {

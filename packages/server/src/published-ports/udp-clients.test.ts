@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import type { Socket } from 'node:dgram';
 import { after, before, test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { PlatformError, type ChannelClient } from '@svc/contract';
 import { pino } from 'pino';
 import { TestSandbox } from '../testing/code-sandbox.ts';
-import { waitUntil } from '../testing/test-server.ts';
 import { PortForwarder } from './port-forwarder.ts';
 import { freePort } from '../testing/free-port.ts';
 import { openUdp } from '../testing/udp.ts';

@@ -13,7 +13,7 @@ import { toEngineRequest, type RequestParts } from './engine-request.ts';
 import { amend, noteFailure, observe } from './observe.ts';
 import { openSecrets, sealSecrets } from './sandbox-secrets.ts';
 import type { Progress, StartProgress } from './start-progress.ts';
-import { Turns } from '../tasks/turns.ts';
+import { KeyedTurns } from '@svc/contract/async';
 
 const ASK_TIMEOUT_MS = 30_000;
 const STOP_GRACE_MS = 10_000;
@@ -57,7 +57,7 @@ interface Work {
  */
 export class Convergence {
   readonly #parts: ConvergenceParts;
-  readonly #turns = new Turns();
+  readonly #turns = new KeyedTurns();
   readonly #works = new Map<string, Work>();
   #isClosing = false;
 
@@ -67,7 +67,7 @@ export class Convergence {
 
   /** Resolves when there is nothing left to do. @throws what ended an awaited start or stop */
   async converge(sandboxId: string, options: ConvergeOptions = {}): Promise<void> {
-    // Whoever waits for better times looks again.
+    // Work on this sandbox that pauses before it tries again goes on at once: what was in its way may be gone.
     this.#works.get(sandboxId)?.backOff.wake();
     await this.#turns.take(sandboxId, async () => {
       const work: Work = { backOff: new BackOff(), step: new AbortController() };
@@ -273,7 +273,7 @@ function isUnderWay({ desired, observed, removedAt }: SandboxRecord): boolean {
   return removedAt !== null || desired === 'restarted' || observed === 'starting' || observed === 'stopping';
 }
 
-/** Failures that better times cure. `name_already_exists`: a create that was given up is still being undone. */
+/** Failures that pass by themselves, so that trying again makes sense. `name_already_exists`: a create that was given up is still being undone. */
 function mayPass(error: unknown): boolean {
   return (
     PlatformError.is(error, 'orchestrator_unreachable') ||

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { FakeOrchestrator } from '../testing/fake-orchestrator.ts';
 import { body, startHealthy, until } from '../testing/sandboxes.ts';
 import { listRuns } from '../store/runs.ts';
-import { makeFolder, waitUntil, type TestServer } from '../testing/test-server.ts';
+import { makeFolder, type TestServer } from '../testing/test-server.ts';
 
 /** The changes that a start, a stop, another start and a delete ask of the engine. */
 const CHANGES = 4;

@@ -11,7 +11,7 @@ import { findSandbox, getSandbox, type Asker, type SandboxRecord } from '../stor
 import { Convergence, type ConvergenceParts } from './convergence.ts';
 import { noteFailure } from './observe.ts';
 import { StartProgress, type Progress } from './start-progress.ts';
-import { Turns } from '../tasks/turns.ts';
+import { KeyedTurns } from '@svc/contract/async';
 import { wishRecovery, wishRemove, wishStart, wishStop } from './wishes.ts';
 
 const ASK_TIMEOUT_MS = 60_000;
@@ -36,7 +36,7 @@ export class Lifecycle {
   readonly progress = new StartProgress();
   readonly #parts: LifecycleParts;
   readonly #convergence: Convergence;
-  readonly #starts = new Turns();
+  readonly #starts = new KeyedTurns();
   readonly #changes = new EventEmitter<Record<string, []>>().setMaxListeners(0);
 
   constructor(parts: LifecycleParts) {

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { signKey } from '../access/keys.ts';
 import { createApiKey } from '../store/credentials.ts';
 import { ensureOrganization } from '../store/organizations.ts';
 import { listSandboxes } from '../store/sandboxes.ts';
 import { connectClient, textOf } from '../testing/mcp-client.ts';
-import { startTestServer, waitUntil, type TestServer } from '../testing/test-server.ts';
+import { startTestServer, type TestServer } from '../testing/test-server.ts';
 
 const SIGNING_KEY = new Uint8Array(32).fill(5);
 

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import fc from 'fast-check';
 import { FakeOrchestrator } from '../testing/fake-orchestrator.ts';
 import { body } from '../testing/sandboxes.ts';
 import type { Database } from '../store/database.ts';
-import { startTestServer, waitUntil, type TestServer } from '../testing/test-server.ts';
+import { startTestServer, type TestServer } from '../testing/test-server.ts';
 
 interface ModelSandbox {
   status: string;

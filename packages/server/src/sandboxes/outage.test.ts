@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { listRuns } from '../store/runs.ts';
-import { makeFolder, startTestServer, waitUntil, type TestServer } from '../testing/test-server.ts';
+import { makeFolder, startTestServer, type TestServer } from '../testing/test-server.ts';
 import { FakeOrchestrator } from '../testing/fake-orchestrator.ts';
 import { body, eventsOf, startHealthy, until } from '../testing/sandboxes.ts';
 

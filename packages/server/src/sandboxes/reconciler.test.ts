@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { SandboxSpec } from '@svc/contract';
 import { FakeOrchestrator } from '../testing/fake-orchestrator.ts';
 import type { Database } from '../store/database.ts';
@@ -9,7 +10,7 @@ import { listRuns } from '../store/runs.ts';
 import { getSandbox, listSandboxes, updateSandbox } from '../store/sandboxes.ts';
 import { addSandbox } from '../testing/stored-sandbox.ts';
 import { sqliteDialect } from '../store/sqlite.ts';
-import { makeFolder, startTestServer, waitUntil } from '../testing/test-server.ts';
+import { makeFolder, startTestServer } from '../testing/test-server.ts';
 
 const SPEC: SandboxSpec = { image: { type: 'oci', reference: 'x' } };
 const ignore = () => undefined;

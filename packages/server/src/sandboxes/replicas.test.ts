@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { pino } from 'pino';
 import { FakeOrchestrator } from '../testing/fake-orchestrator.ts';
 import { body, eventsOf, startHealthy, until } from '../testing/sandboxes.ts';
@@ -7,7 +8,6 @@ import { claimSandbox } from '../store/claims.ts';
 import { openStore } from '../store/open-store.ts';
 import { postgresDialect } from '../store/postgres.ts';
 import { TestPostgres } from '../testing/test-postgres.ts';
-import { waitUntil } from '../testing/test-server.ts';
 
 const postgres = await TestPostgres.start();
 after(() => postgres[Symbol.asyncDispose]());

@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
+import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract';
-import { createPrivateFile, isErrno, replacePrivateFile } from '../host/private-file.ts';
+import { createPrivateFile, replacePrivateFile } from '../host/private-file.ts';
 
 const KEY_BYTES = 32;
 const OTHERS = 0o077;
@@ -17,7 +18,7 @@ export async function ensureSecretsKeys(path: string): Promise<SecretsKeys> {
   try {
     if (!isThere(path)) await createPrivateFile(path, format([newKey()]));
   } catch (error) {
-    if (!isErrno(error, 'EACCES') && !isErrno(error, 'ENOENT')) throw error;
+    if (!isErrno(error, 'EACCES', 'ENOENT')) throw error;
     const hint = `the secrets key file ${path} cannot be made; make its folder, and give it to the user that the server runs as`;
     throw new PlatformError('forbidden', hint, { cause: error });
   }

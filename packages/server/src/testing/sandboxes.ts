@@ -1,7 +1,8 @@
 import type { TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { ensureOrganization } from '../store/organizations.ts';
 import { addVolume } from '../store/volumes.ts';
-import { startTestServer, waitUntil, type TestServer, type TestServerOptions } from './test-server.ts';
+import { startTestServer, type TestServer, type TestServerOptions } from './test-server.ts';
 
 export const UNKNOWN_ID = '00000000-0000-4000-8000-000000000000';
 

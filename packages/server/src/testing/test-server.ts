@@ -147,15 +147,6 @@ export async function makeFolder(t: TestContext): Promise<string> {
   return folder;
 }
 
-/** Polls until the claim holds. @throws after a minute: a busy machine may stand still for seconds */
-export async function waitUntil(isTrue: () => boolean | Promise<boolean>, what = 'it'): Promise<void> {
-  const deadline = performance.now() + 60_000;
-  while (!(await isTrue())) {
-    if (performance.now() > deadline) throw new Error(`${what} did not happen in time`);
-    await new Promise((resolve) => void setTimeout(resolve, 5));
-  }
-}
-
 function postTo(url: string) {
   return async (
     body: unknown,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { PlatformError } from '@svc/contract';
 import { pino } from 'pino';
 import { FakeVolumeStore } from '../testing/fake-volume-store.ts';
@@ -9,7 +10,7 @@ import { ensureOrganization } from '../store/organizations.ts';
 import { sqliteDialect } from '../store/sqlite.ts';
 import { listUsage } from '../store/volume-usage.ts';
 import { addVolume, findVolume, updateVolume } from '../store/volumes.ts';
-import { makeFolder, waitUntil } from '../testing/test-server.ts';
+import { makeFolder } from '../testing/test-server.ts';
 import { ensureMade } from './make-volume.ts';
 import { VolumeKeeper } from './volume-keeper.ts';
 

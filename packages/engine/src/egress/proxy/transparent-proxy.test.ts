@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { exchangeTcp, listenTcp, rulesFor, startProxy, type TestProxy } from '../testing/loopback.ts';
-import { waitUntil } from '../../network/testing/wait-until.ts';
+import { waitUntil } from '@svc/contract/testing';
 import type { SandboxEgress } from './sandbox-egress.ts';
 import type { ProxyLimits } from './transparent-proxy.ts';
 

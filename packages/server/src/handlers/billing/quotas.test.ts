@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { setQuotas, type QuotaChanges } from '../../accounting/set-quotas.ts';
 import { addSnapshot } from '../../testing/stored-usage.ts';
 import { startWithPeople } from '../../testing/people.ts';
-import { waitUntil } from '../../testing/test-server.ts';
 
 const IMAGE = { image: { type: 'oci', reference: 'x' } };
 

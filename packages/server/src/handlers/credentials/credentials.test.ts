@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { waitUntil } from '../../testing/test-server.ts';
+import { waitUntil } from '@svc/contract/testing';
 import { startWithPeople } from '../../testing/people.ts';
 
 const HOUR_MS = 3_600_000;

@@ -3,10 +3,11 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { signKey } from '../../access/keys.ts';
 import { signSession } from '../../access/sessions.ts';
 import { recordKey } from '../../store/keys.ts';
-import { startTestServer, waitUntil } from '../../testing/test-server.ts';
+import { startTestServer } from '../../testing/test-server.ts';
 import { SIGNING_KEY, startWithPeople } from '../../testing/people.ts';
 
 test('an API key says which organization it is for, as owner', async (t) => {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { DetachedAgent } from '../../testing/detached-agent.ts';
 import { insertProcess, findOpenRun, type ProcessRecord } from '../../store/processes.ts';
-import { startTestServer, waitUntil } from '../../testing/test-server.ts';
+import { startTestServer } from '../../testing/test-server.ts';
 
 const SPEC = { image: { type: 'oci', reference: 'x' } };
 const LONG_AGO = '2020-01-01T00:00:00.000Z';

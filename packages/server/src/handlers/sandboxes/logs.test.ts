@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { test, type TestContext } from 'node:test';
-import { startTestServer, waitUntil, type TestServer } from '../../testing/test-server.ts';
+import { waitUntil } from '@svc/contract/testing';
+import { startTestServer, type TestServer } from '../../testing/test-server.ts';
 
 const SPEC = { image: { type: 'oci', reference: 'x' } };
 

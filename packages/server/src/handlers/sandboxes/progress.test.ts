@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { waitUntil } from '../../testing/test-server.ts';
+import { waitUntil } from '@svc/contract/testing';
 import { followEvents } from '../../testing/events.ts';
 import { body, startHealthy, until, UNKNOWN_ID } from '../../testing/sandboxes.ts';
 

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { SANDBOX_METRICS } from '@svc/contract/rest';
 import { addSamples } from '../../store/metric-samples.ts';
-import { startTestServer, waitUntil } from '../../testing/test-server.ts';
+import { startTestServer } from '../../testing/test-server.ts';
 
 const MINUTE_MS = 60_000;
 

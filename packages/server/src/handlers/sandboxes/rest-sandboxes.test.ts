@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { recordVolume, body, eventsOf, startHealthy, until, UNKNOWN_ID } from '../../testing/sandboxes.ts';
 import { listRuns } from '../../store/runs.ts';
-import { waitUntil } from '../../testing/test-server.ts';
 
 test('a sandbox that is created without a start rests as created and is shown whole', async (t) => {
   const server = await startHealthy(t);

@@ -5,7 +5,7 @@ import type { Lifecycle } from '../../sandboxes/lifecycle.ts';
 import type { Database } from '../../store/database.ts';
 import type { Asker } from '../../store/sandboxes.ts';
 import { readConfig } from './sandbox-spec.ts';
-import { waitFor } from '../../tasks/wait-for.ts';
+import { abortable } from '@svc/contract/async';
 import { inWordsOfConfig } from './words-of-config.ts';
 
 export function sandboxHandlers(
@@ -25,14 +25,14 @@ export function sandboxHandlers(
         const wanted = readConfig(sandbox, config ?? {}, { hasHostPaths: isOperator(call.caller) });
         const asker = await askerOf(call);
         // A caller that goes away does not leave a sandbox half-started: the start goes on without it.
-        await waitFor(lifecycle.start(namespace, sandbox, wanted, asker, onProgress), signal);
+        await abortable(lifecycle.start(namespace, sandbox, wanted, asker, onProgress), signal);
       } catch (error) {
         throw inWordsOfConfig(error);
       }
       return `Sandbox ${sandbox} started successfully`;
     },
     'sandbox.stop': async ({ sandbox }, call) => {
-      await waitFor(lifecycle.stop(call.namespace, sandbox, await askerOf(call)), call.signal);
+      await abortable(lifecycle.stop(call.namespace, sandbox, await askerOf(call)), call.signal);
       return `Sandbox ${sandbox} stopped successfully`;
     },
   };

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { DEFAULT_POLICY, DENY_ALL } from '@svc/contract';
 import { labelsOf } from '../../sandboxes/labels-of.ts';
-import { waitUntil } from '../../testing/test-server.ts';
 import { body, startHealthy, until } from '../../testing/sandboxes.ts';
 
 const SECRET = 'sk-very-secret-value';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { PlatformError } from '@svc/contract';
 import { FakeSnapshotStore } from '../../testing/fake-snapshot-store.ts';
 import {
   nextMillisecond,
   startTestServer,
-  waitUntil,
   type RestReply,
   type TestServer,
 } from '../../testing/test-server.ts';

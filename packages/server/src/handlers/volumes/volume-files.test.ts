@@ -3,8 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { request, type ClientRequest } from 'node:http';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import fc from 'fast-check';
-import { waitUntil, type RestReply } from '../../testing/test-server.ts';
+import { type RestReply } from '../../testing/test-server.ts';
 import { startWithVolume } from '../../testing/volume-files.ts';
 
 /** However it ended. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { Volume } from '@svc/contract/rest';
 import { FakeVolumeStore } from '../../testing/fake-volume-store.ts';
 import { ensureOrganization } from '../../store/organizations.ts';
@@ -8,7 +9,6 @@ import { addVolume } from '../../store/volumes.ts';
 import {
   nextMillisecond,
   startTestServer,
-  waitUntil,
   type RestOptions,
   type TestServerOptions,
 } from '../../testing/test-server.ts';

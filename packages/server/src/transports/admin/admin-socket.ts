@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { chmod, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { createServer } from '../../host/node-http.ts';
+import { createServer } from '@svc/contract/node-http';
 import type { ServerStatus } from './status.ts';
 
 /** Where the operator's own commands ask, without a key: only the server's user and root can reach it. */

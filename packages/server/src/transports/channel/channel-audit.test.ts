@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { waitUntil } from '../../testing/test-server.ts';
+import { waitUntil } from '@svc/contract/testing';
 import { startChannelServer, type ChannelServer } from '../../testing/channel-server.ts';
 import { closeOf, openChannel } from '../../testing/channel.ts';
 

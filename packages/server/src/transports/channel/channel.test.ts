@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { createToken } from '../../store/credentials.ts';
 import { ensureOrganization, putMember } from '../../store/organizations.ts';
 import { ensureUser } from '../../store/users.ts';
-import { waitUntil } from '../../testing/test-server.ts';
 import { startChannelServer } from '../../testing/channel-server.ts';
 import { closeOf, openChannel, openWebSocket, refusalOf } from '../../testing/channel.ts';
 

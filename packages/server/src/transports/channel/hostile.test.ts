@@ -4,9 +4,9 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { Duplex } from 'node:stream';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { encodeMessage } from '@svc/contract/frames';
 import { createFakeAgent } from '../../testing/fake-agent.ts';
-import { waitUntil } from '../../testing/test-server.ts';
 import { startChannelServer } from '../../testing/channel-server.ts';
 import { closeOf, openChannel, openWebSocket } from '../../testing/channel.ts';
 

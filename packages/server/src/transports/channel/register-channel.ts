@@ -16,7 +16,7 @@ import { EventQueue } from './event-queue.ts';
 import { MaskRemover } from './mask-remover.ts';
 import { CLOSE, relay } from './relay.ts';
 import type { RateLimiter } from '../rest/rate-limiter.ts';
-import { ServerResponse } from '../../host/node-http.ts';
+import { ServerResponse } from '@svc/contract/node-http';
 import { explainEnd } from './explain-end.ts';
 import { REST_PREFIX, sendRestFailure } from '../http/rest-failure.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { startTestServer, waitUntil } from '../../testing/test-server.ts';
+import { waitUntil } from '@svc/contract/testing';
+import { startTestServer } from '../../testing/test-server.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { waitUntil } from '../../testing/test-server.ts';
+import { waitUntil } from '@svc/contract/testing';
 import { ConnectionShares } from './connection-shares.ts';
 
 const MAX = 8;

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
+import { isErrno } from '@svc/contract/errno';
 import { ERROR_STATUS, PlatformError, type ErrorCode } from '@svc/contract';
 import { failure, RPC_CODE, rpcError, type RpcResponse } from './rpc-envelope.ts';
 
@@ -28,7 +29,7 @@ export function describeHttpFailure(error: unknown, requestId: string): HttpFail
 
 /** For bytes that are no HTTP request: there is no framework to answer with yet. */
 export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
+  if (isErrno(error, 'ECONNRESET') || !socket.writable) return void socket.destroy();
   const status = CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400;
   const message = MESSAGES[status] ?? 'The request is not valid HTTP';
   const body = JSON.stringify(

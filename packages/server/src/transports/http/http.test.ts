@@ -6,8 +6,9 @@ import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { FakeOrchestrator } from '../../testing/fake-orchestrator.ts';
-import { makeFolder, startTestServer, waitUntil } from '../../testing/test-server.ts';
+import { makeFolder, startTestServer } from '../../testing/test-server.ts';
 import { DEFAULT_LIMITS } from './http-limits.ts';
 
 const METRICS = { jsonrpc: '2.0', method: 'sandbox.metrics.get', params: {}, id: 1 };

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import Fastify from 'fastify';
 import { pino } from 'pino';
 import { authenticateNobody } from '../../access/authenticate.ts';
 import { Dispatch, type Handlers } from '../../dispatch/dispatch.ts';
 import { signKey } from '../../access/keys.ts';
-import { startTestServer, waitUntil } from '../../testing/test-server.ts';
+import { startTestServer } from '../../testing/test-server.ts';
 import type { SessionLimits } from './mcp-sessions.ts';
 import { registerMcp } from './register-mcp.ts';
 import { connectClient } from '../../testing/mcp-client.ts';

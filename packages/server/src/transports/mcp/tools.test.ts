@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { CodeRunner } from '../../code/code-runner.ts';
 import { signKey } from '../../access/keys.ts';
 import { withEnoughTime } from '../../testing/enough-time.ts';
-import { startTestServer, waitUntil } from '../../testing/test-server.ts';
+import { startTestServer } from '../../testing/test-server.ts';
 import { connectClient, textOf } from '../../testing/mcp-client.ts';
 
 const START = { sandbox: 'one', namespace: 'default', config: { image: 'python' } };

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { request as startRequest } from '../../host/node-http.ts';
+import { request as startRequest } from '@svc/contract/node-http';
 import { headersForBrowser, headersForSandbox } from './forward-headers.ts';
 import { brokeOff, sendAnswer } from './preview-answer.ts';
 import { withoutToken } from './preview-token.ts';

@@ -4,13 +4,9 @@ import { once } from 'node:events';
 import { createServer, request, type IncomingMessage, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { WebSocket, WebSocketServer } from 'ws';
-import {
-  startTestServer,
-  waitUntil,
-  type TestServer,
-  type TestServerOptions,
-} from '../../testing/test-server.ts';
+import { startTestServer, type TestServer, type TestServerOptions } from '../../testing/test-server.ts';
 
 const DOMAIN = 'preview.test';
 

@@ -4,7 +4,7 @@ import { PlatformError } from '@svc/contract';
 import type { ChannelClient } from '@svc/contract/channel';
 import type { Logger } from 'pino';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
-import { ServerResponse } from '../../host/node-http.ts';
+import { ServerResponse } from '@svc/contract/node-http';
 import type { Database } from '../../store/database.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
 import { ChannelSlots, type ChannelLimits } from '../channel/channel-slots.ts';

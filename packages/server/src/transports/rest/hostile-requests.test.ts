@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { get, request, type IncomingMessage } from 'node:http';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { FakeSnapshotStore } from '../../testing/fake-snapshot-store.ts';
 import { FakeVolumeStore } from '../../testing/fake-volume-store.ts';
 import { setQuotas } from '../../accounting/set-quotas.ts';
 import { ensureOrganization } from '../../store/organizations.ts';
-import { waitUntil, type TestServer } from '../../testing/test-server.ts';
+import { type TestServer } from '../../testing/test-server.ts';
 import { startWithPeople } from '../../testing/people.ts';
 import { body, startHealthy, until } from '../../testing/sandboxes.ts';
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import { test } from 'node:test';
-import { startTestServer, waitUntil } from '../../testing/test-server.ts';
+import { waitUntil } from '@svc/contract/testing';
+import { startTestServer } from '../../testing/test-server.ts';
 
 const SIGNING_KEY = new Uint8Array(32).fill(1);
 

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { withEnoughTime } from '../../testing/enough-time.ts';
-import { startTestServer, waitUntil, type TestServer } from '../../testing/test-server.ts';
+import { startTestServer, type TestServer } from '../../testing/test-server.ts';
 
 interface CommandResult {
   readonly command: string;

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
 import { EventEmitter, on, once } from 'node:events';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { FakeOrchestrator } from '../../testing/fake-orchestrator.ts';
-import { startTestServer, waitUntil, type TestServer } from '../../testing/test-server.ts';
+import { startTestServer, type TestServer } from '../../testing/test-server.ts';
 import { findSandbox } from '../../store/sandboxes.ts';
 import { listRuns } from '../../store/runs.ts';
 

@@ -1,7 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isErrno } from '@svc/contract/errno';
 import ssh2 from 'ssh2';
-import { createPrivateFile, isErrno } from '../../host/private-file.ts';
+import { createPrivateFile } from '../../host/private-file.ts';
 import { StartError } from '../../host/start-error.ts';
 import { EXIT } from '../../host/exit-codes.ts';
 import { makeEd25519Pair } from './ed25519-pair.ts';

@@ -1,0 +1,31 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { constants } from 'node:os';
+import type { Command, Option } from 'commander';
+
+// What `svc engine start` and `svc server start` have in common: a program of ours with options of its own.
+
+export type StartOptions = Readonly<Record<string, string | boolean | readonly string[] | undefined>>;
+
+/** A command that also takes the options of the program it starts. */
+export function withOptions(command: Command, handedOn: readonly Option[]): Command {
+  for (const option of handedOn) command.addOption(option);
+  return command;
+}
+
+/** Those options as the program reads them. */
+export function handOn(options: StartOptions, handedOn: readonly Option[]): readonly string[] {
+  return handedOn.flatMap((option) => {
+    const value = options[option.attributeName()];
+    if (value === true) return [`--${option.name()}`];
+    return [value].flat().flatMap((item) => (typeof item === 'string' ? [`--${option.name()}`, item] : []));
+  });
+}
+
+/** In the foreground: our signals are its signals. The exit code, as a shell counts. */
+export async function followToEnd(child: ChildProcess): Promise<number> {
+  const stop = () => child.kill('SIGTERM');
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, stop);
+  const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
+}

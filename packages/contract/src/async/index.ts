@@ -1,0 +1,2 @@
+export { abortable, onAbort } from './abort.ts';
+export { KeyedTurns, Turns } from './turns.ts';

@@ -1,0 +1,23 @@
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface WaitOptions {
+  readonly what?: string;
+  readonly timeoutMs?: number;
+}
+
+/**
+ * Asks again until the answer is yes: for facts that nothing announces.
+ * @throws when it stays no, for longer than a busy machine stands still
+ */
+export async function waitUntil(
+  condition: () => boolean | Promise<boolean>,
+  about: string | WaitOptions = {},
+): Promise<void> {
+  const { what = condition.toString(), timeoutMs = 60_000 } =
+    typeof about === 'string' ? { what: about } : about;
+  const deadline = performance.now() + timeoutMs;
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(`after ${timeoutMs} ms still waiting until ${what}`);
+    await delay(10);
+  }
+}

@@ -1,4 +1,0 @@
-/** Whether a failed system call failed for one of these reasons. */
-export function hasErrorCode(error: unknown, ...codes: readonly string[]): boolean {
-  return error instanceof Error && 'code' in error && codes.includes(String(error.code));
-}

@@ -1,0 +1,99 @@
+import { PlatformError } from '@svc/contract/errors';
+import type { Network, Reach, Slot, Traffic } from '../network/network.ts';
+
+/** What stays on the pretended host when an engine ends. Share one between fakes to pretend a restart. */
+export interface FakeNetworkHost {
+  readonly slots: Map<string, Slot>;
+  lastIndex: number;
+}
+
+export interface FakeNetworkOptions {
+  readonly host?: FakeNetworkHost;
+  readonly capacity?: number;
+  /** Called first by every operation that changes something; what it throws, the operation throws. */
+  readonly beforeCall?: (operation: 'recover' | 'acquire' | 'release') => void | Promise<void>;
+}
+
+/** Keeps the promises of the port about who owns what, without a network. Its namespaces cannot be joined. */
+export class FakeNetwork implements Network {
+  readonly #host: FakeNetworkHost;
+  readonly #capacity: number;
+  readonly #beforeCall: NonNullable<FakeNetworkOptions['beforeCall']>;
+  readonly #traffic = new Map<string, Traffic>();
+  #isRunning = false;
+
+  constructor({ host, capacity = 1000, beforeCall = () => undefined }: FakeNetworkOptions = {}) {
+    this.#host = host ?? newFakeNetworkHost();
+    this.#capacity = capacity;
+    this.#beforeCall = beforeCall;
+  }
+
+  /** The keys of the slots that exist. */
+  get keys(): readonly string[] {
+    return [...this.#host.slots.keys()];
+  }
+
+  /** What `traffic` reports for a slot from now on. */
+  setTraffic(key: string, traffic: Traffic): void {
+    this.#traffic.set(key, traffic);
+  }
+
+  async recover(keep: readonly string[]): Promise<readonly Slot[]> {
+    await this.#beforeCall('recover');
+    for (const key of this.keys) if (!keep.includes(key)) this.#host.slots.delete(key);
+    this.#isRunning = true;
+    return [...this.#host.slots.values()];
+  }
+
+  async acquire(reach: Reach, signal: AbortSignal): Promise<Slot> {
+    signal.throwIfAborted();
+    await this.#beforeCall('acquire');
+    if (!this.#isRunning) throw new PlatformError('unavailable', 'Call recover first');
+    if (this.#host.slots.size >= this.#capacity) {
+      throw new PlatformError(
+        'insufficient_capacity',
+        'All sandbox addresses are in use; remove a sandbox first',
+      );
+    }
+    const slot = fakeSlot(++this.#host.lastIndex, reach);
+    this.#host.slots.set(slot.key, slot);
+    return slot;
+  }
+
+  async release(key: string): Promise<void> {
+    await this.#beforeCall('release');
+    this.#host.slots.delete(key);
+    this.#traffic.delete(key);
+  }
+
+  traffic(slot: Slot): Traffic {
+    return this.#traffic.get(slot.key) ?? { receivedBytes: 0, sentBytes: 0 };
+  }
+
+  async close(): Promise<void> {
+    this.#isRunning = false;
+  }
+}
+
+export function newFakeNetworkHost(): FakeNetworkHost {
+  return { slots: new Map(), lastIndex: 0 };
+}
+
+function fakeSlot(index: number, reach: Reach): Slot {
+  const key = `fake${String(index).padStart(8, '0')}`;
+  const gateway = '172.30.0.1';
+  const link = {
+    hostInterface: `vfake-${index}`,
+    address: `172.30.${(index + 1) >> 8}.${(index + 1) & 255}`,
+    gateway,
+    nameserver: gateway,
+    mtu: 1500,
+  };
+  return {
+    key,
+    userNamespace: `/nonexistent/${key}/user`,
+    networkNamespace: `/nonexistent/${key}/net`,
+    idBase: 0x10000000 + index * 65_536,
+    link: reach === 'public' ? link : null,
+  };
+}

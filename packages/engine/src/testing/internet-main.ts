@@ -1,0 +1,39 @@
+/**
+ * Stands for everything outside, in a network namespace of its own: on TCP 8080 it tells callers who they are and
+ * then repeats what they say, on UDP 9090 it prints what it gets, on port 53 of the address given as argument it resolves a few names.
+ */
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { addressRecord, encodeAnswer, TYPE } from './dns-samples.ts';
+import { startSampleResolver } from '../egress/sample-resolver.ts';
+
+const [address = '', publicAddress = '', privateAddress = ''] = process.argv.slice(2);
+const print = (line: string) => process.stdout.write(`${line}\n`);
+
+const text = { type: TYPE.txt, data: Buffer.alloc(200, 1) };
+await startSampleResolver(
+  address,
+  (query) => {
+    if (query.includes('public')) return [encodeAnswer(query, [addressRecord(publicAddress)])];
+    if (query.includes('rebind')) return [encodeAnswer(query, [addressRecord(privateAddress)])];
+    if (query.includes('large'))
+      return [encodeAnswer(query, [text, text, text, addressRecord(publicAddress)])];
+    return [encodeAnswer(query, [], { flags: 0x8183 })];
+  },
+  53,
+);
+
+const server = createServer((socket) => {
+  socket.on('error', () => undefined);
+  socket.write(`you are ${socket.remoteAddress?.replace('::ffff:', '')}\n`);
+  socket.pipe(socket);
+});
+server.listen(8080, '::');
+await once(server, 'listening');
+
+const datagrams = createSocket('udp4');
+datagrams.on('message', (message, sender) => print(`${message.toString()} from ${sender.address}`));
+datagrams.bind(9090);
+await once(datagrams, 'listening');
+print('ready');

@@ -1,0 +1,97 @@
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { waitUntil } from '@svc/contract/testing';
+import { command, inNamespace } from './command.ts';
+
+/** Everything outside of this host, in a network namespace, so that no packet of a test leaves the machine. */
+export interface Internet extends AsyncDisposable {
+  /** The host's end of the link, an address that looks public. */
+  readonly hostAddress: string;
+  readonly hostIpv6Address: string;
+  readonly hostInterface: string;
+  /** The other end; resolves names on port 53. */
+  readonly resolver: string;
+  readonly publicAddress: string;
+  readonly privateAddress: string;
+  readonly metadataAddress: string;
+  readonly ipv6Address: string;
+  /** The lines printed for UDP packets that arrived. */
+  readonly received: readonly string[];
+  readonly namespace: string;
+}
+
+const MAIN = fileURLToPath(new URL('internet-main.ts', import.meta.url));
+
+export async function startInternet(): Promise<Internet> {
+  await using undo = new AsyncDisposableStack();
+  const id = randomBytes(3).toString('hex');
+  const name = `svcnet-${id}`;
+  const hostInterface = `n${id}`;
+  const addresses = chooseAddresses();
+  await ip('netns', 'add', name);
+  undo.defer(() => ip('netns', 'delete', name));
+  await ip('link', 'add', hostInterface, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name);
+  undo.defer(() => ip('link', 'delete', hostInterface));
+  await configureFarEnd(name, addresses);
+  await configureHostEnd(hostInterface, addresses);
+
+  const namespace = `/run/netns/${name}`;
+  const { resolver, publicAddress, privateAddress } = addresses;
+  const line = inNamespace(namespace, process.execPath, MAIN, resolver, publicAddress, privateAddress);
+  const child = spawn(line[0], line.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
+  undo.defer(() => void child.kill('SIGKILL'));
+  const received: string[] = [];
+  createInterface({ input: child.stdout }).on('line', (text) => received.push(text));
+  await waitUntil(() => received.includes('ready'));
+  const kept = undo.move();
+  return {
+    ...addresses,
+    hostInterface,
+    namespace,
+    received,
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+type Addresses = ReturnType<typeof chooseAddresses>;
+
+/** Test runs side by side take different ones. */
+function chooseAddresses() {
+  const part = process.pid % 63;
+  return {
+    hostAddress: `203.0.113.${part * 4 + 1}`,
+    hostIpv6Address: `2001:db8:77:${part + 1}::1`,
+    resolver: `203.0.113.${part * 4 + 2}`,
+    // No range for documentation, because those are refused. This host's route to it leads into the namespace.
+    publicAddress: `93.184.215.${part + 1}`,
+    privateAddress: `10.77.0.${part + 1}`,
+    metadataAddress: '169.254.169.254',
+    ipv6Address: `2001:db8:77:${part + 1}::2`,
+  };
+}
+
+async function configureHostEnd(hostInterface: string, addresses: Addresses): Promise<void> {
+  await ip('address', 'add', `${addresses.hostAddress}/30`, 'dev', hostInterface);
+  await ip('-6', 'address', 'add', `${addresses.hostIpv6Address}/64`, 'dev', hostInterface, 'nodad');
+  await ip('link', 'set', hostInterface, 'up');
+  for (const far of [addresses.publicAddress, addresses.privateAddress, addresses.metadataAddress]) {
+    await ip('route', 'add', far, 'via', addresses.resolver, 'metric', '7');
+  }
+}
+
+async function configureFarEnd(name: string, addresses: Addresses): Promise<void> {
+  const { resolver, publicAddress, privateAddress, metadataAddress } = addresses;
+  for (const own of [`${resolver}/30`, publicAddress, privateAddress, metadataAddress]) {
+    await ip('-n', name, 'address', 'add', own, 'dev', 'eth0');
+  }
+  await ip('-n', name, '-6', 'address', 'add', `${addresses.ipv6Address}/64`, 'dev', 'eth0', 'nodad');
+  await ip('-n', name, 'link', 'set', 'eth0', 'up');
+  await ip('-n', name, 'link', 'set', 'lo', 'up');
+  await ip('-n', name, 'route', 'add', 'default', 'via', addresses.hostAddress);
+}
+
+async function ip(...parameters: readonly string[]): Promise<void> {
+  await command('ip', ...parameters);
+}

@@ -1,0 +1,105 @@
+/** Runs inside a sandbox's network namespace; see probe.ts. */
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
+import { DnsFrames, frame } from '../egress/dns-frames.ts';
+import { encodeQuery } from './dns-samples.ts';
+import type { Attempt } from './probe.ts';
+
+const attempts = JSON.parse(process.argv[2] ?? '[]') as Attempt[];
+const PATIENCE_MS = Number(process.argv[3]);
+/** Connections beyond those that are awaited would have been answered by then. */
+const MORE_MS = 1500;
+
+const outcomes = await Promise.all(attempts.map((attempt) => attemptOne(attempt).catch(describe)));
+process.stdout.write(JSON.stringify(outcomes), () => process.exit(0));
+
+async function attemptOne(attempt: Attempt): Promise<string> {
+  if (attempt.kind === 'tcp') return tcp(attempt.host, attempt.port);
+  if (attempt.kind === 'udp') return send(attempt.host, attempt.port, attempt.text, attempt.from);
+  if (attempt.kind === 'dns') {
+    const ask = attempt.transport === 'udp' ? askUdp : askTcp;
+    return readable(await ask(attempt.server, attempt.port ?? 53, encodeQuery(attempt.name)));
+  }
+  return attempt.kind === 'dnsFlood' ? floodUdp(attempt) : countAnswers(attempt);
+}
+
+/** All from one socket: to the packet filter, packets of one conversation that is under way. */
+async function floodUdp(attempt: Extract<Attempt, { kind: 'dnsFlood' }>): Promise<string> {
+  const socket = createSocket('udp4');
+  socket.connect(53, attempt.server);
+  await once(socket, 'connect');
+  let answers = 0;
+  const startedAt = performance.now();
+  socket.on('message', () => (answers += 1));
+  const query = encodeQuery('public.example');
+  for (let sent = 1; sent <= attempt.count; sent += 1) {
+    socket.send(query);
+    // Slow enough for queues on the way not to be what drops them.
+    if (sent % 25 === 0) await delay(5);
+  }
+  await delay(MORE_MS);
+  return `${answers} ${performance.now() - startedAt}`;
+}
+
+async function countAnswers(attempt: Extract<Attempt, { kind: 'tcpMany' }>): Promise<string> {
+  let answered = 0;
+  const enough = Promise.withResolvers<void>();
+  for (let made = 0; made < attempt.count; made++) {
+    tcp(attempt.host, attempt.port).then(
+      () => ++answered >= attempt.awaited && enough.resolve(),
+      () => undefined,
+    );
+  }
+  await Promise.race([enough.promise, delay(PATIENCE_MS)]);
+  await delay(MORE_MS);
+  return String(answered);
+}
+
+async function send(host: string, port: number, text: string, from?: string): Promise<string> {
+  const socket = createSocket('udp4');
+  socket.bind(0, from);
+  await once(socket, 'listening');
+  await new Promise((resolve) => socket.send(text, port, host, resolve));
+  return 'sent';
+}
+
+async function tcp(host: string, port: number): Promise<string> {
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const socket = connect({ host, port });
+  const [data] = (await once(socket, 'data', { signal })) as [Buffer];
+  return data.toString().trim();
+}
+
+async function askUdp(server: string, port: number, query: Buffer): Promise<Buffer> {
+  const socket = createSocket('udp4');
+  socket.connect(port, server);
+  await once(socket, 'connect');
+  socket.send(query);
+  const [answer] = (await once(socket, 'message', { signal: AbortSignal.timeout(PATIENCE_MS) })) as [Buffer];
+  return answer;
+}
+
+async function askTcp(server: string, port: number, query: Buffer): Promise<Buffer> {
+  const socket = connect({ host: server, port });
+  const frames = new DnsFrames(65_535);
+  socket.write(frame(query));
+  for (;;) {
+    const [data] = (await once(socket, 'data', { signal: AbortSignal.timeout(PATIENCE_MS) })) as [Buffer];
+    const [answer] = frames.push(data) ?? [];
+    if (answer !== undefined) return answer;
+  }
+}
+
+function readable(answer: Buffer): string {
+  const flags = answer.readUInt16BE(2);
+  if ((flags & 0x0200) !== 0) return 'truncated';
+  if ((flags & 0xf) !== 0) return `rcode ${flags & 0xf}`;
+  return answer.subarray(-4).join('.');
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  return error.name === 'AbortError' ? 'silence' : ((error as NodeJS.ErrnoException).code ?? error.message);
+}
