@@ -11,6 +11,7 @@ import { recovery } from './recovery.ts';
 import { newReport, renderTable, summarize, type BenchmarkReport } from './report.ts';
 import { rest } from './rest.ts';
 import { sdk } from './sdk.ts';
+import { server } from './server.ts';
 import { start } from './start.ts';
 import { terminal } from './terminal.ts';
 import { throughput } from './throughput.ts';
@@ -26,6 +27,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   throughput,
   burst,
   memory,
+  server,
   rest,
   sdk,
   terminal,

@@ -1,13 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
-import { loadavg } from 'node:os';
 import { resolve } from 'node:path';
 import { env } from 'node:process';
 import { TestServer } from '../test/e2e/start-server.ts';
 import { BUSYBOX } from '../test/engine/start-engine.ts';
 import type { Benchmark, BenchmarkContext, Measurement } from './benchmark.ts';
 import { measureRate } from './http-load.ts';
-import { renderTable, summarize } from './report.ts';
 import { measureStarts } from './server-start.ts';
 
 const RATE_MS = 3000;
@@ -163,16 +161,4 @@ async function post(url: string, body: string, agent: Agent): Promise<void> {
 async function residentBytes(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) * 1024;
-}
-
-if (import.meta.main) {
-  const isQuick = process.argv.includes('--quick');
-  const { signal } = new AbortController();
-  const [before = 0] = loadavg();
-  const begun = performance.now();
-  const measured = await server.run({ isQuick, signal, note: (text) => console.error(text) });
-  const seconds = (performance.now() - begun) / 1000;
-  const { name, promise } = server;
-  const load = { before, after: loadavg()[0] ?? 0 };
-  console.log(renderTable(server, { name, promise, seconds, load, measurements: measured.map(summarize) }));
 }

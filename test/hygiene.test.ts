@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync } from 'node:fs';
+import { existsSync, readdirSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { isShipped, readSources } from './source-files.ts';
@@ -99,3 +99,17 @@ test('links in documents lead to files that exist', () => {
   );
   assert.deepEqual(broken, []);
 });
+
+test('the README of a package names every folder of its sources', () => {
+  const unnamed = readSources('packages/*/README.md').flatMap(({ path, text }) => {
+    const source = resolve(ROOT, dirname(path), 'src');
+    const folders = readdirSync(source, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+    return folders.filter(({ name }) => !isNamed(text, name)).map(({ name }) => `${path}: ${name}`);
+  });
+  assert.deepEqual(unnamed, []);
+});
+
+/** As `name`, `name/`, `src/name` or the head of a path. */
+function isNamed(text: string, folder: string): boolean {
+  return new RegExp(`\`(src/)?${folder}(/[^\`]*)?\``).test(text);
+}

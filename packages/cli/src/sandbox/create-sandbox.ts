@@ -47,7 +47,7 @@ async function untilRunning(
   return sandbox;
 }
 
-/** Whoever looks into what is left of the sandbox finds nothing. */
+/** The sandbox was removed, so the advice that is printed with the error must not send anybody to its logs. */
 function withoutTrace(error: unknown): unknown {
   if (!SvcError.is(error)) return error;
   return new SvcError(error.code, error.message, {

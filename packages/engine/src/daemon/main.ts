@@ -156,7 +156,7 @@ function takeOwnShareOrSay(logger: Logger): void {
 }
 
 async function loadTheRest(): Promise<void> {
-  // Whoever needs it fails with the same error, and says so.
+  // A failure is not reported here: the first request that needs the module meets the same error and reports it.
   await import('@svc/contract/check-spec').catch(() => undefined);
   // Not at the end alone: an engine that is killed would leave all the compiling to the next one.
   flushCompileCache();

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Journal } from './journal.ts';
 import { inWords } from './step-timer.ts';
 
-/** Whoever waits for a stop notices by then. What takes long is most often `processes`: those that do not heed SIGTERM, and data to be written. */
+/** After this long a caller notices that it waits for a stop. What takes long is most often `processes`: those that do not heed SIGTERM, and data to be written. */
 const LONG_MS = 2000;
 
 /** Says where the time of a stop went: in the sandbox's log for who asked for it, in the engine's when it took long. */

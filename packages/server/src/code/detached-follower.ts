@@ -6,7 +6,7 @@ const PATIENCE_MS = 60_000;
 const RETRY_MS = 50;
 const OPEN_MS = 10_000;
 
-/** `lost`: nobody knows. */
+/** `lost`: how it ended could not be found out. */
 export type InterpreterEnd =
   | { readonly kind: 'exited'; readonly exit: ProcessExit }
   | { readonly kind: 'lost' };

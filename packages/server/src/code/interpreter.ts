@@ -218,7 +218,7 @@ export class Interpreter {
     try {
       await this.#ready.promise;
     } catch (error) {
-      // It may yet become one, of which nobody would know.
+      // Its process runs and may still become an interpreter, which nobody would ever use or end.
       if (this.isAlive) this.remove();
       throw error;
     } finally {

@@ -9,7 +9,7 @@ type DetachedEnd = NonNullable<DetachedState['end']>;
 /** An end that the sandbox can explain by itself. */
 export type OwnEnd = DetachedEnd & { readonly reason: Exclude<DetachedEnd['reason'], 'shutdown'> };
 
-/** Whoever is ended with the sandbox ended for the sandbox's reason, which is known when its run is over. */
+/** A process that ended because its sandbox did has the sandbox's reason, which is known only when the run is over. */
 export function isOwnEnd(end: DetachedEnd): end is OwnEnd {
   return end.reason !== 'shutdown';
 }

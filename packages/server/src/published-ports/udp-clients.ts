@@ -93,7 +93,7 @@ export class UdpClients {
       this.#forget(...quietest);
     }
     const client: Client = { heardAt: 0, session: this.#open(key, from) };
-    // Whoever sends hears of it.
+    // A session that cannot be opened fails each send to it; here it would only be an unhandled rejection.
     client.session.catch(() => undefined);
     return client;
   }

@@ -14,7 +14,7 @@ export async function requireRegistry(
 ): Promise<void> {
   if (registry?.mode !== 'specific') return;
   const found = await findRegistry(db, organizationId, registry.credential_id);
-  // Whoever may use a password may not see it, which a registry of theirs would.
+  // SAFETY: members may use the password but not read it. Sent to a registry of their choice it could be read there.
   if (found?.host === canonicalRegistryHost(registryHostOf(reference))) return;
   const reason =
     found === undefined

@@ -34,7 +34,7 @@ export async function insertContext(
   maximum: number,
 ): Promise<'added' | 'ended' | 'too many' | 'name taken'> {
   return await inTransaction(db, async (transaction) => {
-    // Whoever adds to the same run waits here.
+    // Locks the run: two that add to it at the same time would both count the same contexts.
     const run = await transaction
       .updateTable('runs')
       .set({ id: record.runId })

@@ -62,7 +62,7 @@ function readWindow({ from, to }: { readonly from?: string; readonly to?: string
   const fromMs = from === undefined ? monthOf(nowMs).startMs : readTime('from', from);
   const toMs = to === undefined ? nowMs : readTime('to', to);
   if (fromMs < toMs) return { fromMs, toMs, nowMs };
-  // Whoever gave only an end finds that the other default does not fit.
+  // Only `to` was given, and it lies before the default of `from`.
   if (from === undefined)
     throw badField('from', 'must be given when `to` lies before the start of this month');
   throw badField('from', `must lie before ${to === undefined ? 'now' : '`to`'}`);
