@@ -6,7 +6,6 @@ export function isErrno(error: unknown, ...codes: readonly string[]): boolean {
 
 /** The system's name for what went wrong, like `ENOENT`; undefined when the error has none. */
 export function errnoOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && error.code !== undefined
-    ? String(error.code)
-    : undefined;
+  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code === 'string' ? code : undefined;
 }
