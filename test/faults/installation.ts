@@ -6,7 +6,7 @@ import { chmod, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { EngineClient } from '@svc/engine/client';
+import { EngineClient, readProcessState } from '@svc/engine/client';
 import { readStatus, SERVER_MAIN } from '@svc/server/admin';
 import { writeBusyboxRootfs } from '../../packages/engine/src/images/test-images.ts';
 import { freePort } from '../../packages/server/src/testing/free-port.ts';
@@ -57,8 +57,9 @@ export class Installation {
 
   /** Starts the supervisor, unless it runs, and waits until all is well. */
   async launch(): Promise<void> {
-    // One that was killed is seen by others a moment before its exit is told to us.
-    if (this.pidsOf('supervisor').length === 0) await this.#exited;
+    // One that was killed is seen by others a moment before its exit is told to us. Not looked for among all: a list of processes that
+    // is read while others come and go may lack one that runs, and its exit would be waited for in vain.
+    if (this.#child !== undefined && !(await readProcessState(this.#child.pid ?? 0))) await this.#exited;
     if (this.#child === undefined || hasExited(this.#child)) {
       const log = openSync(join(this.folder, 'server.log'), 'a');
       this.#child = spawn(process.execPath, [SERVER_MAIN, ...this.#args], { stdio: ['ignore', log, log] });
