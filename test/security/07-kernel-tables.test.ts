@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { GuestProbe } from '../engine/guest-probe.ts';
 import { CLASSES, startSandbox, type TestSandbox } from '../engine/sandbox-fixture.ts';
 import { TestEngine } from '../engine/start-engine.ts';
-import { waitUntil } from '../engine/wait-until.ts';
+import { waitUntil } from '@svc/contract/testing';
 
 const run = promisify(execFile);
 const MEMORY_MIB = 256;

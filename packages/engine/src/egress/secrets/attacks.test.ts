@@ -12,7 +12,7 @@ import {
   type WorldOptions,
 } from '../testing/https-world.ts';
 import { exchangeTcp, rulesFor } from '../testing/loopback.ts';
-import { waitUntil } from '../../network/testing/wait-until.ts';
+import { waitUntil } from '@svc/contract/testing';
 
 const BODY_TOO = { headers: true, basicAuth: true, queryParams: true, body: true };
 const basic = (password: string) => `Basic ${Buffer.from(`user:${password}`).toString('base64')}`;

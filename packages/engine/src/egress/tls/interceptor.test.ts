@@ -8,7 +8,7 @@ import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { exchangeTcp, rulesFor } from '../testing/loopback.ts';
 import { makeWorld, type World } from '../testing/https-world.ts';
-import { waitUntil } from '../../network/testing/wait-until.ts';
+import { waitUntil } from '@svc/contract/testing';
 
 test('a request passes and comes back, with headers and body as they were', async () => {
   await using world = await makeWorld({
