@@ -23,7 +23,6 @@ import type { VolumeParts } from './volumes/update-volume.ts';
 import { volumeHandlers } from './volumes/volumes.ts';
 import type { RestHandlers } from '../dispatch/rest-handlers.ts';
 import type { MetricHistory } from '../accounting/metric-history.ts';
-import type { RestSettings } from '../rest-settings.ts';
 
 /** What the handlers of the control plane work with; each is given what it needs. */
 export type RestParts = CapabilityParts &
@@ -33,8 +32,11 @@ export type RestParts = CapabilityParts &
   RemovalParts &
   SandboxParts &
   SnapshotParts &
-  VolumeParts &
-  Pick<RestSettings, 'maxOrganizationsPerUser'> & { readonly metricHistory: MetricHistory };
+  VolumeParts & {
+    readonly metricHistory: MetricHistory;
+    /** Null: as many as they like. */
+    readonly maxOrganizationsPerUser: number | null;
+  };
 
 /** Every handler of the control plane. */
 export function createRestHandlers(parts: RestParts): RestHandlers {
