@@ -53,8 +53,6 @@ MORE = 1 << 31
 MAX_UNIT_BYTES = 64 * 1024 * 1024
 # Of each text in an answer; the rest is cut off.
 MAX_TEXT_BYTES = 1024 * 1024
-# Of exceptions that follow from each other; a longer one is no work of ours.
-LONGEST_CHAIN = 100
 # Beyond what programs count through when they close "all" descriptors.
 LOWEST_PRIVATE_FD = 128
 FUTURE_FLAGS = 0
@@ -67,7 +65,6 @@ class Runner:
 
     def __init__(self):
         self.is_interruptible = False
-        self.interruption = None
         self.count = 0
         self.flags = 0
         self.shown = None
@@ -79,14 +76,12 @@ class Runner:
     def on_interrupt(self, _number, _frame):
         # One that comes too late must not hit anything of ours.
         if self.is_interruptible:
-            self.interruption = KeyboardInterrupt()
-            raise self.interruption
+            raise KeyboardInterrupt
 
     def run(self, source):
         self.count += 1
         self.shown = None
         self.exception = (None, None, None)
-        self.interruption = None
         try:
             _signal.signal(_signal.SIGINT, self.on_interrupt)
             self.is_interruptible = True
@@ -99,20 +94,7 @@ class Runner:
             if isinstance(error, SystemExit) and is_success(error.code):
                 return b"s"
             self.exception = (type(error).__name__, message_of(error), report(error))
-            return b"i" if self.is_interruption(error) else b"e"
-        finally:
-            # It holds on to all that ran when it came.
-            self.interruption = None
-
-    def is_interruption(self, error):
-        """Also what Python makes of it: in the middle of an import or a class it comes wrapped in a RuntimeError."""
-        if isinstance(error, KeyboardInterrupt):
-            return True
-        for _ in range(LONGEST_CHAIN):
-            if error is None or error is self.interruption:
-                break
-            error = error.__cause__ or error.__context__
-        return error is not None and error is self.interruption
+            return b"i" if isinstance(error, KeyboardInterrupt) else b"e"
 
     def display(self, value):
         """What sys.displayhook does, and keeps what it shows."""
