@@ -19,8 +19,8 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   engine: [
     'cgroup',
     'host',
-    'egress',
     'policy',
+    'egress',
     'space',
     'network',
     'images',

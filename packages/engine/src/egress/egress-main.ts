@@ -3,9 +3,16 @@
  * a socket, and goes on answering while the engine is away, so that a restart of the engine costs sandboxes nothing.
  */
 import { flushCompileCache } from 'node:module';
+import { ClientPolicies } from './client-policies.ts';
 import { DnsForwarder } from './dns-forwarder.ts';
 import { listenForDns } from './dns-listeners.ts';
-import { LISTENER_DESCRIPTOR, type EgressConfig, type EgressReport } from './egress-messages.ts';
+import {
+  LISTENER_DESCRIPTOR,
+  type EgressConfig,
+  type EgressOrder,
+  type EgressReport,
+} from './egress-messages.ts';
+import { PinRequests } from './pin-requests.ts';
 import { listenTransparently } from './proxy/transparent-listener.ts';
 import { TransparentProxy } from './proxy/transparent-proxy.ts';
 import { fixedResolvers, hostResolvers } from './resolvers.ts';
@@ -30,13 +37,29 @@ async function serve(config: EgressConfig): Promise<void> {
     if (process.connected) abandoned.refresh();
     else process.exit(0);
   }, ABANDONED_AFTER_MS);
-  const listeners = await listenForDns(new DnsForwarder(resolvers), config.listenAddress, () =>
-    abandoned.refresh(),
-  );
+  const clients = new ClientPolicies(config.surroundings, config.policies);
+  const pins = new PinRequests((message) => report(message, () => undefined));
+  process.on('message', (order) => obey(order as EgressOrder, clients, pins)); // From our own parent too.
+  process.on('disconnect', () => pins.close());
+  const forwarder = new DnsForwarder({
+    resolvers,
+    clients,
+    pin: (client, wanted) => pins.request(client, wanted),
+  });
+  const listeners = await listenForDns(forwarder, config.listenAddress, () => abandoned.refresh());
   // No sandbox is known to the proxy, so it refuses everybody; no rule leads anybody there either.
   const proxy = new TransparentProxy({ find: () => undefined, onRefusal: () => undefined });
   const proxyPort = await listenTransparently(LISTENER_DESCRIPTOR, proxy);
   report({ kind: 'listening', port: listeners.port, proxyPort }, () => undefined);
+}
+
+function obey(order: EgressOrder, clients: ClientPolicies, pins: PinRequests): void {
+  if (order.kind === 'pinned') pins.settle(order.id, order.done);
+  else if (order.kind === 'setSurroundings') clients.surroundings = order.surroundings;
+  else {
+    const known = clients.set(order.client, order.policy);
+    report({ kind: 'policySet', id: order.id, pins: known }, () => undefined);
+  }
 }
 
 /**

@@ -1,13 +1,39 @@
+import type { Address } from '../policy/address.ts';
+import type { Surroundings } from '../policy/groups.ts';
+import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { Resolver } from './resolvers.ts';
 
-/** What the engine tells an egress process, once, over the channel that Node opens between them. */
+/** What the engine tells an egress process first, over the channel that Node opens between them. */
 export interface EgressConfig {
   readonly listenAddress: string;
   /** Host id to run as; no account and no sandbox has it. */
   readonly hostId: number;
   /** null = the resolvers of this host. */
   readonly resolvers: readonly Resolver[] | null;
+  readonly surroundings: Surroundings;
+  /** Of the sandboxes that have one of their own, by the address they ask from. */
+  readonly policies: ReadonlyMap<string, ResolvedPolicy>;
 }
+
+/** What a sandbox has been told about a name. */
+export interface Pin {
+  readonly name: string;
+  readonly address: Address;
+  /** How long it holds from now on. */
+  readonly seconds: number;
+}
+
+/** What the engine tells an egress process later. */
+export type EgressOrder =
+  /** Answered with `policySet` and what the sandbox knows at that moment. null: the sandbox is gone, or has the default. */
+  | {
+      readonly kind: 'setPolicy';
+      readonly id: number;
+      readonly client: string;
+      readonly policy: ResolvedPolicy | null;
+    }
+  | { readonly kind: 'setSurroundings'; readonly surroundings: Surroundings }
+  | { readonly kind: 'pinned'; readonly id: number; readonly done: boolean };
 
 /** What an egress process tells the engine. */
 export type EgressReport =
@@ -17,7 +43,10 @@ export type EgressReport =
       /** Where connections that sandboxes open to others can be led. */
       readonly proxyPort: number;
     }
-  | { readonly kind: 'failed'; readonly reason: string };
+  | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'policySet'; readonly id: number; readonly pins: readonly Pin[] }
+  /** The packet filter must know these before the sandbox does. Answered with `pinned`. */
+  | { readonly kind: 'pin'; readonly id: number; readonly client: string; readonly pins: readonly Pin[] };
 
 /** Where an egress process finds the socket of its proxy; Node's channel to the engine is the one before it. */
 export const LISTENER_DESCRIPTOR = 4;
