@@ -38,7 +38,13 @@ const MAY_IMPORT: Readonly<
   contract: { static: [], dynamic: [] },
   engine: { static: QUICK_CONTRACT, dynamic: ['@svc/contract', '@svc/contract/check-spec'] },
   server: {
-    static: [...CONTRACT, '@svc/engine/client', '@svc/engine/own-share', '@svc/engine/process-log'],
+    static: [
+      ...CONTRACT,
+      '@svc/engine/client',
+      '@svc/engine/own-share',
+      '@svc/engine/policy',
+      '@svc/engine/process-log',
+    ],
     dynamic: [],
   },
   sdk: { static: SDK_CONTRACT, dynamic: ['@svc/contract', '@svc/contract/rest'] },

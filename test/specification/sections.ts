@@ -8,6 +8,7 @@ import { mcpClaims } from './claims/mcp.ts';
 import { measuringClaims } from './claims/measuring.ts';
 import { flagClaims, mountClaims } from './claims/mounts.ts';
 import { dnsClaims, networkClaims } from './claims/network.ts';
+import { policyClaims } from './claims/network-policy.ts';
 import { outageClaims } from './claims/outage.ts';
 import { pageClaims } from './claims/pages.ts';
 import { patchClaims } from './claims/patches.ts';
@@ -59,7 +60,13 @@ export const SECTIONS: readonly Section[] = [
   {
     title: 'Network',
     about: '',
-    claims: [...networkClaims, ...dnsClaims, ...refusedPolicyClaims, ...refusedNetworkClaims],
+    claims: [
+      ...networkClaims,
+      ...policyClaims,
+      ...dnsClaims,
+      ...refusedPolicyClaims,
+      ...refusedNetworkClaims,
+    ],
   },
   { title: 'Lists and queries', about: '', claims: pageClaims },
   { title: 'Bodies and headers', about: '', claims: bodyClaims },

@@ -1,17 +1,23 @@
+import { addressFromBytes, type Address } from '../policy/address.ts';
 import type { DnsQuery } from './dns-query.ts';
 import { HEADER_BYTES, readRecords, skipName, type DnsRecord } from './dns-records.ts';
-import { isPublicAddress } from './public-addresses.ts';
 
 /**
  * What a resolver's datagram turned out to be.
  * - `foreign`: not the answer to this question; whoever waits goes on waiting.
  * - `malformed`: claims to be the answer, but cannot be read.
  * - `truncated`: the client is to ask again over TCP.
- * - `notPublic`: names an address that a sandbox must not be led to (DNS rebinding).
+ * - `hidden`: names an address that this sandbox must not be led to (DNS rebinding).
  */
 export type ReadAnswer =
-  | { readonly kind: 'answer'; readonly bytes: Buffer }
-  | { readonly kind: 'foreign' | 'malformed' | 'truncated' | 'notPublic' };
+  | { readonly kind: 'answer'; readonly bytes: Buffer; readonly addresses: readonly AnsweredAddress[] }
+  | { readonly kind: 'foreign' | 'malformed' | 'truncated' | 'hidden' };
+
+/** An address that answers the question itself. */
+export interface AnsweredAddress {
+  readonly address: Address;
+  readonly ttlSeconds: number;
+}
 
 const TYPE_A = 1;
 const TYPE_AAAA = 28;
@@ -26,20 +32,32 @@ const FLAG_RESPONSE = 0x8000;
 const FLAG_TRUNCATED = 0x0200;
 
 /** Reads the answer to `query`, which was sent under `upstreamId`. The bytes of an answer carry the client's id. */
-export function readAnswer(message: Buffer, query: DnsQuery, upstreamId: number): ReadAnswer {
+export function readAnswer(
+  message: Buffer,
+  query: DnsQuery,
+  upstreamId: number,
+  mayAnswer: (address: Address) => boolean,
+): ReadAnswer {
   if (!isAnswerTo(message, query, upstreamId)) return { kind: 'foreign' };
   if ((message.readUInt16BE(2) & FLAG_TRUNCATED) !== 0) return { kind: 'truncated' };
-  const count = message.readUInt16BE(6) + message.readUInt16BE(8) + message.readUInt16BE(10);
+  const answerCount = message.readUInt16BE(6);
+  const count = answerCount + message.readUInt16BE(8) + message.readUInt16BE(10);
   const sections = readRecords(message, HEADER_BYTES + query.question.length, count);
   if (sections === null) return { kind: 'malformed' };
-  for (const record of sections.records) {
-    const addresses = addressesIn(record);
-    if (addresses === null) return { kind: 'malformed' };
-    if (!addresses.every(isPublicAddress)) return { kind: 'notPublic' };
+  const answered: AnsweredAddress[] = [];
+  for (const [index, record] of sections.records.entries()) {
+    const parts = addressesIn(record);
+    if (parts === null) return { kind: 'malformed' };
+    for (const part of parts) {
+      const address = addressFromBytes(part);
+      if (address === null || !mayAnswer(address)) return { kind: 'hidden' };
+      const isAddressRecord = record.type === TYPE_A || record.type === TYPE_AAAA;
+      if (index < answerCount && isAddressRecord) answered.push({ address, ttlSeconds: record.ttlSeconds });
+    }
   }
   const bytes = Buffer.from(message.subarray(0, sections.end));
   bytes.writeUInt16BE(query.id, 0);
-  return { kind: 'answer', bytes };
+  return { kind: 'answer', bytes, addresses: answered };
 }
 
 /** The random id and the repeated question, on a socket connected to the resolver: what a forger would have to guess. */
@@ -82,7 +100,7 @@ function addressHints(data: Buffer): readonly Uint8Array[] | null {
     const key = data.readUInt16BE(offset);
     const end = offset + 4 + data.readUInt16BE(offset + 2);
     if (end > data.length) return null;
-    // Cut into addresses; a piece that is too short is not public, like every address of a wrong length.
+    // Cut into addresses; a piece that is too short is no address, and hides the answer.
     const size = HINT_BYTES.get(key);
     if (size !== undefined) {
       for (let at = offset + 4; at < end; at += size) hints.push(data.subarray(at, Math.min(at + size, end)));

@@ -5,7 +5,10 @@ import { connect } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import fc from 'fast-check';
-import { DnsForwarder, FORWARDER_LIMITS } from './dns-forwarder.ts';
+import { resolvePolicy } from '../policy/resolve-policy.ts';
+import { SURROUNDINGS } from '../testing/surroundings.ts';
+import { ClientPolicies } from './client-policies.ts';
+import { DnsForwarder, FORWARDER_LIMITS, type ForwarderLimits } from './dns-forwarder.ts';
 import { DnsFrames, frame } from './dns-frames.ts';
 import { listenForDns } from './dns-listeners.ts';
 import { addressRecord, encodeAnswer, encodeQuery, TYPE } from '../testing/dns-samples.ts';
@@ -18,10 +21,23 @@ const rcode = (message: Buffer | null) => (message?.readUInt16BE(2) ?? 0xf) & 0x
 const addressIn = (message: Buffer | null) => message?.subarray(-4).join('.');
 
 /** Waits for resolvers for longer than a busy machine stands still. */
-const PATIENT = { ...FORWARDER_LIMITS, timeoutMs: 60_000 };
+const PATIENT_MS = 60_000;
 
 function forwarderTo(...resolvers: readonly Resolver[]): DnsForwarder {
-  return new DnsForwarder(fixedResolvers(resolvers), PATIENT);
+  return forwarderWith(resolvers);
+}
+
+function forwarderWith(
+  resolvers: readonly Resolver[],
+  given: { readonly timeoutMs?: number; readonly limits?: ForwarderLimits } = {},
+): DnsForwarder {
+  const policy = resolvePolicy({ dns: { query_timeout_ms: given.timeoutMs ?? PATIENT_MS } });
+  return new DnsForwarder({
+    resolvers: fixedResolvers(resolvers),
+    clients: new ClientPolicies(SURROUNDINGS, new Map(), policy),
+    pin: async () => await Promise.resolve(),
+    ...(given.limits === undefined ? {} : { limits: given.limits }),
+  });
 }
 
 async function resolver(t: TestContext, answer: Parameters<typeof startSampleResolver>[1]) {
@@ -84,11 +100,7 @@ test('the next resolver is asked when one is silent or absent, and not when one 
   const good = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('93.184.215.9')])]);
   const negative = await resolver(t, (query) => [encodeAnswer(query, [], { flags: 0x8183 })]);
   const ask = async (timeoutMs: number, ...resolvers: readonly Resolver[]) =>
-    new DnsForwarder(fixedResolvers(resolvers), { ...PATIENT, timeoutMs }).answer(
-      encodeQuery('example.com'),
-      '10.0.0.1',
-      'udp',
-    );
+    forwarderWith(resolvers, { timeoutMs }).answer(encodeQuery('example.com'), '10.0.0.1', 'udp');
 
   // Each has as much time, so a busy machine may keep even the good one from answering in time.
   let found: Buffer | null = null;
@@ -157,8 +169,8 @@ test('a client that asks too much at once is told so, and others are still serve
 
 test('many clients that all ask for names nobody answers leave room for one more', async (t) => {
   const { upstream, release } = await resolverThatHolds(t);
-  const limits = { timeoutMs: 60_000, maxPending: 64, maxPendingPerClient: 16 };
-  const forwarder = new DnsForwarder(fixedResolvers([upstream]), limits);
+  const limits = { maxPending: 64, maxPendingPerClient: 16 };
+  const forwarder = forwarderWith([upstream], { limits });
   const hostile = Array.from({ length: 40 }, (_, index) => `10.0.1.${index}`);
   const held = Array.from({ length: limits.maxPendingPerClient }).flatMap(() =>
     hostile.map((client) => forwarder.answer(encodeQuery('slow.example'), client, 'udp')),

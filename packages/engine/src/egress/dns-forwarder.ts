@@ -1,22 +1,36 @@
 import { randomInt } from 'node:crypto';
+import { decideName, mayAnswer } from '../policy/decide.ts';
+import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
+import type { ClientPolicies } from './client-policies.ts';
 import { readAnswer, type ReadAnswer } from './dns-answer.ts';
 import { RCODE, readQuery, writeError, writeQuery, writeTruncated, type DnsQuery } from './dns-query.ts';
 import { exchange, type Transport } from './dns-upstream.ts';
+import type { Pin } from './egress-messages.ts';
 import type { Resolvers } from './resolvers.ts';
 
 export interface ForwarderLimits {
-  /** For each resolver; the next one is asked only when this one did not answer. */
-  readonly timeoutMs: number;
   /** Shared by all, beyond the few that each client has of its own. */
   readonly maxPending: number;
   readonly maxPendingPerClient: number;
 }
 
 export const FORWARDER_LIMITS: ForwarderLimits = {
-  timeoutMs: 5000,
   maxPending: 512,
   maxPendingPerClient: 64,
 };
+
+export interface ForwarderParts {
+  /** Those of this host, for sandboxes that name none of their own. */
+  readonly resolvers: Resolvers;
+  readonly clients: ClientPolicies;
+  /** Returns when the packet filter lets the client reach what it is about to be told of; rejects when that cannot be. */
+  readonly pin: (client: string, pins: readonly Pin[]) => Promise<void>;
+  readonly limits?: ForwarderLimits;
+}
+
+/** A client may use an address until its record expires, and then needs a moment to connect. */
+const PIN_GRACE_SECONDS = 30;
+const MAX_PIN_SECONDS = 24 * 3600;
 
 /** A client may hold this part of what is free. */
 const SHARES = 4;
@@ -24,17 +38,17 @@ const LEAST_SHARE = 4;
 
 /**
  * Answers what sandboxes ask, with the help of the resolvers. Clients are told apart by their address, which the
- * packet filter vouches for. Names that lead to addresses that are not public do not exist.
+ * packet filter vouches for. Names that a client's policy denies, and those that lead where it must not be led, do not exist.
  */
 export class DnsForwarder {
-  readonly #resolvers: Resolvers;
+  readonly #parts: ForwarderParts;
   readonly #limits: ForwarderLimits;
   readonly #pending = new Map<string, number>();
   #pendingTotal = 0;
 
-  constructor(resolvers: Resolvers, limits: ForwarderLimits = FORWARDER_LIMITS) {
-    this.#resolvers = resolvers;
-    this.#limits = limits;
+  constructor(parts: ForwarderParts) {
+    this.#parts = parts;
+    this.#limits = parts.limits ?? FORWARDER_LIMITS;
   }
 
   /** The message to send back; null when none is. Never rejects. */
@@ -43,33 +57,53 @@ export class DnsForwarder {
     if (read.kind === 'ignore') return null;
     if (read.kind === 'reply') return read.bytes;
     const { query } = read;
+    const policy = this.#parts.clients.policyOf(client);
+    if (decideName(policy, query.name, transport).action === 'deny')
+      return writeError(query, RCODE.noSuchName);
     if (!this.#enter(client)) return writeError(query, RCODE.serverFailure);
     try {
-      return reply(query, await this.#ask(query, transport), transport);
+      const found = await this.#ask(query, policy, transport);
+      return reply(query, (await this.#pinned(query, client, found)) ? found : null, transport);
     } finally {
       this.#leave(client);
     }
   }
 
-  async #ask(query: DnsQuery, transport: Transport): Promise<ReadAnswer | null> {
-    for (const resolver of this.#resolvers.current()) {
+  async #ask(query: DnsQuery, policy: ResolvedPolicy, transport: Transport): Promise<ReadAnswer | null> {
+    const { nameservers, queryTimeoutMs } = policy.dns;
+    const { clients, resolvers } = this.#parts;
+    for (const resolver of nameservers.length > 0 ? nameservers : resolvers.current()) {
       const id = randomInt(0x10000);
       try {
-        return await exchange(
-          transport,
-          resolver,
-          writeQuery(query, id),
-          this.#limits.timeoutMs,
-          (message) => {
-            const read = readAnswer(message, query, id);
-            return read.kind === 'foreign' ? null : read;
-          },
-        );
+        return await exchange(transport, resolver, writeQuery(query, id), queryTimeoutMs, (message) => {
+          const read = readAnswer(message, query, id, (address) =>
+            mayAnswer(policy, address, clients.surroundings),
+          );
+          return read.kind === 'foreign' ? null : read;
+        });
       } catch {
         // Silent or unreachable: the next resolver may know, and when none does the client is told so.
       }
     }
     return null;
+  }
+
+  /** Whether the client can use what it was answered: rules about the name must have heard of the addresses first. */
+  async #pinned(query: DnsQuery, client: string, found: ReadAnswer | null): Promise<boolean> {
+    if (found?.kind !== 'answer' || found.addresses.length === 0) return true;
+    const pins = this.#parts.clients.remember(
+      client,
+      found.addresses.map(({ address, ttlSeconds }) => ({
+        name: query.name,
+        address,
+        seconds: Math.min(ttlSeconds, MAX_PIN_SECONDS) + PIN_GRACE_SECONDS,
+      })),
+    );
+    if (pins.length === 0) return true;
+    return await this.#parts.pin(client, pins).then(
+      () => true,
+      () => false,
+    );
   }
 
   #enter(client: string): boolean {
@@ -93,7 +127,7 @@ export class DnsForwarder {
 }
 
 function reply(query: DnsQuery, read: ReadAnswer | null, transport: Transport): Buffer {
-  if (read?.kind === 'notPublic') return writeError(query, RCODE.noSuchName);
+  if (read?.kind === 'hidden') return writeError(query, RCODE.noSuchName);
   if (read?.kind === 'truncated' && transport === 'udp') return writeTruncated(query);
   if (read?.kind !== 'answer') return writeError(query, RCODE.serverFailure);
   return transport === 'udp' && read.bytes.length > query.maxUdpBytes ? writeTruncated(query) : read.bytes;

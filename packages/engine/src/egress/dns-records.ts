@@ -6,6 +6,7 @@ const MAX_NAME_BYTES = 255;
 export interface DnsRecord {
   readonly type: number;
   readonly class: number;
+  readonly ttlSeconds: number;
   /** The whole record, owner name included. */
   readonly bytes: Buffer;
   readonly data: Buffer;
@@ -27,6 +28,7 @@ export function readRecords(
     records.push({
       type: message.readUInt16BE(fixed),
       class: message.readUInt16BE(fixed + 2),
+      ttlSeconds: message.readUInt32BE(fixed + 4),
       bytes: message.subarray(offset, end),
       data: message.subarray(fixed + 10, end),
     });

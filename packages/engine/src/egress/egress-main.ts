@@ -3,18 +3,17 @@
  * a socket, and goes on answering while the engine is away, so that a restart of the engine costs sandboxes nothing.
  */
 import { flushCompileCache } from 'node:module';
+import { ClientPolicies } from './client-policies.ts';
 import { DnsForwarder } from './dns-forwarder.ts';
 import { listenForDns } from './dns-listeners.ts';
-import { cidr } from '../policy/address.ts';
-import { resolvePolicy } from '../policy/resolve-policy.ts';
 import {
   LISTENER_DESCRIPTOR,
   type EgressConfig,
+  type EgressOrder,
   type EgressReport,
-  type ProxyOrder,
 } from './egress-messages.ts';
+import { PinRequests } from './pin-requests.ts';
 import { ProxiedSandboxes } from './proxied-sandboxes.ts';
-import type { PolicySource } from './proxy/policy-rules.ts';
 import { listenTransparently } from './proxy/transparent-listener.ts';
 import { TransparentProxy } from './proxy/transparent-proxy.ts';
 import { fixedResolvers, hostResolvers } from './resolvers.ts';
@@ -39,16 +38,36 @@ async function serve(config: EgressConfig): Promise<void> {
     if (process.connected) abandoned.refresh();
     else process.exit(0);
   }, ABANDONED_AFTER_MS);
-  const listeners = await listenForDns(new DnsForwarder(resolvers), config.listenAddress, () =>
-    abandoned.refresh(),
-  );
-  const proxyPort = await startProxy(config.listenAddress);
+  const clients = new ClientPolicies(config.surroundings, config.policies);
+  const pins = new PinRequests((message) => report(message, () => undefined));
+  const { proxy, sandboxes } = makeProxy(clients);
+  process.on('message', (message) => {
+    const order = message as EgressOrder; // From our own parent too.
+    if (order.kind === 'pinned') pins.settle(order.id, order.done);
+    else if (order.kind === 'setSurroundings') clients.surroundings = order.surroundings;
+    else if (order.kind === 'setPolicy') {
+      const known = clients.set(order.client, order.policy);
+      report({ kind: 'policySet', id: order.id, pins: known }, () => undefined);
+    } else {
+      sandboxes.set(order.client, order.settings);
+      proxy.forget(order.client);
+    }
+  });
+  process.on('disconnect', () => pins.close());
+  const forwarder = new DnsForwarder({
+    resolvers,
+    clients,
+    pin: (client, wanted) => pins.request(client, wanted),
+  });
+  const listeners = await listenForDns(forwarder, config.listenAddress, () => abandoned.refresh());
+  const proxyPort = await listenTransparently(LISTENER_DESCRIPTOR, proxy);
   report({ kind: 'listening', port: listeners.port, proxyPort }, () => undefined);
 }
 
-async function startProxy(gateway: string): Promise<number> {
+/** Until a sandbox is set it is not known to the proxy, which refuses whoever it does not know. */
+function makeProxy(policies: ClientPolicies) {
   const sandboxes = new ProxiedSandboxes({
-    policies: noPolicies(gateway),
+    policies,
     onRefusal: () => undefined,
     onViolation: (client, violation) => report({ kind: 'violation', client, violation }, () => undefined),
   });
@@ -56,24 +75,7 @@ async function startProxy(gateway: string): Promise<number> {
     find: (client) => sandboxes.find(client),
     onRefusal: () => undefined,
   });
-  // Our own parent sent it; the first message was the configuration.
-  process.on('message', ({ kind, client, settings }: ProxyOrder) => {
-    if (kind !== 'setProxy') return;
-    sandboxes.set(client, settings);
-    proxy.forget(client);
-  });
-  return await listenTransparently(LISTENER_DESCRIPTOR, proxy);
-}
-
-/** The packet filter decides alone so far and leads nobody to the proxy: whoever comes all the same gets nothing. */
-function noPolicies(gateway: string): PolicySource {
-  const denyAll = resolvePolicy({ enabled: false });
-  const address = cidr(gateway);
-  return {
-    surroundings: { gateway: address, hostAddresses: [], neighbours: [], pool: address },
-    policyOf: () => denyAll,
-    namesOf: () => [],
-  };
+  return { proxy, sandboxes };
 }
 
 /**

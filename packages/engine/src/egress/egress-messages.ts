@@ -1,23 +1,43 @@
+import type { Address } from '../policy/address.ts';
+import type { Surroundings } from '../policy/groups.ts';
+import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { ProxySettings } from './proxied-sandboxes.ts';
 import type { Resolver } from './resolvers.ts';
 import type { Violation } from './secrets/blocked-request.ts';
 
-/** What the engine tells an egress process, once, over the channel that Node opens between them. */
+/** What the engine tells an egress process first, over the channel that Node opens between them. */
 export interface EgressConfig {
   readonly listenAddress: string;
   /** Host id to run as; no account and no sandbox has it. */
   readonly hostId: number;
   /** null = the resolvers of this host. */
   readonly resolvers: readonly Resolver[] | null;
+  readonly surroundings: Surroundings;
+  /** Of the sandboxes that have one of their own, by the address they ask from. */
+  readonly policies: ReadonlyMap<string, ResolvedPolicy>;
 }
 
-/** What the engine tells an egress process later, about the sandbox with that address. It may hold values of secrets. */
-export interface ProxyOrder {
-  readonly kind: 'setProxy';
-  readonly client: string;
-  /** null: the sandbox is gone, or nothing of it is proxied. */
-  readonly settings: ProxySettings | null;
+/** What a sandbox has been told about a name. */
+export interface Pin {
+  readonly name: string;
+  readonly address: Address;
+  /** How long it holds from now on. */
+  readonly seconds: number;
 }
+
+/** What the engine tells an egress process later. */
+export type EgressOrder =
+  /** Answered with `policySet` and what the sandbox knows at that moment. null: the sandbox is gone, or has the default. */
+  | {
+      readonly kind: 'setPolicy';
+      readonly id: number;
+      readonly client: string;
+      readonly policy: ResolvedPolicy | null;
+    }
+  /** It may hold values of secrets. null: the sandbox is gone, or nothing of it is proxied. */
+  | { readonly kind: 'setProxy'; readonly client: string; readonly settings: ProxySettings | null }
+  | { readonly kind: 'setSurroundings'; readonly surroundings: Surroundings }
+  | { readonly kind: 'pinned'; readonly id: number; readonly done: boolean };
 
 /** What an egress process tells the engine. */
 export type EgressReport =
@@ -28,6 +48,9 @@ export type EgressReport =
       readonly proxyPort: number;
     }
   | { readonly kind: 'failed'; readonly reason: string }
+  | { readonly kind: 'policySet'; readonly id: number; readonly pins: readonly Pin[] }
+  /** The packet filter must know these before the sandbox does. Answered with `pinned`. */
+  | { readonly kind: 'pin'; readonly id: number; readonly client: string; readonly pins: readonly Pin[] }
   /** A request of the sandbox with that address was stopped. */
   | { readonly kind: 'violation'; readonly client: string; readonly violation: Violation };
 

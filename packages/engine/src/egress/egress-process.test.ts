@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
+import { SURROUNDINGS } from '../testing/surroundings.ts';
 import { EgressProcess } from './egress-process.ts';
 import { recordProcess } from './recorded-process.ts';
 
@@ -32,6 +33,9 @@ test('nobody waits for a new process while that of an earlier engine answers; it
     recordFile,
     logger: pino({ level: 'silent' }),
     codeCache: null,
+    surroundings: () => SURROUNDINGS,
+    policies: () => new Map(),
+    onPin: async () => await Promise.resolve(),
     onListening: async (port) => {
       ports.push(port);
       // The new one is held up for as long as we like: that keeps nobody from going on.

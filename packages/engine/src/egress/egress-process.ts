@@ -1,12 +1,21 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
-import { LISTENER_DESCRIPTOR, type EgressConfig, type EgressReport } from './egress-messages.ts';
+import type { Surroundings } from '../policy/groups.ts';
+import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
+import {
+  LISTENER_DESCRIPTOR,
+  type EgressConfig,
+  type EgressOrder,
+  type EgressReport,
+  type Pin,
+} from './egress-messages.ts';
 import type { Violation } from './secrets/blocked-request.ts';
 import { endRecordedProcess, findRecordedProcess, recordProcess } from './recorded-process.ts';
 
-export interface EgressOptions extends EgressConfig {
+export interface EgressOptions extends Omit<EgressConfig, 'surroundings' | 'policies'> {
   /** svc-host, which opens the proxy's socket. */
   readonly hostProgram: string;
   /** Remembers the process, so that the next engine can end it. */
@@ -16,6 +25,11 @@ export interface EgressOptions extends EgressConfig {
   readonly codeCache: string | null;
   /** Queries are to be sent to this port from now on. Called again whenever the process was replaced. */
   readonly onListening: (port: number) => Promise<void>;
+  /** What a process that starts now has to know. */
+  readonly surroundings: () => Surroundings;
+  readonly policies: () => ReadonlyMap<string, ResolvedPolicy>;
+  /** Returns when the packet filter knows them. */
+  readonly onPin: (client: string, pins: readonly Pin[]) => Promise<void>;
 }
 
 const MAIN = fileURLToPath(new URL('egress-main.ts', import.meta.url));
@@ -25,6 +39,7 @@ const LONGEST_DELAY_MS = 10_000;
 /** A process that lived this long was fine; the next failure starts the delays anew. */
 const HEALTHY_AFTER_MS = 30_000;
 const MAX_HEAP_MIB = 128;
+const ORDER_DEADLINE_MS = 10_000;
 
 /**
  * SAFETY: no shell; the arguments are ours. Of root's powers the child keeps what it needs to read its own program and
@@ -44,6 +59,11 @@ export class EgressProcess {
   #delayMs = FIRST_DELAY_MS;
   #retry: NodeJS.Timeout | null = null;
   #isClosed = false;
+  #lastId = 0;
+  /** Settled once questions go to a process of ours: that of an earlier engine knows no policy that came later. */
+  readonly #ours = Promise.withResolvers<void>();
+  /** Of policies that were sent to the process that runs now. */
+  readonly #asked = new Map<number, (pins: readonly Pin[]) => void>();
 
   constructor(options: EgressOptions) {
     this.#options = options;
@@ -59,6 +79,42 @@ export class EgressProcess {
     if (earlier === null) return await this.#launch();
     await this.#options.onListening(earlier.port);
     this.#launchInBackground();
+  }
+
+  /**
+   * Tells what a sandbox may do; null: it is gone, or has the default. Returns what the sandbox knows of names. A process that is away
+   * knows nothing, and learns the policy when it starts. Rejects when questions still go to the process of an earlier engine.
+   */
+  async setPolicy(client: string, policy: ResolvedPolicy | null): Promise<readonly Pin[]> {
+    if (policy !== null) await this.#whenOurs();
+    const child = this.#child;
+    if (child === null || !child.connected) return [];
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const { promise, resolve } = Promise.withResolvers<readonly Pin[]>();
+    this.#asked.set(id, resolve);
+    const timer = setTimeout(() => resolve([]), ORDER_DEADLINE_MS);
+    this.#tell({ kind: 'setPolicy', id, client, policy });
+    return await promise.finally(() => {
+      clearTimeout(timer);
+      this.#asked.delete(id);
+    });
+  }
+
+  async #whenOurs(): Promise<void> {
+    const late = Promise.withResolvers<never>();
+    const timer = setTimeout(
+      () =>
+        late.reject(
+          new PlatformError('unavailable', 'The resolver of this host is being replaced; try again'),
+        ),
+      START_DEADLINE_MS,
+    );
+    await Promise.race([this.#ours.promise, late.promise]).finally(() => clearTimeout(timer));
+  }
+
+  setSurroundings(surroundings: Surroundings): void {
+    this.#tell({ kind: 'setSurroundings', surroundings });
   }
 
   async close(): Promise<void> {
@@ -82,6 +138,7 @@ export class EgressProcess {
       const port = await whenListening(child);
       if (this.#isClosed) return;
       await this.#options.onListening(port);
+      this.#ours.resolve();
       await endRecordedProcess(this.#options.recordFile);
       await recordProcess(this.#options.recordFile, child.pid, port);
     } catch (error) {
@@ -99,12 +156,15 @@ export class EgressProcess {
 
   #spawn(): ChildProcess {
     const { listenAddress, hostId, resolvers, hostProgram, logger, codeCache } = this.#options;
+    const { surroundings, policies } = this.#options;
     const listen = ['--listen', listenAddress, String(LISTENER_DESCRIPTOR)];
     const child = spawn(
       hostProgram,
       [...listen, 'setpriv', ...CONFINE, process.execPath, `--max-old-space-size=${MAX_HEAP_MIB}`, MAIN],
       {
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+        // Addresses are numbers that JSON does not have.
+        serialization: 'advanced',
         // A signal to the engine's terminal is not meant for it.
         detached: true,
         cwd: '/',
@@ -118,18 +178,48 @@ export class EgressProcess {
     child.stderr?.setEncoding('utf8').on('data', (text: string) => {
       logger.warn({ output: text.slice(0, 2000) }, 'The egress process complained');
     });
-    child.on('message', (report: EgressReport) => {
-      if (report.kind === 'failed') logger.warn({ reason: report.reason }, 'The egress process failed');
-      if (report.kind === 'violation') logViolation(logger, report.client, report.violation);
-    });
-    const config: EgressConfig = { listenAddress, hostId, resolvers };
+    child.on('message', (report: EgressReport) => this.#hear(child, report));
+    const config: EgressConfig = {
+      listenAddress,
+      hostId,
+      resolvers,
+      surroundings: surroundings(),
+      policies: policies(),
+    };
     child.send(config, () => undefined);
     return child;
+  }
+
+  #hear(child: ChildProcess, report: EgressReport): void {
+    const { logger, onPin } = this.#options;
+    if (report.kind === 'listening') return;
+    if (report.kind === 'failed') logger.warn({ reason: report.reason }, 'The egress process failed');
+    else if (report.kind === 'policySet') this.#asked.get(report.id)?.(report.pins);
+    else if (report.kind === 'violation') logViolation(logger, report.client, report.violation);
+    else {
+      const { id, client, pins } = report;
+      const answer = (done: boolean) => {
+        if (child.connected) child.send({ kind: 'pinned', id, done } satisfies EgressOrder, () => undefined);
+      };
+      onPin(client, pins).then(
+        () => answer(true),
+        (error: unknown) => {
+          logger.warn({ error, client }, 'A sandbox cannot be led to the addresses of a name');
+          answer(false);
+        },
+      );
+    }
+  }
+
+  #tell(order: EgressOrder): void {
+    const child = this.#child;
+    if (child?.connected === true) child.send(order, () => undefined);
   }
 
   #replace(child: ChildProcess, livedMs: number, cause: number | string | null): void {
     if (this.#isClosed || this.#child !== child) return;
     this.#child = null;
+    for (const resolve of this.#asked.values()) resolve([]);
     if (livedMs > HEALTHY_AFTER_MS) this.#delayMs = FIRST_DELAY_MS;
     const delayMs = this.#delayMs;
     this.#delayMs = Math.min(LONGEST_DELAY_MS, delayMs * 2);
@@ -152,8 +242,9 @@ async function whenListening(child: ChildProcess): Promise<number> {
   const exited = once(child, 'exit', { signal }).then(() => {
     throw new Error('The egress process ended before it listened; see the log');
   });
-  const [report] = (await Promise.race([once(child, 'message', { signal }), exited])) as [EgressReport];
-  if (report.kind === 'failed') throw new Error(`The egress process failed: ${report.reason}`);
-  if (report.kind !== 'listening') throw new Error('The egress process spoke before it listened');
-  return report.port;
+  for (;;) {
+    const [report] = (await Promise.race([once(child, 'message', { signal }), exited])) as [EgressReport];
+    if (report.kind === 'listening') return report.port;
+    if (report.kind === 'failed') throw new Error(`The egress process failed: ${report.reason}`);
+  }
 }

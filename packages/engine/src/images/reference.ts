@@ -1,6 +1,7 @@
 import { isIPv4, isIPv6 } from 'node:net';
 import { PlatformError } from '@svc/contract/errors';
-import { isPublicAddress } from '../egress/public-addresses.ts';
+import { parseAddress } from '../policy/address.ts';
+import { isPublicEverywhere } from '../policy/groups.ts';
 import { isDigest } from './digest.ts';
 
 /** An image's name, taken apart. */
@@ -72,7 +73,8 @@ export function isHostLocal(registry: string): boolean {
 /** The registry is given by an address that only a private network has. Names may lead to one too; that is not known here. */
 export function isPrivateAddress(registry: string): boolean {
   const host = registry.replace(/:[0-9]+$/, '').replace(/^\[|\]$/g, '');
-  if (isIPv4(host)) return !isPublicAddress(Uint8Array.from(host.split('.').map(Number)));
+  const address = isIPv4(host) ? parseAddress(host) : null;
+  if (address !== null) return !isPublicEverywhere(address);
   return isIPv6(host) && /^f[cd]/i.test(host);
 }
 

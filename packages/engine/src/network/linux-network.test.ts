@@ -7,7 +7,7 @@ import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { PlatformError } from '@svc/contract/errors';
 import type { Slot } from './network.ts';
-import { networkSuite } from './network.suite.ts';
+import { keptAs, networkSuite } from './network.suite.ts';
 import { command } from '../testing/command.ts';
 import { TestEngine } from '../testing/test-engine.ts';
 
@@ -83,7 +83,7 @@ test('what a killed engine left is taken over or removed, its egress process too
 
   const network = engine.open();
   assert.ok(await isRunning(egressPid), 'names are resolved while there is no engine');
-  assert.deepEqual(await network.recover([kept.key]), [kept]);
+  assert.deepEqual(await network.recover([keptAs(kept.key)]), [kept]);
   await waitUntil(async () => !(await isRunning(egressPid)));
   await network.close();
   const traces = await engine.traces();
@@ -107,7 +107,7 @@ test('a slot whose namespaces are gone is not kept', async () => {
   // As after a reboot of a host whose run folder is on disk.
   await command('umount', slot.networkNamespace);
   const later = engine.open();
-  assert.deepEqual(await later.recover([slot.key]), []);
+  assert.deepEqual(await later.recover([keptAs(slot.key)]), []);
   await later.close();
   assert.deepEqual(await engine.traces(), []);
 });
@@ -158,7 +158,7 @@ test('an unreadable record of an interrupted start is cleaned up', async () => {
   await first.close();
   await writeFile(join(engine.options.runFolder, 'slots', slot.key, 'slot.json'), '{"index":');
   const second = engine.open();
-  assert.deepEqual(await second.recover([slot.key]), []);
+  assert.deepEqual(await second.recover([keptAs(slot.key)]), []);
   await second.close();
   assert.deepEqual(await engine.traces(), []);
 });

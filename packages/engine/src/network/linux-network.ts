@@ -8,6 +8,8 @@ import { EgressProcess } from '../egress/egress-process.ts';
 import type { Resolver } from '../egress/resolvers.ts';
 import type { HostCalls } from '../host/host-calls.ts';
 import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
+import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
+import type { Surroundings } from '../policy/groups.ts';
 import { parseAddressPool, type AddressPool } from './address-pool.ts';
 import { connectedNetworks, followConnectedNetworks } from './connected-networks.ts';
 import { findFirewallObstacles } from './firewall-obstacles.ts';
@@ -20,7 +22,7 @@ import {
   uplinkMtu,
 } from './host-routing.ts';
 import { waitUntilLinkIsGone } from './link-removal.ts';
-import type { Network, Reach, Slot, Traffic } from './network.ts';
+import type { KeptSlot, Network, Reach, Slot, Traffic } from './network.ts';
 import { loadRuleset, Nft } from './nft.ts';
 import { PreparedSlots } from './prepared-slots.ts';
 import {
@@ -34,7 +36,9 @@ import {
   tableName,
 } from './ruleset.ts';
 import { SlotIndexes } from './slot-indexes.ts';
+import { SlotPolicies } from './slot-policies.ts';
 import { SlotRecords, type SlotRecord } from './slot-records.ts';
+import { surroundingsOf } from './surroundings.ts';
 
 export interface LinuxNetworkOptions {
   /** Holds the pins and records; must not outlive a reboot (tmpfs). */
@@ -76,7 +80,9 @@ export class LinuxNetwork implements Network {
   readonly #removing = new Map<string, Promise<void>>();
   #prepared: Readonly<Record<Reach, PreparedSlots>> | null = null;
   #egress: EgressProcess | null = null;
+  readonly #policies: SlotPolicies;
   #neighbours: Disposable | null = null;
+  #networks: readonly string[] = [];
   #mtu = 0;
 
   constructor(options: LinuxNetworkOptions) {
@@ -85,19 +91,26 @@ export class LinuxNetwork implements Network {
     this.#options = options;
     this.#pool = parseAddressPool(options.addressPool);
     this.#records = new SlotRecords(options.runFolder);
+    this.#policies = new SlotPolicies({
+      instance: options.instance,
+      nft: this.#nft,
+      egress: () => this.#egress,
+      surroundings: () => this.surroundings(),
+    });
     const rangesOfIds = Math.floor((HOST_IDS - options.firstHostId) / IDS_PER_SLOT);
     this.#indexes = new SlotIndexes(Math.min(this.#pool.size, rangesOfIds));
   }
 
-  async recover(keep: readonly string[]): Promise<readonly Slot[]> {
+  async recover(keep: readonly KeptSlot[]): Promise<readonly Slot[]> {
     const { instance } = this.#options;
     await this.#stop();
     await mkdir(this.#options.runFolder, { recursive: true, mode: 0o700 });
     await refuseOverlap(this.#pool, linkPrefix(instance));
-    const kept = await this.#adopt(new Set(keep));
+    const policies = new Map(keep.map(({ key, policy }) => [key, policy]));
+    const kept = await this.#adopt(new Set(policies.keys()));
     this.#mtu = await uplinkMtu();
     await addGateway(this.#pool.gateway);
-    const ruled = this.#loadRuleset(kept);
+    const ruled = this.#loadRuleset(kept, policies);
     const steps = await Promise.allSettled([
       ruled.then(() => this.#removeStrangers(kept)).then(() => this.#forward()),
       this.#startEgress(ruled),
@@ -115,6 +128,16 @@ export class LinuxNetwork implements Network {
   async acquire(reach: Reach, signal: AbortSignal): Promise<Slot> {
     if (this.#prepared === null) throw notRunning();
     return this.#prepared[reach].take(signal);
+  }
+
+  async setPolicy(slot: Slot, policy: ResolvedPolicy): Promise<void> {
+    if (this.#prepared === null) throw notRunning();
+    await this.#policies.set(slot, policy);
+  }
+
+  /** What addresses are from where this host stands, now. */
+  surroundings(): Surroundings {
+    return surroundingsOf(this.#pool, this.#networks);
   }
 
   async release(key: string): Promise<void> {
@@ -169,15 +192,22 @@ export class LinuxNetwork implements Network {
     return kept.filter((_, position) => pinned[position]);
   }
 
-  async #loadRuleset(kept: readonly Slot[]): Promise<void> {
+  async #loadRuleset(kept: readonly Slot[], policies: ReadonlyMap<string, ResolvedPolicy>): Promise<void> {
     const { instance, logger } = this.#options;
     const links = kept.flatMap(({ link }) => (link === null ? [] : [link]));
+    // Before anything is waited for, because the egress process that starts meanwhile has to know them.
+    const policyLines = this.#policies.restore(kept, policies);
     const neighbours = await connectedNetworks(linkPrefix(instance));
-    await loadRuleset(ruleset({ instance, pool: this.#pool, links, neighbours }));
+    this.#networks = neighbours;
+    await loadRuleset(`${ruleset({ instance, pool: this.#pool, links, neighbours })}\n${policyLines}`);
     this.#neighbours = followConnectedNetworks(
       linkPrefix(instance),
       neighbours,
-      (networks) => this.#nft.run(setNeighbours(instance, networks)),
+      async (networks) => {
+        await this.#nft.run(setNeighbours(instance, networks));
+        this.#networks = networks;
+        this.#egress?.setSurroundings(this.surroundings());
+      },
       (error) => logger.warn({ error }, 'The networks of this host could not be read; trying again'),
     );
   }
@@ -234,8 +264,12 @@ export class LinuxNetwork implements Network {
       codeCache,
       onListening: async (port) => {
         await ruled;
+        egress.setSurroundings(this.surroundings());
         await this.#nft.run(setResolverPort(instance, gateway, port));
       },
+      surroundings: () => this.surroundings(),
+      policies: () => this.#policies.byAddress(),
+      onPin: (client, pins) => this.#policies.pin(client, pins),
     });
     this.#egress = egress;
     await egress.start();
@@ -323,6 +357,7 @@ export class LinuxNetwork implements Network {
       link === null ? null : this.#nft.run(deleteLink(instance, link)),
     ]);
     for (const step of steps) if (step.status === 'rejected') throw step.reason;
+    await this.#policies.remove(slot.key);
     if (link !== null) await waitUntilLinkIsGone(link.hostInterface, hostCalls);
     await this.#records.remove(slot.key);
     this.#slots.delete(slot.key);

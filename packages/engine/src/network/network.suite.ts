@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { PlatformError } from '@svc/contract/errors';
-import type { Network, Slot } from './network.ts';
+import { resolvePolicy } from '../policy/resolve-policy.ts';
+import type { KeptSlot, Network, Slot } from './network.ts';
 
 /** A host on which engines follow each other. */
 export interface NetworkSuiteHost extends AsyncDisposable {
@@ -9,6 +10,11 @@ export interface NetworkSuiteHost extends AsyncDisposable {
   open(options?: { readonly capacity?: number }): Network;
   /** Names of everything of this engine that exists, apart from prepared slots. */
   leftovers(): Promise<readonly string[]>;
+}
+
+/** A slot to keep that has the default policy. */
+export function keptAs(key: string, policy = resolvePolicy(undefined)): KeptSlot {
+  return { key, policy };
 }
 
 const soon = () => AbortSignal.timeout(100_000);
@@ -80,7 +86,7 @@ export function networkSuite(name: string, makeHost: () => Promise<NetworkSuiteH
     await earlier.close();
 
     const later = host.open();
-    const keep = [kept.key, alone.key, 'neverexisted'];
+    const keep = [kept.key, alone.key, 'neverexisted'].map((key) => keptAs(key));
     const byKey = (slots: readonly Slot[]) => [...slots].toSorted((a, b) => a.key.localeCompare(b.key));
     assert.deepEqual(byKey(await later.recover(keep)), byKey([kept, alone]));
     const before = await host.leftovers();

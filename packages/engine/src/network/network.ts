@@ -1,3 +1,5 @@
+import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
+
 /**
  * Where a sandbox lives on the network, and as whom: a user namespace whose root is an unprivileged range of
  * host ids, and a network namespace owned by it, wired up as the policy says.
@@ -23,14 +25,16 @@ export interface SlotLink {
 }
 
 /**
- * What a sandbox may reach. Today: nothing but itself, or public IPv4 addresses and our resolver (there is no IPv6 inside).
- *
- * A reach is what has to be known before a sandbox exists, because prepared slots are wired for it. Rules of a policy,
- * published ports and interception do not change the wiring: they will be applied to a slot that was acquired with reach
- * `public` (by a further method that takes the slot and its policy), as elements of maps from the slot's interface to a
- * verdict or a listener, and as the policy that the egress process holds for the slot's address.
+ * How a sandbox is wired, which has to be known before it exists, because prepared slots are wired for it: nothing but itself, or a
+ * link over which it reaches public IPv4 addresses and our resolver (there is no IPv6 inside). `setPolicy` changes what it reaches.
  */
 export type Reach = 'loopback' | 'public';
+
+/** What of a sandbox outlives the engine that started it. */
+export interface KeptSlot {
+  readonly key: string;
+  readonly policy: ResolvedPolicy;
+}
 
 export interface Traffic {
   readonly receivedBytes: number;
@@ -46,13 +50,17 @@ export interface Traffic {
  * - With reach `loopback` the namespace has no interface but lo.
  * - With reach `public` the sandbox reaches public addresses and DNS at `link.nameserver`, and never the host, its
  *   loopback, private, link-local, metadata or multicast addresses, or another sandbox, over IPv4 or IPv6.
+ * - `setPolicy` changes what a slot with a link may reach, at once and for connections that exist too; when it fails, the old policy
+ *   holds. After a restart a slot that is kept never reaches what its policy forbids, not for a moment. A slot without a link reaches
+ *   nothing, whatever its policy.
  * - `release` returns when nothing of the slot is left, and succeeds when it is already gone, so cleanup can be repeated.
  *   Processes of the sandbox must have ended.
  * - `close` stops helpers and removes prepared slots; slots that are in use stay, cut off from DNS until the next `recover`.
  */
 export interface Network {
-  recover(keep: readonly string[]): Promise<readonly Slot[]>;
+  recover(keep: readonly KeptSlot[]): Promise<readonly Slot[]>;
   acquire(reach: Reach, signal: AbortSignal): Promise<Slot>;
+  setPolicy(slot: Slot, policy: ResolvedPolicy): Promise<void>;
   release(key: string): Promise<void>;
   /** Bytes as the sandbox sees them: received by it, sent by it. Zero when the slot has no link or is gone. */
   traffic(slot: Slot): Traffic;

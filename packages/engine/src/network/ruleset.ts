@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { DEFAULT_MAX_CONNECTIONS } from '@svc/contract/spec';
-import { NOT_PUBLIC_IPV4 } from '../egress/public-addresses.ts';
+import { formatCidr } from '../policy/address.ts';
+import { CLOSED_PORTS } from '../policy/decide.ts';
+import { GROUP_RANGES, RESERVED_RANGES } from '../policy/groups.ts';
 import type { SlotLink } from './network.ts';
 
 export interface RulesetOptions {
@@ -11,6 +13,11 @@ export interface RulesetOptions {
   /** Networks that this host is part of. */
   readonly neighbours: readonly string[];
 }
+
+/** Addresses that are not public wherever this host stands. */
+const NOT_PUBLIC_IPV4 = [...Object.values(GROUP_RANGES).flat(), ...RESERVED_RANGES]
+  .filter(({ family }) => family === 4)
+  .map(formatCidr);
 
 const STATIC_RULES = readFileSync(new URL('ruleset.nft', import.meta.url), 'utf8');
 
@@ -57,10 +64,14 @@ export function ruleset({ instance, pool, links, neighbours }: RulesetOptions): 
     `define pool = ${pool.cidr}`,
     `define gateway = ${pool.gateway}`,
     `define not_public = { ${[...NOT_PUBLIC_IPV4, pool.cidr].join(', ')} }`,
+    `define closed_tcp = { ${CLOSED_PORTS.tcp.join(', ')} }`,
+    `define closed_udp = { ${CLOSED_PORTS.udp.join(', ')} }`,
     deleteTable(instance),
-    STATIC_RULES.replaceAll('svc_instance', tableName(instance))
-      // nft takes no variable for a count.
-      .replaceAll('max_connections', String(DEFAULT_MAX_CONNECTIONS)),
+    // nft takes no definition in place of this number.
+    STATIC_RULES.replaceAll('svc_instance', tableName(instance)).replace(
+      '$max_connections',
+      String(DEFAULT_MAX_CONNECTIONS),
+    ),
     ...links.map((link) => addLink(instance, link)),
     setNeighbours(instance, neighbours),
     '',

@@ -53,6 +53,10 @@ export function formatAddress({ family, value }: Address): string {
   return groups.map((group) => group.toString(16)).join(':');
 }
 
+export function formatCidr(range: Cidr): string {
+  return `${formatAddress(range)}/${range.prefixLength}`;
+}
+
 /** The 4 or 16 bytes of an address as they stand in a packet; null for any other number of bytes. */
 export function addressFromBytes(bytes: Uint8Array): Address | null {
   if (bytes.length !== 4 && bytes.length !== 16) return null;

@@ -3,31 +3,19 @@ import { test } from 'node:test';
 import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import fc from 'fast-check';
-import { cidr, parseAddress, type Address } from './address.ts';
 import { decide, decideName, mayAnswer, rulesFor, type Flow } from './decide.ts';
-import { classify, type Surroundings } from './groups.ts';
+import { classify } from './groups.ts';
 import { PEERS, policies, NAMES } from '../testing/random-policies.ts';
 import { referenceAction, referenceGroup, referenceNameAction } from '../testing/reference-model.ts';
+import { at, SURROUNDINGS } from '../testing/surroundings.ts';
 import { resolvePolicy } from './resolve-policy.ts';
 
-const SURROUNDINGS: Surroundings = {
-  gateway: at('172.30.0.1'),
-  hostAddresses: [at('192.168.7.5'), at('8.8.4.4'), at('127.0.0.1')],
-  neighbours: [cidr('192.168.7.0/24'), cidr('8.8.4.0/24')],
-  pool: cidr('172.30.0.0/16'),
-};
 const PLACE = {
   gateway: '172.30.0.1',
   own: ['192.168.7.5', '8.8.4.4'],
   neighbours: ['192.168.7.', '8.8.4.'],
   sandboxes: '172.30.',
 };
-
-function at(text: string): Address {
-  const address = parseAddress(text);
-  assert.ok(address, text);
-  return address;
-}
 
 function flow(address: string, given: Partial<Flow> = {}): Flow {
   return { direction: 'egress', address: at(address), port: 443, protocol: 'tcp', names: [], ...given };

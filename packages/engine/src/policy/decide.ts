@@ -28,7 +28,7 @@ export interface Decision {
 /** The first rule that matches decides; without one, the default does. */
 export function decide(policy: ResolvedPolicy, flow: Flow, surroundings: Surroundings): Decision {
   const isEgress = flow.direction === 'egress';
-  if (isEgress && !isReachable(flow.address, surroundings))
+  if (isEgress && (!isReachable(flow.address, surroundings) || isClosed(flow)))
     return { action: 'deny', rule: null, needsName: false };
   let needsName = false;
   for (const [index, rule] of policy.rules.entries()) {
@@ -93,6 +93,17 @@ export function rulesFor(policy: ResolvedPolicy, name: string): readonly number[
 }
 
 const DNS_PORT = 53;
+
+/**
+ * Ways to resolve names past the resolver, closed to everybody: DNS over TLS and QUIC; NetBIOS, mDNS and LLMNR. The packet filter has
+ * the same list.
+ */
+export const CLOSED_PORTS = { tcp: [853], udp: [137, 138, 853, 5353, 5355] } as const;
+
+export function isClosed({ protocol, port }: Pick<Flow, 'protocol' | 'port'>): boolean {
+  const closed: readonly number[] = protocol === 'tcp' || protocol === 'udp' ? CLOSED_PORTS[protocol] : [];
+  return closed.includes(port);
+}
 
 type ByName = Extract<Destination, { readonly name: string }>;
 

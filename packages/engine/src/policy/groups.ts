@@ -70,10 +70,19 @@ export function classify(address: Address, surroundings: Surroundings): Group | 
   return isIn(RESERVED_RANGES) ? null : 'public';
 }
 
-/** Sandboxes see each other through published ports alone, so no rule opens their addresses. */
-export function isReachable(address: Address, { gateway, pool }: Surroundings): boolean {
-  return address.value !== 0n && (isSame(address, gateway) || !contains(pool, address));
+/** Whether an address is public wherever a host stands. */
+export function isPublicEverywhere(address: Address): boolean {
+  const ranges = [...Object.values(GROUP_RANGES).flat(), ...RESERVED_RANGES];
+  return !ranges.some((range) => contains(range, address));
 }
+
+/** Sandboxes see each other through published ports alone, so no rule opens their addresses; nor those of nobody and everybody. */
+export function isReachable(address: Address, { gateway, pool }: Surroundings): boolean {
+  if (address.value === 0n || isSame(address, BROADCAST)) return false;
+  return isSame(address, gateway) || !contains(pool, address);
+}
+
+const BROADCAST: Address = { family: 4, value: 0xffffffffn };
 
 const TRANSLATED = cidr('64:ff9b::/96');
 const SIX_TO_FOUR = cidr('2002::/16');

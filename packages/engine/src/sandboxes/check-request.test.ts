@@ -57,8 +57,12 @@ test('a class that is missing, an init and a policy that cannot be had are refus
   assert.match(missing, /^isolation_unavailable .*no runtime of this class is installed/);
   const init = await refusal(kit, { spec: { image, init: { cmd: 'auto' } } });
   assert.match(init, /^invalid_sandbox_config init: /);
-  const network = { policy: { default_egress: 'allow' } };
-  assert.match(await refusal(kit, { spec: { image, network } }), /network\.policy\.default_egress: /);
+  const rule = { direction: 'egress', action: 'allow', destination: { cidr: '10.0.0.1/8' } };
+  const network = { policy: { rules: [rule] } };
+  assert.match(
+    await refusal(kit, { spec: { image, network } }),
+    /network\.policy\.rules\[0\]\.destination\.cidr: /,
+  );
 });
 
 test('mounts that cannot be had are refused by their index, and only those', async (t) => {

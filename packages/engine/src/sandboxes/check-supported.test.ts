@@ -37,13 +37,51 @@ test('the default policy, spelled out as clients send it, and deny-all can be en
   checkSupported({ image, network: { enabled: true, strict: false, max_connections: null } });
 });
 
+test('rules about addresses, groups and names, limits and resolvers of its own can be enforced', () => {
+  const allow = { direction: 'egress', action: 'allow' } as const;
+  checkSupported({
+    image,
+    network: {
+      policy: {
+        default_egress: 'allow',
+        rules: [
+          { ...allow, destination: { cidr: '10.0.0.0/8' } },
+          { ...allow, destination: { domain_suffix: 'example.com' } },
+          { ...allow, destination: { group: 'metadata' }, direction: 'any' },
+          { ...allow, action: 'deny', destination: { cidr: '2001:db8::/32' } },
+        ],
+      },
+      max_connections: 16,
+      dns: { nameservers: ['192.0.2.1'], query_timeout_ms: 100, rebind_protection: false },
+    },
+  });
+  checkSupported({ image, network: { strict: true } });
+});
+
+function allowing(rule: object, network: object = {}): SandboxSpec {
+  const whole = { direction: 'egress', action: 'allow', destination: 'any', ...rule } as const;
+  return { image, network: { policy: { rules: [whole] }, ...network } };
+}
+
+const RULE = 'network.policy.rules[0]';
 const refused: readonly (readonly [title: string, spec: SandboxSpec, field: string])[] = [
   [
-    'a rule that opens private addresses',
-    withPolicy({ rules: [{ direction: 'egress', destination: { cidr: '10.0.0.0/8' }, action: 'allow' }] }),
-    'network.policy.rules',
+    'a rule that opens IPv6',
+    allowing({ destination: { cidr: '2001:db8::/32' } }),
+    `${RULE}.destination.cidr`,
   ],
-  ['egress allowed by default', withPolicy({ default_egress: 'allow' }), 'network.policy.default_egress'],
+  [
+    'a rule that opens multicast',
+    allowing({ destination: { group: 'multicast' } }),
+    `${RULE}.destination.group`,
+  ],
+  ['a rule that opens IPv6 pings', allowing({ protocols: ['icmpv6'] }), `${RULE}.protocols`],
+  ['a range that is none', allowing({ destination: { cidr: '10.0.0.1/8' } }), `${RULE}.destination.cidr`],
+  [
+    'a strict rule about a name',
+    allowing({ destination: { domain: 'example.com' } }, { strict: true }),
+    'network.strict',
+  ],
   [
     'a secret',
     {
@@ -54,8 +92,6 @@ const refused: readonly (readonly [title: string, spec: SandboxSpec, field: stri
     },
     'network.secrets',
   ],
-  ['rules that hold for names alone', { image, network: { strict: true } }, 'network.strict'],
-  ['a limit on connections', { image, network: { max_connections: 16 } }, 'network.max_connections'],
   ['an init system', { image, init: { cmd: 'auto' } }, 'init'],
 ];
 

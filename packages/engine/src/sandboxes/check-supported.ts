@@ -1,36 +1,42 @@
 import type { Rlimit, SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
+import { isByName } from '../policy/decide.ts';
+import { resolvePolicy } from '../policy/resolve-policy.ts';
 import type { Isolation } from '../runtime/runtime.ts';
 
 /** Refuses what this host could not enforce, instead of ignoring it. */
 export function checkSupported(spec: SandboxSpec): void {
-  const { network } = spec;
-  if ((network?.policy?.rules ?? []).length > 0 && !isDefaultPolicy(network?.policy)) {
-    throw unsupported(
-      'network.policy.rules',
-      'only the default policy (DNS and public addresses) and deny-all can be enforced',
-    );
+  checkNetwork(spec);
+  if (spec.init !== undefined && spec.init !== null) {
+    throw unsupported('init', 'an init system of the image needs a kernel of its own (isolation microvm)');
   }
-  if (network?.policy?.default_egress === 'allow') {
-    throw unsupported(
-      'network.policy.default_egress',
-      'private and host addresses cannot be opened; use deny',
-    );
+}
+
+function checkNetwork({ network }: SandboxSpec): void {
+  const policy = resolvePolicy(network);
+  for (const [index, { action, destination, protocols }] of policy.rules.entries()) {
+    if (action === 'deny') continue;
+    const field = `network.policy.rules[${index}]`;
+    if (destination.kind === 'cidr' && destination.range.family === 6)
+      throw unsupported(
+        `${field}.destination.cidr`,
+        'sandboxes of this host have no IPv6; leave the rule out',
+      );
+    if (destination.kind === 'group' && destination.group === 'multicast')
+      throw unsupported(
+        `${field}.destination.group`,
+        'multicast does not leave a sandbox; leave the rule out',
+      );
+    if (protocols.length > 0 && protocols.every((protocol) => protocol === 'icmpv6'))
+      throw unsupported(`${field}.protocols`, 'sandboxes of this host have no IPv6; leave the rule out');
+    if (policy.strict && isByName(destination))
+      throw unsupported(
+        'network.strict',
+        `the rule ${field} allows a name, and this host does not read which name a connection means; leave strict out`,
+      );
   }
   if ((network?.secrets?.entries ?? []).length > 0) {
     throw unsupported('network.secrets', 'secrets need the intercepting proxy, which this host does not run');
-  }
-  if ((network?.dns ?? null) !== null) {
-    throw unsupported('network.dns', 'all sandboxes of this host ask the same resolvers; leave it out');
-  }
-  if (network?.strict === true) {
-    throw unsupported('network.strict', 'there are no rules by name that it could be about; leave it out');
-  }
-  if ((network?.max_connections ?? null) !== null) {
-    throw unsupported('network.max_connections', 'connections are not counted on this host; leave it out');
-  }
-  if (spec.init !== undefined && spec.init !== null) {
-    throw unsupported('init', 'an init system of the image needs a kernel of its own (isolation microvm)');
   }
 }
 
@@ -54,29 +60,4 @@ export function checkLimitsKept(spec: SandboxSpec, isolation: Isolation): void {
 
 function unsupported(field: string, reason: string): PlatformError {
   return new PlatformError('invalid_sandbox_config', `${field}: ${reason}`, { details: { field, reason } });
-}
-
-type Policy = NonNullable<NonNullable<SandboxSpec['network']>['policy']>;
-
-/** What clients send when a network option was touched but nothing changed: DNS to the gateway, and public addresses. */
-function isDefaultPolicy(policy: Policy | null | undefined): boolean {
-  const rules = policy?.rules ?? [];
-  const [dns, open, ...more] = rules;
-  if (more.length > 0 || policy?.default_egress === 'allow') return false;
-  return (
-    isGroup(dns, 'host') &&
-    (dns?.ports ?? []).every((port) => port.start === 53 && port.end === 53) &&
-    isGroup(open, 'public')
-  );
-}
-
-function isGroup(rule: NonNullable<Policy['rules']>[number] | undefined, group: string): boolean {
-  const destination = rule?.destination;
-  return (
-    rule?.action === 'allow' &&
-    rule.direction === 'egress' &&
-    typeof destination === 'object' &&
-    'group' in destination &&
-    destination.group === group
-  );
 }

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract/errors';
 import type { EndReason, LogEntry, ReadLogs, SandboxState, SandboxView } from '../client/engine-api.ts';
 import type { GuestSession } from '../guest/guest-link.ts';
+import { resolvePolicy } from '../policy/resolve-policy.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { applyPatches } from './apply-patches.ts';
 import { commandOf } from './command.ts';
@@ -11,6 +11,7 @@ import type { Kit } from './kit.ts';
 import { noteStop } from './note-stop.ts';
 import { withoutPatches, type RunRecord, type SandboxRecord } from './record.ts';
 import { Run } from './run.ts';
+import { shutDown } from './shut-down.ts';
 import { configureAgain, limitsOf, prepareCommands, releaseRun, startRun } from './start-run.ts';
 import { assertMove } from './states.ts';
 import { inWords, StepTimer } from './step-timer.ts';
@@ -18,7 +19,6 @@ import { toView } from './view.ts';
 import { ChangeTurns } from './change-turns.ts';
 
 const ADOPT_TIMEOUT_MS = 15_000;
-const GONE_CHECK_MS = 5;
 
 /** One sandbox of this host: its record, its one-at-a-time changes, and its run while it lives. */
 export class Sandbox {
@@ -136,6 +136,7 @@ export class Sandbox {
       // Side by side, because a caller waits; each is over before the sandbox is theirs or, when one fails, removed.
       const steps = await Promise.allSettled([
         configureAgain(this.#kit, run, { before, record }, signal),
+        this.#kit.network.setPolicy(run.slot, resolvePolicy(record.spec.network)),
         this.#kit.guestFolders.writeScripts(record.handle, identity.spec.runtime?.scripts ?? {}),
       ]);
       for (const step of steps) if (step.status === 'rejected') throw step.reason;
@@ -268,25 +269,16 @@ export class Sandbox {
     this.#ending ??= outcome;
     if (this.#record.state === 'running') await this.#move('stopping', {});
     if (run !== undefined) {
-      const shutDown = () => this.#shutDown(run, graceMs);
-      if (run.link.isConnected && graceMs > 0) await timer.time('processes', shutDown);
+      const reason = this.#ending.by === 'request' ? this.#ending.reason : null;
+      const isAlive = () => this.#runtime.isAlive(this.#record.handle);
+      const over = () => this.#turns.wantedAt;
+      if (run.link.isConnected && graceMs > 0)
+        await timer.time('processes', () => shutDown(run, { graceMs, reason, isAlive, over }));
       await this.#release(run, timer);
     } else await releaseRun(this.#kit, this.#record, this.#runtime, undefined, timer);
     noteStop(this.#kit.logger, this.#journal, this.#record.handle, timer.result());
     await this.#finish(this.#ending);
     this.#ending = undefined;
-  }
-
-  /** Asks svc-init to end everything; returns when it has, or when the grace of whoever waits is over. */
-  async #shutDown(run: Run, graceMs: number): Promise<void> {
-    const reason = this.#ending?.by === 'request' ? this.#ending.reason : null;
-    run.link.notify('svc.shutdown', { grace_ms: graceMs, reason });
-    const deadline = performance.now() + graceMs + 1000;
-    while (performance.now() < Math.min(deadline, this.#turns.wantedAt)) {
-      const isGone = !run.link.isConnected && !(await this.#runtime.isAlive(this.#record.handle));
-      if (isGone) return await run.link.drain();
-      await delay(GONE_CHECK_MS);
-    }
   }
 
   async #release(run: Run, timer?: StepTimer): Promise<void> {

@@ -14,6 +14,7 @@ import type { ImageProgress } from '../images/images.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { checkRequest } from './check-request.ts';
 import { chooseRuntime } from './choose-runtime.ts';
+import { keptSlotOf } from './kept-slot.ts';
 import type { Kit } from './kit.ts';
 import { diskSizeMib, fromImage, originOf, type Origin } from './origin.ts';
 import { volumesOf } from './prepare-mounts.ts';
@@ -58,7 +59,7 @@ export class Sandboxes {
     const known = records.map((record) => record.handle);
     await this.#removeStrangers(new Set(known));
     await Promise.all([
-      kit.network.recover(records.flatMap((record) => record.run?.slot?.key ?? [])),
+      kit.network.recover(records.flatMap(keptSlotOf)),
       kit.rootfs.recover([...known, ...damaged]),
       kit.volumes.recover(holdersOf(records)),
       kit.snapshots.recover(),

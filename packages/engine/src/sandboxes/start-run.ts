@@ -11,6 +11,7 @@ import { refusalReason } from '../guest/guest-messages.ts';
 import { retryLostHelper } from '../host/retry-lost-helper.ts';
 import type { SandboxLog } from '../logs/sandbox-log.ts';
 import type { Reach, Slot } from '../network/network.ts';
+import { resolvePolicy } from '../policy/resolve-policy.ts';
 import type { Runtime, RuntimeMount, RuntimeSpec } from '../runtime/runtime.ts';
 import { checkPlaces } from './check-places.ts';
 import type { Kit } from './kit.ts';
@@ -58,6 +59,7 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
 
   const slot = await timer.time('network', () => kit.network.acquire(reachOf(spec), signal));
   undo.defer(() => kit.network.release(slot.key));
+  await timer.time('policy', () => kit.network.setPolicy(slot, resolvePolicy(spec.network)));
 
   undo.defer(() => kit.rootfs.unmount(handle));
   undo.defer(() => kit.guestFolders.remove(handle));
@@ -178,10 +180,9 @@ export function hostnameOf(record: SandboxRecord): string {
   return record.spec.runtime?.hostname ?? record.handle.slice(0, 12);
 }
 
+/** A policy that denies everything keeps its link: it can be changed while the sandbox runs. */
 export function reachOf(spec: SandboxSpec): Reach {
-  const policy = spec.network?.policy;
-  const deniesAll = policy !== undefined && policy !== null && (policy.rules ?? []).length === 0;
-  return (spec.network?.enabled ?? true) && !deniesAll ? 'public' : 'loopback';
+  return (spec.network?.enabled ?? true) ? 'public' : 'loopback';
 }
 
 async function mountRoot(kit: Kit, record: SandboxRecord, slot: Slot, signal: AbortSignal): Promise<string> {

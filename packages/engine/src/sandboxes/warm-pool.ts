@@ -127,7 +127,6 @@ function fitsWarm(spec: SandboxSpec): boolean {
     (spec.mounts ?? []).length === 0 &&
     (spec.rlimits ?? []).length === 0 &&
     (spec.security_profile ?? 'default') === 'default' &&
-    (spec.network?.enabled ?? true) &&
-    (spec.network?.policy ?? null) === null
+    (spec.network?.enabled ?? true)
   );
 }

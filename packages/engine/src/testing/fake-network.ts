@@ -1,5 +1,6 @@
 import { PlatformError } from '@svc/contract/errors';
-import type { Network, Reach, Slot, Traffic } from '../network/network.ts';
+import { resolvePolicy, type ResolvedPolicy } from '../policy/resolve-policy.ts';
+import type { KeptSlot, Network, Reach, Slot, Traffic } from '../network/network.ts';
 
 /** What stays on the pretended host when an engine ends. Share one between fakes to pretend a restart. */
 export interface FakeNetworkHost {
@@ -11,7 +12,7 @@ export interface FakeNetworkOptions {
   readonly host?: FakeNetworkHost;
   readonly capacity?: number;
   /** Called first by every operation that changes something; what it throws, the operation throws. */
-  readonly beforeCall?: (operation: 'recover' | 'acquire' | 'release') => void | Promise<void>;
+  readonly beforeCall?: (operation: 'recover' | 'acquire' | 'setPolicy' | 'release') => void | Promise<void>;
 }
 
 /** Keeps the promises of the port about who owns what, without a network. Its namespaces cannot be joined. */
@@ -19,6 +20,7 @@ export class FakeNetwork implements Network {
   readonly #host: FakeNetworkHost;
   readonly #capacity: number;
   readonly #beforeCall: NonNullable<FakeNetworkOptions['beforeCall']>;
+  readonly #policies = new Map<string, ResolvedPolicy>();
   readonly #traffic = new Map<string, Traffic>();
   #isRunning = false;
 
@@ -38,9 +40,16 @@ export class FakeNetwork implements Network {
     this.#traffic.set(key, traffic);
   }
 
-  async recover(keep: readonly string[]): Promise<readonly Slot[]> {
+  /** What a slot may reach. */
+  policyOf(key: string): ResolvedPolicy {
+    return this.#policies.get(key) ?? resolvePolicy(undefined);
+  }
+
+  async recover(keep: readonly KeptSlot[]): Promise<readonly Slot[]> {
     await this.#beforeCall('recover');
-    for (const key of this.keys) if (!keep.includes(key)) this.#host.slots.delete(key);
+    const kept = new Map(keep.map(({ key, policy }) => [key, policy]));
+    for (const key of this.keys) if (!kept.has(key)) this.#host.slots.delete(key);
+    for (const key of this.keys) this.#policies.set(key, kept.get(key) ?? resolvePolicy(undefined));
     this.#isRunning = true;
     return [...this.#host.slots.values()];
   }
@@ -60,8 +69,14 @@ export class FakeNetwork implements Network {
     return slot;
   }
 
+  async setPolicy({ key }: Slot, policy: ResolvedPolicy): Promise<void> {
+    await this.#beforeCall('setPolicy');
+    this.#policies.set(key, policy);
+  }
+
   async release(key: string): Promise<void> {
     await this.#beforeCall('release');
+    this.#policies.delete(key);
     this.#host.slots.delete(key);
     this.#traffic.delete(key);
   }

@@ -1,6 +1,7 @@
 /**
  * Stands for everything outside, in a network namespace of its own: on TCP 8080 it tells callers who they are and
- * then repeats what they say, on UDP 9090 it prints what it gets, on port 53 of the address given as argument it resolves a few names.
+ * then repeats what they say, on UDP 9090 it prints what it gets, on port 53 of the address given as argument it resolves a few names
+ * and prints which it was asked for.
  */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -15,6 +16,7 @@ const text = { type: TYPE.txt, data: Buffer.alloc(200, 1) };
 await startSampleResolver(
   address,
   (query) => {
+    print(`asked for ${query.toString('latin1', 13).replaceAll(/[^ -~]+/g, '.')}`);
     if (query.includes('public')) return [encodeAnswer(query, [addressRecord(publicAddress)])];
     if (query.includes('rebind')) return [encodeAnswer(query, [addressRecord(privateAddress)])];
     if (query.includes('large'))

@@ -68,6 +68,8 @@ function chooseAddresses() {
     publicAddress: `93.184.215.${part + 1}`,
     privateAddress: `10.77.0.${part + 1}`,
     metadataAddress: '169.254.169.254',
+    // The metadata address is the same in every run; one of them has the route, and all are answered.
+    metric: String(7 + part),
     ipv6Address: `2001:db8:77:${part + 1}::2`,
   };
 }
@@ -77,7 +79,7 @@ async function configureHostEnd(hostInterface: string, addresses: Addresses): Pr
   await ip('-6', 'address', 'add', `${addresses.hostIpv6Address}/64`, 'dev', hostInterface, 'nodad');
   await ip('link', 'set', hostInterface, 'up');
   for (const far of [addresses.publicAddress, addresses.privateAddress, addresses.metadataAddress]) {
-    await ip('route', 'add', far, 'via', addresses.resolver, 'metric', '7');
+    await ip('route', 'add', far, 'via', addresses.resolver, 'metric', addresses.metric);
   }
 }
 

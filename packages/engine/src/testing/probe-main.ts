@@ -22,7 +22,20 @@ async function attemptOne(attempt: Attempt): Promise<string> {
     const ask = attempt.transport === 'udp' ? askUdp : askTcp;
     return readable(await ask(attempt.server, attempt.port ?? 53, encodeQuery(attempt.name)));
   }
+  if (attempt.kind === 'knock') return knock(attempt.flows);
   return attempt.kind === 'dnsFlood' ? floodUdp(attempt) : countAnswers(attempt);
+}
+
+async function knock(flows: Extract<Attempt, { kind: 'knock' }>['flows']): Promise<string> {
+  const datagrams = createSocket('udp4');
+  datagrams.on('error', () => undefined);
+  for (const { address, protocol, port } of flows) {
+    if (protocol === 'udp') await new Promise((resolve) => datagrams.send('knock', port, address, resolve));
+    else connect({ host: address, port }).on('error', () => undefined);
+    // The first packet of a connection leaves while `connect` is called.
+  }
+  await delay(100);
+  return 'sent';
 }
 
 /** All from one socket: to the packet filter, packets of one conversation that is under way. */

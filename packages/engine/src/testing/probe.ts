@@ -14,6 +14,15 @@ export type Attempt =
     }
   /** Sends that many questions from one socket, thousands a second; tells how many were answered, and in how many milliseconds. */
   | { readonly kind: 'dnsFlood'; readonly server: string; readonly count: number }
+  /** Sends the first packet of each and waits for no answer; over when all have left. */
+  | {
+      readonly kind: 'knock';
+      readonly flows: readonly {
+        readonly address: string;
+        readonly protocol: 'tcp' | 'udp';
+        readonly port: number;
+      }[];
+    }
   | {
       readonly kind: 'udp';
       readonly host: string;

@@ -65,3 +65,5 @@ function policiesOver(
 }
 
 export const policies = policiesOver(fc.oneof(addressDestinations, nameDestinations));
+/** Those that the packet filter decides alone. */
+export const addressPolicies = policiesOver(addressDestinations);

@@ -7,6 +7,8 @@ export interface PortTarget {
   readonly guestPort: number;
   readonly openChannel: () => Promise<ChannelClient>;
   readonly logger: Logger;
+  /** Whether the policy of the sandbox lets somebody at this address in. */
+  readonly mayEnter: (source: string) => boolean;
 }
 
 /** A port of this host that is open. */

@@ -2,6 +2,7 @@ import { errnoOf } from '@svc/contract/errno';
 import { PlatformError, type ChannelClient } from '@svc/contract';
 import type { Logger } from 'pino';
 import type { PortMapping } from '../store/port-mapping.ts';
+import type { MayEnter } from './ingress.ts';
 import type { OpenPort } from './open-port.ts';
 import { openTcpPort } from './tcp-port.ts';
 import { openUdpPort } from './udp-port.ts';
@@ -13,6 +14,7 @@ const LOOPBACK = '127.0.0.1';
 
 /**
  * Leads ports of this host into sandboxes, to what listens on their loopback.
+ * - Whom `mayEnter` does not let in gets nothing through.
  * - `open` of a sandbox whose ports are open changes nothing; `close` may be repeated.
  */
 export class PortForwarder {
@@ -26,11 +28,11 @@ export class PortForwarder {
   }
 
   /** @throws PlatformError `start_failed` when a port is taken; then none of them is open. */
-  async open(sandboxId: string, mappings: readonly PortMapping[]): Promise<void> {
+  async open(sandboxId: string, mappings: readonly PortMapping[], mayEnter: MayEnter): Promise<void> {
     if (mappings.length === 0 || this.#ports.has(sandboxId)) return;
     const opened: OpenPort[] = [];
     try {
-      for (const mapping of mappings) opened.push(await this.#openPort(sandboxId, mapping));
+      for (const mapping of mappings) opened.push(await this.#openPort(sandboxId, mapping, mayEnter));
     } catch (error) {
       await Promise.all(opened.map((port) => port.close()));
       throw error;
@@ -51,9 +53,16 @@ export class PortForwarder {
   async #openPort(
     sandboxId: string,
     { host: port, guest: guestPort, bind = LOOPBACK, protocol }: PortMapping,
+    mayEnter: MayEnter,
   ): Promise<OpenPort> {
     const openChannel = () => this.#openChannel(sandboxId, AbortSignal.timeout(OPEN_TIMEOUT_MS));
-    const target = { sandboxId, guestPort, openChannel, logger: this.#logger };
+    const target = {
+      sandboxId,
+      guestPort,
+      openChannel,
+      logger: this.#logger,
+      mayEnter: (source: string) => mayEnter(source, guestPort, protocol ?? 'tcp'),
+    };
     try {
       // SAFETY: loopback, or an address that the operator lets callers publish on; see publish-ports.ts.
       const place = { address: bind, port };

@@ -14,6 +14,10 @@ export async function openTcpPort(
 ): Promise<OpenPort> {
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
+    if (!target.mayEnter(socket.remoteAddress ?? '')) {
+      socket.resetAndDestroy();
+      return;
+    }
     sockets.add(socket);
     socket.on('error', () => socket.destroy());
     socket.once('close', () => sockets.delete(socket));

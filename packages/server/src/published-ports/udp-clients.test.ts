@@ -42,7 +42,7 @@ async function publish(t: TestContext): Promise<{ port: number; forwarder: PortF
   const forwarder = new PortForwarder((_id, signal) => sandbox.openChannel(signal), logger);
   t.after(() => forwarder.closeAll());
   const port = await freePort('udp');
-  await forwarder.open('box', [{ host: port, guest: GUEST_PORT, protocol: 'udp' }]);
+  await forwarder.open('box', [{ host: port, guest: GUEST_PORT, protocol: 'udp' }], () => true);
   return { port, forwarder };
 }
 
@@ -105,8 +105,9 @@ test('a port that is taken is refused, and is free when the forwarder has closed
     requireFreePorts([mapping]),
     (error) => PlatformError.is(error, 'invalid_sandbox_config') && /is in use/.test(error.message),
   );
-  await assert.rejects(forwarder.open('other', [mapping]), (error) =>
-    PlatformError.is(error, 'start_failed'),
+  await assert.rejects(
+    forwarder.open('other', [mapping], () => true),
+    (error) => PlatformError.is(error, 'start_failed'),
   );
   await forwarder.close('box');
   await forwarder.close('box');
@@ -119,7 +120,7 @@ test('after the engine was away datagrams arrive again', async (t) => {
   const forwarder = new PortForwarder((_id, signal) => own.openChannel(signal), logger);
   t.after(() => forwarder.closeAll());
   const port = await freePort('udp');
-  await forwarder.open('box', [{ host: port, guest: GUEST_PORT, protocol: 'udp' }]);
+  await forwarder.open('box', [{ host: port, guest: GUEST_PORT, protocol: 'udp' }], () => true);
   const socket = await openUdp(t);
   const serve = async () => {
     const channel = await own.openChannel(AbortSignal.timeout(60_000));
@@ -139,7 +140,7 @@ test('nobody listens: datagrams are lost, and later ones arrive', async (t) => {
   t.after(() => forwarder.closeAll());
   const port = await freePort('udp');
   const guest = GUEST_PORT + 1;
-  await forwarder.open('box', [{ host: port, guest, protocol: 'udp' }]);
+  await forwarder.open('box', [{ host: port, guest, protocol: 'udp' }], () => true);
   const socket = await openUdp(t);
   for (let count = 0; count < 3; count++) socket.send('early', port, '127.0.0.1');
   const channel = await sandbox.openChannel(AbortSignal.timeout(60_000));
@@ -188,7 +189,13 @@ test('who is quiet for long is forgotten', async (t) => {
 
 test('what the sandbox does not take is bounded', async (t) => {
   const opened = Promise.withResolvers<ChannelClient>();
-  const target = { sandboxId: 'box', guestPort: GUEST_PORT, openChannel: () => opened.promise, logger };
+  const target = {
+    sandboxId: 'box',
+    guestPort: GUEST_PORT,
+    openChannel: () => opened.promise,
+    logger,
+    mayEnter: () => true,
+  };
   const answers: string[] = [];
   const limits = { ...DEFAULT_UDP_LIMITS, maxQueued: 3 };
   const clients = new UdpClients(target, (datagram) => answers.push(String(Buffer.from(datagram))), limits);
@@ -207,7 +214,7 @@ function from(port: number) {
 
 function make(t: TestContext, limits: Partial<UdpLimits>, answers: string[]): UdpClients {
   const openChannel = () => sandbox.openChannel(AbortSignal.timeout(60_000));
-  const target = { sandboxId: 'box', guestPort: GUEST_PORT, openChannel, logger };
+  const target = { sandboxId: 'box', guestPort: GUEST_PORT, openChannel, logger, mayEnter: () => true };
   const reply = (datagram: Uint8Array, client: { readonly port: number }) =>
     answers.push(`${client.port} ${String(Buffer.from(datagram))}`);
   const clients = new UdpClients(target, reply, { ...DEFAULT_UDP_LIMITS, ...limits });

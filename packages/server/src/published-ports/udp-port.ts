@@ -13,9 +13,9 @@ export async function openUdpPort(
 ): Promise<OpenPort> {
   const socket = await bindUdp(place);
   const clients = new UdpClients(target, (datagram, client) => send(socket, datagram, client));
-  socket.on('message', (datagram, { address, port }: RemoteInfo) =>
-    clients.take({ address, port }, datagram),
-  );
+  socket.on('message', (datagram, { address, port }: RemoteInfo) => {
+    if (target.mayEnter(address)) clients.take({ address, port }, datagram);
+  });
   // A client that went away is told of to us, which says nothing about the others.
   socket.on('error', (error) =>
     target.logger.debug({ sandboxId: target.sandboxId, err: error }, 'a datagram was refused'),

@@ -2,6 +2,7 @@ import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
 import type { ChannelPool } from '../orchestrator/channel-pool.ts';
 import { STARTING_MESSAGE, type Orchestrator, type SandboxReport } from '../orchestrator/orchestrator.ts';
+import { ingressOf } from '../published-ports/ingress.ts';
 import type { PortForwarder } from '../published-ports/port-forwarder.ts';
 import { closeRun } from '../store/runs.ts';
 import { getSandbox, type SandboxRecord } from '../store/sandboxes.ts';
@@ -148,7 +149,7 @@ export class Convergence {
     const deadline = within(Math.max(deadlineOf(record) - Date.now(), 0));
     try {
       interrupted.throwIfAborted();
-      await this.#parts.ports.open(record.id, record.ports);
+      await this.#parts.ports.open(record.id, record.ports, ingressOf(record.spec.network));
       const signal = AbortSignal.any([interrupted, deadline]);
       const running = await this.#startInOrchestrator(record, report, options, signal);
       await this.#note(record, running);
@@ -250,9 +251,9 @@ export class Convergence {
   }
 
   /** A sandbox that runs is not stopped because a port of it was taken while nobody looked. */
-  async #openPorts({ id, ports }: SandboxRecord): Promise<void> {
+  async #openPorts({ id, ports, spec }: SandboxRecord): Promise<void> {
     try {
-      await this.#parts.ports.open(id, ports);
+      await this.#parts.ports.open(id, ports, ingressOf(spec.network));
     } catch (error) {
       this.#parts.logger.error(
         { sandboxId: id, err: error },

@@ -166,7 +166,7 @@ function toNetworkView({ network }: SandboxSpec, ports: readonly PortMapping[]):
       host_bind: bind,
       protocol,
     })),
-    dns: DEFAULT_DNS,
+    dns: { ...DEFAULT_DNS, ...network?.dns },
     policy: toPolicyView(enabled ? (network?.policy ?? DEFAULT_POLICY) : DENY_ALL),
     secrets: (network?.secrets?.entries ?? []).map((entry) => ({
       env_var: entry.env_var,

@@ -1,0 +1,175 @@
+import { formatAddress, formatCidr } from '../policy/address.ts';
+import { isAbout, isByName, rulesFor } from '../policy/decide.ts';
+import { GROUP_RANGES, type Group } from '../policy/groups.ts';
+import type { Destination, ResolvedPolicy, Rule } from '../policy/resolve-policy.ts';
+import type { Pin } from '../egress/egress-messages.ts';
+import { tableName } from './ruleset.ts';
+
+/** A slot whose sandbox has a policy of its own; the key names the chain and the sets. */
+export interface PolicySlot {
+  readonly key: string;
+  readonly hostInterface: string;
+}
+
+/**
+ * The commands that make a policy hold for a slot, in place of `old` if it had one: to be loaded in one transaction, so that no packet
+ * is judged by half of it. `pins` are what its rules about names know from the start.
+ */
+export function policyCommands(
+  instance: string,
+  { key, hostInterface }: PolicySlot,
+  policy: ResolvedPolicy,
+  pins: readonly Pin[],
+  old: ResolvedPolicy | null,
+): string {
+  const table = `inet ${tableName(instance)}`;
+  const chain = `${table} ${chainName(key)}`;
+  const limit = `${table} ${limitName(key)}`;
+  return [
+    `add chain ${chain}`,
+    `flush chain ${chain}`,
+    ...(old === null ? [] : namedRules(old).map((index) => `delete set ${table} ${pinSet(key, index)}`)),
+    ...namedRules(policy).map(
+      (index) =>
+        `add set ${table} ${pinSet(key, index)} { type ipv4_addr; flags timeout; size ${MAX_PINS}; }`,
+    ),
+    ...policy.rules
+      .flatMap((rule, index) => ruleLines(rule, pinSet(key, index)))
+      .map((line) => `add rule ${chain} ${line}`),
+    `add rule ${chain} ${policy.defaultEgress === 'allow' ? 'accept' : 'drop'}`,
+    `add chain ${limit}`,
+    `flush chain ${limit}`,
+    `add rule ${limit} ct count over ${policy.maxConnections} drop`,
+    `add element ${table} policies { "${hostInterface}" : goto ${chainName(key)} }`,
+    `add element ${table} limits { "${hostInterface}" : goto ${limitName(key)} }`,
+    ...pinCommands(instance, key, policy, pins),
+    '',
+  ].join('\n');
+}
+
+export function removePolicyCommands(
+  instance: string,
+  { key, hostInterface }: PolicySlot,
+  old: ResolvedPolicy,
+): string {
+  const table = `inet ${tableName(instance)}`;
+  return [
+    `delete element ${table} policies { "${hostInterface}" }`,
+    `delete element ${table} limits { "${hostInterface}" }`,
+    `delete chain ${table} ${chainName(key)}`,
+    `delete chain ${table} ${limitName(key)}`,
+    ...namedRules(old).map((index) => `delete set ${table} ${pinSet(key, index)}`),
+    '',
+  ].join('\n');
+}
+
+/** Lets the rules about a name know an address that it leads to. A pin that is there already lives on until the new time. */
+export function pinCommands(
+  instance: string,
+  key: string,
+  policy: ResolvedPolicy,
+  pins: readonly Pin[],
+): readonly string[] {
+  return pins.flatMap(({ name, address, seconds }) => {
+    if (address.family !== 4) return [];
+    return rulesFor(policy, name).flatMap((index) => {
+      const element = `element inet ${tableName(instance)} ${pinSet(key, index)}`;
+      const text = formatAddress(address);
+      return [
+        `add ${element} { ${text} }`,
+        `delete ${element} { ${text} }`,
+        `add ${element} { ${text} timeout ${seconds}s }`,
+      ];
+    });
+  });
+}
+
+/** More addresses than any name of a policy leads to at one time; whoever floods it loses only its own pins. */
+const MAX_PINS = 4096;
+
+function chainName(key: string): string {
+  return `p_${key}`;
+}
+
+function limitName(key: string): string {
+  return `l_${key}`;
+}
+
+function pinSet(key: string, index: number): string {
+  return `n_${key}_${index}`;
+}
+
+function namedRules(policy: ResolvedPolicy): readonly number[] {
+  return policy.rules.flatMap((rule, index) =>
+    isByName(rule.destination) && isAbout(rule, 'egress') ? [index] : [],
+  );
+}
+
+/** What a packet looks like that an egress rule is about; several lines when one cannot say it. */
+function ruleLines(rule: Rule, pins: string): readonly string[] {
+  if (!isAbout(rule, 'egress')) return [];
+  const transport = transportOf(rule);
+  if (transport === null) return [];
+  const verdict = rule.action === 'allow' ? 'accept' : 'drop';
+  return destinationsOf(rule.destination, pins).map((peer) =>
+    [peer, transport, verdict].filter((part) => part !== '').join(' '),
+  );
+}
+
+const PROTOCOL_NAMES = { tcp: 'tcp', udp: 'udp', icmpv4: 'icmp', icmpv6: 'icmpv6' } as const;
+
+/** null: no packet of IPv4 fits. */
+function transportOf({ protocols, ports }: Rule): string | null {
+  const named = protocols.filter((protocol) => protocol !== 'icmpv6');
+  if (protocols.length > 0 && named.length === 0) return null;
+  if (ports.length === 0) {
+    return named.length === 0
+      ? ''
+      : `meta l4proto { ${named.map((name) => PROTOCOL_NAMES[name]).join(', ')} }`;
+  }
+  const withPorts =
+    named.length === 0 ? ['tcp', 'udp'] : named.filter((name) => name === 'tcp' || name === 'udp');
+  if (withPorts.length === 0) return null;
+  return `meta l4proto { ${withPorts.join(', ')} } th dport { ${mergedRanges(ports).join(', ')} }`;
+}
+
+/** nft refuses a set whose ranges touch. */
+function mergedRanges(ports: Rule['ports']): readonly string[] {
+  const merged: { start: number; end: number }[] = [];
+  for (const { start, end } of ports.toSorted((one, other) => one.start - other.start)) {
+    const last = merged.at(-1);
+    if (last !== undefined && start <= last.end + 1) last.end = Math.max(last.end, end);
+    else merged.push({ start, end });
+  }
+  return merged.map(({ start, end }) => (start === end ? `${start}` : `${start}-${end}`));
+}
+
+function destinationsOf(destination: Destination, pins: string): readonly string[] {
+  if (destination.kind === 'any') return [''];
+  if (isByName(destination)) return [`ip daddr @${pins}`];
+  if (destination.kind === 'group') return GROUP_MATCHES[destination.group];
+  const { range } = destination;
+  if (range.family !== 4) return [];
+  return [range.prefixLength === 0 ? '' : `ip daddr ${formatCidr(range)}`];
+}
+
+const ranges = (group: keyof typeof GROUP_RANGES): string =>
+  `{ ${GROUP_RANGES[group]
+    .filter(({ family }) => family === 4)
+    .map(formatCidr)
+    .join(', ')} }`;
+const NOT_OURS = 'fib daddr type != local';
+
+/** In the order of `classify`: each match leaves out what comes before it there. Packets to 127.0.0.0/8 never leave a sandbox. */
+const GROUP_MATCHES: Readonly<Record<Group, readonly string[]>> = {
+  loopback: [`ip daddr ${ranges('loopback')}`],
+  host: ['fib daddr type local'],
+  metadata: [`${NOT_OURS} ip daddr ${ranges('metadata')}`],
+  private: [
+    `${NOT_OURS} ip daddr ${ranges('private')}`,
+    `${NOT_OURS} ip daddr != ${ranges('link_local')} ip daddr != ${ranges('multicast')} ip daddr @neighbours`,
+  ],
+  link_local: [`${NOT_OURS} ip daddr != ${ranges('metadata')} ip daddr ${ranges('link_local')}`],
+  multicast: [`ip daddr ${ranges('multicast')}`],
+  public: [`${NOT_OURS} ip daddr != @refused ip daddr != @neighbours`],
+};

@@ -1,0 +1,74 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+import type { Pin } from '../egress/egress-messages.ts';
+import { formatAddress, parseAddress } from '../policy/address.ts';
+import { decide } from '../policy/decide.ts';
+import type { Surroundings } from '../policy/groups.ts';
+import type { Protocol, ResolvedPolicy } from '../policy/resolve-policy.ts';
+
+const run = promisify(execFile);
+const COMMAND_TIMEOUT_MS = 10_000;
+const MAX_LIST_BYTES = 64 * 1024 * 1024;
+const DNS_PORT = 53;
+
+interface Connection {
+  readonly protocol: Protocol;
+  readonly peer: string;
+  readonly port: number;
+}
+
+/**
+ * The packet filter judges the first packet of a connection. After a policy has changed, this makes the kernel forget those
+ * connections of a sandbox that the new one does not allow, so that their next packet is a first one.
+ */
+export async function rejudgeConnections(
+  address: string,
+  policy: ResolvedPolicy,
+  pins: readonly Pin[],
+  surroundings: Surroundings,
+): Promise<void> {
+  const denied = (await listConnections(address)).filter(({ protocol, peer, port }) => {
+    const parsed = parseAddress(peer);
+    if (parsed === null) return false;
+    const names = pins
+      .filter((pin) => formatAddress(pin.address) === formatAddress(parsed))
+      .map(({ name }) => name);
+    return (
+      decide(policy, { direction: 'egress', address: parsed, port, protocol, names }, surroundings).action ===
+      'deny'
+    );
+  });
+  const filters = new Set(denied.map((connection) => JSON.stringify(filterOf(address, connection))));
+  for (const filter of filters) await conntrack('-D', ...(JSON.parse(filter) as string[]));
+}
+
+function filterOf(address: string, { protocol, peer, port }: Connection): readonly string[] {
+  const line = ['-f', 'ipv4', '-s', address, '-d', peer, '-p', protocol === 'icmpv4' ? 'icmp' : protocol];
+  return protocol === 'icmpv4' ? line : [...line, '--dport', String(port)];
+}
+
+/** Questions to the resolver are left out: each of them is judged by its name. */
+async function listConnections(address: string): Promise<readonly Connection[]> {
+  const text = await conntrack('-L', '-f', 'ipv4', '-s', address);
+  return text.split('\n').flatMap((line): readonly Connection[] => {
+    const [, name = '', peer = ''] = /^(\w+)\s.*?\bdst=(\S+)/.exec(line) ?? [];
+    const port = Number(/\bdport=(\d+)/.exec(line)?.[1] ?? 0);
+    if (name === 'icmp') return [{ protocol: 'icmpv4', peer, port: 0 }];
+    return (name === 'tcp' || name === 'udp') && port !== DNS_PORT ? [{ protocol: name, peer, port }] : [];
+  });
+}
+
+async function conntrack(...parameters: readonly string[]): Promise<string> {
+  try {
+    // SAFETY: no shell, a fixed program; addresses and numbers were read from a slot and from the kernel.
+    const { stdout } = await run('conntrack', parameters, {
+      timeout: COMMAND_TIMEOUT_MS,
+      maxBuffer: MAX_LIST_BYTES,
+    });
+    return stdout;
+  } catch (error) {
+    // 1: nothing fitted, because the connection has ended meanwhile.
+    if (error instanceof Error && 'code' in error && error.code === 1) return '';
+    throw error;
+  }
+}

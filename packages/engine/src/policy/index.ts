@@ -1,0 +1,4 @@
+export { parseAddress } from './address.ts';
+export { decide } from './decide.ts';
+export type { Surroundings } from './groups.ts';
+export { resolvePolicy } from './resolve-policy.ts';

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ingressOf } from './ingress.ts';
+
+test('without a policy everybody comes in, with one that says nothing nobody does', () => {
+  assert.equal(ingressOf(undefined)('198.51.100.7', 80, 'tcp'), true);
+  assert.equal(ingressOf({ policy: {} })('127.0.0.1', 80, 'tcp'), false);
+});
+
+test('rules about ingress look at who comes, at the port inside and at the protocol', () => {
+  const mayEnter = ingressOf({
+    policy: {
+      rules: [
+        { direction: 'egress', action: 'allow', destination: 'any' },
+        { direction: 'ingress', action: 'deny', destination: { cidr: '10.1.0.0/16' } },
+        {
+          direction: 'any',
+          action: 'allow',
+          destination: { group: 'private' },
+          ports: [{ start: 80, end: 80 }],
+          protocols: ['tcp'],
+        },
+        { direction: 'ingress', action: 'allow', destination: { group: 'loopback' } },
+      ],
+    },
+  });
+  assert.equal(mayEnter('10.2.0.1', 80, 'tcp'), true);
+  assert.equal(mayEnter('::ffff:10.2.0.1', 80, 'tcp'), true);
+  assert.equal(mayEnter('10.1.0.1', 80, 'tcp'), false);
+  assert.equal(mayEnter('10.2.0.1', 81, 'tcp'), false);
+  assert.equal(mayEnter('10.2.0.1', 80, 'udp'), false);
+  assert.equal(mayEnter('127.0.0.1', 81, 'udp'), true);
+  assert.equal(mayEnter('93.184.215.14', 80, 'tcp'), false);
+  assert.equal(mayEnter('', 80, 'tcp'), false);
+});
