@@ -28,7 +28,7 @@ export type { ServerCapabilities } from './resources/capabilities.ts';
 export { Events } from './resources/events.ts';
 export type { AuditEvent, ListEventsOptions } from './resources/events.ts';
 export { Images } from './resources/images.ts';
-export type { FetchProgress, PulledImage, PullOptions } from './resources/images.ts';
+export type { FetchProgress, ImageInfo, PulledImage, PullOptions } from './resources/images.ts';
 export { Organization } from './resources/organization.ts';
 export { SshKeys } from './resources/ssh-keys.ts';
 export type { SshKey } from './resources/ssh-keys.ts';

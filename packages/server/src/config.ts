@@ -58,6 +58,7 @@ const OPTIONS = {
   'rate-limit': { type: 'string' },
   'recovery-time': { type: 'string' },
   'keep-events': { type: 'string' },
+  'max-orgs-per-user': { type: 'string' },
   'secrets-key': { type: 'string' },
   plans: { type: 'string' },
   'ssh-port': { type: 'string' },
@@ -149,6 +150,7 @@ export function readConfig(
       publishAddresses: readPublishAddresses(values['publish-address'] ?? [], problems),
       recoveryMs: readRecoveryMs(values['recovery-time'], problems),
       keepEventsMs: readKeepEventsMs(values['keep-events'], problems),
+      maxOrganizationsPerUser: readMaxOrganizations(values['max-orgs-per-user'], problems),
     },
     secretsKeyPath: resolve(values['secrets-key'] ?? join(dataFolder, 'server', 'secrets.key')),
     plansPath: readPlansPath(values.plans, problems),
@@ -202,6 +204,13 @@ function readKeepEventsMs(text: string | undefined, problems: string[]): number 
   if (text === undefined) return DEFAULT_REST_SETTINGS.keepEventsMs;
   const days = whole('keep-events', text, 0, MAX_KEPT_DAYS, problems);
   return days === 0 ? null : days * DAY_MS;
+}
+
+/** 0: as many as they like. */
+function readMaxOrganizations(text: string | undefined, problems: string[]): number | null {
+  const fallback = DEFAULT_REST_SETTINGS.maxOrganizationsPerUser ?? 0;
+  const count = whole('max-orgs-per-user', text, fallback, 1_000_000, problems);
+  return count === 0 ? null : count;
 }
 
 /** The web-facing process does not work in the folder that the operator is in. */

@@ -16,6 +16,8 @@ export interface RestSettings {
   readonly keepEventsMs: number | null;
   /** How often it is looked for runs that may not go on. */
   readonly limitCheckMs: number;
+  /** How many organizations one user may own; null: as many as they like. */
+  readonly maxOrganizationsPerUser: number | null;
 }
 
 export const DEFAULT_REST_SETTINGS: RestSettings = {
@@ -27,4 +29,5 @@ export const DEFAULT_REST_SETTINGS: RestSettings = {
   metricSampleMs: 5000,
   keepEventsMs: 90 * 24 * 60 * 60_000,
   limitCheckMs: 30_000,
+  maxOrganizationsPerUser: 20,
 };

@@ -92,6 +92,13 @@ sandboxes.add('images.pull', 'ok', async (call) => {
   assert.match(reply.body, /^event: done$/m);
   return reply;
 });
+sandboxes.add('images.list', 'ok', (call) => call('images.list'));
+sandboxes.add('images.remove', 'image_not_found', (call) =>
+  call('images.remove', { params: { reference: BUSYBOX } }),
+);
+sandboxes.add('images.remove', 'invalid_image', (call) =>
+  call('images.remove', { params: { reference: 'Not A Name' } }),
+);
 sandboxes.add('images.pull', 'invalid_sandbox_config', async (call) => {
   const registry = { mode: 'specific', credential_id: UNKNOWN_ID };
   return await call('images.pull', { body: { reference: BUSYBOX, registry } });
@@ -259,6 +266,10 @@ sandboxes.add('sandboxes.create', 'orchestrator_unreachable', async (call, world
   return await call('sandboxes.create', { query: { start: true }, body: world.bodyOf(world.fresh('x')) });
 });
 sandboxes.add('capabilities.get', 'orchestrator_unreachable', (call) => call('capabilities.get'));
+sandboxes.add('images.list', 'orchestrator_unreachable', (call) => call('images.list'));
+sandboxes.add('images.remove', 'orchestrator_unreachable', (call) =>
+  call('images.remove', { params: { reference: BUSYBOX } }),
+);
 sandboxes.add('images.pull', 'orchestrator_unreachable', async (call) => {
   return await call('images.pull', { body: { reference: BUSYBOX } });
 });

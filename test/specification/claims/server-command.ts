@@ -248,6 +248,13 @@ export const startFlagClaims: readonly Claim[] = [
     { default: 'no limit' },
   ),
   provedBy(
+    `${START} --max-orgs-per-user`,
+    'How many organizations one user may own; 0: as many as they like',
+    'test/security/09-quotas.test.ts',
+    'a user owns no more organizations than the operator allows, also when they ask for many at once',
+    { default: '20' },
+  ),
+  provedBy(
     `${START} --keep-events`,
     'For how many days audit events are kept',
     'packages/server/src/housekeeping.test.ts',

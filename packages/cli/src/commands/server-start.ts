@@ -75,10 +75,17 @@ const HANDED_ON = [
   new Option('--run-as <user>', 'whom the web-facing process becomes when started as root (default: svc)'),
   new Option('--max-body-bytes <n>', 'largest request (default: 2 MiB)'),
   new Option('--max-calls <n>', 'calls at work at the same time (default: 1024)'),
-  new Option('--rate-limit <n>', 'requests of one organization or user in a minute (default: no limit)'),
+  new Option(
+    '--rate-limit <n>',
+    'requests of one organization or user in a minute, on every surface but SSH and previews (default: no limit)',
+  ),
   new Option(
     '--recovery-time <seconds>',
     'how long sandboxes may be out of reach before somebody has to decide about them (default: 600)',
+  ),
+  new Option(
+    '--max-orgs-per-user <n>',
+    'organizations that one user may own (default: 20; 0: as many as they like)',
   ),
   new Option('--keep-events <days>', 'for how long audit events are kept (default: 90; 0: for ever)'),
   new Option('--log-level <level>', 'how much the server logs (default: info)'),

@@ -1,6 +1,7 @@
 import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
-import { NO_FIELDS, optional } from './fields.ts';
+import type { Static } from 'typebox';
+import { MessageResponse, NO_FIELDS, nullable, optional, Timestamp } from './fields.ts';
 import { EVENT_STREAM, type RestOperation } from './rest-operation.ts';
 import { RegistryChoice } from './sandbox-fields.ts';
 
@@ -14,7 +15,54 @@ export interface PulledImage {
   readonly size_bytes: number;
 }
 
+const Reference = Type.String({ minLength: 1, maxLength: 512, description: 'A name or an id of the image' });
+
+const ImageView = strictObject({
+  id: Type.String({ description: '`sha256:…`: names its content' }),
+  digest: nullable(Type.String(), { description: 'Of its manifest; null when it came from no registry' }),
+  references: Type.Array(Type.String(), { description: 'The names that lead to it' }),
+  size_bytes: Type.Integer({ description: 'Unpacked' }),
+  created_at: Timestamp,
+  last_used_at: nullable(Timestamp, {
+    description: 'By the organization, to within the hour; null for an image that the operator provides',
+  }),
+  is_provided: Type.Boolean({
+    description: 'By the operator: it counts for nobody and cannot be removed here',
+  }),
+  in_use: Type.Boolean({ description: 'By a sandbox or a snapshot of the organization' }),
+});
+export type ImageView = Static<typeof ImageView>;
+
+const COMMON = {
+  tag: 'images',
+  audience: 'both',
+  role: 'member',
+  query: NO_FIELDS,
+  headers: NO_FIELDS,
+  body: null,
+  status: 200,
+} as const;
+
 export const imageOperations = {
+  'images.list': {
+    ...COMMON,
+    summary: 'List the images that the organization has pulled or used, and those that the operator provides',
+    method: 'GET',
+    path: '/images',
+    params: NO_FIELDS,
+    output: Type.Array(ImageView),
+    errors: ['orchestrator_unreachable'],
+  },
+  'images.remove': {
+    ...COMMON,
+    summary:
+      'Give up an image of the organization, whatever names lead to it; it goes when no other organization has it. What uses it is removed first',
+    method: 'DELETE',
+    path: '/images/{reference}',
+    params: strictObject({ reference: Reference }),
+    output: MessageResponse,
+    errors: ['image_not_found', 'image_in_use', 'invalid_image', 'orchestrator_unreachable'],
+  },
   'images.pull': {
     summary:
       'Pull an image for the sandboxes of the organization: events `progress`, then `done` with the image, or `error` with the usual envelope. An image that needs a password stays with the organization that has it',

@@ -43,7 +43,7 @@ export const organizationOperations = {
     role: 'member',
     body: strictObject({ name: DisplayName, slug: Type.Optional(OrganizationSlug) }),
     output: Organization,
-    errors: ['name_already_exists'],
+    errors: ['name_already_exists', 'quota_exceeded'],
   },
   'organizations.get': {
     ...OF_USER,

@@ -26,6 +26,9 @@ export const LIMIT_FIELDS = {
     'Volumes together: the capacity of those that have one, the content of the others',
   ),
   max_snapshot_storage_gib: Limit('Managed snapshots together'),
+  max_image_storage_gib: Limit(
+    'Images that the organization pulled or used, unpacked: each layer once, and 4 KiB for each file; without those of the operator',
+  ),
 };
 
 /** What an organization has to keep to, by name. */
@@ -80,6 +83,7 @@ const UNLIMITED: Limits = {
   max_uptime_minutes_per_sandbox: null,
   max_total_storage_gib: null,
   max_snapshot_storage_gib: null,
+  max_image_storage_gib: null,
 };
 
 const UNPRICED: Prices = {

@@ -1,6 +1,6 @@
 import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
-import { NO_FIELDS } from './fields.ts';
+import { NO_FIELDS, nullable } from './fields.ts';
 import { LIMIT_FIELDS } from './plan-fields.ts';
 import type { RestOperation } from './rest-operation.ts';
 
@@ -16,6 +16,7 @@ const QuotaUsage = strictObject({
   concurrent_ephemeral_running: Type.Integer({ description: 'Running or starting' }),
   concurrent_persistent_running: Type.Integer({ description: 'Running or starting' }),
   snapshot_storage_bytes: Type.Integer(),
+  image_storage_bytes: nullable(Type.Integer(), { description: 'Null while the engine cannot be asked' }),
   is_suspended: Type.Boolean({ description: 'Nothing can be created or started' }),
   ...LIMIT_FIELDS,
 });

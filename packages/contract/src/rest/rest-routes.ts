@@ -48,6 +48,8 @@ export const REST_ROUTES: Readonly<Record<RestOperationName, string>> = {
   'snapshots.removeByName': 'DELETE /snapshots/by-name/{name} both none json',
   'snapshots.get': 'GET /snapshots/{snapshot_id} both none json',
   'snapshots.remove': 'DELETE /snapshots/{snapshot_id} both none json',
+  'images.list': 'GET /images both none json',
+  'images.remove': 'DELETE /images/{reference} both none json',
   'images.pull': 'POST /images/pull both json event-stream',
   'volumes.list': 'GET /volumes both none json',
   'volumes.create': 'POST /volumes both json json',

@@ -7,6 +7,8 @@ export type {
   CreateSnapshot,
   EndReason,
   EngineEvent,
+  HeldImagesView,
+  HeldImageView,
   ImageView,
   ImportImage,
   LogEntry,

@@ -1,4 +1,4 @@
-import type { FetchProgress as Progress, PulledImage as Pulled } from '@svc/contract/rest';
+import type { FetchProgress as Progress, ImageView, PulledImage as Pulled } from '@svc/contract/rest';
 import { withBudget } from '../client/call-budget.ts';
 import { Client, type ClientCallOptions } from '../client/client.ts';
 import type { RestCallInput } from '../client/rest-call.ts';
@@ -8,6 +8,9 @@ import { errorOfEnvelope, SvcError } from '../svc-error.ts';
 export type FetchProgress = Progress;
 /** An image that is ready for sandboxes. */
 export type PulledImage = Pulled;
+
+/** An image of the organization, or one that the operator provides. */
+export type ImageInfo = ImageView;
 
 type PullBody = RestCallInput<'images.pull'>['body'];
 
@@ -22,6 +25,18 @@ export interface PullOptions extends ClientCallOptions {
 
 /** Images that sandboxes are made from. */
 export const Images = {
+  /** Those that the organization has pulled or used, and those that the operator provides. */
+  async list(options: ClientCallOptions = {}): Promise<readonly ImageInfo[]> {
+    const { client = Client.ofEnvironment } = options;
+    return await client.call('images.list', {}, options);
+  },
+
+  /** Gives up an image of the organization, by a name or its id. What uses it is removed first. */
+  async remove(reference: string, options: ClientCallOptions = {}): Promise<void> {
+    const { client = Client.ofEnvironment } = options;
+    await client.call('images.remove', { params: { reference } }, options);
+  },
+
   /** Fetches an image ahead of the first sandbox that needs it. Takes as long as it takes unless `timeoutMs` is given. */
   async pull(reference: string, options: PullOptions = {}): Promise<PulledImage> {
     const { client = Client.ofEnvironment, policy, registry, onProgress } = options;

@@ -7,9 +7,10 @@ import {
 } from '@svc/contract';
 import type { LimitName } from '@svc/contract/rest';
 import type { Database } from '../store/database.ts';
-import type { OrganizationRecord } from '../store/organizations.ts';
+import { listMemberships, type OrganizationRecord } from '../store/organizations.ts';
 import { countRunning, countSandboxesOf, readTerms, type Terms } from '../store/quotas.ts';
 import { readSnapshotBytes, readVolumeRoomBytes } from '../store/usage.ts';
+import { lockUser } from '../store/users.ts';
 import { readPoolUsage, type PoolUsage } from './pool-usage.ts';
 
 const GIB = 2 ** 30;
@@ -82,6 +83,26 @@ export async function requireRoomForSnapshot(
   if (terms.limits.max_snapshot_storage_gib === null) return;
   const taken = await readSnapshotBytes(db, organization.id);
   requireLimit(terms, 'max_snapshot_storage_gib', (taken + sizeBytes) / GIB);
+}
+
+/**
+ * For one more organization of this user, whoever else asks in their name at the same time; null: there is always.
+ * @throws PlatformError `quota_exceeded`
+ */
+export async function requireRoomForOrganization(
+  db: Database,
+  userId: string,
+  maximum: number | null,
+): Promise<void> {
+  if (maximum === null) return;
+  await lockUser(db, userId);
+  const memberships = await listMemberships(db, userId);
+  const owned = memberships.filter(({ role }) => role === 'owner').length;
+  if (owned < maximum) return;
+  const message = `You own ${owned} organizations, which is the most; delete one first, or ask the operator for more`;
+  throw new PlatformError('quota_exceeded', message, {
+    details: { limit: 'max_organizations_per_user', value: owned + 1, maximum },
+  });
 }
 
 /** Whether using too much must end runs: then it is worth counting how much was used. */
@@ -158,5 +179,6 @@ const ADVICE: Readonly<Record<LimitName, string>> = {
   max_uptime_minutes_per_sandbox: 'The sandbox ran for as long as it may',
   max_total_storage_gib:
     'The volumes take all the storage that the organization may have; delete or shrink one first',
+  max_image_storage_gib: 'The images take all the storage that they may have; remove one first',
   max_snapshot_storage_gib: 'The snapshots take all the storage that they may have; delete one first',
 };

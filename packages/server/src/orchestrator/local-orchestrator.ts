@@ -6,6 +6,7 @@ import {
   type Capabilities,
   type CheckSandbox,
   type EngineClient,
+  type HeldImagesView,
   type ImageProgress,
   type LogEntry,
   type PullImage,
@@ -69,6 +70,14 @@ export class LocalOrchestrator implements Orchestrator {
       signal,
     );
     return { digest, sizeBytes };
+  }
+
+  async images(scope: string, signal: AbortSignal): Promise<HeldImagesView> {
+    return await this.#engine.listHeldImages(scope, signal);
+  }
+
+  async releaseImage(scope: string, reference: string, signal: AbortSignal): Promise<void> {
+    await this.#engine.releaseImage(scope, reference, signal);
   }
 
   async start(id: string, signal: AbortSignal): Promise<SandboxReport> {

@@ -83,6 +83,20 @@ export function orchestratorSuite(
       await assert.rejects(orchestrator.pull(missing, ignore, never), failsWith('image_not_found'));
     });
 
+    test('shows what the operator provides to every scope, which none can give up', async (t) => {
+      const { orchestrator, spec } = await open(t);
+      const { reference } = spec.image;
+      await orchestrator.pull({ reference, policy: 'if_missing', scope: 'one' }, ignore, never);
+      for (const scope of ['one', 'other']) {
+        const { images, storedBytes } = await orchestrator.images(scope, never);
+        assert.deepEqual([images.map(({ usedAt }) => usedAt).includes(null), storedBytes], [true, 0]);
+        await assert.rejects(
+          orchestrator.releaseImage(scope, reference, never),
+          failsWith('image_not_found'),
+        );
+      }
+    });
+
     test('makes a sandbox that runs at once, with the class it got', async (t) => {
       const { orchestrator, spec } = await open(t);
       const id = randomUUID();

@@ -3,6 +3,7 @@ import type { ChannelClient } from '@svc/contract';
 import type {
   CheckSandbox,
   CreateSandbox,
+  HeldImagesView,
   LogEntry,
   PullImage,
   ReadLogs,
@@ -20,6 +21,8 @@ import type {
  * - A caller that aborts a `create` while the image is fetched leaves nothing; later, the sandbox may come to be.
  * - `pull` fetches an image ahead, for sandboxes of the same `scope`; the policy says whether one that is there is asked for
  *   again. Who aborts it gives up, and others who wait for the same image do not.
+ * - `images` tells which images a scope holds, having pulled or used them, and what they take; `releaseImage` gives one up, unless
+ *   something that was made for the scope uses it (`image_in_use`). It is there on as long as somebody else holds it.
  * - `start` answers when the sandbox runs and its channel answers. Starting a running one changes nothing.
  * - `stop` answers when everything of the run is released; the disk is kept. Stopping a stopped one succeeds.
  * - `remove` is legal in every state and succeeds when the sandbox is already gone.
@@ -52,6 +55,8 @@ export interface Orchestrator {
     onProgress: (progress: FetchProgress) => void,
     signal: AbortSignal,
   ): Promise<FetchedImage>;
+  images(scope: string, signal: AbortSignal): Promise<HeldImagesView>;
+  releaseImage(scope: string, reference: string, signal: AbortSignal): Promise<void>;
   start(id: string, signal: AbortSignal): Promise<SandboxReport>;
   stop(id: string, options: { readonly graceMs: number }, signal: AbortSignal): Promise<SandboxReport>;
   remove(id: string, signal: AbortSignal): Promise<void>;

@@ -6,6 +6,7 @@ import { hostFolderOf } from './host-folder.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Database } from '../store/database.ts';
 import { readPatches } from '../store/new-sandbox.ts';
+import { readTerms } from '../store/quotas.ts';
 import { findRegistry, findRegistryFor, registryContext, type RegistryRecord } from '../store/registries.ts';
 import { canonicalRegistryHost } from '../store/registry-host.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
@@ -38,12 +39,19 @@ export async function toEngineRequest(
     volumes: await prepareVolumes(parts, record),
     registryAuth: await registryAuthFor(parts, organizationId, spec.image.reference, registry),
     imageScope: organizationId,
+    maxHeldBytes: await maxImageBytes(parts.database, organizationId),
     ...hostFolderOf(organizationId, record),
     ...(hostVolume === undefined ? {} : { hostVolume }),
     ...(snapshotId === null ? {} : { snapshot: snapshotId }),
     // A class is written by the engine's report, or was checked against the list of classes.
     ...(isolation === null ? {} : { isolation: isolation as NonNullable<CreateSandbox['isolation']> }),
   };
+}
+
+/** What all images of an organization may take; null: as much as they like. */
+export async function maxImageBytes(database: Database, organizationId: string): Promise<number | null> {
+  const { limits } = await readTerms(database, organizationId);
+  return limits.max_image_storage_gib === null ? null : limits.max_image_storage_gib * 2 ** 30;
 }
 
 /** Whether a path of a bind or a patch is relative, and so lies in the organization's host volume. */

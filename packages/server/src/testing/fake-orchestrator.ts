@@ -7,12 +7,14 @@ import {
   type CheckSandbox,
   type LogEntry,
   type LogSource,
+  type HeldImagesView,
   type PullImage,
   type ReadLogs,
   type ResolvedSpec,
   type SpaceView,
 } from '@svc/engine/client';
 import { createFakeAgent } from './fake-agent.ts';
+import { FakeImages } from './fake-images.ts';
 import { FakeLog } from './fake-log.ts';
 import {
   STARTING_MESSAGE,
@@ -46,6 +48,7 @@ const NEVER = new AbortController().signal;
 export class FakeOrchestrator implements Orchestrator {
   readonly #sandboxes = new Map<string, FakeSandbox>();
   readonly #changes = new EventEmitter<{ change: [string | null] }>().setMaxListeners(0);
+  readonly #images = new FakeImages();
   readonly #fetched = Promise.withResolvers<void>();
   #away: AbortController = new AbortController();
   isAway = false;
@@ -123,6 +126,7 @@ export class FakeOrchestrator implements Orchestrator {
     const { id, spec } = request;
     if (this.#sandboxes.has(id)) throw new PlatformError('name_already_exists', `sandbox ${id} exists`);
     await this.#fetch(spec.image.reference, onProgress, signal);
+    this.#images.hold(spec.image.reference, request.imageScope, request.maxHeldBytes);
     if (request.start === true) onProgress({ message: STARTING_MESSAGE, doneBytes: null, totalBytes: null });
     if (this.capacity <= this.#sandboxes.size)
       throw new PlatformError('insufficient_capacity', 'no room is left');
@@ -148,7 +152,24 @@ export class FakeOrchestrator implements Orchestrator {
     await this.#answer();
     this.pulls.push(request);
     await this.#fetch(request.reference, onProgress, signal);
+    this.#images.hold(request.reference, request.scope, request.maxHeldBytes);
     return { digest: FAKE_DIGEST, sizeBytes: 2 };
+  }
+
+  async images(scope: string): Promise<HeldImagesView> {
+    await this.#answer();
+    return this.#images.list(scope, (reference) => this.#usesImage(scope, reference));
+  }
+
+  async releaseImage(scope: string, reference: string): Promise<void> {
+    await this.#answerChange();
+    this.#images.release(scope, reference, (name) => this.#usesImage(scope, name));
+  }
+
+  #usesImage(scope: string, name: string): boolean {
+    return this.#sandboxes
+      .values()
+      .some(({ request }) => request.imageScope === scope && request.spec.image.reference === name);
   }
 
   async start(id: string): Promise<SandboxReport> {

@@ -2,18 +2,25 @@ import { findExhaustedPool } from '../../accounting/require-room.ts';
 import { countRunning, countSandboxesOf, readTerms } from '../../store/quotas.ts';
 import { readSnapshotBytes } from '../../store/usage.ts';
 import { readPoolUsage } from '../../accounting/pool-usage.ts';
+import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import type { Database } from '../../store/database.ts';
 
-export function quotaHandlers(database: Database): Pick<RestHandlers, 'quotas.get'> {
+const ASK_MS = 5000;
+
+export function quotaHandlers(
+  database: Database,
+  orchestrator: Pick<Orchestrator, 'images'>,
+): Pick<RestHandlers, 'quotas.get'> {
   return {
     'quotas.get': async (_input, { organization: { id } }) => {
-      const [terms, used, total, running, snapshotBytes] = await Promise.all([
+      const [terms, used, total, running, snapshotBytes, imageBytes] = await Promise.all([
         readTerms(database, id),
         readPoolUsage(database, id, Date.now()),
         countSandboxesOf(database, id),
         countRunning(database, id),
         readSnapshotBytes(database, id),
+        readImageBytes(orchestrator, id),
       ]);
       return {
         hard_cap: terms.isHardCap,
@@ -24,9 +31,21 @@ export function quotaHandlers(database: Database): Pick<RestHandlers, 'quotas.ge
         concurrent_ephemeral_running: running.ephemeral,
         concurrent_persistent_running: running.persistent,
         snapshot_storage_bytes: snapshotBytes,
+        image_storage_bytes: imageBytes,
         is_suspended: terms.isSuspended,
         ...terms.limits,
       };
     },
   };
+}
+
+/** What is known without the engine is shown without it. */
+async function readImageBytes(orchestrator: Pick<Orchestrator, 'images'>, organizationId: string): Promise<number | null> {
+  try {
+    const { storedBytes } = await orchestrator.images(organizationId, AbortSignal.timeout(ASK_MS));
+    return storedBytes;
+  } catch {
+    // Whatever keeps it from answering, nothing else depends on it.
+    return null;
+  }
 }

@@ -24,7 +24,7 @@ test('a pull tells how far it is and what was pulled, for the organization alone
   const digest = `sha256:${'0'.repeat(64)}`;
   assert.deepEqual(events.at(-1), { event: 'done', data: { reference: 'python', digest, size_bytes: 2 } });
   assert.deepEqual(server.orchestrator.pulls, [
-    { reference: 'python', policy: 'always', auth: null, scope: id },
+    { reference: 'python', policy: 'always', auth: null, scope: id, maxHeldBytes: null },
   ]);
   assert.deepEqual(await eventTypes(id), ['image_pulled']);
 });
@@ -77,4 +77,38 @@ test('an organization pulls four at once, and whoever leaves gives up the pull',
   for (const one of [...pulls.slice(1), fifth]) {
     assert.equal((await Array.fromAsync(one)).at(-1)?.event, 'done');
   }
+});
+
+test('an organization lists its images and gives them up, when nothing of its own uses them', async (t) => {
+  const { server, pull, id, key, owner, organization, apiKey, eventTypes } = await open(t);
+  await organization('other', { owner });
+  const others = await apiKey('other');
+  const reference = 'registry.example/app';
+  const at = `/images/${encodeURIComponent(reference)}`;
+  await Array.fromAsync(pull({ reference }));
+  await Array.fromAsync(pull({ reference: 'python' }));
+  const { body: images } = await server.rest('GET', '/images', { key });
+  assert.deepEqual(
+    images.map((image: Record<string, unknown>) => [
+      image['references'],
+      image['is_provided'],
+      image['in_use'],
+    ]),
+    [
+      [[reference], false, false],
+      [['python'], true, false],
+    ],
+  );
+  assert.equal((await server.rest('GET', '/quotas', { key })).body.image_storage_bytes, 2);
+  assert.equal((await server.rest('DELETE', at, { key: others })).status, 404);
+  const sandbox = { name: 'user', image: { type: 'oci', reference } };
+  const path = '/sandboxes?start=true&wait_for=running';
+  const made = await server.rest('POST', path, { key, body: sandbox });
+  const refused = await server.rest('DELETE', at, { key });
+  assert.deepEqual([refused.status, refused.body.error.code], [409, 'image_in_use']);
+  await server.rest('DELETE', `/sandboxes/${made.body.id}?force=true`, { key });
+  await waitUntil(async () => (await server.rest('DELETE', at, { key })).status === 200, 'the removal');
+  assert.equal((await server.rest('GET', '/images', { key })).body.length, 1);
+  assert.ok((await eventTypes(id)).includes('image_removed'));
+  assert.equal((await server.rest('DELETE', '/images/python', { key })).status, 404);
 });

@@ -1,10 +1,12 @@
 import { PlatformError, type ErrorEnvelope } from '@svc/contract';
-import type { PulledImage, RestInput, RestOperations, ServerEvent } from '@svc/contract/rest';
-import { registryAuthFor } from '../../sandboxes/engine-request.ts';
+import type { ImageView, PulledImage, RestInput, RestOperations, ServerEvent } from '@svc/contract/rest';
+import { maxImageBytes, registryAuthFor } from '../../sandboxes/engine-request.ts';
+import type { HeldImageView } from '@svc/engine/client';
 import type { FetchProgress, Orchestrator } from '../../orchestrator/orchestrator.ts';
 import { requireRegistry } from '../../sandboxes/require-registry.ts';
 import { viewProgress } from '../sandboxes/progress.ts';
 import { requireEngine } from '../../orchestrator/require-engine.ts';
+import { recordRefusal } from '../../dispatch/record-refusal.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import type { Database } from '../../store/database.ts';
@@ -20,16 +22,29 @@ type PullBody = RestInput<RestOperations['images.pull']>['body'];
 
 export interface ImageParts {
   readonly database: Database;
-  readonly orchestrator: Pick<Orchestrator, 'pull'>;
+  readonly orchestrator: Pick<Orchestrator, 'pull' | 'images' | 'releaseImage'>;
   readonly health: EngineHealth;
   readonly storage: HostStorage;
   readonly sealer: Sealer;
   readonly logger: Logger;
 }
 
-export function imageHandlers(parts: ImageParts): Pick<RestHandlers, 'images.pull'> {
+export function imageHandlers(
+  parts: ImageParts,
+): Pick<RestHandlers, Extract<keyof RestHandlers, `images.${string}`>> {
   const pulls = new Map<string, number>();
   return {
+    'images.list': async (_input, call) => {
+      const { images } = await parts.orchestrator.images(call.organization.id, call.signal);
+      return images.map(viewImage);
+    },
+    'images.remove': async ({ params: { reference } }, call) => {
+      await parts.orchestrator.releaseImage(call.organization.id, reference, call.signal);
+      await call.commit(({ record }) =>
+        record({ type: 'image_removed', category: 'image', payload: { reference } }),
+      );
+      return { message: `Image ${reference} is not the organization's any more` };
+    },
     'images.pull': async ({ body }, call) => {
       requireEngine(parts.health);
       await parts.storage.require();
@@ -38,6 +53,20 @@ export function imageHandlers(parts: ImageParts): Pick<RestHandlers, 'images.pul
       takeTurn(pulls, id, call.signal);
       return pull(parts, call, body);
     },
+  };
+}
+
+function viewImage(image: HeldImageView): ImageView {
+  const { id, digest, references, sizeBytes, createdAt, usedAt, isInUse } = image;
+  return {
+    id,
+    digest,
+    references: [...references],
+    size_bytes: sizeBytes,
+    created_at: createdAt,
+    last_used_at: usedAt,
+    is_provided: usedAt === null,
+    in_use: isInUse,
   };
 }
 
@@ -77,8 +106,22 @@ async function* pull(parts: ImageParts, call: RestCall, body: PullBody): AsyncGe
   } catch (error) {
     if (call.signal.aborted) return;
     if (!PlatformError.is(error)) parts.logger.error({ err: error, reference }, 'a pull failed');
+    await noteRefusal(parts, call, error);
     yield { event: 'error', data: envelopeOf(error, call) };
   }
+}
+
+/** The answer has begun, so that whoever calls the handler does not see it. */
+async function noteRefusal({ database }: ImageParts, call: RestCall, error: unknown): Promise<void> {
+  const { organization, actor, requestId, sourceAddress } = call;
+  const origin = {
+    organizationId: organization.id,
+    operation: 'images.pull',
+    actor,
+    requestId,
+    sourceAddress,
+  };
+  await recordRefusal(database, error, origin);
 }
 
 async function fetchImage(
@@ -89,7 +132,8 @@ async function fetchImage(
 ) {
   const auth = await registryAuthFor(parts, organization.id, reference, registry);
   // SAFETY: the scope is the organization, so what its password opened is there for nobody else.
-  const request = { reference, policy, auth, scope: organization.id };
+  const maxHeldBytes = await maxImageBytes(parts.database, organization.id);
+  const request = { reference, policy, auth, scope: organization.id, maxHeldBytes };
   return await parts.orchestrator.pull(request, onProgress, signal);
 }
 

@@ -12,6 +12,7 @@ import {
   type OrganizationRecord,
 } from '../../store/organizations.ts';
 import { isSlugFree, suggestSlug } from '../../store/slugs.ts';
+import { requireRoomForOrganization } from '../../accounting/require-room.ts';
 import { removeOrganization, type RemovalParts } from './remove-organization.ts';
 import { requireUser } from '../../dispatch/require-user.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
@@ -22,6 +23,7 @@ const SANDBOX_SLUG = new RegExp(SLUG_PATTERN);
 export function organizationHandlers(
   database: Database,
   parts: RemovalParts,
+  maxOrganizationsPerUser: number | null,
 ): Pick<RestHandlers, Extract<keyof RestHandlers, `organizations.${string}`>> {
   return {
     'organizations.own': async (_input, { organization }) =>
@@ -38,6 +40,7 @@ export function organizationHandlers(
       const { id: userId } = requireUser(call);
       const slug = body.slug ?? slugOf(body.name);
       const made = await call.commit(async ({ db, record }) => {
+        if (!call.isOperator) await requireRoomForOrganization(db, userId, maxOrganizationsPerUser);
         await requireUnreservedSlug(db, slug);
         const organization = await createOrganization(db, { slug, name: body.name });
         await putMember(db, organization.id, userId, 'owner');
