@@ -47,6 +47,10 @@ bench: setup ## Measure the numbers in docs/promises.md
 soak: setup ## Kill processes under load for a long time: make soak MINUTES=60 (CALM=1: load alone, to watch memory)
 	@scripts/as-root.sh $(NODE) test/faults/soak.ts $(or $(MINUTES),10) $(SEED) $(if $(CALM),--calm)
 
+.PHONY: fuzz
+fuzz: setup ## Send svc-init random and mutated frames, a million: make fuzz FRAMES=1000000 SEED=1
+	@SVC_FUZZ_FRAMES=$(or $(FRAMES),1000000) SVC_FUZZ_SEED=$(SEED) scripts/as-root.sh $(NODE) --test packages/init/test/fuzz.test.ts
+
 .PHONY: runsc
 runsc: ## Fetch runsc anew, also when one is there
 	@scripts/install-runsc.sh --force

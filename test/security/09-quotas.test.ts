@@ -70,8 +70,15 @@ async function rest(key: string, method: string, path: string, body?: object) {
 
 const pull = async (key: string, name: string) =>
   (await rest(key, 'POST', '/images/pull', { reference: `${registry.host}/${name}:latest` })).text;
-const imagesOf = async (key: string): Promise<readonly { references: string[]; in_use: boolean }[]> =>
-  (await rest(key, 'GET', '/images')).body;
+interface Listed {
+  readonly references: readonly string[];
+  readonly in_use: boolean;
+  readonly is_provided: boolean;
+}
+const imagesOf = async (key: string): Promise<readonly Listed[]> => {
+  const { body } = await rest(key, 'GET', '/images');
+  return (body as readonly Listed[]).filter((image) => !image.is_provided);
+};
 const bytesOf = async (key: string): Promise<number> =>
   (await rest(key, 'GET', '/quotas')).body.image_storage_bytes;
 

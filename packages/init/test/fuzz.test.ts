@@ -8,10 +8,14 @@ import { test } from 'node:test';
 import { encodeFrame } from './channel.ts';
 import { Engine, checkedBinary, run } from './engine.ts';
 
-test('100,000 random and mutated frames neither crash nor leak', (t) => {
+/** A short run by default; `make fuzz` sends more. */
+const FRAMES = Number(process.env['SVC_FUZZ_FRAMES'] ?? 100_000);
+const MS_PER_FRAME = 4;
+
+test(`${FRAMES} random and mutated frames neither crash nor leak`, (t) => {
   const root = mkdtempSync(join(tmpdir(), 'svc-fuzz-'));
   t.after(() => rmSync(root, { recursive: true, force: true }));
-  const seed = String(randomInt(1, 2 ** 40));
+  const seed = process.env['SVC_FUZZ_SEED'] || String(randomInt(1, 2 ** 40));
   const fuzz = join(checkedBinary, '..', 'fuzz');
   const args = [
     '--nofile=4096:4096',
@@ -23,19 +27,19 @@ test('100,000 random and mutated frames neither crash nor leak', (t) => {
     '--net',
     '--ipc',
     fuzz,
-    '100000',
+    String(FRAMES),
     seed,
     root,
   ];
   const { status, stdout, stderr } = spawnSync('prlimit', args, {
-    timeout: 240_000,
+    timeout: 120_000 + FRAMES * MS_PER_FRAME,
     killSignal: 'SIGKILL',
     encoding: 'utf8',
   });
   assert.equal(status, 0, `seed ${seed}: ${stderr.slice(-4000)}`);
   const answers = Number(/(\d+) answers/.exec(stdout)?.[1]);
   t.diagnostic(`seed ${seed}: ${stdout.trim()}`);
-  assert.ok(answers > 20_000, 'most frames must get through to a handler');
+  assert.ok(answers > FRAMES / 5, 'most frames must get through to a handler');
 });
 
 test('garbage over real sockets leaves svc-init serving others', async (t) => {

@@ -6,6 +6,7 @@ import { repeatEvery, type BackgroundTask } from './tasks/background.ts';
 import { ChannelPool } from './orchestrator/channel-pool.ts';
 import { CodeContexts } from './code/code-contexts.ts';
 import type { CodeRunner } from './code/code-runner.ts';
+import { CallShares } from './access/call-shares.ts';
 import { authenticateNobody, type Authenticate } from './access/authenticate.ts';
 import type { Identify } from './access/principal.ts';
 import { RestDispatch } from './dispatch/rest-dispatch.ts';
@@ -64,6 +65,8 @@ import { registerRpc } from './transports/rpc/register-rpc.ts';
 
 /** What may still be under way when the server is told to stop gets this long. */
 const DRAIN_MS = 5000;
+/** Of all connections, those that may be held open by channels and previews; the rest is for requests. */
+const STREAMS_PART = 0.75;
 
 export interface ServerOptions {
   readonly host: string;
@@ -126,20 +129,21 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const dispatch = createDispatch(parts, { health, storage, metrics, lifecycle, channels });
   const http = createHttpServer({ guard: new Guard(options), limits: options.limits, logger });
   registerPages(http, health, authenticate);
-  const { maxConcurrentCalls } = options;
+  const rateLimiter = options.requestsPerMinute === null ? null : new RateLimiter(options.requestsPerMinute);
+  const calls = new CallShares(options.maxConcurrentCalls);
+  const streams = new CallShares(Math.ceil(options.limits.maxConnections * STREAMS_PART));
   const { hasConformanceFixtures = false } = parts;
-  registerRpc(http, { dispatch, authenticate, logger, maxConcurrentCalls });
+  registerRpc(http, { dispatch, authenticate, logger, calls, rateLimiter });
   registerPrometheus(http, { authenticate, database, health, storage, metrics });
-  registerMcp(http, { dispatch, authenticate, logger, maxConcurrentCalls, hasConformanceFixtures });
+  registerMcp(http, { dispatch, authenticate, logger, calls, rateLimiter, hasConformanceFixtures });
   const workers = createWorkers(parts, channels);
   const previews = previewAddresses(http, options.previews);
   const made = { storage, lifecycle, channels, codeContexts, health, metrics, previews };
   const rest = createRestDispatch(parts, { ...made, ...workers });
-  const rateLimiter = options.requestsPerMinute === null ? null : new RateLimiter(options.requestsPerMinute);
   const { maxBodyBytes, requestTimeoutMs: maxBodyPauseMs } = options.limits;
-  registerRest(http, { dispatch: rest, maxBodyBytes, maxBodyPauseMs, rateLimiter, logger });
-  openChannels(http, parts, rateLimiter);
-  await listen(http, parts);
+  registerRest(http, { dispatch: rest, maxBodyBytes, maxBodyPauseMs, rateLimiter, calls, logger });
+  openChannels(http, parts, { rateLimiter, streams });
+  await listen(http, parts, streams);
   const stop = new AbortController();
   const tasks: readonly BackgroundTask[] = [
     reconciler,
@@ -207,10 +211,14 @@ function createWorkers(parts: ServerParts, channels: ChannelPool) {
   };
 }
 
-function openChannels(http: FastifyInstance, parts: ServerParts, rateLimiter: RateLimiter | null): void {
+function openChannels(
+  http: FastifyInstance,
+  parts: ServerParts,
+  shares: { readonly rateLimiter: RateLimiter | null; readonly streams: CallShares },
+): void {
   const { database, orchestrator, identify, logger } = parts;
   const settings = { ...DEFAULT_CHANNEL_SETTINGS, ...parts.channelSettings };
-  registerChannel(http, { database, orchestrator, identify, rateLimiter, settings, logger });
+  registerChannel(http, { database, orchestrator, identify, ...shares, settings, logger });
 }
 
 function previewAddresses(http: FastifyInstance, place: PreviewPlace | null): PreviewAddresses | null {
@@ -221,10 +229,17 @@ function previewAddresses(http: FastifyInstance, place: PreviewPlace | null): Pr
 }
 
 /** Previews come last of all that answers requests, because they stand before all of it. */
-async function listen(http: FastifyInstance, parts: ServerParts): Promise<void> {
+async function listen(http: FastifyInstance, parts: ServerParts, streams: CallShares): Promise<void> {
   const { options, database, orchestrator, previewRecheckMs: recheckMs, logger } = parts;
   if (options.previews !== null) {
-    const previews = new Previews({ place: options.previews, database, orchestrator, recheckMs, logger });
+    const previews = new Previews({
+      place: options.previews,
+      database,
+      orchestrator,
+      streams,
+      recheckMs,
+      logger,
+    });
     divertPreviews(http.server, previews);
     http.addHook('preClose', async () => await Promise.resolve(previews.close()));
   }

@@ -1,3 +1,4 @@
+import { CallShares } from '../access/call-shares.ts';
 import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -49,6 +50,7 @@ export async function startChannelServer(
     orchestrator,
     identify,
     rateLimiter: null,
+    streams: new CallShares(4096),
     settings: { ...DEFAULT_CHANNEL_SETTINGS, ...settings },
     logger,
   });

@@ -7,6 +7,7 @@ import { duplexTransport } from '@svc/engine/client';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { type WebSocket, WebSocketServer } from 'ws';
+import type { CallShares } from '../../access/call-shares.ts';
 import type { Authority } from '../../access/authorize-rest.ts';
 import { badField } from '../../dispatch/rest-dispatch.ts';
 import { ChannelAccess, type ChannelAccessParts } from './channel-access.ts';
@@ -40,6 +41,8 @@ export const DEFAULT_CHANNEL_SETTINGS: ChannelSettings = {
 
 export interface ChannelParts extends ChannelAccessParts {
   readonly rateLimiter: RateLimiter | null;
+  /** Of connections that are held open. */
+  readonly streams: CallShares;
   readonly settings: ChannelSettings;
   readonly logger: Logger;
 }
@@ -122,10 +125,17 @@ class ChannelRoute {
     const { slug, sandbox_id: id = '' } = request.params as Record<string, string>;
     const authorization = bearerOf(request.headers);
     const authority = await this.#access.admit(slug, authorization);
-    this.#parts.rateLimiter?.take(authority.organization.id, reply);
+    this.#parts.rateLimiter?.take(authority.organization.slug, reply);
     if (upgrade === undefined) throw needsUpgrade(request);
     requireHandshake(request);
     const sandbox = await this.#access.find(authority.organization, id, request.query);
+    const owner = authority.isOperator ? null : authority.organization.slug;
+    const leave = this.#parts.streams.enter(
+      owner,
+      (seconds) => void reply.header('retry-after', String(seconds)),
+    );
+    // Whoever is refused for another reason has given it back when the connection ends.
+    upgrade.socket.once('close', leave);
     const release = this.#slots.take(sandbox.id, authority.organization.id);
     try {
       const stream = await this.#openStream(sandbox, upgrade.socket);

@@ -9,6 +9,7 @@ import {
 import { PlatformError } from '@svc/contract';
 import { API_VERSION } from '@svc/contract/rest';
 import type { Logger } from 'pino';
+import { ownerOfCaller, type CallShares } from '../../access/call-shares.ts';
 import type { Dispatch } from '../../dispatch/dispatch.ts';
 import { callTool } from './call-tool.ts';
 import { callerOf } from './caller-info.ts';
@@ -26,9 +27,7 @@ export interface McpServerParts {
   readonly dispatch: Dispatch;
   readonly logger: Logger;
   readonly fixtures: ConformanceFixtures | undefined;
-  /** Takes one of the places for calls at work; false when all are taken. */
-  readonly enter: () => boolean;
-  readonly leave: () => void;
+  readonly calls: CallShares;
 }
 
 /** What one session talks to. */
@@ -62,20 +61,24 @@ export function createMcpServer(parts: McpServerParts): Server {
 }
 
 function serveTools(server: Server, parts: McpServerParts, log: SessionLog): void {
-  const { dispatch, logger, fixtures, enter, leave } = parts;
+  const { dispatch, logger, fixtures, calls } = parts;
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
     const answer = fixtures?.callTool(params, extra, log);
     if (answer !== undefined) return await answer;
-    if (!enter()) {
-      const { message } = new PlatformError('unavailable', 'the server is busy; try again in a moment');
-      return { isError: true, content: [{ type: 'text', text: message }] };
+    const known = callerOf(extra.authInfo);
+    let leave: () => void;
+    try {
+      leave = calls.enter(ownerOfCaller(known.caller));
+    } catch (error) {
+      if (!PlatformError.is(error)) throw error;
+      return { isError: true, content: [{ type: 'text', text: error.message }] };
     }
     const onProgress = reportProgress(extra._meta?.progressToken, log, (news) =>
       extra.sendNotification(news),
     );
     const { signal } = extra;
     try {
-      return await callTool(dispatch, logger, { params, ...callerOf(extra.authInfo), signal, onProgress });
+      return await callTool(dispatch, logger, { params, ...known, signal, onProgress });
     } finally {
       leave();
     }

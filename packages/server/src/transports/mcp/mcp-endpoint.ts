@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
+import type { CallShares } from '../../access/call-shares.ts';
 import type { Caller } from '../../access/caller.ts';
 import type { Dispatch } from '../../dispatch/dispatch.ts';
 import { failure, RPC_CODE, rpcError } from '../http/rpc-envelope.ts';
@@ -16,8 +17,8 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 export interface McpEndpointParts {
   readonly dispatch: Dispatch;
   readonly logger: Logger;
-  /** Tool calls beyond this many at work are refused instead of queued. */
-  readonly maxConcurrentCalls: number;
+  /** Tool calls beyond a caller's share of those at work are refused instead of queued. */
+  readonly calls: CallShares;
   /** Beside our own tools and prompts, those that the official conformance suite asks for. */
   readonly hasConformanceFixtures: boolean;
   readonly sessionLimits?: SessionLimits;
@@ -28,19 +29,13 @@ export class McpEndpoint {
   readonly #sessions: McpSessions;
 
   constructor(parts: McpEndpointParts) {
-    const { dispatch, logger, maxConcurrentCalls, hasConformanceFixtures } = parts;
-    let atWork = 0;
+    const { dispatch, logger, calls, hasConformanceFixtures } = parts;
     this.#sessions = new McpSessions(
       {
         dispatch,
         logger,
         fixtures: hasConformanceFixtures ? createConformanceFixtures() : undefined,
-        enter: () => {
-          if (atWork >= maxConcurrentCalls) return false;
-          atWork += 1;
-          return true;
-        },
-        leave: () => void (atWork -= 1),
+        calls,
       },
       parts.sessionLimits ?? DEFAULT_SESSION_LIMITS,
     );

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { WebStandardStreamableHTTPServerTransport as HttpTransport } from '@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js';
 import { PlatformError } from '@svc/contract';
+import { ownerOfCaller, type Owner } from '../../access/call-shares.ts';
 import type { Caller } from '../../access/caller.ts';
 import { createMcpServer, type McpServerParts } from './create-mcp-server.ts';
 import { EventLog } from './event-log.ts';
@@ -53,7 +54,7 @@ export class McpSessions {
 
   /** Counts as a session, and can be found, once its first message was `initialize`. */
   async open(caller: Caller, firstMessage: unknown): Promise<McpSession> {
-    this.#makeRoom();
+    this.#makeRoom(ownerOfCaller(caller));
     const transport = new HttpTransport({
       sessionIdGenerator: randomUUID,
       eventStore: new EventLog(),
@@ -96,13 +97,31 @@ export class McpSessions {
     }
   }
 
-  /** The session that was idle longest gives way to a new one. */
-  #makeRoom(): void {
-    if (this.#sessions.size < this.#limits.maxSessions) return;
-    const idle = [...this.#sessions.values()].filter(({ openRequests }) => openRequests === 0);
+  /**
+   * Whoever has as many sessions as are free gives up the one of its own that was idle longest, as in `CallShares`; so does
+   * whoever has the most, when all are taken. Nobody else's makes room for a flood.
+   */
+  #makeRoom(owner: Owner): void {
+    const own = this.#ofOwner(owner);
+    const free = this.#limits.maxSessions - this.#sessions.size;
+    if (free > 0 && (own.length === 0 || owner === null || own.length < free)) return;
+    const most = own.length > 0 ? own : this.#ofBusiest();
+    const idle = most.filter(({ openRequests }) => openRequests === 0);
     const [oldest] = idle.toSorted((a, b) => a.lastUsedAt - b.lastUsedAt);
     if (oldest === undefined)
       throw new PlatformError('unavailable', 'too many MCP sessions are open; try again later');
     void oldest.transport.close();
+  }
+
+  #ofOwner(owner: Owner): readonly McpSession[] {
+    return this.#sessions
+      .values()
+      .filter(({ caller }) => ownerOfCaller(caller) === owner)
+      .toArray();
+  }
+
+  #ofBusiest(): readonly McpSession[] {
+    const byOwner = Map.groupBy(this.#sessions.values(), ({ caller }) => ownerOfCaller(caller));
+    return [...byOwner.values()].toSorted((a, b) => b.length - a.length)[0] ?? [];
   }
 }

@@ -1,11 +1,15 @@
 import { PlatformError } from '@svc/contract/errors';
 import type { FastifyInstance } from 'fastify';
+import { ownerOfCaller } from '../../access/call-shares.ts';
+import { claimConnection } from '../http/connection-shares.ts';
+import type { RateLimiter } from '../rest/rate-limiter.ts';
 import type { Authenticate } from '../../access/authenticate.ts';
 import type { McpEndpoint, McpEndpointParts } from './mcp-endpoint.ts';
 
 const PATH = '/mcp';
 
 export interface McpTransportParts extends McpEndpointParts {
+  readonly rateLimiter: RateLimiter | null;
   readonly authenticate: Authenticate;
 }
 
@@ -29,6 +33,8 @@ export function registerMcp(server: FastifyInstance, parts: McpTransportParts): 
     exposeHeadRoute: false,
     handler: async (request, reply) => {
       const caller = await parts.authenticate(request.headers);
+      parts.rateLimiter?.take(caller.namespace, reply);
+      claimConnection(request.socket, ownerOfCaller(caller));
       return await (endpoint ?? (await load())).serve(caller, request, reply);
     },
   });

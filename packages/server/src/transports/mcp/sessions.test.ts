@@ -1,3 +1,4 @@
+import { CallShares } from '../../access/call-shares.ts';
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
@@ -146,7 +147,8 @@ async function startBare(t: TestContext, sessionLimits: SessionLimits) {
     dispatch,
     authenticate: authenticateNobody,
     logger: pino({ level: 'silent' }),
-    maxConcurrentCalls: 10,
+    calls: new CallShares(10),
+    rateLimiter: null,
     hasConformanceFixtures: false,
     sessionLimits,
   });

@@ -7,6 +7,8 @@ import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import { ServerResponse } from '../../host/node-http.ts';
 import type { Database } from '../../store/database.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
+import type { CallShares } from '../../access/call-shares.ts';
+import { claimConnection } from '../http/connection-shares.ts';
 import { ChannelSlots, type ChannelLimits } from '../channel/channel-slots.ts';
 import { admitRequest, isStillOpen, type Admission } from './admit-request.ts';
 import { channelSocket } from './channel-socket.ts';
@@ -30,6 +32,8 @@ export interface PreviewParts {
   readonly database: Database;
   readonly orchestrator: Orchestrator;
   readonly logger: Logger;
+  /** Of connections that are held open, by organization. */
+  readonly streams: CallShares;
   /** How often it is looked whether an open WebSocket may stay; 30 s unless given. */
   readonly recheckMs?: number | undefined;
 }
@@ -117,7 +121,7 @@ export class Previews {
       const admission = await admitRequest(database, host, request);
       if ('status' in admission) return sendAnswer(request, response, admission);
       const { sandbox } = admission;
-      const release = this.#take(sandbox);
+      const release = this.#take(sandbox, request);
       if (release === undefined) return sendAnswer(request, response, TOO_MANY);
       try {
         await work(admission, sandbox, host);
@@ -135,11 +139,21 @@ export class Previews {
     }
   }
 
-  #take({ id, organizationId }: SandboxRecord): (() => void) | undefined {
+  /** Whoever looks, the sandbox's organization is who shows something. */
+  #take({ id, organizationId }: SandboxRecord, { socket }: IncomingMessage): (() => void) | undefined {
+    using undo = new DisposableStack();
     try {
-      return this.#slots.take(id, organizationId);
+      const leave = this.#parts.streams.enter(organizationId);
+      undo.defer(leave);
+      const release = this.#slots.take(id, organizationId);
+      undo.move();
+      claimConnection(socket, organizationId);
+      return () => {
+        release();
+        leave();
+      };
     } catch (error) {
-      if (!PlatformError.is(error, 'rate_limited')) throw error;
+      if (!PlatformError.is(error, 'rate_limited') && !PlatformError.is(error, 'unavailable')) throw error;
       return undefined;
     }
   }

@@ -14,13 +14,13 @@ export class RateLimiter {
   }
 
   /** Says in the reply's headers how much is left. @throws PlatformError `rate_limited` */
-  take(caller: string, reply: FastifyReply): void {
+  take(caller: string, reply: FastifyReply, requests = 1): void {
     const now = performance.now() / 1000;
     if (now >= this.#windowEndsAt) {
       this.#windowEndsAt = now + WINDOW_SECONDS;
       this.#counts.clear();
     }
-    const count = (this.#counts.get(caller) ?? 0) + 1;
+    const count = (this.#counts.get(caller) ?? 0) + requests;
     this.#counts.set(caller, count);
     const resetSeconds = Math.ceil(this.#windowEndsAt - now);
     reply.header('ratelimit-limit', String(this.#limit));

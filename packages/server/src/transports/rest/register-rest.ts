@@ -20,6 +20,8 @@ import {
   type RestDispatch,
   type RestRequest,
 } from '../../dispatch/rest-dispatch.ts';
+import type { CallShares } from '../../access/call-shares.ts';
+import { claimConnection } from '../http/connection-shares.ts';
 import { isPreflight } from '../http/create-http-server.ts';
 import { CALLER_GONE } from '../http/caller-gone.ts';
 import { LargeBodies } from './large-bodies.ts';
@@ -38,6 +40,8 @@ export interface RestTransportParts {
   /** Of a body that is streamed and therefore not limited otherwise. */
   readonly maxBodyPauseMs: number;
   readonly rateLimiter: RateLimiter | null;
+  /** Held calls and streams among them. */
+  readonly calls: CallShares;
   readonly logger: Logger;
 }
 
@@ -91,8 +95,12 @@ async function answer(
   const asked = { slug, authorization, isRepeatable: key !== undefined };
   const admit = () => parts.dispatch.admit(name, asked);
   const authority = await admit();
-  const owner = authority.organization?.id ?? authority.user?.id ?? '';
+  const owner = authority.organization?.slug ?? authority.user?.id ?? '';
   parts.rateLimiter?.take(owner, reply);
+  const sharer = authority.isOperator ? null : owner;
+  const leave = parts.calls.enter(sharer, (seconds) => void reply.header('retry-after', String(seconds)));
+  reply.raw.once('close', leave);
+  claimConnection(request.socket, sharer);
   const restRequest = await readRequest(parts, name, request, reply, { slug, params, owner });
   const result = await parts.dispatch.call(name, restRequest, authority);
   if (result.kind === 'replay') {

@@ -1,6 +1,10 @@
 import { PlatformError } from '@svc/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
+import { ownerOfCaller, type CallShares } from '../../access/call-shares.ts';
+import type { Caller } from '../../access/caller.ts';
+import { claimConnection } from '../http/connection-shares.ts';
+import type { RateLimiter } from '../rest/rate-limiter.ts';
 import type { Authenticate } from '../../access/authenticate.ts';
 import type { Dispatch } from '../../dispatch/dispatch.ts';
 import { answerRpc, type RpcAnswer } from './answer.ts';
@@ -10,8 +14,9 @@ export interface RpcTransportParts {
   readonly dispatch: Dispatch;
   readonly authenticate: Authenticate;
   readonly logger: Logger;
-  /** Requests beyond this many at work are refused instead of queued. */
-  readonly maxConcurrentCalls: number;
+  /** Requests beyond a caller's share of those at work are refused instead of queued. */
+  readonly calls: CallShares;
+  readonly rateLimiter: RateLimiter | null;
 }
 
 const PATHS = [
@@ -23,19 +28,8 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /** JSON-RPC 2.0 over HTTP. */
 export function registerRpc(server: FastifyInstance, parts: RpcTransportParts): void {
-  let atWork = 0;
   for (const { path, isLegacy } of PATHS) {
-    server.post(path, async (request, reply) => {
-      if (atWork >= parts.maxConcurrentCalls) {
-        throw new PlatformError('unavailable', 'the server is busy; try again in a moment');
-      }
-      atWork += 1;
-      try {
-        return await answer(parts, isLegacy, request, reply);
-      } finally {
-        atWork -= 1;
-      }
-    });
+    server.post(path, async (request, reply) => await answer(parts, isLegacy, request, reply));
     server.route({
       method: ['GET', 'PUT', 'PATCH', 'DELETE'],
       url: path,
@@ -48,7 +42,7 @@ export function registerRpc(server: FastifyInstance, parts: RpcTransportParts): 
 }
 
 async function answer(
-  { dispatch, authenticate, logger }: RpcTransportParts,
+  parts: RpcTransportParts,
   isLegacy: boolean,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -61,9 +55,29 @@ async function answer(
   reply.raw.once('close', () => {
     if (!reply.raw.writableFinished) gone.abort(new Error('the caller went away'));
   });
+  const { dispatch, logger } = parts;
   const rpc = { dispatch, logger, isLegacy };
   const context = { requestId: request.id, signal: gone.signal, onProgress: ignoreProgress };
-  return send(reply, await answerRpc(rpc, body.value, () => authenticate(request.headers), context));
+  return send(
+    reply,
+    await answerRpc(rpc, body.value, () => admit(parts, body.value, request, reply), context),
+  );
+}
+
+/** Who calls, once there is a place for the call; each call of a batch counts. */
+async function admit(
+  { authenticate, calls, rateLimiter }: RpcTransportParts,
+  body: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<Caller> {
+  const caller = await authenticate(request.headers);
+  rateLimiter?.take(caller.namespace, reply, Array.isArray(body) ? body.length : 1);
+  const owner = ownerOfCaller(caller);
+  const leave = calls.enter(owner, (seconds) => void reply.header('retry-after', String(seconds)));
+  reply.raw.once('close', leave);
+  claimConnection(request.socket, owner);
+  return caller;
 }
 
 /** @returns undefined when it is not JSON in UTF-8. */

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { test, type TestContext } from 'node:test';
+import { startWithPeople } from '../../packages/server/src/testing/people.ts';
+import { waitUntil, type TestServerOptions } from '../../packages/server/src/testing/test-server.ts';
+import { groupOfAddress } from '../../packages/server/src/transports/http/connection-shares.ts';
+import { DEFAULT_LIMITS } from '../../packages/server/src/transports/http/http-limits.ts';
+
+/** Two organizations on one server: what one holds, over real connections, must not be missed by the other. */
+async function open(t: TestContext, options: TestServerOptions = {}) {
+  const people = await startWithPeople(t, options);
+  const owner = await people.person('owner');
+  await people.organization('attacker', { owner });
+  await people.organization('victim', { owner });
+  await waitUntil(() => people.server.health.current.isHealthy);
+  const attacker = await people.apiKey('attacker');
+  const victim = await people.apiKey('victim');
+  return { ...people, attacker, victim };
+}
+
+function raw(t: TestContext, url: string, localAddress: string, text: string): Socket {
+  const { port } = new URL(url);
+  const socket = connect({ port: Number(port), host: '127.0.0.1', localAddress });
+  t.after(() => socket.destroy());
+  socket.on('error', () => undefined);
+  socket.write(text);
+  return socket;
+}
+
+const ping = (namespace: string) => ({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'sandbox.metrics.get',
+  params: { namespace },
+});
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` });
+
+test('unfinished requests without a key reset nobody, from one address or from a whole IPv6 network', async (t) => {
+  const limits = { ...DEFAULT_LIMITS, maxConnections: 64 };
+  const { server, victim } = await open(t, { limits });
+  const head = 'POST /api/v1/rpc HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n';
+  const kept = raw(
+    t,
+    server.url,
+    '127.0.0.1',
+    `GET /v1/me/org HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${victim}\r\n\r\n`,
+  );
+  await once(kept, 'data');
+  // Bodies that do not come: they make room last, after connections that wait for their next request.
+  for (let count = 0; count < 130; count++)
+    raw(t, server.url, '127.0.0.1', `${head}Content-Length: 99\r\n\r\n{`);
+  for (let round = 0; round < 5; round++) {
+    const { status } = await server.post(ping('victim'), { headers: bearer(victim) });
+    assert.equal(status, 200);
+  }
+  assert.equal(kept.destroyed, false);
+  kept.write(`GET /v1/me/org HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${victim}\r\n\r\n`);
+  const [again] = (await once(kept, 'data')) as [Buffer];
+  assert.match(
+    again.toString(),
+    /^HTTP\/1.1 200/,
+    'the connection of a known client was taken, not one of the flood',
+  );
+  assert.equal(groupOfAddress('2001:db8:1:2:3:4:5:6'), groupOfAddress('2001:db8:1:2::9'));
+  assert.notEqual(groupOfAddress('2001:db8:1:2::9'), groupOfAddress('2001:db8:1:3::9'));
+  assert.equal(groupOfAddress('::ffff:192.0.2.7'), '192.0.2.7');
+});
+
+test('held calls of one organization leave room for another, and are refused with Retry-After', async (t) => {
+  const { server, attacker, victim } = await open(t, { maxConcurrentCalls: 8 });
+  const start = (name: string) => ({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'sandbox.start',
+    params: { sandbox: name, namespace: 'attacker', config: { image: 'slow' } },
+  });
+  const held = Array.from({ length: 4 }, (_, index) =>
+    server.post(start(`held-${index}`), { headers: bearer(attacker) }),
+  );
+  await waitUntil(() => server.orchestrator.fetching > 0, 'the first held call');
+  await waitUntil(
+    async () => (await server.post(ping('attacker'), { headers: bearer(attacker) })).status === 429,
+    'the share',
+  );
+  const over = await server.post(ping('attacker'), { headers: bearer(attacker) });
+  assert.deepEqual([over.status, over.headers.get('retry-after')], [429, '1']);
+  const rest = await server.rest('GET', '/sandboxes', { key: attacker });
+  assert.deepEqual(
+    [rest.status, rest.headers.get('retry-after')],
+    [429, '1'],
+    'the share holds on every surface',
+  );
+  assert.equal((await server.post(ping('victim'), { headers: bearer(victim) })).status, 200);
+  assert.equal((await server.rest('GET', '/sandboxes', { key: victim })).status, 200);
+  server.orchestrator.finishFetching();
+  await Promise.all(held);
+  await waitUntil(
+    async () => (await server.post(ping('attacker'), { headers: bearer(attacker) })).status === 200,
+  );
+});
+
+test('1,001 MCP sessions of one organization end none of another', async (t) => {
+  const { server, attacker, victim } = await open(t);
+  const initialize = async (key: string) => {
+    const answer = await fetch(`${server.url}/mcp`, {
+      method: 'POST',
+      headers: {
+        ...bearer(key),
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+      },
+      body: JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'initialize',
+        params: {
+          protocolVersion: '2025-06-18',
+          capabilities: {},
+          clientInfo: { name: 'test', version: '1' },
+        },
+      }),
+    });
+    await answer.text();
+    assert.equal(answer.status, 200);
+    return answer.headers.get('mcp-session-id') ?? assert.fail();
+  };
+  const session = await initialize(victim);
+  for (let count = 0; count < 1001; count++) await initialize(attacker);
+  const answer = await fetch(`${server.url}/mcp`, {
+    method: 'POST',
+    headers: {
+      ...bearer(victim),
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      'mcp-session-id': session,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/list' }),
+  });
+  assert.equal(answer.status, 200, await answer.text());
+});
+
+test('--rate-limit counts one organization on REST, JSON-RPC, each call of a batch, and MCP together', async (t) => {
+  const { server, attacker, victim } = await open(t, { requestsPerMinute: 6 });
+  assert.equal((await server.rest('GET', '/sandboxes', { key: attacker })).status, 200);
+  const batch = [ping('attacker'), ping('attacker'), ping('attacker')];
+  assert.equal((await server.post(batch, { headers: bearer(attacker) })).status, 200);
+  const { headers } = await server.post(ping('attacker'), { headers: bearer(attacker) });
+  assert.equal(headers.get('ratelimit-remaining'), '1');
+  const mcp = () =>
+    fetch(`${server.url}/mcp`, {
+      method: 'POST',
+      headers: { ...bearer(attacker), 'content-type': 'application/json' },
+      body: '{}',
+    });
+  await (await mcp()).text();
+  const over = await mcp();
+  assert.equal(over.status, 429, await over.text());
+  assert.ok(Number(over.headers.get('retry-after')) > 0);
+  assert.equal((await server.post(ping('attacker'), { headers: bearer(attacker) })).status, 429);
+  assert.equal((await server.post(ping('victim'), { headers: bearer(victim) })).status, 200);
+});
