@@ -32,7 +32,11 @@ export type RestParts = CapabilityParts &
   RemovalParts &
   SandboxParts &
   SnapshotParts &
-  VolumeParts & { readonly metricHistory: MetricHistory };
+  VolumeParts & {
+    readonly metricHistory: MetricHistory;
+    /** Null: as many as they like. */
+    readonly maxOrganizationsPerUser: number | null;
+  };
 
 /** Every handler of the control plane. */
 export function createRestHandlers(parts: RestParts): RestHandlers {
@@ -47,7 +51,7 @@ export function createRestHandlers(parts: RestParts): RestHandlers {
     ...logHandlers(database, orchestrator),
     ...memberHandlers(database),
     ...metricHandlers(database, parts.metricHistory),
-    ...organizationHandlers(database, parts, parts.settings.maxOrganizationsPerUser),
+    ...organizationHandlers(database, parts, parts.maxOrganizationsPerUser),
     ...previewHandlers(database, parts.previews),
     ...processHandlers(parts),
     ...progressHandlers(database, lifecycle),

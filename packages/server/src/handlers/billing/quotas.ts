@@ -40,7 +40,10 @@ export function quotaHandlers(
 }
 
 /** What is known without the engine is shown without it. */
-async function readImageBytes(orchestrator: Pick<Orchestrator, 'images'>, organizationId: string): Promise<number | null> {
+async function readImageBytes(
+  orchestrator: Pick<Orchestrator, 'images'>,
+  organizationId: string,
+): Promise<number | null> {
   try {
     const { storedBytes } = await orchestrator.images(organizationId, AbortSignal.timeout(ASK_MS));
     return storedBytes;
