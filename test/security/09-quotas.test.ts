@@ -64,8 +64,7 @@ async function rest(key: string, method: string, path: string, body?: object) {
   });
   const text = await response.text();
   const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false;
-  // oxlint-disable-next-line typescript/no-explicit-any -- Looked into in many ways.
-  return { status: response.status, text, body: (isJson ? JSON.parse(text) : undefined) as any };
+  return { status: response.status, text, body: isJson ? JSON.parse(text) : undefined };
 }
 
 const pull = async (key: string, name: string) =>

@@ -122,13 +122,7 @@ export function readConfig(
       corsOrigins: (values['cors-origin'] ?? []).map((origin) => readOrigin(origin, problems)),
       limits: {
         ...DEFAULT_LIMITS,
-        maxBodyBytes: whole(
-          'max-body-bytes',
-          values['max-body-bytes'],
-          DEFAULT_LIMITS.maxBodyBytes,
-          2 ** 30,
-          problems,
-        ),
+        maxBodyBytes: readMaxBody(values['max-body-bytes'], problems),
       },
       previews: readPreviewPlace(values, host, problems),
       requestsPerMinute: readRate(values['rate-limit'], problems),
@@ -187,6 +181,10 @@ function whole(
   if (number <= maximum) return number;
   problems.push(`--${name} must be a whole number up to ${maximum}, not ${text}`);
   return fallback;
+}
+
+function readMaxBody(text: string | undefined, problems: string[]): number {
+  return whole('max-body-bytes', text, DEFAULT_LIMITS.maxBodyBytes, 2 ** 30, problems);
 }
 
 /** Requests of one organization or user in a minute. */

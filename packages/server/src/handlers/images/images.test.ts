@@ -106,7 +106,11 @@ test('an organization lists its images and gives them up, when nothing of its ow
   const made = await server.rest('POST', path, { key, body: sandbox });
   const refused = await server.rest('DELETE', at, { key });
   assert.deepEqual([refused.status, refused.body.error.code], [409, 'image_in_use']);
-  await server.rest('DELETE', `/sandboxes/${made.body.id}?force=true`, { key });
+  await server.rest('POST', `/sandboxes/${made.body.id}/stop`, { key });
+  await waitUntil(async () => {
+    const { status } = await server.rest('DELETE', `/sandboxes/${made.body.id}`, { key });
+    return status === 200 || status === 202 || status === 204;
+  }, 'the end of the sandbox');
   await waitUntil(async () => (await server.rest('DELETE', at, { key })).status === 200, 'the removal');
   assert.equal((await server.rest('GET', '/images', { key })).body.length, 1);
   assert.ok((await eventTypes(id)).includes('image_removed'));

@@ -32,7 +32,7 @@ export function claimConnection(socket: Duplex, owner: string | null): void {
 /** One customer of a provider has a whole /64 of IPv6, one of IPv4 an address. */
 export function groupOfAddress(address = ''): string {
   const mapped = /^::ffff:([\d.]+)$/i.exec(address)?.[1];
-  if (mapped !== undefined || isIPv6(address) === false) return mapped ?? address;
+  if (mapped !== undefined || !isIPv6(address)) return mapped ?? address;
   const [head = '', tail] = address.split('%')[0]?.split('::') ?? [];
   const first = head === '' ? [] : head.split(':');
   const last = tail === undefined || tail === '' ? [] : tail.split(':');
