@@ -57,7 +57,7 @@ import { registerHealth } from './transports/http/health.ts';
 import { registerPrometheus } from './transports/http/prometheus.ts';
 import { registerMcp } from './transports/mcp/register-mcp.ts';
 import { isCallerGone } from './transports/http/caller-gone.ts';
-import { RateLimiter } from './transports/rest/rate-limiter.ts';
+import { RateLimiter } from './transports/http/rate-limiter.ts';
 import { registerRest } from './transports/rest/register-rest.ts';
 import { describeRestFailure } from './transports/http/rest-failure.ts';
 import { VolumeKeeper } from './volumes/volume-keeper.ts';

@@ -16,7 +16,7 @@ import { ChannelSlots, type ChannelLimits } from './channel-slots.ts';
 import { EventQueue } from './event-queue.ts';
 import { MaskRemover } from './mask-remover.ts';
 import { CLOSE, relay } from './relay.ts';
-import type { RateLimiter } from '../rest/rate-limiter.ts';
+import type { RateLimiter } from '../http/rate-limiter.ts';
 import { ServerResponse } from '../../host/node-http.ts';
 import { explainEnd } from './explain-end.ts';
 import { REST_PREFIX, sendRestFailure } from '../http/rest-failure.ts';

@@ -2,7 +2,7 @@ import { PlatformError } from '@svc/contract/errors';
 import type { FastifyInstance } from 'fastify';
 import { ownerOfCaller } from '../../access/call-shares.ts';
 import { claimConnection } from '../http/connection-shares.ts';
-import type { RateLimiter } from '../rest/rate-limiter.ts';
+import type { RateLimiter } from '../http/rate-limiter.ts';
 import type { Authenticate } from '../../access/authenticate.ts';
 import type { McpEndpoint, McpEndpointParts } from './mcp-endpoint.ts';
 

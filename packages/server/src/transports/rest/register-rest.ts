@@ -25,7 +25,7 @@ import { claimConnection } from '../http/connection-shares.ts';
 import { isPreflight } from '../http/create-http-server.ts';
 import { CALLER_GONE } from '../http/caller-gone.ts';
 import { LargeBodies } from './large-bodies.ts';
-import type { RateLimiter } from './rate-limiter.ts';
+import type { RateLimiter } from '../http/rate-limiter.ts';
 import { readJsonBody, streamBody } from './read-body.ts';
 import { REST_PREFIX, sendRestFailure } from '../http/rest-failure.ts';
 import { nothingAt, RestAddresses } from './rest-addresses.ts';

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { ownerOfCaller, type CallShares } from '../../access/call-shares.ts';
 import type { Caller } from '../../access/caller.ts';
 import { claimConnection } from '../http/connection-shares.ts';
-import type { RateLimiter } from '../rest/rate-limiter.ts';
+import type { RateLimiter } from '../http/rate-limiter.ts';
 import type { Authenticate } from '../../access/authenticate.ts';
 import type { Dispatch } from '../../dispatch/dispatch.ts';
 import { answerRpc, type RpcAnswer } from './answer.ts';
