@@ -43,6 +43,7 @@ interface Victim {
 }
 
 const SECRET_WORD = 'crown-jewels';
+const IMAGE = 'registry.example/app';
 const NOW = new Date().toISOString();
 
 export async function createTenants(): Promise<Tenants> {
@@ -53,6 +54,9 @@ export async function createTenants(): Promise<Tenants> {
   const server = await startTestServer(context, { signingKey: new Uint8Array(32).fill(3), folder });
   const { database } = server;
   const { victim, organizationId } = await createVictim(database);
+  // Its name is a secret of the victim's, so that no list of images may show it to others.
+  for (const reference of [IMAGE, `registry.example/${SECRET_WORD}`])
+    await server.orchestrator.pull({ reference, scope: organizationId }, () => undefined);
   const attackerId = await ensureOrganization(database, 'attacker');
   const attacker = await ensureUser(database, 'attacker@example.com');
   await putMember(database, attackerId, attacker.id, 'owner');
@@ -111,7 +115,7 @@ async function createVictim(db: Database): Promise<{ victim: Victim; organizatio
     revokedToken,
     expiredKey: await issueKey(db, organizationId, expired),
     expiredToken: await issueToken(db, owner.userId, expired),
-    ids: { ...ids, user_id: member.userId },
+    ids: { ...ids, user_id: member.userId, 'images.reference': IMAGE },
     secrets: [SECRET_WORD, organizationId, '@victim.example', ...Object.values(ids)].filter(isTelling),
   };
   return { victim, organizationId };
