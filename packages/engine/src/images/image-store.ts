@@ -125,7 +125,8 @@ export class ImageStore implements Images {
   async list(): Promise<readonly Image[]> {
     await this.#ready();
     const byId = new Map(this.#records.all().map((record) => [record.id, record]));
-    return [...byId.values()].map((record) => this.#imageOf(record));
+    // The same order after a restart, which reads the records in that of their names.
+    return [...byId.values()].map((record) => this.#imageOf(record)).toSorted(byAge);
   }
 
   async held(scope: string): Promise<HeldImages> {
@@ -376,4 +377,9 @@ export class ImageStore implements Images {
 
 function normalized(reference: string): string {
   return formatReference(parseReference(reference));
+}
+
+function byAge(a: Image, b: Image): number {
+  if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt ? -1 : 1;
+  return a.id < b.id ? -1 : 1;
 }

@@ -107,7 +107,8 @@ export class RestDispatch {
       return await authorize(database, REST_OPERATIONS[name], request.slug, principal);
     } catch (error) {
       const mayBeRepetition = MAY_END_ACCESS.has(name) && request.isRepeatable;
-      if (!mayBeRepetition || !PlatformError.is(error, 'forbidden')) throw error;
+      const isRefusal = PlatformError.is(error, 'forbidden') || PlatformError.is(error, 'org_not_found');
+      if (!mayBeRepetition || !isRefusal) throw error;
       return { ...asPerson(principal), refusal: error };
     }
   }
