@@ -182,8 +182,6 @@ test('what only the machine of a server can do is refused for a server elsewhere
   const added = await svc.run(['context', 'add', 'lab', '--url', 'https://lab.example.com'], { env });
   assert.equal(added.code, 0, added.stderr);
   for (const words of [
-    ['image', 'ls'],
-    ['image', 'rm', 'none'],
     ['image', 'import', '/none', 'none'],
     ['image', 'prune'],
     ['image', 'inspect', 'none'],
@@ -196,13 +194,24 @@ test('what only the machine of a server can do is refused for a server elsewhere
     assert.deepEqual([code, stdout], [2, ''], words.join(' '));
     assert.match(stderr, /of https:\/\/lab\.example\.com are managed on the machine.*\n {2}try: /);
   }
-  const named = await svc.run(['image', 'ls', '--context', 'lab', '--path', svc.server.engine.folder], {
+  const named = await svc.run(['image', 'prune', '--context', 'lab', '--path', svc.server.engine.folder], {
     env,
   });
   assert.equal(named.code, 2, 'also when it is named as a context');
   await svc.run(['context', 'rm', 'lab'], { env });
   const here = await svc.run(['image', 'ls', '--path', svc.server.engine.folder]);
   assert.match(here.stdout, /svc\/busybox/, 'a server of this machine has the images of this machine');
+});
+
+test('images of a server are listed over its API, and what the operator brought is not given up there', async () => {
+  const { svc } = cli;
+  const listed = await svc.run(['image', 'ls']);
+  assert.equal(listed.code, 0, listed.stderr);
+  assert.match(listed.stdout, /svc\/busybox/);
+  const removed = await svc.run(['image', 'rm', 'svc/busybox']);
+  assert.equal(removed.code, 1, removed.stdout);
+  assert.match(removed.stderr, /svc\/busybox/);
+  assert.match((await svc.run(['image', 'ls'])).stdout, /svc\/busybox/);
 });
 
 test('events are followed on when the server was away for a moment', async (t) => {
