@@ -150,7 +150,6 @@ async function startBare(t: TestContext, sessionLimits: SessionLimits) {
     logger: pino({ level: 'silent' }),
     calls: new CallShares(10),
     rateLimiter: null,
-    hasConformanceFixtures: false,
     sessionLimits,
   });
   let streams = 0;
