@@ -31,7 +31,6 @@ export interface ServerConfig {
   readonly engineArguments: readonly string[];
   /** Whom the web-facing process becomes when it is started as root: a user name or `UID:GID`. */
   readonly runAs: string;
-  readonly hasConformanceFixtures: boolean;
   readonly restSettings: RestSettings;
   /** The file with the keys that secrets are sealed with. */
   readonly secretsKeyPath: string;
@@ -68,7 +67,6 @@ const OPTIONS = {
   'run-as': { type: 'string' },
   database: { type: 'string' },
   'engine-socket': { type: 'string' },
-  'conformance-fixtures': { type: 'boolean' },
   [SUPERVISED]: { type: 'boolean' },
   isolation: { type: 'string' },
   warm: { type: 'string', multiple: true },
@@ -138,7 +136,6 @@ export function readConfig(
       [values[name] ?? []].flat().flatMap((value) => [`--${name}`, value]),
     ),
     runAs: values['run-as'] ?? 'svc',
-    hasConformanceFixtures: values['conformance-fixtures'] ?? false,
     restSettings: {
       ...DEFAULT_REST_SETTINGS,
       publishAddresses: readPublishAddresses(values['publish-address'] ?? [], problems),

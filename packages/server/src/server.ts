@@ -55,6 +55,7 @@ import { Guard } from './transports/http/guard.ts';
 import type { HttpLimits } from './transports/http/http-limits.ts';
 import { registerHealth } from './transports/http/health.ts';
 import { registerPrometheus } from './transports/http/prometheus.ts';
+import type { McpExtras } from './transports/mcp/create-mcp-server.ts';
 import { registerMcp } from './transports/mcp/register-mcp.ts';
 import { isCallerGone } from './transports/http/caller-gone.ts';
 import { RateLimiter } from './transports/http/rate-limiter.ts';
@@ -100,8 +101,8 @@ export interface ServerParts {
   /** No other server uses the store. */
   readonly isAlone?: boolean;
   readonly logger: Logger;
-  /** MCP also offers what the official conformance suite asks for. */
-  readonly hasConformanceFixtures?: boolean;
+  /** Absent: MCP offers our own tools and prompts alone. */
+  readonly mcpExtras?: McpExtras;
 }
 
 export interface RunningServer {
@@ -132,10 +133,9 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const rateLimiter = options.requestsPerMinute === null ? null : new RateLimiter(options.requestsPerMinute);
   const calls = new CallShares(options.maxConcurrentCalls);
   const streams = new CallShares(Math.ceil(options.limits.maxConnections * STREAMS_PART));
-  const { hasConformanceFixtures = false } = parts;
   registerRpc(http, { dispatch, authenticate, logger, calls, rateLimiter });
   registerPrometheus(http, { authenticate, database, health, storage, metrics });
-  registerMcp(http, { dispatch, authenticate, logger, calls, rateLimiter, hasConformanceFixtures });
+  registerMcp(http, { dispatch, authenticate, logger, calls, rateLimiter, extras: parts.mcpExtras });
   const workers = createWorkers(parts, channels);
   const previews = previewAddresses(http, options.previews);
   const made = { storage, lifecycle, channels, codeContexts, health, metrics, previews };

@@ -15,7 +15,7 @@ import type { Database } from './store/database.ts';
 import { identifyDeveloper, type Identify } from './access/principal.ts';
 import type { RunningSshGateway, startSshGateway } from './transports/ssh/ssh-gateway.ts';
 import { openSealer } from './secrets/open-sealer.ts';
-import { forgetKeys } from './store/keys.ts';
+import { forgetKeys } from './store/signed-keys.ts';
 import { openDatabase } from './store/open-database.ts';
 import { openAdminSocket } from './transports/admin/admin-socket.ts';
 import { gatherStatus } from './transports/admin/status.ts';
@@ -46,7 +46,7 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   if (config.plansPath !== null) await loadPlans(database, config.plansPath);
   const { authenticate, identify } = await chooseAuthentication(config, database);
   const sealer = await openSealer(config.secretsKeyPath, database);
-  const { options, isDev, hasConformanceFixtures } = config;
+  const { options, isDev } = config;
   let gateway: RunningSshGateway | null = null;
   const server = await startServer({
     options,
@@ -62,7 +62,6 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
     ssh: () => gateway?.place ?? null,
     isAlone: config.databaseUrl === null,
     logger,
-    hasConformanceFixtures,
   });
   undo.defer(() => server.close());
   const { url, health } = server;

@@ -90,7 +90,6 @@ const HANDED_ON = [
   ),
   new Option('--keep-events <days>', 'for how long audit events are kept (default: 90; 0: for ever)'),
   new Option('--log-level <level>', 'how much the server logs (default: info)'),
-  new Option('--conformance-fixtures', 'offer what the MCP conformance suite expects').hideHelp(),
 ];
 
 export function createCommand(): Command {

@@ -107,8 +107,9 @@ export class RestDispatch {
       return await authorize(database, REST_OPERATIONS[name], request.slug, principal);
     } catch (error) {
       const mayBeRepetition = MAY_END_ACCESS.has(name) && request.isRepeatable;
-      const isRefusal = PlatformError.is(error, 'forbidden') || PlatformError.is(error, 'org_not_found');
-      if (!mayBeRepetition || !isRefusal) throw error;
+      // A member who is none any more is forbidden it; the developer is told that there is no such organization.
+      const isShutOut = PlatformError.is(error, 'forbidden') || PlatformError.is(error, 'org_not_found');
+      if (!mayBeRepetition || !isShutOut) throw error;
       return { ...asPerson(principal), refusal: error };
     }
   }

@@ -70,7 +70,7 @@ export interface TestServerOptions extends Partial<ServerOptions> {
   readonly orchestrator?: FakeOrchestrator;
   readonly folder?: string;
   readonly codeRunner?: CodeRunner;
-  readonly hasConformanceFixtures?: boolean;
+  readonly mcpExtras?: ServerParts['mcpExtras'];
   readonly volumeStore?: VolumeStore;
   readonly snapshotStore?: SnapshotStore;
   readonly restSettings?: Partial<RestSettings>;
@@ -105,13 +105,13 @@ export async function startTestServer(t: TestContext, options: TestServerOptions
     database,
     orchestrator,
     codeRunner: rest.codeRunner ?? refuseCode,
-    hasConformanceFixtures: rest.hasConformanceFixtures ?? false,
     volumeStore: rest.volumeStore ?? new FakeVolumeStore(),
     snapshotStore: rest.snapshotStore ?? new FakeSnapshotStore(),
     sealer: new Sealer([new Uint8Array(32).fill(7)]),
     restSettings: { ...DEFAULT_REST_SETTINGS, ...rest.restSettings },
     isAlone: options.database === undefined,
     channelSettings: rest.channelSettings ?? {},
+    ...(rest.mcpExtras === undefined ? {} : { mcpExtras: rest.mcpExtras }),
     ...(rest.ssh === undefined ? {} : { ssh: rest.ssh }),
     ...(rest.previewRecheckMs === undefined ? {} : { previewRecheckMs: rest.previewRecheckMs }),
     ...(signingKey === undefined

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
+import { CONFORMANCE_FIXTURES } from '../../testing/mcp-conformance/fixtures.ts';
 import { startTestServer } from '../../testing/test-server.ts';
 
 const run = promisify(execFile);
@@ -13,7 +14,7 @@ const RELEASED_REVISIONS = ['2025-06-18', '2025-11-25'];
 
 for (const revision of RELEASED_REVISIONS) {
   test(`every server scenario of the official conformance suite passes (${revision})`, async (t) => {
-    const { url } = await startTestServer(t, { hasConformanceFixtures: true });
+    const { url } = await startTestServer(t, { mcpExtras: CONFORMANCE_FIXTURES });
     const scenarios = await listScenarios(revision);
     // There is no list of expected failures: one that fails makes the suite exit with 1.
     const { stdout } = await runSuite(
@@ -32,7 +33,7 @@ for (const revision of RELEASED_REVISIONS) {
   });
 }
 
-test('without the flag a server offers none of what the suite asks for', async (t) => {
+test('a server as it ships offers none of what the suite asks for', async (t) => {
   const { url } = await startTestServer(t);
   const failing = runSuite('server', '--url', `${url}/mcp`, '--scenario', 'tools-call-simple-text');
   await assert.rejects(failing, { code: 1 });

@@ -1,12 +1,9 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { Logger } from 'pino';
-import type { CallShares } from '../../access/call-shares.ts';
 import type { Caller } from '../../access/caller.ts';
-import type { Dispatch } from '../../dispatch/dispatch.ts';
 import { failure, RPC_CODE, rpcError } from '../http/rpc-envelope.ts';
 import { toAuthInfo } from './caller-info.ts';
 import { checkMessages } from './check-messages.ts';
-import { createConformanceFixtures } from './conformance-fixtures.ts';
+import type { McpServerParts } from './create-mcp-server.ts';
 import { DEFAULT_SESSION_LIMITS, McpSessions, type McpSession, type SessionLimits } from './mcp-sessions.ts';
 import { versionOf } from './protocol-version.ts';
 
@@ -14,13 +11,7 @@ const SESSION_NOT_FOUND = -32_001;
 const EVENT_STREAM = 'text/event-stream';
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-export interface McpEndpointParts {
-  readonly dispatch: Dispatch;
-  readonly logger: Logger;
-  /** Tool calls beyond a caller's share of those at work are refused instead of queued. */
-  readonly calls: CallShares;
-  /** Beside our own tools and prompts, those that the official conformance suite asks for. */
-  readonly hasConformanceFixtures: boolean;
+export interface McpEndpointParts extends McpServerParts {
   readonly sessionLimits?: SessionLimits;
 }
 
@@ -29,16 +20,7 @@ export class McpEndpoint {
   readonly #sessions: McpSessions;
 
   constructor(parts: McpEndpointParts) {
-    const { dispatch, logger, calls, hasConformanceFixtures } = parts;
-    this.#sessions = new McpSessions(
-      {
-        dispatch,
-        logger,
-        fixtures: hasConformanceFixtures ? createConformanceFixtures() : undefined,
-        calls,
-      },
-      parts.sessionLimits ?? DEFAULT_SESSION_LIMITS,
-    );
+    this.#sessions = new McpSessions(parts, parts.sessionLimits ?? DEFAULT_SESSION_LIMITS);
   }
 
   get size(): number {

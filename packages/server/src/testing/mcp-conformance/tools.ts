@@ -1,27 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import {
   CreateMessageResultSchema,
   ElicitResultSchema,
   type CallToolRequest,
   type CallToolResult,
   type ElicitRequestFormParams,
-  type ServerNotification,
-  type ServerRequest,
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
-import { IMAGE, text, WAV } from './conformance-content.ts';
-import { DEFAULTS_FORM, ENUMS_FORM, USER_FORM } from './conformance-forms.ts';
-import type { SessionLog } from './session-log.ts';
-
-export type Extra = RequestHandlerExtra<ServerRequest, ServerNotification>;
+import { IMAGE, text, WAV } from './content.ts';
+import { DEFAULTS_FORM, ENUMS_FORM, USER_FORM } from './forms.ts';
+import type { ToolExtra } from '../../transports/mcp/create-mcp-server.ts';
+import type { SessionLog } from '../../transports/mcp/session-log.ts';
 
 const STEP_MS = 50;
 
 type Content = CallToolResult['content'];
 type Run = (call: {
   readonly input: Readonly<Record<string, unknown>>;
-  readonly extra: Extra;
+  readonly extra: ToolExtra;
   readonly log: SessionLog;
 }) => Content | Promise<Content>;
 
@@ -91,7 +87,7 @@ export const FIXTURE_TOOLS: readonly Tool[] = Object.entries(TOOLS).map(([name, 
 
 export function callFixtureTool(
   { name, arguments: input = {} }: CallToolRequest['params'],
-  extra: Extra,
+  extra: ToolExtra,
   log: SessionLog,
 ): Promise<CallToolResult> | undefined {
   const tool = Object.hasOwn(TOOLS, name) ? TOOLS[name] : undefined;
@@ -138,7 +134,7 @@ async function askModel({ input, extra }: Parameters<Run>[0]): Promise<Content> 
   ];
 }
 
-async function askUser(extra: Extra, params: ElicitRequestFormParams): Promise<Content> {
+async function askUser(extra: ToolExtra, params: ElicitRequestFormParams): Promise<Content> {
   const { action, content } = await extra.sendRequest(
     { method: 'elicitation/create', params },
     ElicitResultSchema,

@@ -10,7 +10,7 @@ import {
   UnsubscribeRequestSchema,
   type ReadResourceResult,
 } from '@modelcontextprotocol/sdk/types.js';
-import { PNG } from './conformance-content.ts';
+import { PNG } from './content.ts';
 
 const RESOURCES: Readonly<Record<string, ReadResourceResult['contents'][number]>> = {
   'test://static-text': {

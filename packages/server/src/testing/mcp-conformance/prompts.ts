@@ -1,5 +1,5 @@
 import type { GetPromptResult, Prompt } from '@modelcontextprotocol/sdk/types.js';
-import { IMAGE, text } from './conformance-content.ts';
+import { IMAGE, text } from './content.ts';
 
 type Given = Readonly<Record<string, string>>;
 type Content = GetPromptResult['messages'][number]['content'];
