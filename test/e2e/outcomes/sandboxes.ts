@@ -65,6 +65,17 @@ sandboxes.add('sandboxes.list', 'ok', async (call, world) => {
   assert.equal(reply.body.data[0].id, id);
   return reply;
 });
+const WEB = { host: 'example.com', port: 443 };
+sandboxes.add('network.explain', 'ok', async (call) => {
+  const { body } = await call('network.explain', { ...byId(shared), body: { host: '10.0.0.1', port: 443 } });
+  assert.deepEqual([body.action, body.decided_by, body.addresses[0].group], ['deny', 'default', 'private']);
+  const reply = await call('network.explain', { ...byId(shared), body: WEB });
+  assert.deepEqual([reply.body.action, reply.body.rule.index, reply.body.assumed], ['allow', 1, true]);
+  return reply;
+});
+sandboxes.add('network.explain', 'sandbox_not_found', (call) =>
+  call('network.explain', { ...byId(NOBODY), body: WEB }),
+);
 sandboxes.add('sandboxes.list', 'invalid_cursor', async (call) => {
   return await call('sandboxes.list', { query: { cursor: 'none' } });
 });
@@ -264,6 +275,9 @@ sandboxes.outage('sandboxes', {
 });
 sandboxes.add('sandboxes.create', 'orchestrator_unreachable', async (call, world) => {
   return await call('sandboxes.create', { query: { start: true }, body: world.bodyOf(world.fresh('x')) });
+});
+sandboxes.add('network.explain', 'orchestrator_unreachable', async (call, world) => {
+  return await call('network.explain', { ...byId(await world.created()), body: WEB });
 });
 sandboxes.add('capabilities.get', 'orchestrator_unreachable', (call) => call('capabilities.get'));
 sandboxes.add('images.list', 'orchestrator_unreachable', (call) => call('images.list'));

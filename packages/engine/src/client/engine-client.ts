@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { ImageProgress } from '../images/images.ts';
+import type { Explanation } from '../policy/explain.ts';
 import type { VolumeEntry, Volume, VolumeUsage } from '../volumes/volumes.ts';
 import type {
   BuildDemoImages,
@@ -8,6 +9,7 @@ import type {
   CreateSandbox,
   CreateSnapshot,
   EngineEvent,
+  ExplainNetwork,
   HeldImagesView,
   ImageView,
   ImportImage,
@@ -92,6 +94,10 @@ export class EngineClient {
 
   listSandboxes(signal?: AbortSignal): Promise<readonly SandboxView[]> {
     return this.#connection.json('GET', '/sandboxes', undefined, signal);
+  }
+
+  explainNetwork(request: ExplainNetwork, signal?: AbortSignal): Promise<Explanation> {
+    return this.#connection.json('POST', '/network/explain', request, signal);
   }
 
   /** Copies the disk of a sandbox that does not run. A caller that aborts leaves nothing behind. */

@@ -9,6 +9,7 @@ import { fields, optional, required } from './fields.ts';
 import type { Call, Routes } from './http-server.ts';
 import { listSpaceUsers } from './list-space-users.ts';
 import { imageRoutes, readAuth, readMaxHeldBytes, readScope, type BuildDemo } from './image-routes.ts';
+import { networkRoutes } from './network-routes.ts';
 import { snapshotRoutes } from './snapshot-routes.ts';
 import { sendLines, sendProgress } from './streams.ts';
 import { volumeRoutes } from './volume-routes.ts';
@@ -36,6 +37,7 @@ export function createRoutes(daemon: Daemon): Routes {
     ...snapshotRoutes(kit, daemon.sandboxes),
     ...imageRoutes(kit, daemon.buildDemo, daemon.logger),
     ...volumeRoutes(kit),
+    ...networkRoutes(kit, daemon.sandboxes),
   };
 }
 

@@ -6,6 +6,8 @@ import {
   type Capabilities,
   type CheckSandbox,
   type EngineClient,
+  type ExplainNetwork,
+  type Explanation,
   type HeldImagesView,
   type ImageProgress,
   type LogEntry,
@@ -134,6 +136,10 @@ export class LocalOrchestrator implements Orchestrator {
         await delay(END_CHECK_MS, undefined, { signal });
       }
     }
+  }
+
+  async explainNetwork(request: ExplainNetwork, signal: AbortSignal): Promise<Explanation> {
+    return await this.#engine.explainNetwork(request, signal);
   }
 
   logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncIterable<LogEntry> {

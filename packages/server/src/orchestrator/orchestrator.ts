@@ -3,6 +3,8 @@ import type { ChannelClient } from '@svc/contract';
 import type {
   CheckSandbox,
   CreateSandbox,
+  ExplainNetwork,
+  Explanation,
   HeldImagesView,
   LogEntry,
   PullImage,
@@ -34,6 +36,8 @@ import type {
  *   Neither end is read faster than the other takes it.
  * - `logs` yields what is kept, oldest first; with `follow` also what comes, until the run is over. Sandboxes that do not
  *   run have logs too.
+ * - `explainNetwork` says how a connection would be judged, of a sandbox in any state; one that is not made yet is judged by the
+ *   network that is asked about.
  * - `metrics` reports running sandboxes only, and of them those whose spec wants to be measured.
  * - `storage` tells how full the disk of sandboxes and volumes is, and by whom. While it is short of space whatever takes some is
  *   `insufficient_storage`; what reads, stops and removes works as ever.
@@ -62,6 +66,7 @@ export interface Orchestrator {
   remove(id: string, signal: AbortSignal): Promise<void>;
   list(signal: AbortSignal): Promise<readonly SandboxReport[]>;
   get(id: string, signal: AbortSignal): Promise<SandboxReport | undefined>;
+  explainNetwork(request: ExplainNetwork, signal: AbortSignal): Promise<Explanation>;
   metrics(signal: AbortSignal): Promise<readonly SandboxUsageReport[]>;
   storage(signal: AbortSignal): Promise<SpaceView>;
   openChannel(id: string, signal: AbortSignal): Promise<ChannelClient>;
