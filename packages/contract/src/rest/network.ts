@@ -1,8 +1,9 @@
 import { Type } from '../schema/type.ts';
-import { NetworkRule } from '../spec/network.ts';
+import { NetworkChange, NetworkRule } from '../spec/network.ts';
 import { strictObject } from '../spec/strict.ts';
 import { NO_FIELDS, nullable, Uuid } from './fields.ts';
 import type { RestOperation } from './rest-operation.ts';
+import { Sandbox } from './sandbox-fields.ts';
 
 const Action = Type.Enum(['allow', 'deny']);
 const DecidedBy = Type.Enum(
@@ -56,6 +57,21 @@ const COMMON = {
 } as const;
 
 export const networkOperations = {
+  'network.update': {
+    ...COMMON,
+    summary:
+      'Change what a sandbox may reach, at once and for its next runs; connections that are denied now end',
+    method: 'PATCH',
+    path: '/sandboxes/{sandbox_id}/network',
+    body: NetworkChange,
+    output: Sandbox,
+    errors: [
+      'sandbox_not_found',
+      'invalid_sandbox_config',
+      'precondition_failed',
+      'orchestrator_unreachable',
+    ],
+  },
   'network.explain': {
     ...COMMON,
     summary: 'Say which rule decides about a connection of a sandbox, and why',

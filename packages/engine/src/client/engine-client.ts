@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import type { NetworkChange } from '@svc/contract';
 import type { ImageProgress } from '../images/images.ts';
 import type { Explanation } from '../policy/explain.ts';
 import type { VolumeEntry, Volume, VolumeUsage } from '../volumes/volumes.ts';
@@ -94,6 +95,11 @@ export class EngineClient {
 
   listSandboxes(signal?: AbortSignal): Promise<readonly SandboxView[]> {
     return this.#connection.json('GET', '/sandboxes', undefined, signal);
+  }
+
+  /** What is absent of it becomes the default. Holds at once, also for connections that exist, and for later runs. */
+  setNetwork(id: string, network: NetworkChange, signal?: AbortSignal): Promise<SandboxView> {
+    return this.#connection.json('PUT', `/sandboxes/${segment(id)}/network`, network, signal);
   }
 
   explainNetwork(request: ExplainNetwork, signal?: AbortSignal): Promise<Explanation> {

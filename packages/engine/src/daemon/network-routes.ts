@@ -10,6 +10,12 @@ import type { Routes } from './http-server.ts';
 /** What is asked and changed about the network of a sandbox. */
 export function networkRoutes({ network }: Pick<Kit, 'network'>, sandboxes: Sandboxes): Routes {
   return {
+    'PUT /sandboxes/:id/network': async (call) => {
+      const change = fields(await call.json());
+      const unknown = Object.keys(change).find((name) => !CHANGEABLE.has(name));
+      if (unknown !== undefined) throw invalid(unknown, 'cannot be changed; make another sandbox');
+      return await sandboxes.setNetwork(call.params['id'] ?? '', change);
+    },
     'POST /network/explain': async (call) => {
       const { id, network: planned, ...question } = readExplain(await call.json());
       const sandbox = sandboxes.list().find(({ record }) => record.id === id);
@@ -20,6 +26,7 @@ export function networkRoutes({ network }: Pick<Kit, 'network'>, sandboxes: Sand
   };
 }
 
+const CHANGEABLE: ReadonlySet<string> = new Set(['policy', 'dns', 'strict', 'max_connections']);
 const PROTOCOLS: readonly Protocol[] = ['tcp', 'udp', 'icmpv4', 'icmpv6'];
 const MAX_PORT = 65_535;
 

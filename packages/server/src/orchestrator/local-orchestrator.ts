@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ChannelClient, PlatformError } from '@svc/contract';
+import { ChannelClient, PlatformError, type NetworkChange } from '@svc/contract';
 import {
   duplexTransport,
   type Capabilities,
@@ -138,6 +138,10 @@ export class LocalOrchestrator implements Orchestrator {
     }
   }
 
+  async setNetwork(id: string, network: NetworkChange, signal: AbortSignal): Promise<SandboxReport> {
+    return toReport(await this.#engine.setNetwork(id, network, signal));
+  }
+
   async explainNetwork(request: ExplainNetwork, signal: AbortSignal): Promise<Explanation> {
     return await this.#engine.explainNetwork(request, signal);
   }
@@ -170,12 +174,13 @@ function describeCapabilities(capabilities: Capabilities): OrchestratorDescripti
 }
 
 function toReport(view: SandboxView): SandboxReport {
-  const { id, state, isolation, resolved, startedAt, endedAt, end } = view;
+  const { id, state, isolation, resolved, spec, startedAt, endedAt, end } = view;
   return {
     id,
     state,
     isolation,
     resolved,
+    network: spec.network ?? {},
     startedAt,
     endedAt,
     end: end === null ? null : { reason: end.reason, message: end.message },

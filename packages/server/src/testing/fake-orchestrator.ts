@@ -1,7 +1,7 @@
 import { notRunning } from '../orchestrator/not-running.ts';
 import { EventEmitter, on, once } from 'node:events';
 import type { Duplex } from 'node:stream';
-import { ChannelClient, PlatformError } from '@svc/contract';
+import { ChannelClient, PlatformError, type NetworkChange } from '@svc/contract';
 import {
   duplexTransport,
   type CheckSandbox,
@@ -146,6 +146,7 @@ export class FakeOrchestrator implements Orchestrator {
       state: 'created',
       isolation: request.isolation ?? 'container',
       resolved: resolve(request),
+      network: spec.network ?? {},
       startedAt: null,
       endedAt: null,
       end: null,
@@ -218,6 +219,12 @@ export class FakeOrchestrator implements Orchestrator {
   async get(id: string): Promise<SandboxReport | undefined> {
     await this.#answer();
     return this.#sandboxes.get(id)?.report;
+  }
+
+  async setNetwork(id: string, change: NetworkChange): Promise<SandboxReport> {
+    await this.#answerChange();
+    this.#find(id);
+    return this.#move(id, { network: { ...change } });
   }
 
   /** As on a host that is part of no network. */
