@@ -22,6 +22,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   { name: 'stats', summary: 'show what sandboxes use', load: () => import('./commands/stats.ts') },
   { name: 'cp', summary: 'copy files into and out of a sandbox', load: () => import('./commands/cp.ts') },
   { name: 'port', summary: 'show what leads into a sandbox', load: () => import('./commands/port.ts') },
+  { name: 'net', summary: 'what a sandbox may reach', load: () => import('./commands/net.ts') },
   {
     name: 'preview',
     summary: 'addresses of ports for browsers',

@@ -29,7 +29,7 @@ export type { Message, Payload } from './frames/frame.ts';
 export { flagsOf, isTerminal } from './frames/message-types.ts';
 export { loadCompiler } from './schema/compile.ts';
 export { Mount, MountOptions, Patch } from './spec/mounts.ts';
-export { Network, NetworkPolicy } from './spec/network.ts';
+export { Network, NetworkPolicy, type NetworkChange } from './spec/network.ts';
 export type { PublishedPort } from './spec/published-port.ts';
 export { RLIMIT_RESOURCES } from './spec/rlimit-resources.ts';
 export { Rlimit, SandboxSpec } from './spec/sandbox-spec.ts';

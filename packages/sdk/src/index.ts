@@ -19,6 +19,7 @@ export type { FileChange, FileWatch, WatchOptions } from './sandbox/file-watch.t
 export type { LogEntry, LogOptions, LogSource } from './sandbox/logs.ts';
 export type { OutputStream } from './sandbox/output-stream.ts';
 export type { NewPreview, Ports, Preview } from './sandbox/ports.ts';
+export type { NetworkChange, NetworkExplanation, SandboxNetwork } from './sandbox/sandbox-network.ts';
 export type { CodeResult, RunCodeOptions } from './sandbox/run-code.ts';
 export type { Signal } from './sandbox/signals.ts';
 export type { SnapshotOptions } from './sandbox/snapshot.ts';

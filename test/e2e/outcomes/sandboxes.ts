@@ -65,6 +65,41 @@ sandboxes.add('sandboxes.list', 'ok', async (call, world) => {
   assert.equal(reply.body.data[0].id, id);
   return reply;
 });
+const WEB = { host: 'example.com', port: 443 };
+sandboxes.add('network.explain', 'ok', async (call) => {
+  const { body } = await call('network.explain', { ...byId(shared), body: { host: '10.0.0.1', port: 443 } });
+  assert.deepEqual([body.action, body.decided_by, body.addresses[0].group], ['deny', 'default', 'private']);
+  const reply = await call('network.explain', { ...byId(shared), body: WEB });
+  assert.deepEqual([reply.body.action, reply.body.rule.index, reply.body.assumed], ['allow', 1, true]);
+  return reply;
+});
+sandboxes.add('network.explain', 'sandbox_not_found', (call) =>
+  call('network.explain', { ...byId(NOBODY), body: WEB }),
+);
+const CLOSED = { policy: { default_egress: 'deny', rules: [] } };
+sandboxes.add('network.update', 'ok', async (call, world) => {
+  const box = await world.running();
+  const reply = await call('network.update', { ...byId(box), body: CLOSED });
+  assert.equal(reply.body.status, 'running');
+  assert.deepEqual((await world.server.engine.client.getSandbox(box.id)).spec.network, CLOSED);
+  const { body } = await call('network.explain', { ...byId(box), body: WEB });
+  assert.deepEqual([body.action, body.decided_by], ['deny', 'name']);
+  await call('sandboxes.remove', byId(box));
+  return reply;
+});
+sandboxes.add('network.update', 'invalid_sandbox_config', async (call, world) => {
+  const rule = { direction: 'egress', action: 'allow', destination: { cidr: 'fd00::/8' } };
+  return await call('network.update', {
+    ...byId(await world.created()),
+    body: { policy: { rules: [rule] } },
+  });
+});
+sandboxes.add('network.update', 'precondition_failed', async (call, world) => {
+  return await call('network.update', { ...byId(await world.created()), body: CLOSED, headers: OLD });
+});
+sandboxes.add('network.update', 'sandbox_not_found', (call) =>
+  call('network.update', { ...byId(NOBODY), body: CLOSED }),
+);
 sandboxes.add('sandboxes.list', 'invalid_cursor', async (call) => {
   return await call('sandboxes.list', { query: { cursor: 'none' } });
 });
@@ -264,6 +299,12 @@ sandboxes.outage('sandboxes', {
 });
 sandboxes.add('sandboxes.create', 'orchestrator_unreachable', async (call, world) => {
   return await call('sandboxes.create', { query: { start: true }, body: world.bodyOf(world.fresh('x')) });
+});
+sandboxes.add('network.explain', 'orchestrator_unreachable', async (call, world) => {
+  return await call('network.explain', { ...byId(await world.created()), body: WEB });
+});
+sandboxes.add('network.update', 'orchestrator_unreachable', async (call, world) => {
+  return await call('network.update', { ...byId(await world.created()), body: CLOSED });
 });
 sandboxes.add('capabilities.get', 'orchestrator_unreachable', (call) => call('capabilities.get'));
 sandboxes.add('images.list', 'orchestrator_unreachable', (call) => call('images.list'));

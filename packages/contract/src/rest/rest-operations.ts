@@ -7,6 +7,7 @@ import { imageOperations } from './images.ts';
 import { logOperations } from './logs.ts';
 import { memberOperations } from './members.ts';
 import { metricOperations } from './metrics.ts';
+import { networkOperations } from './network.ts';
 import { organizationOperations } from './organizations.ts';
 import { portOperations } from './ports.ts';
 import { processOperations } from './processes.ts';
@@ -29,6 +30,7 @@ export const REST_OPERATIONS = {
   ...logOperations,
   ...processOperations,
   ...codeOperations,
+  ...networkOperations,
   ...portOperations,
   ...snapshotOperations,
   ...imageOperations,

@@ -36,6 +36,8 @@ export const REST_ROUTES: Readonly<Record<RestOperationName, string>> = {
   'contexts.interrupt': 'POST /sandboxes/{sandbox_id}/contexts/{context_id}/interrupt both none json',
   'contexts.restart': 'POST /sandboxes/{sandbox_id}/contexts/{context_id}/restart both none json',
   'contexts.remove': 'DELETE /sandboxes/{sandbox_id}/contexts/{context_id} both none json',
+  'network.update': 'PATCH /sandboxes/{sandbox_id}/network both json json',
+  'network.explain': 'POST /sandboxes/{sandbox_id}/network/explain both json json',
   'previews.list': 'GET /sandboxes/{sandbox_id}/previews both none json',
   'previews.create': 'POST /sandboxes/{sandbox_id}/previews both json json',
   'previews.revoke': 'DELETE /sandboxes/{sandbox_id}/previews/{preview_id} both none json',

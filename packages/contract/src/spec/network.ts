@@ -85,6 +85,12 @@ export const Network = strictObject({
 });
 export type Network = Static<typeof Network>;
 
+const { policy, dns, strict, max_connections } = Network.properties;
+
+/** What of the network can be changed while the sandbox exists. What is absent stays as it is; null is the default. */
+export const NetworkChange = strictObject({ policy, dns, strict, max_connections });
+export type NetworkChange = Static<typeof NetworkChange>;
+
 const MAX_PUBLISHED_PORTS = 64;
 
 /** What a create may say about the network: beside what the engine is told, the ports that the server publishes. */

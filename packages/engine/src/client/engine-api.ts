@@ -1,5 +1,6 @@
-import type { SandboxSpec } from '@svc/contract';
+import type { Network, SandboxSpec } from '@svc/contract';
 import type { ImageConfig, ImageProgress, PullPolicy, RegistryAuth } from '../images/images.ts';
+import type { Question } from '../policy/explain.ts';
 import type { HostSpaceView } from '../space/host-space.ts';
 import type { Isolation, RuntimeProbe } from '../runtime/runtime.ts';
 
@@ -87,6 +88,13 @@ export interface CreateSandbox {
 
 /** What of a create can be judged before it is made. With `start`, what it needs of the host must be there already. */
 export type CheckSandbox = Pick<CreateSandbox, 'spec' | 'isolation' | 'hostFolder' | 'start'>;
+
+/** May a sandbox open this connection, and by which rule? */
+export interface ExplainNetwork extends Question {
+  /** Its own policy counts, and what it has resolved; of one that is not made yet, `network` counts. */
+  readonly id: string;
+  readonly network?: Network;
+}
 
 /** A copy of the disk of a sandbox that did not run. It never changes. */
 export interface SnapshotView {

@@ -1,5 +1,7 @@
 import type { Duplex } from 'node:stream';
+import type { NetworkChange } from '@svc/contract';
 import type { ImageProgress } from '../images/images.ts';
+import type { Explanation } from '../policy/explain.ts';
 import type { VolumeEntry, Volume, VolumeUsage } from '../volumes/volumes.ts';
 import type {
   BuildDemoImages,
@@ -8,6 +10,7 @@ import type {
   CreateSandbox,
   CreateSnapshot,
   EngineEvent,
+  ExplainNetwork,
   HeldImagesView,
   ImageView,
   ImportImage,
@@ -92,6 +95,15 @@ export class EngineClient {
 
   listSandboxes(signal?: AbortSignal): Promise<readonly SandboxView[]> {
     return this.#connection.json('GET', '/sandboxes', undefined, signal);
+  }
+
+  /** What is absent of it becomes the default. Holds at once, also for connections that exist, and for later runs. */
+  setNetwork(id: string, network: NetworkChange, signal?: AbortSignal): Promise<SandboxView> {
+    return this.#connection.json('PUT', `/sandboxes/${segment(id)}/network`, network, signal);
+  }
+
+  explainNetwork(request: ExplainNetwork, signal?: AbortSignal): Promise<Explanation> {
+    return this.#connection.json('POST', '/network/explain', request, signal);
   }
 
   /** Copies the disk of a sandbox that does not run. A caller that aborts leaves nothing behind. */

@@ -7,6 +7,7 @@ export type {
   CreateSnapshot,
   EndReason,
   EngineEvent,
+  ExplainNetwork,
   HeldImagesView,
   HeldImageView,
   ImageView,
@@ -23,6 +24,7 @@ export type {
   SpaceView,
 } from './engine-api.ts';
 export type { ImageProgress, RegistryAuth } from '../images/images.ts';
+export type { Explanation } from '../policy/explain.ts';
 export type { Isolation } from '../runtime/runtime.ts';
 export type { Volume, VolumeEntry, VolumeUsage } from '../volumes/volumes.ts';
 export { socketTransport as duplexTransport } from '../guest/socket-transport.ts';

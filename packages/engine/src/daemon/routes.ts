@@ -8,6 +8,7 @@ import type { Sampler } from '../metrics/sampler.ts';
 import { fields, optional, required, readId } from './fields.ts';
 import type { Call, Routes } from './http-server.ts';
 import { imageRoutes, readAuth, readMaxHeldBytes, readScope, type BuildDemo } from './image-routes.ts';
+import { networkRoutes } from './network-routes.ts';
 import { sendLines, sendProgress } from './streams.ts';
 import { volumeRoutes } from './volume-routes.ts';
 
@@ -34,6 +35,7 @@ export function createRoutes(daemon: Daemon): Routes {
     ...snapshotRoutes(kit, daemon.sandboxes),
     ...imageRoutes(kit, daemon.buildDemo, daemon.logger),
     ...volumeRoutes(kit),
+    ...networkRoutes(kit, daemon.sandboxes),
   };
 }
 

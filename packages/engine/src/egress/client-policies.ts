@@ -43,6 +43,11 @@ export class ClientPolicies {
       return [];
     }
     this.#policies.set(client, policy);
+    return this.pinsOf(client);
+  }
+
+  /** What the sandbox was told and has not expired. Nothing is kept for those that have the default policy. */
+  pinsOf(client: string): readonly Pin[] {
     return this.#current(client).map(({ name, address, expiresAt }) => ({
       name,
       address,

@@ -47,7 +47,9 @@ async function serve(config: EgressConfig): Promise<void> {
     else if (order.kind === 'setSurroundings') clients.surroundings = order.surroundings;
     else if (order.kind === 'setPolicy') {
       const known = clients.set(order.client, order.policy);
-      report({ kind: 'policySet', id: order.id, pins: known }, () => undefined);
+      report({ kind: 'known', id: order.id, pins: known }, () => undefined);
+    } else if (order.kind === 'tellKnown') {
+      report({ kind: 'known', id: order.id, pins: clients.pinsOf(order.client) }, () => undefined);
     } else {
       sandboxes.set(order.client, order.settings);
       proxy.forget(order.client);

@@ -27,13 +27,15 @@ export interface Pin {
 
 /** What the engine tells an egress process later. */
 export type EgressOrder =
-  /** Answered with `policySet` and what the sandbox knows at that moment. null: the sandbox is gone, or has the default. */
+  /** Answered with `known`: what the sandbox has resolved at that moment. null: the sandbox is gone, or has the default. */
   | {
       readonly kind: 'setPolicy';
       readonly id: number;
       readonly client: string;
       readonly policy: ResolvedPolicy | null;
     }
+  /** Answered with `known`. */
+  | { readonly kind: 'tellKnown'; readonly id: number; readonly client: string }
   /** It may hold values of secrets. null: the sandbox is gone, or nothing of it is proxied. */
   | { readonly kind: 'setProxy'; readonly client: string; readonly settings: ProxySettings | null }
   | { readonly kind: 'setSurroundings'; readonly surroundings: Surroundings }
@@ -48,7 +50,7 @@ export type EgressReport =
       readonly proxyPort: number;
     }
   | { readonly kind: 'failed'; readonly reason: string }
-  | { readonly kind: 'policySet'; readonly id: number; readonly pins: readonly Pin[] }
+  | { readonly kind: 'known'; readonly id: number; readonly pins: readonly Pin[] }
   /** The packet filter must know these before the sandbox does. Answered with `pinned`. */
   | { readonly kind: 'pin'; readonly id: number; readonly client: string; readonly pins: readonly Pin[] }
   /** A request of the sandbox with that address was stopped. */

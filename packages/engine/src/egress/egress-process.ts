@@ -62,7 +62,7 @@ export class EgressProcess {
   #lastId = 0;
   /** Settled once questions go to a process of ours: that of an earlier engine knows no policy that came later. */
   readonly #ours = Promise.withResolvers<void>();
-  /** Of policies that were sent to the process that runs now. */
+  /** Of questions to the process that runs now. */
   readonly #asked = new Map<number, (pins: readonly Pin[]) => void>();
 
   constructor(options: EgressOptions) {
@@ -87,6 +87,15 @@ export class EgressProcess {
    */
   async setPolicy(client: string, policy: ResolvedPolicy | null): Promise<readonly Pin[]> {
     if (policy !== null) await this.#whenOurs();
+    return await this.#ask((id) => ({ kind: 'setPolicy', id, client, policy }));
+  }
+
+  /** What a sandbox has resolved; nothing when the process is away. */
+  async known(client: string): Promise<readonly Pin[]> {
+    return await this.#ask((id) => ({ kind: 'tellKnown', id, client }));
+  }
+
+  async #ask(order: (id: number) => EgressOrder): Promise<readonly Pin[]> {
     const child = this.#child;
     if (child === null || !child.connected) return [];
     this.#lastId += 1;
@@ -94,7 +103,7 @@ export class EgressProcess {
     const { promise, resolve } = Promise.withResolvers<readonly Pin[]>();
     this.#asked.set(id, resolve);
     const timer = setTimeout(() => resolve([]), ORDER_DEADLINE_MS);
-    this.#tell({ kind: 'setPolicy', id, client, policy });
+    this.#tell(order(id));
     return await promise.finally(() => {
       clearTimeout(timer);
       this.#asked.delete(id);
@@ -194,7 +203,7 @@ export class EgressProcess {
     const { logger, onPin } = this.#options;
     if (report.kind === 'listening') return;
     if (report.kind === 'failed') logger.warn({ reason: report.reason }, 'The egress process failed');
-    else if (report.kind === 'policySet') this.#asked.get(report.id)?.(report.pins);
+    else if (report.kind === 'known') this.#asked.get(report.id)?.(report.pins);
     else if (report.kind === 'violation') logViolation(logger, report.client, report.violation);
     else {
       const { id, client, pins } = report;

@@ -22,7 +22,7 @@ import {
   uplinkMtu,
 } from './host-routing.ts';
 import { waitUntilLinkIsGone } from './link-removal.ts';
-import type { KeptSlot, Network, Reach, Slot, Traffic } from './network.ts';
+import type { KeptSlot, Network, Outlook, Reach, Slot, Traffic } from './network.ts';
 import { loadRuleset, Nft } from './nft.ts';
 import { PreparedSlots } from './prepared-slots.ts';
 import {
@@ -138,6 +138,12 @@ export class LinuxNetwork implements Network {
   /** What addresses are from where this host stands, now. */
   surroundings(): Surroundings {
     return surroundingsOf(this.#pool, this.#networks);
+  }
+
+  async outlook(slot: Slot | null): Promise<Outlook> {
+    const address = slot?.link?.address;
+    const known = address === undefined ? undefined : await this.#egress?.known(address);
+    return { surroundings: this.surroundings(), known: known ?? [] };
   }
 
   async release(key: string): Promise<void> {

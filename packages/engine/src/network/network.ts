@@ -1,3 +1,5 @@
+import type { KnownName } from '../policy/explain.ts';
+import type { Surroundings } from '../policy/groups.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 
 /**
@@ -41,6 +43,13 @@ export interface Traffic {
   readonly sentBytes: number;
 }
 
+/** What decisions about a sandbox rest on, beside its policy. */
+export interface Outlook {
+  readonly surroundings: Surroundings;
+  /** What the sandbox has resolved, where its policy makes a difference of it. */
+  readonly known: readonly KnownName[];
+}
+
 /**
  * Prepares, hands out and takes back slots.
  * - `recover` comes first. It finds the slots of an earlier process of this engine: those in `keep` stay usable and are
@@ -61,6 +70,8 @@ export interface Network {
   recover(keep: readonly KeptSlot[]): Promise<readonly Slot[]>;
   acquire(reach: Reach, signal: AbortSignal): Promise<Slot>;
   setPolicy(slot: Slot, policy: ResolvedPolicy): Promise<void>;
+  /** null: of a sandbox that does not run. */
+  outlook(slot: Slot | null): Promise<Outlook>;
   release(key: string): Promise<void>;
   /** Bytes as the sandbox sees them: received by it, sent by it. Zero when the slot has no link or is gone. */
   traffic(slot: Slot): Traffic;

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { after, before, test, type TestContext } from 'node:test';
 import type { Network } from '@svc/contract';
+import { formatAddress } from '../policy/address.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import type { LinuxNetwork } from './linux-network.ts';
 import { keptAs } from './network.suite.ts';
@@ -226,6 +227,18 @@ test('what a sandbox was told of names holds under a new policy', async () => {
   const suffix = rules(deny({ domain: 'other.example' }), allow({ domain_suffix: 'example' }));
   await network.setPolicy(slot, resolvePolicy(suffix));
   assert.match((await probe(slot.networkNamespace, tcp(internet.publicAddress)))[0] ?? '', /^you are/);
+});
+
+test('what a sandbox has resolved can be told, for as long as it holds', async () => {
+  const slot = await slotWith(rules(allow({ domain: 'public.example' })));
+  assert.deepEqual((await network.outlook(slot)).known, []);
+  await probe(slot.networkNamespace, dns(slot, 'public.example'));
+  const { known } = await network.outlook(slot);
+  assert.deepEqual(
+    known.map(({ name, address }) => [name, formatAddress(address)]),
+    [['public.example', internet.publicAddress]],
+  );
+  assert.deepEqual((await network.outlook(null)).known, []);
 });
 
 test('no more connections are open at a time than the sandbox may have', async () => {

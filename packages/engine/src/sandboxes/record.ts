@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { SandboxSpec } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
 import type { EndReason, SandboxState } from '../client/engine-api.ts';
 import type { ImageConfig } from '../images/images.ts';
 import type { Slot } from '../network/network.ts';
@@ -47,6 +48,11 @@ export interface RunRecord {
 
 export function newHandle(): string {
   return randomBytes(8).toString('hex');
+}
+
+export function wasRemoved({ id, state }: EngineRecord): PlatformError {
+  const details = { sandboxId: id, state };
+  return new PlatformError('sandbox_not_found', `there is no sandbox ${id}; it was removed`, { details });
 }
 
 /** They are on the disk now. They may be large, and nobody asks for them again. */

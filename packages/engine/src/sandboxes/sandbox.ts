@@ -1,15 +1,17 @@
+import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import type { EndReason, LogEntry, ReadLogs, SandboxState, SandboxView } from '../client/engine-api.ts';
 import type { GuestSession } from '../guest/guest-link.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { applyPatches } from './apply-patches.ts';
+import { changeNetwork } from './change-network.ts';
 import { commandOf } from './command.ts';
 import { describeEnd, isClean, type RunOutcome } from './describe-end.ts';
 import { Journal } from './journal.ts';
 import type { Kit } from './kit.ts';
 import { noteStop } from './note-stop.ts';
-import { withoutPatches, type RunRecord, type EngineRecord } from './record.ts';
+import { wasRemoved, withoutPatches, type EngineRecord, type RunRecord } from './record.ts';
 import { Run } from './run.ts';
 import { shutDown } from './shut-down.ts';
 import { configureAgain, limitsOf, prepareCommands, releaseRun, startRun } from './start-run.ts';
@@ -149,17 +151,24 @@ export class Sandbox {
   /** Copies the disk to a new file. Nothing else happens to the sandbox meanwhile. */
   async saveDisk(file: string, signal: AbortSignal): Promise<void> {
     await this.#turns.take(async () => {
+      if (this.#isRemoved) throw wasRemoved(this.#record);
       const { id, state } = this.#record;
-      const details = { sandboxId: id, state };
-      if (this.#isRemoved)
-        throw new PlatformError('sandbox_not_found', `there is no sandbox ${id}; it was removed`, {
-          details,
-        });
       if (this.#isActive) {
         const message = `Sandbox ${id} is ${state}; stop it before its disk is copied`;
-        throw new PlatformError('invalid_state_transition', message, { details });
+        throw new PlatformError('invalid_state_transition', message, { details: { sandboxId: id, state } });
       }
       await this.#kit.rootfs.saveDisk(this.#record.handle, file, signal);
+    });
+  }
+
+  /** What it may reach, from now on and in later runs. */
+  async setNetwork(network: Network): Promise<SandboxView> {
+    return await this.#turns.take(async () => {
+      if (this.#isRemoved) throw wasRemoved(this.#record);
+      const record = { ...this.#record, spec: { ...this.#record.spec, network } };
+      const slot = this.#run?.slot ?? null;
+      await changeNetwork(this.#kit.network, slot, [this.#record, record], () => this.#save(record));
+      return this.view();
     });
   }
 

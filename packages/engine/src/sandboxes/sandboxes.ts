@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { SandboxSpec } from '@svc/contract';
+import type { NetworkChange, SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import { isErrno } from '@svc/contract/errno';
 import type {
@@ -122,6 +122,21 @@ export class Sandboxes {
     if (this.#byId.get(id) !== sandbox) return;
     this.#byId.delete(id);
     this.#kit.events.add('removed', id);
+  }
+
+  /** Refuses what a create with it would refuse. */
+  async setNetwork(id: string, change: NetworkChange): Promise<SandboxView> {
+    const sandbox = this.get(id);
+    const {
+      policy: _,
+      dns: __,
+      strict: ___,
+      max_connections: ____,
+      ...rest
+    } = sandbox.record.spec.network ?? {};
+    const network = { ...rest, ...change };
+    await checkRequest(this.#kit, { spec: { image: sandbox.record.spec.image, network } });
+    return await sandbox.setNetwork(network);
   }
 
   /** Copies the disk of a sandbox that does not run. */

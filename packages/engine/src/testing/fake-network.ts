@@ -1,6 +1,8 @@
 import { PlatformError } from '@svc/contract/errors';
+import { cidr } from '../policy/address.ts';
+import type { KnownName } from '../policy/explain.ts';
 import { resolvePolicy, type ResolvedPolicy } from '../policy/resolve-policy.ts';
-import type { KeptSlot, Network, Reach, Slot, Traffic } from '../network/network.ts';
+import type { KeptSlot, Network, Outlook, Reach, Slot, Traffic } from '../network/network.ts';
 
 /** What stays on the pretended host when an engine ends. Share one between fakes to pretend a restart. */
 export interface FakeNetworkHost {
@@ -21,6 +23,7 @@ export class FakeNetwork implements Network {
   readonly #capacity: number;
   readonly #beforeCall: NonNullable<FakeNetworkOptions['beforeCall']>;
   readonly #policies = new Map<string, ResolvedPolicy>();
+  readonly #known = new Map<string, readonly KnownName[]>();
   readonly #traffic = new Map<string, Traffic>();
   #isRunning = false;
 
@@ -38,6 +41,11 @@ export class FakeNetwork implements Network {
   /** What `traffic` reports for a slot from now on. */
   setTraffic(key: string, traffic: Traffic): void {
     this.#traffic.set(key, traffic);
+  }
+
+  /** What the sandbox of a slot has resolved from now on. */
+  setKnown(key: string, names: readonly KnownName[]): void {
+    this.#known.set(key, names);
   }
 
   /** What a slot may reach. */
@@ -74,9 +82,20 @@ export class FakeNetwork implements Network {
     this.#policies.set(key, policy);
   }
 
+  async outlook(slot: Slot | null): Promise<Outlook> {
+    const surroundings = {
+      gateway: cidr('172.30.0.1'),
+      hostAddresses: [],
+      neighbours: [],
+      pool: cidr('172.30.0.0/16'),
+    };
+    return { surroundings, known: slot === null ? [] : (this.#known.get(slot.key) ?? []) };
+  }
+
   async release(key: string): Promise<void> {
     await this.#beforeCall('release');
     this.#policies.delete(key);
+    this.#known.delete(key);
     this.#host.slots.delete(key);
     this.#traffic.delete(key);
   }

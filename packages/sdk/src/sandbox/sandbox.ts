@@ -12,6 +12,7 @@ import { Files } from './files.ts';
 import { HeldChannel } from './held-channel.ts';
 import { readLogs, type LogEntry, type LogOptions } from './logs.ts';
 import { Ports } from './ports.ts';
+import { SandboxNetwork } from './sandbox-network.ts';
 import { runCode, type CodeResult, type RunCodeOptions } from './run-code.ts';
 import { requireRunning, untilStopped, waitForRunning } from './settle.ts';
 import { makeSnapshot, type SnapshotOptions } from './snapshot.ts';
@@ -42,6 +43,7 @@ export class Sandbox implements AsyncDisposable {
   readonly files: Files;
   /** Terminals. */
   readonly pty: Terminals;
+  readonly network: SandboxNetwork;
   readonly ports: Ports;
   /** Interpreters with a state of their own, for `runCode`. */
   readonly contexts: CodeContexts;
@@ -54,6 +56,7 @@ export class Sandbox implements AsyncDisposable {
     this.#channel = new HeldChannel(client, info.id);
     this.commands = new Commands(client, info.id, this.#channel);
     this.files = new Files(this.#channel);
+    this.network = new SandboxNetwork(client, info.id);
     this.ports = new Ports(client, info.id);
     this.contexts = new CodeContexts(client, info.id);
     this.pty = new Terminals(this.commands, () => this.#shell);

@@ -7,6 +7,7 @@ import { imageHandlers, type ImageParts } from './images/images.ts';
 import { logHandlers } from './sandboxes/logs.ts';
 import { memberHandlers } from './organizations/members.ts';
 import { metricHandlers } from './sandboxes/rest-metrics.ts';
+import { networkHandlers } from './sandboxes/rest-network.ts';
 import { organizationHandlers } from './organizations/organizations.ts';
 import { previewHandlers } from './previews/previews.ts';
 import { processHandlers, type ProcessParts } from './processes/rest-processes.ts';
@@ -51,6 +52,7 @@ export function createRestHandlers(parts: RestParts): RestHandlers {
     ...logHandlers(database, orchestrator),
     ...memberHandlers(database),
     ...metricHandlers(database, parts.metricHistory),
+    ...networkHandlers(parts),
     ...organizationHandlers(database, parts, parts.maxOrganizationsPerUser),
     ...previewHandlers(database, parts.previews),
     ...processHandlers(parts),

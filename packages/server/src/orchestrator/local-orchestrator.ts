@@ -1,11 +1,13 @@
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ChannelClient, PlatformError } from '@svc/contract';
+import { ChannelClient, PlatformError, type NetworkChange } from '@svc/contract';
 import {
   duplexTransport,
   type Capabilities,
   type CheckSandbox,
   type EngineClient,
+  type ExplainNetwork,
+  type Explanation,
   type HeldImagesView,
   type ImageProgress,
   type LogEntry,
@@ -136,6 +138,14 @@ export class LocalOrchestrator implements Orchestrator {
     }
   }
 
+  async setNetwork(id: string, network: NetworkChange, signal: AbortSignal): Promise<SandboxReport> {
+    return toReport(await this.#engine.setNetwork(id, network, signal));
+  }
+
+  async explainNetwork(request: ExplainNetwork, signal: AbortSignal): Promise<Explanation> {
+    return await this.#engine.explainNetwork(request, signal);
+  }
+
   logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncIterable<LogEntry> {
     return this.#engine.logs(id, options, signal);
   }
@@ -164,12 +174,13 @@ function describeCapabilities(capabilities: Capabilities): OrchestratorDescripti
 }
 
 function toReport(view: SandboxView): SandboxReport {
-  const { id, state, isolation, resolved, startedAt, endedAt, end } = view;
+  const { id, state, isolation, resolved, spec, startedAt, endedAt, end } = view;
   return {
     id,
     state,
     isolation,
     resolved,
+    network: spec.network ?? {},
     startedAt,
     endedAt,
     end: end === null ? null : { reason: end.reason, message: end.message },

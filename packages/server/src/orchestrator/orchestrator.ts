@@ -1,8 +1,10 @@
 import type { Duplex } from 'node:stream';
-import type { ChannelClient } from '@svc/contract';
+import type { ChannelClient, Network, NetworkChange } from '@svc/contract';
 import type {
   CheckSandbox,
   CreateSandbox,
+  ExplainNetwork,
+  Explanation,
   HeldImagesView,
   LogEntry,
   PullImage,
@@ -26,7 +28,7 @@ import type {
  * - `start` answers when the sandbox runs and its channel answers. Starting a running one changes nothing.
  * - `stop` answers when everything of the run is released; the disk is kept. Stopping a stopped one succeeds.
  * - `remove` is legal in every state and succeeds when the sandbox is already gone.
- * - `start`, `stop`, `openChannel`, `openStream` and `logs` of an unknown id are `sandbox_not_found`.
+ * - `start`, `stop`, `setNetwork`, `openChannel`, `openStream` and `logs` of an unknown id are `sandbox_not_found`.
  * - `openChannel` and `openStream` of a sandbox that does not run are `sandbox_not_running`; when its latest run is over, or
  *   just ends, `details` say how: `{state, reason, ended}`, where `ended` is a sentence.
  * - `openStream` gives the bytes of a command channel, handshake first, for a relay that does not look into them. Each
@@ -34,6 +36,10 @@ import type {
  *   Neither end is read faster than the other takes it.
  * - `logs` yields what is kept, oldest first; with `follow` also what comes, until the run is over. Sandboxes that do not
  *   run have logs too.
+ * - `setNetwork` changes what a sandbox may reach, at once if it runs and for its later runs; what is absent becomes the default. What
+ *   a create would refuse is refused, and then the old holds.
+ * - `explainNetwork` says how a connection would be judged, of a sandbox in any state; one that is not made yet is judged by the
+ *   network that is asked about.
  * - `metrics` reports running sandboxes only, and of them those whose spec wants to be measured.
  * - `storage` tells how full the disk of sandboxes and volumes is, and by whom. While it is short of space whatever takes some is
  *   `insufficient_storage`; what reads, stops and removes works as ever.
@@ -62,6 +68,8 @@ export interface Orchestrator {
   remove(id: string, signal: AbortSignal): Promise<void>;
   list(signal: AbortSignal): Promise<readonly SandboxReport[]>;
   get(id: string, signal: AbortSignal): Promise<SandboxReport | undefined>;
+  setNetwork(id: string, network: NetworkChange, signal: AbortSignal): Promise<SandboxReport>;
+  explainNetwork(request: ExplainNetwork, signal: AbortSignal): Promise<Explanation>;
   metrics(signal: AbortSignal): Promise<readonly SandboxUsageReport[]>;
   storage(signal: AbortSignal): Promise<SpaceView>;
   openChannel(id: string, signal: AbortSignal): Promise<ChannelClient>;
@@ -101,6 +109,8 @@ export interface SandboxReport {
   readonly isolation: string | null;
   /** What image and host made of its spec; null when nobody can say. */
   readonly resolved: ResolvedSpec | null;
+  /** What it may reach; absent when nobody can say. */
+  readonly network?: Network;
   readonly startedAt: string | null;
   readonly endedAt: string | null;
   /** How the latest run ended; null while it lasts. */

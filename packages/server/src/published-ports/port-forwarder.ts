@@ -15,11 +15,12 @@ const LOOPBACK = '127.0.0.1';
 /**
  * Leads ports of this host into sandboxes, to what listens on their loopback.
  * - Whom `mayEnter` does not let in gets nothing through.
- * - `open` of a sandbox whose ports are open changes nothing; `close` may be repeated.
+ * - `open` of a sandbox whose ports are open changes nothing but who may enter from now on; `close` may be repeated.
  */
 export class PortForwarder {
   readonly #openChannel: OpenChannel;
   readonly #logger: Logger;
+  readonly #mayEnter = new Map<string, MayEnter>();
   readonly #ports = new Map<string, readonly OpenPort[]>();
 
   constructor(openChannel: OpenChannel, logger: Logger) {
@@ -29,10 +30,12 @@ export class PortForwarder {
 
   /** @throws PlatformError `start_failed` when a port is taken; then none of them is open. */
   async open(sandboxId: string, mappings: readonly PortMapping[], mayEnter: MayEnter): Promise<void> {
-    if (mappings.length === 0 || this.#ports.has(sandboxId)) return;
+    if (mappings.length === 0) return;
+    this.#mayEnter.set(sandboxId, mayEnter);
+    if (this.#ports.has(sandboxId)) return;
     const opened: OpenPort[] = [];
     try {
-      for (const mapping of mappings) opened.push(await this.#openPort(sandboxId, mapping, mayEnter));
+      for (const mapping of mappings) opened.push(await this.#openPort(sandboxId, mapping));
     } catch (error) {
       await Promise.all(opened.map((port) => port.close()));
       throw error;
@@ -43,6 +46,7 @@ export class PortForwarder {
   async close(sandboxId: string): Promise<void> {
     const ports = this.#ports.get(sandboxId) ?? [];
     this.#ports.delete(sandboxId);
+    this.#mayEnter.delete(sandboxId);
     await Promise.all(ports.map((port) => port.close()));
   }
 
@@ -53,7 +57,6 @@ export class PortForwarder {
   async #openPort(
     sandboxId: string,
     { host: port, guest: guestPort, bind = LOOPBACK, protocol }: PortMapping,
-    mayEnter: MayEnter,
   ): Promise<OpenPort> {
     const openChannel = () => this.#openChannel(sandboxId, AbortSignal.timeout(OPEN_TIMEOUT_MS));
     const target = {
@@ -61,7 +64,8 @@ export class PortForwarder {
       guestPort,
       openChannel,
       logger: this.#logger,
-      mayEnter: (source: string) => mayEnter(source, guestPort, protocol ?? 'tcp'),
+      mayEnter: (source: string) =>
+        this.#mayEnter.get(sandboxId)?.(source, guestPort, protocol ?? 'tcp') ?? false,
     };
     try {
       // SAFETY: loopback, or an address that the operator lets callers publish on; see publish-ports.ts.

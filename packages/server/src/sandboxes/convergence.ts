@@ -1,4 +1,4 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError, type NetworkChange } from '@svc/contract';
 import type { Logger } from 'pino';
 import type { ChannelPool } from '../orchestrator/channel-pool.ts';
 import { STARTING_MESSAGE, type Orchestrator, type SandboxReport } from '../orchestrator/orchestrator.ts';
@@ -9,7 +9,7 @@ import { getSandbox, type SandboxRecord } from '../store/sandboxes.ts';
 import { BackOff } from './back-off.ts';
 import type { Claims } from './claims.ts';
 import { deadlineOf } from './deadlines.ts';
-import { decide, isNoted, type Decision } from './decide.ts';
+import { decide, isNetworkStale, isNoted, type Decision } from './decide.ts';
 import { toEngineRequest, type RequestParts } from './engine-request.ts';
 import { amend, noteFailure, observe } from './observe.ts';
 import { openSecrets, sealSecrets } from './sandbox-secrets.ts';
@@ -108,6 +108,8 @@ export class Convergence {
         const isUnknown = isFirst && options.isNew === true && record.observed === 'starting';
         const report = isUnknown ? undefined : await orchestrator.get(sandboxId, within(ASK_TIMEOUT_MS));
         const decision = decide(record, report);
+        if (report !== undefined && decision !== 'remove' && isNetworkStale(record, report))
+          await orchestrator.setNetwork(sandboxId, networkOf(record), within(ASK_TIMEOUT_MS));
         if (decision === 'nothing') return;
         if (decision === 'note' || decision === 'lost') {
           const now = await this.#note(record, report ?? lostReport(record));
@@ -267,6 +269,12 @@ export class Convergence {
     this.#parts.onRunEnded(sandboxId);
     await this.#parts.ports.close(sandboxId);
   }
+}
+
+/** What of it the engine may be told at any time. */
+function networkOf({ spec }: SandboxRecord): NetworkChange {
+  const { enabled: _enabled, secrets: _secrets, ...changeable } = spec.network ?? {};
+  return changeable;
 }
 
 /** Somebody wants it to be elsewhere than it is. */

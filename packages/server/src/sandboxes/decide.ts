@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import { resolvePolicy } from '@svc/engine/policy';
 import type { SandboxReport } from '../orchestrator/orchestrator.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
 
@@ -43,6 +45,11 @@ function isActive(report: Seen): boolean {
   return report !== undefined && ['starting', 'running', 'stopping'].includes(report.state);
 }
 
+/** Whether it may reach something else than it should: a change was written down, and not carried out yet. */
+export function isNetworkStale({ spec }: SandboxRecord, { network }: SandboxReport): boolean {
+  return network !== undefined && !isDeepStrictEqual(resolvePolicy(spec.network), resolvePolicy(network));
+}
+
 /** Whether the record says already what the orchestrator says of a sandbox that runs as it should. */
 export function isNoted(record: SandboxRecord, report: SandboxReport | undefined): boolean {
   return (
@@ -50,6 +57,7 @@ export function isNoted(record: SandboxRecord, report: SandboxReport | undefined
     record.observed === 'running' &&
     record.desired === 'running' &&
     record.startedAt === report.startedAt &&
-    (record.resolved !== null || report.resolved === null)
+    (record.resolved !== null || report.resolved === null) &&
+    !isNetworkStale(record, report)
   );
 }

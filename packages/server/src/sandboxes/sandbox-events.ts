@@ -9,6 +9,7 @@ export type SandboxEventType =
   | 'sandbox_failed'
   | 'sandbox_deleted'
   | 'sandbox_renamed'
+  | 'sandbox_network_changed'
   | 'recovery_chosen';
 
 /** What happens without anybody asking for it. */

@@ -58,6 +58,7 @@ export interface SandboxRecord {
 export type StatusReason = 'scheduling' | 'insufficient_capacity';
 
 export interface SandboxChange {
+  readonly spec?: SandboxSpec;
   readonly name?: string;
   readonly slug?: string;
   readonly isolation?: string | null;
@@ -252,6 +253,7 @@ export function toRecord(row: SandboxSelection): SandboxRecord {
 }
 
 const COLUMNS = {
+  spec: 'spec',
   name: 'name',
   slug: 'slug',
   isolation: 'isolation',

@@ -1,10 +1,12 @@
 import { notRunning } from '../orchestrator/not-running.ts';
 import { EventEmitter, on, once } from 'node:events';
 import type { Duplex } from 'node:stream';
-import { ChannelClient, PlatformError } from '@svc/contract';
+import { ChannelClient, PlatformError, type NetworkChange } from '@svc/contract';
 import {
   duplexTransport,
   type CheckSandbox,
+  type ExplainNetwork,
+  type Explanation,
   type LogEntry,
   type LogSource,
   type HeldImagesView,
@@ -13,6 +15,7 @@ import {
   type ResolvedSpec,
   type SpaceView,
 } from '@svc/engine/client';
+import { explain } from '@svc/engine/policy';
 import { createFakeAgent } from './fake-agent.ts';
 import { FakeImages } from './fake-images.ts';
 import { FakeLog } from './fake-log.ts';
@@ -39,6 +42,12 @@ type Closable = () => void;
 
 const KNOWN_CLASSES: ReadonlySet<string> = new Set(['container', 'gvisor']);
 const FAKE_DIGEST = `sha256:${'0'.repeat(64)}`;
+const NOWHERE = {
+  gateway: { family: 4, value: 0n },
+  pool: { family: 4, value: 0n, prefixLength: 32 },
+  hostAddresses: [],
+  neighbours: [],
+} as const;
 const NEVER = new AbortController().signal;
 
 /**
@@ -61,6 +70,8 @@ export class FakeOrchestrator implements Orchestrator {
   /** Calls that change something, in their order; the one with this number fails, before it does anything. */
   failAtChange = 0;
   changesAsked = 0;
+  /** What every sandbox has resolved. */
+  resolved: Parameters<typeof explain>[2] = [];
   /** As when the disk of the host is nearly full. */
   isShort = false;
   /** The sandbox's end of every channel. A test may put something hostile in its place. */
@@ -135,6 +146,7 @@ export class FakeOrchestrator implements Orchestrator {
       state: 'created',
       isolation: request.isolation ?? 'container',
       resolved: resolve(request),
+      network: spec.network ?? {},
       startedAt: null,
       endedAt: null,
       end: null,
@@ -207,6 +219,24 @@ export class FakeOrchestrator implements Orchestrator {
   async get(id: string): Promise<SandboxReport | undefined> {
     await this.#answer();
     return this.#sandboxes.get(id)?.report;
+  }
+
+  async setNetwork(id: string, change: NetworkChange): Promise<SandboxReport> {
+    await this.#answerChange();
+    this.#find(id);
+    return this.#move(id, { network: { ...change } });
+  }
+
+  /** As on a host that is part of no network. */
+  async explainNetwork({ id, network, ...question }: ExplainNetwork): Promise<Explanation> {
+    await this.#answer();
+    const known = this.#sandboxes.get(id);
+    return explain(
+      known === undefined ? network : known.request.spec.network,
+      question,
+      this.resolved,
+      NOWHERE,
+    );
   }
 
   async metrics(): Promise<readonly SandboxUsageReport[]> {

@@ -237,7 +237,7 @@ async function wish(
   return record;
 }
 
-async function answer(call: RestCall, found: SandboxRecord | Promise<SandboxRecord>) {
+export async function answer(call: RestCall, found: SandboxRecord | Promise<SandboxRecord>) {
   const record = await found;
   call.setHeader('etag', `"${record.version}"`);
   return viewFor(call)(record);
@@ -255,7 +255,7 @@ export async function requireSandbox(
   throw new PlatformError('sandbox_not_found', message, { details: { ...reference } });
 }
 
-function requireVersion(call: RestCall, { version }: SandboxRecord): void {
+export function requireVersion(call: RestCall, { version }: SandboxRecord): void {
   if (call.expectedVersion === null || call.expectedVersion === version) return;
   const message = `The sandbox has changed since it was read; its ETag is "${version}" now`;
   throw new PlatformError('precondition_failed', message, { details: { version } });

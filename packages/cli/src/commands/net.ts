@@ -1,0 +1,8 @@
+import { Command } from 'commander';
+import { createCommand as createExplain } from './net-explain.ts';
+
+export function createCommand(): Command {
+  const net = new Command('net').description('What a sandbox may reach.');
+  for (const create of [createExplain]) net.addCommand(create());
+  return net;
+}

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Network } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
+import { at, SURROUNDINGS } from '../testing/surroundings.ts';
+import { explain, type Question } from './explain.ts';
+
+type Rule = NonNullable<NonNullable<Network['policy']>['rules']>[number];
+const rule = (action: Rule['action'], destination: Rule['destination'], more: Partial<Rule> = {}): Rule => ({
+  direction: 'egress',
+  action,
+  destination,
+  ...more,
+});
+const network = (...rules: Rule[]): Network => ({ policy: { rules } });
+const to = (host: string, port = 443, protocol: Question['protocol'] = 'tcp'): Question => ({
+  host,
+  port,
+  protocol,
+});
+const pin = (name: string, address: string) => ({ name, address: at(address) });
+const ask = (given: Network | undefined, question: Question, ...known: ReturnType<typeof pin>[]) =>
+  explain(given, question, known, SURROUNDINGS);
+
+test('the first rule that fits an address is named, with its place and the group of the address', () => {
+  const given = network(
+    rule('allow', { cidr: '10.0.0.0/8' }, { protocols: ['tcp'], ports: [{ start: 443, end: 445 }] }),
+    rule('deny', 'any'),
+  );
+  const { reason, ...allowed } = ask(given, to('10.1.2.3'));
+  assert.deepEqual(allowed, {
+    action: 'allow',
+    decidedBy: 'rule',
+    rule: { index: 0, rule: given.policy?.rules?.[0] },
+    isByName: false,
+    addresses: [{ address: '10.1.2.3', group: 'private', action: 'allow', rule: 0, decidedBy: 'rule' }],
+    isAssumed: false,
+  });
+  assert.equal(
+    reason,
+    '10.1.2.3:443/tcp is allowed by rule 0, allow:egress@10.0.0.0/8:tcp:443-445, the first that fits',
+  );
+  assert.equal(ask(given, to('10.1.2.3', 80)).rule?.index, 1);
+});
+
+test('the default policy is explained by its own rules, a policy without a rule that fits by default_egress', () => {
+  assert.deepEqual(
+    [ask(undefined, to('9.9.9.9')).action, ask(undefined, to('9.9.9.9')).rule?.index],
+    ['allow', 1],
+  );
+  const { action, decidedBy, reason } = ask(undefined, to('10.0.0.1'));
+  assert.deepEqual([action, decidedBy], ['deny', 'default']);
+  assert.match(reason, /denied by default_egress: no rule fits$/);
+});
+
+test('a name is judged at each address that the sandbox resolved it to; one that is denied denies it', () => {
+  const given = network(rule('deny', { cidr: '9.9.9.0/24' }), rule('allow', { domain: 'a.example' }));
+  const one = ask(given, to('A.example.'), pin('a.example', '5.6.7.8'), pin('b.example', '9.9.9.9'));
+  assert.deepEqual([one.action, one.rule?.index, one.isByName, one.addresses.length], ['allow', 1, true, 1]);
+  const both = ask(given, to('a.example'), pin('a.example', '5.6.7.8'), pin('a.example', '9.9.9.9'));
+  assert.deepEqual([both.action, both.rule?.index], ['deny', 0]);
+  assert.match(both.reason, /^a\.example:443\/tcp \(at 9\.9\.9\.9\) is denied by rule 0/);
+  // An address that nobody was led to is not the name's.
+  assert.equal(ask(given, to('5.6.7.8')).action, 'deny');
+});
+
+test('a name that is not resolved is judged as a public address that no range is about, and says so', () => {
+  const given = network(
+    rule('deny', { cidr: '9.0.0.0/8' }),
+    rule('allow', { domain_suffix: 'example' }, { ports: [{ start: 443, end: 443 }] }),
+  );
+  const { action, addresses, isAssumed, reason } = ask(given, to('a.example'));
+  assert.deepEqual([action, addresses, isAssumed], ['allow', [], true]);
+  assert.match(reason, /has not resolved the name/);
+  assert.equal(ask(given, to('a.example', 80)).decidedBy, 'default');
+});
+
+test('a name that may not be asked for is denied, whatever is known of it', () => {
+  const given = network(rule('deny', { domain: 'bad.example' }), rule('allow', 'any'));
+  const answer = ask(given, to('bad.example'), pin('bad.example', '5.6.7.8'));
+  assert.deepEqual([answer.action, answer.decidedBy, answer.rule?.index], ['deny', 'name', 0]);
+  assert.match(answer.reason, /may not be asked for, by rule 0, deny:egress@domain=bad\.example$/);
+});
+
+test('what no policy changes is said to be so', () => {
+  const open: Network = { policy: { default_egress: 'allow' } };
+  const by = (question: Question, given = open) => {
+    const { action, decidedBy } = ask(given, question);
+    return [action, decidedBy];
+  };
+  assert.deepEqual(by(to('9.9.9.9', 853)), ['deny', 'closed_port']);
+  assert.deepEqual(by(to('9.9.9.9', 5353, 'udp')), ['deny', 'closed_port']);
+  assert.deepEqual(by(to('172.30.0.9')), ['deny', 'out_of_reach']);
+  assert.deepEqual(by(to('2606:4700::1')), ['deny', 'out_of_reach']);
+  assert.deepEqual(by(to('9.9.9.9', 0, 'icmpv4')), ['allow', 'default']);
+  assert.deepEqual(by(to('9.9.9.9', 0, 'icmpv6')), ['deny', 'out_of_reach']);
+  assert.deepEqual(by(to('8.8.8.8', 53, 'udp'), network()), ['allow', 'resolver']);
+  assert.deepEqual(by(to('9.9.9.9'), { enabled: false }), ['deny', 'no_network']);
+});
+
+test('what is no host, and a port that is missing, are refused by name', () => {
+  for (const [question, field] of [
+    [to('no host'), 'host'],
+    [to('010.1.1.1'), 'host'],
+    [to('a.example', 0), 'port'],
+  ] as const)
+    assert.throws(
+      () => ask(undefined, question),
+      (error) => PlatformError.is(error, 'invalid_request') && error.details?.['field'] === field,
+    );
+});

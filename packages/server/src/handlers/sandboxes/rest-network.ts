@@ -1,0 +1,96 @@
+import { isDeepStrictEqual } from 'node:util';
+import { checkSpec, PlatformError, type NetworkChange, type SandboxSpec } from '@svc/contract';
+import { askerOf } from '../../dispatch/asker-of.ts';
+import type { RestCall } from '../../dispatch/rest-call.ts';
+import type { EngineHealth } from '../../orchestrator/engine-health.ts';
+import { requireEngine } from '../../orchestrator/require-engine.ts';
+import { invalidConfig } from '../../sandboxes/check-sandbox.ts';
+import type { Lifecycle } from '../../sandboxes/lifecycle.ts';
+import { recordSandboxEvent } from '../../sandboxes/sandbox-events.ts';
+import { updateSandbox, type SandboxRecord } from '../../store/sandboxes.ts';
+import { viewFor } from './sandbox-view.ts';
+import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
+import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
+import type { Database } from '../../store/database.ts';
+import { answer, requireSandbox, requireVersion } from './rest-sandboxes.ts';
+
+const CHECK_TIMEOUT_MS = 30_000;
+
+type NetworkHandlers = Pick<RestHandlers, Extract<keyof RestHandlers, `network.${string}`>>;
+
+export interface NetworkParts {
+  readonly database: Database;
+  readonly orchestrator: Orchestrator;
+  readonly health: EngineHealth;
+  readonly lifecycle: Lifecycle;
+}
+
+export function networkHandlers(parts: NetworkParts): NetworkHandlers {
+  const { database, orchestrator } = parts;
+  return {
+    'network.update': async ({ params, body }, call) => {
+      const record = await update(parts, call, params.sandbox_id, body);
+      return await answer(call, record);
+    },
+    'network.explain': async ({ params, body }, call) => {
+      const { id, spec } = await requireSandbox(database, call, { id: params.sandbox_id });
+      const { host, port = 0, protocol = 'tcp' } = body;
+      const planned = spec.network === undefined ? {} : { network: spec.network };
+      const told = await orchestrator.explainNetwork({ id, ...planned, host, port, protocol }, call.signal);
+      const { action, decidedBy, rule, isByName, reason, addresses, isAssumed } = told;
+      return {
+        action,
+        decided_by: decidedBy,
+        rule,
+        by_name: isByName,
+        reason,
+        addresses: addresses.map(({ decidedBy: by, ...address }) => ({ ...address, decided_by: by })),
+        assumed: isAssumed,
+      };
+    },
+  };
+}
+
+/**
+ * Writes down what the sandbox may reach, and has it carried out. When that fails whoever asked is told, and it is done as soon as the
+ * engine can.
+ */
+async function update(
+  { database, orchestrator, health, lifecycle }: NetworkParts,
+  call: RestCall,
+  id: string,
+  change: NetworkChange,
+): Promise<SandboxRecord> {
+  requireEngine(health);
+  const found = await requireSandbox(database, call, { id });
+  const spec = withChange(found.spec, change);
+  await orchestrator.check(
+    { spec: { image: spec.image, ...(spec.network === undefined ? {} : { network: spec.network }) } },
+    AbortSignal.timeout(CHECK_TIMEOUT_MS),
+  );
+  const record = await call.commit(async ({ db }) => {
+    const now = await requireSandbox(db, call, { id });
+    requireVersion(call, now);
+    if (!isDeepStrictEqual(now.spec.network, found.spec.network))
+      throw new PlatformError(
+        'precondition_failed',
+        'Somebody else has changed the network meanwhile; try again',
+      );
+    const changed = await updateSandbox(db, now, { spec: withChange(now.spec, change) });
+    if (changed.version !== now.version)
+      await recordSandboxEvent(db, 'sandbox_network_changed', changed, askerOf(call), {
+        changed: Object.keys(change),
+        rules: changed.spec.network?.policy?.rules?.length ?? 0,
+      });
+    return changed;
+  }, viewFor(call));
+  await lifecycle.reconcile(id);
+  return record;
+}
+
+/** @throws PlatformError `invalid_sandbox_config` naming the field */
+function withChange(spec: SandboxSpec, change: NetworkChange): SandboxSpec {
+  if (spec.network?.enabled === false)
+    throw invalidConfig('network.enabled', 'the sandbox was made without a network; make another one');
+  return checkSpec({ ...spec, network: { ...spec.network, ...change } });
+}
