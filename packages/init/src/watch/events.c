@@ -49,7 +49,8 @@ static bool handle_next(void) {
   struct inotify_event *event = inotify_event_at(0);
   if (event->mask & IN_MOVED_FROM) {
     struct inotify_event *to = second_half(event);
-    if (!to && !has_waited && inotify_read()) {
+    if (!to && !has_waited) {
+      inotify_read();
       event = inotify_event_at(0);
       to = second_half(event);
     }

@@ -18,7 +18,7 @@ void inotify_want(bool is_wanted);
 /** The event that begins so many bytes after the first one that is not handled; NULL: it was not read yet. */
 struct inotify_event *inotify_event_at(size_t offset);
 static inline size_t inotify_size(const struct inotify_event *event) { return sizeof *event + event->len; }
-/** Reads behind what is there. False: nothing came. Events may lie elsewhere then. */
+/** Reads behind what is there. False: nothing came. Events lie elsewhere afterwards, also then. */
 bool inotify_read(void);
 /** The first one was handled. */
 void inotify_done(void);
