@@ -6,7 +6,7 @@ import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { createApiKey } from '../packages/server/src/store/credentials.ts';
+import { createApiKey } from '../packages/server/src/store/api-keys-and-tokens.ts';
 import type { Database } from '../packages/server/src/store/database.ts';
 import { openStore } from '../packages/server/src/store/open-store.ts';
 import { ensureOrganization } from '../packages/server/src/store/organizations.ts';

@@ -9,14 +9,14 @@ const AGREE_MS = 60_000;
 const LOOK_MS = 100;
 const run = promisify(execFile);
 
-interface SandboxRecord {
+interface ListedSandbox {
   readonly id: string;
   readonly status: string;
   readonly started_at: string | null;
 }
 
 interface Rest {
-  readonly sandboxes: { readonly data: readonly SandboxRecord[] };
+  readonly sandboxes: { readonly data: readonly ListedSandbox[] };
   readonly quotas: {
     readonly total_sandboxes: number;
     readonly concurrent_ephemeral_running: number;
@@ -68,7 +68,7 @@ async function compare(installation: Installation): Promise<void> {
 }
 
 /** Stopped before its first start had got as far as the engine, which makes it when it is next started. */
-function wasNeverMade({ status, started_at: startedAt }: SandboxRecord): boolean {
+function wasNeverMade({ status, started_at: startedAt }: ListedSandbox): boolean {
   return status === 'stopped' && startedAt === null;
 }
 

@@ -5,7 +5,7 @@ import { Client, Sandbox, SvcError } from '@svc/sdk';
 import { dialBrowser } from '../../packages/sdk/src/platform/browser-dial.ts';
 import { startChannelServer } from '../../packages/server/src/testing/channel-server.ts';
 import { startTestServer } from '../../packages/server/src/testing/test-server.ts';
-import { createApiKey } from '../../packages/server/src/store/credentials.ts';
+import { createApiKey } from '../../packages/server/src/store/api-keys-and-tokens.ts';
 import { ensureOrganization } from '../../packages/server/src/store/organizations.ts';
 
 /** Node's own WebSocket is the one of browsers: no headers, no pausing. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Client, Organization, Sandbox, SvcError } from '@svc/sdk';
 import type { CodeRequest } from '../../packages/server/src/code/code-runner.ts';
-import { createApiKey, createToken } from '../../packages/server/src/store/credentials.ts';
+import { createApiKey, createToken } from '../../packages/server/src/store/api-keys-and-tokens.ts';
 import { ensureOrganization, putMember } from '../../packages/server/src/store/organizations.ts';
 import { ensureUser } from '../../packages/server/src/store/users.ts';
 import { startTestServer, type TestServer } from '../../packages/server/src/testing/test-server.ts';

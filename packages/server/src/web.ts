@@ -15,7 +15,7 @@ import type { Database } from './store/database.ts';
 import { identifyDeveloper, type Identify } from './access/principal.ts';
 import type { RunningSshGateway, startSshGateway } from './transports/ssh/ssh-gateway.ts';
 import { openSealer } from './secrets/open-sealer.ts';
-import { forgetKeys } from './store/keys.ts';
+import { forgetKeys } from './store/signed-keys.ts';
 import { openDatabase } from './store/open-database.ts';
 import { openAdminSocket } from './transports/admin/admin-socket.ts';
 import { gatherStatus } from './transports/admin/status.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { changeStore } from '../../../packages/server/src/local-commands/local-store.ts';
-import { createApiKey, createToken } from '../../../packages/server/src/store/credentials.ts';
+import { createApiKey, createToken } from '../../../packages/server/src/store/api-keys-and-tokens.ts';
 import { Outcomes } from './outcomes.ts';
 import { UNKNOWN_ID, type Reply } from './world.ts';
 

@@ -9,7 +9,7 @@ import {
   type RestOperationName,
 } from '@svc/contract/rest';
 import { changeStore } from '../../../packages/server/src/local-commands/local-store.ts';
-import { createApiKey, createToken } from '../../../packages/server/src/store/credentials.ts';
+import { createApiKey, createToken } from '../../../packages/server/src/store/api-keys-and-tokens.ts';
 import { findOrganization } from '../../../packages/server/src/store/organizations.ts';
 import { Outcomes } from './outcomes.ts';
 import { addressOf, UNKNOWN_ID, type Call, type Parts, type Reply, type Way, type World } from './world.ts';

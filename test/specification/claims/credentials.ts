@@ -152,7 +152,7 @@ export const credentialClaims: readonly Claim[] = [
   provedBy(
     'credential.rpc-key.claims',
     'Such a key is signed by the server: it says its namespace, and when it expires only if it does',
-    'packages/server/src/access/keys.test.ts',
+    'packages/server/src/access/signed-keys.test.ts',
     'a key is svc_ and a JWT whose claims are iat and namespace, and exp only when it expires',
   ),
   claimOnce(

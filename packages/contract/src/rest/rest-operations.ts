@@ -1,7 +1,7 @@
 import { billingOperations } from './billing.ts';
 import { capabilityOperations } from './capabilities.ts';
 import { codeOperations } from './code.ts';
-import { credentialOperations } from './credentials.ts';
+import { credentialOperations } from './api-keys-and-tokens.ts';
 import { eventOperations } from './events.ts';
 import { imageOperations } from './images.ts';
 import { logOperations } from './logs.ts';

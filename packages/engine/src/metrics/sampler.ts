@@ -3,7 +3,7 @@ import { DEFAULT_METRICS_INTERVAL_MS } from '@svc/contract/spec';
 import type { SandboxMetrics } from '../client/engine-api.ts';
 import { renderMeminfo } from '../runtime/proc-files.ts';
 import type { Kit } from '../sandboxes/kit.ts';
-import type { SandboxRecord } from '../sandboxes/record.ts';
+import type { EngineRecord } from '../sandboxes/record.ts';
 import type { Sandbox } from '../sandboxes/sandbox.ts';
 import { limitsOf } from '../sandboxes/start-run.ts';
 
@@ -120,12 +120,12 @@ export class Sampler {
   }
 }
 
-function isMeasured({ spec }: SandboxRecord): boolean {
+function isMeasured({ spec }: EngineRecord): boolean {
   return spec.runtime?.disable_metrics_sample !== true;
 }
 
 /** Sandboxes are looked at once a second, give or take: one that is nearly due would be late the next time. */
-function isDue({ spec }: SandboxRecord, elapsedMs: number): boolean {
+function isDue({ spec }: EngineRecord, elapsedMs: number): boolean {
   const intervalMs = spec.runtime?.metrics_sample_interval_ms ?? DEFAULT_METRICS_INTERVAL_MS;
   return elapsedMs >= intervalMs - DEFAULT_METRICS_INTERVAL_MS / 2;
 }

@@ -4,7 +4,7 @@ import { PlatformError } from '@svc/contract/errors';
 import { socketTransport } from '../guest/socket-transport.ts';
 import type { GuestLink } from '../guest/guest-link.ts';
 import { copyFromHost, type HostFiles } from './copy-from-host.ts';
-import type { SandboxRecord } from './record.ts';
+import type { EngineRecord } from './record.ts';
 
 /**
  * Changes the root file system as the spec's patches say, in order, before anyone can use the sandbox. svc-init does the work
@@ -12,7 +12,7 @@ import type { SandboxRecord } from './record.ts';
  */
 export async function applyPatches(
   hostFiles: HostFiles,
-  record: SandboxRecord,
+  record: EngineRecord,
   link: GuestLink,
   signal: AbortSignal,
 ): Promise<void> {
@@ -33,7 +33,7 @@ export async function applyPatches(
 async function applyPatch(
   files: ChannelFiles,
   hostFiles: HostFiles,
-  record: SandboxRecord,
+  record: EngineRecord,
   patch: Patch,
   signal: AbortSignal,
 ): Promise<void> {

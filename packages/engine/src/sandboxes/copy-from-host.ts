@@ -1,6 +1,6 @@
 import type { ChannelFiles } from '@svc/contract/channel';
 import { hostSource, volumesOf, type MountKit } from './prepare-mounts.ts';
-import type { SandboxRecord } from './record.ts';
+import type { EngineRecord } from './record.ts';
 
 /** Reads host folders through a process that is confined to them, so no symlink inside leads out. */
 export interface HostFiles extends MountKit {
@@ -19,7 +19,7 @@ interface Target {
 /** Copies a file or a tree of the host into the sandbox: content and modes; symlinks as they are. */
 export async function copyFromHost(
   kit: HostFiles,
-  record: SandboxRecord,
+  record: EngineRecord,
   source: string,
   target: Target,
   signal: AbortSignal,
@@ -33,7 +33,7 @@ export async function copyFromHost(
 }
 
 /** It was held for the copy alone, unless the sandbox has it mounted too. */
-async function releaseHostVolume(kit: HostFiles, record: SandboxRecord): Promise<void> {
+async function releaseHostVolume(kit: HostFiles, record: EngineRecord): Promise<void> {
   if (record.hostVolume === null || volumesOf(record).includes(record.hostVolume)) return;
   await kit.volumes.detach(record.hostVolume, record.handle);
 }

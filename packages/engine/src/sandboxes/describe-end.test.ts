@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ProcessState } from '../guest/guest-messages.ts';
 import { describeEnd } from './describe-end.ts';
-import type { SandboxRecord } from './record.ts';
+import type { EngineRecord } from './record.ts';
 
 // SAFETY of the type: the description reads nothing but these.
 const record = {
@@ -12,7 +12,7 @@ const record = {
     resources: { memory_mib: 64 },
     lifecycle: { idle_timeout_secs: 9 },
   },
-} as unknown as SandboxRecord;
+} as unknown as EngineRecord;
 
 function main(end: Partial<ProcessState>): ReturnType<typeof describeEnd> {
   const state = {

@@ -1,5 +1,5 @@
 import type { EndReason } from '../client/engine-api.ts';
-import type { SandboxRecord } from './record.ts';
+import type { EngineRecord } from './record.ts';
 import type { RunEnd } from './run.ts';
 
 export type RunOutcome = RunEnd | { readonly by: 'request'; readonly reason: EndReason };
@@ -7,7 +7,7 @@ export type RunOutcome = RunEnd | { readonly by: 'request'; readonly reason: End
 /** Says why a run ended, in a code and in a sentence: no death is a mystery. */
 export function describeEnd(
   outcome: RunOutcome,
-  record: SandboxRecord,
+  record: EngineRecord,
 ): { reason: EndReason; message: string; exitCode: number | null } {
   if (outcome.by === 'request')
     return { reason: outcome.reason, message: sentence(outcome.reason, record), exitCode: null };
@@ -39,7 +39,7 @@ export function isClean({
   return reason === 'stopped' || reason === 'idle_timeout' || reason === 'max_duration';
 }
 
-function sentence(reason: EndReason, { spec, runtime }: SandboxRecord): string {
+function sentence(reason: EndReason, { spec, runtime }: EngineRecord): string {
   const sentences: Record<EndReason, string> = {
     stopped: 'stopped on request',
     exited: 'the main process exited',

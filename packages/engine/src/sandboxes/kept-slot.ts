@@ -1,9 +1,9 @@
 import type { KeptSlot } from '../network/network.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
-import type { SandboxRecord } from './record.ts';
+import type { EngineRecord } from './record.ts';
 
 /** The slot that a record says is in use, and what it may reach. None when it has none. */
-export function keptSlotOf({ run, spec }: SandboxRecord): readonly KeptSlot[] {
+export function keptSlotOf({ run, spec }: EngineRecord): readonly KeptSlot[] {
   const slot = run?.slot ?? null;
   // The spec was understood when it was created, so this does not fail.
   return slot === null ? [] : [{ key: slot.key, policy: resolvePolicy(spec.network) }];

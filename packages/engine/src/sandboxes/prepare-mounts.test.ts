@@ -11,7 +11,7 @@ import type { TestHost } from '../testing/test-host.ts';
 import type { Slot } from '../network/network.ts';
 import { FakeVolumes } from '../testing/fake-volumes.ts';
 import { prepareMounts, releaseStaging, volumesOf, type MountKit } from './prepare-mounts.ts';
-import type { SandboxRecord } from './record.ts';
+import type { EngineRecord } from './record.ts';
 
 const HANDLE = '0123456789abcdef';
 
@@ -42,7 +42,7 @@ async function makeSlot(host: TestHost): Promise<Slot> {
 }
 
 /** Of a record, mounts look at nothing but these. */
-function recordWith(mounts: readonly Mount[], volumes: Record<string, string> = {}): SandboxRecord {
+function recordWith(mounts: readonly Mount[], volumes: Record<string, string> = {}): EngineRecord {
   const spec = { image: { type: 'oci', reference: 'x' }, mounts };
   return {
     handle: HANDLE,
@@ -50,7 +50,7 @@ function recordWith(mounts: readonly Mount[], volumes: Record<string, string> = 
     volumes,
     hostVolume: 'shared',
     hostFolder: null,
-  } as unknown as SandboxRecord;
+  } as unknown as EngineRecord;
 }
 
 const soon = () => AbortSignal.timeout(100_000);

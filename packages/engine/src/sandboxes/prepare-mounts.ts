@@ -7,7 +7,7 @@ import type { Slot } from '../network/network.ts';
 import type { RuntimeMount } from '../runtime/runtime.ts';
 import type { Volumes } from '../volumes/volumes.ts';
 import { placeIn, reachableRoots } from './host-roots.ts';
-import type { SandboxRecord } from './record.ts';
+import type { EngineRecord } from './record.ts';
 import { releaseDiskImages, stageDiskImage, type DiskImageKit } from './stage-disk-image.ts';
 import { ownerOf, stageSource, type Source } from './stage-source.ts';
 
@@ -24,7 +24,7 @@ export interface MountKit extends DiskImageKit {
  */
 export async function prepareMounts(
   kit: MountKit,
-  record: SandboxRecord,
+  record: EngineRecord,
   slot: Slot,
   signal: AbortSignal,
 ): Promise<RuntimeMount[]> {
@@ -57,11 +57,11 @@ export async function releaseStaging(kit: MountKit, handle: string): Promise<voi
 }
 
 /** Gives the volumes back. Can be repeated. */
-export async function releaseVolumes(kit: MountKit, record: SandboxRecord): Promise<void> {
+export async function releaseVolumes(kit: MountKit, record: EngineRecord): Promise<void> {
   for (const id of volumesOf(record)) await kit.volumes.detach(id, record.handle);
 }
 
-export function volumesOf(record: SandboxRecord): string[] {
+export function volumesOf(record: EngineRecord): string[] {
   const mounts = record.spec.mounts ?? [];
   const named = mounts.flatMap((mount) => (mount.type === 'named' ? [volumeNamed(record, mount.name)] : []));
   const needsHostVolume = mounts.some((mount) => mount.type === 'bind' && !isAbsolute(mount.host));
@@ -69,13 +69,13 @@ export function volumesOf(record: SandboxRecord): string[] {
 }
 
 /** The volume that this sandbox's creator means by a name; names like `constructor` are names too. */
-function volumeNamed(record: SandboxRecord, name: string): string {
+function volumeNamed(record: EngineRecord, name: string): string {
   return (Object.hasOwn(record.volumes, name) ? record.volumes[name] : undefined) ?? name;
 }
 
 async function prepareMount(
   kit: MountKit,
-  record: SandboxRecord,
+  record: EngineRecord,
   mount: Mount,
   staging: string,
   slot: Slot,
@@ -106,7 +106,7 @@ async function prepareMount(
 
 async function sourceOf(
   kit: MountKit,
-  record: SandboxRecord,
+  record: EngineRecord,
   mount: Mount,
   signal: AbortSignal,
 ): Promise<Source> {
@@ -121,7 +121,7 @@ async function sourceOf(
 /** Where a `host` path of a spec lies: inside the host volume when relative, inside an allowed root when absolute. */
 export async function hostSource(
   kit: MountKit,
-  record: SandboxRecord,
+  record: EngineRecord,
   host: string,
   signal: AbortSignal,
 ): Promise<Source> {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import { newHandle, type SandboxRecord } from './record.ts';
+import { newHandle, type EngineRecord } from './record.ts';
 import { RecordFiles } from './record-files.ts';
 
 const NEVER_MS = 2 ** 30;
@@ -13,7 +13,7 @@ function unexpected(error: unknown): void {
   assert.ifError(error);
 }
 
-function recordOf(handle: string, id: string | null): SandboxRecord {
+function recordOf(handle: string, id: string | null): EngineRecord {
   return {
     handle,
     id,

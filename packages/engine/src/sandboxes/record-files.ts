@@ -3,7 +3,7 @@ import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PlatformError } from '@svc/contract/errors';
 import { isErrno } from '@svc/contract/errno';
-import type { SandboxRecord } from './record.ts';
+import type { EngineRecord } from './record.ts';
 
 const HANDLE = /^[a-f0-9]{16}$/;
 
@@ -34,7 +34,7 @@ export class RecordFiles {
    * `durable`: on disk before this returns, so that it also survives a loss of power. Otherwise written at once and without
    * waiting for a thread: four short calls into the page cache, which a caller's start would wait milliseconds for.
    */
-  async write(record: SandboxRecord, options: { readonly durable: boolean }): Promise<void> {
+  async write(record: EngineRecord, options: { readonly durable: boolean }): Promise<void> {
     const folder = this.folderOf(record.handle);
     this.#forgetAppended(record.handle);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -55,7 +55,7 @@ export class RecordFiles {
    * As `write`, for a record that is there and a caller who waits. A file that is replaced goes to disk at once, which takes the kernel
    * up to ten times as long as another line; so that the line does not wait there for half a minute, the file is replaced a little later.
    */
-  append(record: SandboxRecord, onFailure: (error: unknown) => void): void {
+  append(record: EngineRecord, onFailure: (error: unknown) => void): void {
     appendFileSync(join(this.folderOf(record.handle), 'record.json'), `\n${JSON.stringify(record)}\n`);
     this.#forgetAppended(record.handle);
     const replace = () => {
@@ -65,9 +65,9 @@ export class RecordFiles {
   }
 
   /** All records; folders without a readable one are handed to `onBroken`, with `ENOENT` when none was ever written. */
-  async readAll(onBroken: (handle: string, error: unknown) => void): Promise<SandboxRecord[]> {
+  async readAll(onBroken: (handle: string, error: unknown) => void): Promise<EngineRecord[]> {
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    const records: SandboxRecord[] = [];
+    const records: EngineRecord[] = [];
     for (const handle of await readdir(this.#folder)) {
       if (!HANDLE.test(handle)) continue;
       try {
@@ -104,17 +104,17 @@ function diskFull(cause: unknown): PlatformError {
 }
 
 /** @throws when no line is whole */
-function lastRecord(text: string): SandboxRecord {
+function lastRecord(text: string): EngineRecord {
   const lines = text.split('\n').filter((line) => line !== '');
   for (const line of lines.slice(1).toReversed()) {
     try {
-      return JSON.parse(line) as SandboxRecord;
+      return JSON.parse(line) as EngineRecord;
     } catch {
       // The engine was killed while it was appended: nobody has been told of it, and the line before counts.
     }
   }
   // Written by this program: only what was cut off does not parse.
-  return JSON.parse(lines[0] ?? '') as SandboxRecord;
+  return JSON.parse(lines[0] ?? '') as EngineRecord;
 }
 
 async function flush(path: string): Promise<void> {

@@ -6,7 +6,7 @@ import type { Slot } from '../network/network.ts';
 import type { Isolation } from '../runtime/runtime.ts';
 
 /** What the engine must know about a sandbox after it was killed. One JSON file each. */
-export interface SandboxRecord {
+export interface EngineRecord {
   /** Names everything of this sandbox on the host: folder, cgroup, runtime id. Made here, never by a caller. */
   readonly handle: string;
   /** The caller's name for it; null while it waits in the warm pool. */
@@ -50,7 +50,7 @@ export function newHandle(): string {
 }
 
 /** They are on the disk now. They may be large, and nobody asks for them again. */
-export function withoutPatches(record: SandboxRecord): SandboxRecord {
+export function withoutPatches(record: EngineRecord): EngineRecord {
   const { patches: _applied, ...spec } = record.spec;
   return { ...record, spec, patched: true };
 }

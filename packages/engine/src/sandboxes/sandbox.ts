@@ -9,7 +9,7 @@ import { describeEnd, isClean, type RunOutcome } from './describe-end.ts';
 import { Journal } from './journal.ts';
 import type { Kit } from './kit.ts';
 import { noteStop } from './note-stop.ts';
-import { withoutPatches, type RunRecord, type SandboxRecord } from './record.ts';
+import { withoutPatches, type RunRecord, type EngineRecord } from './record.ts';
 import { Run } from './run.ts';
 import { shutDown } from './shut-down.ts';
 import { configureAgain, limitsOf, prepareCommands, releaseRun, startRun } from './start-run.ts';
@@ -27,7 +27,7 @@ export class Sandbox {
   readonly #turns = new ChangeTurns();
   readonly #onEnded: (sandbox: Sandbox) => void;
   readonly #journal: Journal;
-  #record: SandboxRecord;
+  #record: EngineRecord;
   #run: Run | undefined;
   /** Why the run that is being stopped ends; kept when that takes several attempts. */
   #ending: RunOutcome | undefined;
@@ -35,7 +35,7 @@ export class Sandbox {
   #isUnsaved = false;
 
   /** `onEnded`: a run has ended, by itself or on request. */
-  constructor(kit: Kit, record: SandboxRecord, runtime: Runtime, onEnded: (sandbox: Sandbox) => void) {
+  constructor(kit: Kit, record: EngineRecord, runtime: Runtime, onEnded: (sandbox: Sandbox) => void) {
     this.#kit = kit;
     this.#record = record;
     this.#runtime = runtime;
@@ -44,7 +44,7 @@ export class Sandbox {
     this.#journal = new Journal(folder, () => this.#record.spec.runtime?.log_level);
   }
 
-  get record(): SandboxRecord {
+  get record(): EngineRecord {
     return this.#record;
   }
 
@@ -121,7 +121,7 @@ export class Sandbox {
 
   /** Gives a sandbox that waited in the pool to a caller. */
   async handOut(
-    identity: Pick<SandboxRecord, 'id' | 'spec' | 'volumes' | 'hostVolume' | 'hostFolder' | 'imageScope'>,
+    identity: Pick<EngineRecord, 'id' | 'spec' | 'volumes' | 'hostVolume' | 'hostFolder' | 'imageScope'>,
     signal: AbortSignal,
   ): Promise<SandboxView> {
     return await this.#turns.take(async () => {
@@ -358,7 +358,7 @@ export class Sandbox {
     );
   }
 
-  async #move(to: SandboxState, change: Partial<SandboxRecord>, reason: string | null = null): Promise<void> {
+  async #move(to: SandboxState, change: Partial<EngineRecord>, reason: string | null = null): Promise<void> {
     assertMove(this.#record.id ?? this.#record.handle, this.#record.state, to);
     await this.#save({ ...this.#record, ...change, state: to });
     await this.#journal.open();
@@ -367,7 +367,7 @@ export class Sandbox {
   }
 
   /** A full disk refuses a start; it does not hold up an end, which is written later. */
-  async #save(record: SandboxRecord): Promise<void> {
+  async #save(record: EngineRecord): Promise<void> {
     const { records, logger } = this.#kit;
     try {
       await records.write(record, { durable: false });
@@ -382,7 +382,7 @@ export class Sandbox {
   }
 
   /** As `#save`, for a caller who waits. */
-  #append(record: SandboxRecord): void {
+  #append(record: EngineRecord): void {
     const { records, logger } = this.#kit;
     records.append(record, (error) => logger.warn({ error }, 'a record could not be rewritten'));
     this.#record = record;

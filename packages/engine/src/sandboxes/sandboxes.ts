@@ -18,7 +18,7 @@ import { keptSlotOf } from './kept-slot.ts';
 import type { Kit } from './kit.ts';
 import { diskSizeMib, fromImage, originOf, type Origin } from './origin.ts';
 import { volumesOf } from './prepare-mounts.ts';
-import { newHandle, type SandboxRecord } from './record.ts';
+import { newHandle, type EngineRecord } from './record.ts';
 import { Sandbox } from './sandbox.ts';
 import { WarmPool, type WarmTarget } from './warm-pool.ts';
 
@@ -208,7 +208,7 @@ export class Sandboxes {
   ): Promise<Sandbox> {
     const kit = this.#kit;
     const { id } = request;
-    const record: SandboxRecord = {
+    const record: EngineRecord = {
       handle: newHandle(),
       id,
       complete: id !== null,
@@ -308,14 +308,14 @@ export class Sandboxes {
   }
 
   /** One that the host does not let go of must not keep the others from their callers: its end is tried again every second. */
-  async #recoverOrRetry(record: SandboxRecord): Promise<void> {
+  async #recoverOrRetry(record: EngineRecord): Promise<void> {
     const { logger } = this.#kit;
     await this.#recoverOne(record).catch((error: unknown) =>
       logger.error({ error, handle: record.handle, id: record.id }, 'a sandbox could not be recovered'),
     );
   }
 
-  async #recoverOne(record: SandboxRecord): Promise<void> {
+  async #recoverOne(record: EngineRecord): Promise<void> {
     const kit = this.#kit;
     const runtime = kit.knownRuntimes.find((candidate) => candidate.name === record.runtime);
     if (runtime === undefined) {
@@ -368,7 +368,7 @@ function overdue(sandbox: Sandbox, now: number): 'max_duration' | 'idle_timeout'
   return typeof idle === 'number' && run.idleMs() >= idle * 1000 ? 'idle_timeout' : undefined;
 }
 
-function holdersOf(records: readonly SandboxRecord[]): Map<string, string[]> {
+function holdersOf(records: readonly EngineRecord[]): Map<string, string[]> {
   const holders = new Map<string, string[]>();
   for (const record of records.filter(({ state }) => state === 'running')) {
     for (const volume of volumesOf(record))

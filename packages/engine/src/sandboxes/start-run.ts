@@ -16,7 +16,7 @@ import type { Runtime, RuntimeMount, RuntimeSpec } from '../runtime/runtime.ts';
 import { checkPlaces } from './check-places.ts';
 import type { Kit } from './kit.ts';
 import { prepareMounts, releaseStaging, releaseVolumes } from './prepare-mounts.ts';
-import type { SandboxRecord } from './record.ts';
+import type { EngineRecord } from './record.ts';
 import { Run } from './run.ts';
 import { StepTimer } from './step-timer.ts';
 
@@ -29,7 +29,7 @@ export interface StartedRun {
 }
 
 interface StartRequest {
-  readonly record: SandboxRecord;
+  readonly record: EngineRecord;
   readonly runtime: Runtime;
   readonly log: SandboxLog;
   readonly onOutOfMemory: () => void;
@@ -93,7 +93,7 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
 /** Undoes a run by its name alone, so that it also works after a crash. Can be repeated; tries every step. */
 export async function releaseRun(
   kit: Kit,
-  record: SandboxRecord,
+  record: EngineRecord,
   runtime: Runtime,
   slot: Slot | null = record.run?.slot ?? null,
   timer = new StepTimer(),
@@ -120,7 +120,7 @@ async function allSteps(steps: readonly (() => Promise<void>)[]): Promise<void> 
 export async function configure(
   kit: Pick<Kit, 'rlimitCeilings'>,
   run: Run,
-  record: SandboxRecord,
+  record: EngineRecord,
   signal: AbortSignal,
 ): Promise<void> {
   await sendConfig(run, configOf(kit, run, record), signal);
@@ -130,7 +130,7 @@ export async function configure(
 export async function configureAgain(
   kit: Pick<Kit, 'rlimitCeilings'>,
   run: Run,
-  { before, record }: { readonly before: SandboxRecord; readonly record: SandboxRecord },
+  { before, record }: { readonly before: EngineRecord; readonly record: EngineRecord },
   signal: AbortSignal,
 ): Promise<void> {
   const { files: known, ...old } = configOf(kit, run, before);
@@ -150,7 +150,7 @@ async function sendConfig(run: Run, config: Payload, signal: AbortSignal): Promi
  * Makes sure that commands can be started: the working directory is made when the image lacks it, and an unknown user is told now
  * rather than with every command. After the patches, which may bring both.
  */
-export async function prepareCommands(run: Run, record: SandboxRecord, signal: AbortSignal): Promise<void> {
+export async function prepareCommands(run: Run, record: EngineRecord, signal: AbortSignal): Promise<void> {
   const user = record.spec.runtime?.user ?? record.image.config.user;
   const workdir = record.spec.runtime?.workdir ?? record.image.config.workdir;
   if ((user ?? '') === '' && (workdir ?? '') === '') return;
@@ -160,7 +160,7 @@ export async function prepareCommands(run: Run, record: SandboxRecord, signal: A
   throw new PlatformError('start_failed', `no command can be started: ${refusalReason(answer)}`, { details });
 }
 
-function configOf(kit: Pick<Kit, 'rlimitCeilings'>, run: Run, record: SandboxRecord) {
+function configOf(kit: Pick<Kit, 'rlimitCeilings'>, run: Run, record: EngineRecord) {
   const host = { hostname: hostnameOf(record), link: run.slot.link };
   const config = guestConfig(record.spec, record.image.config, host);
   // As the runtime lowers them: svc-init could not raise them again.
@@ -176,7 +176,7 @@ function toGuestLimit({ resource, soft, hard }: Rlimit): Payload {
   return { resource, soft: toLimit(soft), hard: toLimit(hard) };
 }
 
-export function hostnameOf(record: SandboxRecord): string {
+export function hostnameOf(record: EngineRecord): string {
   return record.spec.runtime?.hostname ?? record.handle.slice(0, 12);
 }
 
@@ -185,7 +185,7 @@ export function reachOf(spec: SandboxSpec): Reach {
   return (spec.network?.enabled ?? true) ? 'public' : 'loopback';
 }
 
-async function mountRoot(kit: Kit, record: SandboxRecord, slot: Slot, signal: AbortSignal): Promise<string> {
+async function mountRoot(kit: Kit, record: EngineRecord, slot: Slot, signal: AbortSignal): Promise<string> {
   const image = await kit.images.get(record.image.id);
   if (image === undefined) {
     const message = `the image ${record.image.reference} is gone; pull it again with \`svc image pull ${record.image.reference}\``;
@@ -194,7 +194,7 @@ async function mountRoot(kit: Kit, record: SandboxRecord, slot: Slot, signal: Ab
   return await kit.rootfs.mount(record.handle, image.layers, slot, signal);
 }
 
-async function makeGuestFolder(kit: Kit, record: SandboxRecord, slot: Slot): Promise<void> {
+async function makeGuestFolder(kit: Kit, record: EngineRecord, slot: Slot): Promise<void> {
   const { vcpus, memoryMib } = limitsOf(record.spec);
   const scripts = record.spec.runtime?.scripts ?? {};
   const content = { scripts, ...kit.procContent({ vcpus, memoryMib }) };
@@ -210,7 +210,7 @@ export function limitsOf(spec: SandboxSpec): { vcpus: number; memoryMib: number 
 
 function runtimeSpec(
   kit: Kit,
-  record: SandboxRecord,
+  record: EngineRecord,
   parts: { slot: Slot; rootfs: string; token: string; mounts: readonly RuntimeMount[] },
 ): RuntimeSpec {
   const folder = kit.guestFolders.of(record.handle);

@@ -1,11 +1,11 @@
 import type { ResolvedSpec, SandboxView } from '../client/engine-api.ts';
 import { mergeEnv } from '../guest/guest-config.ts';
 import { grantableRlimits, type RlimitCeilings } from '../runtime/rlimits.ts';
-import type { SandboxRecord } from './record.ts';
+import type { EngineRecord } from './record.ts';
 import { hostnameOf } from './start-run.ts';
 
 /** What callers see of a record: no handle, no token, no host path. */
-export function toView(record: SandboxRecord, ceilings: RlimitCeilings): SandboxView {
+export function toView(record: EngineRecord, ceilings: RlimitCeilings): SandboxView {
   const { run } = record;
   return {
     id: record.id ?? '',
@@ -25,7 +25,7 @@ export function toView(record: SandboxRecord, ceilings: RlimitCeilings): Sandbox
 }
 
 /** As `guestConfig` tells svc-init, with what svc-init takes where it is told nothing. */
-function resolve(record: SandboxRecord, ceilings: RlimitCeilings): ResolvedSpec {
+function resolve(record: EngineRecord, ceilings: RlimitCeilings): ResolvedSpec {
   const { spec, image } = record;
   const { runtime } = spec;
   return {

@@ -1,4 +1,4 @@
-import { touchCredentials, type CredentialTable } from '../store/credentials.ts';
+import { touchCredentials, type CredentialTable } from '../store/api-keys-and-tokens.ts';
 import type { Database } from '../store/database.ts';
 
 /** How often at most the time of a credential's last use is written. */

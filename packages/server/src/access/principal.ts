@@ -6,7 +6,7 @@ import {
   findToken,
   TOKEN_PREFIX,
   type CredentialTable,
-} from '../store/credentials.ts';
+} from '../store/api-keys-and-tokens.ts';
 import {
   ensureOrganization,
   findMembership,

@@ -1,10 +1,10 @@
 import { PlatformError } from '@svc/contract';
 import { AUTHENTICATION_REQUIRED, authenticateWithKeys, type Authenticate } from './authenticate.ts';
 import { identifyByCredential, type Identify } from './principal.ts';
-import { findApiKey } from '../store/credentials.ts';
+import { findApiKey } from '../store/api-keys-and-tokens.ts';
 import type { Database } from '../store/database.ts';
 import { noteUses } from './credential-uses.ts';
-import { isSignedKey, verifyKey } from './keys.ts';
+import { isSignedKey, verifyKey } from './signed-keys.ts';
 import { verifySession } from './sessions.ts';
 
 /** How both surfaces judge credentials: keys that this server signed, and those that its store knows. */

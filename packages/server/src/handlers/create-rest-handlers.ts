@@ -1,7 +1,7 @@
 import { billingHandlers } from './billing/billing.ts';
 import { capabilityHandlers, type CapabilityParts } from './server/capabilities.ts';
 import { codeHandlers, type CodeParts } from './code/rest-code.ts';
-import { credentialHandlers } from './credentials/credentials.ts';
+import { credentialHandlers } from './credentials/api-keys-and-tokens.ts';
 import { eventHandlers } from './organizations/events.ts';
 import { imageHandlers, type ImageParts } from './images/images.ts';
 import { logHandlers } from './sandboxes/logs.ts';

@@ -1,7 +1,12 @@
 import { DEFAULT_NAMESPACE, PlatformError } from '@svc/contract';
 import { checkRestInput } from '@svc/contract/rest';
-import { createApiKey, type IssuedCredential } from '../store/credentials.ts';
-import { listApiKeys, revokeApiKey, type CredentialRecord } from '../store/list-credentials.ts';
+import {
+  createApiKey,
+  listApiKeys,
+  revokeApiKey,
+  type CredentialRecord,
+  type IssuedCredential,
+} from '../store/api-keys-and-tokens.ts';
 import { ensureOrganization, findOrganization } from '../store/organizations.ts';
 import { expiryAfter } from '../access/duration.ts';
 import {

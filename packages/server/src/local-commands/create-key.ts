@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { ALL_NAMESPACES, PlatformError } from '@svc/contract';
 import { pino } from 'pino';
 import { parseDurationMs } from '../access/duration.ts';
-import { isScope, signKey } from '../access/keys.ts';
+import { isScope, signKey } from '../access/signed-keys.ts';
 import { ensureSigningKey } from '../access/signing-key.ts';
 import { prepareFolders } from '../host/prepare-folders.ts';
-import { recordKey } from '../store/keys.ts';
+import { recordKey } from '../store/signed-keys.ts';
 import { openDatabase } from '../store/open-database.ts';
 
 export { becomeServerUser } from './become-server-user.ts';

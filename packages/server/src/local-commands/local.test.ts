@@ -6,7 +6,7 @@ import { after, describe, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { PlatformError } from '@svc/contract';
 import { hashEvent } from '../store/events.ts';
-import { findApiKey, findToken } from '../store/credentials.ts';
+import { findApiKey, findToken } from '../store/api-keys-and-tokens.ts';
 import { ensureOrganization, findMembership } from '../store/organizations.ts';
 import { TestPostgres } from '../testing/test-postgres.ts';
 import { makeFolder } from '../testing/test-server.ts';

@@ -1,8 +1,7 @@
 import { PlatformError } from '@svc/contract';
 import { checkRestInput } from '@svc/contract/rest';
-import { createToken } from '../store/credentials.ts';
+import { createToken, listTokens, revokeToken, type CredentialRecord } from '../store/api-keys-and-tokens.ts';
 import type { Database } from '../store/database.ts';
-import { listTokens, revokeToken, type CredentialRecord } from '../store/list-credentials.ts';
 import { listMemberships } from '../store/organizations.ts';
 import { ensureUser, findUserByEmail, type UserRecord } from '../store/users.ts';
 import type { LocalCredential, NewLocalCredential } from './api-keys.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { makeFolder } from '../testing/test-server.ts';
 import { rememberUntilChange } from './change-stamp.ts';
-import { createApiKey, findApiKey } from './credentials.ts';
+import { createApiKey, findApiKey } from './api-keys-and-tokens.ts';
 import { openStore } from './open-store.ts';
 import { ensureOrganization } from './organizations.ts';
 import { sqliteDialect } from './sqlite.ts';

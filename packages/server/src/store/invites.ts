@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Role } from '@svc/contract/rest';
 import type { Selectable } from 'kysely';
-import { hashSecret } from './credentials.ts';
+import { hashSecret } from './api-keys-and-tokens.ts';
 import type { Database, InviteRow } from './database.ts';
 import { toOrganization, type OrganizationRecord } from './organizations.ts';
 

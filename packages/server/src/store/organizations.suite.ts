@@ -1,11 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import { PlatformError } from '@svc/contract';
-import { createApiKey, createToken, findApiKey, findToken, touchCredentials } from './credentials.ts';
+import {
+  createApiKey,
+  createToken,
+  findApiKey,
+  findToken,
+  listApiKeys,
+  listTokens,
+  revokeApiKey,
+  revokeToken,
+  touchCredentials,
+} from './api-keys-and-tokens.ts';
 import type { Database } from './database.ts';
 import { deleteOrganization } from './delete-organization.ts';
 import { findInvite, listInvites, putInvite, removeInvite } from './invites.ts';
-import { listApiKeys, listTokens, revokeApiKey, revokeToken } from './list-credentials.ts';
 import { findMemberByEmail, hasOtherOwner, listMembers, removeMember } from './members.ts';
 import {
   createOrganization,
@@ -17,7 +26,7 @@ import {
   requireUnreservedSlug,
   updateOrganization,
 } from './organizations.ts';
-import { recordKey } from './keys.ts';
+import { recordKey } from './signed-keys.ts';
 import { findRegistryFor, listRegistries, putRegistry, removeRegistry } from './registries.ts';
 import { deleteUser, ensureUser, findUser, updateUser } from './users.ts';
 

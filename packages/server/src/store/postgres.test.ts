@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, test, type TestContext } from 'node:test';
 import { sql } from 'kysely';
 import { pino } from 'pino';
-import { createApiKey, findApiKey } from './credentials.ts';
+import { createApiKey, findApiKey } from './api-keys-and-tokens.ts';
 import type { Database } from './database.ts';
 import { inTransaction } from './in-transaction.ts';
 import { lockOrganization } from './lock-organization.ts';

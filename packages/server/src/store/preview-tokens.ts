@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Selectable } from 'kysely';
-import { hashSecret } from './credentials.ts';
+import { hashSecret } from './api-keys-and-tokens.ts';
 import type { Database, PreviewTokenRow } from './database.ts';
 import { selectSandboxes, toRecord, type SandboxRecord } from './sandboxes.ts';
 

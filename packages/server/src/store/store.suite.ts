@@ -4,7 +4,7 @@ import type { SandboxSpec } from '@svc/contract';
 import { observe } from '../sandboxes/observe.ts';
 import { markUnavailable } from './outages.ts';
 import type { Database } from './database.ts';
-import { forgetKeys, listKeys, recordKey } from './keys.ts';
+import { forgetKeys, listKeys, recordKey } from './signed-keys.ts';
 import { ensureOrganization } from './organizations.ts';
 import { closeRun, listRuns, openRun } from './runs.ts';
 import {

@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import { pino } from 'pino';
 import { withCredentials } from '../access/with-credentials.ts';
 import { FakeOrchestrator } from './fake-orchestrator.ts';
-import { createApiKey } from '../store/credentials.ts';
+import { createApiKey } from '../store/api-keys-and-tokens.ts';
 import type { Database } from '../store/database.ts';
 import { insertSandbox } from '../store/new-sandbox.ts';
 import { openStore } from '../store/open-store.ts';

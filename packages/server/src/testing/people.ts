@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import type { Role } from '@svc/contract/rest';
-import { createApiKey, createToken } from '../store/credentials.ts';
+import { createApiKey, createToken } from '../store/api-keys-and-tokens.ts';
 import { createOrganization, findOrganization, putMember } from '../store/organizations.ts';
 import { ensureUser } from '../store/users.ts';
 import { nextMillisecond, startTestServer, type TestServer, type TestServerOptions } from './test-server.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { createApiKey, createToken, hashSecret } from '../store/credentials.ts';
+import { createApiKey, createToken, hashSecret } from '../store/api-keys-and-tokens.ts';
 import type { Database } from '../store/database.ts';
 import { appendEvent } from '../store/events.ts';
 import { ensureOrganization, putMember } from '../store/organizations.ts';

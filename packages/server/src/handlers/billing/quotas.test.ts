@@ -104,7 +104,7 @@ test('a sandbox that is too large and an organization that is suspended are refu
 
 test('the self-hosted surface keeps to the same limits', async (t) => {
   const { server, id, rest } = await startAcme(t, { max_sandboxes: 0 });
-  const { signKey } = await import('../../access/keys.ts');
+  const { signKey } = await import('../../access/signed-keys.ts');
   const { SIGNING_KEY } = await import('../../testing/people.ts');
   const bearer = await signKey(SIGNING_KEY, { namespace: 'acme', createdAt: new Date(), expiresAt: null });
   const { error } = await server.call(

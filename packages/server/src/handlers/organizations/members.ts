@@ -9,7 +9,7 @@ import {
 } from '../../store/members.ts';
 import type { Database } from '../../store/database.ts';
 import { removeInvitesOf } from '../../store/invites.ts';
-import { countCredentials } from '../../store/list-credentials.ts';
+import { countCredentials } from '../../store/api-keys-and-tokens.ts';
 import { putMember } from '../../store/organizations.ts';
 import { inviteHandlers } from './invites.ts';
 import { requireRole } from './member-roles.ts';

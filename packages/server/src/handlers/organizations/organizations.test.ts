@@ -4,9 +4,9 @@ import { request, type IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import { signKey } from '../../access/keys.ts';
+import { signKey } from '../../access/signed-keys.ts';
 import { signSession } from '../../access/sessions.ts';
-import { recordKey } from '../../store/keys.ts';
+import { recordKey } from '../../store/signed-keys.ts';
 import { startTestServer } from '../../testing/test-server.ts';
 import { SIGNING_KEY, startWithPeople } from '../../testing/people.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createApiKey } from '../../store/credentials.ts';
+import { createApiKey } from '../../store/api-keys-and-tokens.ts';
 import { ensureOrganization } from '../../store/organizations.ts';
 import { startTestServer, type TestServer } from '../../testing/test-server.ts';
 import { body } from '../../testing/sandboxes.ts';

@@ -2,7 +2,7 @@ import type { SpaceView } from '@svc/engine/client';
 import type { EngineHealth } from '../../orchestrator/engine-health.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { Database } from '../../store/database.ts';
-import { listKeys } from '../../store/keys.ts';
+import { listKeys } from '../../store/signed-keys.ts';
 import { listSandboxes } from '../../store/sandboxes.ts';
 
 const METRICS_TIMEOUT_MS = 2000;

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import { createToken } from '../../store/credentials.ts';
+import { createToken } from '../../store/api-keys-and-tokens.ts';
 import { ensureOrganization, putMember } from '../../store/organizations.ts';
 import { ensureUser } from '../../store/users.ts';
 import { startChannelServer } from '../../testing/channel-server.ts';

@@ -7,7 +7,7 @@ import Fastify from 'fastify';
 import { pino } from 'pino';
 import { authenticateNobody } from '../../access/authenticate.ts';
 import { Dispatch, type Handlers } from '../../dispatch/dispatch.ts';
-import { signKey } from '../../access/keys.ts';
+import { signKey } from '../../access/signed-keys.ts';
 import { startTestServer } from '../../testing/test-server.ts';
 import type { SessionLimits } from './mcp-sessions.ts';
 import { registerMcp } from './register-mcp.ts';

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { test, type TestContext } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { signKey } from '../../access/keys.ts';
+import { signKey } from '../../access/signed-keys.ts';
 import { FakeOrchestrator } from '../../testing/fake-orchestrator.ts';
 import { freePort } from '../../testing/free-port.ts';
 import { makeFolder, startTestServer } from '../../testing/test-server.ts';

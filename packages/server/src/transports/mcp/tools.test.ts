@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import type { CodeRunner } from '../../code/code-runner.ts';
-import { signKey } from '../../access/keys.ts';
+import { signKey } from '../../access/signed-keys.ts';
 import { withEnoughTime } from '../../testing/enough-time.ts';
 import { startTestServer } from '../../testing/test-server.ts';
 import { connectClient, textOf } from '../../testing/mcp-client.ts';

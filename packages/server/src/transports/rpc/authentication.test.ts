@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { signKey } from '../../access/keys.ts';
+import { signKey } from '../../access/signed-keys.ts';
 import { startTestServer } from '../../testing/test-server.ts';
 
 const SIGNING_KEY = randomBytes(32);

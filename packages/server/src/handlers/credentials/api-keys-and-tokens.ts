@@ -1,14 +1,16 @@
 import { PlatformError } from '@svc/contract';
 import { badField } from '../../dispatch/rest-dispatch.ts';
-import { createApiKey, createToken, type IssuedCredential } from '../../store/credentials.ts';
 import {
   countCredentials,
+  createApiKey,
+  createToken,
   listApiKeys,
   listTokens,
   revokeApiKey,
   revokeToken,
   type CredentialRecord,
-} from '../../store/list-credentials.ts';
+  type IssuedCredential,
+} from '../../store/api-keys-and-tokens.ts';
 import { lockUser } from '../../store/users.ts';
 import { MAX_API_KEYS, MAX_TOKENS, requireFewer } from '../../accounting/caps.ts';
 import { readPage, toPage } from '../../dispatch/paging.ts';

@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { SignJWT, UnsecuredJWT } from 'jose';
 import { makeFolder } from '../testing/test-server.ts';
 import { parseDurationMs } from './duration.ts';
-import { signKey, verifyKey } from './keys.ts';
+import { signKey, verifyKey } from './signed-keys.ts';
 import { ensureSigningKey, resetSigningKey } from './signing-key.ts';
 
 const SECRET = randomBytes(32);
