@@ -7,8 +7,12 @@ import {
   type JSONRPCMessage,
   type RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
-import { explainFailure, isSessionLost } from './failures.ts';
 import { ServerConnection } from './server-connection.ts';
+import { UnauthorizedError } from '@modelcontextprotocol/sdk/client/auth.js';
+import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+
+const UNAUTHORIZED = 401;
+const NOT_FOUND = 404;
 
 const INTERNAL_ERROR = -32_603;
 /** For answers that are under way when standard input ends. */
@@ -125,4 +129,23 @@ export class StdioForwarder {
     if (!this.#pending.delete(id)) return;
     await this.#client.send({ jsonrpc: '2.0', id, error: { code: INTERNAL_ERROR, message } });
   }
+}
+
+/** The server does not know the session, as after its restart or a long pause. */
+function isSessionLost(error: unknown): boolean {
+  return error instanceof StreamableHTTPError && error.code === NOT_FOUND;
+}
+
+/** What the user of an AI tool reads when a message could not be delivered. */
+function explainFailure(error: unknown, serverUrl: string): string {
+  if (
+    error instanceof UnauthorizedError ||
+    (error instanceof StreamableHTTPError && error.code === UNAUTHORIZED)
+  ) {
+    return 'Authentication required: set SVC_API_KEY to a key, which `svc server keygen --quiet` prints';
+  }
+  if (error instanceof StreamableHTTPError) return `the server at ${serverUrl} refused: ${error.message}`;
+  const message = error instanceof Error ? error.message : String(error);
+  const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
+  return `no server answers at ${serverUrl}: ${message}${cause}; start one with \`svc server start\``;
 }

@@ -1,14 +1,15 @@
 import { FrameError } from '../frames/frame-error.ts';
 import { FrameSplitter } from '../frames/frame-splitter.ts';
-import { decodeMessage, encodeMessage, readFrameHead } from '../frames/frame.ts';
-import type { Message, Payload } from '../frames/frame.ts';
+import { decodeMessage, encodeMessage, readFrameHead, type Message, type Payload } from '../frames/frame.ts';
 import { isTerminal } from '../frames/message-types.ts';
 import { GENERATION } from '../frames/envelope.ts';
 import { onAbort } from '../async/abort.ts';
 import { ChannelError } from './channel-error.ts';
-import { IdRange, RANGE_BYTES } from './id-range.ts';
 import { own, readOptionalMessage, readUint } from './payload-fields.ts';
 import type { ByteTransport } from './transport.ts';
+
+/** The range that opens a connection: two words of 32 bits. */
+const RANGE_BYTES = 8;
 
 /** One conversation on a connection: all frames of one id. */
 export interface Session {
@@ -207,4 +208,34 @@ function asChannelError(error: unknown): ChannelError {
     return new ChannelError('protocol', 'The sandbox sent bytes that are no frame', { cause: error });
   }
   return new ChannelError('closed', 'The connection to the sandbox broke', { cause: error });
+}
+
+/** The ids a client may use: counted up, wrapping, never 0. */
+class IdRange {
+  readonly #first: number;
+  /** Not in the range. */
+  readonly #end: number;
+  #next: number;
+
+  constructor(first: number, end: number) {
+    if (first >= end || end <= 1) throw new ChannelError('protocol', 'The sandbox sent an invalid id range');
+    this.#first = Math.max(1, first);
+    this.#end = end;
+    this.#next = this.#first;
+  }
+
+  static read(bytes: Uint8Array): IdRange {
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    return new IdRange(view.getUint32(0), view.getUint32(4));
+  }
+
+  /** The next id that is not in use. */
+  take(isTaken: (id: number) => boolean): number {
+    for (let tried = this.#first; tried < this.#end; tried++) {
+      const id = this.#next;
+      this.#next = id + 1 < this.#end ? id + 1 : this.#first;
+      if (!isTaken(id)) return id;
+    }
+    throw new ChannelError('refused', 'Too many calls are under way on this channel; use another one');
+  }
 }

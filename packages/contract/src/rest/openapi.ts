@@ -1,12 +1,37 @@
 import type { TObject, TSchema } from 'typebox';
 import { ERROR_DESCRIPTIONS } from '../error-descriptions.ts';
 import { ERROR_STATUS, type ErrorCode } from '../errors.ts';
-import { COMPONENTS } from './components.ts';
 import { BYTES, EVENT_STREAM, takesVersion, type RestOperation } from './rest-operation.ts';
 import { pathsOf } from './paths.ts';
 import { REST_OPERATIONS } from './rest-operations.ts';
-import { Sandbox } from './sandbox-fields.ts';
-import { Volume } from './volumes.ts';
+import { Sandbox, CreateSandboxRequest, SandboxVolumeMount, SnapshotLocation } from './sandbox-fields.ts';
+import { Volume, VolumeMetrics } from './volumes.ts';
+import { Mount, Patch } from '../spec/mounts.ts';
+import { NetworkPolicy, NetworkRequest } from '../spec/network.ts';
+import { Confirmation, MessageResponse } from './fields.ts';
+import { Snapshot, SnapshotOperation } from './snapshots.ts';
+import { SandboxSpecView } from './spec-view.ts';
+import { VolumeFileInfo } from './volume-files.ts';
+
+/** Schemas that documents and clients know by name. */
+const COMPONENTS = {
+  Confirmation,
+  CreateSandboxRequest,
+  MessageResponse,
+  Mount,
+  Network: NetworkRequest,
+  NetworkPolicy,
+  Patch,
+  Sandbox,
+  SandboxSpecView,
+  SandboxVolumeMount,
+  Snapshot,
+  SnapshotOperation,
+  SnapshotLocation,
+  Volume,
+  VolumeFileInfo,
+  VolumeMetrics,
+} as const satisfies Record<string, TSchema>;
 
 export const API_VERSION = '0.1.0';
 

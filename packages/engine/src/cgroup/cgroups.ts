@@ -1,10 +1,8 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { readdirSync, writeFileSync, mkdirSync } from 'node:fs';
 import { readdir, rmdir } from 'node:fs/promises';
 import { limitBytes, processIds, singleNumber, valueOf } from './cgroup-files.ts';
-import { readCgroupLayout, treeOf } from './cgroup-layout.ts';
-import type { CgroupLayout } from './cgroup-layout.ts';
+import { readCgroupLayout, treeOf, type CgroupLayout } from './cgroup-layout.ts';
 import { isErrno } from '@svc/contract/errno';
-import { fillCpusetParent } from './fill-cpuset-parent.ts';
 import { readKernelFile } from './kernel-file.ts';
 import { killProcess } from './kill-process.ts';
 import { QuickMoves } from './quick-moves.ts';
@@ -213,4 +211,22 @@ async function removeTree(path: string): Promise<void> {
     for (const entry of entries) if (entry.isDirectory()) await removeTree(`${path}/${entry.name}`);
     return false;
   });
+}
+
+/**
+ * Makes the parent of our cgroups in version 1's tree of CPU sets, and gives it all that the tree has. A new cgroup there has no CPUs,
+ * so of two runtimes that start the first two sandboxes of a host at once, one would find a parent that the other had made and not
+ * yet filled, and fail.
+ */
+function fillCpusetParent(tree: string, parent: string): void {
+  try {
+    mkdirSync(parent, { recursive: true });
+    for (const file of ['cpuset.cpus', 'cpuset.mems']) {
+      const isEmpty = (readKernelFile(`${parent}/${file}`) ?? '').trim() === '';
+      if (isEmpty) writeFileSync(`${parent}/${file}`, readKernelFile(`${tree}/${file}`) ?? '');
+    }
+  } catch (error) {
+    // A tree that cannot be written to: the runtime says so in its own words.
+    if (!isErrno(error, 'EROFS', 'EACCES')) throw error;
+  }
 }

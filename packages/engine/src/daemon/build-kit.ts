@@ -9,7 +9,6 @@ import { EventLog } from '../events/event-log.ts';
 import { GuestFolders } from '../guest/guest-folders.ts';
 import { ThreadBudget } from '../guest/thread-budget.ts';
 import { SvcHostCalls } from '../host/svc-host-calls.ts';
-import { IMAGE_ALIASES } from './image-aliases.ts';
 import { ImageStore } from '../images/image-store.ts';
 import type { IsImageInUse } from '../images/images.ts';
 import type { PublicNetwork } from '../images/registry.ts';
@@ -32,6 +31,18 @@ import { DiskVolumes } from '../volumes/disk-volumes.ts';
 import type { EngineConfig } from './config.ts';
 import { chooseRuntimes, type ProbedRuntime } from './choose-runtimes.ts';
 import { ProbeMemory } from './probe-memory.ts';
+
+/**
+ * Short names, and the images that older clients ask for by default, stand for the demo images of this host
+ * (`svc image build-demo`) when those exist.
+ */
+const IMAGE_ALIASES: Readonly<Record<string, string>> = {
+  base: 'svc/base',
+  python: 'svc/python',
+  node: 'svc/node',
+  'microsandbox/python': 'svc/python',
+  'microsandbox/node': 'svc/node',
+};
 
 const IDS_PER_SLOT = 65_536;
 /** First of the host ids that sandboxes are mapped to: far above users, system accounts and container tools. */

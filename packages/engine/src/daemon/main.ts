@@ -18,7 +18,6 @@ import { operatorRoutes } from './image-routes.ts';
 import { collectImages } from './collect-images.ts';
 import { forgetPid, lockDataFolder, notePid } from './lock.ts';
 import { createRelay } from './relay.ts';
-import { rootSocketOf } from './root-socket.ts';
 import { createRoutes, type Daemon } from './routes.ts';
 import { raiseHostLimits } from './raise-host-limits.ts';
 import { prepareRunFolder, releaseRunFolder } from './run-folder.ts';
@@ -203,3 +202,8 @@ function stopSignal(): AbortSignal {
 }
 
 await main();
+
+/** Where root reaches an engine whose main socket belongs to another user: `engine.sock` → `engine-root.sock`. */
+function rootSocketOf(socketPath: string): string {
+  return socketPath.replace(/(\.sock)?$/, '-root.sock');
+}

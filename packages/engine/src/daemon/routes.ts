@@ -1,15 +1,13 @@
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
-import type { Capabilities, CreateSandbox, LogSource, ReadLogs } from '../client/engine-api.ts';
+import type { Capabilities, CreateSandbox, LogSource, ReadLogs, SpaceUser } from '../client/engine-api.ts';
 import { readProcessState } from '../host/process-state.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import type { Sampler } from '../metrics/sampler.ts';
-import { fields, optional, required } from './fields.ts';
+import { fields, optional, required, readId } from './fields.ts';
 import type { Call, Routes } from './http-server.ts';
-import { listSpaceUsers } from './list-space-users.ts';
 import { imageRoutes, readAuth, readMaxHeldBytes, readScope, type BuildDemo } from './image-routes.ts';
-import { snapshotRoutes } from './snapshot-routes.ts';
 import { sendLines, sendProgress } from './streams.ts';
 import { volumeRoutes } from './volume-routes.ts';
 
@@ -165,4 +163,39 @@ function readTail(text: string): number {
   const tail = Number(text);
   if (text !== '' && Number.isSafeInteger(tail) && tail >= 0) return tail;
   throw new PlatformError('invalid_request', 'tail: must be a whole number', { details: { field: 'tail' } });
+}
+
+/** Who takes how much of the host's disk, most first. One file is looked at for each of them. */
+async function listSpaceUsers(
+  { rootfs, volumes, snapshots, images }: Pick<Kit, 'rootfs' | 'volumes' | 'snapshots' | 'images'>,
+  sandboxes: Sandboxes,
+): Promise<readonly SpaceUser[]> {
+  const users: SpaceUser[] = [];
+  for (const { record } of sandboxes.list()) {
+    users.push({ kind: 'sandbox', id: record.id ?? '', bytes: rootfs.storedBytes(record.handle) });
+  }
+  for (const { id } of await volumes.list())
+    users.push({ kind: 'volume', id, bytes: await volumes.storedBytes(id) });
+  for (const { id, storedBytes } of snapshots.list())
+    users.push({ kind: 'snapshot', id, bytes: storedBytes });
+  for (const { id, sizeBytes } of await images.list()) users.push({ kind: 'image', id, bytes: sizeBytes });
+  return users.toSorted((a, b) => b.bytes - a.bytes);
+}
+
+function snapshotRoutes({ snapshots }: Pick<Kit, 'snapshots'>, sandboxes: Sandboxes): Routes {
+  const id = (call: Call) => call.params['id'] ?? '';
+  return {
+    'GET /snapshots': async () => await Promise.resolve(snapshots.list()),
+    'POST /snapshots': async (call) => {
+      const given = fields(await call.json());
+      const request = { id: readId(given), sandboxId: required(given, 'sandboxId', 'string') };
+      // A caller that goes away gives up: nothing of the snapshot stays.
+      return await sandboxes.snapshot(request, call.signal);
+    },
+    'GET /snapshots/:id': async (call) => await Promise.resolve(snapshots.get(id(call))),
+    'DELETE /snapshots/:id': async (call) => {
+      await snapshots.remove(id(call));
+      return {};
+    },
+  };
 }

@@ -1,17 +1,19 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, open, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, open, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { Cgroups } from '../cgroup/cgroups.ts';
 import type { EngineConfig } from '../daemon/config.ts';
 import { prepareRunFolder } from '../daemon/run-folder.ts';
 import { SvcHostCalls } from '../host/svc-host-calls.ts';
-import type { HostFacts } from './host-facts.ts';
+import type { HostFacts, Attempt } from './host-facts.ts';
 import { probeRuntimes } from './probe-runtimes.ts';
-import { tryDiskImage } from './try-disk-image.ts';
 import { tryKvm } from './try-kvm.ts';
 import { tryOverlay } from './try-overlay.ts';
-import { attempt } from './attempt.ts';
+import type { HostCalls } from '../host/host-calls.ts';
+import { formatDisk } from '../rootfs/format-disk.ts';
+
+const SIZE_MIB = 16;
 
 const RUN_FOLDER = '/run/svc';
 const CALL_TIMEOUT_MS = 10_000;
@@ -60,4 +62,33 @@ function untried(): Tried {
       kvm: skipped,
     },
   };
+}
+
+/** Turns a try that throws into a finding. */
+async function attempt(tryIt: () => Promise<unknown>): Promise<Attempt> {
+  try {
+    await tryIt();
+    return { outcome: 'worked' };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { outcome: 'failed', reason: message.trim().split('\n').at(-1) ?? '' };
+  }
+}
+
+/** Mounts a small disk and looks whether it has the size that was asked for. */
+async function tryDiskImage(means: {
+  readonly hostCalls: HostCalls;
+  readonly folder: string;
+}): Promise<void> {
+  const { hostCalls } = means;
+  await using undo = new AsyncDisposableStack();
+  const at = (name: string) => join(means.folder, 'disk', name);
+  await mkdir(at('content'), { recursive: true });
+  await mkdir(at('target'));
+  await formatDisk(at('image'), at('content'), SIZE_MIB);
+  undo.defer(() => hostCalls.unmount(at('target')));
+  await hostCalls.mountImage({ image: at('image'), target: at('target'), fstype: 'ext4', readonly: false });
+  const { blocks, bsize } = await statfs(at('target'));
+  if (blocks * bsize > 2 * SIZE_MIB * 1024 * 1024)
+    throw new Error('the mounted disk is larger than its image');
 }

@@ -1,19 +1,21 @@
 import { statfsSync, statSync } from 'node:fs';
-import { chmod, chown, mkdir, open, readdir, rename, rm, rmdir, stat } from 'node:fs/promises';
+import { chmod, chown, mkdir, open, readdir, rename, rm, rmdir, stat, truncate } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
-import { HostCallError } from '../host/host-calls.ts';
-import type { HostCalls } from '../host/host-calls.ts';
+import { HostCallError, type HostCalls } from '../host/host-calls.ts';
 import type { Slot } from '../network/network.ts';
 import { deviceOf, devicesByImage } from '../space/disk-limit.ts';
 import type { HostSpace } from '../space/host-space.ts';
 import { copyDisk } from './copy-disk.ts';
 import { DiskTemplates } from './disk-templates.ts';
-import { growDisk } from './grow-disk.ts';
 import { repairDisk } from './repair-disk.ts';
 import type { DiskUsage, Rootfs } from './rootfs.ts';
+import { runTool } from '../host/run-tool.ts';
+
+/** e2fsck: 1 and 2 mean that it repaired something. */
+const REPAIRED = [0, 1, 2];
 
 /** `statfs` type of an overlay, so usage needs no memory of what is mounted. */
 const OVERLAY_MAGIC = 0x79_4c_76_30;
@@ -295,4 +297,14 @@ async function removeEmpty(folder: string): Promise<void> {
   } catch (error) {
     if (!isErrno(error, 'ENOENT')) throw error;
   }
+}
+
+/**
+ * Lets the file system of a disk that is not mounted fill `bytes`. Interrupted, the disk is of no use any more.
+ * A disk that began with less than a block group (128 MiB) keeps the few inodes per group that it was made with.
+ */
+async function growDisk(image: string, bytes: number, signal: AbortSignal): Promise<void> {
+  await runTool('e2fsck', ['-f', '-p', image], signal, REPAIRED);
+  await truncate(image, bytes);
+  await runTool('resize2fs', [image], signal);
 }

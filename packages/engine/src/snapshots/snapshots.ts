@@ -2,8 +2,9 @@ import { rm, stat } from 'node:fs/promises';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import type { SnapshotView } from '../client/engine-api.ts';
-import { digestDisk } from './digest-disk.ts';
 import { SnapshotRecords, type StoredSnapshot } from './snapshot-records.ts';
+import { Worker } from 'node:worker_threads';
+import { abortable } from '@svc/contract/async';
 
 /** `st_blocks` counts these, whatever the file system's own block size. */
 const STAT_BLOCK_BYTES = 512;
@@ -137,4 +138,22 @@ export class Snapshots {
 function taken(id: string): PlatformError {
   const message = `a snapshot ${id} exists already; remove it or choose another id`;
   return new PlatformError('name_already_exists', message, { details: { snapshot: id } });
+}
+
+/**
+ * `sha256:…` of the file's content. A disk of 4 GiB keeps a processor busy for some four seconds, so this happens on a thread of its
+ * own. When it returns, also after an abort, the thread is over.
+ */
+async function digestDisk(path: string, signal: AbortSignal): Promise<string> {
+  signal.throwIfAborted();
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const worker = new Worker(new URL('./digest-thread.ts', import.meta.url), { workerData: path, env: {} });
+  worker.once('message', (digest: string) => resolve(digest));
+  worker.once('error', reject);
+  worker.once('exit', () => reject(new Error('the thread that hashes disks ended')));
+  try {
+    return await abortable(promise, signal);
+  } finally {
+    await worker.terminate();
+  }
 }

@@ -1,13 +1,11 @@
-import { statfs } from 'node:fs/promises';
+import { statfs, readFile } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
-import { HostCallError } from '../host/host-calls.ts';
-import type { HostCalls } from '../host/host-calls.ts';
+import { HostCallError, type HostCalls } from '../host/host-calls.ts';
 import { countErrors } from '../space/disk-limit.ts';
 import type { HostSpace } from '../space/host-space.ts';
-import { mountedDevice } from './mounted-device.ts';
 import { Turns } from '@svc/contract/async';
 import { runTool, ToolFailed } from '../host/run-tool.ts';
 import { repairUnmounted } from './volume-image.ts';
@@ -176,4 +174,21 @@ export class VolumeMount {
 
 function isErrno(error: unknown, errno: string): boolean {
   return error instanceof HostCallError && error.errno === errno;
+}
+
+/** The device mounted at a path of ours, undefined when none is. */
+async function mountedDevice(mountPoint: string): Promise<string | undefined> {
+  // https://man7.org/linux/man-pages/man5/proc_pid_mountinfo.5.html
+  for (const line of (await readFile('/proc/self/mountinfo', 'utf8')).split('\n')) {
+    const [mount = '', source = ''] = line.split(' - ');
+    if (unescape(mount.split(' ')[4] ?? '') === mountPoint) return source.split(' ')[1];
+  }
+  return undefined;
+}
+
+/** The kernel writes blanks and backslashes as three octal digits. */
+function unescape(field: string): string {
+  return field.replaceAll(/\\([0-7]{3})/g, (_, digits: string) =>
+    String.fromCodePoint(Number.parseInt(digits, 8)),
+  );
 }

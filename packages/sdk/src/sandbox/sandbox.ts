@@ -1,5 +1,5 @@
 import type { FetchProgress, Sandbox as SandboxRecord, SandboxStatus, Snapshot } from '@svc/contract/rest';
-import type { CallOptions } from '../client/call-budget.ts';
+import { type CallOptions, withBudgetEach } from '../client/call-budget.ts';
 import { Client, type ClientCallOptions } from '../client/client.ts';
 import { eachItem } from '../client/pages.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
@@ -9,7 +9,6 @@ import { Commands, type RunOptions } from './commands.ts';
 import { toCreateRequest, type CreateOptions } from './create-options.ts';
 import type { ExecResult } from './exec-result.ts';
 import { Files } from './files.ts';
-import { followStart } from './follow-start.ts';
 import { HeldChannel } from './held-channel.ts';
 import { readLogs, type LogEntry, type LogOptions } from './logs.ts';
 import { Ports } from './ports.ts';
@@ -17,6 +16,7 @@ import { runCode, type CodeResult, type RunCodeOptions } from './run-code.ts';
 import { requireRunning, untilStopped, waitForRunning } from './settle.ts';
 import { makeSnapshot, type SnapshotOptions } from './snapshot.ts';
 import { Terminals } from './terminals.ts';
+import { followEvents } from '../client/follow-events.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const DEFAULT_SHELL = '/bin/sh';
@@ -260,4 +260,20 @@ async function find(client: Client, nameOrId: string, call: CallOptions): Promis
     }
   }
   return await client.call('sandboxes.getByName', { params: { name: nameOrId } }, call);
+}
+
+/** How a start goes, until it is over. Nothing when nothing starts. */
+async function* followStart(
+  client: Client,
+  sandboxId: string,
+  options: CallOptions,
+): AsyncGenerator<FetchProgress, void> {
+  const input = { params: { sandbox_id: sandboxId } };
+  const events = withBudgetEach(options, (budget) =>
+    followEvents(budget, () => client.call('progress.follow', input, { signal: budget.signal })),
+  );
+  for await (const { event, data } of events) {
+    // As the table says of this stream.
+    if (event === 'progress') yield data as FetchProgress;
+  }
 }

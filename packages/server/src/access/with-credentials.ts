@@ -1,11 +1,14 @@
 import { PlatformError } from '@svc/contract';
 import { AUTHENTICATION_REQUIRED, authenticateWithKeys, type Authenticate } from './authenticate.ts';
 import { identifyByCredential, type Identify } from './principal.ts';
-import { findApiKey } from '../store/api-keys-and-tokens.ts';
+import { findApiKey, touchCredentials, type CredentialTable } from '../store/api-keys-and-tokens.ts';
 import type { Database } from '../store/database.ts';
-import { noteUses } from './credential-uses.ts';
 import { isSignedKey, verifyKey } from './signed-keys.ts';
 import { verifySession } from './sessions.ts';
+
+/** How often at most the time of a credential's last use is written. */
+const MIN_INTERVAL_MS = 60_000;
+const WRITE_AFTER_MS = 500;
 
 /** How both surfaces judge credentials: keys that this server signed, and those that its store knows. */
 export function withCredentials(
@@ -28,4 +31,32 @@ export function withCredentials(
     noteUse,
   });
   return { authenticate, identify };
+}
+
+type NoteUse = (table: CredentialTable, id: string, lastUsedAt: string | null) => void;
+
+/**
+ * Writes down when credentials were last used, some time after the answer, so that no caller waits for it. A use that was
+ * not written, because the process ended or the disk was full, is made up for by the next one.
+ */
+function noteUses(database: Database): NoteUse {
+  const waiting: Record<CredentialTable, Set<string>> = { api_keys: new Set(), tokens: new Set() };
+  let isScheduled = false;
+  const write = async () => {
+    isScheduled = false;
+    const now = new Date().toISOString();
+    for (const table of ['api_keys', 'tokens'] as const) {
+      const ids = [...waiting[table]];
+      waiting[table].clear();
+      if (ids.length > 0) await touchCredentials(database, table, ids, now);
+    }
+  };
+  return (table, id, lastUsedAt) => {
+    if (lastUsedAt !== null && Date.now() - Date.parse(lastUsedAt) < MIN_INTERVAL_MS) return;
+    waiting[table].add(id);
+    if (isScheduled) return;
+    isScheduled = true;
+    // The store may be closed or full by then, and nobody misses this.
+    setTimeout(() => void write().catch(() => undefined), WRITE_AFTER_MS).unref();
+  };
 }

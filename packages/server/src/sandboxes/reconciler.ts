@@ -8,7 +8,8 @@ import { decide, isNoted } from './decide.ts';
 import type { EngineHealth } from '../orchestrator/engine-health.ts';
 import type { Lifecycle } from './lifecycle.ts';
 import { markUnavailable, requireDecisions } from '../store/outages.ts';
-import { failOverdue } from './sweep.ts';
+import { deadlineOf } from './deadlines.ts';
+import { noteFailure } from './observe.ts';
 
 const FIRST_RETRY_MS = 50;
 /** A look at a socket costs next to nothing, and everybody waits for the engine. */
@@ -160,3 +161,19 @@ const NOT_AT_REST = [
   'recovery_decision_required',
   'stopping',
 ] as const;
+
+/** What has not arrived where it should be, although there was time enough, has failed. */
+async function failOverdue(db: Database): Promise<void> {
+  const now = Date.now();
+  for (const record of await listSandboxesIn(db, ['starting', 'stopping'])) {
+    if (deadlineOf(record) > now) continue;
+    const isFull = record.statusReason === 'insufficient_capacity';
+    const verb = record.observed === 'starting' ? 'start' : 'stop';
+    await noteFailure(db, record, {
+      code: isFull ? 'insufficient_capacity' : 'unavailable',
+      message: isFull
+        ? 'there was no room for it in all the time it waited; free some, and start it again'
+        : `the engine did not ${verb} it in time; try again`,
+    });
+  }
+}

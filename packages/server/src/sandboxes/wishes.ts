@@ -3,9 +3,20 @@ import type { Database } from '../store/database.ts';
 import { removeSandbox } from '../store/new-sandbox.ts';
 import type { OrganizationRecord } from '../store/organizations.ts';
 import { updateSandbox, type Asker, type SandboxRecord } from '../store/sandboxes.ts';
-import { isNewWish } from './legal-wishes.ts';
 import { describeRun, recordSandboxEvent } from './sandbox-events.ts';
 import { closeRun } from '../store/runs.ts';
+import { PlatformError } from '@svc/contract';
+import type { ObservedState } from '../store/sandbox-moves.ts';
+
+/** What callers may ask for, and in which states. `again`: it is under way already, so asking again changes nothing. */
+const LEGAL = {
+  start: { states: ['created', 'stopped', 'failed'], again: ['starting'] },
+  stop: {
+    states: ['starting', 'running', 'temporarily_unavailable', 'recovery_decision_required'],
+    again: ['stopping'],
+  },
+  recover: { states: ['temporarily_unavailable', 'recovery_decision_required'], again: [] },
+} as const satisfies Record<string, Record<'states' | 'again', readonly ObservedState[]>>;
 
 /**
  * What callers want, written down in their own transaction with the organization locked. Whoever comes after a crash
@@ -91,4 +102,19 @@ export async function wishRecovery(
     default:
       return action satisfies never;
   }
+}
+
+type Verb = keyof typeof LEGAL;
+
+/** @returns whether there is anything to do @throws PlatformError `invalid_state_transition` naming the state */
+function isNewWish(verb: Verb, { name, observed }: SandboxRecord): boolean {
+  const { states, again }: Record<'states' | 'again', readonly ObservedState[]> = LEGAL[verb];
+  if (states.includes(observed)) return true;
+  if (again.includes(observed)) return false;
+  const message = `Sandbox '${name}' is ${observed}; ${verb} is possible when it is ${listStates([...states, ...again])}`;
+  throw new PlatformError('invalid_state_transition', message, { details: { state: observed, verb } });
+}
+
+function listStates(states: readonly string[]): string {
+  return states.length < 2 ? states.join('') : `${states.slice(0, -1).join(', ')} or ${states.at(-1)}`;
 }

@@ -20,7 +20,8 @@ import {
   removeSnapshot,
   type SnapshotOperationRecord,
 } from '../store/snapshots.ts';
-import { describeManifest } from './manifest.ts';
+
+const SCHEMA = 'svc.snapshot/v1';
 
 const IDLE_MS = 5000;
 const LEASE_MS = 15_000;
@@ -158,4 +159,30 @@ export class SnapshotWorker {
     const ids = (await store.listSnapshots(signal)).map(({ id }) => id);
     for (const id of await findRemovedSnapshots(database, ids)) await store.removeSnapshot(id, signal);
   }
+}
+
+/** What a snapshot was made of, in the words of the public API. */
+function describeManifest(
+  view: SnapshotView,
+  labels: Readonly<Record<string, string>>,
+  sandboxName: string,
+): Readonly<Record<string, unknown>> {
+  return {
+    schema: SCHEMA,
+    artifact: 'disk',
+    scope: 'disk',
+    created_at: view.createdAt,
+    image: { ref: view.image.reference, manifest_digest: view.image.id },
+    state: {
+      type: 'file',
+      format: 'raw',
+      fstype: 'ext4',
+      upper: { file: 'disk', size_bytes: view.sizeBytes, integrity: view.digest },
+    },
+    labels,
+    extensions: {},
+    requires: [],
+    parent: null,
+    source_sandbox: sandboxName,
+  };
 }

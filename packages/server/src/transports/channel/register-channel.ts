@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, IncomingHttpHeaders } from 'node:http';
 import { isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { PlatformError } from '@svc/contract';
@@ -11,16 +11,23 @@ import type { CallShares } from '../../access/call-shares.ts';
 import type { Authority } from '../../access/authorize-rest.ts';
 import { badField } from '../../dispatch/rest-dispatch.ts';
 import { ChannelAccess, type ChannelAccessParts } from './channel-access.ts';
-import { bearerOf, chooseProtocol } from './channel-credential.ts';
 import { ChannelSlots, type ChannelLimits } from './channel-slots.ts';
 import { EventQueue } from './event-queue.ts';
 import { MaskRemover } from './mask-remover.ts';
-import { CLOSE, relay } from './relay.ts';
+import { CLOSE, relay, type ChannelEnd } from './relay.ts';
 import type { RateLimiter } from '../http/rate-limiter.ts';
 import { ServerResponse } from '@svc/contract/node-http';
-import { explainEnd } from './explain-end.ts';
 import { REST_PREFIX, sendRestFailure } from '../http/rest-failure.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
+import { explainBreak } from '../../orchestrator/explain-break.ts';
+import { OUT_OF_MEMORY } from '../../orchestrator/not-running.ts';
+import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
+import type { Database } from '../../store/database.ts';
+import { listRuns } from '../../store/runs.ts';
+
+/** The protocol of the channel, for clients that must name one. */
+const PROTOCOL = 'svc.channel';
+const BEARER_PROTOCOL = 'svc.bearer.';
 
 /** One frame with its length word: clients send a frame per message. */
 const MAX_MESSAGE_BYTES = 4 + 4 * 1024 * 1024;
@@ -245,4 +252,43 @@ function requireHandshake({ headers }: FastifyRequest): void {
   if (!/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '')) {
     throw badField('Sec-WebSocket-Key', 'must be 16 bytes in Base64');
   }
+}
+
+/**
+ * The credential of a request. A page in a browser cannot set headers of a WebSocket, but it can offer protocols: it offers
+ * `svc.channel` and `svc.bearer.<credential>`, and gets the first one.
+ */
+function bearerOf(headers: IncomingHttpHeaders): string | undefined {
+  if (headers.authorization !== undefined) return headers.authorization;
+  const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim()) ?? [];
+  const credential = offered.find((name) => name.startsWith(BEARER_PROTOCOL));
+  return credential === undefined ? undefined : `Bearer ${credential.slice(BEARER_PROTOCOL.length)}`;
+}
+
+/** Never the one that holds the credential. */
+function chooseProtocol(offered: ReadonlySet<string>): string | false {
+  return offered.has(PROTOCOL) ? PROTOCOL : false;
+}
+
+/** What a client is told whose channel the sandbox has ended: it may have run out of memory. */
+async function explainEnd(
+  { orchestrator, database }: { readonly orchestrator: Orchestrator; readonly database: Database },
+  { id, name }: SandboxRecord,
+): Promise<ChannelEnd> {
+  const why = await explainBreak((signal) => orchestrator.openChannel(id, signal));
+  const ended = PlatformError.is(why) ? await memoryEnd(database, id, why) : undefined;
+  return ended === undefined
+    ? null
+    : { code: CLOSE.outOfMemory, message: `Sandbox '${name}' ended, ${ended}` };
+}
+
+/** A sandbox that is gone after its run has left a record. */
+async function memoryEnd(database: Database, id: string, why: PlatformError): Promise<string | undefined> {
+  const { reason, ended } = why.details ?? {};
+  if (reason === OUT_OF_MEMORY && typeof ended === 'string') return ended;
+  if (why.code !== 'sandbox_not_found') return undefined;
+  const latest = (await listRuns(database, id)).at(-1);
+  return latest?.end_reason === OUT_OF_MEMORY
+    ? 'out of memory: it needed more than it has; raise resources.memory_mib'
+    : undefined;
 }

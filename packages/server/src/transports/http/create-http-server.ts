@@ -1,8 +1,7 @@
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import { randomUUID } from 'node:crypto';
 import { PlatformError } from '@svc/contract';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { limitBodyTime } from './body-deadline.ts';
 import type { Guard } from './guard.ts';
 import type { HttpLimits } from './http-limits.ts';
 import { describeHttpFailure, refuseConnection } from './http-failure.ts';
@@ -112,4 +111,36 @@ function allowCors(origin: string, reply: FastifyReply): void {
     'etag, idempotency-replayed, mcp-session-id, ratelimit-limit, ratelimit-remaining, ratelimit-reset, retry-after, x-request-id',
   );
   reply.header('access-control-max-age', '600');
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The body may take as long as it likes while it flows; whoever reads it limits the pauses. */
+    isBodyStreamed?: (request: FastifyRequest) => boolean;
+  }
+}
+
+/** Bodies arrive whole within this time, or the connection is refused. Node's own deadline would hit streamed ones too. */
+function limitBodyTime(server: FastifyInstance, timeoutMs: number): void {
+  server.addHook('onRequest', (request, reply, done) => {
+    if (hasBody(request) && request.routeOptions.config.isBodyStreamed?.(request) !== true) {
+      const timer = setTimeout(() => refuseSlowBody(request), timeoutMs);
+      timer.unref();
+      reply.raw.once('close', () => clearTimeout(timer));
+    }
+    done();
+  });
+}
+
+function hasBody({ headers }: FastifyRequest): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
+function refuseSlowBody({ raw }: FastifyRequest): void {
+  if (raw.complete) return;
+  const error = Object.assign(new Error('the body did not arrive in time'), {
+    code: 'ERR_HTTP_REQUEST_TIMEOUT',
+  });
+  refuseConnection(error, raw.socket);
+  raw.socket.destroySoon();
 }

@@ -1,8 +1,11 @@
 import { ERROR_STATUS, PlatformError, type ErrorCode, type ErrorEnvelope } from '@svc/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { discardBody } from './discard-body.ts';
 import { isCallerGone } from './caller-gone.ts';
+import type { IncomingMessage } from 'node:http';
+
+/** How long somebody may go on sending what nobody wants. */
+const LINGER_MS = 5000;
 
 export const REST_PREFIX = '/v1';
 
@@ -65,4 +68,18 @@ function frameworkFailure(error: unknown): RestFailure | undefined {
     return { status: 413, body: envelope('payload_too_large', 'The request body is too large') };
   }
   return { status: 400, body: envelope('invalid_request', error.message) };
+}
+
+/**
+ * Reads the rest of a body and forgets it. Closing the connection at once would take the answer with it: a sender that is
+ * still busy sees a broken connection, never the reason.
+ */
+function discardBody(request: IncomingMessage): void {
+  if (request.complete) return;
+  // Whoever read it before has given up; as long as it listens nothing flows.
+  request.removeAllListeners('readable');
+  request.resume();
+  const timer = setTimeout(() => request.socket.destroy(), LINGER_MS);
+  timer.unref();
+  request.once('close', () => clearTimeout(timer));
 }

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse as Response } from 'node:http';
-import type { Duplex } from 'node:stream';
+import { Duplex } from 'node:stream';
 import { PlatformError } from '@svc/contract';
-import type { ChannelClient } from '@svc/contract/channel';
+import type { ChannelClient, TcpStream } from '@svc/contract/channel';
 import type { Logger } from 'pino';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import { ServerResponse } from '@svc/contract/node-http';
@@ -11,7 +11,6 @@ import type { CallShares } from '../../access/call-shares.ts';
 import { claimConnection } from '../http/connection-shares.ts';
 import { ChannelSlots, type ChannelLimits } from '../channel/channel-slots.ts';
 import { admitRequest, isStillOpen, type Admission } from './admit-request.ts';
-import { channelSocket } from './channel-socket.ts';
 import { forwardRequest } from './forward-request.ts';
 import { forwardUpgrade } from './forward-upgrade.ts';
 import { notListening, notRunning, sendAnswer, TOO_MANY, type PreviewAnswer } from './preview-answer.ts';
@@ -204,4 +203,37 @@ function redirect(request: IncomingMessage, response: Response, cookie: string):
     'content-length': 0,
   });
   response.end();
+}
+
+/**
+ * A TCP connection in a sandbox as a stream of Node's. It has a channel of its own, so that a slow reader holds up nobody
+ * else, and both end together.
+ */
+function channelSocket(channel: ChannelClient, connection: TcpStream): Duplex {
+  const reader = connection.readable[Symbol.asyncIterator]();
+  const socket = new Duplex({
+    allowHalfOpen: true,
+    read: () => {
+      reader.next().then(
+        ({ done, value }) => socket.push(done === true ? null : value),
+        (error: unknown) => socket.destroy(error as Error),
+      );
+    },
+    write: (chunk: Uint8Array, _encoding, done) => void settle(connection.write(chunk), done),
+    final: (done) => void settle(connection.end(), done),
+    destroy: (error, done) => {
+      connection.close();
+      channel.close();
+      done(error);
+    },
+  });
+  return socket;
+}
+
+async function settle(work: Promise<void>, done: (error?: Error | null) => void): Promise<void> {
+  const error = await work.then(
+    () => null,
+    (reason: unknown) => reason as Error,
+  );
+  done(error);
 }

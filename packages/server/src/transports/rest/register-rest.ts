@@ -24,12 +24,16 @@ import type { CallShares } from '../../access/call-shares.ts';
 import { claimConnection } from '../http/connection-shares.ts';
 import { isPreflight } from '../http/create-http-server.ts';
 import { CALLER_GONE } from '../http/caller-gone.ts';
-import { LargeBodies } from './large-bodies.ts';
 import type { RateLimiter } from '../http/rate-limiter.ts';
 import { readJsonBody, streamBody } from './read-body.ts';
 import { REST_PREFIX, sendRestFailure } from '../http/rest-failure.ts';
 import { nothingAt, RestAddresses } from './rest-addresses.ts';
 import { sendBytes, sendEvents } from './send-stream.ts';
+
+const MAX_AT_ONCE = 4;
+/** One organization gets no more than one of so many parts. */
+const SHARES = 2;
+const RETRY_AFTER_SECONDS = 1;
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 const MAX_IDEMPOTENCY_KEY_LENGTH = 255;
@@ -216,4 +220,21 @@ function versionOf(operation: RestOperation, ifMatch: string | undefined): numbe
   const version = /^"(\d{1,15})"$/.exec(ifMatch)?.[1];
   if (version === undefined) throw badField('If-Match', 'must be the ETag of an earlier answer, or *');
   return Number(version);
+}
+
+/** Bodies beyond the usual size are held in memory whole: so many at a time, whoever sends them. */
+class LargeBodies {
+  readonly #owners: string[] = [];
+
+  /** Dispose of it when the body was read. @throws PlatformError `rate_limited` */
+  take(owner: string, reply: FastifyReply): Disposable {
+    const own = this.#owners.filter((each) => each === owner).length;
+    if (this.#owners.length >= MAX_AT_ONCE || own >= MAX_AT_ONCE / SHARES) {
+      reply.header('retry-after', String(RETRY_AFTER_SECONDS));
+      const message = 'As many large bodies are being read as may at once; send it again in a moment';
+      throw new PlatformError('rate_limited', message, { details: { max_at_once: MAX_AT_ONCE } });
+    }
+    this.#owners.push(owner);
+    return { [Symbol.dispose]: () => void this.#owners.splice(this.#owners.indexOf(owner), 1) };
+  }
 }

@@ -1,4 +1,4 @@
-import { PlatformError } from '@svc/contract';
+import { PlatformError, type OperationOutput } from '@svc/contract';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { ownerOfCaller, type CallShares } from '../../access/call-shares.ts';
@@ -17,8 +17,7 @@ import {
   type RpcResponse,
 } from '../http/rpc-envelope.ts';
 import { describeFailure, describeRefusal } from './describe-failure.ts';
-import { toLegacyShape } from './legacy-shape.ts';
-import { isRpcMethod } from './methods.ts';
+import { isRpcMethod, type RpcMethod } from './methods.ts';
 
 export interface RpcTransportParts {
   readonly dispatch: Dispatch;
@@ -199,4 +198,27 @@ function send(reply: FastifyReply, { status, body }: RpcAnswer): FastifyReply {
 
 function ignoreProgress(): void {
   // JSON-RPC has no place for it.
+}
+
+interface LegacyLine {
+  readonly stream: 'stdout' | 'stderr';
+  readonly text: string;
+}
+
+/** The result as the clients of the original server read it: output as lines, and no `error` beside it. */
+function toLegacyShape(method: RpcMethod, result: unknown): unknown {
+  if (method !== 'sandbox.repl.run' && method !== 'sandbox.command.run') return result;
+  // The handler of the method has just returned it.
+  const run = result as OperationOutput<typeof method>;
+  const { output, error, ...rest } = run;
+  const lines = [...toLines('stdout', output), ...toLines('stderr', error)];
+  if (!('has_error' in rest)) return { ...rest, output: lines };
+  const { has_error: _, ...code } = rest;
+  return { ...code, output: lines };
+}
+
+function toLines(stream: LegacyLine['stream'], text: string): readonly LegacyLine[] {
+  if (text === '') return [];
+  const lines = (text.endsWith('\n') ? text.slice(0, -1) : text).split('\n');
+  return lines.map((line) => ({ stream, text: line }));
 }

@@ -4,12 +4,13 @@ import type { Logger } from 'pino';
 import type { Connection, ServerChannel, TcpipRequestInfo } from 'ssh2';
 import { touchSshKey, type SshAccess } from '../../store/ssh-keys.ts';
 import type { ChannelSlots } from '../channel/channel-slots.ts';
-import { forwardTcp } from './forward-tcp.ts';
 import { SshLogin } from './ssh-login.ts';
 import { SshOutput } from './ssh-output.ts';
 import { serveSession } from './ssh-session.ts';
 import type { SshSettings } from './ssh-settings.ts';
 import { SshVisit, type SshVisitParts } from './ssh-visit.ts';
+import type { TcpStream } from '@svc/contract/channel';
+import { readHalf } from '../../published-ports/read-half.ts';
 
 const CONNECT_MS = 30_000;
 
@@ -170,4 +171,32 @@ export class SshConnection {
       this.#parts.logger.debug({ err: error }, 'an SSH session could not be checked again');
     }
   }
+}
+
+/** Joins a connection that the client forwards to one that the sandbox made, until both directions have ended. */
+async function forwardTcp(
+  stream: ServerChannel,
+  output: SshOutput,
+  target: TcpStream,
+  onReceived: (bytes: number) => void,
+): Promise<void> {
+  await Promise.all([
+    output.pump(target.readable).then(() => {
+      // Only our half: the client may have more to send.
+      stream.eof();
+    }),
+    sendAll(stream, target, onReceived),
+  ]);
+}
+
+async function sendAll(
+  stream: ServerChannel,
+  target: TcpStream,
+  onReceived: (bytes: number) => void,
+): Promise<void> {
+  for await (const chunk of readHalf(stream)) {
+    onReceived(chunk.length);
+    await target.write(chunk);
+  }
+  await target.end();
 }
