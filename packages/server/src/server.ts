@@ -46,7 +46,7 @@ export interface RunningServer {
 /** Puts the parts together and listens. What it is given still belongs to the caller. */
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const { options, database, orchestrator, authenticate, logger } = parts;
-  // Whoever repeats a call of a server that was killed need not wait until its lease runs out.
+  // The leases of a server that was killed: callers that repeat its calls need not wait until they run out.
   if (parts.isAlone === true) await releaseAllKeys(database);
   const openChannel = (id: string, signal: AbortSignal) => orchestrator.openChannel(id, signal);
   const channels = new ChannelPool(openChannel);

@@ -76,7 +76,7 @@ function frameworkFailure(error: unknown): RestFailure | undefined {
  */
 function discardBody(request: IncomingMessage): void {
   if (request.complete) return;
-  // Whoever read it before has given up; as long as it listens nothing flows.
+  // The reader that was refused still listens for 'readable', and while anybody does, `resume` reads nothing.
   request.removeAllListeners('readable');
   request.resume();
   const timer = setTimeout(() => request.socket.destroy(), LINGER_MS);
