@@ -4,8 +4,8 @@ import { posix, resolve } from 'node:path';
 import { test } from 'node:test';
 import { importsOf } from './source-files.ts';
 
-/** From the bytes of a caller to what runs. */
-const MOST_FILES = 12;
+/** From the bytes of a caller to what runs; two of them carry a call from the server to the engine. */
+const MOST_FILES = 12 + 2;
 const ROOT = resolve(import.meta.dirname, '..');
 const STEP = /^(\d+)\. (\(by [^)]+\) )?`([^`]+)`/;
 

@@ -64,7 +64,7 @@ function takeOwnShareIfPossible(): void {
   }
 }
 
-/** Whoever is not root has no engine of their own. */
+/** A server that is not started by root has no engine of its own. */
 async function serveAlone(config: ServerConfig, stop: AbortSignal): Promise<number> {
   await prepareFolders(config, null);
   const logger = await createLogger(config.logLevel);

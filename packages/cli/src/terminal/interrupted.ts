@@ -34,7 +34,7 @@ export class Interrupted implements Disposable {
   }
 
   readonly #interrupt = (name: NodeJS.Signals): void => {
-    // Whoever asks twice does not want to wait for the cleaning up.
+    // The second signal: do not wait for the cleaning up.
     if (this.signal.aborted) process.exit(128 + constants.signals[name]);
     this.#controller.abort(new InterruptedError(name));
   };

@@ -49,7 +49,7 @@ export class Connection {
 
   constructor(transport: ByteTransport) {
     this.#transport = transport;
-    // Whoever waits for neither must not be told of an unhandled rejection.
+    // A connection that fails before anybody waits for it is no unhandled rejection.
     this.#ready.promise.catch(() => undefined);
     void this.#read();
   }

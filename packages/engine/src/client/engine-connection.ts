@@ -12,7 +12,7 @@ const CHANGE_TIMEOUT_MS = 15 * 60_000;
 
 /**
  * HTTP over the engine's unix socket, with its errors turned back into `PlatformError`. Every call has a deadline; streams last as long as
- * they like. Whoever watches the engine ends all of them when it hangs (`setAbsence`).
+ * they like. The watchdog ends all of them when the engine hangs (`setAbsence`).
  */
 export class EngineConnection {
   readonly #socketPath: string;

@@ -143,7 +143,7 @@ function isOpen(socket: DatagramSocket): boolean {
 
 /**
  * Lets each client ask 200 questions a second over TCP, after 400 at once: many questions fit into one packet, so the packet filter
- * cannot count them. Whoever asks more waits, and others do not notice.
+ * cannot count them. A client that asks more waits; the others do not.
  */
 class QuestionRate {
   /** When each client has used up what it was given so far. */

@@ -32,7 +32,7 @@ interface ControlListener {
 }
 
 /**
- * Whoever reads nothing of what we send is not svc-init, or is beyond help: the connection ends here. Above one frame, so that
+ * A peer that reads nothing of what we send is not svc-init, or is beyond help: the connection ends here. Above one frame, so that
  * every request fits.
  */
 const MAX_UNREAD_BYTES = 2 * MAX_FRAME_BYTES;

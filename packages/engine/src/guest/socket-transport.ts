@@ -65,7 +65,7 @@ class SocketReader implements AsyncIterable<Uint8Array> {
     this.#observe();
     if (reopened) this.#takeEarly(stream);
     else this.#takeData();
-    // Whoever read something from the socket before has left it paused.
+    // It comes paused when its first bytes have been read elsewhere.
     this.socket.resume();
   }
 

@@ -26,7 +26,7 @@ async function* readPlain(path: string, signal: AbortSignal): AsyncGenerator<Buf
 
 async function* readGzip(path: string, signal: AbortSignal): AsyncGenerator<Buffer> {
   const gunzip = createGunzip({ chunkSize: CHUNK_BYTES });
-  // Whoever reads from the last stream sees the failure of either.
+  // A failure of either stream is thrown where the last one is read, below.
   pipeline(createReadStream(path, { highWaterMark: CHUNK_BYTES, signal }), gunzip, () => {});
   yield* gunzip as AsyncIterable<Buffer>;
 }

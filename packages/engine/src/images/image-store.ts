@@ -147,7 +147,7 @@ export class ImageStore implements Images {
     const record = this.#local(name, ({ scopes }) => isOpenTo(scopes, scope)) ?? missing(name);
     const { id } = record;
     if (!this.#holds.isHeldBy(id, scope)) throw notYours(referenceOrId);
-    // Whoever is being given it says in a moment whether it is in use.
+    // `resolve` is handing it out right now; its caller counts it as in use in the same turn (see `Images`).
     while (this.#leaving.includes(id)) await nextTurn();
     if (this.#isInUse(id, scope)) throw inUse(referenceOrId, id);
     const isLast = this.#holds.ofImage(id).every((hold) => hold.scope === scope);

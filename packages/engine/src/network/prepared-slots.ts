@@ -18,7 +18,7 @@ interface Waiter {
 const MAX_MAKING = 4;
 const RETRY_DELAY_MS = 1000;
 
-/** Keeps slots of one kind ready. Whoever takes one gets it at once, or else the next that is made. */
+/** Keeps slots of one kind ready. Taking one gives it at once, or else the next that is made. */
 export class PreparedSlots {
   readonly #options: PreparedSlotsOptions;
   readonly #ready: Slot[] = [];

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { waitUntil } from '@svc/contract/testing';
 import { crun } from './crun.ts';
 import { runc } from './runc.ts';
 import { runsc } from './runsc.ts';
@@ -84,7 +85,7 @@ for (const createRuntime of [runc, crun, runsc]) {
     const starting = runtime.start(spec, AbortSignal.timeout(100_000));
     // Heard below; what fails meanwhile is not nobody's.
     starting.catch(() => undefined);
-    while (!existsSync(hasStarted)) await setTimeout(10);
+    await waitUntil(() => existsSync(hasStarted), { what: 'the program has started the sandbox' });
     world.killHelpers();
     await writeFile(mayEnd, '');
     await starting;

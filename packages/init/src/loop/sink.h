@@ -5,7 +5,7 @@
 
 /**
  * Bytes on their way into a pipe, a terminal or a socket that may be slow. What the kernel does not take at once is
- * kept, in order. Whoever owns the sink bounds how much that is.
+ * kept, in order. The owner of the sink bounds how much that is.
  */
 struct sink {
   struct watch watch; // fd -1: closed

@@ -20,7 +20,7 @@ struct folder {
   char *name;
 };
 
-/** Whoever lists folders is told which are to be listed, and which are no more. */
+/** Called by the tree: a folder is to be listed (`add`), or no more (`drop`). */
 struct folder_lister {
   void (*add)(struct folder *);
   void (*drop)(struct folder *);

@@ -42,7 +42,7 @@ export async function* withBudgetEach<T>(
   }
 }
 
-/** How long a call may go on. Its signal aborts with a SvcError that says why it may not. Whoever makes one ends it. */
+/** How long a call may go on. Its signal aborts with a SvcError that says why it may not. The code that makes one ends it. */
 export class CallBudget {
   readonly #controller = new AbortController();
   readonly #deadline: number;

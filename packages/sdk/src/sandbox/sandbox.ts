@@ -236,7 +236,7 @@ export class Sandbox implements AsyncDisposable {
     try {
       await (this.#info.ephemeral ? this.remove() : this.stop());
     } catch (error) {
-      // Whoever has stopped or removed it already has done what was to be done.
+      // Somebody else has stopped or removed it already, which is what was wanted.
       const isOver =
         SvcError.is(error, 'sandbox_not_found') || SvcError.is(error, 'invalid_state_transition');
       if (!isOver) throw error;

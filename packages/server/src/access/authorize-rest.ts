@@ -12,7 +12,7 @@ export interface Authority {
   readonly user: UserRecord | null;
   readonly role: Role;
   readonly actor: Actor;
-  /** Whoever calls owns this server and its host. */
+  /** The caller owns this server and its host. */
   readonly isOperator: boolean;
   /** They may not, but may hear once more what they were answered when they still did. */
   readonly refusal?: PlatformError;

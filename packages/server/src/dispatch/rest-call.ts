@@ -14,7 +14,7 @@ export interface RestCall {
   /** Of the user in the organization; an API key has `owner`. */
   readonly role: Role;
   readonly actor: Actor;
-  /** Whoever calls owns this server and its host: development mode, or a key for every namespace. */
+  /** The caller owns this server and its host: development mode, or a key for every namespace. */
   readonly isOperator: boolean;
   readonly requestId: string;
   readonly sourceAddress: string | null;

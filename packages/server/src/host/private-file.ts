@@ -16,7 +16,7 @@ export async function createPrivateFile(path: string, content: Uint8Array): Prom
   }
 }
 
-/** Whoever reads it finds the old content or the new one, also after a crash. */
+/** A reader finds the old content or the new one, also after a crash. */
 export async function replacePrivateFile(path: string, content: Uint8Array): Promise<void> {
   await rename(await writeTemporary(path, content), path);
   await using folder = await open(dirname(path), 'r');

@@ -48,7 +48,8 @@ export async function* followOutput(parts: FollowParts, request: FollowRequest):
     let isGone = false;
     try {
       const channel = await openChannel(parts, request);
-      // Whoever follows hears nothing of a process that is quiet; all others are answered at once.
+      // A follower of a quiet process hears nothing for long, so an open channel counts as the end of the trouble. Others are
+      // answered at once, and their trouble ends with the answer.
       if (request.isFollowing) troubleSince = undefined;
       const end = yield* readOn(channel, request);
       const known = await note(parts, process, end);

@@ -10,7 +10,7 @@ export function ingressOf(network: Network | undefined): MayEnter {
   const policy = resolvePolicy(network);
   return (source, port, protocol) => {
     const address = parseAddress(source);
-    // Whoever cannot be told from others is nobody that a rule could be about.
+    // No rule can be about an address that we cannot read.
     if (address === null) return false;
     const flow = { direction: 'ingress', address, port, protocol, names: [] } as const;
     return decide(policy, flow, surroundings()).action === 'allow';

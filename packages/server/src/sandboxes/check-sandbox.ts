@@ -16,7 +16,7 @@ export interface WantedSandbox {
   /** Null: the strongest class that the host has. */
   readonly isolation: string | null;
   readonly snapshotId: string | null;
-  /** Whoever asks owns the host: absolute paths mean it, as far as the engine lets sandboxes mount it. */
+  /** The caller owns the host: absolute paths mean it, as far as the engine lets sandboxes mount it. */
   readonly hasHostPaths: boolean;
 }
 

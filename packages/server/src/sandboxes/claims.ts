@@ -6,7 +6,7 @@ import { getSandbox } from '../store/sandboxes.ts';
 
 /**
  * Lets one server of many work on a sandbox.
- * - `take` gives undefined while another server has it. Whoever has it gives it back by disposing of it.
+ * - `take` gives undefined while another server has it. The holder gives it back by disposing of it.
  * - What a server that died had can be taken soon after.
  * - `onChange` is called when somebody wants something else of the sandbox, also through another server.
  */

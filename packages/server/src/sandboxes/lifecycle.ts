@@ -26,7 +26,7 @@ export interface LifecycleParts extends Omit<ConvergenceParts, 'onChange' | 'pro
 
 /**
  * Starts and stops sandboxes so that record and reality agree, whatever fails in between.
- * - What is wanted is written down before the orchestrator is asked. Whoever comes after a crash finishes it.
+ * - What is wanted is written down before the orchestrator is asked. After a crash the next server finishes it.
  * - The control plane writes its wishes (wishes.ts) in its own transactions and then calls `converge`; `start` and `stop`
  *   do both and answer when it is done. Their start that fails leaves the sandbox wanted stopped; their stop is refused
  *   when the engine is away, and one that fails later leaves it wanted stopped too, says so, and is repeated.
@@ -143,7 +143,7 @@ export class Lifecycle {
     await this.#parts.channels.get(id);
   }
 
-  /** Whoever was told that a start failed must not find it running later. */
+  /** A caller who was told that a start failed must not find the sandbox running later. */
   async #giveUp(id: string, error: unknown): Promise<void> {
     const { database } = this.#parts;
     const record = await getSandbox(database, id);

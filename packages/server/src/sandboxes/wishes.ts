@@ -19,8 +19,8 @@ const LEGAL = {
 } as const satisfies Record<string, Record<'states' | 'again', readonly ObservedState[]>>;
 
 /**
- * What callers want, written down in their own transaction with the organization locked. Whoever comes after a crash
- * finishes it. Asking for what is under way already changes nothing.
+ * What callers want, written down in their own transaction with the organization locked. After a crash the next
+ * server finishes it. Asking for what is under way already changes nothing.
  */
 
 /** @throws PlatformError `invalid_state_transition`, `quota_exceeded` */

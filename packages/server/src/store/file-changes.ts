@@ -6,8 +6,8 @@ import { inTransaction } from './in-transaction.ts';
 const LEASE_MS = 60_000;
 
 /**
- * Writes down that a file is about to be changed, before it is. Whoever does it keeps the lease for as long as it lasts and
- * ends it together with the event; of what is left behind `tellLostChanges` tells.
+ * Writes down that a file is about to be changed, before it is. The caller renews the lease while
+ * it changes the file, and ends it together with the event. `tellLostChanges` finds changes whose caller has died.
  */
 export async function announceFileChange(db: Database, event: NewEvent): Promise<string> {
   const id = randomUUID();

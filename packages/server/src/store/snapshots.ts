@@ -234,7 +234,7 @@ export async function claimSnapshotOperation(
   return row === undefined ? undefined : toOperation(row);
 }
 
-/** Whoever works on it says so again before the lease is over. */
+/** The worker renews its claim before the lease is over. */
 export async function extendSnapshotClaim(
   db: Database,
   id: string,

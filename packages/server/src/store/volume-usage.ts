@@ -87,7 +87,7 @@ export async function listUsage(
   return rows.map(toInterval);
 }
 
-/** Whoever else records for the same volume waits until the end of the transaction. */
+/** Others that record for the same volume wait until the end of the transaction. */
 async function lockVolume(transaction: Database, volumeId: string): Promise<void> {
   await transaction
     .updateTable('volumes')

@@ -14,7 +14,7 @@ export interface VolumeMaker {
 }
 
 /**
- * A recorded volume exists in the engine afterwards. Whoever is about to use one calls this first. Without a signal it is
+ * A recorded volume exists in the engine afterwards. It is called before every use. Without a signal it is
  * made even when the caller goes away.
  * @throws PlatformError `volume_not_found` when it is deleted meanwhile
  */

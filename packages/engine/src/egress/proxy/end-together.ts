@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 
-/** What happens to one side when the other is over. Whoever copies passes on the ends themselves. */
+/** Closes one side after the other has closed. That one of them has sent all it has is passed on by the copying, not here. */
 export function endTogether(one: Duplex, other: Duplex): void {
   const follow = (gone: Duplex, left: Duplex) => {
     gone.on('error', () => undefined); // `close` follows, and tells.

@@ -34,7 +34,7 @@ export class LeafCertificates {
     this.#options = options;
     this.#issuer = readIssuer(options.authority);
     const { subject, issuer } = this.#issuer.certificate;
-    // Whoever trusts only the one above needs to see this one too.
+    // A client that trusts only the authority above ours needs our certificate to get there.
     this.#chain = subject === issuer ? '' : options.authority.certificate;
   }
 

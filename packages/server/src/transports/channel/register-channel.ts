@@ -141,7 +141,7 @@ class ChannelRoute {
       owner,
       (seconds) => void reply.header('retry-after', String(seconds)),
     );
-    // Whoever is refused for another reason has given it back when the connection ends.
+    // Also when what follows is refused: the share is given back with the end of the connection.
     upgrade.socket.once('close', leave);
     const release = this.#slots.take(sandbox.id, authority.organization.id);
     try {

@@ -94,3 +94,17 @@ function discardBody(request: IncomingMessage): void {
   timer.unref();
   request.once('close', () => clearTimeout(timer));
 }
+
+/**
+ * Reads the rest of a body and forgets it. Closing the connection at once would take the answer with it: a sender that is
+ * still busy sees a broken connection, never the reason.
+ */
+function discardBody(request: IncomingMessage): void {
+  if (request.complete) return;
+  // The reader that was refused still listens for 'readable', and while anybody does, `resume` reads nothing.
+  request.removeAllListeners('readable');
+  request.resume();
+  const timer = setTimeout(() => request.socket.destroy(), LINGER_MS);
+  timer.unref();
+  request.once('close', () => clearTimeout(timer));
+}

@@ -138,7 +138,7 @@ export class Previews {
     }
   }
 
-  /** Whoever looks, the sandbox's organization is who shows something. */
+  /** The stream counts for the organization of the sandbox, whose preview it is, and not for the visitor. */
   #take({ id, organizationId }: SandboxRecord, { socket }: IncomingMessage): (() => void) | undefined {
     using undo = new DisposableStack();
     try {

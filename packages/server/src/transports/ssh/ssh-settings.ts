@@ -9,7 +9,7 @@ export interface SshSettings {
   readonly keepAliveMs: number;
   /** How often it is looked up whether a client may go on, and was active. */
   readonly recheckMs: number;
-  /** Whoever has not logged in by then is sent away. */
+  /** A client that has not logged in by then is sent away. */
   readonly loginMs: number;
   /** Keys that one connection may try. */
   readonly maxAttempts: number;

@@ -1,0 +1,112 @@
+import { PlatformError } from '@svc/contract';
+import type { Logger } from 'pino';
+import type { ChannelPool } from './orchestrator/channel-pool.ts';
+import type { CodeContexts } from './code/code-contexts.ts';
+import { RestDispatch } from './dispatch/rest-dispatch.ts';
+import { Dispatch, type OnCallEnd } from './dispatch/dispatch.ts';
+import { codeHandlers } from './handlers/code/rpc-code.ts';
+import { commandHandlers } from './handlers/processes/rpc-commands.ts';
+import { healthHandlers } from './handlers/server/health.ts';
+import { metricsHandlers } from './handlers/sandboxes/rpc-metrics.ts';
+import { sandboxHandlers } from './handlers/sandboxes/rpc-sandboxes.ts';
+import type { EngineHealth } from './orchestrator/engine-health.ts';
+import type { HostStorage } from './accounting/host-storage.ts';
+import type { Lifecycle } from './sandboxes/lifecycle.ts';
+import type { MetricHistory } from './accounting/metric-history.ts';
+import type { CallMetrics } from './accounting/call-metrics.ts';
+import type { ProcessKeeper } from './processes/process-keeper.ts';
+import type { PreviewAddresses } from './handlers/previews/preview-place.ts';
+import { recordRefusedCalls } from './dispatch/record-refusal.ts';
+import { createRestHandlers } from './handlers/create-rest-handlers.ts';
+import type { SnapshotWorker } from './snapshots/snapshot-worker.ts';
+import { isCallerGone } from './transports/http/caller-gone.ts';
+import { describeRestFailure } from './transports/http/rest-failure.ts';
+import type { VolumeKeeper } from './volumes/volume-keeper.ts';
+import type { ServerParts } from './server-parts.ts';
+
+/** What JSON-RPC and MCP offer. */
+export function createDispatch(
+  { database, orchestrator, codeRunner, logger }: ServerParts,
+  made: {
+    readonly health: EngineHealth;
+    readonly storage: HostStorage;
+    readonly metrics: CallMetrics;
+    readonly lifecycle: Lifecycle;
+    readonly channels: ChannelPool;
+  },
+): Dispatch {
+  const handlers = {
+    ...healthHandlers(made.health),
+    ...sandboxHandlers(database, made.lifecycle),
+    ...metricsHandlers(database, orchestrator),
+    ...codeHandlers(database, codeRunner),
+    ...commandHandlers(database, made.channels),
+  };
+  return new Dispatch(
+    handlers,
+    reportCalls(made.metrics, logger),
+    recordRefusedCalls(database, (...failure) => made.storage.explain(...failure)),
+  );
+}
+
+export function createRestDispatch(
+  parts: ServerParts,
+  made: {
+    readonly storage: HostStorage;
+    readonly lifecycle: Lifecycle;
+    readonly health: EngineHealth;
+    readonly metrics: CallMetrics;
+    readonly snapshotWorker: SnapshotWorker;
+    readonly volumeKeeper: VolumeKeeper;
+    readonly channels: ChannelPool;
+    readonly codeContexts: CodeContexts;
+    readonly processKeeper: ProcessKeeper;
+    readonly metricHistory: MetricHistory;
+    readonly previews: PreviewAddresses | null;
+  },
+): RestDispatch {
+  const { database, orchestrator, volumeStore, codeRunner, sealer, restSettings, identify, logger } = parts;
+  const { metrics, ...workers } = made;
+  const handlers = createRestHandlers({
+    database,
+    orchestrator,
+    volumeStore,
+    ...workers,
+    codeRunner,
+    sealer,
+    ssh: parts.ssh ?? (() => null),
+    maxBodyBytes: parts.options.limits.maxBodyBytes,
+    ...restSettings,
+    logger,
+  });
+  return new RestDispatch({
+    database,
+    handlers,
+    identify,
+    sealer,
+    explain: (...failure) => made.storage.explain(...failure),
+    describeFailure: (error) => {
+      const { status, body } = describeRestFailure(error, '');
+      return { status, body: JSON.stringify(body) };
+    },
+    onCallEnd: ({ operation, requestId, organization, durationMs, failure }) => {
+      const outcome = outcomeOf(failure);
+      metrics.count(operation, outcome, durationMs);
+      logger.debug({ operation, requestId, organization, durationMs, outcome }, 'call');
+    },
+  });
+}
+
+function outcomeOf(failure: unknown): string {
+  if (failure === null) return 'success';
+  if (isCallerGone(failure)) return 'cancelled';
+  return PlatformError.is(failure) ? failure.code : 'internal';
+}
+
+function reportCalls(metrics: CallMetrics, logger: Logger): OnCallEnd {
+  return ({ operation, requestId, namespace, durationMs, failure }) => {
+    const outcome = outcomeOf(failure);
+    metrics.count(operation, outcome, durationMs);
+    logger.debug({ operation, requestId, namespace, durationMs, outcome }, 'call');
+  };
+}

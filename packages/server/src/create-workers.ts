@@ -1,0 +1,70 @@
+import { repeatEvery, type BackgroundTask } from './tasks/background.ts';
+import type { ChannelPool } from './orchestrator/channel-pool.ts';
+import type { CodeContexts } from './code/code-contexts.ts';
+import { NO_CLAIMS, rowClaims } from './sandboxes/claims.ts';
+import { Lifecycle } from './sandboxes/lifecycle.ts';
+import { MetricHistory } from './accounting/metric-history.ts';
+import { ProcessKeeper } from './processes/process-keeper.ts';
+import type { PortForwarder } from './published-ports/port-forwarder.ts';
+import { enforceLimits } from './sandboxes/enforce-limits.ts';
+import { SnapshotWorker } from './snapshots/snapshot-worker.ts';
+import { ensureMade } from './volumes/make-volume.ts';
+import { VolumeKeeper } from './volumes/volume-keeper.ts';
+import type { ServerParts } from './server-parts.ts';
+
+export function createLifecycle(
+  parts: ServerParts,
+  made: {
+    readonly channels: ChannelPool;
+    readonly ports: PortForwarder;
+    readonly codeContexts: CodeContexts;
+  },
+): Lifecycle {
+  const { codeContexts, ...pools } = made;
+  const { database, orchestrator, volumeStore, sealer, codeRunner, logger } = parts;
+  const { recoveryMs, defaultVolumeGib, publishAddresses } = parts.restSettings;
+  return new Lifecycle({
+    ...pools,
+    database,
+    orchestrator,
+    claims: parts.isAlone === true ? NO_CLAIMS : rowClaims(database),
+    sealer,
+    makeVolume: (volume) => ensureMade({ database, volumeStore, defaultVolumeGib }, volume),
+    recoveryMs,
+    publishAddresses,
+    onRunEnded: (sandboxId) => {
+      codeRunner.forget(sandboxId);
+      codeContexts.forget(sandboxId);
+    },
+    logger,
+  });
+}
+
+/** What works in the background and is told of by handlers. */
+export function createWorkers(parts: ServerParts, channels: ChannelPool) {
+  const { database, snapshotStore: store, logger } = parts;
+  return {
+    snapshotWorker: new SnapshotWorker({ database, store, logger }),
+    volumeKeeper: createVolumeKeeper(parts),
+    processKeeper: new ProcessKeeper({ database, channels, logger }),
+    metricHistory: createMetricHistory(parts),
+  };
+}
+
+export function createLimitCheck(
+  { database, restSettings, logger }: ServerParts,
+  lifecycle: Lifecycle,
+): BackgroundTask {
+  const check = () => enforceLimits(database, (sandboxId) => lifecycle.converge(sandboxId));
+  return repeatEvery(restSettings.limitCheckMs, 'enforcing limits', check, logger);
+}
+
+function createVolumeKeeper({ database, volumeStore, restSettings, logger }: ServerParts): VolumeKeeper {
+  const { defaultVolumeGib, volumeSampleMs } = restSettings;
+  return new VolumeKeeper({ database, volumeStore, defaultVolumeGib, sampleMs: volumeSampleMs, logger });
+}
+
+function createMetricHistory({ database, orchestrator, restSettings, logger }: ServerParts): MetricHistory {
+  const { metricSampleMs: sampleMs } = restSettings;
+  return new MetricHistory({ database, orchestrator, sampleMs, logger });
+}

@@ -1,0 +1,51 @@
+import type { Logger } from 'pino';
+import type { CodeRunner } from './code/code-runner.ts';
+import type { Authenticate } from './access/authenticate.ts';
+import type { Identify } from './access/principal.ts';
+import type { Orchestrator } from './orchestrator/orchestrator.ts';
+import type { PreviewPlace } from './handlers/previews/preview-place.ts';
+import type { SnapshotStore } from './orchestrator/snapshot-store.ts';
+import type { VolumeStore } from './orchestrator/volume-store.ts';
+import type { RestSettings } from './rest-settings.ts';
+import type { Sealer } from './secrets/sealer.ts';
+import type { SshPlace } from './handlers/server/capabilities.ts';
+import type { Database } from './store/database.ts';
+import type { ChannelSettings } from './transports/channel/register-channel.ts';
+import type { HttpLimits } from './transports/http/http-limits.ts';
+import type { McpExtras } from './transports/mcp/create-mcp-server.ts';
+
+export interface ServerOptions {
+  readonly host: string;
+  readonly port: number;
+  readonly allowedHosts: readonly string[];
+  readonly corsOrigins: readonly string[];
+  readonly limits: HttpLimits;
+  readonly maxConcurrentCalls: number;
+  /** Null: no previews. */
+  readonly previews: PreviewPlace | null;
+  /** Of one organization or user; null: as many as they like. */
+  readonly requestsPerMinute: number | null;
+}
+
+export interface ServerParts {
+  readonly options: ServerOptions;
+  readonly database: Database;
+  readonly orchestrator: Orchestrator;
+  readonly volumeStore: VolumeStore;
+  readonly snapshotStore: SnapshotStore;
+  readonly codeRunner: CodeRunner;
+  readonly authenticate: Authenticate;
+  readonly identify: Identify;
+  readonly sealer: Sealer;
+  readonly restSettings: RestSettings;
+  readonly channelSettings?: Partial<ChannelSettings>;
+  /** Where the SSH gateway is, once it listens; absent: there is none. */
+  readonly ssh?: () => SshPlace | null;
+  /** How often it is looked whether WebSockets of previews may stay open. */
+  readonly previewRecheckMs?: number;
+  /** No other server uses the store. */
+  readonly isAlone?: boolean;
+  readonly logger: Logger;
+  /** Absent: MCP offers our own tools and prompts alone. */
+  readonly mcpExtras?: McpExtras;
+}
