@@ -7,11 +7,12 @@ import { PRIVATE_NAME, PUBLIC_NAME } from '../resolver.ts';
 
 const PACKETS = 'packages/engine/src/network/policy.test.ts';
 const MODEL = 'packages/engine/src/network/policy-property.test.ts';
+const DECISIONS = 'packages/engine/src/policy/decide.test.ts';
 const INGRESS = 'packages/server/src/published-ports/ingress.test.ts';
 const BY_MODEL =
   'for random policies the packet filter decides as the reference model, for every kind of address';
 const rule = (path: string) => `spec.network.policy.rules.${path}`;
-const groups = ['public', 'private', 'loopback', 'link_local', 'metadata'];
+const groups = ['public', 'private', 'link_local', 'metadata'];
 
 /** A sandbox whose rules are about names and the gateway; its own resolver questions are answered by the server's. */
 async function ruledBox(ground: Ground): Promise<Json> {
@@ -130,6 +131,12 @@ export const policyClaims: readonly Claim[] = [
     provedBy(rule(`destination.group=${group}`), `Addresses of the kind ${group}`, MODEL, BY_MODEL),
   ),
   provedBy(
+    rule('destination.group=loopback'),
+    "Addresses of the kind loopback, which are the sandbox's own: packets to them never leave it",
+    DECISIONS,
+    'every address has the group that the reference model gives it',
+  ),
+  provedBy(
     rule('action'),
     'What happens to a connection that a rule is about',
     PACKETS,
@@ -143,8 +150,14 @@ export const policyClaims: readonly Claim[] = [
     'rules open and close ranges, groups and ports, the first that fits decides',
   ),
   provedBy(rule('protocols'), 'The protocols that a rule is about; none: all', MODEL, BY_MODEL),
-  ...['tcp', 'udp', 'icmpv4'].map((protocol) =>
+  ...['tcp', 'udp'].map((protocol) =>
     provedBy(rule(`protocols=${protocol}`), `A rule about ${protocol}`, MODEL, BY_MODEL),
+  ),
+  provedBy(
+    rule('protocols=icmpv4'),
+    'A rule about icmpv4',
+    PACKETS,
+    'ping reaches what a rule about ICMP allows, and rules with ports are not about it',
   ),
   provedBy(rule('ports.start'), 'The first port that a rule is about', MODEL, BY_MODEL),
   provedBy(rule('ports.end'), 'The last port that a rule is about', MODEL, BY_MODEL),

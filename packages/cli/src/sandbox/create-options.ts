@@ -6,9 +6,10 @@ import { parseMib } from '../arguments/memory.ts';
 import { parseMount } from '../arguments/mount.ts';
 import { parseSeconds, wholeNumber } from '../arguments/number.ts';
 import { collectPort, type PublishedPort } from '../arguments/port.ts';
+import { addNetworkOptions, toNetworkChange, type NetworkOptions } from './network-options.ts';
 
 /** What a sandbox is made of, as the command line says it. */
-export interface SandboxOptions {
+export interface SandboxOptions extends NetworkOptions {
   readonly name?: string;
   readonly memory?: number;
   readonly cpus?: number;
@@ -30,7 +31,7 @@ export interface SandboxOptions {
 
 /** The options that `run` and `create` share. */
 export function addSandboxOptions(command: Command): Command {
-  return command
+  return addNetworkOptions(command)
     .option('-m, --memory <mib>', 'memory limit (512M, 2G; default 512M)', parseMib)
     .option('--cpus <n>', 'number of CPUs (default 1)', wholeNumber(1))
     .option('--disk <mib>', 'size of the writable disk (default 4G)', parseMib)
@@ -85,7 +86,11 @@ export function toCreateOptions(
     ...defined({ idleTimeoutSeconds: idleTimeout, maxDurationSeconds: maxDuration, labels: label }),
     ...defined({ mounts: volume }),
     env: toEnv(env, readVariable),
-    network: { enabled: options.network, ...(publish === undefined ? {} : { ports: [...publish] }) },
+    network: {
+      enabled: options.network,
+      ...toNetworkChange(options),
+      ...(publish === undefined ? {} : { ports: [...publish] }),
+    },
     spec: {
       ...defined({ security_profile: security, pull_policy: pull }),
       ...(words.length === 0 ? {} : { runtime: { ...defined({ workdir, user, shell }), cmd: [...words] } }),

@@ -19,6 +19,11 @@ export const PROGRAMS: Readonly<Record<string, Program>> = {
     remedy: 'apt-get install util-linux',
   },
   nft: { use: 'keeps sandboxes from networks', without: 'missing', remedy: 'apt-get install nftables' },
+  conntrack: {
+    use: 'ends connections that a network policy denies; only sandboxes with the default policy start without it',
+    without: 'warn',
+    remedy: 'apt-get install conntrack',
+  },
   'mkfs.ext4': { use: 'makes disks', without: 'missing', remedy: 'apt-get install e2fsprogs' },
   tar: { use: 'unpacks layers', without: 'missing', remedy: 'apt-get install tar' },
   bwrap: {

@@ -150,7 +150,7 @@ test('KVM that does not work is no obstacle', () => {
 });
 
 test('a missing program names what it is for and the command that installs it', () => {
-  const programs = { ...facts().programs, 'svc-init': null, skopeo: null };
+  const programs = { ...facts().programs, 'svc-init': null, skopeo: null, conntrack: null };
   assert.deepEqual(
     [find({ programs }, 'svc-init').status, find({ programs }, 'svc-init').remedy],
     ['missing', 'make build'],
@@ -158,6 +158,8 @@ test('a missing program names what it is for and the command that installs it', 
   assert.equal(find({ programs }, 'svc-init').finding, 'not found; it is PID 1 of every sandbox');
   assert.equal(find({ programs }, 'skopeo').finding, 'not found; it pulls images');
   assert.equal(find({ programs }, 'skopeo').status, 'warn');
+  const { status, remedy } = find({ programs }, 'conntrack');
+  assert.deepEqual([status, remedy], ['warn', 'apt-get install conntrack']);
 });
 
 test('little space is a warning, none is an obstacle', () => {

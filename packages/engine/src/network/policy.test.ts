@@ -241,6 +241,26 @@ test('what a sandbox has resolved can be told, for as long as it holds', async (
   assert.deepEqual((await network.outlook(null)).known, []);
 });
 
+test('ping reaches what a rule about ICMP allows, and rules with ports are not about it', async () => {
+  const peer = { cidr: `${internet.publicAddress}/32` };
+  const [icmp, ports, denied] = await Promise.all([
+    slotWith(rules(allow(peer, { protocols: ['icmpv4'] }))),
+    slotWith(rules(allow(peer, { ports: [{ start: 1, end: 65_535 }] }))),
+    slotWith(rules(deny(peer, { protocols: ['icmpv4'] }), allow(peer))),
+  ]);
+  await waitUntil(() => isPinged(icmp));
+  assert.deepEqual(await probeBriefly(icmp.networkNamespace, tcp(internet.publicAddress)), ['silence']);
+  assert.deepEqual([await isPinged(ports), await isPinged(denied)], [false, false]);
+  assert.match((await probe(denied.networkNamespace, tcp(internet.publicAddress)))[0] ?? '', /^you are/);
+});
+
+async function isPinged(slot: Slot): Promise<boolean> {
+  const [program, ...words] = inNamespace(slot.networkNamespace, 'busybox', 'ping', '-c', '1', '-w', '2');
+  const ping = spawn(program ?? '', [...words, internet.publicAddress], { stdio: 'ignore' });
+  const [code] = (await once(ping, 'exit')) as [number | null];
+  return code === 0;
+}
+
 test('no more connections are open at a time than the sandbox may have', async () => {
   const slot = await slotWith({ max_connections: 5 });
   const many = { kind: 'tcpMany', host: internet.publicAddress, port: 8080, count: 12, awaited: 5 } as const;

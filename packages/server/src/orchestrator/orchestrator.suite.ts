@@ -52,6 +52,24 @@ export function orchestratorSuite(
       assert.equal((await orchestrator.list(never)).length, before);
     });
 
+    test('changes what a sandbox may reach, refuses what a create would, and explains both', async (t) => {
+      const { orchestrator, id } = await made(t);
+      const closed = { policy: { default_egress: 'deny' as const, rules: [] } };
+      assert.deepEqual((await orchestrator.setNetwork(id, closed, never)).network, closed);
+      const nonsense = { cidr: 'nowhere' };
+      const rule = { direction: 'egress' as const, action: 'allow' as const, destination: nonsense };
+      const refused = orchestrator.setNetwork(id, { policy: { rules: [rule] } }, never);
+      await assert.rejects(refused, failsWith('invalid_sandbox_config'));
+      assert.deepEqual((await orchestrator.get(id, never))?.network, closed);
+      const question = { host: '9.9.9.9', port: 443, protocol: 'tcp' } as const;
+      assert.equal((await orchestrator.explainNetwork({ id, ...question }, never)).action, 'deny');
+      const network = { policy: { default_egress: 'allow' as const } };
+      const planned = { id: randomUUID(), network, ...question };
+      assert.equal((await orchestrator.explainNetwork(planned, never)).action, 'allow');
+      const unknown = orchestrator.setNetwork(planned.id, closed, never);
+      await assert.rejects(unknown, failsWith('sandbox_not_found'));
+    });
+
     test('tells what image and host made of a spec', async (t) => {
       const { orchestrator, id, report } = await made(t);
       assert.ok(report.resolved !== null && report.resolved.workdir.startsWith('/'));

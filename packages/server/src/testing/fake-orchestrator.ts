@@ -15,7 +15,7 @@ import {
   type ResolvedSpec,
   type SpaceView,
 } from '@svc/engine/client';
-import { explain } from '@svc/engine/policy';
+import { explain, resolvePolicy } from '@svc/engine/policy';
 import { createFakeAgent } from './fake-agent.ts';
 import { FakeImages } from './fake-images.ts';
 import { FakeLog } from './fake-log.ts';
@@ -224,6 +224,8 @@ export class FakeOrchestrator implements Orchestrator {
   async setNetwork(id: string, change: NetworkChange): Promise<SandboxReport> {
     await this.#answerChange();
     this.#find(id);
+    // Throws where a create would.
+    resolvePolicy(change);
     return this.#move(id, { network: { ...change } });
   }
 
@@ -231,12 +233,7 @@ export class FakeOrchestrator implements Orchestrator {
   async explainNetwork({ id, network, ...question }: ExplainNetwork): Promise<Explanation> {
     await this.#answer();
     const known = this.#sandboxes.get(id);
-    return explain(
-      known === undefined ? network : known.request.spec.network,
-      question,
-      this.resolved,
-      NOWHERE,
-    );
+    return explain(known === undefined ? network : known.report.network, question, this.resolved, NOWHERE);
   }
 
   async metrics(): Promise<readonly SandboxUsageReport[]> {
