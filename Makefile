@@ -48,8 +48,10 @@ soak: setup ## Kill processes under load for a long time: make soak MINUTES=60 (
 	@scripts/as-root.sh $(NODE) test/faults/soak.ts $(or $(MINUTES),10) $(SEED) $(if $(CALM),--calm)
 
 .PHONY: fuzz
-fuzz: setup ## Send svc-init random and mutated frames, a million: make fuzz FRAMES=1000000 SEED=1
-	@SVC_FUZZ_FRAMES=$(or $(FRAMES),1000000) SVC_FUZZ_SEED=$(SEED) scripts/as-root.sh $(NODE) --test packages/init/test/fuzz.test.ts
+fuzz: setup ## Send mutated frames and requests to svc-init and the server: make fuzz FRAMES=1000000 REQUESTS=50000 SEED=1
+	@SVC_FUZZ_FRAMES=$(or $(FRAMES),1000000) SVC_FUZZ_REQUESTS=$(or $(REQUESTS),50000) SVC_FUZZ_SEED=$(SEED) \
+		scripts/as-root.sh $(NODE) --test --test-concurrency=1 packages/init/test/fuzz.test.ts \
+		packages/server/src/transports/fuzz.test.ts packages/server/src/transports/channel/fuzz.test.ts
 
 .PHONY: runsc
 runsc: ## Fetch runsc anew, also when one is there

@@ -42,7 +42,11 @@ export class DetachedAgent {
     const state = this.states.get(key);
     if (type === 'svc.detached.list') send('svc.detached.listed', { processes: [...this.states.values()] });
     else if (type === 'svc.detached.start') send('svc.detached.started', this.#start(key));
-    else if (state === undefined)
+    else if (type === 'core.exec.request') {
+      // What is not detached ends at once.
+      send('core.exec.started', { pid: ++this.#lastPid });
+      send('core.exec.exited', { code: 0, signal: null, reason: 'exit' });
+    } else if (state === undefined)
       send('core.error', { kind: 'invalid_session', message: 'no process has this key' });
     else if (type === 'svc.detached.read') {
       const data = Buffer.from(this.output).subarray(Number(payload['stdout']));

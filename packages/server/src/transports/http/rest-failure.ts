@@ -64,5 +64,16 @@ function frameworkFailure(error: unknown): RestFailure | undefined {
   if (statusCode === 413) {
     return { status: 413, body: envelope('payload_too_large', 'The request body is too large') };
   }
-  return { status: 400, body: envelope('invalid_request', error.message) };
+  const { field, reason } = frameworkReason(error);
+  return { status: 400, body: envelope('invalid_request', `${field} ${reason}`, { field, reason }) };
+}
+
+/** Of what the framework refuses before anybody has looked at the request. */
+function frameworkReason(error: Error): { readonly field: string; readonly reason: string } {
+  const code = 'code' in error ? error.code : undefined;
+  if (code === 'FST_ERR_BAD_URL')
+    return { field: 'path', reason: 'is not valid: it has an escape that stands for no text' };
+  if (code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
+    return { field: 'content-type', reason: 'is not one that is taken here' };
+  return { field: 'request', reason: `is not valid: ${error.message}` };
 }

@@ -1,0 +1,103 @@
+import type { Dice } from './dice.ts';
+
+const LONG_TEXT_CHARS = 70_000;
+const DEEP = 3000;
+
+/** Texts that programs have tripped over. */
+export const HOSTILE_TEXTS = [
+  '',
+  ' ',
+  '-1',
+  '9007199254740993',
+  '1e999',
+  'NaN',
+  'null',
+  '../../../../etc/passwd',
+  '..',
+  '/proc/self/root/etc/shadow',
+  'a/../../b',
+  '..\\..\\b',
+  '%2e%2e%2f',
+  'a\u0000b',
+  '\u001b[2J\r\nX-Injected: 1',
+  '\u202Egnp.exe\u200B\uFEFF',
+  '\uD800',
+  "' OR 1=1 --",
+  '${jndi:x}',
+  '__proto__',
+  'constructor',
+  'İ'.repeat(300),
+];
+
+/** In place of a value, as they are sent: several of them no JSON library would write. */
+const TOKENS: readonly string[] = [
+  'null',
+  'true',
+  '0',
+  '-0',
+  '-1',
+  '0.5',
+  '9007199254740992',
+  '9007199254740993',
+  '-9223372036854775809',
+  '1e308',
+  '1e999',
+  '-1e999',
+  'NaN',
+  '[]',
+  '{}',
+  '[null]',
+  '{"__proto__":{"isAdmin":true}}',
+  '{"toString":1,"length":-1}',
+  `"${'x'.repeat(LONG_TEXT_CHARS)}"`,
+  `${'['.repeat(DEEP)}${']'.repeat(DEEP)}`,
+  '{"a":'.repeat(DEEP) + '1' + '}'.repeat(DEEP),
+  String.raw`"\ud800"`,
+  ...HOSTILE_TEXTS.map((text) => JSON.stringify(text)),
+];
+
+/** Fields that no schema knows, and those that objects of the language have by themselves. */
+const EXTRA_FIELDS = ['"extra":1', '"__proto__":{"x":1}', '"constructor":{"prototype":{}}', '"":null'];
+
+/** JSON text of a value in which one thing is wrong, wherever the dice fall: in the whole, a field or an item. */
+export function mutateJson(value: unknown, dice: Dice): string {
+  const target = { left: dice.below(countOf(value)) };
+  // The whole cannot be left out of itself.
+  return write(value, target, dice) ?? '';
+}
+
+function countOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  return Object.values(value).reduce((sum: number, below) => sum + countOf(below), 1);
+}
+
+/** Undefined: it is left out. */
+function write(value: unknown, target: { left: number }, dice: Dice): string | undefined {
+  const isHere = target.left === 0;
+  target.left -= 1;
+  if (typeof value !== 'object' || value === null) return isHere ? replace(dice) : JSON.stringify(value);
+  // A wrong thing in place of an object hides all of it: mostly its fields are tampered with.
+  if (isHere && dice.below(4) === 0) return replace(dice);
+  if (Array.isArray(value)) {
+    const items = value.map((item) => write(item, target, dice)).filter((item) => item !== undefined);
+    if (isHere) items.push(...Array.from({ length: dice.oneOf([1, 5000]) }, () => items[0] ?? '0'));
+    return `[${items.join(',')}]`;
+  }
+  const fields = Object.entries(value)
+    .map(([name, field]) => [JSON.stringify(name), write(field, target, dice)] as const)
+    .filter(([, field]) => field !== undefined)
+    .map(([name, field]) => `${name}:${field}`);
+  if (isHere) fields.push(dice.below(2) === 0 ? dice.oneOf(EXTRA_FIELDS) : repeated(fields, dice));
+  return `{${fields.join(',')}}`;
+}
+
+function replace(dice: Dice): string | undefined {
+  return dice.below(8) === 0 ? undefined : dice.oneOf(TOKENS);
+}
+
+/** A field that is there twice, with another value. */
+function repeated(fields: readonly string[], dice: Dice): string {
+  if (fields.length === 0) return dice.oneOf(EXTRA_FIELDS);
+  const name = /^"(?:[^"\\]|\\.)*"/.exec(dice.oneOf(fields))?.[0] ?? '"extra"';
+  return `${name}:${dice.oneOf(TOKENS)}`;
+}

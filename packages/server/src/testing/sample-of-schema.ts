@@ -1,0 +1,86 @@
+import type { Dice } from './dice.ts';
+
+/** What is read of a schema to make a value that fits it. */
+interface Keywords {
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Keywords[];
+  readonly items?: Keywords | readonly Keywords[];
+  readonly minItems?: number;
+  readonly properties?: Readonly<Record<string, Keywords>>;
+  readonly patternProperties?: Readonly<Record<string, Keywords>>;
+  readonly required?: readonly string[];
+  readonly pattern?: string;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly minimum?: number;
+}
+
+/** Texts of every form that the contract asks for; a pattern that none of them fits wants another one here. */
+const TEXTS = [
+  'sample',
+  '/sample',
+  'SIGTERM',
+  '2026-01-01T00:00:00Z',
+  '00000000-0000-4000-8000-000000000000',
+  'https://example.com/a',
+  'sample@example.com',
+  '0',
+  'stdout',
+  '10.0.0.0/8',
+  '8080',
+  'YQ',
+];
+
+/** Fields whose schema says less than what is asked of them. */
+const BY_NAME: Readonly<Record<string, unknown>> = {
+  language: 'python',
+  public_key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOvwFpajiI+23NG+zkM6rOoPYmA5EQSWHIDdZg/RHXQy',
+  registry_host: 'registry.example',
+  namespace: 'default',
+  sandbox: 'target',
+  'x-svc-file-path': Buffer.from('a.txt').toString('base64url'),
+};
+
+/** A value that fits a schema, with some of its optional fields. */
+export function sampleOf(schema: object, dice: Dice): unknown {
+  return sample(schema, dice);
+}
+
+function sample(schema: Keywords, dice: Dice): unknown {
+  if (schema.const !== undefined) return schema.const;
+  if (schema.enum !== undefined) return dice.oneOf(schema.enum);
+  if (schema.anyOf !== undefined) return sample(dice.oneOf(schema.anyOf), dice);
+  if (schema.type === 'object') return sampleObject(schema, dice);
+  if (schema.type === 'array') return sampleArray(schema, dice);
+  if (schema.type === 'string') return sampleText(schema);
+  if (schema.type === 'boolean') return dice.below(2) === 0;
+  if (schema.type === 'integer' || schema.type === 'number') return Math.max(schema.minimum ?? 1, 1);
+  return null;
+}
+
+function sampleObject({ properties = {}, patternProperties = {}, required = [] }: Keywords, dice: Dice) {
+  const known = Object.entries(properties)
+    .filter(([name]) => required.includes(name) || dice.below(2) === 0)
+    .map(([name, field]) => [name, BY_NAME[name] ?? sample(field, dice)]);
+  const free = Object.entries(patternProperties).map(([pattern, value]) => [
+    sampleText({ pattern }),
+    sample(value, dice),
+  ]);
+  return Object.fromEntries([...known, ...free]) as Record<string, unknown>;
+}
+
+function sampleArray({ items = {}, minItems = 1 }: Keywords, dice: Dice): unknown[] {
+  // Several schemas stand for one item each.
+  if (Array.isArray(items)) return items.map((item: Keywords) => sample(item, dice));
+  return Array.from({ length: Math.max(minItems, 1) }, () => sample(items as Keywords, dice));
+}
+
+function sampleText({ pattern = '', minLength = 0, maxLength = Number.POSITIVE_INFINITY }: Keywords): string {
+  const form = new RegExp(pattern, 'u');
+  const fits = (text: string) => form.test(text) && text.length >= minLength && text.length <= maxLength;
+  const found = TEXTS.find(fits);
+  if (found === undefined) throw new Error(`no text of sample-of-schema.ts fits ${pattern}`);
+  return found;
+}

@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { OPERATIONS, isErrorCode } from '@svc/contract';
+import {
+  BYTES,
+  EVENT_STREAM,
+  pathsOf,
+  REST_OPERATIONS,
+  type RestOperation,
+  type RestOperationName,
+} from '@svc/contract/rest';
+import { DetachedAgent } from '../testing/detached-agent.ts';
+import { Dice } from '../testing/dice.ts';
+import { HOSTILE_TEXTS, mutateJson } from '../testing/mutate-json.ts';
+import { RawHttp, type RawReply, type RawRequest } from '../testing/raw-http.ts';
+import { sampleOf } from '../testing/sample-of-schema.ts';
+import { body, startHealthy, UNKNOWN_ID, until } from '../testing/sandboxes.ts';
+import type { TestServer } from '../testing/test-server.ts';
+import { RPC_METHODS, type RpcMethod } from './rpc/methods.ts';
+import { operationOf, TOOL_LIST } from './mcp/tools.ts';
+
+/** A short run by default, the same every time; `make fuzz` sends more. */
+const REQUESTS = Number(process.env['SVC_FUZZ_REQUESTS'] ?? 900);
+const SEED = Number(process.env['SVC_FUZZ_SEED'] || 1);
+const ANSWER_MS = 60_000;
+/** An honest request goes in between this often: the server goes on serving. */
+const HONEST_EVERY = 100;
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const REST_NAMES = Object.keys(REST_OPERATIONS) as RestOperationName[];
+
+interface Scene {
+  readonly server: TestServer;
+  readonly http: RawHttp;
+  readonly dice: Dice;
+  /** Of the answers so far. */
+  readonly statuses: Map<number, number>;
+}
+
+async function open(t: TestContext): Promise<Scene> {
+  const result = { status: 'success', output: '', error: '', truncated: false } as const;
+  const codeRunner = { run: () => Promise.resolve(result), forget: () => undefined };
+  const server = await startHealthy(t, { codeRunner });
+  // Nothing that is asked for runs on this host.
+  const agent = new DetachedAgent();
+  server.orchestrator.createAgent = () => agent.connect();
+  const http = new RawHttp(server.url, ANSWER_MS);
+  t.after(() => http.close());
+  return { server, http, dice: new Dice(SEED), statuses: new Map() };
+}
+
+/** What paths name: it is made again when a request that was let through has removed it. */
+async function targetsOf({ server }: Scene): Promise<Readonly<Record<string, string>>> {
+  let sandbox = await server.rest('GET', '/sandboxes/by-name/target');
+  if (sandbox.status === 404) {
+    const made = await server.rest('POST', '/sandboxes?start=true', { body: body('target') });
+    assert.equal(made.status, 200, JSON.stringify(made.body));
+    sandbox = { ...made, body: await until(server, 'target', 'running') };
+  }
+  const volumes = await server.rest('GET', '/volumes');
+  const known = (volumes.body as { id: string; name: string }[]).find(({ name }) => name === 'target')?.id;
+  const volume = known ?? (await server.rest('POST', '/volumes', { body: { name: 'target' } })).body.id;
+  return { sandbox_id: sandbox.body.id as string, id: volume as string, name: 'target', slug: 'default' };
+}
+
+async function sendCounted({ http, statuses }: Scene, asked: RawRequest): Promise<RawReply> {
+  const reply = await http.send(asked);
+  statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
+  return reply;
+}
+
+test(`REST answers ${REQUESTS} mutated requests in words, and names the field that it refuses`, async (t) => {
+  const scene = await open(t);
+  let targets = await targetsOf(scene);
+  for (let count = 0; count < REQUESTS; count++) {
+    if (count % HONEST_EVERY === 0) targets = await targetsOf(scene);
+    const name = REST_NAMES[count % REST_NAMES.length] ?? assert.fail();
+    const operation: RestOperation = REST_OPERATIONS[name];
+    const asked = restRequest(operation, targets, scene.dice);
+    const reply = await sendCounted(scene, asked).catch((error: unknown) =>
+      assert.fail(`${describe(name, asked)}: ${String(error)}`),
+    );
+    checkRest(reply, describe(name, asked));
+  }
+  await targetsOf(scene);
+  t.diagnostic(`seed ${SEED}: ${JSON.stringify(Object.fromEntries(scene.statuses))}`);
+  const passed = scene.statuses.get(200) ?? 0;
+  assert.ok(passed > REQUESTS / 20, 'some requests must get through to a handler');
+  assert.ok(
+    (scene.statuses.get(400) ?? 0) > REQUESTS / 20,
+    'some requests must be refused for what they say',
+  );
+});
+
+/** One part of the request is wrong, or nothing at all. */
+function restRequest(
+  operation: RestOperation,
+  targets: Readonly<Record<string, string>>,
+  dice: Dice,
+): RawRequest {
+  const { method, params, query, headers, output } = operation;
+  const wrong = dice.oneOf(['params', 'query', 'headers', 'body', 'body', 'body', 'nothing']);
+  const { path } = dice.oneOf(pathsOf(operation));
+  const known = Object.keys(params.properties);
+  const broken = wrong === 'params' && known.length > 0 ? dice.oneOf(known) : undefined;
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, parameter: string) =>
+    escape(parameter === broken ? dice.oneOf(HOSTILE_TEXTS) : (targets[parameter] ?? UNKNOWN_ID)),
+  );
+  const sent = bodyOf(operation, wrong === 'body', dice);
+  return {
+    method,
+    path: `/v1${filled}${queryOf(sampleOf(query, dice), wrong === 'query', dice)}`,
+    headers: { ...headersOf(sampleOf(headers, dice), wrong === 'headers', dice), ...sent?.headers },
+    ...(sent === undefined ? {} : { body: sent.body }),
+    isStream: output === EVENT_STREAM,
+  };
+}
+
+function bodyOf({ body: schema }: RestOperation, isWrong: boolean, dice: Dice) {
+  if (schema === null) return undefined;
+  const headers: Record<string, string> = schema === BYTES ? {} : JSON_TYPE;
+  if (schema === BYTES) return { headers, body: 'bytes' };
+  const value = sampleOf(schema, dice);
+  return { headers, body: isWrong ? mutateJson(value, dice) : JSON.stringify(value) };
+}
+
+function queryOf(sample: unknown, isWrong: boolean, dice: Dice): string {
+  const entries = Object.entries(sample as Record<string, unknown>).map(
+    ([name, value]) => [name, String(value)] as const,
+  );
+  if (isWrong) {
+    const name = dice.oneOf([
+      ...entries.map(([known]) => known),
+      'limit',
+      'cursor',
+      'extra',
+      '__proto__',
+      'wait_for',
+    ]);
+    entries.push([name, dice.oneOf(HOSTILE_TEXTS)]);
+    if (dice.below(3) === 0) entries.push([name, 'twice']);
+  }
+  return entries.length === 0 ? '' : `?${entries.map((entry) => entry.map(escape).join('=')).join('&')}`;
+}
+
+const HEADER_NAMES = [
+  'idempotency-key',
+  'if-match',
+  'range',
+  'last-event-id',
+  'x-svc-file-path',
+  'content-type',
+];
+
+/** Control characters cannot be sent in a header by this client. */
+function headersOf(sample: unknown, isWrong: boolean, dice: Dice): Record<string, string> {
+  const headers = Object.fromEntries(
+    Object.entries(sample as Record<string, unknown>).map(([name, value]) => [name, String(value)]),
+  );
+  if (!isWrong) return headers;
+  const text = dice.oneOf(HOSTILE_TEXTS).replaceAll(/[^\x20-\x7e\x80-\xff]/g, '?');
+  return { ...headers, [dice.oneOf([...Object.keys(headers), ...HEADER_NAMES])]: text };
+}
+
+/** Half of a pair of surrogates has no escape; the bytes that stand for it have. */
+function escape(text: string): string {
+  return text.isWellFormed() ? encodeURIComponent(text) : '%ED%A0%80';
+}
+
+function checkRest({ status, text }: RawReply, asked: string): void {
+  assert.ok(status >= 200 && status !== 500, `${asked}: ${status} ${text.slice(0, 2000)}`);
+  if (status < 400) return;
+  const { error } = JSON.parse(text) as {
+    error: { code: string; message: string; details: { field?: unknown } | null };
+  };
+  assert.ok(isErrorCode(error.code), `${asked}: ${text}`);
+  // The agent of this test keeps no interpreter, which is the only thing that may be missing.
+  assert.ok(status < 500 || error.code === 'unavailable', `${asked}: ${status} ${text}`);
+  // The other codes of 400 are about one field each.
+  if (error.code !== 'invalid_request' && error.code !== 'invalid_sandbox_config') return;
+  const field = error.details?.field;
+  assert.ok(typeof field === 'string' && field !== '', `${asked}: no field in ${status} ${text}`);
+}
+
+function describe(name: string, { method, path, headers, body: sent }: RawRequest): string {
+  const text = `${name}: ${method} ${path} ${JSON.stringify(headers ?? {})} ${String(sent ?? '')}`;
+  return `seed ${SEED}, ${text.slice(0, 1500)}`;
+}
+
+interface RpcAnswer {
+  readonly error?: {
+    readonly code: number;
+    readonly data?: { readonly code?: string; readonly field?: string };
+  };
+  readonly result?: {
+    readonly isError?: boolean;
+    readonly _meta?: { readonly error?: { readonly code?: string; readonly field?: string } };
+  };
+}
+
+test('JSON-RPC answers mutated calls in words, and names the field that it refuses', async (t) => {
+  const scene = await open(t);
+  const methods = Object.keys(RPC_METHODS) as RpcMethod[];
+  let refused = 0;
+  let done = 0;
+  for (let count = 0; count < REQUESTS / 3; count++) {
+    if (count % HONEST_EVERY === 0) await targetsOf(scene);
+    const method = scene.dice.oneOf(methods);
+    const params = sampleOf(OPERATIONS[method].input, scene.dice);
+    const call = { jsonrpc: '2.0', id: 1, method, params };
+    // The whole call, or more often its parameters.
+    const sent =
+      scene.dice.below(4) === 0
+        ? mutateJson(call, scene.dice)
+        : `{"jsonrpc":"2.0","id":1,"method":"${method}","params":${mutateJson(params, scene.dice) || 'null'}}`;
+    const asked = { method: 'POST', path: '/api/v1/rpc', headers: JSON_TYPE, body: sent };
+    const { status, text } = await sendCounted(scene, asked);
+    assert.ok(status < 500, `${describe(method, asked)}: ${status} ${text}`);
+    if (text === '') continue;
+    for (const { error } of [JSON.parse(text) as RpcAnswer | RpcAnswer[]].flat()) {
+      assert.notEqual(error?.data?.code, 'internal', `${describe(method, asked)}: ${text}`);
+      if (error === undefined) done += 1;
+      if (error?.code !== -32_602) continue;
+      refused += 1;
+      assert.ok((error.data?.field ?? '') !== '', `${describe(method, asked)}: no field in ${text}`);
+    }
+  }
+  t.diagnostic(`seed ${SEED}: ${done} done, ${refused} refused`);
+  assert.ok(done > REQUESTS / 200 && refused > REQUESTS / 60, `${done} done, ${refused} refused`);
+});
+
+test('MCP tools answer mutated arguments in words, and name the field that they refuse', async (t) => {
+  const scene = await open(t);
+  const headers = await initialize(scene);
+  let refused = 0;
+  let done = 0;
+  for (let count = 0; count < REQUESTS / 3; count++) {
+    if (count % HONEST_EVERY === 0) await targetsOf(scene);
+    const tool = scene.dice.oneOf(TOOL_LIST);
+    const sample = sampleOf(OPERATIONS[operationOf(tool)].input, scene.dice);
+    const input = mutateJson(sample, scene.dice) || 'null';
+    const sent = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${tool}","arguments":${input}}}`;
+    const asked = { method: 'POST', path: '/mcp', headers, body: sent };
+    const { status, text } = await sendCounted(scene, asked);
+    assert.ok(status < 500, `${describe(tool, asked)}: ${status} ${text}`);
+    const { error, result } = JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? text) as RpcAnswer;
+    const data = error?.data ?? result?._meta?.error;
+    assert.notEqual(error?.code, -32_603, `${describe(tool, asked)}: ${text}`);
+    assert.notEqual(data?.code, 'internal', `${describe(tool, asked)}: ${text}`);
+    if (error === undefined && result?.isError !== true) done += 1;
+    if (data?.field !== undefined) refused += 1;
+  }
+  t.diagnostic(`seed ${SEED}: ${done} done, ${refused} refused`);
+  assert.ok(done > REQUESTS / 200 && refused > REQUESTS / 60, `${done} done, ${refused} refused`);
+});
+
+/** Headers of a session. */
+async function initialize({ server }: Scene): Promise<Record<string, string>> {
+  const headers = { ...JSON_TYPE, accept: 'application/json, text/event-stream' };
+  const clientInfo = { name: 'test', version: '1' };
+  const params = { protocolVersion: '2025-06-18', capabilities: {}, clientInfo };
+  const sent = JSON.stringify({ jsonrpc: '2.0', id: 0, method: 'initialize', params });
+  const answer = await fetch(`${server.url}/mcp`, { method: 'POST', headers, body: sent });
+  await answer.text();
+  return { ...headers, 'mcp-session-id': answer.headers.get('mcp-session-id') ?? assert.fail() };
+}
