@@ -21,7 +21,7 @@ interface Scene {
 async function serve(t: TestContext): Promise<Scene> {
   const waiting: ServerResponse[] = [];
   const server = createServer((request: IncomingMessage, response: ServerResponse) => {
-    request.resume();
+    if (request.url !== '/unread') request.resume();
     if (request.url === '/slow') waiting.push(response);
     else response.end('answered');
   });
@@ -104,4 +104,16 @@ test('when all are being served a new one is refused, and taken again when one i
     return answer !== '';
   });
   assert.match(answer, /answered/);
+});
+
+test('a connection whose request was answered unread waits for its next one, and makes room', async (t) => {
+  const { server, open } = await serve(t);
+  for (let count = 0; count < MAX; count++) {
+    const socket = await open(ATTACKER, 'GET /unread HTTP/1.1\r\nHost: x\r\n\r\n');
+    await once(socket, 'data');
+  }
+  await untilHeld(server, MAX);
+  const socket = await open(OTHER);
+  const refused = once(socket, 'close').then(() => 'refused');
+  assert.match(await Promise.race([ask(socket), refused]), /answered/);
 });

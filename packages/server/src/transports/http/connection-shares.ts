@@ -117,8 +117,13 @@ export class ConnectionShares {
   #follow(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     this.#move(socket, request.complete ? 'served' : 'arriving');
-    request.once('end', () => this.#move(socket, 'served'));
-    response.once('close', () => this.#move(socket, 'idle'));
+    const onWhole = () => this.#move(socket, 'served');
+    request.once('end', onWhole);
+    response.once('close', () => {
+      // The end of a request that nobody read comes after its answer, and would have the connection served for ever.
+      request.off('end', onWhole);
+      this.#move(socket, 'idle');
+    });
   }
 
   #move(socket: Socket, stage: Stage): void {
