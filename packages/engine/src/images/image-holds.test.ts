@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -85,14 +85,17 @@ test('holds outlive a restart, damaged ones and those of no image do not', async
   await store.resolve(`${registry.host}/kept:latest`, resolveOptions({ scope: 'mine' }));
   await store.import(await folderSource(scratch, 'one'), 'svc/one', resolveOptions());
   const before = await store.held('mine');
-  await writeFile(join(folder, 'holds', `${'a'.repeat(64)}.json`), '{"torn');
+  const holds = join(folder, 'holds');
+  const [first = assert.fail()] = await readdir(holds);
+  await copyFile(join(holds, first), join(holds, `${'b'.repeat(64)}.json`));
+  await writeFile(join(holds, `${'a'.repeat(64)}.json`), '{"torn');
   const second = reopen();
   assert.deepEqual(await second.held('mine'), before);
-  assert.equal((await readdir(join(folder, 'holds'))).length, 2);
+  assert.equal((await readdir(holds)).length, 2);
   await rm(join(folder, 'records'), { recursive: true });
   const third = reopen();
   await third.recover();
-  assert.deepEqual(await readdir(join(folder, 'holds')), []);
+  assert.deepEqual(await readdir(holds), []);
 });
 
 test("images from before there were holds are the operator's, also when their first holds were half written", async (t) => {

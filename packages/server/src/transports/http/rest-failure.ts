@@ -87,20 +87,6 @@ function frameworkReason(error: Error): { readonly field: string; readonly reaso
  */
 function discardBody(request: IncomingMessage): void {
   if (request.complete) return;
-  // Whoever read it before has given up; as long as it listens nothing flows.
-  request.removeAllListeners('readable');
-  request.resume();
-  const timer = setTimeout(() => request.socket.destroy(), LINGER_MS);
-  timer.unref();
-  request.once('close', () => clearTimeout(timer));
-}
-
-/**
- * Reads the rest of a body and forgets it. Closing the connection at once would take the answer with it: a sender that is
- * still busy sees a broken connection, never the reason.
- */
-function discardBody(request: IncomingMessage): void {
-  if (request.complete) return;
   // The reader that was refused still listens for 'readable', and while anybody does, `resume` reads nothing.
   request.removeAllListeners('readable');
   request.resume();

@@ -15,6 +15,8 @@ import { Strangers } from './strangers.ts';
 const IDENT = 'svc';
 const KEEP_ALIVE_MISSES = 3;
 const CLOSE_MS = 2000;
+/** Twenty keys and a key exchange fit in well; more is sent by nobody who wants to log in. */
+const MAX_STRANGER_BYTES = 256 * 1024;
 
 export interface SshGatewayParts {
   readonly database: Database;
@@ -76,8 +78,12 @@ class Gateway {
       this.#sockets.delete(socket);
     });
     socket.setNoDelay(true);
+    const onBytes = () => {
+      if (socket.bytesRead > MAX_STRANGER_BYTES) socket.destroy();
+    };
     const onLoggedIn = () => {
       clearTimeout(timer);
+      socket.off('data', onBytes);
       place.loggedIn();
     };
     // One for each client, so that it is known which socket a connection is on: how much waits in it bounds what is sent.
@@ -91,6 +97,7 @@ class Gateway {
       (client) => this.#serve(new SshConnection({ ...this.#made(), onLoggedIn }, client, socket)),
     );
     server.injectSocket(socket);
+    socket.on('data', onBytes);
   }
 
   #made() {
