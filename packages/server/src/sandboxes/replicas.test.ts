@@ -58,14 +58,16 @@ test('a wait is answered by the server that was asked, also when the other one d
   const hold = async () => {
     for (;;) {
       const answer = await start(30);
-      if (answer.status !== 429) return answer;
+      // On a busy machine a server may take its engine for gone for a moment.
+      if (answer.status !== 429 && answer.status !== 503) return answer;
     }
   };
   const waiting = hold();
   // There is room for one wait, so another one is refused as soon as this one is held.
   await waitUntil(async () => (await start(0)).status === 429);
   orchestrator.finishFetching();
-  assert.equal((await waiting).body.status, 'running');
+  const answer = await waiting;
+  assert.equal(answer.body.status, 'running', JSON.stringify(answer.body));
   assert.equal(orchestrator.changesAsked, 1);
 });
 
