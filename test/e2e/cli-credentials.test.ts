@@ -18,7 +18,8 @@ interface Outcome {
 /** `svc` on a data folder that nobody has used yet. */
 async function freshLine(t: TestContext) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-fresh-'));
-  t.after(() => rm(folder, { recursive: true, force: true }));
+  // A shell whose terminal is gone may still be writing its history.
+  t.after(() => rm(folder, { recursive: true, force: true, maxRetries: 10 }));
   await chmod(folder, 0o711);
   const env = { PATH: process.env['PATH'] ?? '', HOME: folder, SVC_HOME: join(folder, 'data') };
   const run = async (program: string, words: readonly string[]): Promise<Outcome> =>
