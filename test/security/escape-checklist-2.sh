@@ -22,7 +22,9 @@ nsenter -t 1 -m true 2>/dev/null && open_way 'nsenter into PID 1'
 swapon /dev/null 2>/dev/null && open_way 'swapon'
 losetup -f 2>/dev/null | grep -q . && losetup -f /bin/busybox 2>/dev/null && open_way 'a loop device'
 hostname escaped 2>/dev/null && open_way 'the name of the host'
-insmod /tmp/none.ko 2>&1 | grep -q 'Operation not permitted\|No such file\|not implemented\|not permitted' || open_way 'insmod'
+# A kernel that takes modules says that this is none; one that takes none does not look at it.
+echo none >/tmp/none.ko
+insmod /tmp/none.ko 2>&1 | grep -q 'not permitted\|not implemented' || open_way "insmod: $(insmod /tmp/none.ko 2>&1)"
 date -s 2001-01-01 >/dev/null 2>&1
 [ "$(date +%Y)" = 2001 ] && open_way 'the clock'
 ip link add dummy0 type dummy 2>/dev/null && open_way 'network interfaces'
