@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { KeyedTurns } from '@svc/contract/async';
 import type { EgressProcess } from '../egress/egress-process.ts';
 import type { Pin } from '../egress/egress-messages.ts';
 import type { Surroundings } from '../policy/groups.ts';
@@ -30,7 +31,7 @@ const DEFAULT = resolvePolicy(undefined);
 export class SlotPolicies {
   readonly #options: SlotPoliciesOptions;
   readonly #held = new Map<string, Held>();
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #turns = new KeyedTurns();
 
   constructor(options: SlotPoliciesOptions) {
     this.#options = options;
@@ -59,7 +60,7 @@ export class SlotPolicies {
   /** From now on the policy holds, for connections that exist too. */
   async set({ key, link }: Slot, policy: ResolvedPolicy): Promise<void> {
     if (link === null) return;
-    await this.#inTurn(key, async () => {
+    await this.#turns.take(key, async () => {
       const before = this.#held.get(key);
       const old = before?.policy ?? null;
       if (isDeepStrictEqual(policy, old ?? DEFAULT)) return;
@@ -81,7 +82,7 @@ export class SlotPolicies {
   }
 
   async remove(key: string): Promise<void> {
-    await this.#inTurn(key, async () => {
+    await this.#turns.take(key, async () => {
       const held = this.#held.get(key);
       if (held === undefined) return;
       const { link, policy } = held;
@@ -95,22 +96,12 @@ export class SlotPolicies {
   async pin(address: string, pins: readonly Pin[]): Promise<void> {
     const key = [...this.#held.values()].find(({ link }) => link.address === address)?.key;
     if (key === undefined) return;
-    await this.#inTurn(key, async () => {
+    await this.#turns.take(key, async () => {
       const held = this.#held.get(key);
       if (held === undefined) return;
       const commands = pinCommands(this.#options.instance, key, held.policy, pins);
       if (commands.length > 0) await this.#options.nft.run(commands.join('; '));
     });
-  }
-
-  async #inTurn(key: string, work: () => Promise<void>): Promise<void> {
-    const turn = (this.#turns.get(key) ?? Promise.resolve()).catch(() => undefined).then(work);
-    this.#turns.set(key, turn);
-    try {
-      await turn;
-    } finally {
-      if (this.#turns.get(key) === turn) this.#turns.delete(key);
-    }
   }
 }
 
