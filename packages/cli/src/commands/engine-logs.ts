@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { wholeNumber } from '../arguments/number.ts';
 import { logPath } from '../engine/engine-process.ts';
 import { formatLogLine } from '../engine/format-log.ts';
-import { lastLines } from '../engine/last-lines.ts';
+import { lastLines } from '../engine/log-lines.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { print, tell } from '../terminal/print.ts';

@@ -7,7 +7,7 @@ import { checkPassable } from '../engine/check-passable.ts';
 import { connectEngine } from '../engine/connect.ts';
 import { findEngine, logPath } from '../engine/engine-process.ts';
 import { formatLogLine } from '../engine/format-log.ts';
-import { lastLines } from '../engine/last-lines.ts';
+import { lastLines } from '../engine/log-lines.ts';
 import { followToEnd, handOn, withOptions } from '../engine/started-program.ts';
 import type { StartOptions } from '../engine/started-program.ts';
 import { waitForEngine } from '../engine/wait-for-engine.ts';

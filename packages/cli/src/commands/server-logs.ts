@@ -1,10 +1,10 @@
+import { existsSync } from 'node:fs';
 import { Command } from 'commander';
 import { wholeNumber } from '../arguments/number.ts';
 import { formatLogLine } from '../engine/format-log.ts';
-import { lastLines } from '../engine/last-lines.ts';
+import { followLines, lastLines } from '../engine/log-lines.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { followLines } from '../server/follow-lines.ts';
 import { print, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
@@ -28,7 +28,7 @@ async function showLogs(
   const path = serverLogPath(dataFolder);
   const show = (line: string) => print(isJson ? line : formatLogLine(line));
   const lines = await lastLines(path, options.tail);
-  if (lines.length === 0 && options.follow !== true) tell(`nothing logged yet in ${path}`);
+  if (lines.length === 0) tell(`nothing logged yet in ${path}`);
+  if (options.follow === true && existsSync(path)) return followLines(path, options.tail, show);
   for (const line of lines) show(line);
-  if (options.follow === true) await followLines(path, show);
 }

@@ -7,7 +7,7 @@ import { Command, Option } from 'commander';
 import type { ServerStatus } from '@svc/server/admin';
 import { logPath as engineLogPath } from '../engine/engine-process.ts';
 import { formatLogLine } from '../engine/format-log.ts';
-import { lastLines } from '../engine/last-lines.ts';
+import { lastLines } from '../engine/log-lines.ts';
 import { followToEnd, handOn, withOptions } from '../engine/started-program.ts';
 import type { StartOptions } from '../engine/started-program.ts';
 import { examples } from '../examples.ts';
