@@ -20,6 +20,8 @@ import { inWords, StepTimer } from './step-timer.ts';
 import { toView } from './view.ts';
 import { ChangeTurns } from './change-turns.ts';
 
+const SESSION_TIMEOUT_MS = 10_000;
+
 /** One sandbox of this host: its record, its one-at-a-time changes, and its run while it lives. */
 export class Sandbox {
   readonly #kit: Kit;
@@ -173,7 +175,12 @@ export class Sandbox {
       const message = `Sandbox ${this.record.id ?? ''} is ${state}; start it first`;
       throw new PlatformError('sandbox_not_running', message, { details: { state } });
     }
-    const session = await run.takeSession();
+    const deadline = AbortSignal.timeout(SESSION_TIMEOUT_MS);
+    const session = await run.link.takeSession(deadline).catch((error: unknown) => {
+      if (!deadline.aborted) throw error;
+      const message = 'the sandbox opened no connection in time: it is busy, or has too many; try again';
+      throw new PlatformError('unavailable', message, { cause: error });
+    });
     this.#kept.journal.note('trace', 'a client connected');
     return { session, leave: () => run.link.drop(session) };
   }
