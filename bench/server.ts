@@ -80,7 +80,7 @@ async function measureRoundTrips(
   { isQuick, signal, ...context }: BenchmarkContext,
 ): Promise<Measurement[]> {
   context.note('round trips; the python image is made first');
-  await running.engine.client.buildDemoImages({ names: ['python'] }, undefined, signal);
+  await running.engine.client.images.buildDemoImages({ names: ['python'] }, undefined, signal);
   await mustCall(running, 'sandbox.start', { sandbox: 'trip', config: { image: 'python' } });
   const agent = new Agent({ keepAlive: true });
   const rounds = isQuick ? 10 : 500;

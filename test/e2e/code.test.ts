@@ -20,7 +20,7 @@ let runner: ReturnType<typeof createCodeRunner>;
 
 before(async () => {
   engine = await TestEngine.start();
-  await engine.client.buildDemoImages({ names: ['python', 'node'] });
+  await engine.client.images.buildDemoImages({ names: ['python', 'node'] });
   runner = createCodeRunner({
     openChannel: async (id, signal) =>
       await ChannelClient.connect(duplexTransport(await engine.client.openChannel(id, signal)), { signal }),

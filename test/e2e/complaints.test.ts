@@ -37,7 +37,7 @@ before(async () => {
   shared = await mkdtemp(join(tmpdir(), 'svc-complaints-'));
   server = await TestServer.start({ args: [], engineArgs: ['--bind-root', shared] });
   headers = await keyFor(undefined);
-  await server.engine.client.buildDemoImages({ names: ['python', 'node'] });
+  await server.engine.client.images.buildDemoImages({ names: ['python', 'node'] });
   await started('py', { image: 'python' });
 });
 after(async () => {
@@ -113,7 +113,7 @@ async function importPython(reference: string, config: object): Promise<void> {
     const manifest = descriptor('application/vnd.oci.image.manifest.v1+json', image.manifest);
     await writeFile(join(layout, 'oci-layout'), JSON.stringify({ imageLayoutVersion: '1.0.0' }));
     await writeFile(join(layout, 'index.json'), JSON.stringify({ schemaVersion: 2, manifests: [manifest] }));
-    await server.engine.client.importImage({ path: layout, reference });
+    await server.engine.client.images.importImage({ path: layout, reference });
   } finally {
     await rm(layout, { recursive: true, force: true });
   }
@@ -225,7 +225,7 @@ test('volumes and variables given by the client arrive, over MCP too', async (t)
 
 test('any image with python3 runs Python code, not only special ones', async () => {
   const image = 'registry.example/team/tools:1.0';
-  await server.engine.client.importImage({ path: await pythonFiles(), reference: image });
+  await server.engine.client.images.importImage({ path: await pythonFiles(), reference: image });
   await started('tools', { image });
   assert.equal((await code('tools', 'python', 'import json\njson.dumps([1])')).output, "'[1]'\n");
   await stopped('tools');

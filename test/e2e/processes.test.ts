@@ -356,6 +356,14 @@ for (const isolation of ['container', 'gvisor']) {
       });
     }
 
+    test('a limit of CPU time is kept, or refused with the reason', async () => {
+      const limited = { cmd: 'true', rlimits: [{ resource: 'cpu', soft: 5, hard: 5 }] };
+      const { status, body } = await rest('POST', `/${box}/processes`, limited);
+      if (isolation === 'container') return assert.equal(status, 200, JSON.stringify(body));
+      assert.equal(body.error?.code, 'exec_failed');
+      assert.match(JSON.stringify(body.error), /cpu is not kept by the isolation of this sandbox/);
+    });
+
     test('a process keeps its record and its reason when its sandbox has ended', async () => {
       const stopped = await run('stopped');
       const running = await start('echo hi; sleep 1000', {}, stopped);
@@ -372,6 +380,9 @@ for (const isolation of ['container', 'gvisor']) {
       const late = new OutputReader(outputUrl(running.id, stopped));
       await late.read();
       assert.deepEqual(late.dropped, [{ stream: 'stdout', from: 0, to: 3 }]);
+      const toTheEnd = new OutputReader(outputUrl(long.id, short));
+      await toTheEnd.read();
+      assert.equal(toTheEnd.end?.exit?.reason, 'max_duration', JSON.stringify(toTheEnd.end));
       assert.equal((await ended(long.id, short)).exit?.reason, 'max_duration');
     });
   });

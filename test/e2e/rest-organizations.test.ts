@@ -95,7 +95,7 @@ test('deleting an organization removes its sandboxes and volumes from the engine
   const { engine } = server;
   const before = {
     sandboxes: await idsOf(engine.client.listSandboxes()),
-    volumes: await idsOf(engine.client.listVolumes()),
+    volumes: await idsOf(engine.client.volumes.listVolumes()),
   };
   const volume = await rest('POST', '/volumes', key, { name: 'data', capacity_gib: 1 });
   assert.equal(volume.status, 200, JSON.stringify(volume.body));
@@ -108,7 +108,7 @@ test('deleting an organization removes its sandboxes and volumes from the engine
   await waitUntil(
     async () =>
       String(await idsOf(engine.client.listSandboxes())) === String(before.sandboxes) &&
-      String(await idsOf(engine.client.listVolumes())) === String(before.volumes),
+      String(await idsOf(engine.client.volumes.listVolumes())) === String(before.volumes),
     { timeoutMs: 60_000, what: 'sandboxes and volumes are removed' },
   );
   const again = await rest('POST', '/orgs', token, { name: 'Gone', slug: 'gone' });

@@ -18,7 +18,7 @@ before(async () => {
 });
 after(() => server.destroy());
 
-volumeStoreSuite('of the engine of this host', () => server.engine.client);
+volumeStoreSuite('of the engine of this host', () => server.engine.client.volumes);
 
 type Reply = Pick<RestReply, 'status' | 'body'>;
 
@@ -74,7 +74,7 @@ describe('volumes over HTTP on the real engine', { concurrency: false }, () => {
     assert.ok(found.used_bytes >= 3 * MIB && found.used_bytes < 4 * MIB, `${found.used_bytes}`);
     const grown = await rest('PATCH', `/volumes/${id}`, { body: { capacity_gib: 3 } });
     assert.deepEqual([grown.status, grown.body.capacity_bytes], [200, 3 * GIB]);
-    assert.equal((await server.engine.client.volumeUsage(id)).capacityBytes, 3 * GIB);
+    assert.equal((await server.engine.client.volumes.volumeUsage(id)).capacityBytes, 3 * GIB);
     const shrunk = await rest('PATCH', `/volumes/${id}`, { body: { capacity_gib: 1 } });
     assert.equal(shrunk.status, 200, JSON.stringify(shrunk.body));
     assert.equal((await read(id, 'deep/file')).length, 3 * MIB);
@@ -135,7 +135,7 @@ describe('volumes over HTTP on the real engine', { concurrency: false }, () => {
         '400 invalid_volume_path',
       );
     }
-    await server.engine.client.resizeVolume(id, 96);
+    await server.engine.client.volumes.resizeVolume(id, 96);
     assert.equal(await code(put(id, 'large', Buffer.alloc(160 * MIB))), '507 disk_full');
     assert.ok(!(await list(id)).includes('large'));
     const reserved = `.svc-tmp-${'0'.repeat(32)}`;
@@ -201,7 +201,7 @@ describe('volumes over HTTP on the real engine', { concurrency: false }, () => {
     upload.on('error', () => undefined);
     const closed = new Promise((resolve) => void upload.once('close', resolve));
     upload.write(Buffer.alloc(4 * MIB, 'n'));
-    await waitUntil(async () => (await server.engine.client.volumeUsage(id)).usedBytes > MIB, {
+    await waitUntil(async () => (await server.engine.client.volumes.volumeUsage(id)).usedBytes > MIB, {
       what: 'a part of the upload has arrived',
     });
     await server.kill();
@@ -209,7 +209,7 @@ describe('volumes over HTTP on the real engine', { concurrency: false }, () => {
     await server.launch();
     assert.equal(await read(id, 'file'), 'old');
     assert.deepEqual(await list(id), ['file']);
-    await waitUntil(async () => (await server.engine.client.volumeUsage(id)).usedBytes < MIB, {
+    await waitUntil(async () => (await server.engine.client.volumes.volumeUsage(id)).usedBytes < MIB, {
       what: 'the half-written file is gone',
     });
     await rest('DELETE', `/volumes/${id}`);
@@ -242,7 +242,7 @@ describe('volumes over HTTP on the real engine', { concurrency: false }, () => {
     );
     const { body: listed } = await rest('GET', '/volumes');
     const known = new Set(listed.map((volume: { id: string }) => volume.id));
-    const made = await server.engine.client.listVolumes();
+    const made = await server.engine.client.volumes.listVolumes();
     assert.deepEqual(
       made.filter((volume) => !known.has(volume.id)),
       [],
@@ -266,5 +266,5 @@ async function isGone(id: string): Promise<void> {
   await waitUntil(async () => (await rest('GET', `/volumes/${id}`)).status === 404, {
     what: 'the volume is gone',
   });
-  assert.ok(!(await server.engine.client.listVolumes()).some((volume) => volume.id === id));
+  assert.ok(!(await server.engine.client.volumes.listVolumes()).some((volume) => volume.id === id));
 }

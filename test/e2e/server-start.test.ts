@@ -92,6 +92,16 @@ test('a user who may not write the data folder is told which one and what to do'
   assert.match(started.log(), /inside cannot be written; run as root, or choose another folder with --path/);
 });
 
+test('a data folder that the service user cannot get to is refused with the folder that is in its way', async (t) => {
+  const folder = await makeDataFolder(t);
+  await chmod(folder, 0o700);
+  const started = start(join(folder, 'one/two'), { args: ['--engine-socket', NO_ENGINE] });
+  assert.equal(await started.closed, EXIT.failed);
+  const expected = `may not enter ${folder}; let it through with \`chmod o+x ${folder}\`, or choose another folder with --path`;
+  assert.ok(started.log().includes(expected), started.log());
+  assert.doesNotMatch(started.log(), /EACCES/);
+});
+
 test('bad options end the start with a code of their own, and all of them are named', async (t) => {
   const folder = await makeDataFolder(t);
   const started = start(folder, { args: ['--log-level', 'loud', '--dev', '--host', '0.0.0.0'] });

@@ -109,7 +109,7 @@ export class SupervisedServer {
   async importBusybox(): Promise<void> {
     const rootfs = await mkdtemp(join(tmpdir(), 'svc-busybox-'));
     await writeBusyboxRootfs(rootfs);
-    await this.engine().importImage({ path: rootfs, reference: BUSYBOX });
+    await this.engine().images.importImage({ path: rootfs, reference: BUSYBOX });
     await rm(rootfs, { recursive: true, force: true });
   }
 

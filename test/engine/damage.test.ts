@@ -15,7 +15,7 @@ after(async () => {
 });
 
 test('neither a sandbox that the host does not let go of nor a torn volume keeps the engine from starting', async () => {
-  await engine.client.createVolume('torn', 16);
+  await engine.client.volumes.createVolume('torn', 16);
   const [steady, stuck, user] = await Promise.all([
     startSandbox(engine, 'container'),
     startSandbox(engine, 'container'),

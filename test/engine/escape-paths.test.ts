@@ -135,7 +135,7 @@ for (const isolation of CLASSES) {
 
     test('links that a guest leaves in a volume lead a later mount nowhere', async () => {
       const id = `links-${isolation}`;
-      await engine.client.createVolume(id, 64);
+      await engine.client.volumes.createVolume(id, 64);
       const volume = { type: 'named', name: id, guest: '/vol' } as const;
       const planter = await startSandbox(engine, isolation, { mounts: [volume] });
       await planter.sh(
@@ -152,12 +152,12 @@ for (const isolation of CLASSES) {
       }
       for (const path of ['/file', '/sub/file', '/up/file']) {
         await assert.rejects(
-          engine.client.writeVolumeFile(id, path, oneChunk('written')).then(() => readVictim()),
+          engine.client.volumes.writeVolumeFile(id, path, oneChunk('written')).then(() => readVictim()),
           `writing ${path}`,
         );
       }
       await assertUntouched();
-      await engine.client.removeVolume(id);
+      await engine.client.volumes.removeVolume(id);
     });
 
     test('a bind of a link inside the allowed root, or of the host volume, does not leave it', async () => {

@@ -33,7 +33,7 @@ describe('a host whose disk fills up', { concurrency: false }, () => {
   before(async () => {
     disk = new SmallDisk(DISK_MIB);
     engine = await TestEngine.start({ parent: disk.folder });
-    await engine.client.createVolume('data', 512);
+    await engine.client.volumes.createVolume('data', 512);
     container = await startSandbox(engine, 'container', { mounts: [...MOUNTS] });
     gvisor = await startSandbox(engine, 'gvisor');
     large = await startSandbox(engine, 'container');
@@ -63,10 +63,13 @@ describe('a host whose disk fills up', { concurrency: false }, () => {
 
   test('nothing new is begun then, and it is told who takes how much', async () => {
     await assert.rejects(startSandbox(engine, 'container'), refused);
-    const upload = engine.client.writeVolumeFile('data', 'new', Readable.from([Buffer.from('x')]));
+    const upload = engine.client.volumes.writeVolumeFile('data', 'new', Readable.from([Buffer.from('x')]));
     await assert.rejects(upload, refused);
-    await assert.rejects(engine.client.createVolume('second', 16), refused);
-    await assert.rejects(engine.client.importImage({ path: disk.folder, reference: 'svc/new' }), refused);
+    await assert.rejects(engine.client.volumes.createVolume('second', 16), refused);
+    await assert.rejects(
+      engine.client.images.importImage({ path: disk.folder, reference: 'svc/new' }),
+      refused,
+    );
     const { users } = await engine.client.space();
     const own = users.find(({ kind, id }) => kind === 'sandbox' && id === container.id);
     assert.ok((own?.bytes ?? 0) > 10 * MIB, JSON.stringify(users));
@@ -97,7 +100,7 @@ describe('a host whose disk fills up', { concurrency: false }, () => {
     await waitUntil(async () => !(await isShort()), { what: 'the engine sees that there is room' });
     await engine.client.stopSandbox(container.id);
     // At once: nothing is left read-only.
-    await engine.client
+    await engine.client.volumes
       .writeVolumeFile('data', 'new', Readable.from([Buffer.from('x')]))
       .catch(async (error: unknown) => {
         // Full of what the sandbox wrote: then it is the volume that says so.
@@ -122,7 +125,7 @@ describe('a host whose disk fills up', { concurrency: false }, () => {
     await (await startSandbox(engine, 'container')).remove();
     assert.equal(readFileSync(engine.logFile, 'utf8').includes('"level":60'), false);
     assert.ok(
-      (await engine.client.listImages()).some(({ references }) => references.join().includes(BUSYBOX)),
+      (await engine.client.images.listImages()).some(({ references }) => references.join().includes(BUSYBOX)),
     );
   });
 });

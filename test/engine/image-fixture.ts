@@ -15,7 +15,7 @@ export async function importChanged(
   try {
     await writeBusyboxRootfs(folder);
     await change(folder);
-    await engine.client.importImage({ path: folder, reference });
+    await engine.client.images.importImage({ path: folder, reference });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -40,7 +40,7 @@ export async function importConfigured(
     ]);
     const path = join(folder, 'image.tar');
     await writeFile(path, archive);
-    await engine.client.importImage({ path, reference });
+    await engine.client.images.importImage({ path, reference });
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -25,7 +25,7 @@ for (const runtime of RUNTIMES) {
     test('no mount lets a program gain privileges or a device of the host work, also when nobody asked for that', async () => {
       const { client } = engines.engineOf(runtime);
       const volume = `options-${runtime}`;
-      await client.createVolume(volume, 16);
+      await client.volumes.createVolume(volume, 16);
       const options = { nosuid: false, nodev: false };
       const mounts: Mount[] = [
         { type: 'tmpfs', guest: '/m/tmpfs', options },
@@ -44,7 +44,7 @@ for (const runtime of RUNTIMES) {
         assert.notEqual(device.code, 0, `a device of the host works in ${guest}`);
       }
       await sandbox.remove();
-      await client.removeVolume(volume);
+      await client.volumes.removeVolume(volume);
     });
 
     test('a tmpfs belongs to the user it was made for', async () => {

@@ -83,7 +83,7 @@ for (const isolation of CLASSES) {
 
     test('a volume is shared by the sandboxes that mount it and keeps its data and owners', async () => {
       const id = `shared-${isolation}`;
-      await engine.client.createVolume(id, 32);
+      await engine.client.volumes.createVolume(id, 32);
       const volume: Mount = { type: 'named', name: id, guest: '/vol' };
       const [one, two] = await Promise.all([withMounts(volume), withMounts(volume)]);
       await one.sh('echo data > /vol/file; chown 1000:7 /vol/file; mkdir -m 700 /vol/private');
@@ -91,21 +91,23 @@ for (const isolation of CLASSES) {
       assert.equal((await two.sh('echo more >> /vol/file', { user: 'user' })).code, 0);
       assert.equal((await one.sh('cat /vol/file')).stdout, 'data\nmore\n');
       assert.notEqual((await two.sh('ls /vol/private', { user: 'user' })).code, 0);
-      await assert.rejects(engine.client.removeVolume(id), { code: 'volume_in_use' });
+      await assert.rejects(engine.client.volumes.removeVolume(id), { code: 'volume_in_use' });
       await one.remove();
-      await assert.rejects(engine.client.removeVolume(id), { code: 'volume_in_use' });
+      await assert.rejects(engine.client.volumes.removeVolume(id), { code: 'volume_in_use' });
       await two.remove();
       const next = await startSandbox(engine, 'container', { mounts: [volume] });
       assert.equal((await next.sh('cat /vol/file; stat -c %u:%g /vol/file')).stdout, 'data\nmore\n1000:7\n');
       await next.remove();
-      const content = Buffer.concat(await Array.fromAsync(await engine.client.readVolumeFile(id, 'file')));
+      const content = Buffer.concat(
+        await Array.fromAsync(await engine.client.volumes.readVolumeFile(id, 'file')),
+      );
       assert.equal(content.toString(), 'data\nmore\n');
-      await engine.client.removeVolume(id);
+      await engine.client.volumes.removeVolume(id);
     });
 
     test('a volume ends at its capacity, inside', async () => {
       const id = `small-${isolation}`;
-      await engine.client.createVolume(id, 16);
+      await engine.client.volumes.createVolume(id, 16);
       const sandbox = await withMounts({ type: 'named', name: id, guest: '/vol' });
       const { stderr } = await sandbox.sh('dd if=/dev/zero of=/vol/fill bs=1M count=64');
       assert.match(stderr, /No space left/);
@@ -114,13 +116,13 @@ for (const isolation of CLASSES) {
       assert.ok(written >= 15 * MIB && written < 20 * MIB, String(written));
       assert.equal((await sandbox.sh('echo fine > /root/x && cat /root/x')).stdout, 'fine\n');
       await sandbox.remove();
-      await engine.client.removeVolume(id);
+      await engine.client.volumes.removeVolume(id);
     });
 
     test('a volume can be read-only, without programs, and shown as of another owner', async () => {
       const id = `options-${isolation}`;
-      await engine.client.createVolume(id, 32);
-      await engine.client.writeVolumeFile(id, 'file', oneChunk('by the caller\n'));
+      await engine.client.volumes.createVolume(id, 32);
+      await engine.client.volumes.writeVolumeFile(id, 'file', oneChunk('by the caller\n'));
       const fixed = await withMounts({
         type: 'named',
         name: id,
@@ -141,7 +143,7 @@ for (const isolation of CLASSES) {
       await owned.sh('echo mine > /vol/mine', { user: 'user' });
       await owned.sh('echo roots > /vol/roots');
       assert.equal((await owned.sh('stat -c %u /vol/mine /vol/roots')).stdout, '1000\n0\n');
-      const stored = async (name: string) => (await engine.client.statVolumeFile(id, name)).uid;
+      const stored = async (name: string) => (await engine.client.volumes.statVolumeFile(id, name)).uid;
       assert.deepEqual(
         [await stored('mine'), await stored('roots')],
         [0, 1000],
@@ -151,18 +153,18 @@ for (const isolation of CLASSES) {
       const inert = await withMounts({ type: 'named', name: id, guest: '/vol', options: { noexec: true } });
       assert.match((await inert.sh('cp /bin/busybox /vol/b && /vol/b true')).stderr, /Permission denied/);
       await inert.remove();
-      await engine.client.removeVolume(id);
+      await engine.client.volumes.removeVolume(id);
     });
 
     test('volumes go by the names that the caller gives them', async () => {
       const id = `vol/${isolation}:1`;
-      await engine.client.createVolume(id, 16);
+      await engine.client.volumes.createVolume(id, 16);
       const mounts: Mount[] = [{ type: 'named', name: 'data', guest: '/vol' }];
       const sandbox = await startSandbox(engine, isolation, { mounts }, { volumes: { data: id } });
       await sandbox.sh('echo there > /vol/file');
       await sandbox.remove();
-      assert.equal((await engine.client.listVolumeFiles(id, '')).length > 0, true);
-      await engine.client.removeVolume(id);
+      assert.equal((await engine.client.volumes.listVolumeFiles(id, '')).length > 0, true);
+      await engine.client.volumes.removeVolume(id);
       await assert.rejects(startSandbox(engine, isolation, { mounts }), { code: 'volume_not_found' });
     });
 
@@ -232,8 +234,8 @@ for (const isolation of CLASSES) {
 
     test('a folder in the host volume of the caller can be capped, and lets go of the volume', async () => {
       const hostVolume = `capped-${isolation}`;
-      await engine.client.createVolume(hostVolume, 32);
-      await engine.client.makeVolumeFolder(hostVolume, 'one');
+      await engine.client.volumes.createVolume(hostVolume, 32);
+      await engine.client.volumes.makeVolumeFolder(hostVolume, 'one');
       const mounts: Mount[] = [{ type: 'bind', host: 'one', guest: '/one', quota_mib: 4 }];
       const sandbox = await startSandbox(engine, isolation, { mounts }, { hostVolume });
       assert.match(
@@ -242,10 +244,10 @@ for (const isolation of CLASSES) {
       );
       await sandbox.sh('echo mine > /one/mine; chown 1000:1000 /one/mine');
       await sandbox.remove();
-      const { size } = await engine.client.statVolumeFile(hostVolume, 'one/fill');
+      const { size } = await engine.client.volumes.statVolumeFile(hostVolume, 'one/fill');
       assert.ok(size > 3.5 * MIB && size <= 4 * MIB, String(size));
-      assert.equal((await engine.client.statVolumeFile(hostVolume, 'one/mine')).uid, 1000);
-      await engine.client.removeVolume(hostVolume);
+      assert.equal((await engine.client.volumes.statVolumeFile(hostVolume, 'one/mine')).uid, 1000);
+      await engine.client.volumes.removeVolume(hostVolume);
     });
 
     test('a guest leaves no set-user-id program of root in a folder that root owns', async () => {
@@ -291,29 +293,29 @@ for (const isolation of CLASSES) {
 
     test('a relative path lies in the host volume of the caller', async () => {
       const hostVolume = `host-${isolation}`;
-      await engine.client.createVolume(hostVolume, 16);
-      await engine.client.makeVolumeFolder(hostVolume, 'projects/one');
-      await engine.client.writeVolumeFile(hostVolume, 'projects/one/file', oneChunk('kept\n'));
+      await engine.client.volumes.createVolume(hostVolume, 16);
+      await engine.client.volumes.makeVolumeFolder(hostVolume, 'projects/one');
+      await engine.client.volumes.writeVolumeFile(hostVolume, 'projects/one/file', oneChunk('kept\n'));
       const mounts: Mount[] = [{ type: 'bind', host: 'projects/one', guest: '/one' }];
       const sandbox = await startSandbox(engine, isolation, { mounts }, { hostVolume });
       assert.equal((await sandbox.sh('cat /one/file; echo new > /one/new')).stdout, 'kept\n');
-      await assert.rejects(engine.client.removeVolume(hostVolume), { code: 'volume_in_use' });
+      await assert.rejects(engine.client.volumes.removeVolume(hostVolume), { code: 'volume_in_use' });
       await sandbox.remove();
-      assert.equal((await engine.client.statVolumeFile(hostVolume, 'projects/one/new')).size, 4);
+      assert.equal((await engine.client.volumes.statVolumeFile(hostVolume, 'projects/one/new')).size, 4);
       const climbing: Mount[] = [{ type: 'bind', host: '../../../etc', guest: '/one' }];
       await assert.rejects(startSandbox(engine, isolation, { mounts: climbing }, { hostVolume }));
-      await engine.client.removeVolume(hostVolume);
+      await engine.client.volumes.removeVolume(hostVolume);
     });
 
     test('patches copy from the host volume of the caller, and let go of it with the sandbox', async () => {
       const hostVolume = `patches-${isolation}`;
-      await engine.client.createVolume(hostVolume, 16);
-      await engine.client.writeVolumeFile(hostVolume, 'file', oneChunk('copied\n'));
+      await engine.client.volumes.createVolume(hostVolume, 16);
+      await engine.client.volumes.writeVolumeFile(hostVolume, 'file', oneChunk('copied\n'));
       const patches: Patch[] = [{ type: 'copy_file', src: 'file', dst: '/copied' }];
       const sandbox = await startSandbox(engine, isolation, { patches }, { hostVolume });
       assert.equal((await sandbox.sh('cat /copied')).stdout, 'copied\n');
       await sandbox.remove();
-      await engine.client.removeVolume(hostVolume);
+      await engine.client.volumes.removeVolume(hostVolume);
     });
 
     test('a raw disk image is mounted, keeps what is written, and lets go of its device', async () => {

@@ -16,7 +16,7 @@ test('an image that was pulled with credentials makes sandboxes for its scope, a
   const reference = `${registry.host}/private:latest`;
   const spec = { image: { type: 'oci', reference } } as const;
 
-  const pulled = await client.pullImage({ reference, auth: ALICE, scope: 'org-one' });
+  const pulled = await client.images.pullImage({ reference, auth: ALICE, scope: 'org-one' });
   assert.deepEqual(pulled.scopes, ['org-one']);
   const mine = await client.createSandbox({ spec, imageScope: 'org-one' });
   assert.equal(mine.image.id, pulled.id);
@@ -29,7 +29,7 @@ test('an image that was pulled with credentials makes sandboxes for its scope, a
   }
   const theirs = await client.createSandbox({ spec, imageScope: 'org-two', registryAuth: ALICE });
   assert.equal(theirs.image.id, pulled.id);
-  assert.deepEqual((await client.getImage(reference)).scopes, ['org-one', 'org-two']);
+  assert.deepEqual((await client.images.getImage(reference)).scopes, ['org-one', 'org-two']);
 
   await client.createSnapshot({ id: 'kept', sandboxId: mine.id });
   await client.createSandbox({ spec, snapshot: 'kept', imageScope: 'org-three' });

@@ -63,6 +63,21 @@ for (const runtime of RUNTIMES) {
       }
     });
 
+    test('a command gets the limits that it asks for, and one that would not be kept refuses it', async () => {
+      const sandbox = await engines.start(runtime);
+      for (const resource of ['cpu', 'sigpending', 'nofile'] as const) {
+        const [soft, hard] = WANTED[resource];
+        const ran = sandbox.run({ cmd: 'true', rlimits: [{ resource, soft, hard }] });
+        if (!notKept.includes(resource)) assert.equal((await ran).code, 0, resource);
+        else
+          await assert.rejects(ran, {
+            kind: 'resource_limit',
+            message: new RegExp(`rlimits: ${resource} is not kept by the isolation of this sandbox`),
+          });
+      }
+      await sandbox.remove();
+    });
+
     test('the largest number means no limit, as far as this engine may grant it', async () => {
       const most = Number(NO_LIMIT);
       const resources = ['fsize', 'core', 'as', 'memlock', 'nofile'] as const;

@@ -137,13 +137,13 @@ test('an image stays as long as a snapshot was made on it', async () => {
   const origin = await stoppedWith('container', 'x');
   await engine.client.createSnapshot({ id: 'pinned', sandboxId: origin.id });
   await origin.remove();
-  await assert.rejects(engine.client.removeImage(BUSYBOX), { code: 'image_in_use' });
-  assert.deepEqual((await engine.client.pruneImages()).images, []);
+  await assert.rejects(engine.client.images.removeImage(BUSYBOX), { code: 'image_in_use' });
+  assert.deepEqual((await engine.client.images.pruneImages()).images, []);
   const copy = await startSandbox(engine, 'container', {}, { snapshot: 'pinned' });
   assert.equal((await copy.sh('cat /root/file')).stdout, 'x\n');
   await copy.remove();
   await engine.client.removeSnapshot('pinned');
-  await engine.client.removeImage(BUSYBOX);
+  await engine.client.images.removeImage(BUSYBOX);
   await engine.importBusybox();
 });
 

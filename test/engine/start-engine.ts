@@ -121,7 +121,7 @@ export class TestEngine {
     const rootfs = await mkdtemp(join(tmpdir(), 'svc-busybox-'));
     try {
       await writeBusyboxRootfs(rootfs);
-      await this.client.importImage({ path: rootfs, reference: BUSYBOX });
+      await this.client.images.importImage({ path: rootfs, reference: BUSYBOX });
     } finally {
       await rm(rootfs, { recursive: true, force: true });
     }
@@ -155,7 +155,8 @@ export class TestEngine {
     try {
       if (this.#child?.exitCode !== null || this.#child.signalCode !== null) await this.launch();
       for (const sandbox of await this.client.listSandboxes()) await this.client.removeSandbox(sandbox.id);
-      for (const volume of await this.client.listVolumes()) await this.client.removeVolume(volume.id);
+      for (const volume of await this.client.volumes.listVolumes())
+        await this.client.volumes.removeVolume(volume.id);
     } finally {
       await this.stop();
       await this.#removeFolders();

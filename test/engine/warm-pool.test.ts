@@ -65,14 +65,14 @@ for (const isolation of CLASSES) {
     test('a waiting sandbox knows the host volume of whoever takes it', async () => {
       const prepared = await untilFull(isolation);
       const hostVolume = `host-${isolation}`;
-      await engine.client.createVolume(hostVolume, 16);
-      await engine.client.makeVolumeFolder(hostVolume, 'folder');
+      await engine.client.volumes.createVolume(hostVolume, 16);
+      await engine.client.volumes.makeVolumeFolder(hostVolume, 'folder');
       const patches: Patch[] = [{ type: 'copy_dir', src: 'folder', dst: '/copied' }];
       const sandbox = await startSandbox(engine, isolation, { patches }, { hostVolume });
       assert.ok(prepared.includes(sandbox.handle));
       assert.equal((await sandbox.sh('ls -d /copied')).stdout, '/copied\n');
       await sandbox.remove();
-      await engine.client.removeVolume(hostVolume);
+      await engine.client.volumes.removeVolume(hostVolume);
     });
 
     test('the main command of a waiting sandbox starts when it is taken', async () => {

@@ -155,7 +155,7 @@ export class Installation {
     const rootfs = await mkdtemp(join(tmpdir(), 'svc-busybox-'));
     try {
       await writeBusyboxRootfs(rootfs);
-      await this.engine.importImage({ path: rootfs, reference: BUSYBOX });
+      await this.engine.images.importImage({ path: rootfs, reference: BUSYBOX });
     } finally {
       await rm(rootfs, { recursive: true, force: true });
     }

@@ -63,7 +63,7 @@ for (const runtime of RUNTIMES) {
     const volumes = { planted: `planted-${runtime}`, second: `second-${runtime}` };
     before(async () => {
       const { client } = engines.engineOf(runtime);
-      for (const id of Object.values(volumes)) await client.createVolume(id, 16);
+      for (const id of Object.values(volumes)) await client.volumes.createVolume(id, 16);
       holder = await engines.start(runtime, { mounts: volumeAt('/vol') }, { volumes });
       await holder.sh('ln -s /proc/sys/kernel/core_pattern /vol/null; ln -s /dev /vol/devices');
       await holder.sh('for name in zero full tty random urandom; do ln -s /proc/kcore /vol/$name; done');

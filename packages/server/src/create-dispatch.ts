@@ -11,7 +11,7 @@ import { metricsHandlers } from './handlers/sandboxes/rpc-metrics.ts';
 import { sandboxHandlers } from './handlers/sandboxes/rpc-sandboxes.ts';
 import type { EngineHealth } from './orchestrator/engine-health.ts';
 import type { HostStorage } from './accounting/host-storage.ts';
-import type { Lifecycle } from './sandboxes/lifecycle.ts';
+import type { Convergence } from './sandboxes/convergence.ts';
 import type { MetricHistory } from './accounting/metric-history.ts';
 import type { CallMetrics } from './accounting/call-metrics.ts';
 import type { ProcessKeeper } from './processes/process-keeper.ts';
@@ -26,18 +26,18 @@ import type { ServerParts } from './server-parts.ts';
 
 /** What JSON-RPC and MCP offer. */
 export function createDispatch(
-  { database, orchestrator, codeRunner, logger }: ServerParts,
+  { database, orchestrator, codeRunner, sealer, restSettings, logger }: ServerParts,
   made: {
     readonly health: EngineHealth;
     readonly storage: HostStorage;
     readonly metrics: CallMetrics;
-    readonly lifecycle: Lifecycle;
+    readonly convergence: Convergence;
     readonly channels: ChannelPool;
   },
 ): Dispatch {
   const handlers = {
     ...healthHandlers(made.health),
-    ...sandboxHandlers(database, made.lifecycle),
+    ...sandboxHandlers({ database, orchestrator, sealer, logger, ...made, ...restSettings }),
     ...metricsHandlers(database, orchestrator),
     ...codeHandlers(database, codeRunner),
     ...commandHandlers(database, made.channels),
@@ -53,7 +53,7 @@ export function createRestDispatch(
   parts: ServerParts,
   made: {
     readonly storage: HostStorage;
-    readonly lifecycle: Lifecycle;
+    readonly convergence: Convergence;
     readonly health: EngineHealth;
     readonly metrics: CallMetrics;
     readonly snapshotWorker: SnapshotWorker;

@@ -2,7 +2,7 @@ import { repeatEvery, type BackgroundTask } from './tasks/background.ts';
 import type { ChannelPool } from './orchestrator/channel-pool.ts';
 import type { CodeContexts } from './code/code-contexts.ts';
 import { NO_CLAIMS, rowClaims } from './sandboxes/claims.ts';
-import { Lifecycle } from './sandboxes/lifecycle.ts';
+import { Convergence } from './sandboxes/convergence.ts';
 import { MetricHistory } from './accounting/metric-history.ts';
 import { ProcessKeeper } from './processes/process-keeper.ts';
 import type { PortForwarder } from './published-ports/port-forwarder.ts';
@@ -12,26 +12,24 @@ import { ensureMade } from './volumes/make-volume.ts';
 import { VolumeKeeper } from './volumes/volume-keeper.ts';
 import type { ServerParts } from './server-parts.ts';
 
-export function createLifecycle(
+export function createConvergence(
   parts: ServerParts,
   made: {
     readonly channels: ChannelPool;
     readonly ports: PortForwarder;
     readonly codeContexts: CodeContexts;
   },
-): Lifecycle {
+): Convergence {
   const { codeContexts, ...pools } = made;
   const { database, orchestrator, volumeStore, sealer, codeRunner, logger } = parts;
-  const { recoveryMs, defaultVolumeGib, publishAddresses } = parts.restSettings;
-  return new Lifecycle({
+  const { defaultVolumeGib } = parts.restSettings;
+  return new Convergence({
     ...pools,
     database,
     orchestrator,
     claims: parts.isAlone === true ? NO_CLAIMS : rowClaims(database),
     sealer,
     makeVolume: (volume) => ensureMade({ database, volumeStore, defaultVolumeGib }, volume),
-    recoveryMs,
-    publishAddresses,
     onRunEnded: (sandboxId) => {
       codeRunner.forget(sandboxId);
       codeContexts.forget(sandboxId);
@@ -53,9 +51,9 @@ export function createWorkers(parts: ServerParts, channels: ChannelPool) {
 
 export function createLimitCheck(
   { database, restSettings, logger }: ServerParts,
-  lifecycle: Lifecycle,
+  convergence: Convergence,
 ): BackgroundTask {
-  const check = () => enforceLimits(database, (sandboxId) => lifecycle.converge(sandboxId));
+  const check = () => enforceLimits(database, (sandboxId) => convergence.convergeSoon(sandboxId));
   return repeatEvery(restSettings.limitCheckMs, 'enforcing limits', check, logger);
 }
 

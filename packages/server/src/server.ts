@@ -28,7 +28,7 @@ import { RateLimiter } from './transports/http/rate-limiter.ts';
 import { registerRest } from './transports/rest/register-rest.ts';
 import { registerRpc } from './transports/rpc/register-rpc.ts';
 import { createDispatch, createRestDispatch } from './create-dispatch.ts';
-import { createLifecycle, createLimitCheck, createWorkers } from './create-workers.ts';
+import { createConvergence, createLimitCheck, createWorkers } from './create-workers.ts';
 import type { ServerParts } from './server-parts.ts';
 
 /** What may still be under way when the server is told to stop gets this long. */
@@ -54,11 +54,11 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const health = new EngineHealth();
   const metrics = new CallMetrics();
   const codeContexts = new CodeContexts({ openChannel, database, sealer: parts.sealer, logger });
-  const lifecycle = createLifecycle(parts, { channels, ports, codeContexts });
+  const convergence = createConvergence(parts, { channels, ports, codeContexts });
   const { recoveryMs } = parts.restSettings;
-  const reconciler = new Reconciler({ database, orchestrator, lifecycle, health, recoveryMs, logger });
+  const reconciler = new Reconciler({ database, orchestrator, convergence, health, recoveryMs, logger });
   const storage = new HostStorage({ orchestrator, database, logger });
-  const dispatch = createDispatch(parts, { health, storage, metrics, lifecycle, channels });
+  const dispatch = createDispatch(parts, { health, storage, metrics, convergence, channels });
   const http = createHttpServer({ guard: new Guard(options), limits: options.limits, logger });
   registerPages(http, health, authenticate);
   const rateLimiter = options.requestsPerMinute === null ? null : new RateLimiter(options.requestsPerMinute);
@@ -69,7 +69,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   registerMcp(http, { dispatch, authenticate, logger, calls, rateLimiter, extras: parts.mcpExtras });
   const workers = createWorkers(parts, channels);
   const previews = previewAddresses(http, options.previews);
-  const made = { storage, lifecycle, channels, codeContexts, health, metrics, previews };
+  const made = { storage, convergence, channels, codeContexts, health, metrics, previews };
   const rest = createRestDispatch(parts, { ...made, ...workers });
   const { maxBodyBytes, requestTimeoutMs: maxBodyPauseMs } = options.limits;
   registerRest(http, { dispatch: rest, maxBodyBytes, maxBodyPauseMs, rateLimiter, calls, logger });
@@ -81,7 +81,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     storage.task(),
     ...Object.values(workers),
     ...housekeeping(parts),
-    createLimitCheck(parts, lifecycle),
+    createLimitCheck(parts, convergence),
   ];
   const running = tasks.map((task) => task.run(stop.signal));
   return {
@@ -90,7 +90,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     close: async () => {
       stop.abort(new Error('the server is shutting down'));
       await closeHttp(http);
-      await Promise.race([lifecycle.close(), afterMs(DRAIN_MS)]);
+      await Promise.race([convergence.close(), afterMs(DRAIN_MS)]);
       channels.close();
       codeContexts.close();
       await ports.closeAll();

@@ -52,7 +52,7 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
     options,
     database,
     orchestrator,
-    volumeStore: engine,
+    volumeStore: engine.volumes,
     snapshotStore: engine,
     codeRunner,
     authenticate,

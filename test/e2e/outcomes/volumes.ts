@@ -21,7 +21,7 @@ volumes.add('volumes.create', 'ok', async (call, world) => {
   const body = { name: world.fresh('made'), capacity_gib: 2, labels: { a: 'b' } };
   const reply = await call('volumes.create', { body });
   assert.deepEqual([reply.body.name, reply.body.capacity_bytes], [body.name, 2 * GIB]);
-  const { capacityBytes } = await world.server.engine.client.volumeUsage(reply.body.id);
+  const { capacityBytes } = await world.server.engine.client.volumes.volumeUsage(reply.body.id);
   assert.equal(capacityBytes, 2 * GIB);
   return reply;
 });
@@ -63,7 +63,7 @@ volumes.add('volumes.update', 'ok', async (call, world) => {
   const body = { capacity_gib: 3, labels: { size: 'large' } };
   const reply = await call('volumes.update', { ...of(volume), body, headers: { 'if-match': etag } });
   assert.deepEqual([reply.body.capacity_bytes, reply.body.labels], [3 * GIB, { size: 'large' }]);
-  assert.equal((await world.server.engine.client.volumeUsage(volume.id)).capacityBytes, 3 * GIB);
+  assert.equal((await world.server.engine.client.volumes.volumeUsage(volume.id)).capacityBytes, 3 * GIB);
   return reply;
 });
 volumes.add('volumes.update', 'volume_not_found', async (call) => {
@@ -102,7 +102,7 @@ volumes.add('volumes.remove', 'ok', async (call, world) => {
   const volume = await makeVolume(world);
   const reply = await call('volumes.remove', of(volume));
   const { client } = world.server.engine;
-  const isGone = async () => !(await client.listVolumes()).some(({ id }) => id === volume.id);
+  const isGone = async () => !(await client.volumes.listVolumes()).some(({ id }) => id === volume.id);
   await waitUntil(isGone, { timeoutMs: 60_000, what: 'the engine removed it' });
   return reply;
 });

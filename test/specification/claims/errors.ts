@@ -248,7 +248,7 @@ export const stateErrorClaims: readonly Claim[] = [
     '`svc image rm` of an image that sandboxes are made from',
     async (ground) => {
       await plainBox(ground);
-      await assert.rejects(ground.server.engine.client.removeImage(BUSYBOX), { code: 'image_in_use' });
+      await assert.rejects(ground.server.engine.client.images.removeImage(BUSYBOX), { code: 'image_in_use' });
     },
   ),
   told('image_not_found', 'There is no such image', 'a name of this host that nobody imported', (ground) =>

@@ -27,7 +27,7 @@ async function build(
   const engine = await connectImages(globals);
   const progress = new ProgressLine();
   const request = { force: options.force === true, ...(names.length > 0 ? { names } : {}) };
-  const images = await engine.buildDemoImages(request, progress.show).finally(() => progress.clear());
+  const images = await engine.images.buildDemoImages(request, progress.show).finally(() => progress.clear());
   if (globals.isJson) return printJson(images);
   for (const image of images) print(`${image.references.join(', ')}  ${formatBytes(image.sizeBytes)}`);
 }

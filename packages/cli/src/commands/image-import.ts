@@ -32,7 +32,7 @@ async function importImage(
   const engine = await connectImages(globals);
   const progress = new ProgressLine();
   // SAFETY: the engine reads the path as root; whoever may talk to its socket is root already.
-  const image = await engine
+  const image = await engine.images
     .importImage({ path: resolve(path), reference }, progress.show)
     .finally(() => progress.clear());
   if (globals.isJson) printJson(image);

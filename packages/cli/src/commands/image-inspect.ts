@@ -11,6 +11,6 @@ export function createCommand(): Command {
     .addHelpText('after', examples(['svc image inspect python', 'digest, configuration, size']))
     .action(async (reference: string, _options: unknown, command: Command) => {
       const engine = await connectImages(readGlobals(command));
-      printJson(await engine.getImage(reference));
+      printJson(await engine.images.getImage(reference));
     });
 }

@@ -31,7 +31,7 @@ async function list(_options: unknown, command: Command): Promise<void> {
 
 async function listHere({ dataFolder, isJson }: Globals): Promise<void> {
   const engine = await connectEngine(dataFolder);
-  const images = await engine.listImages();
+  const images = await engine.images.listImages();
   if (isJson) return printJson(images);
   if (images.length === 0) return tell('no images; make some with: svc image build-demo');
   const now = Date.now();

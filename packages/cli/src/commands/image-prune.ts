@@ -12,7 +12,7 @@ export function createCommand(): Command {
     .action(async (_options: unknown, command: Command) => {
       const globals = readGlobals(command);
       const engine = await connectImages(globals);
-      const pruned = await engine.pruneImages();
+      const pruned = await engine.images.pruneImages();
       if (globals.isJson) printJson(pruned);
       else print(`${pruned.images.length} images removed, ${formatBytes(pruned.freedBytes)} freed`);
     });

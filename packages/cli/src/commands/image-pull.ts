@@ -64,7 +64,7 @@ async function pullHere(
 ): Promise<Pulled> {
   const engine = await connectEngine(dataFolder);
   const progress = new ProgressLine();
-  const image = await engine
+  const image = await engine.images
     .pullImage({ reference, policy, auth }, progress.show)
     .finally(() => progress.clear());
   return { digest: image.digest ?? image.id, sizeBytes: image.sizeBytes, image };

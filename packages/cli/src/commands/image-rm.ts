@@ -33,7 +33,7 @@ export function createCommand(): Command {
 async function remover(globals: Globals): Promise<(reference: string) => Promise<void>> {
   if (!(await isServerMeant(globals))) {
     const engine = await connectEngine(globals.dataFolder);
-    return (reference) => engine.removeImage(reference);
+    return (reference) => engine.images.removeImage(reference);
   }
   const { Images } = await import('@svc/sdk');
   const { connectServer } = await import('../server/connect.ts');

@@ -101,7 +101,7 @@ test('a call with progress leaves its connection to the next one', async (t) => 
   const client = new EngineClient({ socketPath });
   for (let call = 0; call < 3; call++) {
     const steps: string[] = [];
-    const image = await client.pullImage({ reference: 'x' }, ({ step }) => steps.push(step));
+    const image = await client.images.pullImage({ reference: 'x' }, ({ step }) => steps.push(step));
     assert.deepEqual([image, steps], [{ id: 'sha256:0' }, ['resolving']]);
   }
   assert.equal(connections, 1);

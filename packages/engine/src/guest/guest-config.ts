@@ -8,7 +8,7 @@ export interface GuestFile {
   readonly mode: number;
 }
 
-/** Payload of `svc.configure` but for the rlimits: what every process of the sandbox starts from. */
+/** Payload of `svc.configure` but for the limits: what every process of the sandbox starts from. */
 export interface GuestConfig {
   readonly env: readonly string[];
   readonly user: string | null;

@@ -41,7 +41,7 @@ function checkNetwork({ network }: SandboxSpec): void {
 }
 
 /** Limits that a kernel takes and does not keep. gVisor's keeps CPU time for a process that set the limit itself, not for its children. */
-const NOT_KEPT: Readonly<Record<Isolation, readonly Rlimit['resource'][]>> = {
+export const NOT_KEPT: Readonly<Record<Isolation, readonly Rlimit['resource'][]>> = {
   container: [],
   gvisor: ['cpu', 'sigpending'],
   microvm: [],

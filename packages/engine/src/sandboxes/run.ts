@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { abortable } from '@svc/contract/async';
-import { PlatformError } from '@svc/contract/errors';
-import { GuestLink, type GuestListener, type GuestSession } from '../guest/guest-link.ts';
+import { GuestLink, type GuestListener } from '../guest/guest-link.ts';
 import type { GuestStatus, Hello, ProcessOutput, ProcessState } from '../guest/guest-messages.ts';
 import type { SandboxLog } from '../logs/sandbox-log.ts';
 import type { Slot } from '../network/network.ts';
@@ -25,7 +24,6 @@ interface RunParts {
 }
 
 const DEATH_CHECK_MS = 20;
-const SESSION_TIMEOUT_MS = 10_000;
 
 /** The living side of a run: the connection to svc-init, what it reports, and whether it is still there. */
 export class Run implements GuestListener {
@@ -64,16 +62,6 @@ export class Run implements GuestListener {
   get link(): GuestLink {
     if (this.#link === undefined) throw new Error('the run is not listening');
     return this.#link;
-  }
-
-  /** A connection of svc-init's for one client. */
-  async takeSession(): Promise<GuestSession> {
-    const deadline = AbortSignal.timeout(SESSION_TIMEOUT_MS);
-    return await this.link.takeSession(deadline).catch((error: unknown) => {
-      if (!deadline.aborted) throw error;
-      const message = 'the sandbox opened no connection in time: it is busy, or has too many; try again';
-      throw new PlatformError('unavailable', message, { cause: error });
-    });
   }
 
   /** Resolves when svc-init has connected; rejects when it never will. */

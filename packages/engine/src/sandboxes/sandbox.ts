@@ -4,23 +4,23 @@ import type { EndReason, LogEntry, ReadLogs, SandboxState, SandboxView } from '.
 import type { GuestSession } from '../guest/guest-link.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { adoptRun } from './adopt-run.ts';
 import { applyPatches } from './apply-patches.ts';
 import { changeNetwork } from './change-network.ts';
 import { commandOf } from './command.ts';
 import { describeEnd, isClean, type RunOutcome } from './describe-end.ts';
-import { Journal } from './journal.ts';
+import { KeptRecord } from './kept-record.ts';
 import type { Kit } from './kit.ts';
 import { noteStop } from './note-stop.ts';
 import { wasRemoved, withoutPatches, type EngineRecord, type RunRecord } from './record.ts';
-import { Run } from './run.ts';
+import type { Run } from './run.ts';
 import { shutDown } from './shut-down.ts';
 import { configureAgain, limitsOf, prepareCommands, releaseRun, startRun } from './start-run.ts';
-import { assertMove } from './states.ts';
 import { inWords, StepTimer } from './step-timer.ts';
 import { toView } from './view.ts';
 import { ChangeTurns } from './change-turns.ts';
 
-const ADOPT_TIMEOUT_MS = 15_000;
+const SESSION_TIMEOUT_MS = 10_000;
 
 /** One sandbox of this host: its record, its one-at-a-time changes, and its run while it lives. */
 export class Sandbox {
@@ -28,26 +28,22 @@ export class Sandbox {
   readonly #runtime: Runtime;
   readonly #turns = new ChangeTurns();
   readonly #onEnded: (sandbox: Sandbox) => void;
-  readonly #journal: Journal;
-  #record: EngineRecord;
+  readonly #kept: KeptRecord;
   #run: Run | undefined;
   /** Why the run that is being stopped ends; kept when that takes several attempts. */
   #ending: RunOutcome | undefined;
   #isRemoved = false;
-  #isUnsaved = false;
 
   /** `onEnded`: a run has ended, by itself or on request. */
   constructor(kit: Kit, record: EngineRecord, runtime: Runtime, onEnded: (sandbox: Sandbox) => void) {
     this.#kit = kit;
-    this.#record = record;
+    this.#kept = new KeptRecord(kit, record);
     this.#runtime = runtime;
     this.#onEnded = onEnded;
-    const folder = kit.records.folderOf(record.handle);
-    this.#journal = new Journal(folder, () => this.#record.spec.runtime?.log_level);
   }
 
   get record(): EngineRecord {
-    return this.#record;
+    return this.#kept.value;
   }
 
   /** Undefined while it does not run. */
@@ -56,22 +52,22 @@ export class Sandbox {
   }
 
   get #isActive(): boolean {
-    const { state } = this.#record;
+    const { state } = this.record;
     return state === 'starting' || state === 'running' || state === 'stopping';
   }
 
   /** An attempt to end the run has failed half-way, and nobody is at it. */
   get isStuck(): boolean {
-    return this.#record.state === 'stopping' && !this.#turns.busy;
+    return this.record.state === 'stopping' && !this.#turns.busy;
   }
 
   /** An end could not be written to disk. */
   get isUnsaved(): boolean {
-    return this.#isUnsaved;
+    return this.#kept.isUnsaved;
   }
 
   view(): SandboxView {
-    return toView(this.#record, this.#kit.rlimitCeilings);
+    return toView(this.record, this.#kit.rlimitCeilings);
   }
 
   async start(): Promise<SandboxView> {
@@ -79,7 +75,7 @@ export class Sandbox {
     // The answer comes as soon as it runs; the turn ends when the runtime's program is done too.
     this.#turns
       .take(async () => {
-        if (this.#record.state === 'running') return resolve(this.view());
+        if (this.record.state === 'running') return resolve(this.view());
         const { settled } = await this.#startNow();
         resolve(this.view());
         await settled.catch((error: unknown) =>
@@ -94,7 +90,7 @@ export class Sandbox {
   /** Cuts a stop short that is under way and would take longer. */
   async stop(options: { readonly graceMs?: number; readonly reason?: EndReason } = {}): Promise<SandboxView> {
     return await this.#turns.takeSoon(options.graceMs ?? this.#kit.limits.stopGraceMs, async () => {
-      const { state } = this.#record;
+      const { state } = this.record;
       if (state === 'running' || state === 'stopping') {
         await this.#stopNow({ by: 'request', reason: options.reason ?? 'stopped' }, options.graceMs);
       }
@@ -107,17 +103,16 @@ export class Sandbox {
     await this.#turns.takeSoon(0, async () => {
       await this.#run?.close();
       this.#run = undefined;
-      await releaseRun(this.#kit, this.#record, this.#runtime);
+      await releaseRun(this.#kit, this.record, this.#runtime);
       this.#isRemoved = true;
-      await this.#kit.rootfs.removeDisk(this.#record.handle);
-      this.#journal.close();
-      await this.#kit.records.remove(this.#record.handle);
+      await this.#kit.rootfs.removeDisk(this.record.handle);
+      await this.#kept.remove();
     });
   }
 
   async saveAgain(): Promise<void> {
     await this.#turns.take(async () => {
-      if (this.#isUnsaved && !this.#isRemoved) await this.#save(this.#record);
+      if (this.isUnsaved && !this.#isRemoved) await this.#kept.save(this.record);
     });
   }
 
@@ -128,13 +123,13 @@ export class Sandbox {
   ): Promise<SandboxView> {
     return await this.#turns.take(async () => {
       const run = this.#run;
-      const isAlive = this.#record.state === 'running' && (await this.#runtime.isAlive(this.#record.handle));
+      const isAlive = this.record.state === 'running' && (await this.#runtime.isAlive(this.record.handle));
       if (run === undefined || !isAlive) throw new Error('it does not run any more');
       const startedAt = new Date().toISOString();
-      const before = this.#record;
+      const before = this.record;
       const base = { ...before, ...identity, createdAt: startedAt, complete: true };
       const record = { ...base, run: base.run === null ? null : { ...base.run, startedAt } };
-      this.#append(record);
+      this.#kept.append(record);
       // Side by side, because a caller waits; each is over before the sandbox is theirs or, when one fails, removed.
       const steps = await Promise.allSettled([
         configureAgain(this.#kit, run, { before, record }, signal),
@@ -151,23 +146,23 @@ export class Sandbox {
   /** Copies the disk to a new file. Nothing else happens to the sandbox meanwhile. */
   async saveDisk(file: string, signal: AbortSignal): Promise<void> {
     await this.#turns.take(async () => {
-      if (this.#isRemoved) throw wasRemoved(this.#record);
-      const { id, state } = this.#record;
+      if (this.#isRemoved) throw wasRemoved(this.record);
+      const { id, state } = this.record;
       if (this.#isActive) {
         const message = `Sandbox ${id} is ${state}; stop it before its disk is copied`;
         throw new PlatformError('invalid_state_transition', message, { details: { sandboxId: id, state } });
       }
-      await this.#kit.rootfs.saveDisk(this.#record.handle, file, signal);
+      await this.#kit.rootfs.saveDisk(this.record.handle, file, signal);
     });
   }
 
   /** What it may reach, from now on and in later runs. */
   async setNetwork(network: Network): Promise<SandboxView> {
     return await this.#turns.take(async () => {
-      if (this.#isRemoved) throw wasRemoved(this.#record);
-      const record = { ...this.#record, spec: { ...this.#record.spec, network } };
+      if (this.#isRemoved) throw wasRemoved(this.record);
+      const record = { ...this.record, spec: { ...this.record.spec, network } };
       const slot = this.#run?.slot ?? null;
-      await changeNetwork(this.#kit.network, slot, [this.#record, record], () => this.#save(record));
+      await changeNetwork(this.#kit.network, slot, [this.record, record], () => this.#kept.save(record));
       return this.view();
     });
   }
@@ -175,19 +170,24 @@ export class Sandbox {
   /** A connection to svc-init for one client; ended with `leave`. */
   async openSession(): Promise<{ readonly session: GuestSession; readonly leave: () => void }> {
     const run = this.#run;
-    if (run === undefined || this.#record.state !== 'running') {
-      const { state } = this.#record;
-      const message = `Sandbox ${this.#record.id ?? ''} is ${state}; start it first`;
+    if (run === undefined || this.record.state !== 'running') {
+      const { state } = this.record;
+      const message = `Sandbox ${this.record.id ?? ''} is ${state}; start it first`;
       throw new PlatformError('sandbox_not_running', message, { details: { state } });
     }
-    const session = await run.takeSession();
-    this.#journal.note('trace', 'a client connected');
+    const deadline = AbortSignal.timeout(SESSION_TIMEOUT_MS);
+    const session = await run.link.takeSession(deadline).catch((error: unknown) => {
+      if (!deadline.aborted) throw error;
+      const message = 'the sandbox opened no connection in time: it is busy, or has too many; try again';
+      throw new PlatformError('unavailable', message, { cause: error });
+    });
+    this.#kept.journal.note('trace', 'a client connected');
     return { session, leave: () => run.link.drop(session) };
   }
 
   async *logs(options: ReadLogs, signal: AbortSignal): AsyncGenerator<LogEntry> {
     // Nothing more comes when the run is over; whoever follows is told by the end of the stream.
-    yield* (await this.#journal.open()).read(options, signal, () => !this.#isActive);
+    yield* (await this.#kept.journal.open()).read(options, signal, () => !this.#isActive);
   }
 
   /**
@@ -196,29 +196,40 @@ export class Sandbox {
    */
   async recover(): Promise<void> {
     await this.#turns.take(async () => {
-      const { state, run } = this.#record;
-      if (state === 'running' && run !== null && (await this.#adopt(run))) return;
-      if (this.#isActive) await this.#endAfterRestart(state, run);
+      const { state, run } = this.record;
+      const adopted = await adoptRun(this.#kit, {
+        record: this.record,
+        runtime: this.#runtime,
+        openLog: () => this.#kept.journal.open(),
+        onOutOfMemory: () => this.#reportOom(),
+      });
+      if (adopted === undefined) {
+        if (this.#isActive) await this.#endAfterRestart(state, run);
+        return;
+      }
+      this.#run = adopted;
+      this.#watch(adopted);
+      this.#kept.journal.note('debug', 'an engine that was started again has taken it up');
     });
   }
 
   async #startNow(): Promise<{ settled: Promise<void> }> {
     const kit = this.#kit;
-    const log = await this.#journal.open();
-    await this.#move('starting', { run: null });
+    const log = await this.#kept.journal.open();
+    await this.#kept.move('starting', { run: null });
     const signal = AbortSignal.timeout(kit.limits.startTimeoutMs);
     let run: Run | undefined;
     let settled: Promise<void> | undefined;
     try {
       const request = {
-        record: this.#record,
+        record: this.record,
         runtime: this.#runtime,
         log,
         onOutOfMemory: () => this.#reportOom(),
       };
       const started = await startRun(kit, request, signal);
       ({ run, settled } = started);
-      this.#journal.note('debug', `${this.#runtime.name} has started it: ${inWords(started.timings)}`);
+      this.#kept.journal.note('debug', `${this.#runtime.name} has started it: ${inWords(started.timings)}`);
       // Looked at when the start is over; until then a failure of the runtime's program must not count as nobody's.
       settled.catch(() => {});
       await this.#afterStart(run, signal);
@@ -241,20 +252,20 @@ export class Sandbox {
     const { bootId } = this.#kit;
     const startedAt = new Date().toISOString();
     const record = { bootId, token: started.token, slot: run.slot, startedAt, endedAt: null, end: null };
-    await this.#move('running', { run: { ...record, timings: started.timings } });
+    await this.#kept.move('running', { run: { ...record, timings: started.timings } });
   }
 
   /** What must have happened before a caller may use the sandbox. */
   async #afterStart(run: Run, signal: AbortSignal): Promise<void> {
-    if (!this.#record.patched && (this.#record.spec.patches ?? []).length > 0) {
-      await applyPatches(this.#kit.mounts, this.#record, run.link, signal);
-      await this.#save(withoutPatches(this.#record));
+    if (!this.record.patched && (this.record.spec.patches ?? []).length > 0) {
+      await applyPatches(this.#kit.mounts, this.record, run.link, signal);
+      await this.#kept.save(withoutPatches(this.record));
     }
-    await prepareCommands(run, this.#record, signal);
-    const command = commandOf(this.#record);
+    await prepareCommands(run, this.record, signal);
+    const command = commandOf(this.record);
     if (command === undefined || run.main.isRunning) return;
     await run.main.start(command, signal);
-    this.#journal.note('debug', `the main command ${command[0]} has been started`);
+    this.#kept.journal.note('debug', `the main command ${command[0]} has been started`);
   }
 
   async #failStart(run: Run | undefined, error: unknown, to: SandboxState = 'failed'): Promise<void> {
@@ -262,30 +273,30 @@ export class Sandbox {
     // What cannot be released now goes with the removal or the next engine; the sandbox must not stay `starting` for it.
     if (run !== undefined) await this.#release(run).catch(this.#logUndo);
     const now = new Date().toISOString();
-    const previous = this.#record.run;
+    const previous = this.record.run;
     const end = { reason: 'start_failed', message, exitCode: null } as const;
     const { bootId } = this.#kit;
     const base = previous ?? { bootId, token: '', startedAt: now, timings: {} };
-    await this.#move(to, { run: { ...base, slot: null, endedAt: now, end } }, message);
+    await this.#kept.move(to, { run: { ...base, slot: null, endedAt: now, end } }, message);
   }
 
   readonly #logUndo = (error: unknown): void =>
-    this.#kit.logger.error({ error, handle: this.#record.handle }, 'could not undo a start');
+    this.#kit.logger.error({ error, handle: this.record.handle }, 'could not undo a start');
 
   async #stopNow(outcome: RunOutcome, graceMs = this.#kit.limits.stopGraceMs): Promise<void> {
     const run = this.#run;
     const timer = new StepTimer();
     this.#ending ??= outcome;
-    if (this.#record.state === 'running') await this.#move('stopping', {});
+    if (this.record.state === 'running') await this.#kept.move('stopping', {});
     if (run !== undefined) {
       const reason = this.#ending.by === 'request' ? this.#ending.reason : null;
-      const isAlive = () => this.#runtime.isAlive(this.#record.handle);
+      const isAlive = () => this.#runtime.isAlive(this.record.handle);
       const over = () => this.#turns.wantedAt;
       if (run.link.isConnected && graceMs > 0)
         await timer.time('processes', () => shutDown(run, { graceMs, reason, isAlive, over }));
       await this.#release(run, timer);
-    } else await releaseRun(this.#kit, this.#record, this.#runtime, undefined, timer);
-    noteStop(this.#kit.logger, this.#journal, this.#record.handle, timer.result());
+    } else await releaseRun(this.#kit, this.record, this.#runtime, undefined, timer);
+    noteStop(this.#kit.logger, this.#kept.journal, this.record.handle, timer.result());
     await this.#finish(this.#ending);
     this.#ending = undefined;
   }
@@ -294,14 +305,14 @@ export class Sandbox {
     await run.close();
     run.main.finish();
     this.#run = undefined;
-    await releaseRun(this.#kit, this.#record, this.#runtime, run.slot, timer);
+    await releaseRun(this.#kit, this.record, this.#runtime, run.slot, timer);
   }
 
   async #finish(outcome: RunOutcome): Promise<void> {
-    const end = describeEnd(outcome, this.#record);
-    const run = this.#record.run;
+    const end = describeEnd(outcome, this.record);
+    const run = this.record.run;
     const ended = run === null ? null : { ...run, slot: null, endedAt: new Date().toISOString(), end };
-    await this.#move(isClean(end) ? 'stopped' : 'failed', { run: ended }, end.message);
+    await this.#kept.move(isClean(end) ? 'stopped' : 'failed', { run: ended }, end.message);
     this.#onEnded(this);
   }
 
@@ -310,52 +321,24 @@ export class Sandbox {
     run.ended.promise
       .then((end) =>
         this.#turns.take(async () => {
-          if (this.#run !== run || this.#record.state !== 'running') return;
+          if (this.#run !== run || this.record.state !== 'running') return;
           await this.#stopNow(end, end.by === 'death' ? 0 : this.#kit.limits.stopGraceMs);
         }),
       )
       .catch((error: unknown) =>
-        this.#kit.logger.error({ error, handle: this.#record.handle }, 'could not end the run'),
+        this.#kit.logger.error({ error, handle: this.record.handle }, 'could not end the run'),
       );
   }
 
   #reportOom(): void {
-    const { memoryMib } = limitsOf(this.#record.spec);
-    this.#journal.note('warn', `out of memory: the kernel ended a process (limit ${memoryMib} MiB)`);
-    this.#kit.events.add('oom', this.#record.id);
-  }
-
-  async #adopt(record: RunRecord): Promise<boolean> {
-    const { handle } = this.#record;
-    if (record.bootId !== this.#kit.bootId || record.slot === null) return false;
-    if (!(await this.#runtime.isAlive(handle)) || !(await this.#kit.guestFolders.exists(handle)))
-      return false;
-    const log = await this.#journal.open();
-    const parts = {
-      kit: this.#kit,
-      handle,
-      token: record.token,
-      slot: record.slot,
-      runtime: this.#runtime,
-      log,
-    };
-    const run = await Run.listen({ ...parts, onOutOfMemory: () => this.#reportOom() });
-    try {
-      await run.firstHello(AbortSignal.timeout(ADOPT_TIMEOUT_MS));
-    } catch (error) {
-      this.#kit.logger.warn({ error, handle }, 'a sandbox did not come back after the restart');
-      await run.close();
-      return false;
-    }
-    this.#run = run;
-    this.#watch(run);
-    this.#journal.note('debug', 'an engine that was started again has taken it up');
-    return true;
+    const { memoryMib } = limitsOf(this.record.spec);
+    this.#kept.journal.note('warn', `out of memory: the kernel ended a process (limit ${memoryMib} MiB)`);
+    this.#kit.events.add('oom', this.record.id);
   }
 
   async #endAfterRestart(state: SandboxState, run: RunRecord | null): Promise<void> {
     if (state === 'starting') {
-      await releaseRun(this.#kit, this.#record, this.#runtime).catch(this.#logUndo);
+      await releaseRun(this.#kit, this.record, this.#runtime).catch(this.#logUndo);
       // `stopped`, not `failed`: nothing is wrong with the sandbox, and it can be started again.
       const error = new Error('the engine was restarted during the start; start it again');
       return await this.#failStart(undefined, error, 'stopped');
@@ -365,35 +348,5 @@ export class Sandbox {
     await this.#stopNow(
       state === 'stopping' ? { by: 'request', reason: 'stopped' } : { by: 'death', outOfMemory: false },
     );
-  }
-
-  async #move(to: SandboxState, change: Partial<EngineRecord>, reason: string | null = null): Promise<void> {
-    assertMove(this.#record.id ?? this.#record.handle, this.#record.state, to);
-    await this.#save({ ...this.#record, ...change, state: to });
-    await this.#journal.open();
-    this.#journal.note(to === 'failed' ? 'error' : 'info', reason === null ? to : `${to}: ${reason}`);
-    if (this.#record.id !== null) this.#kit.events.add(to, this.#record.id, reason);
-  }
-
-  /** A full disk refuses a start; it does not hold up an end, which is written later. */
-  async #save(record: EngineRecord): Promise<void> {
-    const { records, logger } = this.#kit;
-    try {
-      await records.write(record, { durable: false });
-      this.#isUnsaved = false;
-    } catch (error) {
-      if (record.state === 'starting' || record.state === 'running') throw error;
-      if (!this.#isUnsaved)
-        logger.error({ error, handle: record.handle }, 'the end of a run is not on disk yet');
-      this.#isUnsaved = true;
-    }
-    this.#record = record;
-  }
-
-  /** As `#save`, for a caller who waits. */
-  #append(record: EngineRecord): void {
-    const { records, logger } = this.#kit;
-    records.append(record, (error) => logger.warn({ error }, 'a record could not be rewritten'));
-    this.#record = record;
   }
 }

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { NetworkChange, SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
-import { isErrno } from '@svc/contract/errno';
 import type {
   CheckSandbox,
   CreateSandbox,
@@ -9,16 +8,15 @@ import type {
   SandboxView,
   SnapshotView,
 } from '../client/engine-api.ts';
-import { retryLostHelper } from '../host/retry-lost-helper.ts';
 import type { ImageProgress } from '../images/images.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { checkRequest } from './check-request.ts';
 import { chooseRuntime } from './choose-runtime.ts';
-import { keptSlotOf } from './kept-slot.ts';
+import { createRecord } from './create-record.ts';
 import type { Kit } from './kit.ts';
 import { diskSizeMib, fromImage, originOf, type Origin } from './origin.ts';
-import { volumesOf } from './prepare-mounts.ts';
-import { newHandle, type EngineRecord } from './record.ts';
+import type { EngineRecord } from './record.ts';
+import { recoverHost } from './recover-host.ts';
 import { Sandbox } from './sandbox.ts';
 import { WarmPool, type WarmTarget } from './warm-pool.ts';
 
@@ -48,24 +46,7 @@ export class Sandboxes {
 
   /** After a restart: adopts what runs, ends what cannot go on, removes what was half made. Repeating it changes nothing. */
   async recover(): Promise<void> {
-    const kit = this.#kit;
-    const halfMade: string[] = [];
-    const damaged: string[] = [];
-    const records = await kit.records.readAll((handle, error) => {
-      if (isErrno(error, 'ENOENT')) return halfMade.push(handle);
-      kit.logger.error({ handle, error }, 'the record of a sandbox cannot be read; its disk is kept');
-      return damaged.push(handle);
-    });
-    const known = records.map((record) => record.handle);
-    await this.#removeStrangers(new Set(known));
-    await Promise.all([
-      kit.network.recover(records.flatMap(keptSlotOf)),
-      kit.rootfs.recover([...known, ...damaged]),
-      kit.volumes.recover(holdersOf(records)),
-      kit.snapshots.recover(),
-    ]);
-    for (const handle of halfMade) await kit.records.remove(handle);
-    await Promise.allSettled(damaged.map((handle) => kit.rootfs.unmount(handle)));
+    const records = await recoverHost(this.#kit);
     await Promise.all(records.map((record) => this.#recoverOrRetry(record)));
     this.#pool.start();
   }
@@ -203,7 +184,8 @@ export class Sandboxes {
     runtime: Runtime,
     signal: AbortSignal,
   ): Promise<SandboxView> {
-    const sandbox = await this.#make({ ...request, id }, origin, runtime, signal);
+    const record = await createRecord(this.#kit, { ...request, id }, origin, runtime, signal);
+    const sandbox = this.#open(record, runtime);
     this.#byId.set(id, sandbox);
     this.#kit.events.add('created', id);
     try {
@@ -215,47 +197,6 @@ export class Sandboxes {
     }
   }
 
-  async #make(
-    request: Omit<CreateSandbox, 'id' | 'spec'> & { readonly id: string | null },
-    { spec, image, createDisk }: Origin,
-    runtime: Runtime,
-    signal: AbortSignal,
-  ): Promise<Sandbox> {
-    const kit = this.#kit;
-    const { id } = request;
-    const record: EngineRecord = {
-      handle: newHandle(),
-      id,
-      complete: id !== null,
-      spec,
-      isolation: runtime.isolation,
-      runtime: runtime.name,
-      image: { reference: spec.image.reference, id: image.id, config: image.config },
-      imageScope: request.imageScope ?? null,
-      volumes: request.volumes ?? {},
-      hostVolume: request.hostVolume ?? null,
-      hostFolder: request.hostFolder ?? null,
-      createdAt: new Date().toISOString(),
-      patched: false,
-      state: 'created',
-      run: null,
-    };
-    await using undo = new AsyncDisposableStack();
-    undo.defer(() => kit.records.remove(record.handle));
-    undo.defer(() => kit.rootfs.removeDisk(record.handle));
-    // Half a disk is removed by whoever failed to make it.
-    await retryLostHelper(
-      () => createDisk(record.handle, signal),
-      signal,
-      (error) => kit.logger.warn({ error, id }, 'svc-host ended while a disk was made, which begins again'),
-    );
-    // Written last: a crash before this leaves a disk without a record, which recovery removes.
-    // A run does not outlive a loss of power, so what is started at once need not wait for the disk.
-    await kit.records.write(record, { durable: id !== null && request.start !== true });
-    undo.move();
-    return new Sandbox(kit, record, runtime, (ended) => this.#afterEnd(ended));
-  }
-
   async #makeWarm(reference: string, isolation: WarmTarget['isolation']): Promise<Sandbox> {
     const spec: SandboxSpec = { image: { type: 'oci', reference } };
     const signal = AbortSignal.timeout(this.#kit.limits.startTimeoutMs);
@@ -263,7 +204,8 @@ export class Sandboxes {
     const image = await this.#kit.images.resolve(reference, options);
     using _ = this.#holdImage(image.id);
     const runtime = chooseRuntime(this.#kit, isolation);
-    const sandbox = await this.#make({ id: null }, fromImage(this.#kit, spec, image), runtime, signal);
+    const origin = fromImage(this.#kit, spec, image);
+    const sandbox = this.#open(await createRecord(this.#kit, { id: null }, origin, runtime, signal), runtime);
     try {
       await sandbox.start();
     } catch (error) {
@@ -294,6 +236,10 @@ export class Sandboxes {
       this.#kit.logger.warn({ error, id }, 'a waiting sandbox could not be used');
       return undefined;
     }
+  }
+
+  #open(record: EngineRecord, runtime: Runtime): Sandbox {
+    return new Sandbox(this.#kit, record, runtime, (ended) => this.#afterEnd(ended));
   }
 
   #holdImage(imageId: string, imageScope: string | null = null): Disposable {
@@ -340,28 +286,13 @@ export class Sandboxes {
       );
       return;
     }
-    const sandbox = new Sandbox(kit, record, runtime, (ended) => this.#afterEnd(ended));
+    const sandbox = this.#open(record, runtime);
     if (record.id === null || !record.complete) return await sandbox.remove();
     // Before anything can fail: it can be seen and removed whatever happens.
     this.#byId.set(record.id, sandbox);
     await sandbox.recover();
     const isOver = sandbox.record.state === 'stopped' || sandbox.record.state === 'failed';
     if (isOver && record.spec.lifecycle?.ephemeral === true) await this.remove(record.id);
-  }
-
-  /** Sandboxes that a runtime knows and no record does: their create was cut off. */
-  async #removeStrangers(known: ReadonlySet<string>): Promise<void> {
-    for (const runtime of this.#kit.knownRuntimes) {
-      for (const handle of await runtime.list()) {
-        if (known.has(handle)) continue;
-        // The next engine tries again; what its cgroup holds cannot reach anything of ours.
-        await runtime
-          .remove(handle)
-          .catch((error: unknown) =>
-            this.#kit.logger.error({ error, handle }, 'a left sandbox cannot be removed'),
-          );
-      }
-    }
   }
 
   #inBackground(work: Promise<unknown>): void {
@@ -381,15 +312,6 @@ function overdue(sandbox: Sandbox, now: number): 'max_duration' | 'idle_timeout'
   const { max_duration_secs: max, idle_timeout_secs: idle } = record.spec.lifecycle ?? {};
   if (typeof max === 'number' && now - Date.parse(record.run.startedAt) >= max * 1000) return 'max_duration';
   return typeof idle === 'number' && run.idleMs() >= idle * 1000 ? 'idle_timeout' : undefined;
-}
-
-function holdersOf(records: readonly EngineRecord[]): Map<string, string[]> {
-  const holders = new Map<string, string[]>();
-  for (const record of records.filter(({ state }) => state === 'running')) {
-    for (const volume of volumesOf(record))
-      holders.set(volume, [...(holders.get(volume) ?? []), record.handle]);
-  }
-  return holders;
 }
 
 function invalidId(id: string): PlatformError {

@@ -14,6 +14,7 @@ import type { Reach, Slot } from '../network/network.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import type { Runtime, RuntimeMount, RuntimeSpec } from '../runtime/runtime.ts';
 import { checkPlaces } from './check-places.ts';
+import { NOT_KEPT } from './check-supported.ts';
 import type { Kit } from './kit.ts';
 import { prepareMounts, releaseStaging, releaseVolumes } from './prepare-mounts.ts';
 import type { EngineRecord } from './record.ts';
@@ -165,7 +166,7 @@ function configOf(kit: Pick<Kit, 'rlimitCeilings'>, run: Run, record: EngineReco
   const config = guestConfig(record.spec, record.image.config, host);
   // As the runtime lowers them: svc-init could not raise them again.
   const rlimits = grantableRlimits(record.spec.rlimits ?? [], kit.rlimitCeilings);
-  return { ...config, rlimits: rlimits.map(toGuestLimit) };
+  return { ...config, rlimits: rlimits.map(toGuestLimit), unkept_limits: NOT_KEPT[record.isolation] };
 }
 
 /** The kernel's own word for no limit, which is no number that JavaScript has. */

@@ -34,6 +34,7 @@ static const struct field fields[] = {
     {"shell", field_string, offsetof(struct request, config.shell), false},
     {"path_prefix", field_string, offsetof(struct request, config.path_prefix), false},
     {"rlimits", field_limits, offsetof(struct request, config.rlimits), false},
+    {"unkept_limits", field_strings, offsetof(struct request, config.unkept), false},
     {"files", read_files, offsetof(struct request, files), false},
 };
 

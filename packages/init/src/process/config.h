@@ -9,6 +9,7 @@ struct config {
   struct strings env;
   char *user, *workdir, *shell, *path_prefix;
   struct limits rlimits;
+  struct strings unkept; // limits that this kernel takes and does not keep: nobody gets them
   bool is_set;
 };
 

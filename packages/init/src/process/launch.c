@@ -35,7 +35,7 @@ bool launch_read(struct launch *launch, struct reader *payload, enum launch_kind
 
 void launch_free(struct launch *launch) { arena_free(&launch->arena); }
 
-static int resource_named(struct span name) {
+int resource_named(struct span name) {
   static const struct {
     const char *name;
     int resource;

@@ -45,6 +45,7 @@ enum launch_kind { LAUNCH_EXEC, LAUNCH_DURABLE, LAUNCH_DETACHED };
 bool launch_read(struct launch *, struct reader *payload, enum launch_kind);
 void launch_free(struct launch *);
 
+int resource_named(struct span);                                  // of a limit; -1: there is none
 void field_limits(struct reader *, struct arena *, void *target); // struct limits
 
 #endif

@@ -34,6 +34,7 @@ struct plan {
 static struct rlimit own_limits[RLIM_NLIMITS];
 
 static bool is_rss_limited(const struct launch *);
+static const char *unkept_of(const struct launch *);
 static bool prepare(struct plan *, struct launch *, struct failure *);
 static bool open_stdio(struct plan *, struct spawned *, struct failure *);
 static void close_all(const int *fds, size_t count);
@@ -74,8 +75,26 @@ static bool is_rss_limited(const struct launch *launch) {
   return is_limited;
 }
 
+/** The name of a limit that would be taken and not kept; NULL: there is none. */
+static const char *unkept_of(const struct launch *launch) {
+  for (size_t k = 0; k < config.unkept.count; k++) {
+    char *name = config.unkept.at[k];
+    int resource = resource_named((struct span){(uint8_t *)name, strlen(name)});
+    for (size_t i = 0; i < launch->rlimits.count; i++) {
+      if (launch->rlimits.at[i].resource == resource) return name;
+    }
+  }
+  return NULL;
+}
+
 static bool prepare(struct plan *plan, struct launch *launch, struct failure *failure) {
   char message[200];
+  const char *unkept = unkept_of(launch);
+  if (unkept) {
+    snprintf(message, sizeof message,
+             "rlimits: %.32s is not kept by the isolation of this sandbox; leave it out, or choose container", unkept);
+    return failure_set(failure, "resource_limit", "rlimits", EINVAL, message), false;
+  }
   const char *user = launch->user && *launch->user ? launch->user : config.user && *config.user ? config.user : "root";
   if (!identity_of(user, &plan->identity, message, sizeof message)) {
     return failure_set(failure, "user_setup_failed", "user", 0, message), false;

@@ -41,7 +41,7 @@ export type RestParts = CapabilityParts &
 
 /** Every handler of the control plane. */
 export function createRestHandlers(parts: RestParts): RestHandlers {
-  const { database, orchestrator, lifecycle } = parts;
+  const { database, orchestrator, convergence } = parts;
   return {
     ...billingHandlers(database),
     ...capabilityHandlers(parts),
@@ -56,7 +56,7 @@ export function createRestHandlers(parts: RestParts): RestHandlers {
     ...organizationHandlers(database, parts, parts.maxOrganizationsPerUser),
     ...previewHandlers(database, parts.previews),
     ...processHandlers(parts),
-    ...progressHandlers(database, lifecycle),
+    ...progressHandlers(database, convergence),
     ...quotaHandlers(database, parts.orchestrator),
     ...registryHandlers(database, parts.sealer),
     ...sandboxHandlers(parts),

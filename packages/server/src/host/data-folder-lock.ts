@@ -1,20 +1,24 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { realpath } from 'node:fs/promises';
+import { realpath, stat } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import { dirname, resolve } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
+import { EXIT } from './exit-codes.ts';
+import { StartError } from './start-error.ts';
 
 /**
  * Holds a data folder for this process until it ends, however it ends. The lock is a listening socket in the abstract
  * namespace: the kernel lets one process have the name and frees it with the process, so nothing stale can be left.
- * @returns undefined when another process holds it.
+ * @returns undefined when another process holds it. @throws StartError when we may not enter it
  */
 export async function lockDataFolder(
   dataFolder: string,
   role: 'server' | 'web',
 ): Promise<{ release(): Promise<void> } | undefined> {
   const digest = createHash('sha256')
-    .update(await realpath(dataFolder))
+    .update(await enter(dataFolder))
     .digest('hex')
     .slice(0, 32);
   const server = createServer((socket) => socket.destroy());
@@ -32,4 +36,38 @@ export async function lockDataFolder(
       await once(server, 'close');
     },
   };
+}
+
+/** @returns the folder by its one true path */
+async function enter(dataFolder: string): Promise<string> {
+  try {
+    return await realpath(dataFolder);
+  } catch (error) {
+    if (!isErrno(error, 'EACCES')) throw error;
+    const closed = await findClosed(resolve(dataFolder));
+    const who = `the user of the server (${nameOfUser()}) may not enter ${closed}`;
+    const remedy = `let it through with \`chmod o+x ${closed}\`, or choose another folder with --path`;
+    throw new StartError(EXIT.failed, `${dataFolder} cannot be used: ${who}; ${remedy}`, { cause: error });
+  }
+}
+
+/** The outermost folder on the way that does not let us in. */
+async function findClosed(folder: string): Promise<string> {
+  const outer = dirname(folder);
+  const closed = outer === folder ? folder : await findClosed(outer);
+  if (closed !== outer) return closed;
+  const isOpen = await stat(`${outer}/.`).then(
+    () => true,
+    () => false,
+  );
+  return isOpen ? folder : outer;
+}
+
+function nameOfUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A number pair of --run-as need not have a name.
+    return String(process.getuid?.());
+  }
 }

@@ -66,7 +66,7 @@ export class LocalOrchestrator implements Orchestrator {
     onProgress: (progress: FetchProgress) => void,
     signal: AbortSignal,
   ): Promise<FetchedImage> {
-    const { digest, sizeBytes } = await this.#engine.pullImage(
+    const { digest, sizeBytes } = await this.#engine.images.pullImage(
       request,
       (progress) => onProgress(toProgress(progress, false)),
       signal,
@@ -75,11 +75,11 @@ export class LocalOrchestrator implements Orchestrator {
   }
 
   async images(scope: string, signal: AbortSignal): Promise<HeldImagesView> {
-    return await this.#engine.listHeldImages(scope, signal);
+    return await this.#engine.images.listHeldImages(scope, signal);
   }
 
   async releaseImage(scope: string, reference: string, signal: AbortSignal): Promise<void> {
-    await this.#engine.releaseImage(scope, reference, signal);
+    await this.#engine.images.releaseImage(scope, reference, signal);
   }
 
   async start(id: string, signal: AbortSignal): Promise<SandboxReport> {

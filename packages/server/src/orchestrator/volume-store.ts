@@ -15,7 +15,7 @@ import type { EngineClient } from '@svc/engine/client';
  * - When the orchestrator is away every call fails with `orchestrator_unreachable`.
  */
 export type VolumeStore = Pick<
-  EngineClient,
+  EngineClient['volumes'],
   | 'createVolume'
   | 'resizeVolume'
   | 'listVolumes'

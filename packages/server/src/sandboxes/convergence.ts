@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { PlatformError, type NetworkChange } from '@svc/contract';
 import type { Logger } from 'pino';
 import type { ChannelPool } from '../orchestrator/channel-pool.ts';
@@ -13,7 +14,7 @@ import { decide, isNetworkStale, isNoted, type Decision } from './decide.ts';
 import { toEngineRequest, type RequestParts } from './engine-request.ts';
 import { amend, noteFailure, observe } from './observe.ts';
 import { openSecrets, sealSecrets } from './sandbox-secrets.ts';
-import type { Progress, StartProgress } from './start-progress.ts';
+import { StartProgress, type Progress } from './start-progress.ts';
 import { KeyedTurns } from '@svc/contract/async';
 
 const ASK_TIMEOUT_MS = 30_000;
@@ -28,9 +29,6 @@ export interface ConvergenceParts extends RequestParts {
   readonly claims: Claims;
   /** Told when a run is over, so that nothing of it is used in the next one. */
   readonly onRunEnded: (sandboxId: string) => void;
-  /** Told when something about a sandbox was written down. */
-  readonly onChange: (sandboxId: string) => void;
-  readonly progress: StartProgress;
   readonly logger: Logger;
 }
 
@@ -53,10 +51,15 @@ interface Work {
 
 /**
  * Brings one record and reality to agreement, whatever fails in between.
+ * - What is wanted is written down before anybody is asked to do it: handlers write their wishes (wishes.ts) in their own transactions
+ *   and come here then. After a crash the next server finishes what is not finished.
  * - Work on one sandbox never overlaps, here or in another server. It runs to its end also when the caller goes away.
  * - It is led by what the record says: a step that is finished is not repeated, and one that was cut off is.
  */
 export class Convergence {
+  /** Of starts that this server brings about. */
+  readonly progress = new StartProgress();
+  readonly #changes = new EventEmitter<Record<string, []>>().setMaxListeners(0);
   readonly #parts: ConvergenceParts;
   readonly #turns = new KeyedTurns();
   readonly #works = new Map<string, Work>();
@@ -79,6 +82,20 @@ export class Convergence {
         this.#works.delete(sandboxId);
       }
     });
+  }
+
+  /** Something else is wanted of this sandbox: ends what is under way and sees to it, in the background. */
+  convergeSoon(sandboxId: string): void {
+    this.interrupt(sandboxId);
+    this.converge(sandboxId).catch((error: unknown) => {
+      // A start that failed says so on its record.
+      this.#parts.logger.info({ sandboxId, err: error }, 'a sandbox did not get where it should be');
+    });
+  }
+
+  /** Resolves when this server wrote something down about the sandbox. */
+  async nextChange(sandboxId: string, signal: AbortSignal): Promise<void> {
+    await once(this.#changes, sandboxId, { signal });
   }
 
   /** Ends the step under way: somebody wants something else of this sandbox. */
@@ -162,7 +179,7 @@ export class Convergence {
       if (!deadline.aborted && options.isAwaited !== true && mayPass(error)) throw error;
       throw await this.#fail(record, deadline.aborted ? tooLate(record, error) : error);
     } finally {
-      this.#parts.progress.forget(record.id);
+      this.progress.forget(record.id);
     }
   }
 
@@ -172,9 +189,9 @@ export class Convergence {
     { onProgress = ignoreProgress }: ConvergeOptions,
     signal: AbortSignal,
   ): Promise<SandboxReport> {
-    const { orchestrator, progress } = this.#parts;
+    const { orchestrator } = this.#parts;
     const tell = (news: Progress) => {
-      progress.note(record.id, news);
+      this.progress.note(record.id, news);
       onProgress(news);
     };
     if (report !== undefined) {
@@ -196,7 +213,7 @@ export class Convergence {
       code,
       message: code === 'internal' ? 'the server met a bug; its log says more' : message,
     });
-    this.#parts.onChange(record.id);
+    this.#changes.emit(record.id);
     return error;
   }
 
@@ -225,7 +242,7 @@ export class Convergence {
   async #note(record: SandboxRecord, report: SandboxReport): Promise<SandboxRecord | undefined> {
     const now = isNoted(record, report) ? record : await observe(this.#parts.database, record, report);
     // Also when another server wrote it down: somebody may wait for it here.
-    this.#parts.onChange(record.id);
+    this.#changes.emit(record.id);
     if (now?.observed === 'running') await this.#openPorts(now);
     else if (report.state !== 'running') await this.#forgetRun(record.id);
     return now;
@@ -240,7 +257,7 @@ export class Convergence {
     await amend(this.#parts.database, record, ({ observed }) =>
       observed === 'starting' ? { statusReason } : {},
     );
-    this.#parts.onChange(record.id);
+    this.#changes.emit(record.id);
   }
 
   /** A password that came with the create was for that create. */

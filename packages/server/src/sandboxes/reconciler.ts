@@ -6,7 +6,7 @@ import type { Database } from '../store/database.ts';
 import { findSandboxes, listSandboxesIn, type SandboxRecord } from '../store/sandboxes.ts';
 import { decide, isNoted } from './decide.ts';
 import type { EngineHealth } from '../orchestrator/engine-health.ts';
-import type { Lifecycle } from './lifecycle.ts';
+import type { Convergence } from './convergence.ts';
 import { markUnavailable, requireDecisions } from '../store/outages.ts';
 import { deadlineOf } from './deadlines.ts';
 import { noteFailure } from './observe.ts';
@@ -23,7 +23,7 @@ const IDS_AT_ONCE = 500;
 export interface ReconcilerParts {
   readonly database: Database;
   readonly orchestrator: Orchestrator;
-  readonly lifecycle: Lifecycle;
+  readonly convergence: Convergence;
   readonly health: EngineHealth;
   readonly recoveryMs: number;
   readonly logger: Logger;
@@ -132,7 +132,7 @@ export class Reconciler {
     do {
       this.#underWay.set(sandboxId, false);
       try {
-        await this.#parts.lifecycle.reconcile(sandboxId);
+        await this.#parts.convergence.converge(sandboxId);
       } catch (error) {
         // The end of the stream of changes tells the same, and everything is looked at again afterwards.
         if (signal.aborted || PlatformError.is(error, 'orchestrator_unreachable')) break;

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { PlatformError } from '@svc/contract';
+import { abortable } from '@svc/contract/async';
 import type { HeldImagesView, HeldImageView } from '@svc/engine/client';
+import type { FetchProgress } from '../orchestrator/orchestrator.ts';
 
 const SIZE_BYTES = 2;
 
@@ -8,6 +10,31 @@ const SIZE_BYTES = 2;
 export class FakeImages {
   readonly #holds = new Map<string, Map<string, string>>();
   readonly #provided = new Set<string>();
+  readonly #fetched = Promise.withResolvers<void>();
+  /** How many wait for the slow image. */
+  fetching = 0;
+
+  finishFetching(): void {
+    this.#fetched.resolve();
+  }
+
+  /** Image `missing` cannot be found, and image `slow` is not there before `finishFetching`. */
+  async fetch(
+    reference: string,
+    onProgress: (progress: FetchProgress) => void,
+    signal: AbortSignal,
+  ): Promise<void> {
+    onProgress({ message: 'downloading image', doneBytes: 1, totalBytes: 2 });
+    if (reference === 'missing')
+      throw new PlatformError('image_not_found', 'image missing is not known; import it first');
+    if (reference !== 'slow') return;
+    this.fetching += 1;
+    try {
+      await abortable(this.#fetched.promise, signal);
+    } finally {
+      this.fetching -= 1;
+    }
+  }
 
   hold(reference: string, scope: string | undefined, maxHeldBytes: number | null = null): void {
     if (!reference.includes('/') || scope === undefined) {

@@ -1,5 +1,4 @@
-import { notRunning } from '../orchestrator/not-running.ts';
-import { EventEmitter, on, once } from 'node:events';
+import { EventEmitter, on } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { ChannelClient, PlatformError, type NetworkChange } from '@svc/contract';
 import {
@@ -12,13 +11,12 @@ import {
   type HeldImagesView,
   type PullImage,
   type ReadLogs,
-  type ResolvedSpec,
   type SpaceView,
 } from '@svc/engine/client';
 import { explain, resolvePolicy } from '@svc/engine/policy';
 import { createFakeAgent } from './fake-agent.ts';
 import { FakeImages } from './fake-images.ts';
-import { FakeLog } from './fake-log.ts';
+import { FakeSandbox } from './fake-sandbox.ts';
 import {
   STARTING_MESSAGE,
   type FetchedImage,
@@ -29,16 +27,6 @@ import {
   type SandboxReport,
   type SandboxUsageReport,
 } from '../orchestrator/orchestrator.ts';
-
-interface FakeSandbox {
-  readonly request: NewOrchestratorSandbox;
-  report: SandboxReport;
-  readonly channels: Set<Closable>;
-  readonly log: FakeLog;
-}
-
-/** A channel or a stream. */
-type Closable = () => void;
 
 const KNOWN_CLASSES: ReadonlySet<string> = new Set(['container', 'gvisor']);
 const FAKE_DIGEST = `sha256:${'0'.repeat(64)}`;
@@ -58,15 +46,12 @@ export class FakeOrchestrator implements Orchestrator {
   readonly #sandboxes = new Map<string, FakeSandbox>();
   readonly #changes = new EventEmitter<{ change: [string | null] }>().setMaxListeners(0);
   readonly #images = new FakeImages();
-  readonly #fetched = Promise.withResolvers<void>();
   #away: AbortController = new AbortController();
   isAway = false;
   /** How many sandboxes there is room for. */
   capacity = Number.POSITIVE_INFINITY;
   /** Images that were asked for ahead. */
   readonly pulls: PullImage[] = [];
-  /** How many starts and pulls are waiting for the slow image. */
-  fetching = 0;
   /** Calls that change something, in their order; the one with this number fails, before it does anything. */
   failAtChange = 0;
   changesAsked = 0;
@@ -82,15 +67,20 @@ export class FakeOrchestrator implements Orchestrator {
     this.isAway = true;
     this.#away.abort(unreachable());
     this.#away = new AbortController();
-    for (const { channels } of this.#sandboxes.values()) closeAll(channels);
+    for (const sandbox of this.#sandboxes.values()) sandbox.closeChannels();
   }
 
   comeBack(): void {
     this.isAway = false;
   }
 
+  /** How many starts and pulls are waiting for the slow image. */
+  get fetching(): number {
+    return this.#images.fetching;
+  }
+
   finishFetching(): void {
-    this.#fetched.resolve();
+    this.#images.finishFetching();
   }
 
   /** What it was asked to make. */
@@ -100,9 +90,8 @@ export class FakeOrchestrator implements Orchestrator {
 
   /** As when a sandbox's main process ends by itself, or the kernel ends it. */
   end(id: string, reason: string, message: string): void {
-    const sandbox = this.#find(id);
-    closeAll(sandbox.channels);
-    this.#move(id, { state: 'failed', endedAt: now(), end: { reason, message } });
+    this.#find(id).end('failed', { reason, message });
+    this.#changes.emit('change', id);
   }
 
   async describe(): Promise<OrchestratorDescription> {
@@ -136,24 +125,15 @@ export class FakeOrchestrator implements Orchestrator {
     await this.#answerChange();
     const { id, spec } = request;
     if (this.#sandboxes.has(id)) throw new PlatformError('name_already_exists', `sandbox ${id} exists`);
-    await this.#fetch(spec.image.reference, onProgress, signal);
+    await this.#images.fetch(spec.image.reference, onProgress, signal);
     this.#images.hold(spec.image.reference, request.imageScope, request.maxHeldBytes);
     if (request.start === true) onProgress({ message: STARTING_MESSAGE, doneBytes: null, totalBytes: null });
     if (this.capacity <= this.#sandboxes.size)
       throw new PlatformError('insufficient_capacity', 'no room is left');
-    const report: SandboxReport = {
-      id,
-      state: 'created',
-      isolation: request.isolation ?? 'container',
-      resolved: resolve(request),
-      network: spec.network ?? {},
-      startedAt: null,
-      endedAt: null,
-      end: null,
-    };
-    this.#sandboxes.set(id, { request, report, channels: new Set(), log: new FakeLog() });
+    const sandbox = new FakeSandbox(request);
+    this.#sandboxes.set(id, sandbox);
     this.#changes.emit('change', id);
-    return request.start === true ? this.#run(id) : report;
+    return request.start === true ? this.#run(id) : sandbox.report;
   }
 
   async pull(
@@ -163,7 +143,7 @@ export class FakeOrchestrator implements Orchestrator {
   ): Promise<FetchedImage> {
     await this.#answer();
     this.pulls.push(request);
-    await this.#fetch(request.reference, onProgress, signal);
+    await this.#images.fetch(request.reference, onProgress, signal);
     this.#images.hold(request.reference, request.scope, request.maxHeldBytes);
     return { digest: FAKE_DIGEST, sizeBytes: 2 };
   }
@@ -178,12 +158,6 @@ export class FakeOrchestrator implements Orchestrator {
     this.#images.release(scope, reference, (name) => this.#usesImage(scope, name));
   }
 
-  #usesImage(scope: string, name: string): boolean {
-    return this.#sandboxes
-      .values()
-      .some(({ request }) => request.imageScope === scope && request.spec.image.reference === name);
-  }
-
   async start(id: string): Promise<SandboxReport> {
     await this.#answerChange();
     const { report } = this.#find(id);
@@ -192,21 +166,18 @@ export class FakeOrchestrator implements Orchestrator {
 
   async stop(id: string): Promise<SandboxReport> {
     await this.#answerChange();
-    const { report, channels } = this.#find(id);
-    if (report.state !== 'running') return report;
-    closeAll(channels);
-    return this.#move(id, {
-      state: 'stopped',
-      endedAt: now(),
-      end: { reason: 'stopped', message: 'it was stopped' },
-    });
+    const sandbox = this.#find(id);
+    if (sandbox.report.state !== 'running') return sandbox.report;
+    sandbox.end('stopped', { reason: 'stopped', message: 'it was stopped' });
+    this.#changes.emit('change', id);
+    return sandbox.report;
   }
 
   async remove(id: string): Promise<void> {
     await this.#answerChange();
     const sandbox = this.#sandboxes.get(id);
     if (sandbox === undefined) return;
-    closeAll(sandbox.channels);
+    sandbox.closeChannels();
     this.#sandboxes.delete(id);
     this.#changes.emit('change', id);
   }
@@ -237,23 +208,9 @@ export class FakeOrchestrator implements Orchestrator {
   }
 
   async metrics(): Promise<readonly SandboxUsageReport[]> {
-    const measured = [...this.#sandboxes.values()].filter(
-      ({ report, request }) =>
-        report.state === 'running' && request.spec.runtime?.disable_metrics_sample !== true,
-    );
+    const measured = [...this.#sandboxes.values()].filter(({ isMeasured }) => isMeasured);
     await this.#answer();
-    return measured.map(({ report: { id } }) => ({
-      id,
-      sampledAt: new Date().toISOString(),
-      cpuPercent: 1.5,
-      memoryBytes: 3 * 1024 * 1024,
-      memoryLimitBytes: 512 * 1024 * 1024,
-      diskUsedBytes: 4096,
-      diskTotalBytes: 4096 * 1024 * 1024,
-      networkReceivedBytes: 10,
-      networkSentBytes: 20,
-      processes: 2,
-    }));
+    return measured.map((sandbox) => sandbox.usage());
   }
 
   async openChannel(id: string, signal: AbortSignal): Promise<ChannelClient> {
@@ -263,17 +220,7 @@ export class FakeOrchestrator implements Orchestrator {
 
   async openStream(id: string): Promise<Duplex> {
     await this.#answer();
-    const { request, report, channels } = this.#find(id);
-    if (report.state !== 'running') {
-      throw notRunning(report);
-    }
-    const { spec } = request;
-    const env = Object.fromEntries((spec.env ?? []).map(({ key, value }) => [key, value]));
-    const agent = this.createAgent(env, spec.runtime?.workdir ?? '/');
-    const close = () => void agent.destroy();
-    channels.add(close);
-    agent.once('close', () => channels.delete(close));
-    return agent;
+    return this.#find(id).openStream(this.createAgent);
   }
 
   async *logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncGenerator<LogEntry> {
@@ -305,30 +252,15 @@ export class FakeOrchestrator implements Orchestrator {
     }
   }
 
+  #usesImage(scope: string, name: string): boolean {
+    return this.#sandboxes
+      .values()
+      .some(({ request }) => request.imageScope === scope && request.spec.image.reference === name);
+  }
+
   #run(id: string): SandboxReport {
-    return this.#move(id, { state: 'running', startedAt: now(), endedAt: null, end: null });
-  }
-
-  async #fetch(
-    reference: string,
-    onProgress: (progress: FetchProgress) => void,
-    signal: AbortSignal,
-  ): Promise<void> {
-    onProgress({ message: 'downloading image', doneBytes: 1, totalBytes: 2 });
-    if (reference === 'missing') {
-      throw new PlatformError('image_not_found', 'image missing is not known; import it first');
-    }
-    if (reference === 'slow') await this.#fetchSlowly(signal);
-  }
-
-  async #fetchSlowly(signal: AbortSignal): Promise<void> {
-    this.fetching += 1;
-    try {
-      const aborted = once(signal, 'abort').then(() => Promise.reject(new Error('the caller went away')));
-      await Promise.race([this.#fetched.promise, aborted]);
-    } finally {
-      this.fetching -= 1;
-    }
+    const startedAt = new Date().toISOString();
+    return this.#move(id, { state: 'running', startedAt, endedAt: null, end: null });
   }
 
   /** Of calls that change something. */
@@ -345,11 +277,9 @@ export class FakeOrchestrator implements Orchestrator {
   }
 
   #move(id: string, change: Partial<SandboxReport>): SandboxReport {
-    const sandbox = this.#find(id);
-    sandbox.report = { ...sandbox.report, ...change };
-    sandbox.log.add('system', sandbox.report.state);
+    const report = this.#find(id).move(change);
     this.#changes.emit('change', id);
-    return sandbox.report;
+    return report;
   }
 
   async #answer(): Promise<void> {
@@ -358,31 +288,6 @@ export class FakeOrchestrator implements Orchestrator {
   }
 }
 
-/** As of an image that says how to run it. */
-function resolve({ id, spec }: NewOrchestratorSandbox): ResolvedSpec {
-  const { runtime } = spec;
-  const own = (spec.env ?? []).map(({ key, value }) => `${key}=${value}`);
-  return {
-    entrypoint: runtime?.entrypoint ?? ['/bin/tini'],
-    cmd: runtime?.cmd ?? ['sh'],
-    env: ['PATH=/usr/bin:/bin', ...own],
-    workdir: runtime?.workdir ?? '/srv',
-    user: runtime?.user ?? 'root',
-    hostname: runtime?.hostname ?? id.slice(0, 12),
-    labels: { vendor: 'fake' },
-    rlimits: spec.rlimits ?? [],
-  };
-}
-
 function unreachable(): PlatformError {
   return new PlatformError('orchestrator_unreachable', 'the engine cannot be reached');
-}
-
-function closeAll(channels: Set<Closable>): void {
-  for (const close of channels) close();
-  channels.clear();
-}
-
-function now(): string {
-  return new Date().toISOString();
 }

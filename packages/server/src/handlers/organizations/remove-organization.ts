@@ -6,11 +6,11 @@ import { closeUsage } from '../../store/volume-usage.ts';
 import { listVolumes, updateVolume } from '../../store/volumes.ts';
 import { askerOf } from '../../dispatch/asker-of.ts';
 import type { Change, RestCall } from '../../dispatch/rest-call.ts';
-import type { Lifecycle } from '../../sandboxes/lifecycle.ts';
+import type { Convergence } from '../../sandboxes/convergence.ts';
 
 /** Who is told that there is something to remove. */
 export interface RemovalParts {
-  readonly lifecycle: Pick<Lifecycle, 'converge'>;
+  readonly convergence: Pick<Convergence, 'convergeSoon'>;
   readonly volumeKeeper: { wake(): void };
   readonly snapshotWorker: { wake(): void };
 }
@@ -35,7 +35,7 @@ export async function removeOrganization(
     await deleteOrganization(change.db, id);
     return removed;
   }, answer);
-  for (const sandboxId of sandboxIds) parts.lifecycle.converge(sandboxId);
+  for (const sandboxId of sandboxIds) parts.convergence.convergeSoon(sandboxId);
   parts.volumeKeeper.wake();
   parts.snapshotWorker.wake();
   return answer();

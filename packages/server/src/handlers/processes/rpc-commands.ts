@@ -7,6 +7,8 @@ import { requireRunning, whileRunning } from '../sandboxes/running-sandbox.ts';
 const MAX_OUTPUT_BYTES = 10 * 1024 * 1024;
 const OOM_NOTE =
   '[The program was killed because the sandbox ran out of memory; start the sandbox with a larger config.memory]\n';
+const DURATION_NOTE =
+  '[The program was ended because its sandbox had run for as long as it may: lifecycle.max_duration_secs]\n';
 const TRUNCATION_MARK = '\n[output cut here: it exceeds 10 MiB]\n';
 /** What shells report for a program that a signal ended. */
 const SIGNAL_EXIT_BASE = 128;
@@ -23,7 +25,7 @@ export function commandHandlers(
       const timeoutMs = timeoutMsOf(timeout);
       const result = await whileRunning(sandbox, () => run(channels, id, command, words, timeoutMs, signal));
       const { output, error: stderr, truncated } = toText(result);
-      const error = result.reason === 'oom' ? `${endLine(stderr)}${OOM_NOTE}` : stderr;
+      const error = withReason(stderr, result);
       if (result.reason === 'timeout') {
         throw new PlatformError('exec_timeout', `${command} did not end within ${timeoutMs / 1000} s`, {
           details: { timeout: timeoutMs / 1000, output, error, ...truncated },
@@ -93,6 +95,11 @@ function toText(result: RunResult): {
     error: text(result.stderr, 'stderr'),
     truncated: result.truncated.length > 0 ? { truncated: true } : {},
   };
+}
+
+function withReason(stderr: string, { reason }: RunResult): string {
+  if (reason === 'oom') return `${endLine(stderr)}${OOM_NOTE}`;
+  return reason === 'max_duration' ? `${endLine(stderr)}${DURATION_NOTE}` : stderr;
 }
 
 function endLine(text: string): string {

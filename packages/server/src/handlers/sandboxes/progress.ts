@@ -3,7 +3,7 @@ import type { Progress } from '../../sandboxes/start-progress.ts';
 import { getSandbox } from '../../store/sandboxes.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import type { Database } from '../../store/database.ts';
-import type { Lifecycle } from '../../sandboxes/lifecycle.ts';
+import type { Convergence } from '../../sandboxes/convergence.ts';
 import { requireSandbox } from './rest-sandboxes.ts';
 
 /** Another server may do the work, and tells nobody but the store. */
@@ -11,19 +11,19 @@ const POLL_MS = 1000;
 
 export function progressHandlers(
   database: Database,
-  lifecycle: Lifecycle,
+  convergence: Convergence,
 ): Pick<RestHandlers, 'progress.follow'> {
   return {
     'progress.follow': async ({ params }, call) => {
       const { id } = await requireSandbox(database, call, { id: params.sandbox_id });
-      return followStart(database, lifecycle, id, call.signal);
+      return followStart(database, convergence, id, call.signal);
     },
   };
 }
 
 async function* followStart(
   database: Database,
-  lifecycle: Lifecycle,
+  convergence: Convergence,
   sandboxId: string,
   signal: AbortSignal,
 ): AsyncGenerator<ServerEvent> {
@@ -33,11 +33,11 @@ async function* followStart(
     const heard = new AbortController();
     const wait = AbortSignal.any([signal, heard.signal, AbortSignal.timeout(POLL_MS)]);
     const news = Promise.race([
-      lifecycle.progress.next(sandboxId, wait),
-      lifecycle.nextChange(sandboxId, wait).catch(() => undefined),
+      convergence.progress.next(sandboxId, wait),
+      convergence.nextChange(sandboxId, wait).catch(() => undefined),
     ]);
     try {
-      const progress = lifecycle.progress.of(sandboxId);
+      const progress = convergence.progress.of(sandboxId);
       if (progress !== null && progress !== told) yield { event: 'progress', data: viewProgress(progress) };
       told = progress;
       const record = await getSandbox(database, sandboxId);

@@ -5,7 +5,7 @@ import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { EngineHealth } from '../../orchestrator/engine-health.ts';
 import { requireEngine } from '../../orchestrator/require-engine.ts';
 import { invalidConfig } from '../../sandboxes/check-sandbox.ts';
-import type { Lifecycle } from '../../sandboxes/lifecycle.ts';
+import type { Convergence } from '../../sandboxes/convergence.ts';
 import { recordSandboxEvent } from '../../sandboxes/sandbox-events.ts';
 import { updateSandbox, type SandboxRecord } from '../../store/sandboxes.ts';
 import { viewFor } from './sandbox-view.ts';
@@ -22,7 +22,7 @@ export interface NetworkParts {
   readonly database: Database;
   readonly orchestrator: Orchestrator;
   readonly health: EngineHealth;
-  readonly lifecycle: Lifecycle;
+  readonly convergence: Convergence;
 }
 
 export function networkHandlers(parts: NetworkParts): NetworkHandlers {
@@ -56,7 +56,7 @@ export function networkHandlers(parts: NetworkParts): NetworkHandlers {
  * engine can.
  */
 async function update(
-  { database, orchestrator, health, lifecycle }: NetworkParts,
+  { database, orchestrator, health, convergence }: NetworkParts,
   call: RestCall,
   id: string,
   change: NetworkChange,
@@ -84,7 +84,7 @@ async function update(
       });
     return changed;
   }, viewFor(call));
-  await lifecycle.reconcile(id);
+  await convergence.converge(id);
   return record;
 }
 

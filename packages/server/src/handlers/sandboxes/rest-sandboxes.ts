@@ -28,7 +28,7 @@ import { readCreateSandbox } from './read-create-sandbox.ts';
 import type { HostStorage } from '../../accounting/host-storage.ts';
 import type { EngineHealth } from '../../orchestrator/engine-health.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
-import type { Lifecycle } from '../../sandboxes/lifecycle.ts';
+import type { Convergence } from '../../sandboxes/convergence.ts';
 import type { Sealer } from '../../secrets/sealer.ts';
 import { readPage, toPage } from '../../dispatch/paging.ts';
 import { requireEngine } from '../../orchestrator/require-engine.ts';
@@ -50,7 +50,7 @@ export interface SandboxParts extends WaitParts {
   readonly health: EngineHealth;
   readonly storage: HostStorage;
   readonly sealer: Sealer;
-  readonly lifecycle: Lifecycle;
+  readonly convergence: Convergence;
   /** Addresses of this host that callers may publish ports on, beside loopback. */
   readonly publishAddresses: readonly string[];
   /** After an outage, sandboxes recover by themselves for this long; then somebody must decide. */
@@ -127,7 +127,7 @@ async function createSandbox(
     { id, organization: call.organization, sandbox, isStarted, asker: askerOf(call) },
     (work) => call.commit(({ db }) => work(db), viewFor(call)),
   );
-  if (isStarted) parts.lifecycle.converge(id);
+  if (isStarted) parts.convergence.convergeSoon(id);
   return record;
 }
 
@@ -173,7 +173,7 @@ async function remove(parts: SandboxParts, call: RestCall, reference: SandboxRef
     requireVersion(call, found);
     return await wishRemove(db, found, askerOf(call));
   }, respond);
-  parts.lifecycle.converge(record.id);
+  parts.convergence.convergeSoon(record.id);
   return respond(record);
 }
 
@@ -220,7 +220,7 @@ async function rename(
 
 /** Writes down what is wanted of a sandbox, and has it seen to. What is wanted already goes on undisturbed. */
 async function wish(
-  { lifecycle }: SandboxParts,
+  { convergence }: SandboxParts,
   call: RestCall,
   reference: SandboxReference,
   work: (db: Database, found: SandboxRecord) => Promise<SandboxRecord>,
@@ -233,7 +233,7 @@ async function wish(
     isNews = wanted.version !== found.version;
     return wanted;
   }, viewFor(call));
-  if (isNews) lifecycle.converge(record.id);
+  if (isNews) convergence.convergeSoon(record.id);
   return record;
 }
 

@@ -1,9 +1,9 @@
 import { ALL_NAMESPACES } from '@svc/contract';
 import type { Call, Handlers } from '../../dispatch/dispatch.ts';
-import { notFound } from '../../sandboxes/lifecycle.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { Database } from '../../store/database.ts';
 import { listSandboxes, type SandboxRecord } from '../../store/sandboxes.ts';
+import { notFound } from './running-sandbox.ts';
 
 const MIB = 1024 * 1024;
 

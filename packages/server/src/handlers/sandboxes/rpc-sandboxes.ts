@@ -1,18 +1,45 @@
-import type { Call, Handlers } from '../../dispatch/dispatch.ts';
+import { randomUUID } from 'node:crypto';
+import { isErrorCode, PlatformError } from '@svc/contract';
+import { abortable, KeyedTurns } from '@svc/contract/async';
+import type { Logger } from 'pino';
 import { createActorOfCaller } from '../../access/actor-of-caller.ts';
 import { isOperator } from '../../access/caller.ts';
-import type { Lifecycle } from '../../sandboxes/lifecycle.ts';
+import type { Call, Handlers } from '../../dispatch/dispatch.ts';
+import type { ChannelPool } from '../../orchestrator/channel-pool.ts';
+import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
+import { checkSandbox, type CheckedSandbox, type WantedSandbox } from '../../sandboxes/check-sandbox.ts';
+import type { Convergence } from '../../sandboxes/convergence.ts';
+import { makeSandbox, type MakeParts } from '../../sandboxes/make-sandbox.ts';
+import { noteFailure } from '../../sandboxes/observe.ts';
+import type { Progress } from '../../sandboxes/start-progress.ts';
+import { wishRecovery, wishRemove, wishStart, wishStop } from '../../sandboxes/wishes.ts';
 import type { Database } from '../../store/database.ts';
-import type { Asker } from '../../store/sandboxes.ts';
+import { inTransaction } from '../../store/in-transaction.ts';
+import { lockLivingOrganization } from '../../store/lock-organization.ts';
+import { ensureOrganization, findOrganization, type OrganizationRecord } from '../../store/organizations.ts';
+import { findSandbox, getSandbox, type Asker, type SandboxRecord } from '../../store/sandboxes.ts';
+import { notFound } from './running-sandbox.ts';
 import { readConfig } from './sandbox-spec.ts';
-import { abortable } from '@svc/contract/async';
 import { inWordsOfConfig } from './words-of-config.ts';
 
-export function sandboxHandlers(
-  database: Database,
-  lifecycle: Lifecycle,
-): Pick<Handlers, 'sandbox.start' | 'sandbox.stop'> {
-  const actorOf = createActorOfCaller(database);
+const ASK_TIMEOUT_MS = 60_000;
+const REST_STATES = new Set(['created', 'stopped', 'failed']);
+
+export interface NamedParts extends MakeParts {
+  readonly database: Database;
+  readonly orchestrator: Orchestrator;
+  readonly convergence: Convergence;
+  readonly channels: ChannelPool;
+  readonly logger: Logger;
+  /** How long a sandbox may be unavailable before somebody must decide. */
+  readonly recoveryMs: number;
+  /** Addresses of this host that callers may publish ports on, beside loopback. */
+  readonly publishAddresses: readonly string[];
+}
+
+export function sandboxHandlers(parts: NamedParts): Pick<Handlers, 'sandbox.start' | 'sandbox.stop'> {
+  const named = new NamedSandboxes(parts);
+  const actorOf = createActorOfCaller(parts.database);
   const askerOf = async ({ caller, requestId }: Call): Promise<Asker> => ({
     actor: await actorOf(caller),
     requestId,
@@ -25,15 +52,203 @@ export function sandboxHandlers(
         const wanted = readConfig(sandbox, config ?? {}, { hasHostPaths: isOperator(call.caller) });
         const asker = await askerOf(call);
         // A caller that goes away does not leave a sandbox half-started: the start goes on without it.
-        await abortable(lifecycle.start(namespace, sandbox, wanted, asker, onProgress), signal);
+        await abortable(named.start(namespace, sandbox, wanted, asker, onProgress), signal);
       } catch (error) {
         throw inWordsOfConfig(error);
       }
       return `Sandbox ${sandbox} started successfully`;
     },
     'sandbox.stop': async ({ sandbox }, call) => {
-      await abortable(lifecycle.stop(call.namespace, sandbox, await askerOf(call)), call.signal);
+      await abortable(named.stop(call.namespace, sandbox, await askerOf(call)), call.signal);
       return `Sandbox ${sandbox} stopped successfully`;
     },
   };
+}
+
+/**
+ * Starts and stops sandboxes by name, and answers when it is done. A start that fails leaves the sandbox wanted stopped; a stop is refused
+ * when the engine is away, and one that fails later leaves it wanted stopped too, says so, and is repeated.
+ */
+class NamedSandboxes {
+  readonly #parts: NamedParts;
+  readonly #starts = new KeyedTurns();
+
+  constructor(parts: NamedParts) {
+    this.#parts = parts;
+  }
+
+  /** `wanted` undefined: from what is stored. Resolves when the sandbox runs and its channel answers. */
+  async start(
+    namespace: string,
+    name: string,
+    wanted: WantedSandbox | undefined,
+    asker: Asker,
+    onProgress: (progress: Progress) => void,
+  ): Promise<void> {
+    const config = wanted && checkSandbox(wanted, this.#parts.publishAddresses);
+    await this.#starts.take(`${namespace}/${name}`, async () => {
+      const stored = await findSandbox(this.#parts.database, namespace, name);
+      if (stored === undefined && config === undefined) throw notFound(name);
+      const isSame = stored !== undefined && (config === undefined || isSameConfiguration(stored, config));
+      if (stored !== undefined && (await this.#isRunning(stored, asker))) {
+        if (isSame) return;
+        const message = `Sandbox '${name}' is running with another configuration; stop it first`;
+        throw new PlatformError('invalid_state_transition', message, { details: { state: 'running' } });
+      }
+      if (isSame) return await this.#startStored(stored, asker, onProgress);
+      // The first test above left only this case without a config.
+      if (config === undefined) throw notFound(name);
+      const { id } = await this.#replace(namespace, config, asker);
+      await this.#settleStart(id, { isNew: true, onProgress });
+    });
+  }
+
+  async stop(namespace: string, name: string, asker: Asker): Promise<void> {
+    const stored = await findSandbox(this.#parts.database, namespace, name);
+    if (stored === undefined) throw notFound(name);
+    // Before anything is written: what nobody can carry out now is refused, and changes nothing.
+    await this.#parts.orchestrator.get(stored.id, AbortSignal.timeout(ASK_TIMEOUT_MS));
+    await this.#inTransaction(stored, async (transaction, record) => {
+      if (!REST_STATES.has(record.observed)) await wishStop(transaction, record, asker);
+    });
+    this.#parts.convergence.interrupt(stored.id);
+    try {
+      await this.#parts.convergence.converge(stored.id, { isAwaited: true });
+    } catch (error) {
+      throw stillWanted(error);
+    }
+  }
+
+  async #startStored(
+    stored: SandboxRecord,
+    asker: Asker,
+    onProgress: (progress: Progress) => void,
+  ): Promise<void> {
+    // It may have ended unseen, or be on its way down: only what rests can be started.
+    if (!REST_STATES.has(stored.observed))
+      await this.#parts.convergence.converge(stored.id, { isAwaited: true });
+    await this.#inTransaction(stored, async (transaction, record, organization) => {
+      if (record.removedAt !== null) throw notFound(stored.name);
+      if (record.observed !== 'running') await wishStart(transaction, organization, record, asker);
+    });
+    await this.#settleStart(stored.id, { onProgress });
+  }
+
+  async #settleStart(
+    id: string,
+    options: { readonly isNew?: boolean; readonly onProgress: (progress: Progress) => void },
+  ): Promise<void> {
+    try {
+      await this.#parts.convergence.converge(id, { ...options, isAwaited: true });
+    } catch (error) {
+      await this.#giveUp(id, error);
+      throw error;
+    }
+    const record = await getSandbox(this.#parts.database, id);
+    if (record?.observed !== 'running') throw notStarted(record);
+    await this.#parts.channels.get(id);
+  }
+
+  /** A caller who was told that a start failed must not find the sandbox running later. */
+  async #giveUp(id: string, error: unknown): Promise<void> {
+    const { database } = this.#parts;
+    const record = await getSandbox(database, id);
+    if (record?.observed !== 'starting') return;
+    const message = error instanceof Error ? error.message : String(error);
+    const code = PlatformError.is(error) ? error.code : 'internal';
+    await noteFailure(database, record, { code, message });
+  }
+
+  async #isRunning(record: SandboxRecord, asker: Asker): Promise<boolean> {
+    if (record.desired !== 'running' || record.observed === 'starting') return false;
+    const { orchestrator, recoveryMs } = this.#parts;
+    const report = await orchestrator.get(record.id, AbortSignal.timeout(ASK_TIMEOUT_MS));
+    if (report?.state !== 'running') return false;
+    if (record.observed === 'recovery_decision_required') {
+      // Who wants it to run has decided.
+      await this.#inTransaction(record, async (transaction, now) => {
+        await wishRecovery(transaction, now, 'wait', recoveryMs, asker);
+      });
+    }
+    await this.#parts.convergence.converge(record.id);
+    await this.#parts.channels.get(record.id);
+    return true;
+  }
+
+  /** Makes a sandbox that is wanted running in place of the one that has its name. */
+  async #replace(namespace: string, sandbox: CheckedSandbox, asker: Asker): Promise<SandboxRecord> {
+    const { database } = this.#parts;
+    await ensureOrganization(database, namespace);
+    const organization = await findOrganization(database, namespace);
+    if (organization === undefined) throw noOrganization(namespace);
+    let old: SandboxRecord | undefined;
+    const request = { id: randomUUID(), organization, sandbox, isStarted: true, asker };
+    const added = await makeSandbox(this.#parts, request, (work) =>
+      inTransaction(database, async (transaction) => {
+        await lockLivingOrganization(transaction, organization.id);
+        old = await findSandbox(transaction, namespace, sandbox.name);
+        if (old !== undefined) await wishRemove(transaction, old, asker);
+        return await work(transaction);
+      }),
+    );
+    if (old !== undefined) await this.#discard(old.id);
+    return added;
+  }
+
+  /** What is left of it now is removed by the next reconciliation. */
+  async #discard(sandboxId: string): Promise<void> {
+    try {
+      await this.#parts.convergence.converge(sandboxId, { isAwaited: true });
+    } catch (error) {
+      this.#parts.logger.warn({ sandboxId, err: error }, 'an old sandbox could not be removed yet');
+    }
+  }
+
+  async #inTransaction(
+    { id, namespace, name }: SandboxRecord,
+    work: (transaction: Database, record: SandboxRecord, organization: OrganizationRecord) => Promise<void>,
+  ): Promise<void> {
+    await inTransaction(this.#parts.database, async (transaction) => {
+      const organization = await requireOrganization(transaction, namespace);
+      const record = await getSandbox(transaction, id);
+      if (record === undefined || record.removedAt !== null) throw notFound(name);
+      await work(transaction, record, organization);
+    });
+  }
+}
+
+async function requireOrganization(transaction: Database, namespace: string): Promise<OrganizationRecord> {
+  const found = await findOrganization(transaction, namespace);
+  if (found === undefined) throw noOrganization(namespace);
+  await lockLivingOrganization(transaction, found.id);
+  return found;
+}
+
+function noOrganization(namespace: string): PlatformError {
+  return new PlatformError('org_not_found', `There is no organization '${namespace}'`);
+}
+
+/** A stop that was begun is finished, whoever comes back first: engine or server. */
+function stillWanted(error: unknown): unknown {
+  if (!PlatformError.is(error)) return error;
+  const message = `${error.message}; the stop is written down, and is done as soon as the engine can`;
+  return new PlatformError(error.code, message, {
+    details: { ...error.details, state: 'stopping' },
+    cause: error,
+  });
+}
+
+function notStarted(record: SandboxRecord | undefined): PlatformError {
+  const { failureCode: code = null, failureMessage = null, observed = 'stopped' } = record ?? {};
+  if (isErrorCode(code)) return new PlatformError(code, failureMessage ?? 'it could not be started');
+  const message = failureMessage ?? `it is ${observed}: somebody stopped it while it started`;
+  return new PlatformError('start_failed', message, { details: { state: observed } });
+}
+
+/** Specs are made by one function from checked fields, so equal ones have equal text. */
+function isSameConfiguration(record: SandboxRecord, config: CheckedSandbox): boolean {
+  return (
+    JSON.stringify(record.spec) === JSON.stringify(config.spec) &&
+    JSON.stringify(record.ports) === JSON.stringify(config.ports)
+  );
 }

@@ -1,5 +1,4 @@
 import { PlatformError } from '@svc/contract';
-import { notFound } from '../../sandboxes/lifecycle.ts';
 import { OUT_OF_MEMORY } from '../../orchestrator/not-running.ts';
 import type { Database } from '../../store/database.ts';
 import { findSandbox, type SandboxRecord } from '../../store/sandboxes.ts';
@@ -29,6 +28,12 @@ export async function whileRunning<T>(name: string, work: () => Promise<T>): Pro
     const { state, reason, ended } = error.details ?? {};
     throw notRunning(name, textOr(state, 'stopped'), textOr(reason, null), textOr(ended, null), error);
   }
+}
+
+export function notFound(name: string): PlatformError {
+  return new PlatformError('sandbox_not_found', `Sandbox '${name}' not found in configuration`, {
+    details: { sandbox: name },
+  });
 }
 
 function notRunning(

@@ -1,5 +1,5 @@
 import { PlatformError } from '@svc/contract';
-import type { Lifecycle } from '../../sandboxes/lifecycle.ts';
+import type { Convergence } from '../../sandboxes/convergence.ts';
 import type { Database } from '../../store/database.ts';
 import { getSandbox, type SandboxRecord } from '../../store/sandboxes.ts';
 import { badField } from '../../dispatch/rest-dispatch.ts';
@@ -20,7 +20,7 @@ export interface WaitQuery {
 
 export interface WaitParts {
   readonly database: Database;
-  readonly lifecycle: Lifecycle;
+  readonly convergence: Convergence;
   readonly maxWaiters: number;
 }
 
@@ -69,7 +69,7 @@ export class Waiters {
   }
 
   async #wait(admitted: SandboxRecord, deadline: number, signal: AbortSignal): Promise<SandboxRecord> {
-    const { database, lifecycle } = this.#parts;
+    const { database, convergence } = this.#parts;
     for (;;) {
       const leftMs = deadline - Date.now();
       // Listened for before the record is read, so that no change falls between.
@@ -79,7 +79,7 @@ export class Waiters {
         changed.signal,
         AbortSignal.timeout(Math.max(0, Math.min(leftMs, POLL_MS))),
       ]);
-      const change = lifecycle.nextChange(admitted.id, wait).catch(() => undefined);
+      const change = convergence.nextChange(admitted.id, wait).catch(() => undefined);
       try {
         const record = (await getSandbox(database, admitted.id)) ?? admitted;
         if (record.observed !== 'starting' || record.removedAt !== null || leftMs <= 0) return record;

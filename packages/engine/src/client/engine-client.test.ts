@@ -5,7 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { EngineConnection } from './engine-connection.ts';
+import { EngineClient } from './engine-client.ts';
 
 const SERVER = `
   const { createServer } = require('node:http');
@@ -44,62 +44,62 @@ function killAndWait({ pid = 0 }: ChildProcess): void {
 }
 
 /** Has used the first engine; the second is there in its place, and nobody has noticed yet. */
-async function replacedEngine(t: TestContext): Promise<EngineConnection> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-connection-'));
+async function replacedEngine(t: TestContext): Promise<EngineClient> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-client-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const path = join(folder, 'engine.sock');
   const first = await serve(t, path, 'first');
   await serve(t, join(folder, 'next.sock'), 'second');
-  const connection = new EngineConnection(path);
-  t.after(() => connection.close());
-  assert.deepEqual(await connection.json('GET', '/', undefined), { name: 'first', asked: 1 });
+  const client = new EngineClient({ socketPath: path });
+  t.after(() => client.close());
+  assert.deepEqual(await client.capabilities(), { name: 'first', asked: 1 });
   killAndWait(first);
   renameSync(join(folder, 'next.sock'), path);
-  return connection;
+  return client;
 }
 
 test('a call right after the engine was replaced reaches the new one, once', async (t) => {
-  const connection = await replacedEngine(t);
-  assert.deepEqual(await connection.json('POST', '/', { a: 1 }), { name: 'second', asked: 1 });
+  const client = await replacedEngine(t);
+  assert.deepEqual(await client.startSandbox('a'), { name: 'second', asked: 1 });
 });
 
 test('an upgrade right after the engine was replaced reaches the new one', async (t) => {
-  const connection = await replacedEngine(t);
-  const socket = await connection.upgrade('/');
+  const client = await replacedEngine(t);
+  const socket = await client.openChannel('a');
   t.after(() => socket.destroy());
   assert.equal(Buffer.concat(await Array.fromAsync(socket)).toString(), 'second');
 });
 
 test('when the engine hangs, calls and streams fail at once, until it is back', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-connection-'));
+  const folder = mkdtempSync(join(tmpdir(), 'svc-client-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const path = join(folder, 'engine.sock');
   const engine = await serve(t, path, 'first');
-  const connection = new EngineConnection(path);
-  t.after(() => connection.close());
-  await connection.json('GET', '/', undefined);
+  const client = new EngineClient({ socketPath: path });
+  t.after(() => client.close());
+  await client.capabilities();
   engine.kill('SIGSTOP');
-  const hanging = connection.json('GET', '/', undefined);
-  const pulse = connection.pulse();
-  connection.setAbsence('it was stopped by a signal');
+  const hanging = client.capabilities();
+  const pulse = client.pulse();
+  client.setAbsence('it was stopped by a signal');
   const hangs = { code: 'orchestrator_unreachable' };
   await assert.rejects(hanging, hangs);
-  await assert.rejects(connection.json('GET', '/', undefined), {
+  await assert.rejects(client.capabilities(), {
     ...hangs,
     message: /the engine hangs: it was/,
   });
-  await assert.rejects(connection.upgrade('/'), hangs);
+  await assert.rejects(client.openChannel('a'), hangs);
   engine.kill('SIGCONT');
   await pulse;
-  connection.setAbsence(null);
-  assert.partialDeepStrictEqual(await connection.json('GET', '/', undefined), { name: 'first' });
+  client.setAbsence(null);
+  assert.partialDeepStrictEqual(await client.capabilities(), { name: 'first' });
 });
 
 test('an engine that is away is an error that says how to start it', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-connection-'));
+  const folder = mkdtempSync(join(tmpdir(), 'svc-client-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const connection = new EngineConnection(join(folder, 'engine.sock'));
-  await assert.rejects(connection.json('GET', '/', undefined), {
+  const client = new EngineClient({ socketPath: join(folder, 'engine.sock') });
+  await assert.rejects(client.capabilities(), {
     code: 'orchestrator_unreachable',
     message: /svc engine start/,
   });

@@ -1,0 +1,81 @@
+import type { IncomingMessage } from 'node:http';
+import { isErrorCode, PlatformError } from '@svc/contract/errors';
+
+/** @throws PlatformError what the engine says was wrong */
+export function checkAnswer(response: IncomingMessage, text: string): void {
+  if (response.statusCode !== undefined && response.statusCode < 300) return;
+  const parsed: unknown = safeParse(text);
+  if (isEnvelope(parsed)) throw asError(parsed.error);
+  throw new PlatformError('internal', `the engine answered ${response.statusCode} without a reason`);
+}
+
+export function asError(error: {
+  readonly code: string;
+  readonly message: string;
+  readonly details: unknown;
+}): PlatformError {
+  const code = isErrorCode(error.code) ? error.code : 'internal';
+  const details = typeof error.details === 'object' && error.details !== null ? { ...error.details } : {};
+  return new PlatformError(code, error.message, { details });
+}
+
+export async function* readLines<Line>(response: IncomingMessage): AsyncGenerator<Line> {
+  if (response.statusCode !== 200) checkAnswer(response, await readText(response));
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of wholeBody(response)) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    for (const line of lines) yield JSON.parse(line) as Line;
+  }
+}
+
+/** The body to its end; one that is cut off is an error, never a short answer. */
+export async function* wholeBody(response: IncomingMessage): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of response) yield chunk as Uint8Array;
+  } catch (error) {
+    throw error instanceof Error && error.name === 'AbortError' ? error : cutOff(error);
+  }
+  if (!response.complete) throw cutOff();
+}
+
+export async function readText(response: IncomingMessage): Promise<string> {
+  return Buffer.concat(await Array.fromAsync(wholeBody(response))).toString('utf8');
+}
+
+export function cutOff(cause?: unknown): PlatformError {
+  const message = 'the engine ended the connection before it had answered';
+  return new PlatformError('orchestrator_unreachable', message, { cause });
+}
+
+export function unreachable(error: NodeJS.ErrnoException): Error {
+  if (error.name === 'AbortError') return error;
+  const hint =
+    error.code === undefined
+      ? `the engine hangs: ${error.message}; see \`svc engine logs\``
+      : 'the engine cannot be reached; start it with `svc engine start`';
+  return new PlatformError('orchestrator_unreachable', hint, {
+    details: { errno: error.code ?? error.message },
+    cause: error,
+  });
+}
+
+function safeParse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Not JSON: the caller reports the status instead.
+    return undefined;
+  }
+}
+
+function isEnvelope(value: unknown): value is { error: { code: string; message: string; details: unknown } } {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    'error' in value &&
+    typeof value.error === 'object' &&
+    value.error !== null
+  );
+}

@@ -1,0 +1,36 @@
+import type { SandboxLog } from '../logs/sandbox-log.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { Kit } from './kit.ts';
+import type { EngineRecord } from './record.ts';
+import { Run } from './run.ts';
+
+const ADOPT_TIMEOUT_MS = 15_000;
+
+interface AdoptRequest {
+  readonly record: EngineRecord;
+  readonly runtime: Runtime;
+  readonly openLog: () => Promise<SandboxLog>;
+  readonly onOutOfMemory: () => void;
+}
+
+/** Takes up a run that outlived its engine. Undefined when it did not, or when its svc-init does not come back. */
+export async function adoptRun(
+  kit: Kit,
+  { record, runtime, openLog, onOutOfMemory }: AdoptRequest,
+): Promise<Run | undefined> {
+  const { handle, state, run: recorded } = record;
+  const slot = recorded?.slot ?? null;
+  if (state !== 'running' || recorded === null || slot === null) return undefined;
+  if (recorded.bootId !== kit.bootId) return undefined;
+  if (!(await runtime.isAlive(handle)) || !(await kit.guestFolders.exists(handle))) return undefined;
+  const { token } = recorded;
+  const run = await Run.listen({ kit, handle, token, slot, runtime, log: await openLog(), onOutOfMemory });
+  try {
+    await run.firstHello(AbortSignal.timeout(ADOPT_TIMEOUT_MS));
+    return run;
+  } catch (error) {
+    kit.logger.warn({ error, handle }, 'a sandbox did not come back after the restart');
+    await run.close();
+    return undefined;
+  }
+}

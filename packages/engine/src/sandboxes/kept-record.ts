@@ -1,0 +1,66 @@
+import type { SandboxState } from '../client/engine-api.ts';
+import { Journal } from './journal.ts';
+import type { Kit } from './kit.ts';
+import type { EngineRecord } from './record.ts';
+import { assertMove } from './states.ts';
+
+/** The record of one sandbox, in memory and on disk, and what the sandbox's log and the engine's events say about it. */
+export class KeptRecord {
+  readonly journal: Journal;
+  readonly #kit: Pick<Kit, 'records' | 'events' | 'logger'>;
+  #value: EngineRecord;
+  #isUnsaved = false;
+
+  constructor(kit: Pick<Kit, 'records' | 'events' | 'logger'>, value: EngineRecord) {
+    this.#kit = kit;
+    this.#value = value;
+    const folder = kit.records.folderOf(value.handle);
+    this.journal = new Journal(folder, () => this.#value.spec.runtime?.log_level);
+  }
+
+  get value(): EngineRecord {
+    return this.#value;
+  }
+
+  /** The end of a run could not be written to disk. */
+  get isUnsaved(): boolean {
+    return this.#isUnsaved;
+  }
+
+  /** Another state: checked, saved, logged and announced. */
+  async move(to: SandboxState, change: Partial<EngineRecord>, reason: string | null = null): Promise<void> {
+    const { id, handle, state } = this.#value;
+    assertMove(id ?? handle, state, to);
+    await this.save({ ...this.#value, ...change, state: to });
+    await this.journal.open();
+    this.journal.note(to === 'failed' ? 'error' : 'info', reason === null ? to : `${to}: ${reason}`);
+    if (id !== null) this.#kit.events.add(to, id, reason);
+  }
+
+  /** A full disk refuses a start; it does not hold up an end, which is written later. */
+  async save(value: EngineRecord): Promise<void> {
+    const { records, logger } = this.#kit;
+    try {
+      await records.write(value, { durable: false });
+      this.#isUnsaved = false;
+    } catch (error) {
+      if (value.state === 'starting' || value.state === 'running') throw error;
+      if (!this.#isUnsaved)
+        logger.error({ error, handle: value.handle }, 'the end of a run is not on disk yet');
+      this.#isUnsaved = true;
+    }
+    this.#value = value;
+  }
+
+  /** As `save`, for a caller who waits. */
+  append(value: EngineRecord): void {
+    const { records, logger } = this.#kit;
+    records.append(value, (error) => logger.warn({ error }, 'a record could not be rewritten'));
+    this.#value = value;
+  }
+
+  async remove(): Promise<void> {
+    this.journal.close();
+    await this.#kit.records.remove(this.#value.handle);
+  }
+}

@@ -1,0 +1,52 @@
+import { isErrno } from '@svc/contract/errno';
+import { keptSlotOf } from './kept-slot.ts';
+import type { Kit } from './kit.ts';
+import { volumesOf } from './prepare-mounts.ts';
+import type { EngineRecord } from './record.ts';
+
+/**
+ * After a restart: lets every part of the host agree with the records, and removes what was half made. Returns the records. Repeating it
+ * changes nothing.
+ */
+export async function recoverHost(kit: Kit): Promise<readonly EngineRecord[]> {
+  const halfMade: string[] = [];
+  const damaged: string[] = [];
+  const records = await kit.records.readAll((handle, error) => {
+    if (isErrno(error, 'ENOENT')) return halfMade.push(handle);
+    kit.logger.error({ handle, error }, 'the record of a sandbox cannot be read; its disk is kept');
+    return damaged.push(handle);
+  });
+  const known = records.map((record) => record.handle);
+  await removeStrangers(kit, new Set(known));
+  await Promise.all([
+    kit.network.recover(records.flatMap(keptSlotOf)),
+    kit.rootfs.recover([...known, ...damaged]),
+    kit.volumes.recover(holdersOf(records)),
+    kit.snapshots.recover(),
+  ]);
+  for (const handle of halfMade) await kit.records.remove(handle);
+  await Promise.allSettled(damaged.map((handle) => kit.rootfs.unmount(handle)));
+  return records;
+}
+
+/** Sandboxes that a runtime knows and no record does: their create was cut off. */
+async function removeStrangers({ knownRuntimes, logger }: Kit, known: ReadonlySet<string>): Promise<void> {
+  for (const runtime of knownRuntimes) {
+    for (const handle of await runtime.list()) {
+      if (known.has(handle)) continue;
+      // The next engine tries again; what its cgroup holds cannot reach anything of ours.
+      await runtime
+        .remove(handle)
+        .catch((error: unknown) => logger.error({ error, handle }, 'a left sandbox cannot be removed'));
+    }
+  }
+}
+
+function holdersOf(records: readonly EngineRecord[]): Map<string, string[]> {
+  const holders = new Map<string, string[]>();
+  for (const record of records.filter(({ state }) => state === 'running')) {
+    for (const volume of volumesOf(record))
+      holders.set(volume, [...(holders.get(volume) ?? []), record.handle]);
+  }
+  return holders;
+}
