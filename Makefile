@@ -53,6 +53,10 @@ fuzz: setup ## Send mutated frames and requests to svc-init and the server: make
 		scripts/as-root.sh $(NODE) --test --test-concurrency=1 packages/init/test/fuzz.test.ts \
 		packages/server/src/transports/fuzz.test.ts packages/server/src/transports/channel/fuzz.test.ts
 
+.PHONY: runc
+runc: ## Fetch a runc with all known fixes, also when one is there
+	@scripts/install-runc.sh --force
+
 .PHONY: runsc
 runsc: ## Fetch runsc anew, also when one is there
 	@scripts/install-runsc.sh --force

@@ -4,7 +4,7 @@
 # What the product needs to run, to build its two C programs, and to try it by hand.
 PACKAGES=(
   runc nftables conntrack iproute2 tini skopeo bubblewrap mmdebstrap busybox-static e2fsprogs mount tar zstd ca-certificates passwd
-  qemu-utils
+  qemu-utils patchelf
   gcc libc6-dev libseccomp-dev make
   curl
 )

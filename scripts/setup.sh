@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes this checkout ready to use: Debian packages, runsc, npm packages, the two C programs. Installs only what is missing,
+# Makes this checkout ready to use: Debian packages, runc and runsc, npm packages, the two C programs. Installs only what is missing,
 # so it can be repeated and interrupted at any point. As root, or as a user who may use sudo.
 set -euo pipefail
 
@@ -16,6 +16,7 @@ main() {
   need_root_rights
   install_debian_packages "$for_tests"
   make_service_user
+  scripts/install-runc.sh
   scripts/install-runsc.sh
   scripts/install-npm.sh
   install_npm_packages

@@ -32,11 +32,15 @@ const FLAGS = [
   '--disable-sync',
 ];
 
-/** Debian's Chromium with a fresh profile, at this address. It reaches this and `others` alone, and ends with the test. */
+/**
+ * Debian's Chromium with a fresh profile, at this address. It reaches this and `others` alone, and ends with the test. Names that end in
+ * `.localhost` lead there anyway, and so do `names`.
+ */
 export async function openBrowser(
   t: TestContext,
   url: string,
   others: readonly string[] = [],
+  names: readonly string[] = [],
 ): Promise<Page> {
   // SAFETY: the version in package-lock.json has what `Playwright` says.
   const { chromium } = createRequire(import.meta.url)('playwright-core') as Playwright;
@@ -49,7 +53,7 @@ export async function openBrowser(
   await writeFile(program, `#!/bin/sh\nexec ${enter} /usr/bin/chromium "$@"\n`, { mode: 0o755 });
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: program,
-    args: FLAGS,
+    args: [...FLAGS, `--host-resolver-rules=${names.map((name) => `MAP ${name} 127.0.0.1`).join(',')}`],
     timeout: 120_000,
   });
   t.after(async () => {

@@ -22,6 +22,9 @@ const MESSAGES_OF_A_READ = (64 * 1024) / 40;
 const DIALS_AT_ONCE = 64 + 128;
 const DIALS_PER_SECOND = 2 * DIALS_AT_ONCE;
 
+/** Like `yes`, in pieces so large that gVisor too could write more than its share. */
+const FLOOD = ['/bin/dd', 'if=/dev/zero', 'bs=64k'];
+
 let engine: TestEngine;
 let noise: GuestProbe;
 before(async () => {
@@ -33,12 +36,12 @@ after(async () => {
 
 for (const isolation of CLASSES) {
   describe(`on class ${isolation}`, { concurrency: false }, () => {
-    test('`yes` as a main command waits for its share; the engine holds none of it, and others are served', async () => {
+    test('a main command that writes without end waits for its share; the engine holds none of it, and others are served', async () => {
       const memory = residentBytes(engine.pid);
       const begun = performance.now();
       const sandboxes = [];
       for (let count = 0; count < 2; count++)
-        sandboxes.push(await startSandbox(engine, isolation, { runtime: { cmd: ['/bin/yes'] } }));
+        sandboxes.push(await startSandbox(engine, isolation, { runtime: { cmd: FLOOD } }));
       for (const sandbox of sandboxes)
         await waitUntil(() => outputOf(sandbox).bytes > AT_ONCE, { what: 'it has written a lot' });
       await neighbourIsServed();

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -9,6 +10,8 @@ import type { WarmTarget } from '../sandboxes/warm-pool.ts';
 
 const PACKAGES = resolve(dirname(fileURLToPath(import.meta.url)), '../../..');
 
+/** Set-up puts one there where the system's own lacks fixes. */
+const FIXED_RUNC = '/opt/svc/bin/runc';
 const GIB = 2 ** 30;
 const DAY_MS = 24 * 60 * 60_000;
 const DEFAULT_IMAGE_GIB = DEFAULT_IMAGE_LIMITS.maxUnpackedBytes / GIB;
@@ -102,7 +105,7 @@ export function readConfig(
     addressPool: values['address-pool'] ?? null,
     isolation: oneOf('isolation', values.isolation ?? 'auto', ISOLATIONS, problems),
     runtimePaths: {
-      runc: env['SVC_RUNC'] ?? 'runc',
+      runc: env['SVC_RUNC'] ?? (existsSync(FIXED_RUNC) ? FIXED_RUNC : 'runc'),
       runsc: env['SVC_RUNSC'] ?? '/opt/svc/bin/runsc',
       crun: env['SVC_CRUN'] ?? 'crun',
     },

@@ -1,7 +1,7 @@
 import type { Finding } from './finding.ts';
 import { findingsOf } from './finding.ts';
 import type { RuntimeFact } from './host-facts.ts';
-import { missingAdvisories, type Advisory } from './runtime-advisories.ts';
+import { missingAdvisories, type Advisory } from '../runtime/advisories.ts';
 
 const YEAR_MS = 365 * 24 * 3600 * 1000;
 /** Others do the same work. */
@@ -36,6 +36,7 @@ function remedyOf({ name, version }: RuntimeFact): string {
 }
 
 function newerBuild({ name }: RuntimeFact): string {
+  if (name === 'runc') return 'make runc, or a newer build named by SVC_RUNC';
   return name === 'runsc'
     ? 'put a newer build of gVisor at /opt/svc/bin/runsc (any build of 2024 or later works)'
     : `apt-get install --only-upgrade ${name}, or a newer build named by SVC_${name.toUpperCase()}`;

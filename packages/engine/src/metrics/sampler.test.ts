@@ -30,6 +30,7 @@ test('a sandbox that cannot be measured costs the others nothing', async (t) => 
       oomKills: () => 0,
       forkRefusals: () => 0,
       limitSockets: () => {},
+      processIds: () => [],
       quickMoves: () => ({ [Symbol.dispose]: () => {} }),
     },
     rootfs: new BrokenDisk(folder),

@@ -37,7 +37,12 @@ export interface Kit {
   readonly defaultIsolation: Isolation | null;
   /** Why a class is missing, for the error that says so. */
   readonly missing: ReadonlyMap<Isolation, string>;
-  readonly cgroups: Pick<Cgroups, 'usage' | 'oomKills' | 'forkRefusals' | 'quickMoves' | 'limitSockets'>;
+  /** Which build of each runtime this is. */
+  readonly probes: readonly { readonly name: string; readonly version: string | null }[];
+  readonly cgroups: Pick<
+    Cgroups,
+    'usage' | 'oomKills' | 'forkRefusals' | 'quickMoves' | 'limitSockets' | 'processIds'
+  >;
   readonly mounts: HostFiles;
   readonly rlimitCeilings: RlimitCeilings;
   readonly readHostSize: () => Promise<HostSize>;

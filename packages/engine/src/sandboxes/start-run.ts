@@ -5,6 +5,7 @@ import type { Rlimit, SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import type { Payload } from '@svc/contract/frames';
 import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS, isUnlimited } from '@svc/contract/spec';
+import { missingAdvisories } from '../runtime/advisories.ts';
 import { grantableRlimits } from '../runtime/rlimits.ts';
 import { guestConfig } from '../guest/guest-config.ts';
 import { refusalReason } from '../guest/guest-messages.ts';
@@ -13,7 +14,7 @@ import type { SandboxLog } from '../logs/sandbox-log.ts';
 import type { Reach, Slot } from '../network/network.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import type { Runtime, RuntimeMount, RuntimeSpec } from '../runtime/runtime.ts';
-import { checkPlaces } from './check-places.ts';
+import { checkLanded, checkPlaces, refuseSharedPlaces } from './check-places.ts';
 import { NOT_KEPT } from './check-supported.ts';
 import type { Kit } from './kit.ts';
 import { prepareMounts, releaseStaging, releaseVolumes } from './prepare-mounts.ts';
@@ -71,7 +72,8 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
   undo.defer(() => releaseVolumes(kit.mounts, record));
   undo.defer(() => releaseStaging(kit.mounts, handle));
   const mounts = await timer.time('mounts', () => prepareMounts(kit.mounts, record, slot, signal));
-  await checkPlaces(rootfs, mounts);
+  const shared = await checkPlaces(rootfs, mounts);
+  refuseSharedPlaces(shared, missingAdvisories(runtime.name, versionOf(kit, runtime)));
 
   const run = await Run.listen({ kit, handle, token, slot, runtime, log, onOutOfMemory });
   undo.defer(() => run.close());
@@ -80,7 +82,8 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
   undo.defer(() => runtime.remove(handle));
   const settled = runtime.start(runtimeSpec(kit, record, { slot, rootfs, token, mounts }), signal);
   await timer.time('runtime', () => waitForHello(run, { runtime, handle, settled }, signal));
-  // Nothing of the guest's runs yet.
+  // Nothing of the guest's runs yet. gVisor's mounts are its own kernel's: what lands astray there is inside the sandbox.
+  if (runtime.isolation === 'container') await checkLanded(kit.cgroups.processIds(handle), shared);
   kit.cgroups.limitSockets(handle, limitsOf(spec).memoryMib * MIB);
   await timer.time('configure', () =>
     bothOrFirstError(configure(kit, run, record, signal), kit.guestFolders.hideInit(handle)),
@@ -229,6 +232,10 @@ function runtimeSpec(
     mounts: parts.mounts,
     procFiles: { meminfo: folder.meminfo, cpuinfo: folder.cpuinfo, cpuOnline: folder.cpuOnline },
   };
+}
+
+function versionOf(kit: Kit, { name }: Runtime): string | null {
+  return kit.probes.find((probe) => probe.name === name)?.version ?? null;
 }
 
 /** Waits for both, so that no step is still at work when the undo begins. */

@@ -106,11 +106,13 @@ class PretendedHost {
       knownRuntimes: [this.runtime],
       defaultIsolation: 'container',
       missing: new Map(),
+      probes: [],
       cgroups: {
         usage: () => undefined,
         oomKills: () => 0,
         forkRefusals: () => 0,
         limitSockets: () => {},
+        processIds: () => [],
         quickMoves: () => ({ [Symbol.dispose]: () => {} }),
       },
       rlimitCeilings: new Map(),

@@ -65,7 +65,9 @@ export async function startTestGateway(
       t.after(() => client.destroy());
       // What goes wrong before it is ready is told by the wait for that.
       client.on('error', () => undefined);
-      const ready = once(client, 'ready');
+      const closed = once(client, 'close').then(() => Promise.reject(new Error('the connection was closed')));
+      closed.catch(() => undefined);
+      const ready = Promise.race([once(client, 'ready'), closed]);
       const place = { host: '127.0.0.1', port: gateway.place.port };
       client.connect({ readyTimeout: 60_000, ...place, ...config });
       await ready;

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
-import { Transform } from 'node:stream';
+import { Readable, Transform } from 'node:stream';
 import { test, type TestContext } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
 import { waitUntil } from '@svc/contract/testing';
 import { Dice } from '../../testing/dice.ts';
 import { run, startTestGateway, type TestGateway } from '../../testing/ssh-gateway.ts';
@@ -138,6 +139,45 @@ test('a wrong bit in what is sent under keys ends that connection alone', async 
   }
   await checkServed();
 });
+
+test('a client whose first line arrives byte by byte is served', async (t) => {
+  const { gateway, privateKey } = await open(t);
+  const port = await startDripping(t, gateway.port);
+  const client = await gateway.connect({ host: '127.0.0.1', port, username: 'calm-fox', privateKey });
+  assert.equal((await run(client, 'true')).code, 0);
+  client.end();
+});
+
+/** A way to the gateway on which the first bytes of a client arrive one by one. */
+async function startDripping(t: TestContext, port: number): Promise<number> {
+  const server = createServer((client: Socket) => {
+    const target = connect({ port, host: '127.0.0.1', noDelay: true });
+    client.on('error', () => target.destroy()).once('close', () => target.destroy());
+    target.on('error', () => client.destroy()).once('close', () => client.destroy());
+    target.pipe(client);
+    Readable.from(dripped(client))
+      .on('error', () => target.destroy())
+      .pipe(target);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => server.close());
+  return (server.address() as AddressInfo).port;
+}
+
+async function* dripped(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let left = 40;
+  for await (const chunk of source) {
+    const count = Math.min(left, chunk.length);
+    left -= count;
+    for (const byte of chunk.subarray(0, count)) {
+      yield Buffer.of(byte);
+      // Long enough for the kernel to deliver each for itself; should it not, there are still pieces enough.
+      await setTimeout(5);
+    }
+    yield chunk.subarray(count);
+  }
+}
 
 /** A way to the gateway on which one bit of what the client sends is turned. */
 async function startTampering(t: TestContext, port: number, at: number): Promise<number> {

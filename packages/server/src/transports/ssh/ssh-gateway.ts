@@ -7,6 +7,7 @@ import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { Database } from '../../store/database.ts';
 import { ChannelSlots } from '../channel/channel-slots.ts';
 import { EventQueue } from '../channel/event-queue.ts';
+import { gatherVersionLine } from './gather-version-line.ts';
 import { ensureHostKey, type HostKey } from './host-key.ts';
 import { SshConnection } from './ssh-connection.ts';
 import type { SshSettings } from './ssh-settings.ts';
@@ -98,6 +99,7 @@ class Gateway {
     );
     server.injectSocket(socket);
     socket.on('data', onBytes);
+    gatherVersionLine(socket);
   }
 
   #made() {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { missingAdvisories } from './runtime-advisories.ts';
+import { missingAdvisories } from './advisories.ts';
 
 const OF_2025 = ['CVE-2025-31133', 'CVE-2025-52565', 'CVE-2025-52881'];
 
