@@ -87,6 +87,9 @@ export const startFlagClaims: readonly Claim[] = [
     default: 'the strongest that the host has',
   }),
   provedBy(`${START} --warm`, 'Keeps started sandboxes ready', CONFIG_TEST, HANDED_ON, { default: 'none' }),
+  provedBy(`${START} --warm-adaptive`, 'The most that are kept ready unasked', CONFIG_TEST, HANDED_ON, {
+    default: '3',
+  }),
   provedBy(`${START} --bind-root`, 'Folders of the host that may be mounted', CONFIG_TEST, HANDED_ON, {
     default: 'none',
   }),
@@ -104,13 +107,9 @@ export const startFlagClaims: readonly Claim[] = [
     HANDED_ON,
     { default: 'none' },
   ),
-  provedBy(
-    `${START} --insecure-registry`,
-    'Registries that are spoken to without TLS',
-    CONFIG_TEST,
-    HANDED_ON,
-    { default: 'none' },
-  ),
+  provedBy(`${START} --insecure-registry`, 'Registries spoken to without TLS', CONFIG_TEST, HANDED_ON, {
+    default: 'none',
+  }),
   provedBy(`${START} --max-image-gib`, 'How large an image may be once unpacked', CONFIG_TEST, HANDED_ON, {
     default: '32',
   }),

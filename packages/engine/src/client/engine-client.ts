@@ -15,6 +15,7 @@ import type {
   ImageView,
   ImportImage,
   LogEntry,
+  PoolView,
   PullImage,
   ReadLogs,
   SandboxMetrics,
@@ -55,6 +56,11 @@ export class EngineClient {
   /** How full the disk of the host is, and with what. */
   space(signal?: AbortSignal): Promise<SpaceView> {
     return this.#connection.json('GET', '/space', undefined, signal);
+  }
+
+  /** The sandboxes that are kept warm. */
+  pool(signal?: AbortSignal): Promise<PoolView> {
+    return this.#connection.json('GET', '/pool', undefined, signal);
   }
 
   /** Pulls the image when it is missing, with progress; answers when the sandbox exists (or runs, with `start`). */

@@ -119,9 +119,9 @@ test('rlimits of a container are bounded by the host, those of gvisor by the pro
 
 test('a caller that mounts its own /tmp on gvisor gets just that', () => {
   const destinations = (destination: string) =>
-    parsed(
-      gvisorConfig({ ...SPEC, mounts: [{ ...PLAIN_TMPFS, destination, sizeMib: 8 }] }, HOST),
-    ).mounts.map((mount) => mount.destination);
+    parsed(gvisorConfig({ ...SPEC, mounts: [{ ...PLAIN_TMPFS, destination, sizeMib: 8 }] }, HOST)).mounts.map(
+      (mount) => mount.destination,
+    );
   assert.ok(destinations('/data').includes('/tmp/.svc'));
   assert.ok(!destinations('/tmp').includes('/tmp/.svc'));
   assert.ok(!destinations('/tmp/').includes('/tmp/.svc'));
