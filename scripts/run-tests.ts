@@ -30,6 +30,9 @@ const parallel = files.filter((file) => !serial.includes(file));
 // Every file loads much of the same code, most of it in processes of its own.
 process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules/.cache/svc-tests');
 
+// Tests count what is there. Those that are about the adaptive pool switch it on by its option.
+process.env['SVC_WARM_ADAPTIVE'] ??= '0';
+
 // On a terminal node:test would have all that the tests start print in colours, which changes what they read.
 process.stdout.isTTY = false;
 

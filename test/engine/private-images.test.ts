@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { imageOf, layerOf } from '../../packages/engine/src/testing/test-layers.ts';
 import { TestRegistry } from '../../packages/engine/src/testing/test-registry.ts';
+import { recordsOf } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
 
 const ALICE = { username: 'alice', password: 'correct horse' };
@@ -37,4 +39,40 @@ test('an image that was pulled with credentials makes sandboxes for its scope, a
   await assert.rejects(client.createSandbox({ spec, imageScope: 'x'.repeat(129) }), {
     code: 'invalid_request',
   });
+});
+
+test('an image is warm right after its pull, for those alone for whom it was pulled', async (t) => {
+  await using registry = await TestRegistry.start();
+  const engine = await TestEngine.start({
+    args: ['--insecure-registry', registry.host, '--warm-adaptive', '1'],
+  });
+  t.after(() => engine.destroy());
+  const { client } = engine;
+  await registry.push('private', 'latest', imageOf([await layerOf([{ name: 'secret', body: 'x' }])]));
+  registry.auth = ALICE;
+  const reference = `${registry.host}/private:latest`;
+  const spec = { image: { type: 'oci', reference } } as const;
+  const handleOf = (id: string) => recordsOf(engine).find((record) => record.id === id)?.handle;
+
+  await client.images.pullImage({ reference, auth: ALICE, scope: 'org-one' });
+  await waitUntil(async () => (await client.pool()).waiting.length === 1, { what: 'one waits' });
+  assert.equal((await client.pool()).waiting[0]?.isPrivate, true);
+  const waiting = recordsOf(engine).find(({ id }) => id === null)?.handle;
+  const theirs = await client.createSandbox({
+    spec,
+    imageScope: 'org-two',
+    registryAuth: ALICE,
+    start: true,
+  });
+  assert.notEqual(handleOf(theirs.id), waiting);
+  assert.equal((await client.pool()).handedOut, 0);
+  await client.removeSandbox(theirs.id);
+  // What was asked for last has the one place now.
+  await client.images.pullImage({ reference, auth: ALICE, scope: 'org-one' });
+  const mine = await client.createSandbox({ spec, imageScope: 'org-one', start: true });
+  assert.equal((await client.getSandbox(mine.id)).state, 'running');
+  await client.removeSandbox(mine.id);
+  await client.images.releaseImage('org-one', reference);
+  await client.images.releaseImage('org-two', reference);
+  assert.deepEqual((await client.images.listImages()).length, 1, 'busybox alone: what waited does not keep it');
 });

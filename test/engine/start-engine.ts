@@ -48,7 +48,8 @@ export class TestEngine {
     const folder = await mkdtemp(join(options.parent ?? tmpdir(), 'svc-engine-'));
     await chmod(folder, 0o711);
     const pool = await claimAddressPool();
-    const args = ['--address-pool', pool, ...(options.args ?? [])];
+    // Tests count what is there; those that are about the adaptive pool give the option again.
+    const args = ['--address-pool', pool, '--warm-adaptive', '0', ...(options.args ?? [])];
     const engine = new TestEngine(folder, { args, env: options.env ?? {} });
     try {
       engine.#warden = new Warden([process.execPath, END_ENGINE, folder, ...engine.#args]);

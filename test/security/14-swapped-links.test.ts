@@ -39,7 +39,7 @@ for (const [name, { isolation, variable, program }] of Object.entries(BUILDS)) {
       await writeFile(swapper, swapperScript(program, join(folder, 'target')), { mode: 0o755 });
       const others = variable === 'SVC_CRUN' ? { SVC_RUNC: '/nowhere/runc' } : {};
       engine = await TestEngine.start({ env: { ...others, [variable]: swapper } });
-      for (const id of Object.values(volumes)) await engine.client.createVolume(id, 16);
+      for (const id of Object.values(volumes)) await engine.client.volumes.createVolume(id, 16);
       attacker = await startSandbox(engine, isolation, { mounts: mountsWith('/two') }, { volumes });
       await attacker.sh('cd /two && ln -s /proc/sys/kernel/core_pattern null && ln -s /proc/kcore zero');
     });

@@ -62,6 +62,7 @@ export const COMMANDS: readonly ListedCommand[] = [
     summary: 'images that sandboxes here are made from',
     load: () => import('./commands/image.ts'),
   },
+  { name: 'pool', summary: 'sandboxes that are kept warm here', load: () => import('./commands/pool.ts') },
   {
     name: 'engine',
     summary: 'the engine that runs sandboxes here',

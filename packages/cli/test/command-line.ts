@@ -45,7 +45,7 @@ export class CommandLine {
     return new CommandLine(folder);
   }
 
-  async startEngine(): Promise<void> {
+  async startEngine(more: readonly string[] = []): Promise<void> {
     const options = ['--isolation', 'container', '--address-pool', this.pool];
     await this.succeed([
       'engine',
@@ -56,6 +56,7 @@ export class CommandLine {
       '--prepared-disks',
       '1',
       ...options,
+      ...more,
     ]);
   }
 

@@ -25,6 +25,20 @@ test('images survive an engine that stops and starts again', async () => {
   assert.match(await svc.succeed(['image', 'ls']), /tools/);
 });
 
+test('what is kept warm can be listed', async () => {
+  assert.deepEqual(JSON.parse(await svc.succeed(['pool', 'ls', '-o', 'json'])), {
+    max: 0,
+    waiting: [],
+    handedOut: 0,
+    missed: 0,
+    givenBack: 0,
+  });
+  await svc.succeed(['engine', 'stop']);
+  await svc.startEngine(['--warm-adaptive', '2']);
+  const { stderr } = await svc.run(['pool', 'ls']);
+  assert.match(stderr, /0 of 2 wait; 0 handed out, 0 missed, 0 given back/);
+});
+
 test('a server on a data folder of its own is found there, whatever its port', async () => {
   await svc.succeed(['engine', 'stop']);
   const place = [

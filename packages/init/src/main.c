@@ -1,3 +1,4 @@
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@
 
 static int run_as_init(void);
 static bool read_profile(enum profile *);
+static bool show_cpus(void);
 static void on_stop(void) { shutdown_begin(SHUTDOWN_GRACE_MS); }
 
 int main(int count, char **arguments) {
@@ -37,6 +39,7 @@ static int run_as_init(void) {
   children_init(on_stop);
   spawn_init();
   if (!read_profile(&profile)) return fputs("svc-init: SVC_PROFILE must be default, restricted or none\n", stderr), 1;
+  if (!show_cpus()) return fputs("svc-init: SVC_CPUS must be a number of CPUs that are there\n", stderr), 1;
   if (!privileges_init(profile)) return perror("svc-init: cannot lower privileges"), 1;
   if (chdir("/") < 0 || !dial_init(&control_line, &channel_line)) {
     return fputs("svc-init: SVC_TOKEN must be 64 hex digits and SVC_SOCKET an absolute path\n", stderr), 1;
@@ -51,4 +54,20 @@ static bool read_profile(enum profile *profile) {
   if (!strcmp(name, "restricted")) return *profile = PROFILE_RESTRICTED, true;
   if (!strcmp(name, "none")) return *profile = PROFILE_NONE, true;
   return false;
+}
+
+/** Where the kernel has more CPUs than were asked for, programs that count what they may use are told as many as were. */
+static bool show_cpus(void) {
+  const char *text = getenv("SVC_CPUS");
+  cpu_set_t allowed, shown;
+  if (!text) return true;
+  long left = strtol(text, NULL, 10);
+  if (left < 1 || sched_getaffinity(0, sizeof allowed, &allowed) < 0) return false;
+  CPU_ZERO(&shown);
+  for (int cpu = 0; cpu < CPU_SETSIZE && left > 0; cpu++) {
+    if (!CPU_ISSET(cpu, &allowed)) continue;
+    CPU_SET(cpu, &shown);
+    left--;
+  }
+  return sched_setaffinity(0, sizeof shown, &shown) == 0;
 }

@@ -64,6 +64,8 @@ test('options of the engine are handed on as they are', () => {
   const others = ['--disk-image-root', '/c', '--trusted-registry', 'r', '--insecure-registry', 'i'];
   const network = ['--nameserver', '192.0.2.1', '--address-pool', '10.1.0.0/16'];
   assert.deepEqual(readConfig([...others, ...network], {}).engineArguments, [...others, ...network]);
+  const warm = ['--warm-adaptive', '0'];
+  assert.deepEqual(readConfig(warm, {}).engineArguments, warm);
   const images = ['--max-image-gib', '8', '--max-unpack-ratio', '20', '--keep-images', '0'];
   assert.deepEqual(readConfig(images, {}).engineArguments, images);
 });

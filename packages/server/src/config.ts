@@ -72,6 +72,7 @@ const OPTIONS = {
   [SUPERVISED]: { type: 'boolean' },
   isolation: { type: 'string' },
   warm: { type: 'string', multiple: true },
+  'warm-adaptive': { type: 'string' },
   'bind-root': { type: 'string', multiple: true },
   'disk-image-root': { type: 'string', multiple: true },
   'trusted-registry': { type: 'string', multiple: true },
@@ -86,6 +87,7 @@ const OPTIONS = {
 const ENGINE_OPTIONS = [
   'isolation',
   'warm',
+  'warm-adaptive',
   'bind-root',
   'disk-image-root',
   'trusted-registry',

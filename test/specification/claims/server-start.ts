@@ -83,6 +83,9 @@ export const startFlagClaims: readonly Claim[] = [
     default: 'the strongest that the host has',
   }),
   provedBy(`${START} --warm`, 'Keeps started sandboxes ready', CONFIG_TEST, HANDED_ON, { default: 'none' }),
+  provedBy(`${START} --warm-adaptive`, 'The most that are kept ready unasked', CONFIG_TEST, HANDED_ON, {
+    default: '3',
+  }),
   provedBy(`${START} --bind-root`, 'Folders of the host that may be mounted', CONFIG_TEST, HANDED_ON, {
     default: 'none',
   }),

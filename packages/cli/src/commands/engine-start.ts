@@ -28,6 +28,10 @@ const HANDED_ON = [
     'microvm',
   ]),
   new Option('--warm <image=count...>', 'keep that many started sandboxes ready'),
+  new Option(
+    '--warm-adaptive <n>',
+    'keep up to that many ready of what was asked for lately (default: 3; 0: none)',
+  ),
   new Option('--bind-root <dir...>', 'folders of this host that sandboxes may mount from'),
   new Option('--disk-image-root <dir...>', 'folders of trusted disk images that sandboxes may mount'),
   new Option('--insecure-registry <host...>', 'registries spoken to without TLS'),

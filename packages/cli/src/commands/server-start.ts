@@ -38,6 +38,10 @@ const HANDED_ON = [
     'microvm',
   ]),
   new Option('--warm <image=count...>', 'keep that many started sandboxes ready'),
+  new Option(
+    '--warm-adaptive <n>',
+    'keep up to that many ready of what was asked for lately (default: 3; 0: none)',
+  ),
   new Option('--bind-root <dir...>', 'folders of this host that sandboxes may mount from'),
   new Option('--disk-image-root <dir...>', 'folders of this host whose disk images may be mounted'),
   new Option('--trusted-registry <host...>', 'registries in private networks'),

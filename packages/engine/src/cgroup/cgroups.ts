@@ -33,7 +33,6 @@ export class Cgroups {
   readonly #quota: string | undefined;
   readonly #memory: string | undefined;
   readonly #pids: string | undefined;
-  readonly #cpuset: string | undefined;
   readonly #unified: string | undefined;
   readonly #folders: readonly string[];
   readonly #moves: QuickMoves;
@@ -45,7 +44,6 @@ export class Cgroups {
     this.#quota = folderOf('cpu');
     this.#memory = folderOf('memory');
     this.#pids = folderOf('pids');
-    this.#cpuset = folderOf('cpuset');
     this.#unified = folder(layout.trees.find((tree) => tree.version === 2)?.mountpoint);
     this.#moves = new QuickMoves(layout);
     this.#folders = layout.trees.map((tree) => `${tree.mountpoint}/${CGROUP_PARENT}`);
@@ -120,19 +118,6 @@ export class Cgroups {
   /** Until it is disposed of, processes are moved into cgroups without a wait. */
   quickMoves(): Disposable {
     return this.#moves.hold();
-  }
-
-  /** The CPUs that the cgroup is pinned to, as `pin` takes them; undefined when there is no such cgroup. */
-  cpus(handle: string): string | undefined {
-    return readKernelFile(`${this.#cpuset}/${handle}/cpuset.cpus`);
-  }
-
-  /** Pins what runs in the cgroup to some CPUs; with null it may use all of its parent's. */
-  pin(handle: string, cpus: string | null): void {
-    // On version 2 none of its own means all of the parent's.
-    const all = () => (this.layout.version === 1 ? readKernelFile(`${this.#cpuset}/cpuset.cpus`) : '\n');
-    const wanted = cpus ?? all();
-    if (wanted !== undefined) writeIfThere(`${this.#cpuset}/${handle}/cpuset.cpus`, wanted);
   }
 
   /** Lets it use at once what it has left of its share of the processor: so many microseconds at most. Over time its share stays. */

@@ -242,6 +242,27 @@ export interface SpaceUser {
   readonly bytes: number;
 }
 
+/** Sandboxes that are kept started because such were asked for lately. They belong to nobody. */
+export interface PoolView {
+  /** How many wait at most; 0: none are kept. */
+  readonly max: number;
+  readonly waiting: readonly {
+    readonly reference: string;
+    readonly isolation: Isolation;
+    readonly vcpus: number;
+    readonly memoryMib: number;
+    readonly diskMib: number;
+    /** For callers alone who may use the image. */
+    readonly isPrivate: boolean;
+    readonly createdAt: string;
+  }[];
+  /** Creates that got one, and that could have had one if it had been there, since the engine was started. */
+  readonly handedOut: number;
+  readonly missed: number;
+  /** Removed because nobody asked any more, or the host needed the memory. */
+  readonly givenBack: number;
+}
+
 export interface Capabilities {
   readonly version: string;
   readonly startedAt: string;

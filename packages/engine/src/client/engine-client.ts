@@ -14,6 +14,7 @@ import type {
   EngineEvent,
   ExplainNetwork,
   LogEntry,
+  PoolView,
   ReadLogs,
   SandboxMetrics,
   SandboxView,
@@ -93,6 +94,11 @@ export class EngineClient {
   /** How full the disk of the host is, and with what. */
   space(signal?: AbortSignal): Promise<SpaceView> {
     return this.#json('GET', '/space', undefined, signal);
+  }
+
+  /** The sandboxes that are kept warm. */
+  pool(signal?: AbortSignal): Promise<PoolView> {
+    return this.#json('GET', '/pool', undefined, signal);
   }
 
   /** Pulls the image when it is missing, with progress; answers when the sandbox exists (or runs, with `start`). */

@@ -8,11 +8,15 @@ test('without options the engine uses /var/lib/svc and chooses the strongest cla
   assert.equal(config.socketPath, '/var/lib/svc/engine.sock');
   assert.equal(config.isolation, 'auto');
   assert.deepEqual(config.warm, []);
+  assert.equal(config.warmAdaptive, 3);
 });
 
 test('an option wins over the environment', () => {
   assert.equal(readConfig(['--path', '/a'], { SVC_HOME: '/b' }).dataFolder, '/a');
   assert.equal(readConfig([], { SVC_HOME: '/b' }).dataFolder, '/b');
+  const env = { SVC_WARM_ADAPTIVE: '1' };
+  assert.equal(readConfig([], env).warmAdaptive, 1);
+  assert.equal(readConfig(['--warm-adaptive', '0'], env).warmAdaptive, 0);
 });
 
 test('engines on different folders have different names on the host', () => {

@@ -16,6 +16,7 @@ const GIB = 2 ** 30;
 const DAY_MS = 24 * 60 * 60_000;
 const DEFAULT_IMAGE_GIB = DEFAULT_IMAGE_LIMITS.maxUnpackedBytes / GIB;
 const KEEP_IMAGES_DAYS = 7;
+const WARM_ADAPTIVE = 3;
 
 export interface EngineConfig {
   /** Everything that must survive a restart of the host. */
@@ -33,6 +34,8 @@ export interface EngineConfig {
   readonly isolation: Isolation | 'auto';
   readonly runtimePaths: { readonly runc: string; readonly runsc: string; readonly crun: string };
   readonly warm: readonly WarmTarget[];
+  /** How many sandboxes are kept started of what was asked for lately, at most. */
+  readonly warmAdaptive: number;
   readonly preparedSlots: number;
   readonly preparedDisks: number;
   readonly bindRoots: readonly string[];
@@ -63,6 +66,7 @@ const OPTIONS = {
   isolation: { type: 'string' },
   'log-level': { type: 'string' },
   warm: { type: 'string', multiple: true },
+  'warm-adaptive': { type: 'string' },
   'bind-root': { type: 'string', multiple: true },
   'disk-image-root': { type: 'string', multiple: true },
   'insecure-registry': { type: 'string', multiple: true },
@@ -110,6 +114,7 @@ export function readConfig(
       crun: env['SVC_CRUN'] ?? 'crun',
     },
     warm: (values.warm ?? []).map((text) => readWarm(text, problems)),
+    warmAdaptive: whole('warm-adaptive', values['warm-adaptive'] ?? env['SVC_WARM_ADAPTIVE'], WARM_ADAPTIVE),
     preparedSlots: whole('prepared-slots', values['prepared-slots'], 4),
     preparedDisks: whole('prepared-disks', values['prepared-disks'], 4),
     bindRoots: (values['bind-root'] ?? []).map((root) => absolute('bind-root', root, problems)),

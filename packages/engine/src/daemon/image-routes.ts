@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { ImageView } from '../client/engine-api.ts';
 import type { Image, ImageProgress, PullPolicy, RegistryAuth } from '../images/images.ts';
 import type { Kit } from '../sandboxes/kit.ts';
+import type { WarmSandboxes } from '../sandboxes/warm-sandboxes.ts';
 import { fields, optional, required } from './fields.ts';
 import type { Routes } from './http-server.ts';
 import { sendProgress } from './streams.ts';
@@ -28,12 +29,23 @@ export function operatorRoutes({ images }: Pick<Kit, 'images'>, logger: Logger):
   };
 }
 
-export function imageRoutes({ images }: Pick<Kit, 'images'>, buildDemo: BuildDemo, logger: Logger): Routes {
+interface ImageDaemon {
+  readonly buildDemo: BuildDemo;
+  readonly logger: Logger;
+  readonly sandboxes: { readonly warm: Pick<WarmSandboxes, 'expect' | 'release'> };
+}
+
+export function imageRoutes(
+  { images }: Pick<Kit, 'images'>,
+  { buildDemo, logger, sandboxes: { warm } }: ImageDaemon,
+): Routes {
   return {
     'GET /images': async () => (await images.list()).map(toView),
-    'GET /images/:reference': async (call) => toView(await find(call.params['reference'] ?? '')),
+    'GET /images/:reference': async (call) => toView(await find(images, call.params['reference'] ?? '')),
     'DELETE /images/:reference': async (call) => {
-      await images.remove(call.params['reference'] ?? '');
+      const reference = call.params['reference'] ?? '';
+      await giveBack(images, warm, reference);
+      await images.remove(reference);
       return {};
     },
     'GET /scopes/:scope/images': async (call) => {
@@ -44,10 +56,15 @@ export function imageRoutes({ images }: Pick<Kit, 'images'>, buildDemo: BuildDem
       };
     },
     'DELETE /scopes/:scope/images/:reference': async (call) => {
-      await images.release(call.params['reference'] ?? '', call.params['scope'] ?? '');
+      const reference = call.params['reference'] ?? '';
+      await giveBack(images, warm, reference);
+      await images.release(reference, call.params['scope'] ?? '');
       return {};
     },
-    'POST /images/prune': () => images.prune(),
+    'POST /images/prune': async () => {
+      await warm.release();
+      return await images.prune();
+    },
     'POST /images/pull': async (call) => {
       const given = fields(await call.json());
       const reference = required(given, 'reference', 'string');
@@ -57,26 +74,40 @@ export function imageRoutes({ images }: Pick<Kit, 'images'>, buildDemo: BuildDem
         scope: readScope(given, 'scope'),
         maxHeldBytes: readMaxHeldBytes(given),
       };
-      return await sendProgress(call, logger, async (onProgress) =>
-        toView(await images.resolve(reference, { ...options, onProgress, signal: call.signal })),
-      );
+      return await sendProgress(call, logger, async (onProgress) => {
+        const image = await images.resolve(reference, { ...options, onProgress, signal: call.signal });
+        warm.expect(image, reference, options.scope);
+        return toView(image);
+      });
     },
     'POST /images/build-demo': async (call) => {
       const given = fields(await call.json());
-      const names = readNames(given['names']);
-      const force = optional(given, 'force', 'boolean') ?? false;
+      const request = {
+        names: readNames(given['names']),
+        force: optional(given, 'force', 'boolean') ?? false,
+      };
       return await sendProgress(call, logger, async (onProgress) =>
-        (await buildDemo({ names, force }, onProgress, call.signal)).map(toView),
+        (await buildDemo(request, onProgress, call.signal)).map(toView),
       );
     },
   };
+}
 
-  async function find(reference: string): Promise<Image> {
-    const image = await images.get(reference);
-    if (image !== undefined) return image;
-    const message = `there is no image ${reference} here; \`svc image pull ${reference}\` gets it`;
-    throw new PlatformError('image_not_found', message, { details: { reference } });
-  }
+/** What waits for a caller does not keep an image that is to go. */
+async function giveBack(
+  images: Kit['images'],
+  warm: Pick<WarmSandboxes, 'release'>,
+  reference: string,
+): Promise<void> {
+  const image = await images.get(reference);
+  if (image !== undefined) await warm.release(image.id);
+}
+
+async function find(images: Kit['images'], reference: string): Promise<Image> {
+  const image = await images.get(reference);
+  if (image !== undefined) return image;
+  const message = `there is no image ${reference} here; \`svc image pull ${reference}\` gets it`;
+  throw new PlatformError('image_not_found', message, { details: { reference } });
 }
 
 function toView(image: Image): ImageView {

@@ -97,7 +97,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   takeOwnShareOrSay(logger);
   const kit = await buildKit(config, logger, (...image) => running.isImageInUse(...image), stop);
   requireIsolation(config, kit);
-  const running: Sandboxes = new Sandboxes(kit, { warm: config.warm });
+  const running: Sandboxes = new Sandboxes(kit, config);
   const sampler = new Sampler(kit);
   await kit.images.recover();
   stop.throwIfAborted();

@@ -33,7 +33,7 @@ export function createRoutes(daemon: Daemon): Routes {
   return {
     ...sandboxRoutes(daemon),
     ...snapshotRoutes(kit, daemon.sandboxes),
-    ...imageRoutes(kit, daemon.buildDemo, daemon.logger),
+    ...imageRoutes(kit, daemon),
     ...volumeRoutes(kit),
     ...networkRoutes(kit, daemon.sandboxes),
   };
@@ -46,6 +46,7 @@ function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon
     'GET /capabilities': async () => await Promise.resolve(capabilities()),
     'GET /space': async () => ({ ...kit.space.view(), users: await listSpaceUsers(kit, sandboxes) }),
     'GET /metrics': async () => await Promise.resolve(sampler.read(sandboxes.list())),
+    'GET /pool': async () => await Promise.resolve(sandboxes.warm.view()),
     'GET /events': (call) => stream(call, kit.events.read(readAfter(call.query), call.signal)),
     'GET /sandboxes': async () => await Promise.resolve(sandboxes.list().map((sandbox) => sandbox.view())),
     'POST /sandboxes': async (call) => {

@@ -1,6 +1,6 @@
 import { normalize } from 'node:path/posix';
 import type { Rlimit } from '@svc/contract';
-import { requestedMounts, systemMounts } from './guest-mounts.ts';
+import { boundReadonly, requestedMounts, systemMounts } from './guest-mounts.ts';
 import type { HostAbilities } from './host-abilities.ts';
 import { ociConfig } from './oci-config.ts';
 import type { GuestConfig, OciMount } from './oci-config.ts';
@@ -11,9 +11,10 @@ import type { RuntimeSpec } from './runtime.ts';
  * How a sandbox with gVisor's own kernel (runsc) is set up. /proc and /sys are that kernel's: there is nothing of the host to mask.
  * Resource limits are kept by it, so the host's own limits do not bound them.
  */
-export function gvisorConfig(spec: RuntimeSpec, host: HostAbilities, firstCpu: number): GuestConfig {
+export function gvisorConfig(spec: RuntimeSpec, host: HostAbilities): GuestConfig {
   return ociConfig(spec, {
-    mounts: [...systemMounts(spec), ...tmpKeeper(spec), ...requestedMounts(spec)],
+    mounts: [...systemMounts(spec), ...cpuFiles(spec), ...tmpKeeper(spec), ...requestedMounts(spec)],
+    initEnvironment: [`SVC_CPUS=${spec.vcpus}`],
     namespaces: [
       // A new one with the ids of the slot: runsc cannot join a user namespace.
       { type: 'user' },
@@ -25,7 +26,7 @@ export function gvisorConfig(spec: RuntimeSpec, host: HostAbilities, firstCpu: n
       { type: 'cgroup' },
     ],
     resources: {
-      ...guestResources(spec, host, { firstCpu, memoryMib: Math.max(spec.memoryMib, BOOT_MIB) }),
+      ...guestResources(spec, host, { firstCpu: null, memoryMib: Math.max(spec.memoryMib, BOOT_MIB) }),
       ...(host.limitsProcesses ? { pids: { limit: hostTaskLimit(spec.maxProcesses) } } : {}),
     },
     rlimits: [...spec.rlimits.filter(({ resource }) => resource !== 'nproc'), processLimit(spec)],
@@ -42,6 +43,17 @@ export const GVISOR_KERNEL_MIB = 64;
 
 /** The least that gVisor's kernel starts with. A smaller sandbox is shown this much. */
 const BOOT_MIB = 32;
+
+/**
+ * gVisor's kernel has two CPUs at the least: with one, each of its threads that waits for the host holds up all the others. What counts
+ * CPUs inside is told as many as were asked for: by these files, or by the affinity that svc-init gives itself.
+ */
+function cpuFiles(spec: RuntimeSpec): OciMount[] {
+  return [
+    boundReadonly(spec.procFiles.cpuinfo, '/proc/cpuinfo'),
+    boundReadonly(spec.procFiles.cpuOnline, '/sys/devices/system/cpu/online'),
+  ];
+}
 
 /**
  * runsc covers an empty /tmp with a tmpfs: files there would count as memory and be lost on a restart. A mount inside keeps /tmp from

@@ -8,6 +8,8 @@ import type { RuntimeSpec } from './runtime.ts';
 /** The part of a sandbox's OCI configuration that depends on which kernel serves it. */
 export interface KernelParts {
   readonly mounts: readonly OciMount[];
+  /** `KEY=VALUE`: what svc-init is told besides what it always is. */
+  readonly initEnvironment?: readonly string[];
   readonly namespaces: readonly OciNamespace[];
   readonly resources: OciResources;
   readonly rlimits: readonly Rlimit[];
@@ -64,6 +66,7 @@ export function ociConfig(spec: RuntimeSpec, parts: KernelParts): GuestConfig {
         `SVC_SOCKET=${GUEST_FOLDER}/engine.sock`,
         `SVC_TOKEN=${spec.initToken}`,
         `SVC_PROFILE=${spec.profile}`,
+        ...(parts.initEnvironment ?? []),
       ],
       // SAFETY: no ambient and no inheritable set, so a program run by another user starts with none.
       capabilities: {

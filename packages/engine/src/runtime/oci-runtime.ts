@@ -32,8 +32,6 @@ export interface OciProgram {
   configure(spec: RuntimeSpec, host: HostAbilities, firstCpu: number): GuestConfig;
   /** The command that starts a bundle and ends when PID 1 runs. */
   command(handle: string, bundle: Bundle): readonly string[];
-  /** Called when the command is on its way; what it returns is called when the command has ended. */
-  onLaunched?(spec: RuntimeSpec): () => void;
   /** Called when PID 1 runs. */
   onStarted?(spec: RuntimeSpec): void;
 }
@@ -135,14 +133,15 @@ export class OciRuntime implements Runtime {
       startFailure(this.name, spec, { exitCode, log: await this.#bundles.log(bundle), cause });
 
     const { streams, cover } = this.#program;
-    const onEnded = this.#program.onLaunched?.(spec);
-    const exitCode = await launch(this.#hostCalls, { command, streams, cover, claim: bundle.folder }, signal)
-      .finally(onEnded)
-      .catch(async (error: unknown) => {
-        signal.throwIfAborted();
-        if (isOfLostHelper(error) && (await this.#endedWell(spec.handle, signal))) return 0;
-        throw await failed(null, error);
-      });
+    const exitCode = await launch(
+      this.#hostCalls,
+      { command, streams, cover, claim: bundle.folder },
+      signal,
+    ).catch(async (error: unknown) => {
+      signal.throwIfAborted();
+      if (isOfLostHelper(error) && (await this.#endedWell(spec.handle, signal))) return 0;
+      throw await failed(null, error);
+    });
     if (exitCode !== 0) throw await failed(exitCode);
     const init = this.#bundles.recordInit(bundle);
     if (init === undefined) throw await failed(exitCode);

@@ -7,10 +7,10 @@ import type { RuntimeSpec } from './runtime.ts';
 export function guestResources(
   spec: RuntimeSpec,
   host: HostAbilities,
-  placed: { readonly firstCpu: number; readonly memoryMib: number },
+  placed: { readonly firstCpu: number | null; readonly memoryMib: number },
 ): OciResources {
   const memoryBytes = placed.memoryMib * 1024 * 1024;
-  const cpus = pinnedCpus(host.cpus, spec.vcpus, placed.firstCpu);
+  const cpus = placed.firstCpu === null ? null : pinnedCpus(host.cpus, spec.vcpus, placed.firstCpu);
   return {
     // Runtimes allow null, zero, full, random, urandom, tty and terminals by themselves.
     devices: [{ allow: false, access: 'rwm' }],

@@ -1,4 +1,3 @@
-import { bootOnAllCpus } from './boot-on-all-cpus.ts';
 import { GVISOR_KERNEL_MIB, gvisorConfig } from './gvisor-config.ts';
 import { OciRuntime } from './oci-runtime.ts';
 import type { OciOptions } from './oci-runtime.ts';
@@ -17,7 +16,6 @@ export function runsc(options: OciOptions & { readonly program?: string }): Runt
       // Recent kernels have rmem_default there in each network namespace; runsc takes it for a sign of the host's own and refuses to start.
       cover: '/proc/sys/net',
       configure: gvisorConfig,
-      onLaunched: ({ handle }) => bootOnAllCpus(options.cgroups, handle),
       onStarted: ({ handle, memoryMib, vcpus }) => {
         options.cgroups.raiseMemoryLimit(handle, (memoryMib + GVISOR_KERNEL_MIB) * 1024 * 1024);
         // A process that starts keeps the threads of gVisor's kernel busy on several CPUs for a moment.
@@ -41,5 +39,6 @@ const FLAGS = [
   '--overlay2=none',
   // svc-init dials the engine's socket; it cannot make sockets on the host.
   '--host-uds=open',
+  // As many CPUs as its quota has, two at the least.
   '--cpu-num-from-quota',
 ];

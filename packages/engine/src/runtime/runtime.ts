@@ -37,7 +37,7 @@ export interface RuntimeSpec {
   readonly rlimits: readonly Rlimit[];
   readonly mounts: readonly RuntimeMount[];
   /**
-   * Files shown over /proc/meminfo, /proc/cpuinfo and /sys/devices/system/cpu/online by runtimes that share the host's kernel.
+   * Files shown over /proc/meminfo (by runtimes that share the host's kernel), /proc/cpuinfo and /sys/devices/system/cpu/online.
    * Written in place: a file that is replaced is no longer the one that is shown.
    */
   readonly procFiles: { readonly meminfo: string; readonly cpuinfo: string; readonly cpuOnline: string };

@@ -127,7 +127,8 @@ export class Sandbox {
       if (run === undefined || !isAlive) throw new Error('it does not run any more');
       const startedAt = new Date().toISOString();
       const before = this.record;
-      const base = { ...before, ...identity, createdAt: startedAt, complete: true };
+      const image = { ...before.image, reference: identity.spec.image.reference };
+      const base = { ...before, ...identity, image, createdAt: startedAt, complete: true };
       const record = { ...base, run: base.run === null ? null : { ...base.run, startedAt } };
       this.#kept.append(record);
       // Side by side, because a caller waits; each is over before the sandbox is theirs or, when one fails, removed.

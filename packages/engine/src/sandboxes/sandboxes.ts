@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { NetworkChange, SandboxSpec } from '@svc/contract';
+import type { NetworkChange } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import type {
   CheckSandbox,
@@ -18,14 +18,10 @@ import { diskSizeMib, fromImage, originOf, type Origin } from './origin.ts';
 import type { EngineRecord } from './record.ts';
 import { recoverHost } from './recover-host.ts';
 import { Sandbox } from './sandbox.ts';
-import { WarmPool, type WarmTarget } from './warm-pool.ts';
+import { overdue } from './overdue.ts';
+import { WarmSandboxes, type WarmOptions, type WarmRequest } from './warm-sandboxes.ts';
 
 const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
-
-interface SandboxesOptions {
-  /** Sandboxes kept started per image reference. */
-  readonly warm: readonly WarmTarget[];
-}
 
 /** All sandboxes of this host. */
 export class Sandboxes {
@@ -34,21 +30,19 @@ export class Sandboxes {
   readonly #removing = new Set<string>();
   /** One entry per create that has its image and is not in `#byId` yet. */
   readonly #imagesOfCreates = new Set<{ readonly imageId: string; readonly imageScope: string | null }>();
-  readonly #pool: WarmPool;
+  readonly warm: WarmSandboxes;
   readonly #background = new Set<Promise<unknown>>();
 
-  constructor(kit: Kit, options: SandboxesOptions) {
+  constructor(kit: Kit, options: WarmOptions) {
     this.#kit = kit;
-    this.#pool = new WarmPool(kit, options.warm, (reference, isolation) =>
-      this.#makeWarm(reference, isolation),
-    );
+    this.warm = new WarmSandboxes(kit, options, (request) => this.#makeWarm(request));
   }
 
   /** After a restart: adopts what runs, ends what cannot go on, removes what was half made. Repeating it changes nothing. */
   async recover(): Promise<void> {
     const records = await recoverHost(this.#kit);
     await Promise.all(records.map((record) => this.#recoverOrRetry(record)));
-    this.#pool.start();
+    this.warm.start();
   }
 
   /** Fails as `create` would before it makes anything. */
@@ -68,8 +62,10 @@ export class Sandboxes {
     try {
       const origin = await originOf(this.#kit, { ...request, spec }, { onProgress, signal });
       using _ = this.#holdImage(origin.image.id, request.imageScope);
+      using __ = this.warm.duringCreate();
       const mayBeWarm = request.start === true && request.snapshot === undefined;
-      const warm = mayBeWarm ? this.#pool.take(spec, origin.image, runtime) : undefined;
+      const scope = request.imageScope ?? null;
+      const warm = mayBeWarm ? this.warm.take(spec, origin.image, runtime, scope) : undefined;
       const view = warm && (await this.#handOut(warm, { ...request, id, spec }, signal));
       if (view !== undefined) return view;
       this.#byId.set(id, PENDING);
@@ -154,13 +150,14 @@ export class Sandboxes {
       this.#imagesOfCreates
         .values()
         .some((create) => create.imageId === imageId && isOf(create.imageScope)) ||
-      (scope === undefined && this.#pool.uses(imageId)) ||
+      (scope === undefined && this.warm.uses(imageId)) ||
       this.#kit.snapshots.isImageInUse(imageId, scope)
     );
   }
 
   /** Ends sandboxes that are idle or have run long enough, and those whose end has failed before. Called about once a second. */
   enforceDeadlines(now = Date.now()): void {
+    this.warm.tend();
     for (const sandbox of this.list()) {
       if (sandbox.isStuck) this.#inBackground(sandbox.stop());
       if (sandbox.isUnsaved) this.#inBackground(sandbox.saveAgain());
@@ -173,7 +170,7 @@ export class Sandboxes {
 
   /** Waits for what is under way; sandboxes keep running. */
   async close(): Promise<void> {
-    await this.#pool.close();
+    await this.warm.close();
     await Promise.allSettled(this.#background);
   }
 
@@ -197,12 +194,16 @@ export class Sandboxes {
     }
   }
 
-  async #makeWarm(reference: string, isolation: WarmTarget['isolation']): Promise<Sandbox> {
-    const spec: SandboxSpec = { image: { type: 'oci', reference } };
+  async #makeWarm({ spec, isolation, imageId }: WarmRequest): Promise<Sandbox> {
     const signal = AbortSignal.timeout(this.#kit.limits.startTimeoutMs);
     const options = { pullPolicy: 'never', auth: null, scope: null, onProgress: () => {}, signal } as const;
-    const image = await this.#kit.images.resolve(reference, options);
-    using _ = this.#holdImage(image.id);
+    const { images } = this.#kit;
+    using _ = imageId === undefined ? null : this.#holdImage(imageId);
+    const image = await (imageId === undefined
+      ? images.resolve(spec.image.reference, options)
+      : images.get(imageId));
+    if (image === undefined) throw new Error('its image is not here any more');
+    using __ = this.#holdImage(image.id);
     const runtime = chooseRuntime(this.#kit, isolation);
     const origin = fromImage(this.#kit, spec, image);
     const sandbox = this.#open(await createRecord(this.#kit, { id: null }, origin, runtime, signal), runtime);
@@ -263,7 +264,7 @@ export class Sandboxes {
 
   #afterEnd(sandbox: Sandbox): void {
     const { id, spec } = sandbox.record;
-    if (id === null) this.#pool.forget(sandbox);
+    if (id === null) this.warm.forget(sandbox);
     if (id === null) this.#inBackground(sandbox.remove());
     else if (spec.lifecycle?.ephemeral === true) this.#inBackground(this.remove(id));
   }
@@ -305,14 +306,6 @@ export class Sandboxes {
 
 /** Holds the place of a sandbox that is being made, so that two creates with one id cannot both succeed. */
 const PENDING = Object.create(null) as Sandbox;
-
-function overdue(sandbox: Sandbox, now: number): 'max_duration' | 'idle_timeout' | undefined {
-  const { record, run } = sandbox;
-  if (record.state !== 'running' || run === undefined || record.run === null) return undefined;
-  const { max_duration_secs: max, idle_timeout_secs: idle } = record.spec.lifecycle ?? {};
-  if (typeof max === 'number' && now - Date.parse(record.run.startedAt) >= max * 1000) return 'max_duration';
-  return typeof idle === 'number' && run.idleMs() >= idle * 1000 ? 'idle_timeout' : undefined;
-}
 
 function invalidId(id: string): PlatformError {
   const message = `id: ${JSON.stringify(id.slice(0, 64))} is not 1–128 letters, digits, . _ : / or -`;

@@ -207,7 +207,7 @@ for (const when of ['before', 'after'] as const) {
     for (let failAt = 1; failAt < 100; failAt++) {
       const host = await pretend(t);
       const fault = new Fault(failAt, when);
-      const sandboxes = new Sandboxes(host.kit(fault), { warm: [] });
+      const sandboxes = new Sandboxes(host.kit(fault), { warm: [], warmAdaptive: 0 });
       const signal = AbortSignal.timeout(100_000);
       const outcome = await sandboxes
         .create({ id: 'one', spec: SPEC, start: true }, () => {}, signal)
@@ -234,7 +234,7 @@ for (const when of ['before', 'after'] as const) {
 /** A host with a snapshot of a sandbox that is gone. */
 async function pretendWithSnapshot(t: TestContext): Promise<PretendedHost> {
   const host = await pretend(t);
-  const sandboxes = new Sandboxes(host.kit(new Fault(Infinity, 'before')), { warm: [] });
+  const sandboxes = new Sandboxes(host.kit(new Fault(Infinity, 'before')), { warm: [], warmAdaptive: 0 });
   const signal = AbortSignal.timeout(100_000);
   await sandboxes.create({ id: 'origin', spec: SPEC }, () => {}, signal);
   await sandboxes.snapshot({ id: 'kept', sandboxId: 'origin' }, signal);
@@ -249,7 +249,7 @@ for (const when of ['before', 'after'] as const) {
       const host = await pretendWithSnapshot(t);
       const before = await host.leftovers();
       const fault = new Fault(failAt, when);
-      const sandboxes = new Sandboxes(host.kit(fault), { warm: [] });
+      const sandboxes = new Sandboxes(host.kit(fault), { warm: [], warmAdaptive: 0 });
       const request = { id: 'one', spec: SPEC, start: true, snapshot: 'kept' };
       const outcome = await sandboxes
         .create(request, () => {}, AbortSignal.timeout(100_000))
@@ -279,12 +279,12 @@ for (const when of ['before', 'after'] as const) {
     for (let failAt = 1; failAt < 100; failAt++) {
       const host = await pretend(t);
       const signal = AbortSignal.timeout(100_000);
-      const working = new Sandboxes(host.kit(new Fault(Infinity, 'before')), { warm: [] });
+      const working = new Sandboxes(host.kit(new Fault(Infinity, 'before')), { warm: [], warmAdaptive: 0 });
       await working.create({ id: 'one', spec: SPEC, start: true }, () => {}, signal);
       await working.stop('one');
       const before = await host.leftovers();
       const fault = new Fault(failAt, when);
-      const sandboxes = new Sandboxes(host.kit(fault), { warm: [] });
+      const sandboxes = new Sandboxes(host.kit(fault), { warm: [], warmAdaptive: 0 });
       await sandboxes.recover();
       const outcome = await sandboxes.snapshot({ id: 'kept', sandboxId: 'one' }, signal).then(
         () => 'made',
@@ -307,19 +307,19 @@ for (const when of ['before', 'after'] as const) {
 
 test('a sandbox that failed to start again can be started once the cause is gone', async (t) => {
   const host = await pretend(t);
-  const working = new Sandboxes(host.kit(new Fault(Infinity, 'before')), { warm: [] });
+  const working = new Sandboxes(host.kit(new Fault(Infinity, 'before')), { warm: [], warmAdaptive: 0 });
   await working.create({ id: 'one', spec: SPEC, start: true }, () => {}, AbortSignal.timeout(100_000));
   await working.stop('one');
   const runtimeBroken = {
     ...host.kit(new Fault(Infinity, 'before')),
     network: new FakeNetwork({ capacity: 0 }),
   };
-  const broken = new Sandboxes(runtimeBroken, { warm: [] });
+  const broken = new Sandboxes(runtimeBroken, { warm: [], warmAdaptive: 0 });
   await broken.recover();
   await assert.rejects(broken.start('one'), { code: 'insufficient_capacity' });
   assert.equal(broken.get('one').view().state, 'failed');
   assert.match(broken.get('one').view().end?.message ?? '', /./);
-  const again = new Sandboxes(host.kit(new Fault(Infinity, 'before')), { warm: [] });
+  const again = new Sandboxes(host.kit(new Fault(Infinity, 'before')), { warm: [], warmAdaptive: 0 });
   await again.recover();
   assert.equal((await again.start('one')).state, 'running');
   await again.remove('one');
@@ -354,7 +354,7 @@ test('a runtime whose program fails while a start is being undone takes nothing 
   });
   const sandboxes = new Sandboxes(
     { ...host.kit(new Fault(Infinity, 'before')), runtimes: [slow] },
-    { warm: [] },
+    { warm: [], warmAdaptive: 0 },
   );
   // The fake guest refuses every command, so the start fails after its hello. Node's test runner fails this test when
   // a rejection reaches nobody, which would end the engine.
@@ -381,7 +381,7 @@ test('a stop that fails half-way is tried again, and the reason of the first att
     },
   });
   const kit = { ...host.kit(new Fault(Infinity, 'before')), rootfs };
-  const sandboxes = new Sandboxes(kit, { warm: [] });
+  const sandboxes = new Sandboxes(kit, { warm: [], warmAdaptive: 0 });
   const spec: SandboxSpec = { ...SPEC, lifecycle: { max_duration_secs: 1 } };
   await sandboxes.create({ id: 'one', spec, start: true }, () => {}, AbortSignal.timeout(100_000));
   const { state } = sandboxes.get('one').view();

@@ -47,7 +47,7 @@ export class WarmPool {
 
   /** Undefined when none waits, or when the caller wants something that only a cold start can give. */
   take(spec: SandboxSpec, image: Image, runtime: Runtime): Sandbox | undefined {
-    if (!fitsWarm(spec)) return undefined;
+    if (!fitsWarm(spec) || !hasDefaultSize(spec)) return undefined;
     for (const sandbox of this.#waiting) {
       const { record } = sandbox;
       if (record.image.id !== image.id || record.runtime !== runtime.name || sandbox.run === undefined)
@@ -116,14 +116,18 @@ export class WarmPool {
   }
 }
 
-/** What was fixed when the waiting sandbox was started must be what the caller wants; the rest can still be given. */
-function fitsWarm(spec: SandboxSpec): boolean {
-  const { resources, runtime } = spec;
+function hasDefaultSize({ resources }: SandboxSpec): boolean {
   return (
     (resources?.vcpus ?? DEFAULT_VCPUS) === DEFAULT_VCPUS &&
     (resources?.memory_mib ?? DEFAULT_MEMORY_MIB) === DEFAULT_MEMORY_MIB &&
-    (resources?.disk_size_mib ?? DEFAULT_DISK_MIB) === DEFAULT_DISK_MIB &&
-    (runtime?.hostname ?? null) === null &&
+    (resources?.disk_size_mib ?? DEFAULT_DISK_MIB) === DEFAULT_DISK_MIB
+  );
+}
+
+/** What was fixed when a waiting sandbox was started, besides its size, must be what the caller wants; the rest can still be given. */
+export function fitsWarm(spec: SandboxSpec): boolean {
+  return (
+    (spec.runtime?.hostname ?? null) === null &&
     (spec.mounts ?? []).length === 0 &&
     (spec.rlimits ?? []).length === 0 &&
     (spec.security_profile ?? 'default') === 'default' &&

@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { setImmediate } from 'node:timers/promises';
+import pino from 'pino';
+import { AdaptivePool, type Demand } from './adaptive-pool.ts';
+import type { Sandbox } from './sandbox.ts';
+
+const GIB = 2 ** 30;
+const PYTHON: Demand = {
+  imageId: 'sha256:python',
+  reference: 'python',
+  scope: null,
+  isolation: 'gvisor',
+  vcpus: 1,
+  memoryMib: 512,
+  diskMib: 4096,
+};
+const NODE = { ...PYTHON, imageId: 'sha256:node', reference: 'node' };
+
+test('one of what was asked for once waits, as many as were asked for within a minute, and no more than the most', async (t) => {
+  const { pool, waiting, pass } = world(t, { max: 3 });
+  pool.expect(PYTHON);
+  await pass(100);
+  assert.deepEqual(waiting(), ['python']);
+  pool.expect(PYTHON);
+  await pass(100);
+  assert.deepEqual(waiting(), ['python', 'python']);
+  for (let count = 0; count < 9; count++) pool.expect(PYTHON);
+  await pass(100);
+  assert.deepEqual(waiting(), ['python', 'python', 'python']);
+  await pass(61_000);
+  assert.deepEqual(waiting(), ['python'], 'a minute later one is enough');
+});
+
+test('each of what was asked for gets a place before any gets two, those asked for last first', async (t) => {
+  const { pool, waiting, pass } = world(t, { max: 2 });
+  pool.expect(PYTHON);
+  pool.expect(PYTHON);
+  await pass(100);
+  assert.deepEqual(waiting(), ['python', 'python']);
+  await pass(1000);
+  pool.expect(NODE);
+  await pass(2000);
+  assert.deepEqual(waiting(), ['node', 'python']);
+});
+
+test('what nobody asks for any more is given back', async (t) => {
+  const { pool, waiting, pass } = world(t, { max: 3 });
+  pool.expect(PYTHON);
+  await pass(9 * 60_000);
+  assert.deepEqual(waiting(), ['python']);
+  await pass(2 * 60_000);
+  assert.deepEqual(waiting(), []);
+  assert.equal(pool.view().givenBack, 1);
+});
+
+test('each is handed out once', async (t) => {
+  const { pool, pass } = world(t, { max: 2 });
+  pool.expect(PYTHON);
+  pool.expect(PYTHON);
+  await pass(100);
+  const taken = [1, 2, 3].map(() => pool.take(PYTHON, 'runsc'));
+  assert.notEqual(taken[0], undefined);
+  assert.notEqual(taken[0], taken[1]);
+  assert.equal(taken[2], undefined);
+  const { handedOut, missed } = pool.view();
+  assert.deepEqual([handedOut, missed], [2, 1]);
+});
+
+test('another image, size, class, runtime or scope gets none', async (t) => {
+  const { pool, pass } = world(t, { max: 1 });
+  const secret: Demand = { ...PYTHON, scope: 'ours' };
+  pool.expect(secret);
+  await pass(100);
+  for (const other of [
+    { imageId: 'sha256:other' },
+    { vcpus: 2 },
+    { memoryMib: 1024 },
+    { diskMib: 8192 },
+    { isolation: 'container' },
+    { scope: 'theirs' },
+    { scope: null },
+  ] as const)
+    assert.equal(pool.take({ ...secret, ...other }, 'runsc'), undefined, JSON.stringify(other));
+  assert.equal(pool.take(secret, 'other'), undefined);
+  assert.ok(pool.take({ ...secret, reference: 'another-name-of-it' }, 'runsc'));
+});
+
+test('while somebody waits for a create none is started', async (t) => {
+  const { pool, waiting, pass } = world(t, { max: 1 });
+  const create = pool.duringCreate();
+  pool.expect(PYTHON);
+  await pass(5000);
+  assert.deepEqual(waiting(), []);
+  create[Symbol.dispose]();
+  await pass(100);
+  assert.deepEqual(waiting(), ['python']);
+});
+
+test('when memory or disk get short all are given back, and for a minute none is started', async (t) => {
+  for (const shortage of [{ freeBytes: 1 * GIB }, { isDiskShort: true }]) {
+    const { pool, host, waiting, pass } = world(t, { max: 3 });
+    pool.expect(PYTHON);
+    await pass(100);
+    const calm = { ...host };
+    Object.assign(host, shortage);
+    await pass(1000);
+    assert.deepEqual(waiting(), []);
+    Object.assign(host, calm);
+    await pass(50_000);
+    assert.deepEqual(waiting(), []);
+    await pass(11_000);
+    assert.deepEqual(waiting(), ['python']);
+    await pool.close();
+  }
+});
+
+test('no more wait than a share of the free memory allows', async (t) => {
+  const { pool, host, waiting, pass } = world(t, { max: 3 });
+  host.freeBytes = 2.1 * GIB;
+  for (let count = 0; count < 3; count++) pool.expect(PYTHON);
+  await pass(100);
+  assert.deepEqual(waiting(), ['python', 'python']);
+});
+
+test('one that cannot be started is tried again after a minute', async (t) => {
+  const { pool, asked, host, waiting, pass } = world(t, { max: 1 });
+  host.isBroken = true;
+  pool.expect(PYTHON);
+  await pass(50_000);
+  assert.equal(asked.length, 1);
+  host.isBroken = false;
+  await pass(11_000);
+  assert.deepEqual(waiting(), ['python']);
+});
+
+test('when an image is to go, none of it waits or is started, until it is asked for again', async (t) => {
+  const { pool, waiting, pass } = world(t, { max: 3 });
+  pool.expect(PYTHON);
+  pool.expect(NODE);
+  await pass(100);
+  await pool.release(PYTHON.imageId);
+  assert.deepEqual(waiting(), ['node']);
+  assert.ok(!pool.uses(PYTHON.imageId));
+  await pass(5000);
+  assert.deepEqual(waiting(), ['node']);
+  pool.expect(PYTHON);
+  await pass(100);
+  assert.deepEqual(waiting(), ['node', 'python']);
+});
+
+test('closed, it removes all that wait, one that is being started included', async (t) => {
+  const { pool, waiting, asked, pass, gate } = world(t, { max: 2 });
+  pool.expect(PYTHON);
+  await pass(100);
+  const opened = gate();
+  pool.expect(NODE);
+  await pass(100);
+  assert.equal(asked.length, 2);
+  const closed = pool.close();
+  opened();
+  await closed;
+  assert.deepEqual(waiting(), []);
+  pool.expect(PYTHON);
+  await pass(5000);
+  assert.equal(asked.length, 2);
+});
+
+test('switched off, it starts nothing and has nothing', async (t) => {
+  const { pool, asked, pass } = world(t, { max: 0 });
+  pool.expect(PYTHON);
+  await pass(5000);
+  assert.deepEqual([asked.length, pool.take(PYTHON, 'runsc')], [0, undefined]);
+});
+
+/** A pool on a host with 16 GiB of memory, most of it free, where time passes when told to. */
+function world(t: TestContext, { max }: { readonly max: number }) {
+  t.mock.timers.reset();
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
+  const host = { freeBytes: 12 * GIB, isDiskShort: false, isBroken: false };
+  const asked: string[] = [];
+  const living = new Set<Sandbox>();
+  let open: Promise<void> = Promise.resolve();
+  const pool = new AdaptivePool(pino({ level: 'silent' }), {
+    max,
+    host: {
+      freeMemoryBytes: () => host.freeBytes,
+      totalMemoryBytes: () => 16 * GIB,
+      isDiskShort: () => host.isDiskShort,
+    },
+    make: async ({ reference }) => {
+      asked.push(reference);
+      await open;
+      if (host.isBroken) throw new Error('it does not start');
+      // As much of a sandbox as the pool looks at.
+      const sandbox = {
+        record: { runtime: 'runsc', createdAt: 'now', image: { reference } },
+        run: {},
+        remove: async () => void living.delete(sandbox),
+      } as unknown as Sandbox;
+      living.add(sandbox);
+      return sandbox;
+    },
+  });
+  return {
+    pool,
+    host,
+    asked,
+    waiting: () => [...living].map(({ record }) => record.image.reference).toSorted(),
+    gate: () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      open = promise;
+      return resolve;
+    },
+    /** The pool is tended every second, as the engine does. */
+    pass: async (ms: number) => {
+      for (let left = ms; left > 0; left -= 1000) {
+        t.mock.timers.tick(Math.min(left, 1000));
+        await setImmediate();
+        if (left >= 1000) pool.tend();
+        await setImmediate();
+        t.mock.timers.tick(0);
+        await setImmediate();
+      }
+    },
+  };
+}

@@ -1,0 +1,247 @@
+import type { PoolView } from '../client/engine-api.ts';
+import type { Isolation } from '../runtime/runtime.ts';
+import type { Kit } from './kit.ts';
+import type { Sandbox } from './sandbox.ts';
+
+/** What a sandbox that waits is started with; whoever asks for just this can have it. */
+export interface Demand {
+  readonly imageId: string;
+  readonly reference: string;
+  /** Null: everybody's image. */
+  readonly scope: string | null;
+  readonly isolation: Isolation;
+  readonly vcpus: number;
+  readonly memoryMib: number;
+  readonly diskMib: number;
+}
+
+/** What is left of this host for sandboxes that nobody has asked for yet. */
+export interface WarmHost {
+  freeMemoryBytes(): number;
+  totalMemoryBytes(): number;
+  isDiskShort(): boolean;
+}
+
+interface AdaptiveOptions {
+  /** How many wait at most; 0 switches it off. */
+  readonly max: number;
+  readonly host: WarmHost;
+  readonly make: (demand: Demand) => Promise<Sandbox>;
+}
+
+interface Asked {
+  readonly demand: Demand;
+  /** When it was asked for, latest last. */
+  times: number[];
+  retryAt: number;
+}
+
+/** After this long without anybody asking, it is given back. */
+const KEEP_MS = 10 * 60_000;
+/** As many wait as were asked for in this time, one at the least. */
+const LATELY_MS = 60_000;
+/** After a start that failed, and after memory was short. */
+const PAUSE_MS = 60_000;
+/** A caller that was just served goes first. */
+const FILL_DELAY_MS = 50;
+/** What one that waits takes of the host, about. */
+const IDLE_MIB: Readonly<Record<Isolation, number>> = { container: 8, gvisor: 64, microvm: 256 };
+/** The share of free memory that all of them may take. */
+const MEMORY_SHARE = 1 / 16;
+/** With less than this share of memory free they are all given back. */
+const LEAST_FREE = 1 / 10;
+const MIB = 2 ** 20;
+
+/**
+ * Keeps a few sandboxes started of what was asked for lately (docs/decisions/0061-adaptive-warm-pool.md).
+ * - Each is handed out once, and those of a private image to callers of its scope alone.
+ * - They are made one after the other, while nobody waits for a create.
+ * - No more of them wait than `max` and the memory allow; when that gets short, all are given back.
+ */
+export class AdaptivePool {
+  readonly #logger: Kit['logger'];
+  readonly #options: AdaptiveOptions;
+  readonly #asked = new Map<string, Asked>();
+  readonly #waiting = new Map<Sandbox, Demand>();
+  readonly #removals = new Set<Promise<void>>();
+  readonly #counts = { handedOut: 0, missed: 0, givenBack: 0 };
+  #filling: Promise<void> | undefined;
+  #soon: NodeJS.Timeout | undefined;
+  #creates = 0;
+  #pausedUntil = 0;
+  #isClosed = false;
+
+  constructor(logger: Kit['logger'], options: AdaptiveOptions) {
+    this.#logger = logger;
+    this.#options = options;
+  }
+
+  /** Somebody asks for it, or is likely to. */
+  expect(demand: Demand): void {
+    if (this.#options.max === 0 || this.#isClosed) return;
+    const key = keyOf(demand);
+    const asked = this.#asked.get(key) ?? { demand, times: [], retryAt: 0 };
+    asked.times = [...asked.times, Date.now()].slice(-this.#options.max);
+    this.#asked.set(key, asked);
+    this.#fillSoon();
+  }
+
+  /** One that waits and still runs, with just this and by that runtime; it is the caller's from now on. */
+  take(demand: Demand, runtimeName: string): Sandbox | undefined {
+    if (this.#options.max === 0) return undefined;
+    const key = keyOf(demand);
+    for (const [sandbox, own] of this.#waiting) {
+      if (keyOf(own) !== key || sandbox.record.runtime !== runtimeName || sandbox.run === undefined) continue;
+      this.#waiting.delete(sandbox);
+      this.#counts.handedOut++;
+      return sandbox;
+    }
+    this.#counts.missed++;
+    return undefined;
+  }
+
+  /** Nothing is started until it is disposed of. */
+  duringCreate(): Disposable {
+    this.#creates++;
+    return {
+      [Symbol.dispose]: () => {
+        this.#creates--;
+        this.#fillSoon();
+      },
+    };
+  }
+
+  /** It has ended by itself, and is removed by whoever noticed. */
+  forget(sandbox: Sandbox): void {
+    this.#waiting.delete(sandbox);
+  }
+
+  /** Gives back what nobody asks for any more and what the host needs. Called about once a second. */
+  tend(): void {
+    if (this.#options.max === 0 || this.#isClosed) return;
+    const now = Date.now();
+    for (const [key, { times }] of this.#asked) {
+      if (now - (times.at(-1) ?? 0) >= KEEP_MS) this.#asked.delete(key);
+    }
+    if (this.#isHostShort()) this.#pausedUntil = now + PAUSE_MS;
+    const left = this.#targets();
+    for (const [sandbox, demand] of this.#waiting) {
+      const key = keyOf(demand);
+      const count = left.get(key) ?? 0;
+      if (count === 0) this.#giveBack(sandbox);
+      else left.set(key, count - 1);
+    }
+    this.#fillSoon();
+  }
+
+  /** Before an image is removed: none of it waits any more when this is over, until somebody asks again. All images when absent. */
+  async release(imageId?: string): Promise<void> {
+    const isMeant = (demand: Demand) => imageId === undefined || demand.imageId === imageId;
+    for (const [key, { demand }] of this.#asked) if (isMeant(demand)) this.#asked.delete(key);
+    await this.#filling;
+    for (const [sandbox, demand] of this.#waiting) if (isMeant(demand)) this.#giveBack(sandbox);
+    await Promise.all(this.#removals);
+  }
+
+  uses(imageId: string): boolean {
+    return [...this.#waiting.values()].some((demand) => demand.imageId === imageId);
+  }
+
+  view(): PoolView {
+    const waiting = [...this.#waiting].map(([{ record }, demand]) => ({
+      reference: demand.reference,
+      isolation: demand.isolation,
+      vcpus: demand.vcpus,
+      memoryMib: demand.memoryMib,
+      diskMib: demand.diskMib,
+      isPrivate: demand.scope !== null,
+      createdAt: record.createdAt,
+    }));
+    return { max: this.#options.max, waiting, ...this.#counts };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#soon);
+    await this.release();
+  }
+
+  #fillSoon(): void {
+    if (this.#isClosed || this.#creates > 0 || this.#asked.size === 0) return;
+    this.#soon ??= setTimeout(() => {
+      this.#soon = undefined;
+      this.#filling ??= this.#fill().finally(() => (this.#filling = undefined));
+    }, FILL_DELAY_MS).unref();
+  }
+
+  async #fill(): Promise<void> {
+    for (let next = this.#nextMissing(); next !== undefined; next = this.#nextMissing()) {
+      const { demand } = next;
+      try {
+        this.#waiting.set(await this.#options.make(demand), demand);
+      } catch (error) {
+        next.retryAt = Date.now() + PAUSE_MS;
+        this.#logger.warn({ error, reference: demand.reference }, 'no sandbox can be kept warm for a minute');
+      }
+    }
+  }
+
+  #nextMissing(): Asked | undefined {
+    if (this.#isClosed || this.#creates > 0) return undefined;
+    const targets = this.#targets();
+    const isMissing = ({ demand, retryAt }: Asked) =>
+      retryAt <= Date.now() && this.#countOf(demand) < (targets.get(keyOf(demand)) ?? 0);
+    return this.#latestFirst().find(isMissing);
+  }
+
+  /** How many of each should wait: one of each, those asked for last first, then more of what is asked for often. */
+  #targets(): Map<string, number> {
+    const targets = new Map<string, number>();
+    const now = Date.now();
+    if (now < this.#pausedUntil || this.#isHostShort()) return targets;
+    let mib = (this.#options.host.freeMemoryBytes() * MEMORY_SHARE) / MIB;
+    let places = this.#options.max;
+    for (let round = 1; round <= this.#options.max; round++) {
+      for (const { demand, times } of this.#latestFirst()) {
+        const wanted = Math.max(1, times.filter((time) => now - time < LATELY_MS).length);
+        const cost = IDLE_MIB[demand.isolation];
+        if (wanted < round || places === 0 || cost > mib) continue;
+        targets.set(keyOf(demand), round);
+        places--;
+        mib -= cost;
+      }
+    }
+    return targets;
+  }
+
+  #isHostShort(): boolean {
+    const { host } = this.#options;
+    return host.isDiskShort() || host.freeMemoryBytes() < host.totalMemoryBytes() * LEAST_FREE;
+  }
+
+  #latestFirst(): Asked[] {
+    return [...this.#asked.values()].toSorted((a, b) => (b.times.at(-1) ?? 0) - (a.times.at(-1) ?? 0));
+  }
+
+  #countOf(demand: Demand): number {
+    const key = keyOf(demand);
+    return [...this.#waiting.values()].filter((own) => keyOf(own) === key).length;
+  }
+
+  #giveBack(sandbox: Sandbox): void {
+    this.#waiting.delete(sandbox);
+    this.#counts.givenBack++;
+    const removal = sandbox
+      .remove()
+      .catch((error: unknown) =>
+        this.#logger.error({ error }, 'a waiting sandbox goes with the next start of the engine'),
+      )
+      .finally(() => this.#removals.delete(removal));
+    this.#removals.add(removal);
+  }
+}
+
+/** SAFETY: the scope is part of it, so that what was started from a private image stays with those who may use it. */
+function keyOf({ imageId, scope, isolation, vcpus, memoryMib, diskMib }: Demand): string {
+  return JSON.stringify([imageId, scope, isolation, vcpus, memoryMib, diskMib]);
+}
