@@ -21,7 +21,8 @@ import { metricsClaims } from './claims/rpc-metrics.ts';
 import { codeClaims, commandClaims } from './claims/rpc-run.ts';
 import { startClaims } from './claims/rpc-start.ts';
 import { runtimeClaims } from './claims/runtime-fields.ts';
-import { serverCommandClaims, startFlagClaims } from './claims/server-command.ts';
+import { serverCommandClaims } from './claims/server-command.ts';
+import { startFlagClaims } from './claims/server-start.ts';
 import { environmentClaims, lifecycleClaims, resourceClaims, rlimitClaims } from './claims/spec-fields.ts';
 import { usageClaims } from './claims/usage.ts';
 

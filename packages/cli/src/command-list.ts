@@ -80,6 +80,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   { name: 'ssh-key', summary: 'public keys for svc ssh', load: () => import('./commands/ssh-key.ts') },
   { name: 'token', summary: 'personal access tokens of users', load: () => import('./commands/token.ts') },
+  { name: 'user', summary: 'people who sign in', load: () => import('./commands/user.ts') },
   { name: 'audit', summary: 'audit events of the server here', load: () => import('./commands/audit.ts') },
   {
     name: 'mcp',

@@ -2,6 +2,7 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readPreviewPlace, readPublishAddresses, readSsh } from './gateway-options.ts';
 import type { ServerOptions } from './server-parts.ts';
+import { SIGN_UPS, type SignUp } from './access/sign-up.ts';
 import { DEFAULT_REST_SETTINGS, type RestSettings } from './rest-settings.ts';
 import { EXIT } from './host/exit-codes.ts';
 import { StartError } from './host/start-error.ts';
@@ -58,6 +59,7 @@ const OPTIONS = {
   'recovery-time': { type: 'string' },
   'keep-events': { type: 'string' },
   'max-orgs-per-user': { type: 'string' },
+  'sign-up': { type: 'string' },
   'secrets-key': { type: 'string' },
   plans: { type: 'string' },
   'ssh-port': { type: 'string' },
@@ -142,6 +144,7 @@ export function readConfig(
       recoveryMs: readRecoveryMs(values['recovery-time'], problems),
       keepEventsMs: readKeepEventsMs(values['keep-events'], problems),
       maxOrganizationsPerUser: readMaxOrganizations(values['max-orgs-per-user'], problems),
+      signUp: readSignUp(values['sign-up'], problems),
     },
     secretsKeyPath: resolve(values['secrets-key'] ?? join(dataFolder, 'server', 'secrets.key')),
     plansPath: readPlansPath(values.plans, problems),
@@ -182,6 +185,12 @@ function whole(
 
 function readMaxBody(text: string | undefined, problems: string[]): number {
   return whole('max-body-bytes', text, DEFAULT_LIMITS.maxBodyBytes, 2 ** 30, problems);
+}
+
+function readSignUp(text: string | undefined, problems: string[]): SignUp {
+  const found = SIGN_UPS.find((known) => known === (text ?? DEFAULT_REST_SETTINGS.signUp));
+  if (found === undefined) problems.push(`--sign-up must be one of ${SIGN_UPS.join(', ')}, not ${text}`);
+  return found ?? DEFAULT_REST_SETTINGS.signUp;
 }
 
 /** Requests of one organization or user in a minute. */

@@ -74,6 +74,7 @@ export function createRestDispatch(
     ...workers,
     codeRunner,
     sealer,
+    signSession: parts.signSession,
     ssh: parts.ssh ?? (() => null),
     maxBodyBytes: parts.options.limits.maxBodyBytes,
     ...restSettings,

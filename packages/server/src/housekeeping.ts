@@ -7,8 +7,11 @@ import type { Database } from './store/database.ts';
 import { FILE_CHANGE_CHECK_MS, tellLostChanges } from './store/file-changes.ts';
 import { forgetOldKeys } from './store/idempotency.ts';
 import { forgetOfRemoved } from './store/processes.ts';
+import { forgetOldSignIns } from './store/sessions.ts';
 import { pruneEvents } from './store/prune-events.ts';
 
+/** For so long failed sign-ins count. */
+const FAILURE_MS = 60 * 60_000;
 const FORGET_INTERVAL_MS = 60 * 60_000;
 /** After their sandbox was removed. */
 const KEEP_PROCESSES_MS = 30 * 24 * 60 * 60_000;
@@ -32,6 +35,7 @@ export function housekeeping({
   return [
     forget('idempotency keys', () => forgetOldKeys(database)),
     forget('processes', () => forgetOfRemoved(database, ago(KEEP_PROCESSES_MS))),
+    forget('sign-ins', () => forgetOldSignIns(database, ago(FAILURE_MS))),
     forget('code contexts', () => forgetContextsOfEnded(database)),
     ...(keepEventsMs === null
       ? []

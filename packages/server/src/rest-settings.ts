@@ -1,3 +1,5 @@
+import type { SignUp } from './access/sign-up.ts';
+
 /** What an operator may choose of the control plane. */
 export interface RestSettings {
   /** After an outage, sandboxes recover by themselves for this long; then somebody must decide. */
@@ -18,6 +20,7 @@ export interface RestSettings {
   readonly limitCheckMs: number;
   /** How many organizations one user may own; null: as many as they like. */
   readonly maxOrganizationsPerUser: number | null;
+  readonly signUp: SignUp;
 }
 
 export const DEFAULT_REST_SETTINGS: RestSettings = {
@@ -30,4 +33,5 @@ export const DEFAULT_REST_SETTINGS: RestSettings = {
   keepEventsMs: 90 * 24 * 60 * 60_000,
   limitCheckMs: 30_000,
   maxOrganizationsPerUser: 20,
+  signUp: 'invited',
 };

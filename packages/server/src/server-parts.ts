@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { CodeRunner } from './code/code-runner.ts';
 import type { Authenticate } from './access/authenticate.ts';
+import type { SignSession } from './access/sessions.ts';
 import type { Identify } from './access/principal.ts';
 import type { Orchestrator } from './orchestrator/orchestrator.ts';
 import type { PreviewPlace } from './handlers/previews/preview-place.ts';
@@ -36,6 +37,8 @@ export interface ServerParts {
   readonly codeRunner: CodeRunner;
   readonly authenticate: Authenticate;
   readonly identify: Identify;
+  /** Null: development mode, which asks nobody. */
+  readonly signSession: SignSession | null;
   readonly sealer: Sealer;
   readonly restSettings: RestSettings;
   readonly channelSettings?: Partial<ChannelSettings>;

@@ -3,7 +3,7 @@ import { EngineClient, readProcessState, Watchdog } from '@svc/engine/client';
 import type { Logger } from 'pino';
 import { createCodeRunner } from './code/code-runner.ts';
 import type { ServerConfig } from './config.ts';
-import { authenticateNobody, type Authenticate } from './access/authenticate.ts';
+import { authenticateNobody } from './access/authenticate.ts';
 import { withCredentials } from './access/with-credentials.ts';
 import { ensureSigningKey, resetSigningKey } from './access/signing-key.ts';
 import { LocalOrchestrator } from './orchestrator/local-orchestrator.ts';
@@ -12,7 +12,8 @@ import { lockDataFolder } from './host/data-folder-lock.ts';
 import { loadPlans } from './accounting/load-plans.ts';
 import { startServer } from './server.ts';
 import type { Database } from './store/database.ts';
-import { identifyDeveloper, type Identify } from './access/principal.ts';
+import type { ServerParts } from './server-parts.ts';
+import { identifyDeveloper } from './access/principal.ts';
 import type { RunningSshGateway, startSshGateway } from './transports/ssh/ssh-gateway.ts';
 import { openSealer } from './secrets/open-sealer.ts';
 import { forgetKeys } from './store/signed-keys.ts';
@@ -44,7 +45,7 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   const codeRunner = createCodeRunner({ openChannel, logger });
   undo.defer(() => codeRunner.close());
   if (config.plansPath !== null) await loadPlans(database, config.plansPath);
-  const { authenticate, identify } = await chooseAuthentication(config, database);
+  const credentials = await chooseAuthentication(config, database);
   const sealer = await openSealer(config.secretsKeyPath, database);
   const { options, isDev } = config;
   let gateway: RunningSshGateway | null = null;
@@ -55,8 +56,7 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
     volumeStore: engine,
     snapshotStore: engine,
     codeRunner,
-    authenticate,
-    identify,
+    ...credentials,
     sealer,
     restSettings: config.restSettings,
     ssh: () => gateway?.place ?? null,
@@ -118,11 +118,12 @@ export async function loadSshGateway(): Promise<{ readonly startSshGateway: type
 async function chooseAuthentication(
   { serverFolder, isDev, shouldResetKey }: ServerConfig,
   database: Database,
-): Promise<{ readonly authenticate: Authenticate; readonly identify: Identify }> {
+): Promise<Pick<ServerParts, 'authenticate' | 'identify' | 'signSession'>> {
   const signingKey = shouldResetKey
     ? await resetSigningKey(serverFolder)
     : await ensureSigningKey(serverFolder);
   if (shouldResetKey) await forgetKeys(database);
-  if (isDev) return { authenticate: authenticateNobody, identify: identifyDeveloper(database) };
+  if (isDev)
+    return { authenticate: authenticateNobody, identify: identifyDeveloper(database), signSession: null };
   return withCredentials(database, signingKey);
 }

@@ -88,6 +88,7 @@ const HANDED_ON = [
     '--max-orgs-per-user <n>',
     'organizations that one user may own (default: 20; 0: as many as they like)',
   ),
+  new Option('--sign-up <who>', 'who may make an account: invited, open or closed (default: invited)'),
   new Option('--keep-events <days>', 'for how long audit events are kept (default: 90; 0: for ever)'),
   new Option('--log-level <level>', 'how much the server logs (default: info)'),
 ];

@@ -65,7 +65,7 @@ export const organizationOperations = {
       name: Type.Optional(DisplayName),
       slug: Type.Optional(OrganizationSlug),
       mfa_required: Type.Optional(
-        Type.Boolean({ description: 'Only false: there is no sign-in with a second factor to require' }),
+        Type.Boolean({ description: 'Whether only people with a second factor come in' }),
       ),
     }),
     output: Organization,

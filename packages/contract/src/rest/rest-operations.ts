@@ -1,3 +1,4 @@
+import { accountOperations } from './accounts.ts';
 import { billingOperations } from './billing.ts';
 import { capabilityOperations } from './capabilities.ts';
 import { codeOperations } from './code.ts';
@@ -44,6 +45,7 @@ export const REST_OPERATIONS = {
   ...credentialOperations,
   ...registryOperations,
   ...userOperations,
+  ...accountOperations,
   ...sshKeyOperations,
   ...capabilityOperations,
 } as const satisfies Record<string, RestOperation>;

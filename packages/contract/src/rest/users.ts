@@ -4,7 +4,7 @@ import { MessageResponse, NO_FIELDS, nullable, optional, Timestamp, Uuid } from 
 import { DisplayName } from './organization-fields.ts';
 import type { RestOperation } from './rest-operation.ts';
 
-const User = strictObject({
+export const User = strictObject({
   id: Uuid,
   email: Type.String(),
   display_name: nullable(Type.String()),

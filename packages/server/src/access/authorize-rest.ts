@@ -3,6 +3,8 @@ import { ROLES, type RestOperation, type Role } from '@svc/contract/rest';
 import type { Database } from '../store/database.ts';
 import type { Actor } from '../store/events.ts';
 import { findMembership, findOrganization, type OrganizationRecord } from '../store/organizations.ts';
+import { findSecondFactor } from '../store/second-factors.ts';
+import type { SessionRecord } from '../store/sessions.ts';
 import type { UserRecord } from '../store/users.ts';
 import { unauthorized, type Principal } from './principal.ts';
 
@@ -12,6 +14,8 @@ export interface Authority {
   readonly user: UserRecord | null;
   readonly role: Role;
   readonly actor: Actor;
+  /** Null: the caller comes with something else. */
+  readonly session: SessionRecord | null;
   /** The caller owns this server and its host. */
   readonly isOperator: boolean;
   /** They may not, but may hear once more what they were answered when they still did. */
@@ -35,10 +39,10 @@ export async function authorize(
     const { organization, id, name, createdBy, isOperator } = principal;
     await requireMaker(database, operation.role, organization, createdBy);
     const actor: Actor = { kind: 'api_key', api_key_id: id, name };
-    return { organization, user: null, role: 'owner', actor, isOperator };
+    return { organization, user: null, session: null, role: 'owner', actor, isOperator };
   }
   const { organization, user } = principal;
-  return { organization, user, role: 'owner', actor: actorOf(user), isOperator: true };
+  return { organization, user, session: null, role: 'owner', actor: actorOf(user), isOperator: true };
 }
 
 /** A key reaches no further than whoever made it, or members would get the rights of admins by making one. */
@@ -78,7 +82,23 @@ async function asMember(
     const message = `This takes the role ${least}; you are ${role} of '${slug}'`;
     throw new PlatformError('forbidden', message, { details: { role, needed: least } });
   }
-  return { organization, user, role, actor: actorOf(user), isOperator: principal.kind === 'developer' };
+  if (principal.kind === 'developer')
+    return { organization, user, session: null, role, actor: actorOf(user), isOperator: true };
+  if (organization.isMfaRequired) await requireSecondFactor(database, slug, principal);
+  return { organization, user, session: principal.session, role, actor: actorOf(user), isOperator: false };
+}
+
+/** A session must have begun with it. A token is used by programs: that its owner has one must do. */
+async function requireSecondFactor(
+  database: Database,
+  slug: string,
+  { user, session }: Extract<Principal, { readonly kind: 'user' }>,
+): Promise<void> {
+  const hasIt = session?.hasSecondFactor ?? (await findSecondFactor(database, user.id))?.isConfirmed ?? false;
+  if (hasIt) return;
+  const remedy = session === null ? 'turn it on for your account' : 'turn it on and sign in with a code';
+  const message = `'${slug}' is open only to people with a second factor; ${remedy}`;
+  throw new PlatformError('forbidden', message, { details: { organization: slug, needed: 'second_factor' } });
 }
 
 /** In development mode everybody may do everything, in every organization. */
@@ -94,8 +114,19 @@ export function asPerson(principal: Principal): Authority {
   if (principal.kind === 'api_key') throw unauthorized();
   const { user } = principal;
   const isOperator = principal.kind === 'developer';
-  return { organization: null, user, role: 'member', actor: actorOf(user), isOperator };
+  const session = principal.kind === 'user' ? principal.session : null;
+  return { organization: null, user, session, role: 'member', actor: actorOf(user), isOperator };
 }
+
+/** Whoever signs in or up is nobody yet. */
+export const ANYONE: Authority = {
+  organization: null,
+  user: null,
+  session: null,
+  role: 'member',
+  actor: { kind: 'system', code: 'sign_in', label: 'Somebody who signs in' },
+  isOperator: false,
+};
 
 export function actorOf(user: UserRecord): Actor {
   return {

@@ -14,7 +14,8 @@ import {
   putMember,
   type OrganizationRecord,
 } from '../store/organizations.ts';
-import { ensureUser, findUser, findUserByEmail, type UserRecord } from '../store/users.ts';
+import { findSession, type SessionRecord } from '../store/sessions.ts';
+import { ensureUser, findUserByEmail, type UserRecord } from '../store/users.ts';
 
 /** Who calls the control plane, after the credential was checked. */
 export type Principal =
@@ -28,7 +29,8 @@ export type Principal =
       readonly isOperator: boolean;
       readonly organization: OrganizationRecord;
     }
-  | { readonly kind: 'user'; readonly user: UserRecord }
+  /** `session` is null for who comes with a token. */
+  | { readonly kind: 'user'; readonly user: UserRecord; readonly session: SessionRecord | null }
   /** The server runs in development mode and asks nobody: whoever calls owns everything; `default` where none is named. */
   | { readonly kind: 'developer'; readonly user: UserRecord; readonly organization: OrganizationRecord };
 
@@ -38,7 +40,7 @@ export type Identify = (authorization: string | undefined) => Promise<Principal>
 interface SignedCredentials {
   /** Keys of `svc server keygen`. @throws when it is none of ours */
   readonly verifyKey: (key: string) => Promise<{ readonly namespace: string }>;
-  /** Sessions. @returns the user's id @throws when it is none of ours */
+  /** Sessions. @returns the session's id @throws when it is none of ours */
   readonly verifySession: (token: string) => Promise<string>;
 }
 
@@ -90,7 +92,7 @@ async function byToken(
   const token = await findToken(database, secret);
   if (token === undefined) throw unauthorized();
   noteUse('tokens', token.id, token.lastUsedAt);
-  return { kind: 'user', user: token.user };
+  return { kind: 'user', user: token.user, session: null };
 }
 
 async function byApiKey(
@@ -126,10 +128,10 @@ async function bySession(
   { verifySession }: SignedCredentials,
   secret: string,
 ): Promise<Principal> {
-  const userId = await verifySession(secret).catch(() => Promise.reject(unauthorized()));
-  const user = await findUser(database, userId);
-  if (user === undefined) throw unauthorized();
-  return { kind: 'user', user };
+  const id = await verifySession(secret).catch(() => Promise.reject(unauthorized()));
+  const found = await findSession(database, id);
+  if (found === undefined) throw unauthorized();
+  return { kind: 'user', ...found };
 }
 
 export function unauthorized(): PlatformError {

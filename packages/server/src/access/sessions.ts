@@ -3,29 +3,32 @@ import { jwtVerify } from 'jose/jwt/verify';
 
 const ALGORITHM = 'HS256';
 const AUDIENCE = 'svc-session';
-const DEFAULT_LIFETIME_SECONDS = 12 * 60 * 60;
+export const SESSION_MS = 12 * 60 * 60_000;
 
-/** A session acts for a user until it expires. It is no key: its audience tells them apart. */
+/** Names a session of the store, which can end it before it expires. It is no key: its audience tells them apart. */
 export async function signSession(
   signingKey: Uint8Array,
-  userId: string,
-  lifetimeSeconds = DEFAULT_LIFETIME_SECONDS,
+  { id, userId, expiresAt }: { readonly id: string; readonly userId: string; readonly expiresAt: string },
 ): Promise<string> {
   return await new SignJWT({})
     .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
     .setSubject(userId)
+    .setJti(id)
     .setAudience(AUDIENCE)
     .setIssuedAt()
-    .setExpirationTime(Math.floor(Date.now() / 1000) + lifetimeSeconds)
+    .setExpirationTime(new Date(expiresAt))
     .sign(signingKey);
 }
 
-/** @returns the user's id @throws when it is no session of this server, or has expired */
+/** How a session of the store becomes what its owner shows. */
+export type SignSession = (session: Parameters<typeof signSession>[1]) => Promise<string>;
+
+/** @returns the session's id @throws when it is no session of this server, or has expired */
 export async function verifySession(signingKey: Uint8Array, token: string): Promise<string> {
   const { payload } = await jwtVerify(token, signingKey, {
     algorithms: [ALGORITHM],
     audience: AUDIENCE,
-    requiredClaims: ['sub', 'exp'],
+    requiredClaims: ['sub', 'jti', 'exp'],
   });
-  return payload.sub ?? '';
+  return payload.jti ?? '';
 }

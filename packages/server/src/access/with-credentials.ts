@@ -4,7 +4,7 @@ import { identifyByCredential, type Identify } from './principal.ts';
 import { findApiKey, touchCredentials, type CredentialTable } from '../store/api-keys-and-tokens.ts';
 import type { Database } from '../store/database.ts';
 import { isSignedKey, verifyKey } from './signed-keys.ts';
-import { verifySession } from './sessions.ts';
+import { signSession, verifySession, type SignSession } from './sessions.ts';
 
 /** How often at most the time of a credential's last use is written. */
 const MIN_INTERVAL_MS = 60_000;
@@ -14,7 +14,11 @@ const WRITE_AFTER_MS = 500;
 export function withCredentials(
   database: Database,
   signingKey: Uint8Array,
-): { readonly authenticate: Authenticate; readonly identify: Identify } {
+): {
+  readonly authenticate: Authenticate;
+  readonly identify: Identify;
+  readonly signSession: SignSession;
+} {
   const noteUse = noteUses(database);
   const authenticate = authenticateWithKeys(async (key) => {
     if (isSignedKey(key)) return await verifyKey(signingKey, key);
@@ -30,7 +34,7 @@ export function withCredentials(
     verifySession: (token) => verifySession(signingKey, token),
     noteUse,
   });
-  return { authenticate, identify };
+  return { authenticate, identify, signSession: (session) => signSession(signingKey, session) };
 }
 
 type NoteUse = (table: CredentialTable, id: string, lastUsedAt: string | null) => void;

@@ -3,6 +3,7 @@ import type { Work } from '../store/idempotency.ts';
 import type { Database } from '../store/database.ts';
 import type { Actor } from '../store/events.ts';
 import type { OrganizationRecord } from '../store/organizations.ts';
+import type { SessionRecord } from '../store/sessions.ts';
 import type { UserRecord } from '../store/users.ts';
 
 /** What a handler of the control plane gets beside its input. */
@@ -11,6 +12,8 @@ export interface RestCall {
   readonly organization: OrganizationRecord;
   /** Null when an API key calls. */
   readonly user: UserRecord | null;
+  /** Null: the user comes with a token, or there is none. */
+  readonly session: SessionRecord | null;
   /** Of the user in the organization; an API key has `owner`. */
   readonly role: Role;
   readonly actor: Actor;
@@ -24,6 +27,8 @@ export interface RestCall {
   /** Aborts when the caller goes away. */
   readonly signal: AbortSignal;
   readonly setHeader: (name: string, value: string) => void;
+  /** Signs the caller's browser in, until then; null: out. */
+  readonly setSession: (session: { readonly token: string; readonly expiresAt: string } | null) => void;
   /**
    * Null, but where a call that can be held with `wait_for` did its change and did not live to be answered: what `commit`
    * noted as its answer. Nothing but the waiting is left to do.

@@ -12,7 +12,7 @@ import type { Database } from '../store/database.ts';
 import { inTransaction } from '../store/in-transaction.ts';
 import { appendEvent } from '../store/events.ts';
 import { lockLivingOrganization } from '../store/lock-organization.ts';
-import { asPerson, authorize, type Authority } from '../access/authorize-rest.ts';
+import { ANYONE, asPerson, authorize, type Authority } from '../access/authorize-rest.ts';
 import { fingerprintOf, type Fingerprint } from './fingerprint.ts';
 import {
   beginOnce,
@@ -46,7 +46,7 @@ export interface RestRequest {
 
 export type RequestContext = Pick<
   RestCall,
-  'requestId' | 'sourceAddress' | 'userAgent' | 'expectedVersion' | 'signal' | 'setHeader'
+  'requestId' | 'sourceAddress' | 'userAgent' | 'expectedVersion' | 'signal' | 'setHeader' | 'setSession'
 >;
 
 export type RestAnswer = { readonly kind: 'output'; readonly output: unknown } | Replay;
@@ -102,6 +102,7 @@ export class RestDispatch {
     request: Pick<RestRequest, 'slug' | 'authorization'> & { readonly isRepeatable: boolean },
   ): Promise<Authority> {
     const { database, identify } = this.#parts;
+    if (isForAnyone(name)) return ANYONE;
     const principal = await identify(request.authorization);
     try {
       return await authorize(database, REST_OPERATIONS[name], request.slug, principal);
@@ -151,7 +152,9 @@ export class RestDispatch {
 
   async #once(name: RestOperationName, request: RestRequest, authority: Authority): Promise<RestAnswer> {
     const { idempotencyKey: key } = request;
-    if (key === undefined) return { kind: 'output', output: await this.#run(name, request, authority) };
+    // Nobody yet, and so all of them one: what one of them was answered is nothing to another.
+    if (key === undefined || isForAnyone(name))
+      return { kind: 'output', output: await this.#run(name, request, authority) };
     const { database, describeFailure, sealer } = this.#parts;
     const owned = { scope: scopeOf(name, authority), key };
     const print = fingerprintOf(sealer, request.identity);
@@ -245,7 +248,7 @@ export class RestDispatch {
     first: Begun | undefined,
   ): RestCall {
     const { database } = this.#parts;
-    const { organization, user, role, actor, isOperator } = authority;
+    const { organization, user, session, role, actor, isOperator } = authority;
     const append = (transaction: Database) => (event: RecordedEvent, organizationId?: string) =>
       appendEvent(transaction, {
         ...event,
@@ -260,11 +263,13 @@ export class RestDispatch {
       userAgent: context.userAgent,
       expectedVersion: context.expectedVersion,
       setHeader: context.setHeader,
+      setSession: context.setSession,
       // Not copied: reading it makes it.
       get signal() {
         return context.signal;
       },
       user,
+      session,
       role,
       actor,
       isOperator,
@@ -294,6 +299,11 @@ export class RestDispatch {
 
 /** A call with a key; of one that was over, only what it did is known. */
 type Begun = Pick<FirstCall, 'work'> & Partial<FirstCall>;
+
+function isForAnyone(name: RestOperationName): boolean {
+  const { audience }: RestOperation = REST_OPERATIONS[name];
+  return audience === 'anyone';
+}
 
 function isStreamed(name: RestOperationName): boolean {
   const { output }: RestOperation = REST_OPERATIONS[name];

@@ -1,3 +1,5 @@
+import { secondFactorHandlers } from './accounts/second-factor.ts';
+import { sessionHandlers, type AccountParts } from './accounts/sessions.ts';
 import { billingHandlers } from './billing/billing.ts';
 import { capabilityHandlers, type CapabilityParts } from './server/capabilities.ts';
 import { codeHandlers, type CodeParts } from './code/rest-code.ts';
@@ -26,7 +28,8 @@ import type { RestHandlers } from '../dispatch/rest-handlers.ts';
 import type { MetricHistory } from '../accounting/metric-history.ts';
 
 /** What the handlers of the control plane work with; each is given what it needs. */
-export type RestParts = CapabilityParts &
+export type RestParts = AccountParts &
+  CapabilityParts &
   CodeParts &
   ImageParts &
   ProcessParts &
@@ -58,6 +61,8 @@ export function createRestHandlers(parts: RestParts): RestHandlers {
     ...processHandlers(parts),
     ...progressHandlers(database, lifecycle),
     ...quotaHandlers(database, parts.orchestrator),
+    ...secondFactorHandlers(parts),
+    ...sessionHandlers(parts),
     ...registryHandlers(database, parts.sealer),
     ...sandboxHandlers(parts),
     ...snapshotHandlers(parts),

@@ -21,7 +21,7 @@ export async function createLocalToken(
     const user = await ensureUser(transaction, email);
     const issued = await createToken(transaction, user.id, { name, createdBy: null, expiresAt });
     const payload = { token_id: issued.id, name, user_id: user.id, expires_at: expiresAt };
-    await recordForUser(transaction, user.id, 'token_created', payload);
+    await recordForUser(transaction, user.id, { type: 'token_created', category: 'token', payload });
     return { ...issued, name, expiresAt, user };
   });
 }
@@ -50,7 +50,7 @@ export async function revokeLocalToken(
       throw new PlatformError('not_found', `There is no token ${id}; see \`svc token ls --user ${email}\``);
     }
     const payload = { token_id: revoked.id, name: revoked.name, user_id: user.id };
-    await recordForUser(transaction, user.id, 'token_revoked', payload);
+    await recordForUser(transaction, user.id, { type: 'token_revoked', category: 'token', payload });
     return revoked;
   });
 }
@@ -62,14 +62,13 @@ async function requireUser(db: Database, email: string): Promise<UserRecord> {
 }
 
 /** In each of their organizations, in one order for everybody, so that no two changes wait for each other. */
-async function recordForUser(
+export async function recordForUser(
   transaction: Database,
   userId: string,
-  type: string,
-  payload: Readonly<Record<string, unknown>>,
+  event: Pick<Parameters<typeof recordFromCli>[1], 'type' | 'category' | 'payload'>,
 ): Promise<void> {
   const memberships = await listMemberships(transaction, userId);
   for (const organizationId of memberships.map(({ organization }) => organization.id).toSorted()) {
-    await recordFromCli(transaction, { organizationId, type, category: 'token', payload });
+    await recordFromCli(transaction, { organizationId, ...event });
   }
 }

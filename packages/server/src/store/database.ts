@@ -1,4 +1,12 @@
 import type { ColumnType, Kysely } from 'kysely';
+import type {
+  PasswordRow,
+  SecondFactorRow,
+  SessionRow,
+  SignInFailureRow,
+  SignInLinkRow,
+  UserRow,
+} from './account-rows.ts';
 import type { CodeContextRow, CodeTurnRow } from './code-context-rows.ts';
 
 /**
@@ -14,6 +22,11 @@ export interface Tables {
   invites: InviteRow;
   api_keys: ApiKeyRow;
   tokens: TokenRow;
+  passwords: PasswordRow;
+  second_factors: SecondFactorRow;
+  sessions: SessionRow;
+  sign_in_links: SignInLinkRow;
+  sign_in_failures: SignInFailureRow;
   ssh_keys: SshKeyRow;
   preview_tokens: PreviewTokenRow;
   registries: RegistryRow;
@@ -73,16 +86,6 @@ export interface OrganizationRow {
   /** Of the last event that was removed for its age; 0: none was. */
   pruned_sequence: ColumnType<number | string, number | undefined, number>;
   pruned_hash: Defaulted<string>;
-}
-
-export interface UserRow {
-  id: string;
-  /** In lower case. */
-  email: string;
-  display_name: string | null;
-  avatar_url: string | null;
-  created_at: string;
-  updated_at: string;
 }
 
 export interface MemberRow {

@@ -1,5 +1,6 @@
 import type { TestContext } from 'node:test';
 import { accessSuite } from './access.suite.ts';
+import { accountsSuite } from './accounts.suite.ts';
 import { clocksSuite } from './clocks.suite.ts';
 import type { Database } from './database.ts';
 import { codeContextsSuite } from './code-contexts.suite.ts';
@@ -34,4 +35,5 @@ export function everySuite(name: string, open: (t: TestContext) => Promise<() =>
   quotasSuite(name, empty);
   snapshotSuite(name, empty);
   accessSuite(name, empty);
+  accountsSuite(name, empty);
 }

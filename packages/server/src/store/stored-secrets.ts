@@ -1,5 +1,6 @@
 import type { Database } from './database.ts';
 import { contextEnvContext } from './code-contexts.ts';
+import { secondFactorContext } from './second-factors.ts';
 import { registryContext } from './registries.ts';
 
 /** A value in the database that a `Sealer` sealed. */
@@ -28,7 +29,16 @@ export async function listStoredSecrets(db: Database): Promise<readonly StoredSe
     .select(['id', 'env'])
     .where('env', 'is not', null)
     .execute();
+  const factors = await db.selectFrom('second_factors').select(['user_id', 'secret']).execute();
   return [
+    ...factors.map(({ user_id: id, secret }) => ({
+      sealed: secret,
+      context: secondFactorContext(id),
+      replace: async (sealed: string) => {
+        const query = db.updateTable('second_factors').set({ secret: sealed }).where('user_id', '=', id);
+        await query.where('secret', '=', secret).execute();
+      },
+    })),
     ...contexts.map(({ id, env }) => ({
       sealed: env ?? '',
       context: contextEnvContext(id),

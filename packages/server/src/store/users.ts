@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql, type Selectable } from 'kysely';
-import type { Database, UserRow } from './database.ts';
+import type { UserRow } from './account-rows.ts';
+import type { Database } from './database.ts';
 import { prepareLookup } from './prepare-lookup.ts';
 
 export interface UserRecord {
@@ -82,10 +83,14 @@ export async function updateUser(
   return toUser(row);
 }
 
-/** With tokens, SSH keys and memberships. Events keep who did what, without the address. */
+/** With all that they sign in with, SSH keys and memberships. Events keep who did what, without the address. */
 export async function deleteUser(db: Database, id: string): Promise<void> {
   await db.deleteFrom('tokens').where('user_id', '=', id).execute();
   await db.deleteFrom('ssh_keys').where('user_id', '=', id).execute();
+  await db.deleteFrom('sessions').where('user_id', '=', id).execute();
+  await db.deleteFrom('sign_in_links').where('user_id', '=', id).execute();
+  await db.deleteFrom('passwords').where('user_id', '=', id).execute();
+  await db.deleteFrom('second_factors').where('user_id', '=', id).execute();
   await db.deleteFrom('members').where('user_id', '=', id).execute();
   await db.deleteFrom('users').where('id', '=', id).execute();
 }

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { TestContext } from 'node:test';
+import { SESSION_MS, signSession } from '../access/sessions.ts';
 import type { Role } from '@svc/contract/rest';
 import { createApiKey, createToken } from '../store/api-keys-and-tokens.ts';
 import { createOrganization, findOrganization, putMember } from '../store/organizations.ts';
+import { createSession } from '../store/sessions.ts';
 import { ensureUser } from '../store/users.ts';
 import { nextMillisecond, startTestServer, type TestServer, type TestServerOptions } from './test-server.ts';
 
@@ -20,6 +22,8 @@ export interface TestPeople {
   readonly server: TestServer;
   /** A user with a token, who belongs to nothing. */
   readonly person: (name: string) => Promise<Person>;
+  /** What a browser of theirs shows. */
+  readonly session: (userId: string, hasSecondFactor?: boolean) => Promise<string>;
   /** An organization with these members. */
   readonly organization: (slug: string, members: Partial<Record<Role, Person>>) => Promise<string>;
   /** A key of an organization. */
@@ -38,6 +42,11 @@ export async function startWithPeople(t: TestContext, options: TestServerOptions
     person: async (name) => {
       const { id, email } = await ensureUser(database, `${name}@example.com`);
       return { id, email, key: (await createToken(database, id, credential)).secret };
+    },
+    session: async (userId, hasSecondFactor = false) => {
+      const expiresAt = new Date(Date.now() + SESSION_MS).toISOString();
+      const of = { userId, hasSecondFactor, userAgent: 'test', sourceAddress: null, expiresAt };
+      return await signSession(SIGNING_KEY, await createSession(database, of));
     },
     organization: async (slug, members) => {
       const { id } = await createOrganization(database, { slug, name: slug });

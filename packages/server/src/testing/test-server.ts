@@ -116,7 +116,7 @@ export async function startTestServer(t: TestContext, options: TestServerOptions
     ...(rest.ssh === undefined ? {} : { ssh: rest.ssh }),
     ...(rest.previewRecheckMs === undefined ? {} : { previewRecheckMs: rest.previewRecheckMs }),
     ...(signingKey === undefined
-      ? { authenticate: authenticateNobody, identify: identifyDeveloper(database) }
+      ? { authenticate: authenticateNobody, identify: identifyDeveloper(database), signSession: null }
       : withCredentials(database, signingKey)),
     logger: pino({ level: 'silent' }),
   });

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
-import { signSession } from '../../access/sessions.ts';
-import { SIGNING_KEY, startWithPeople } from '../../testing/people.ts';
+import { startWithPeople } from '../../testing/people.ts';
 
 async function startAcme(t: TestContext) {
   const people = await startWithPeople(t);
@@ -82,9 +81,9 @@ test('removing takes an admin, is never of yourself, and ends all access at once
 });
 
 test('what a removed member made gives them nothing: keys reach no further than any member, invites are void', async (t) => {
-  const { call, owner, admin, person } = await startAcme(t);
+  const { call, owner, admin, person, session: sessionOf } = await startAcme(t);
   const { body: made } = await call('POST', '/orgs/acme/api-keys', admin.key, { name: 'ci' });
-  const session = await signSession(SIGNING_KEY, admin.id);
+  const session = await sessionOf(admin.id);
   const [friend, other] = [await person('friend'), await person('other')];
   const invite = async (email: string) =>
     (await call('POST', '/orgs/acme/invites', admin.key, { email, role: 'admin' })).body;

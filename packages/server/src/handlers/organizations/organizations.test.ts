@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
@@ -196,7 +197,7 @@ test('the slug of a sandbox can be checked and suggested', async (t) => {
 });
 
 test('keys and users do not reach each other’s addresses, and a session is as good as a token', async (t) => {
-  const { server, person, organization, apiKey } = await startWithPeople(t);
+  const { server, person, organization, apiKey, session: sessionOf } = await startWithPeople(t);
   const member = await person('m');
   await organization('acme', { member });
   const key = await apiKey('acme');
@@ -206,11 +207,19 @@ test('keys and users do not reach each other’s addresses, and a session is as 
   assert.equal(await status('/orgs', key), 401);
   assert.equal(await status('/orgs/acme', key), 401);
   assert.equal(await status('/users/me', key), 401);
-  const session = await signSession(SIGNING_KEY, member.id);
+  const session = await sessionOf(member.id);
   assert.equal(await status('/orgs/acme', session), 200);
   assert.equal(await status('/me/org', session), 401);
-  assert.equal(await status('/orgs/acme', await signSession(SIGNING_KEY, member.id, -60)), 401);
-  assert.equal(await status('/orgs/acme', await signSession(new Uint8Array(32), member.id)), 401);
+  const claims = {
+    id: randomUUID(),
+    userId: member.id,
+    expiresAt: new Date(Date.now() + 60_000).toISOString(),
+  };
+  // Signed by us but never begun, expired, and signed by somebody else.
+  assert.equal(await status('/orgs/acme', await signSession(SIGNING_KEY, claims)), 401);
+  const expiresAt = new Date(Date.now() - 60_000).toISOString();
+  assert.equal(await status('/orgs/acme', await signSession(SIGNING_KEY, { ...claims, expiresAt })), 401);
+  assert.equal(await status('/orgs/acme', await signSession(new Uint8Array(32), claims)), 401);
   const signed = await signKey(SIGNING_KEY, { namespace: 'acme', createdAt: new Date(), expiresAt: null });
   assert.equal(await status('/me/org', signed), 200);
   assert.equal(await status('/orgs/acme', signed), 401);

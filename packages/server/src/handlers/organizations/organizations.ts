@@ -11,10 +11,12 @@ import {
   updateOrganization,
   type OrganizationRecord,
 } from '../../store/organizations.ts';
+import { findSecondFactor } from '../../store/second-factors.ts';
 import { isSlugFree, suggestSlug } from '../../store/slugs.ts';
 import { requireRoomForOrganization } from '../../accounting/require-room.ts';
 import { removeOrganization, type RemovalParts } from './remove-organization.ts';
 import { requireUser } from '../../dispatch/require-user.ts';
+import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 
 const MAX_SLUG_LENGTH = 63;
@@ -52,8 +54,7 @@ export function organizationHandlers(
     },
     'organizations.update': async ({ body }, call) => {
       const { name, slug, mfa_required: isMfaRequired } = body;
-      // Accepting it would promise a protection that nobody gives.
-      if (isMfaRequired === true) throw badField('mfa_required', NO_SECOND_FACTOR);
+      if (isMfaRequired === true) await requireOwnSecondFactor(database, call);
       const changed = await call.commit(async ({ db, record }) => {
         if (slug !== undefined && slug !== call.organization.slug) await requireUnreservedSlug(db, slug);
         const organization = await updateOrganization(db, call.organization.id, {
@@ -73,8 +74,12 @@ export function organizationHandlers(
   };
 }
 
-const NO_SECOND_FACTOR =
-  'cannot be true: people come with tokens, for which there is no second factor; give tokens that expire instead';
+/** Or they would shut themselves out with it. */
+async function requireOwnSecondFactor(database: Database, call: RestCall): Promise<void> {
+  const { id } = requireUser(call);
+  if (call.isOperator || (await findSecondFactor(database, id))?.isConfirmed === true) return;
+  throw badField('mfa_required', 'can be set to true by somebody with a second factor; turn on yours first');
+}
 
 export function viewWithRole(organization: OrganizationRecord, role: Role) {
   return { ...viewOrganization(organization), role };

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { signSession } from '../../access/sessions.ts';
-import { SIGNING_KEY, startWithPeople } from '../../testing/people.ts';
+import { startWithPeople } from '../../testing/people.ts';
 
 test('a user sees and changes themselves; null removes a field', async (t) => {
   const { server, person, organization, eventTypes } = await startWithPeople(t);
@@ -38,7 +37,7 @@ test('a user sees and changes themselves; null removes a field', async (t) => {
 });
 
 test('a user deletes themselves with their address as confirmation, unless an organization would be left without owner', async (t) => {
-  const { server, person, organization, eventTypes } = await startWithPeople(t);
+  const { server, person, organization, eventTypes, session: sessionOf } = await startWithPeople(t);
   const [ann, bob] = await Promise.all(['ann', 'bob'].map(person));
   assert.ok(ann && bob);
   const id = await organization('acme', { owner: ann, admin: bob });
@@ -49,7 +48,7 @@ test('a user deletes themselves with their address as confirmation, unless an or
   assert.deepEqual([sole.status, sole.body.error.details.organization], [409, 'acme']);
   assert.deepEqual(await eventTypes(id), []);
   await server.rest('PATCH', `/orgs/acme/members/${bob.id}`, { key: ann.key, body: { role: 'owner' } });
-  const session = await signSession(SIGNING_KEY, ann.id);
+  const session = await sessionOf(ann.id);
   const key = { name: 'x' };
   const { body: apiKey } = await server.rest('POST', '/orgs/acme/api-keys', { key: ann.key, body: key });
   assert.equal((await remove(ann.key, 'ANN@example.com')).status, 200);

@@ -62,7 +62,7 @@ async function leave(
   await record({ type: 'member_removed', category: 'member', payload }, id);
 }
 
-function viewUser(user: UserRecord) {
+export function viewUser(user: UserRecord) {
   return {
     id: user.id,
     email: user.email,

@@ -104,7 +104,7 @@ function allowCors(origin: string, reply: FastifyReply): void {
   reply.header('access-control-allow-methods', 'GET, POST, PUT, PATCH, DELETE');
   reply.header(
     'access-control-allow-headers',
-    'authorization, content-type, idempotency-key, if-match, mcp-session-id, mcp-protocol-version, last-event-id, x-request-id, x-svc-file-path, x-svc-file-recursive',
+    'authorization, content-type, idempotency-key, if-match, mcp-session-id, mcp-protocol-version, last-event-id, x-request-id, x-svc-file-path, x-svc-file-recursive, x-svc-page',
   );
   reply.header(
     'access-control-expose-headers',

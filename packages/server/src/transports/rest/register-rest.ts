@@ -27,6 +27,7 @@ import { CALLER_GONE } from '../http/caller-gone.ts';
 import type { RateLimiter } from '../http/rate-limiter.ts';
 import { readJsonBody, streamBody } from './read-body.ts';
 import { REST_PREFIX, sendRestFailure } from '../http/rest-failure.ts';
+import { sessionCookie, sessionOf } from './session-cookie.ts';
 import { nothingAt, RestAddresses } from './rest-addresses.ts';
 import { sendBytes, sendEvents } from './send-stream.ts';
 
@@ -95,11 +96,12 @@ async function answer(
   // No name has one, and databases do not agree what to do with it.
   if (request.url.includes('%00')) throw badField('path', 'must not contain NUL');
   const { slug, ...params } = request.restRoute?.params ?? {};
-  const { authorization, 'idempotency-key': key } = request.headers;
+  const { 'idempotency-key': key } = request.headers;
+  const authorization = request.headers.authorization ?? sessionOf(request);
   const asked = { slug, authorization, isRepeatable: key !== undefined };
   const admit = () => parts.dispatch.admit(name, asked);
   const authority = await admit();
-  const owner = authority.organization?.slug ?? authority.user?.id ?? '';
+  const owner = authority.organization?.slug ?? authority.user?.id ?? `address ${request.ip}`;
   parts.rateLimiter?.take(owner, reply);
   const sharer = authority.isOperator ? null : owner;
   const leave = parts.calls.enter(sharer, (seconds) => void reply.header('retry-after', String(seconds)));
@@ -208,6 +210,7 @@ function contextOf(operation: RestOperation, request: FastifyRequest, reply: Fas
       return gone.signal;
     },
     setHeader: (name, value) => void reply.header(name, value),
+    setSession: (session) => void reply.header('set-cookie', sessionCookie(request, session)),
   };
 }
 

@@ -1,0 +1,36 @@
+import { Command } from 'commander';
+import { examples } from '../examples.ts';
+import { asUsage, databaseOption, loadLocal, readHere } from '../local-store.ts';
+import { print, printJson, tell } from '../terminal/print.ts';
+
+export function createCommand(): Command {
+  return new Command('link')
+    .description(
+      'Makes a secret that signs a person in, once, and prints it: for the first time, or when a password is lost.\n' +
+        'The user is made when there is none with this address. A second one makes the first void.',
+    )
+    .argument('<email>', 'whom it signs in')
+    .option('--expire <duration>', 'number and unit: s, m, h, d', '1h')
+    .addOption(databaseOption())
+    .addHelpText(
+      'after',
+      examples(
+        ['svc user link ann@example.com', 'what POST /v1/session/link takes as token'],
+        ['svc user link ann@example.com --expire 2d', 'when it may take her a while'],
+      ),
+    )
+    .action(create);
+}
+
+async function create(
+  email: string,
+  { expire }: { readonly expire: string },
+  command: Command,
+): Promise<void> {
+  const { place, isJson } = await readHere(command, 'links to sign in with');
+  const { createLocalSignInLink } = await loadLocal(place);
+  const { secret, expiresAt } = await createLocalSignInLink(place, email, expire).catch(asUsage);
+  if (isJson) return printJson({ email, token: secret, expires_at: expiresAt });
+  print(secret);
+  tell(`signs ${email} in once, until ${expiresAt}: POST /v1/session/link {"token": …}`);
+}

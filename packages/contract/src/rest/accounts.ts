@@ -1,0 +1,176 @@
+import { Type } from '../schema/type.ts';
+import { strictObject } from '../spec/strict.ts';
+import { MessageResponse, NO_FIELDS, nullable, Timestamp, Uuid } from './fields.ts';
+import { DisplayName, Email } from './organization-fields.ts';
+import type { RestOperation } from './rest-operation.ts';
+import { User } from './users.ts';
+
+const Password = Type.String({
+  minLength: 10,
+  maxLength: 1024,
+  description: 'At least 10 characters; any of them',
+});
+/** Of somebody who signs in: whatever it is, it is right or wrong. */
+const AnyPassword = Type.String({ minLength: 1, maxLength: 1024 });
+const Code = Type.String({
+  minLength: 6,
+  maxLength: 32,
+  description: 'Of the authenticator app, or a recovery code',
+});
+const Secret = Type.String({ minLength: 1, maxLength: 256 });
+
+const SESSION = {
+  id: Uuid,
+  has_second_factor: Type.Boolean({ description: 'Whether a code was given when it began' }),
+  user_agent: Type.String(),
+  source_address: nullable(Type.String()),
+  created_at: Timestamp,
+  expires_at: Timestamp,
+};
+const Session = strictObject({ ...SESSION, user: User });
+
+const COMMON = {
+  tag: 'sessions',
+  role: 'member',
+  params: NO_FIELDS,
+  query: NO_FIELDS,
+  headers: NO_FIELDS,
+  status: 200,
+} as const;
+const OF_ANYONE = { ...COMMON, audience: 'anyone' } as const;
+const OF_USER = { ...COMMON, audience: 'user' } as const;
+
+/** Signing in sets a cookie that scripts of a page cannot read; the answers hold no secret. */
+export const accountOperations = {
+  'session.create': {
+    ...OF_ANYONE,
+    summary: 'Sign in with e-mail address, password and, where the user has one, a second factor',
+    method: 'POST',
+    path: '/session',
+    body: strictObject({ email: Email, password: AnyPassword, code: Type.Optional(Code) }),
+    output: Session,
+    errors: ['invalid_api_key', 'rate_limited', 'unavailable'],
+  },
+  'session.createByLink': {
+    ...OF_ANYONE,
+    summary: 'Sign in with a link that works once (svc user link)',
+    method: 'POST',
+    path: '/session/link',
+    body: strictObject({ token: Secret, code: Type.Optional(Code) }),
+    output: Session,
+    errors: ['invalid_api_key', 'rate_limited'],
+  },
+  'session.get': {
+    ...OF_USER,
+    summary: 'Get the session that the request is made in',
+    method: 'GET',
+    path: '/session',
+    body: null,
+    output: Session,
+    errors: ['not_found'],
+  },
+  'session.end': {
+    ...OF_USER,
+    summary: 'Sign out: the session that the request is made in ends',
+    method: 'DELETE',
+    path: '/session',
+    body: null,
+    output: MessageResponse,
+    errors: ['not_found'],
+  },
+  'sessions.list': {
+    ...OF_USER,
+    summary: 'List the sessions of the user, newest first',
+    method: 'GET',
+    path: '/users/me/sessions',
+    body: null,
+    output: Type.Array(strictObject({ ...SESSION, is_current: Type.Boolean() })),
+    errors: [],
+  },
+  'sessions.endAll': {
+    ...OF_USER,
+    summary: 'Sign out everywhere: every session of the user ends',
+    method: 'DELETE',
+    path: '/users/me/sessions',
+    body: null,
+    output: MessageResponse,
+    errors: [],
+  },
+  'sessions.signUp': {
+    ...OF_ANYONE,
+    summary: 'Sign up: with an invite, or freely where the operator allows it',
+    method: 'POST',
+    path: '/sign-up',
+    body: strictObject({
+      email: Email,
+      password: Password,
+      display_name: Type.Optional(DisplayName),
+      token: Type.Optional(Secret),
+    }),
+    output: Session,
+    errors: ['forbidden', 'name_already_exists', 'rate_limited', 'unavailable'],
+  },
+  'password.set': {
+    ...OF_USER,
+    tag: 'users',
+    summary: 'Choose a password; other sessions of the user end',
+    method: 'PUT',
+    path: '/users/me/password',
+    body: strictObject({
+      password: Password,
+      current_password: Type.Optional(AnyPassword),
+    }),
+    output: MessageResponse,
+    errors: ['forbidden', 'rate_limited', 'unavailable'],
+  },
+  'secondFactor.get': {
+    ...OF_USER,
+    tag: 'users',
+    summary: 'Whether the user has a second factor, and how many recovery codes are left',
+    method: 'GET',
+    path: '/users/me/second-factor',
+    body: null,
+    output: strictObject({ is_on: Type.Boolean(), recovery_codes_left: Type.Integer() }),
+    errors: [],
+  },
+  'secondFactor.begin': {
+    ...OF_USER,
+    tag: 'users',
+    summary: 'Get a new secret for an authenticator app; it counts once a code of it was given',
+    method: 'POST',
+    path: '/users/me/second-factor',
+    body: NO_FIELDS,
+    output: strictObject({
+      uri: nullable(Type.String(), {
+        description: 'Shown once: what an authenticator app reads from a picture, the secret in it',
+      }),
+    }),
+    secretField: 'uri',
+    errors: ['invalid_state_transition'],
+  },
+  'secondFactor.confirm': {
+    ...OF_USER,
+    tag: 'users',
+    summary: 'Turn the second factor on with a code of it',
+    method: 'PUT',
+    path: '/users/me/second-factor',
+    body: strictObject({ code: Code }),
+    output: strictObject({
+      recovery_codes: nullable(Type.Array(Type.String()), {
+        description: 'Shown once: each replaces a code of the app, once',
+      }),
+    }),
+    secretField: 'recovery_codes',
+    errors: ['invalid_state_transition', 'rate_limited'],
+  },
+  'secondFactor.remove': {
+    ...OF_USER,
+    tag: 'users',
+    summary: 'Turn the second factor off with a code of it',
+    method: 'DELETE',
+    path: '/users/me/second-factor',
+    body: strictObject({ code: Code }),
+    output: MessageResponse,
+    errors: ['invalid_state_transition', 'rate_limited'],
+  },
+} as const satisfies Record<string, RestOperation>;

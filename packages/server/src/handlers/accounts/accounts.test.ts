@@ -1,0 +1,264 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { codeOfStep } from '../../access/one-time-code.ts';
+import { createSignInLink } from '../../store/sessions.ts';
+import { startWithPeople, type TestPeople } from '../../testing/people.ts';
+import type { RestReply } from '../../testing/test-server.ts';
+
+const PASSWORD = 'correct horse battery';
+const STEP_MS = 30_000;
+const SOON = () => new Date(Date.now() + 60_000).toISOString();
+
+/** A browser: keeps the cookie that it is given, and sends what our own pages send. */
+class Browser {
+  readonly #url: string;
+  cookie = '';
+
+  constructor({ server }: Pick<TestPeople, 'server'>) {
+    this.#url = server.url;
+  }
+
+  async call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
+    const response = await fetch(`${this.#url}/v1${path}`, {
+      method,
+      headers: {
+        'x-svc-page': '1',
+        ...(this.cookie === '' ? {} : { cookie: this.cookie }),
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    const set = response.headers.getSetCookie()[0] ?? '';
+    if (set !== '') this.cookie = set.split(';')[0] ?? '';
+    const { status, headers: answered } = response;
+    return { status, body: (await response.json()) as RestReply['body'], set, headers: answered };
+  }
+}
+
+async function startWithAnn(t: TestContext, options: Parameters<typeof startWithPeople>[1] = {}) {
+  const people = await startWithPeople(t, options);
+  const ann = await people.person('ann');
+  const id = await people.organization('acme', { owner: ann });
+  const setPassword = (key: string, body: object) =>
+    people.server.rest('PUT', '/users/me/password', { key, body });
+  assert.equal((await setPassword(ann.key, { password: PASSWORD })).status, 200);
+  const signIn = async (more: object = {}) => {
+    const browser = new Browser(people);
+    const answer = await browser.call('POST', '/session', { email: ann.email, password: PASSWORD, ...more });
+    return { browser, answer };
+  };
+  /** Turned on; gives codes that were not used yet. */
+  const withSecondFactor = async () => {
+    const begun = await people.server.rest('POST', '/users/me/second-factor', { key: ann.key, body: {} });
+    const secret = new URL(begun.body.uri).searchParams.get('secret') ?? '';
+    let step = 0;
+    // The oldest that is still taken, or the next one: there are three at any time.
+    const code = () => {
+      step = Math.max(step + 1, Math.floor(Date.now() / STEP_MS) - 1);
+      return codeOfStep(secret, step);
+    };
+    const body = { code: code() };
+    const on = await people.server.rest('PUT', '/users/me/second-factor', { key: ann.key, body });
+    assert.equal(on.status, 200);
+    return { code, recoveryCodes: on.body.recovery_codes as string[] };
+  };
+  return { ...people, ann, id, setPassword, signIn, withSecondFactor };
+}
+
+test('somebody signs in, works in their organization, and signs out; the answers hold no secret', async (t) => {
+  const { signIn, ann, id, eventTypes } = await startWithAnn(t);
+  const { browser, answer } = await signIn({ email: 'ANN@example.com' });
+  assert.equal(answer.status, 200);
+  assert.equal(answer.body.user.email, ann.email);
+  assert.match(answer.set, /^__Host-svc_session=[\w.-]+; Path=\/; HttpOnly; SameSite=Strict; .*Secure$/);
+  assert.ok(!JSON.stringify(answer.body).includes(browser.cookie.split('=')[1] ?? ''));
+  assert.equal((await browser.call('GET', '/orgs/acme')).body.role, 'owner');
+  assert.equal((await browser.call('POST', '/orgs/acme/api-keys', { name: 'ci' })).status, 200);
+  const listed = await browser.call('GET', '/users/me/sessions');
+  assert.deepEqual(
+    listed.body.map((session: { is_current: boolean }) => session.is_current),
+    [true],
+  );
+  assert.equal((await browser.call('DELETE', '/session')).status, 200);
+  assert.equal(browser.cookie, '__Host-svc_session=');
+  assert.deepEqual(await eventTypes(id), [
+    'password_changed',
+    'session_created',
+    'api_key_created',
+    'session_ended',
+  ]);
+});
+
+test('token replay: a session that was signed out is worth nothing, as cookie and as bearer', async (t) => {
+  const { signIn, server } = await startWithAnn(t);
+  const { browser } = await signIn();
+  const [stolen, token] = [browser.cookie, browser.cookie.split('=')[1] ?? ''];
+  assert.equal((await server.rest('GET', '/orgs/acme', { key: token })).status, 200);
+  await browser.call('DELETE', '/session');
+  browser.cookie = stolen;
+  assert.equal((await browser.call('GET', '/orgs/acme')).status, 401);
+  assert.equal((await server.rest('GET', '/orgs/acme', { key: token })).status, 401);
+});
+
+test('signing out everywhere and choosing another password end other sessions', async (t) => {
+  const { signIn, ann, setPassword } = await startWithAnn(t);
+  const [one, two, three] = [await signIn(), await signIn(), await signIn()];
+  assert.equal((await one.browser.call('DELETE', '/users/me/sessions')).status, 200);
+  assert.equal((await two.browser.call('GET', '/session')).status, 401);
+  assert.equal((await three.browser.call('GET', '/session')).status, 401);
+  const [here, there] = [await signIn(), await signIn()];
+  const missing = await setPassword(ann.key, { password: 'another one 123' });
+  assert.equal(missing.body.error.details.field, 'current_password');
+  const wrong = await setPassword(ann.key, { password: 'another one 123', current_password: 'nope' });
+  assert.equal(wrong.status, 403);
+  const body = { password: 'another one 123', current_password: PASSWORD };
+  assert.equal((await here.browser.call('PUT', '/users/me/password', body)).status, 200);
+  assert.equal((await here.browser.call('GET', '/session')).status, 200);
+  assert.equal((await there.browser.call('GET', '/session')).status, 401);
+  assert.equal((await signIn()).answer.status, 401);
+});
+
+test('session fixation: a session that somebody brings along is not the one that they get', async (t) => {
+  const people = await startWithAnn(t);
+  const { browser: attacker } = await people.signIn();
+  const victim = new Browser(people);
+  victim.cookie = attacker.cookie;
+  await victim.call('POST', '/session', { email: people.ann.email, password: PASSWORD });
+  assert.notEqual(victim.cookie, attacker.cookie);
+});
+
+test('CSRF: with the cookie alone, another page reads nothing and changes nothing', async (t) => {
+  const { signIn, server } = await startWithAnn(t);
+  const { browser } = await signIn();
+  const evil = { origin: 'https://evil.example' };
+  assert.equal((await browser.call('GET', '/session', undefined, evil)).status, 403);
+  assert.equal((await browser.call('POST', '/orgs', { name: 'x' }, evil)).status, 403);
+  // A form sends no header of its own, and old browsers no origin.
+  const form = await fetch(`${server.url}/v1/orgs`, {
+    method: 'POST',
+    headers: { cookie: browser.cookie, 'content-type': 'text/plain' },
+    body: '{"name":"x"}',
+  });
+  assert.equal(form.status, 403);
+  const { body } = await browser.call('GET', '/orgs');
+  assert.deepEqual(
+    body.map(({ slug }: { slug: string }) => slug),
+    ['acme'],
+  );
+});
+
+test('user enumeration: no answer tells whether there is such a user', async (t) => {
+  const { signIn } = await startWithAnn(t);
+  const wrong = await signIn({ password: 'wrong password' });
+  const nobody = await signIn({ email: 'nobody@example.com' });
+  const strip = ({ answer: { status, body } }: typeof wrong) => ({ status, error: body.error });
+  assert.deepEqual(strip(wrong), strip(nobody));
+  assert.equal(wrong.answer.status, 401);
+});
+
+test('brute force: after a few failures nobody may try for a while, many at once included', async (t) => {
+  const { signIn } = await startWithAnn(t);
+  const tries = await Promise.all(Array.from({ length: 12 }, () => signIn({ password: 'wrong password' })));
+  const statuses = tries.map(({ answer }) => answer.status);
+  assert.ok(statuses.filter((status) => status === 401).length <= 6, statuses.join(' '));
+  const locked = await signIn();
+  assert.equal(locked.answer.status, 429);
+  assert.ok(Number(locked.answer.headers.get('retry-after')) > 0);
+});
+
+test('a second factor is asked for after the password, and each code works once', async (t) => {
+  const { signIn, withSecondFactor, server, ann } = await startWithAnn(t);
+  const { code, recoveryCodes } = await withSecondFactor();
+  const without = await signIn();
+  assert.deepEqual([without.answer.status, without.answer.body.error.details], [401, { needed: 'code' }]);
+  const current = code();
+  const first = await signIn({ code: current });
+  assert.deepEqual([first.answer.status, first.answer.body.has_second_factor], [200, true]);
+  assert.equal((await signIn({ code: current })).answer.status, 401);
+  assert.equal((await signIn({ code: recoveryCodes[0] })).answer.status, 200);
+  assert.equal((await signIn({ code: recoveryCodes[0] })).answer.status, 401);
+  const left = await server.rest('GET', '/users/me/second-factor', { key: ann.key });
+  assert.deepEqual(left.body, { is_on: true, recovery_codes_left: 9 });
+  const stored = JSON.stringify(await server.database.selectFrom('second_factors').selectAll().execute());
+  assert.ok(!recoveryCodes.some((each) => stored.includes(each)));
+});
+
+test('an organization that requires a second factor is closed to who comes without', async (t) => {
+  const { signIn, withSecondFactor, server, ann, person, organization } = await startWithAnn(t);
+  const require = (key: string) => server.rest('PATCH', '/orgs/acme', { key, body: { mfa_required: true } });
+  assert.equal((await require(ann.key)).body.error.details.field, 'mfa_required');
+  const { browser: before } = await signIn();
+  const { code } = await withSecondFactor();
+  assert.equal((await require(ann.key)).body.mfa_required, true);
+  const refused = await before.call('GET', '/orgs/acme');
+  assert.deepEqual([refused.status, refused.body.error.details.needed], [403, 'second_factor']);
+  const { browser } = await signIn({ code: code() });
+  assert.equal((await browser.call('GET', '/orgs/acme')).status, 200);
+  assert.equal((await server.rest('GET', '/orgs/acme', { key: ann.key })).status, 200);
+  const bob = await person('bob');
+  await organization('other', { owner: bob });
+  assert.equal((await server.rest('GET', '/orgs/other', { key: bob.key })).status, 200);
+});
+
+test('a link signs in once, and asks for the second factor like everything else', async (t) => {
+  const people = await startWithAnn(t);
+  const { server, ann, withSecondFactor } = people;
+  const link = () => createSignInLink(server.database, ann.id, SOON());
+  const former = await link();
+  const token = await link();
+  const browser = new Browser(people);
+  assert.equal((await browser.call('POST', '/session/link', { token: former })).status, 401);
+  assert.equal((await browser.call('POST', '/session/link', { token })).status, 200);
+  assert.equal((await browser.call('POST', '/session/link', { token })).status, 401);
+  const { code } = await withSecondFactor();
+  const other = await link();
+  assert.equal((await browser.call('POST', '/session/link', { token: other })).status, 401);
+  assert.equal((await browser.call('POST', '/session/link', { token: other, code: code() })).status, 200);
+});
+
+test('who has an invite signs up with its address, once, and joins; nobody else does', async (t) => {
+  const people = await startWithAnn(t);
+  const { server, ann } = people;
+  const body = { email: 'bob@example.com', role: 'member' };
+  const invite = await server.rest('POST', '/orgs/acme/invites', { key: ann.key, body });
+  const account = { email: 'bob@example.com', password: PASSWORD, display_name: 'Bob' };
+  const browser = new Browser(people);
+  const signUp = (more: object) => browser.call('POST', '/sign-up', { ...account, ...more });
+  assert.equal((await signUp({})).status, 403);
+  assert.equal((await signUp({ token: 'made up' })).status, 403);
+  assert.equal((await signUp({ email: 'eve@example.com', token: invite.body.token })).status, 403);
+  const made = await signUp({ token: invite.body.token });
+  assert.deepEqual([made.status, made.body.user.display_name], [200, 'Bob']);
+  assert.equal((await signUp({ token: invite.body.token })).body.error.code, 'name_already_exists');
+  assert.equal((await browser.call('POST', `/invites/${invite.body.token}/accept`, {})).body.role, 'member');
+  // Invite reuse.
+  assert.equal((await browser.call('POST', `/invites/${invite.body.token}/accept`, {})).status, 400);
+  // Role escalation.
+  const id = made.body.user.id;
+  assert.equal((await browser.call('PATCH', `/orgs/acme/members/${id}`, { role: 'owner' })).status, 403);
+  assert.equal((await browser.call('GET', '/orgs/acme/invites')).status, 403);
+});
+
+test('who may sign up is what the operator says', async (t) => {
+  const joins = async (signUp: 'open' | 'closed') => {
+    const people = await startWithAnn(t, { restSettings: { signUp } });
+    const body = { email: 'bob@example.com', role: 'member' };
+    const invite = await people.server.rest('POST', '/orgs/acme/invites', { key: people.ann.key, body });
+    const browser = new Browser(people);
+    const account = { email: 'bob@example.com', password: PASSWORD };
+    const invited = await browser.call('POST', '/sign-up', { ...account, token: invite.body.token });
+    const stranger = await browser.call('POST', '/sign-up', { ...account, email: 'eve@example.com' });
+    return [invited.status, stranger.status];
+  };
+  assert.deepEqual(await joins('open'), [200, 200]);
+  assert.deepEqual(await joins('closed'), [403, 403]);
+});
+
+test('development mode has nothing to sign in to', async (t) => {
+  const { startTestServer } = await import('../../testing/test-server.ts');
+  const server = await startTestServer(t);
+  const body = { email: 'a@example.com', password: PASSWORD };
+  const answer = await server.rest('POST', '/session', { body });
+  assert.deepEqual([answer.status, answer.body.error.code], [403, 'forbidden']);
+});

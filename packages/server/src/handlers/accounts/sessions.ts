@@ -1,0 +1,264 @@
+import { PlatformError } from '@svc/contract';
+import { hashPassword, isPassword } from '../../access/password.ts';
+import { SESSION_MS, type SignSession } from '../../access/sessions.ts';
+import { Attempts, signInByPassword, takeCode, type SignedIn } from '../../access/sign-in.ts';
+import type { SignUp } from '../../access/sign-up.ts';
+import { recordEverywhere } from '../../dispatch/record-everywhere.ts';
+import { requireUser } from '../../dispatch/require-user.ts';
+import type { Change, RestCall } from '../../dispatch/rest-call.ts';
+import { badField } from '../../dispatch/rest-dispatch.ts';
+import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
+import type { Sealer } from '../../secrets/sealer.ts';
+import type { Database } from '../../store/database.ts';
+import { findInvite } from '../../store/invites.ts';
+import { findPasswordHash, putPasswordHash } from '../../store/passwords.ts';
+import { findSecondFactor } from '../../store/second-factors.ts';
+import {
+  createSession,
+  endSessions,
+  listSessions,
+  takeSignInLink,
+  type SessionRecord,
+} from '../../store/sessions.ts';
+import {
+  ensureUser,
+  findUser,
+  findUserByEmail,
+  lockUser,
+  updateUser,
+  type UserRecord,
+} from '../../store/users.ts';
+import { viewUser } from '../organizations/users.ts';
+
+const MAX_AGENT_LENGTH = 256;
+
+export interface AccountParts {
+  readonly database: Database;
+  readonly sealer: Sealer;
+  /** Null: development mode, which asks nobody. */
+  readonly signSession: SignSession | null;
+  readonly signUp: SignUp;
+}
+
+type Names = Extract<keyof RestHandlers, `session.${string}` | `sessions.${string}` | 'password.set'>;
+
+export function sessionHandlers(parts: AccountParts): Pick<RestHandlers, Names> {
+  const { database } = parts;
+  return {
+    'session.create': async ({ body: { email, password, code } }, call) => {
+      requireSignIn(parts);
+      const signedIn = await telling(call, () =>
+        signInByPassword(parts, { email, password, code }, call.sourceAddress),
+      );
+      return await call.commit((change) => begin(parts, change, signedIn, call));
+    },
+    'session.createByLink': async ({ body: { token, code } }, call) => {
+      requireSignIn(parts);
+      return await call.commit(async (change) => {
+        const link = await takeSignInLink(change.db, token);
+        const user = link === undefined ? undefined : await findUser(change.db, link.userId);
+        if (user === undefined) throw noLink();
+        const hasSecondFactor = await checkFactor(parts, change.db, user, code);
+        return await begin(parts, change, { user, hasSecondFactor }, call);
+      });
+    },
+    'session.get': async (_input, call) => {
+      const { session, user } = requireSession(call);
+      return await Promise.resolve(viewSession(session, user));
+    },
+    'session.end': async (_input, call) => {
+      const { session, user } = requireSession(call);
+      await call.commit(async (change) => {
+        await endSessions(change.db, user.id, { only: session.id });
+        await recordSession(change, 'session_ended', session);
+      });
+      call.setSession(null);
+      return { message: 'You are signed out' };
+    },
+    'sessions.list': async (_input, call) =>
+      (await listSessions(database, requireUser(call).id)).map((session) => ({
+        ...viewFields(session),
+        is_current: session.id === call.session?.id,
+      })),
+    'sessions.endAll': async (_input, call) => {
+      const { id } = requireUser(call);
+      const count = await call.commit(async (change) => {
+        const payload = { user_id: id };
+        await recordEverywhere(change, id, { type: 'sessions_ended', category: 'session', payload });
+        return await endSessions(change.db, id);
+      });
+      call.setSession(null);
+      return { message: `You are signed out everywhere (${count} sessions)` };
+    },
+    'sessions.signUp': async ({ body }, call) => {
+      requireSignIn(parts);
+      return await signUp(parts, body, call);
+    },
+    'password.set': async ({ body }, call) =>
+      await setPassword(database, body.password, body.current_password, call),
+  };
+}
+
+/** A session of its own for whoever has proven who they are; the id of no request before it is taken over. */
+async function begin(
+  { signSession }: AccountParts,
+  change: Change,
+  { user, hasSecondFactor }: SignedIn,
+  call: RestCall,
+) {
+  const session = await createSession(change.db, {
+    userId: user.id,
+    hasSecondFactor,
+    userAgent: call.userAgent.slice(0, MAX_AGENT_LENGTH),
+    sourceAddress: call.sourceAddress,
+    expiresAt: new Date(Date.now() + SESSION_MS).toISOString(),
+  });
+  await recordSession(change, 'session_created', session);
+  const token = await signSession?.(session);
+  if (token !== undefined) call.setSession({ token, expiresAt: session.expiresAt });
+  return viewSession(session, user);
+}
+
+/** The link is as good as a password, never as good as the second factor. */
+async function checkFactor(
+  { sealer }: AccountParts,
+  db: Database,
+  user: UserRecord,
+  code: string | undefined,
+): Promise<boolean> {
+  const factor = await findSecondFactor(db, user.id);
+  if (factor?.isConfirmed !== true) return false;
+  if (code !== undefined && (await takeCode(db, sealer, user.id, factor, code))) return true;
+  const message = 'A code of your authenticator app is needed too, and each works once';
+  throw new PlatformError('invalid_api_key', message, { details: { needed: 'code' } });
+}
+
+interface NewAccount {
+  readonly email: string;
+  readonly password: string;
+  readonly display_name?: string;
+  readonly token?: string;
+}
+
+/** An invite stays what it is: the person accepts it once they are signed in. */
+async function signUp(parts: AccountParts, account: NewAccount, call: RestCall) {
+  const attempts = new Attempts(parts.database, account.email, call.sourceAddress);
+  await telling(call, () => attempts.begin());
+  const hash = await hashPassword(account.password);
+  const session = await call.commit(async (change) => {
+    const { db } = change;
+    await requireAdmission(parts, db, account);
+    if ((await findUserByEmail(db, account.email)) !== undefined) {
+      const message =
+        'There is an account with this address; sign in, or ask the operator for `svc user link`';
+      throw new PlatformError('name_already_exists', message, { details: { field: 'email' } });
+    }
+    const made = await ensureUser(db, account.email);
+    const { display_name: displayName } = account;
+    const user = displayName === undefined ? made : await updateUser(db, made.id, { displayName });
+    await putPasswordHash(db, user.id, hash);
+    return await begin(parts, change, { user, hasSecondFactor: false }, call);
+  });
+  await attempts.succeed();
+  return session;
+}
+
+/** @throws PlatformError `forbidden` */
+async function requireAdmission(
+  { signUp: rule }: AccountParts,
+  db: Database,
+  { email, token }: NewAccount,
+): Promise<void> {
+  if (token === undefined && rule === 'open') return;
+  if (token === undefined)
+    throw new PlatformError('forbidden', 'Signing up takes an invite; ask a member to send you one');
+  const found = rule === 'closed' ? undefined : await findInvite(db, token);
+  if (found?.invite.email !== email.toLowerCase())
+    throw new PlatformError('forbidden', 'The invite is not valid, has expired or is for another address');
+}
+
+/** Whoever is at somebody's open browser may not take the account from them. */
+async function setPassword(
+  database: Database,
+  password: string,
+  current: string | undefined,
+  call: RestCall,
+): Promise<{ message: string }> {
+  const user = requireUser(call);
+  const known = await findPasswordHash(database, user.id);
+  if (known !== undefined) {
+    if (current === undefined) throw badField('current_password', 'is needed to choose another');
+    const attempts = new Attempts(database, user.email, call.sourceAddress);
+    await telling(call, () => attempts.begin());
+    if (!(await isPassword(current, known)))
+      throw new PlatformError('forbidden', 'current_password is wrong', {
+        details: { field: 'current_password' },
+      });
+    await attempts.succeed();
+  }
+  const hash = await hashPassword(password);
+  await call.commit(async (change) => {
+    await lockUser(change.db, user.id);
+    await putPasswordHash(change.db, user.id, hash);
+    await endSessions(change.db, user.id, call.session === null ? {} : { except: call.session.id });
+    const payload = { user_id: user.id };
+    await recordEverywhere(change, user.id, { type: 'password_changed', category: 'user', payload });
+  });
+  return { message: 'The password is changed; your other sessions have ended' };
+}
+
+/** Says in the answer when to try again. */
+async function telling<Result>(call: RestCall, work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    const seconds = PlatformError.is(error, 'rate_limited')
+      ? error.details?.['retry_after_seconds']
+      : undefined;
+    if (typeof seconds === 'number') call.setHeader('retry-after', String(seconds));
+    throw error;
+  }
+}
+
+async function recordSession(change: Change, type: string, session: SessionRecord): Promise<void> {
+  const payload = {
+    session_id: session.id,
+    user_id: session.userId,
+    has_second_factor: session.hasSecondFactor,
+  };
+  await recordEverywhere(change, session.userId, { type, category: 'session', payload });
+}
+
+function requireSignIn({ signSession }: AccountParts): void {
+  if (signSession !== null) return;
+  throw new PlatformError(
+    'forbidden',
+    'This server runs in development mode: there is nothing to sign in to',
+  );
+}
+
+function requireSession(call: RestCall): { readonly session: SessionRecord; readonly user: UserRecord } {
+  const user = requireUser(call);
+  if (call.session === null) throw new PlatformError('not_found', 'This request is made without a session');
+  return { session: call.session, user };
+}
+
+function noLink(): PlatformError {
+  const message = 'The link was used before or has expired; ask the operator for `svc user link`';
+  return new PlatformError('invalid_api_key', message, { details: { field: 'token' } });
+}
+
+function viewSession(session: SessionRecord, user: UserRecord) {
+  return { ...viewFields(session), user: viewUser(user) };
+}
+
+function viewFields(session: SessionRecord) {
+  return {
+    id: session.id,
+    has_second_factor: session.hasSecondFactor,
+    user_agent: session.userAgent,
+    source_address: session.sourceAddress,
+    created_at: session.createdAt,
+    expires_at: session.expiresAt,
+  };
+}
