@@ -2,7 +2,7 @@ import { isAbsolute, join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { readPreviewPlace, readPublishAddresses, readSsh } from './gateway-options.ts';
 import type { ServerOptions } from './server-parts.ts';
-import { SIGN_UPS, type SignUp } from './access/sign-in.ts';
+import { SIGN_UPS, type SignUp } from './access/sign-up.ts';
 import { DEFAULT_REST_SETTINGS, type RestSettings } from './rest-settings.ts';
 import { EXIT } from './host/exit-codes.ts';
 import { StartError } from './host/start-error.ts';

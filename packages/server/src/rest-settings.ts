@@ -1,4 +1,4 @@
-import type { SignUp } from './access/sign-in.ts';
+import type { SignUp } from './access/sign-up.ts';
 
 /** What an operator may choose of the control plane. */
 export interface RestSettings {

@@ -32,10 +32,6 @@ export const FAILURE_MS = 60 * 60_000;
 const RECOVERY_CODES = 10;
 const RECOVERY_BYTES = 6;
 
-/** Who may make an account: anybody, who has an invite, or nobody (`svc user link` still lets people in). */
-export const SIGN_UPS = ['invited', 'open', 'closed'] as const;
-export type SignUp = (typeof SIGN_UPS)[number];
-
 /** Where somebody tries to sign in from; null: not known. */
 export type SourceAddress = string | null;
 

@@ -1,7 +1,8 @@
 import { PlatformError } from '@svc/contract';
 import { hashPassword, isPassword } from '../../access/password.ts';
 import { SESSION_MS, type SignSession } from '../../access/sessions.ts';
-import { Attempts, signInByPassword, takeCode, type SignedIn, type SignUp } from '../../access/sign-in.ts';
+import { Attempts, signInByPassword, takeCode, type SignedIn } from '../../access/sign-in.ts';
+import type { SignUp } from '../../access/sign-up.ts';
 import { recordEverywhere } from '../../dispatch/record-everywhere.ts';
 import { requireUser } from '../../dispatch/require-user.ts';
 import type { Change, RestCall } from '../../dispatch/rest-call.ts';
