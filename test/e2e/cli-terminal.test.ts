@@ -10,7 +10,11 @@ import { importHostPython } from './host-python.ts';
 import { Tmux } from './tmux.ts';
 
 const SVC = resolve(import.meta.dirname, '../../svc');
-const cli = useCli((svc) => svc.succeed(['run', '-d', '--name', 'box', BUSYBOX]));
+const cli = useCli(async (svc) => {
+  await svc.succeed(['run', '-d', '--name', 'box', BUSYBOX]);
+  await svc.succeed(['volume', 'create', 'data', '--capacity', '1']);
+  await svc.succeed(['exec', '-d', '--name', 'job', 'box', 'sleep', '10000']);
+});
 
 /** A terminal whose `svc` talks to our server, and a shell in the sandbox. */
 async function openShell(): Promise<Tmux> {
@@ -200,6 +204,9 @@ for (const shell of ['bash', 'zsh', 'fish'] as const) {
       ['svc run --isolation gv', 'svc run --isolation gvisor'],
       ['svc exec bo', 'svc exec box'],
       ['svc cp file bo', 'svc cp file box:'],
+      ['svc run bu', 'svc run busybox'],
+      ['svc volume inspect da', 'svc volume inspect data'],
+      ['svc process logs box jo', 'svc process logs box job'],
     ] as const) {
       await tmux.type(typed);
       await pressTabUntil(tmux, new RegExp(`^sh> ${completed}$`, 'm'));
