@@ -22,6 +22,10 @@ test: ## Set up, check the code and run every test
 setup: ## Install what is missing, build the C programs, examine this host
 	@scripts/setup.sh
 
+.PHONY: install
+install: setup ## Put svc on PATH, with completion for shells: make install PREFIX=/usr/local
+	@scripts/as-root.sh ./svc install --prefix $(or $(PREFIX),/usr/local)
+
 .PHONY: build
 build: ## Build svc-init and svc-host
 	@$(MAKE) --no-print-directory -s -C packages/init

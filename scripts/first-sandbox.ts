@@ -53,7 +53,7 @@ function howToGoOn(): string {
   const mcp = { mcpServers: { svc: { type: 'http', url: `${url}/mcp`, ...headers } } };
   const needsKey = key === '' ? '' : '; needs SVC_API_KEY';
   const next = [
-    ['./svc run -it python', `a shell in a sandbox of its own${needsKey}`],
+    ['./svc run -it python bash', `a shell in a sandbox of its own${needsKey}`],
     [`./svc exec -it ${NAME} sh`, `a shell in this one${needsKey}`],
     [`${sudo}./svc server status`, 'what runs, and what it uses'],
     [`${sudo}./svc server stop`, 'stop the server (sandboxes run on)'],

@@ -325,3 +325,17 @@ test('a server elsewhere is asked, not the store of this machine, and wants a to
   const mine = await svc.run(['token', 'ls', '--path', svc.server.engine.folder]);
   assert.match(mine.stderr, /say whose token is meant\n {2}try: --user/);
 });
+
+test('a token without an organization names what is missing; the SDK takes it from SVC_ORG too', async () => {
+  const { SVC_ORG = '', ...env } = annOf(cli.svc.env);
+  const { code, stderr } = await cli.svc.run(['ps'], { env });
+  assert.deepEqual(
+    [code, /\(yours: acme\)[^]*\n {2}try: export SVC_ORG=SLUG/.test(stderr)],
+    [1, true],
+    stderr,
+  );
+  const script = `import { Sandbox } from '@svc/sdk'; await Array.fromAsync(Sandbox.list()); console.log('listed')`;
+  const words = ['--input-type=module', '--eval', script];
+  const options = { cwd: join(import.meta.dirname, '../..'), env: { ...env, SVC_ORG } };
+  assert.equal((await exec(process.execPath, words, options)).stdout, 'listed\n');
+});

@@ -332,3 +332,24 @@ async function readFrom(port: number): Promise<string> {
   }
   return text;
 }
+
+test('a server that hangs is noticed within the time it is given', async (t) => {
+  const { svc } = cli;
+  const server = createServer(() => {}).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const SVC_API_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  for (const [words, more] of [
+    [['ps', '--server-timeout', '1s'], {}],
+    [['ps'], { SVC_TIMEOUT: '1' }],
+  ] as const) {
+    const { code, stderr } = await svc.run(words, { env: { ...svc.env, SVC_API_URL, ...more } });
+    assert.equal(code, 1);
+    assert.match(stderr, /has not answered for 1 s\n {2}try: svc server logs .*--server-timeout/);
+  }
+  const wrong = await svc.run(['ps', '--server-timeout', 'soon']);
+  assert.deepEqual([wrong.code, /from 1s to 24h, not 'soon'/.test(wrong.stderr)], [2, true], wrong.stderr);
+});

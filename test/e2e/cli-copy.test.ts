@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { chmod, lstat, mkdir, readdir, readFile, readlink, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { promisify } from 'node:util';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { useCli } from './cli-line.ts';
 
@@ -107,6 +109,26 @@ test('what cannot be copied says which file, and what to type next', async () =>
     assert.equal(outcome.code, code, `${words.join(' ')}: ${outcome.stderr}`);
     assert.match(outcome.stderr, expected);
   }
+});
+
+test('a named pipe is refused at once, and left out of a folder', async () => {
+  const { svc } = cli;
+  const folder = join(svc.home, 'with-pipe');
+  await mkdir(folder);
+  await writeFile(join(folder, 'file'), 'kept');
+  await promisify(execFile)('mkfifo', [join(folder, 'pipe')]);
+  await svc.succeed(['volume', 'create', 'pipes', '--capacity', '1']);
+  for (const words of [
+    ['volume', 'cp', 'with-pipe/pipe', 'pipes:/'],
+    ['cp', 'with-pipe/pipe', 'box:/tmp/'],
+  ]) {
+    const { code, stderr } = await svc.run(words);
+    assert.deepEqual([code, /is a named pipe.*\n {2}try: cat /.test(stderr)], [2, true], stderr);
+  }
+  const { code, stderr } = await svc.run(['volume', 'cp', 'with-pipe', 'pipes:/']);
+  assert.deepEqual([code, /left out .*pipe: it is a named pipe/.test(stderr)], [0, true], stderr);
+  assert.equal(await svc.succeed(['volume', 'cp', 'pipes:/with-pipe/file', '-']), 'kept');
+  await svc.succeed(['volume', 'rm', 'pipes']);
 });
 
 test('a tree goes into a volume without a sandbox, and sandboxes that mount it see it', async () => {

@@ -3,13 +3,18 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
+import { importChanged, importConfigured } from '../engine/image-fixture.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { useCli } from './cli-line.ts';
 import { importHostPython } from './host-python.ts';
 import { Tmux } from './tmux.ts';
 
 const SVC = resolve(import.meta.dirname, '../../svc');
-const cli = useCli((svc) => svc.succeed(['run', '-d', '--name', 'box', BUSYBOX]));
+const cli = useCli(async (svc) => {
+  await svc.succeed(['run', '-d', '--name', 'box', BUSYBOX]);
+  await svc.succeed(['volume', 'create', 'data', '--capacity', '1']);
+  await svc.succeed(['exec', '-d', '--name', 'job', 'box', 'sleep', '10000']);
+});
 
 /** A terminal whose `svc` talks to our server, and a shell in the sandbox. */
 async function openShell(): Promise<Tmux> {
@@ -147,6 +152,29 @@ test('a Python prompt: input(), Ctrl-C at the prompt and in a loop, arrow keys, 
   await tmux.until(/^code 0$/m);
 });
 
+test('run in a terminal prefers the command of the image, then bash, and Ctrl-Z stops neither', async () => {
+  const { engine } = cli.svc.server;
+  await importChanged(engine, 'speaking', async (root) => {
+    await writeFile(join(root, 'bin/bash'), '#!/bin/sh\necho this is bash; exec cat\n', { mode: 0o755 });
+  });
+  const busybox = { name: 'bin/busybox', body: await readFile('/bin/busybox'), mode: 0o755 };
+  const Cmd = ['/bin/busybox', 'sh', '-c', 'echo this is my own; exec /bin/busybox cat'];
+  await importConfigured(engine, 'with-command', { Cmd }, [{ name: 'bin/', type: 'directory' }, busybox]);
+  await using tmux = await Tmux.open(cli.svc.home, cli.svc.env);
+  for (const [image, greeting] of [
+    ['with-command', 'this is my own'],
+    ['speaking', 'this is bash'],
+  ]) {
+    await tmux.line(`clear; ${SVC} run -it ${image}`);
+    await tmux.until(new RegExp(`^${greeting}$`, 'm'));
+    await tmux.key('C-z');
+    await tmux.line('alive');
+    await tmux.until(/alive\nalive$/);
+    await tmux.key('C-d');
+    await tmux.until(/host>$/);
+  }
+});
+
 /** How each shell is started with our script and a prompt of its own. */
 const SHELLS = {
   bash: 'bash --norc --noprofile',
@@ -176,6 +204,9 @@ for (const shell of ['bash', 'zsh', 'fish'] as const) {
       ['svc run --isolation gv', 'svc run --isolation gvisor'],
       ['svc exec bo', 'svc exec box'],
       ['svc cp file bo', 'svc cp file box:'],
+      ['svc run bu', 'svc run busybox'],
+      ['svc volume inspect da', 'svc volume inspect data'],
+      ['svc process logs box jo', 'svc process logs box job'],
     ] as const) {
       await tmux.type(typed);
       await pressTabUntil(tmux, new RegExp(`^sh> ${completed}$`, 'm'));

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, realpath } from 'node:fs/promises';
+import { cp, mkdir, readdir, realpath } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { importChanged } from '../engine/image-fixture.ts';
@@ -10,23 +10,33 @@ const UNUSED_MODULES =
   /\/(?:dist-packages|site-packages|test|turtledemo|tests|ensurepip|idlelib|lib2to3|__pycache__|config-[^/]*)(?:\/|$)/;
 
 /** Image `python` from the interpreter of this host: much quicker than from packages. */
-export async function importPython(engine: TestEngine): Promise<void> {
+export async function importPython(engine: Pick<TestEngine, 'client'>): Promise<void> {
+  await importChanged(engine, 'python', addPython);
+}
+
+/** The interpreter of this host, with its libraries. */
+export async function addPython(root: string): Promise<void> {
   const script = 'import os, sys; print(sys.executable); print(os.path.dirname(os.__file__))';
   const [program = '', library = ''] = (await run('python3', ['-c', script])).stdout.trim().split('\n');
-  await importChanged(engine, 'python', async (root) => {
-    await copyProgram(root, program, 'python3');
-    await cp(library, join(root, library), { recursive: true, filter: (path) => !UNUSED_MODULES.test(path) });
-  });
+  await copyProgram(root, program, 'python3');
+  await cp(library, join(root, library), { recursive: true, filter: (path) => !UNUSED_MODULES.test(path) });
+  // Some modules are written in C, and linked against more than the interpreter is.
+  const modules = join(library, 'lib-dynload');
+  for (const name of await readdir(modules)) await copyLibraries(root, join(modules, name));
 }
 
 /** Image `node` from the one that runs this. */
-export async function importNode(engine: TestEngine): Promise<void> {
-  await importChanged(engine, 'node', async (root) => await copyProgram(root, process.execPath, 'node'));
+export async function importNode(engine: Pick<TestEngine, 'client'>, reference = 'node'): Promise<void> {
+  await importChanged(engine, reference, async (root) => await copyProgram(root, process.execPath, 'node'));
 }
 
 /** With the libraries that it is linked against. */
-async function copyProgram(root: string, program: string, name: string): Promise<void> {
+export async function copyProgram(root: string, program: string, name: string): Promise<void> {
   await copyFile(await realpath(program), join(root, 'usr/bin', name));
+  await copyLibraries(root, program);
+}
+
+async function copyLibraries(root: string, program: string): Promise<void> {
   const { stdout } = await run('ldd', [program]);
   for (const [library] of stdout.matchAll(/\/\S+\.so\S*/g)) {
     await copyFile(await realpath(library), join(root, library));

@@ -59,6 +59,27 @@ for (const runtime of RUNTIMES) {
       await sandbox.remove();
     });
 
+    test('Ctrl-Z at a program that has its terminal for itself leaves both alive', async () => {
+      const sandbox = await engines.start(runtime);
+      const channel = await sandbox.connect();
+      const cat = await channel.exec({ cmd: '/bin/cat', args: [], tty: true, rows: 24, cols: 80 });
+      let screen = '';
+      const reading = (async () => {
+        for await (const chunk of cat.stdout) screen += Buffer.from(chunk).toString();
+      })();
+      const type = async (typed: string, shown: RegExp) => {
+        await cat.writeStdin(Buffer.from(typed));
+        await waitUntil(() => shown.test(screen), { what: `${String(shown)}, but: ${screen}` });
+      };
+      await type('one\n', /one\r\none\r\n/);
+      await cat.writeStdin(Buffer.from('\u001A'));
+      await type('two\n', /two\r\n(.*\n)*.*two\r\n/);
+      await cat.writeStdin(Buffer.from('\u0003'));
+      await reading;
+      channel.close();
+      await sandbox.remove();
+    });
+
     test('what a command wrote before the time of its sandbox was over arrives, with the reason', async () => {
       const cmd = ['/bin/sh', '-c', 'while :; do echo main; sleep 0.05; done'];
       const sandbox = await engines.start(runtime, { lifecycle: { max_duration_secs: 2 }, runtime: { cmd } });

@@ -7,7 +7,7 @@ import type { TestEngine } from './start-engine.ts';
 
 /** Imports busybox after `change` was made to its root file system. */
 export async function importChanged(
-  engine: TestEngine,
+  engine: Pick<TestEngine, 'client'>,
   reference: string,
   change: (folder: string) => Promise<void>,
 ): Promise<void> {

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { extname, join, normalize, resolve } from 'node:path';
 import { after, before, suite, test } from 'node:test';
 import { promisify } from 'node:util';
@@ -12,9 +11,9 @@ import { createKey } from '@svc/server/keys';
 import { TestServer } from '../e2e/start-server.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { openBrowser } from '../clients/open-browser.ts';
+import { installSdk, NODE_22 } from './install-sdk.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
-const NODE_22 = join(ROOT, 'test/clients/node_modules/.bin/node');
 const run = promisify(execFile);
 
 const SEEN = {
@@ -40,7 +39,8 @@ suite('the built SDK', { timeout: 300_000 }, () => {
   let settings: { apiUrl: string; apiKey: string; image: string };
 
   before(async () => {
-    folder = await install();
+    folder = await installSdk();
+    await cp(join(ROOT, 'test/clients/use-sdk.mjs'), join(folder, 'use-sdk.mjs'));
     pages = await servePages(folder);
     server = await TestServer.start({
       args: ['--cors-origin', originOf(pages)],
@@ -121,21 +121,6 @@ suite('the built SDK', { timeout: 300_000 }, () => {
     await run(process.execPath, [compiler, ...flags.split(' '), ...roots, 'typed.mts'], { cwd: folder });
   });
 });
-
-/** What `npm install` of the package would leave in a project, without asking a registry. */
-async function install(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'svc-sdk-user-'));
-  const sdk = join(folder, 'node_modules/@svc/sdk');
-  await mkdir(join(folder, 'node_modules/@svc'), { recursive: true });
-  await run(process.execPath, [join(ROOT, 'scripts/build-sdk.ts'), sdk]);
-  const { dependencies } = JSON.parse(await readFile(join(sdk, 'package.json'), 'utf8')) as {
-    dependencies: Record<string, string>;
-  };
-  for (const name of Object.keys(dependencies))
-    await symlink(join(ROOT, 'node_modules', name), join(folder, 'node_modules', name));
-  await cp(join(ROOT, 'test/clients/use-sdk.mjs'), join(folder, 'use-sdk.mjs'));
-  return folder;
-}
 
 async function servePages(folder: string): Promise<Server> {
   const pages = createServer((request, response) => void servePage(folder, request.url ?? '/', response));

@@ -90,6 +90,11 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   { name: 'doctor', summary: 'show what this host can do', load: () => import('./commands/doctor.ts') },
   {
+    name: 'install',
+    summary: 'put svc and its completion on this machine',
+    load: () => import('./commands/install.ts'),
+  },
+  {
     name: 'completion',
     summary: 'make the shell complete svc commands',
     load: () => import('./commands/completion.ts'),

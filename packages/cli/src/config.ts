@@ -14,6 +14,8 @@ export interface CliConfig {
   readonly apiUrl: string | undefined;
   readonly apiKey: string | undefined;
   readonly organization: string | undefined;
+  /** How long a server may be silent, as it was written. */
+  readonly serverTimeout: string | undefined;
   /** A variable that a context names as the place of its key. */
   readonly readVariable: (name: string) => string | undefined;
   readonly hasColours: boolean;
@@ -40,6 +42,7 @@ export function readConfig(
     apiUrl: read('SVC_API_URL') ?? read('SVC_SERVER_URL'),
     apiKey: read('SVC_API_KEY'),
     organization: read('SVC_ORG'),
+    serverTimeout: read('SVC_TIMEOUT'),
     readVariable: read,
     hasColours: !isPlain && process.stdout.isTTY,
     terminalName: terminal === 'dumb' ? 'xterm' : terminal,

@@ -27,7 +27,7 @@ export async function createProgram(words: readonly string[] | 'all'): Promise<C
   return program;
 }
 
-const WITH_VALUE = new Set(['-o', '--output', '--path', '--context', '--org']);
+const WITH_VALUE = new Set(['-o', '--output', '--path', '--context', '--org', '--server-timeout']);
 
 /** The first word that is no option; behind `help`, the one after it as well. */
 export function namedCommands(words: readonly string[]): readonly string[] {
@@ -62,6 +62,6 @@ Examples:
   svc server start --dev --detach            start a server here
   svc image build-demo python                make an image from Debian packages
   svc run python python3 -c 'print(6*7)'     run Python in a sandbox that is gone afterwards
-  svc run -it python sh                      a shell
+  svc run -it python bash                    a shell
   svc run -d --name web python python3 -m http.server
   svc ps; svc logs -f web; svc exec -it web sh; svc cp ./app web:/app`;

@@ -6,7 +6,10 @@ import { print, printJson } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('completion')
-    .description('Prints what makes a shell complete commands, options and the names of sandboxes.')
+    .description(
+      'Prints what makes a shell complete commands, options and names: of sandboxes, images, volumes, processes.\n' +
+        'It completes `svc`, which has to be on PATH; svc install sees to both.',
+    )
     .addArgument(new Argument('<shell>', 'which one').choices(Object.keys(COMPLETION_SCRIPTS)))
     .addHelpText(
       'after',

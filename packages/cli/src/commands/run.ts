@@ -5,7 +5,7 @@ import { commandWords } from '../arguments/words.ts';
 import { examples } from '../examples.ts';
 import { readGlobals, type Globals } from '../globals.ts';
 import { addSandboxOptions, toCreateOptions, type SandboxOptions } from '../sandbox/create-options.ts';
-import { shellOf } from '../sandbox/spec-view.ts';
+import { ownWordsOf, shellOf } from '../sandbox/spec-view.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -17,6 +17,8 @@ interface RunOptions extends SandboxOptions {
   readonly timeout?: number;
 }
 
+const BASH = '/bin/bash';
+
 /** A sandbox without a name whose owner died is removed after this long without a process of ours. */
 const ABANDONED_SECONDS = 60;
 
@@ -24,7 +26,7 @@ export function createCommand(): Command {
   const command = new Command('run')
     .description(
       'Makes a sandbox, runs a command in it and removes it again. With --name the sandbox stays and runs on.\n' +
-        'Without a command a terminal gets a shell; with --detach the sandbox just runs.\n' +
+        "Without a command a terminal gets the image's own one, else bash or sh; with --detach the sandbox just runs.\n" +
         "Exit code: the command's; 127 not found, 126 not startable, 128+n killed by signal n, 124 out of time,\n" +
         '125 when svc itself failed.\n' +
         'Ctrl-] leaves a terminal, which ends what runs in it.',
@@ -43,7 +45,8 @@ export function createCommand(): Command {
       'after',
       examples(
         [`svc run python python3 -c 'print(6*7)'`, 'run Python once'],
-        ['svc run -it python sh', 'a shell'],
+        ['svc run -it python', "Python's prompt: the command of the image"],
+        ['svc run -it python bash', 'a shell'],
         ['svc run -d --name web -p 8080:8000 python python3 -m http.server', 'a server that stays'],
         ['echo 1 2 3 | svc run -m 64M base wc -w', 'with input and a memory limit'],
       ),
@@ -63,7 +66,7 @@ async function run(
   const wantsShell = words.length === 0 && !isDetached;
   if (wantsShell && !process.stdin.isTTY)
     throw new UsageError(
-      `there is no command to run, and no terminal for a shell\n  try: svc run ${image} COMMAND`,
+      `there is no command to run, and no terminal to ask for one\n  try: svc run ${image} COMMAND`,
     );
   const { connectServer } = await import('../server/connect.ts');
   const client = await connectServer(globals);
@@ -77,7 +80,9 @@ async function run(
   const isTty = options.tty === true || wantsShell;
   try {
     const { runProcess } = await import('../sandbox/run-process.ts');
-    const [cmd = shellOf(sandbox.info), ...args] = words;
+    const [cmd = shellOf(sandbox.info), ...args] = wantsShell
+      ? await wordsForTerminal(sandbox, options.shell)
+      : words;
     process.exitCode = await runProcess(sandbox, {
       cmd,
       args,
@@ -95,6 +100,14 @@ async function run(
     tell(
       `sandbox ${sandbox.name} runs on; next: svc exec ${sandbox.name} COMMAND, svc rm -f ${sandbox.name}`,
     );
+}
+
+/** What the image is for, else the shell that people expect. Whoever names a shell wants that one. */
+async function wordsForTerminal(sandbox: Sandbox, shell: string | undefined): Promise<readonly string[]> {
+  if (shell !== undefined) return [shell];
+  const own = ownWordsOf(sandbox.info);
+  if (own.length > 0) return own;
+  return (await sandbox.files.exists(BASH)) ? [BASH] : [];
 }
 
 async function create(

@@ -1,9 +1,6 @@
 import type { Command } from 'commander';
-import { readContexts } from '../context/context-file.ts';
 import type { Globals } from '../globals.ts';
-
-/** Nobody waits longer for a completion. */
-const TIMEOUT_MS = 2000;
+import { contextNames, imageNames, processNames, sandboxNames, volumeNames } from './known-names.ts';
 
 /** Makes the program with the command that the words name, for its names and options. */
 export type CreateProgram = (words: readonly string[]) => Promise<Command>;
@@ -15,15 +12,15 @@ export async function findCandidates(
   globals: Globals,
 ): Promise<readonly string[]> {
   const typed = words.at(-1) ?? '';
-  const { command, argumentCount, previous } = locate(await createProgram(words), words.slice(0, -1));
-  const all = await candidatesFor(command, typed, argumentCount, previous, globals);
+  const location = locate(await createProgram(words), words.slice(0, -1));
+  const all = await candidatesFor(location, typed, globals);
   return all.filter((candidate) => candidate.startsWith(typed)).toSorted();
 }
 
 interface Location {
   readonly command: Command;
-  /** How many of its arguments are there already. */
-  readonly argumentCount: number;
+  /** Those of its arguments that are there already. */
+  readonly given: readonly string[];
   /** The option whose value comes next; undefined: none. */
   readonly previous: string | undefined;
 }
@@ -31,18 +28,18 @@ interface Location {
 /** The command that the words before have led to. */
 function locate(program: Command, before: readonly string[]): Location {
   let command = program;
-  let argumentCount = 0;
+  const given: string[] = [];
   let previous: string | undefined;
   for (const word of before) {
     if (previous !== undefined) previous = undefined;
     else if (word.startsWith('-')) previous = takesValue(command, word) ? word : undefined;
     else {
-      const next = argumentCount === 0 ? subcommand(command, word) : undefined;
-      if (next === undefined) argumentCount += 1;
+      const next = given.length === 0 ? subcommand(command, word) : undefined;
+      if (next === undefined) given.push(word);
       else command = next;
     }
   }
-  return { command, argumentCount, previous };
+  return { command, given, previous };
 }
 
 function subcommand(command: Command, word: string): Command | undefined {
@@ -56,15 +53,13 @@ function takesValue(command: Command, word: string): boolean {
 }
 
 async function candidatesFor(
-  command: Command,
+  { command, given, previous }: Location,
   typed: string,
-  argumentCount: number,
-  previous: string | undefined,
   globals: Globals,
 ): Promise<readonly string[]> {
   if (previous !== undefined) return await valuesOf(command, previous, globals);
   if (typed.startsWith('-')) return optionsOf(command);
-  if (command.commands.length > 0 && argumentCount === 0) {
+  if (command.commands.length > 0 && given.length === 0) {
     return command
       .createHelp()
       .visibleCommands(command)
@@ -72,9 +67,9 @@ async function candidatesFor(
   }
   const { registeredArguments } = command;
   const argument =
-    registeredArguments[argumentCount] ?? registeredArguments.findLast(({ variadic }) => variadic);
+    registeredArguments[given.length] ?? registeredArguments.findLast(({ variadic }) => variadic);
   if (argument?.argChoices !== undefined) return argument.argChoices;
-  return await namesFor(command, argument?.name(), globals);
+  return await namesFor(command, argument?.name(), given, globals);
 }
 
 function optionsOf(command: Command): readonly string[] {
@@ -88,41 +83,27 @@ function optionsOf(command: Command): readonly string[] {
 async function valuesOf(command: Command, name: string, globals: Globals): Promise<readonly string[]> {
   if (name === '--context') return await contextNames(globals);
   const option = command.options.find(({ long, short }) => long === name || short === name);
+  if (option?.long === '--volume') return (await volumeNames(globals)).map((volume) => `${volume}:`);
   return option?.argChoices ?? [];
 }
 
 async function namesFor(
   command: Command,
   argument: string | undefined,
+  given: readonly string[],
   globals: Globals,
 ): Promise<readonly string[]> {
   const group = command.parent?.name();
   if (argument === 'context') return await contextNames(globals);
+  if (argument === 'image' || (group === 'image' && argument === 'reference' && command.name() !== 'import'))
+    return await imageNames(globals);
+  if (argument === 'process') return await processNames(globals, given[0] ?? '');
   if (group === 'volume' && argument === 'name' && command.name() !== 'create')
     return await volumeNames(globals);
-  if (group === 'svc' && (argument === 'from' || argument === 'to')) {
-    return (await sandboxNames(globals)).map((name) => `${name}:`);
+  if (argument === 'from' || argument === 'to') {
+    const names = group === 'volume' ? await volumeNames(globals) : await sandboxNames(globals);
+    return names.map((name) => `${name}:`);
   }
   const isSandbox = argument === 'sandbox' || (group === 'svc' && argument === 'name');
   return isSandbox ? await sandboxNames(globals) : [];
-}
-
-async function contextNames({ contextFolder }: Globals): Promise<readonly string[]> {
-  return Object.keys((await readContexts(contextFolder)).contexts);
-}
-
-/** A server that is away is no reason to spoil somebody's command line. */
-async function sandboxNames(globals: Globals): Promise<readonly string[]> {
-  const { Sandbox } = await import('@svc/sdk');
-  const { connectServer } = await import('../server/connect.ts');
-  const call = { client: await connectServer(globals), timeoutMs: TIMEOUT_MS };
-  return await Array.fromAsync(Sandbox.list(call), ({ name }) => name).catch(() => []);
-}
-
-async function volumeNames(globals: Globals): Promise<readonly string[]> {
-  const { Volume } = await import('@svc/sdk');
-  const { connectServer } = await import('../server/connect.ts');
-  const call = { client: await connectServer(globals), timeoutMs: TIMEOUT_MS };
-  const volumes = await Volume.list(call).catch(() => []);
-  return volumes.flatMap(({ name }) => (name === null ? [] : [name]));
 }

@@ -7,6 +7,7 @@ import { CopyProgress } from '../terminal/copy-progress.ts';
 import { tell } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 import { localDestination, remoteDestination } from './destination.ts';
+import { requireFileOrFolder } from './special-file.ts';
 import { writeLocal, writeStdout } from './write-local.ts';
 
 const CHUNK_BYTES = 1024 * 1024;
@@ -17,6 +18,7 @@ export async function upload(sandbox: Sandbox, from: string, to: string): Promis
   const stats = await stat(from).catch(() => {
     throw new UsageError(`there is no ${from} here\n  try: ls ${from}`);
   });
+  requireFileOrFolder(from, stats);
   const target = remoteDestination(to, from, await isFolder(sandbox, to));
   if (stats.isDirectory()) {
     using progress = new CopyProgress(null);

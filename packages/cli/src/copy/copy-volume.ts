@@ -3,8 +3,10 @@ import { mkdir, readdir, stat } from 'node:fs/promises';
 import { join, posix } from 'node:path';
 import { SvcError, type Volume } from '@svc/sdk';
 import { CopyProgress } from '../terminal/copy-progress.ts';
+import { tell } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 import { localDestination, remoteDestination } from './destination.ts';
+import { isSpecial, kindOf, requireFileOrFolder } from './special-file.ts';
 import { writeLocal, writeStdout } from './write-local.ts';
 
 const CHUNK_BYTES = 1024 * 1024;
@@ -19,9 +21,12 @@ export async function uploadToVolume(volume: Volume, from: string, to: string): 
   const stats = await stat(from).catch(() => {
     throw new UsageError(`there is no ${from} here\n  try: ls ${from}`);
   });
+  requireFileOrFolder(from, stats);
   using progress = new CopyProgress(stats.isDirectory() ? null : stats.size);
   const visit = async (local: string, remote: string): Promise<void> => {
-    if (!(await stat(local)).isDirectory()) {
+    const found = await stat(local);
+    if (isSpecial(found)) return tell(`left out ${local}: it is ${kindOf(found)}`);
+    if (!found.isDirectory()) {
       const content = createReadStream(local, { highWaterMark: CHUNK_BYTES });
       return await volume.files.write(inVolume(remote), progress.counted(content));
     }

@@ -28,7 +28,13 @@ export function portsOf({ spec }: Info): readonly PublishedPortView[] {
   return Array.isArray(ports) ? (ports as readonly PublishedPortView[]) : [];
 }
 
-/** What a terminal gets unless something else is asked for. */
+/** What the image runs by itself; empty: nothing. */
+export function ownWordsOf({ spec }: Info): readonly string[] {
+  const { entrypoint, cmd } = (spec?.runtime ?? {}) as Readonly<Record<string, unknown>>;
+  return [entrypoint, cmd].flatMap((words) => (Array.isArray(words) ? words.map(String) : []));
+}
+
+/** The shell that the sandbox was made with. */
 export function shellOf({ spec }: Info): string {
   const { shell } = (spec?.runtime ?? {}) as { readonly shell?: unknown };
   return typeof shell === 'string' ? shell : '/bin/sh';

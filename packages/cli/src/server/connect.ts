@@ -2,17 +2,18 @@ import { Client } from '@svc/sdk';
 import { resolveServer } from '../context/resolve-server.ts';
 import type { Globals } from '../globals.ts';
 import { lightFetch } from './light-fetch.ts';
+import { watchedFetch } from './watched-fetch.ts';
 
 /** A client of the server that the command line, the environment or the active context names. Connects at the first call. */
 export async function connectServer(globals: Globals): Promise<Client> {
   const { url, apiKey = '', organization } = await resolveServer(globals);
   return new Client({
     apiUrl: url,
-    // Empty, not absent: the client would look into the environment itself.
+    // Empty, not absent, as the organization: the client would look into the environment itself.
     apiKey,
-    ...(organization === undefined ? {} : { organization }),
+    organization: organization ?? '',
     // A person at a terminal would rather know than wait.
     maxRetries: 1,
-    fetch: lightFetch,
+    fetch: watchedFetch(lightFetch, `${url.replace(/\/+$/, '')}/api/v1/health`, globals.serverTimeoutMs),
   });
 }

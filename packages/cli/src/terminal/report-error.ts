@@ -8,6 +8,7 @@ import { InterruptedError } from './interrupted.ts';
 import { UsageError } from '../usage-error.ts';
 import { painter } from './colours.ts';
 import { tell } from './print.ts';
+import { SILENT } from './silent-server.ts';
 
 /** Prints what went wrong and the next command to type; returns the code to exit with. */
 export function reportError(error: unknown, words: readonly string[], command: string | undefined): number {
@@ -118,6 +119,8 @@ const UNAVAILABLE = new Set(['temporarily_unavailable', 'recovery_decision_requi
 
 function nextStep(error: SvcError | PlatformError): string | undefined {
   if (isOutOfMemory(error)) return 'svc run -m 2G …   # a sandbox with more memory';
+  if (error.details?.['missing'] === 'organization') return 'export SVC_ORG=SLUG   # or --org SLUG';
+  if (isSilent(error)) return 'svc server logs   # to wait longer: --server-timeout 1m';
   if (isElsewhere(error)) return 'svc context ls';
   if (isBroken(error)) return 'svc ps --all';
   // Of a file, whatever is wrong with it.
@@ -158,6 +161,11 @@ function isElsewhere({ code, message }: SvcError | PlatformError): boolean {
   return (
     code === 'connection_failed' && /server at (?!(?:https?:\/\/)?(?:127\.|localhost|\[::1\]))/.test(message)
   );
+}
+
+/** It takes connections, and answers none. */
+function isSilent({ code, message }: SvcError | PlatformError): boolean {
+  return code === 'connection_failed' && message.includes(SILENT);
 }
 
 /** The server was there, and is perhaps again. */

@@ -72,12 +72,24 @@ static void on_signal(struct watch *watch, uint32_t events) {
   task_queue(&reap);
 }
 
+/**
+ * Ctrl-Z at a program that leads its own terminal. Nobody there could ever continue it, so Linux does not stop it; gVisor does,
+ * and the terminal would be dead.
+ */
+static void undo_stop(pid_t pid, int status) {
+  if (WSTOPSIG(status) == SIGTSTP && getsid(pid) == pid) kill(pid, SIGCONT);
+}
+
 static void on_reap(struct task *task) {
   for (int i = 0; i < REAPS_PER_TURN; i++) {
     int status;
-    pid_t pid = waitpid(-1, &status, WNOHANG | __WALL);
+    pid_t pid = waitpid(-1, &status, WNOHANG | WUNTRACED | __WALL);
     if (pid < 0 && errno == ECHILD && when_none) when_none();
     if (pid <= 0) return;
+    if (WIFSTOPPED(status)) {
+      undo_stop(pid, status);
+      continue;
+    }
     struct child *child = table[(unsigned)pid % BUCKETS];
     while (child && child->pid != pid) child = child->next;
     if (!child) continue;

@@ -21,7 +21,10 @@ export interface ClientOptions {
   readonly apiUrl?: string;
   /** An API key, or a personal access token together with `organization`. In Node `SVC_API_KEY` unless given. */
   readonly apiKey?: string;
-  /** Slug of the organization to act in. API keys name theirs already; tokens and sessions need one. */
+  /**
+   * Slug of the organization to act in. API keys name theirs already; tokens and sessions need one. In Node `SVC_ORG` unless
+   * this or `apiKey` is given.
+   */
   readonly organization?: string;
   /** For each call that is given no other; 60 s unless given. Processes and streams are not limited by it. */
   readonly timeoutMs?: number;
@@ -55,7 +58,9 @@ export class Client {
     this.apiUrl = checkUrl(options.apiUrl ?? environment.apiUrl ?? DEFAULT_API_URL);
     // An empty key is none, as in the environment.
     this.#apiKey = (options.apiKey ?? environment.apiKey) || undefined;
-    this.organization = options.organization ?? null;
+    // That of the environment belongs to the key of the environment.
+    const inherited = options.apiKey === undefined ? environment.organization : undefined;
+    this.organization = (options.organization ?? inherited) || null;
     this.timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.maxRetries = options.maxRetries ?? DEFAULT_MAX_RETRIES;
     this.#fetch = options.fetch ?? ((...request) => globalThis.fetch(...request));

@@ -1,7 +1,18 @@
-/** What the environment says about the server, which also goes by an older name; an empty variable counts as none. */
-export function readEnvironment(): { readonly apiUrl?: string; readonly apiKey?: string } {
-  const { SVC_API_URL, SVC_SERVER_URL, SVC_API_KEY: apiKey } = process.env;
+/** What the environment says about the server; an empty variable counts as none. */
+export interface Environment {
+  readonly apiUrl?: string;
+  readonly apiKey?: string;
+  readonly organization?: string;
+}
+
+/** The address also goes by an older name. */
+export function readEnvironment(): Environment {
+  const { SVC_API_URL, SVC_SERVER_URL, SVC_API_KEY: apiKey, SVC_ORG: organization } = process.env;
   // An empty one is none, which `??` would not see.
   const apiUrl = SVC_API_URL || SVC_SERVER_URL;
-  return { ...(apiUrl ? { apiUrl } : {}), ...(apiKey ? { apiKey } : {}) };
+  return {
+    ...(apiUrl ? { apiUrl } : {}),
+    ...(apiKey ? { apiKey } : {}),
+    ...(organization ? { organization } : {}),
+  };
 }

@@ -2,7 +2,12 @@ import { PlatformError } from '@svc/contract';
 import { ROLES, type RestOperation, type Role } from '@svc/contract/rest';
 import type { Database } from '../store/database.ts';
 import type { Actor } from '../store/events.ts';
-import { findMembership, findOrganization, type OrganizationRecord } from '../store/organizations.ts';
+import {
+  findMembership,
+  findOrganization,
+  listMemberships,
+  type OrganizationRecord,
+} from '../store/organizations.ts';
 import { findSecondFactor } from '../store/second-factors.ts';
 import type { SessionRecord } from '../store/sessions.ts';
 import type { UserRecord } from '../store/users.ts';
@@ -34,7 +39,7 @@ export async function authorize(
 ): Promise<Authority> {
   if (slug !== undefined) return await asMember(database, operation.role, slug, principal);
   if (operation.audience === 'user') return asPerson(principal);
-  if (principal.kind === 'user') throw unauthorized();
+  if (principal.kind === 'user') throw await organizationMissing(database, principal.user);
   if (principal.kind === 'api_key') {
     const { organization, id, name, createdBy, isOperator } = principal;
     await requireMaker(database, operation.role, organization, createdBy);
@@ -43,6 +48,16 @@ export async function authorize(
   }
   const { organization, user } = principal;
   return { organization, user, session: null, role: 'owner', actor: actorOf(user), isOperator: true };
+}
+
+/** The credential is good; only where it is to act is missing. */
+async function organizationMissing(database: Database, { id }: UserRecord): Promise<PlatformError> {
+  const slugs = (await listMemberships(database, id)).map(({ organization: { slug } }) => slug);
+  const yours = slugs.length === 0 ? 'you belong to none yet' : `yours: ${slugs.join(', ')}`;
+  const message = `A token of a user acts in an organization, and none was named (${yours}); name it by SVC_ORG, --org, the client's option organization, or as /v1/orgs/{slug} in the path`;
+  return new PlatformError('invalid_api_key', message, {
+    details: { missing: 'organization', yours: slugs },
+  });
 }
 
 /** A key reaches no further than whoever made it, or members would get the rights of admins by making one. */

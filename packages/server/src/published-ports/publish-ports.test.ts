@@ -56,6 +56,24 @@ test('a published port leads to the service, both directions to their ends, unti
   }, 'the port is closed');
 });
 
+test('who comes before the program listens is served once it does', async (t) => {
+  const guestPort = await freePort();
+  const server = await startTestServer(t);
+  const hostPort = await freePort();
+  await create(server, 'web', [{ guest_port: guestPort, host_port: hostPort }]);
+  const early = connect({ port: hostPort, host: '127.0.0.1', allowHalfOpen: true });
+  await once(early, 'connect');
+  early.end('early');
+  // It has been refused inside by the time that another connection was made and given up.
+  const other = connect({ port: hostPort, host: '127.0.0.1' });
+  await once(other, 'connect');
+  other.destroy();
+  const service = createServer({ allowHalfOpen: true }, (socket) => void socket.pipe(socket));
+  t.after(() => service.close());
+  service.listen(guestPort, '127.0.0.1');
+  assert.equal(Buffer.concat(await Array.fromAsync(early as AsyncIterable<Buffer>)).toString(), 'early');
+});
+
 test('a port that is taken is named, and nothing is made', async (t) => {
   const taken = await listenAnywhere(t, createServer());
   const server = await startTestServer(t);

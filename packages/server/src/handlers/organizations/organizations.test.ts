@@ -226,6 +226,17 @@ test('keys and users do not reach each other’s addresses, and a session is as 
   assert.equal(await status('/orgs/acme', signed.slice(4)), 401);
 });
 
+test('a user without an organization is told what is missing, and which there are', async (t) => {
+  const { server, person, organization } = await startWithPeople(t);
+  const member = await person('m');
+  const ask = async () => (await server.rest('GET', '/sandboxes', { key: member.key })).body.error;
+  assert.match((await ask()).message, /you belong to none yet/);
+  await organization('acme', { member });
+  const { code, message, details } = await ask();
+  assert.deepEqual([code, details], ['invalid_api_key', { missing: 'organization', yours: ['acme'] }]);
+  assert.match(message, /none was named \(yours: acme\); name it by SVC_ORG/);
+});
+
 test('in development mode every namespace is open, also those that JSON-RPC made', async (t) => {
   const server = await startTestServer(t);
   await waitUntil(() => server.health.current.isHealthy);

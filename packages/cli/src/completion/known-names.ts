@@ -1,0 +1,54 @@
+import type { Client, ClientCallOptions } from '@svc/sdk';
+import { readContexts } from '../context/context-file.ts';
+import type { Globals } from '../globals.ts';
+
+/** Nobody waits longer for a completion. */
+const TIMEOUT_MS = 2000;
+
+type Call = ClientCallOptions & { readonly client: Client };
+
+export async function contextNames({ contextFolder }: Globals): Promise<readonly string[]> {
+  return Object.keys((await readContexts(contextFolder)).contexts);
+}
+
+export async function sandboxNames(globals: Globals): Promise<readonly string[]> {
+  const { Sandbox } = await import('@svc/sdk');
+  return await ask(globals, (call) => Array.fromAsync(Sandbox.list(call), ({ name }) => name));
+}
+
+export async function volumeNames(globals: Globals): Promise<readonly string[]> {
+  const { Volume } = await import('@svc/sdk');
+  return await ask(globals, async (call) =>
+    (await Volume.list(call)).flatMap(({ name }) => (name === null ? [] : [name])),
+  );
+}
+
+/** Without the part of a reference that is understood. */
+export async function imageNames(globals: Globals): Promise<readonly string[]> {
+  const { Images } = await import('@svc/sdk');
+  return await ask(globals, async (call) =>
+    (await Images.list(call)).flatMap(({ references }) =>
+      references.map((reference) => reference.replace(/:latest$/, '').replace(/^svc\//, '')),
+    ),
+  );
+}
+
+/** Of those that can still be asked for: by name where they have one. */
+export async function processNames(globals: Globals, sandbox: string): Promise<readonly string[]> {
+  const { Sandbox } = await import('@svc/sdk');
+  return await ask(globals, async (call) => {
+    const { id } = await Sandbox.connect(sandbox, call);
+    const { data } = await call.client.call('processes.list', { params: { sandbox_id: id } }, call);
+    return [...new Set(data.map(({ name, id: processId }) => name ?? processId))];
+  });
+}
+
+/** A server that is away is no reason to spoil somebody's command line. */
+async function ask(
+  globals: Globals,
+  list: (call: Call) => Promise<readonly string[]>,
+): Promise<readonly string[]> {
+  const { connectServer } = await import('../server/connect.ts');
+  const call = { client: await connectServer(globals), timeoutMs: TIMEOUT_MS };
+  return await list(call).catch(() => []);
+}

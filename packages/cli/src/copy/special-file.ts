@@ -1,0 +1,20 @@
+import type { Stats } from 'node:fs';
+import { UsageError } from '../usage-error.ts';
+
+/** Neither a file nor a folder: nobody knows when reading it ends. */
+export function isSpecial(stats: Stats): boolean {
+  return !stats.isFile() && !stats.isDirectory();
+}
+
+export function kindOf(stats: Stats): string {
+  if (stats.isFIFO()) return 'a named pipe';
+  return stats.isSocket() ? 'a socket' : 'a device';
+}
+
+/** @throws UsageError */
+export function requireFileOrFolder(path: string, stats: Stats): void {
+  if (!isSpecial(stats)) return;
+  throw new UsageError(
+    `${path} is ${kindOf(stats)}, and only files and folders are copied\n  try: cat ${path} | the same command with - instead of ${path}`,
+  );
+}

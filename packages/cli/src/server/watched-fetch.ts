@@ -1,0 +1,62 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { SILENT } from '../terminal/silent-server.ts';
+
+type Fetch = typeof globalThis.fetch;
+
+/** Of the time that a server may be silent: when it is asked whether it is still there. The rest is for its answer. */
+const ASKED_AFTER = 0.3;
+
+/**
+ * Some calls take minutes, so that waiting alone says nothing. A server that is quiet for long is asked for its health meanwhile,
+ * and is given up when it does not answer that either. Later calls then fail at once.
+ */
+export function watchedFetch(fetch: Fetch, healthUrl: string, timeoutMs: number): Fetch {
+  let isSilent = false;
+  return async (input, init = {}) => {
+    if (isSilent) throw silent(timeoutMs);
+    const answered = new AbortController();
+    const given = init.signal ?? undefined;
+    const gaveUp = new AbortController();
+    const watch = untilSilent(fetch, healthUrl, timeoutMs, answered.signal).then((found) => {
+      if (!found) return;
+      isSilent = true;
+      gaveUp.abort();
+    });
+    const signal = given === undefined ? gaveUp.signal : AbortSignal.any([given, gaveUp.signal]);
+    try {
+      return await fetch(input, { ...init, signal });
+    } catch (error) {
+      throw gaveUp.signal.aborted ? silent(timeoutMs) : error;
+    } finally {
+      answered.abort();
+      await watch;
+    }
+  };
+}
+
+/** True when it is; false when an answer was there first. */
+async function untilSilent(
+  fetch: Fetch,
+  healthUrl: string,
+  timeoutMs: number,
+  answered: AbortSignal,
+): Promise<boolean> {
+  const quietMs = timeoutMs * ASKED_AFTER;
+  for (;;) {
+    await delay(quietMs, undefined, { signal: answered }).catch(() => undefined);
+    if (answered.aborted) return false;
+    const patience = AbortSignal.timeout(timeoutMs - quietMs);
+    try {
+      const answer = await fetch(healthUrl, { signal: AbortSignal.any([answered, patience]) });
+      await answer.text();
+    } catch {
+      if (answered.aborted) return false;
+      // One that refuses connections is away, not silent: the call itself says so.
+      if (patience.aborted) return true;
+    }
+  }
+}
+
+function silent(timeoutMs: number): Error {
+  return new Error('the request failed', { cause: new Error(`${SILENT} ${timeoutMs / 1000} s`) });
+}

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { CommandLine } from './command-line.ts';
+
+const exec = promisify(execFile);
+
+test('install puts svc on PATH with completion that works, twice too, and takes it away again', async (t) => {
+  const svc = await CommandLine.withoutEngine();
+  t.after(() => svc.close());
+  const prefix = await mkdtemp(join(tmpdir(), 'svc-prefix-'));
+  t.after(() => rm(prefix, { recursive: true, force: true }));
+  await svc.succeed(['install', '--prefix', prefix]);
+  await svc.succeed(['install', '--prefix', prefix]);
+  const env = { PATH: `${join(prefix, 'bin')}:${process.env['PATH']}`, HOME: prefix };
+  assert.match((await exec('svc', ['--version'], { env })).stdout, /^\d+\.\d+\.\d+\n$/);
+  const completed = await exec(
+    'bash',
+    [
+      '-c',
+      `source ${prefix}/share/bash-completion/completions/svc; COMP_WORDS=(svc ex); COMP_CWORD=1; _svc; echo "\${COMPREPLY[@]}"`,
+    ],
+    { env },
+  );
+  assert.equal(completed.stdout, 'exec\n');
+  assert.match(await readFile(join(prefix, 'share/zsh/site-functions/_svc'), 'utf8'), /^#compdef svc/);
+  await svc.succeed(['install', '--prefix', prefix, '--remove']);
+  assert.deepEqual(await readdir(join(prefix, 'bin')), []);
+  assert.deepEqual(await readdir(join(prefix, 'share/fish/vendor_completions.d')), []);
+});
+
+test("install leaves somebody else's program alone", async (t) => {
+  const svc = await CommandLine.withoutEngine();
+  t.after(() => svc.close());
+  const prefix = await mkdtemp(join(tmpdir(), 'svc-prefix-'));
+  t.after(() => rm(prefix, { recursive: true, force: true }));
+  await mkdir(join(prefix, 'bin'));
+  await writeFile(resolve(prefix, 'bin/svc'), 'theirs');
+  for (const words of [[], ['--remove']]) {
+    const { code, stderr } = await svc.run(['install', '--prefix', prefix, ...words]);
+    assert.deepEqual([code, /is there and is not ours/.test(stderr)], [2, true], stderr);
+  }
+  assert.equal(await readFile(resolve(prefix, 'bin/svc'), 'utf8'), 'theirs');
+});
