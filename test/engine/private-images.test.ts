@@ -74,5 +74,9 @@ test('an image is warm right after its pull, for those alone for whom it was pul
   await client.removeSandbox(mine.id);
   await client.images.releaseImage('org-one', reference);
   await client.images.releaseImage('org-two', reference);
-  assert.deepEqual((await client.images.listImages()).length, 1, 'busybox alone: what waited does not keep it');
+  assert.deepEqual(
+    (await client.images.listImages()).length,
+    1,
+    'busybox alone: what waited does not keep it',
+  );
 });
