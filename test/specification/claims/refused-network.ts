@@ -81,7 +81,7 @@ function violations(): readonly Refused[] {
     [
       secret(`${at}.type=passthrough`),
       'The placeholder is let through to some hosts',
-      ask({ type: 'passthrough', hosts: [] }),
+      ask({ type: 'passthrough', hosts: [{ type: 'any' }] }),
       SECRETS,
     ],
     [
@@ -128,14 +128,14 @@ const SECRET_ROWS: readonly Refused[] = [
     entry('source.type'),
     'Where the value comes from',
     withSecret({ source: { type: 'env', var: 'X' }, value: '' }),
-    `${SECRETS}.entries[0].value`,
+    SECRETS,
     [entry('source.type=env'), entry('source.var')],
   ],
   [
     entry('source.type=store'),
     'From a store of secrets',
     withSecret({ source: { type: 'store', reference: 'x' }, value: '' }),
-    `${SECRETS}.entries[0].value`,
+    SECRETS,
     [entry('source.reference')],
   ],
   [
@@ -191,11 +191,18 @@ const OTHERS: readonly Refused[] = [
     { trust_host_cas: true },
     'network.trust_host_cas',
   ],
-  ...['ipv4_address', 'ipv4_pool', 'ipv6_address', 'ipv6_pool', 'mac', 'mtu'].map((name): Refused => [
+  ...Object.entries({
+    ipv4_address: '172.30.0.2',
+    ipv4_pool: '172.30.0.0/16',
+    ipv6_address: 'fd00::2',
+    ipv6_pool: 'fd00::/64',
+    mac: [2, 0, 0, 0, 0, 1],
+    mtu: 1400,
+  }).map(([name, value]): Refused => [
+    spec(`interface.${name}`),
+    `A choice of one's own for the interface: ${name}; the engine chooses`,
+    { interface: { [name]: value } },
     `network.interface.${name}`,
-    `A choice of one's own for the interface: ${name}`,
-    { interface: { [name]: null } },
-    'network.interface',
   ]),
   ...tls(),
 ];
@@ -208,25 +215,21 @@ function tls(): readonly Refused[] {
     bypass: ['example.org'],
     intercepted_ports: [443],
     upstream_ca_cert: ['x'],
-    'cache.capacity': 1,
-    'cache.validity_hours': 1,
-    'intercept_ca.cert_path': 'x',
-    'intercept_ca.key_path': 'x',
-    'scoped_upstream_ca_cert.path': 'x',
-    'scoped_upstream_ca_cert.pattern': 'x',
-    'scoped_verify_upstream.pattern': 'x',
-    'scoped_verify_upstream.verify': true,
+    cache: { capacity: 1, validity_hours: 1 },
+    intercept_ca: { cert_path: 'x', key_path: 'x' },
+    scoped_upstream_ca_cert: [{ path: 'x', pattern: 'example.org' }],
+    scoped_verify_upstream: [{ pattern: 'example.org', verify: true }],
   };
-  return Object.entries(fields).map(([path, value]): Refused => {
-    const [name = '', below] = path.split('.');
-    const inner = below === undefined ? value : { [below]: value };
-    const given = name.startsWith('scoped') ? [inner] : inner;
-    return [
-      `network.tls.${path}`,
+  return Object.entries(fields).flatMap(([name, value]): readonly Refused[] => {
+    const [first] = Array.isArray(value) ? value : [value];
+    const inner = typeof first === 'object' ? Object.keys(first) : [];
+    const paths = inner.length === 0 ? [name] : inner.map((below) => `${name}.${below}`);
+    return paths.map((path): Refused => [
+      spec(`tls.${path}`),
       `A choice for the interception of TLS: ${path}`,
-      { tls: { [name]: given } },
+      { tls: { [name]: value } },
       'network.tls',
-    ];
+    ]);
   });
 }
 

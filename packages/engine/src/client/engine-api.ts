@@ -1,4 +1,4 @@
-import type { Network, SandboxSpec } from '@svc/contract';
+import type { Network, NetworkChange, SandboxSpec } from '@svc/contract';
 import type { ImageConfig, ImageProgress, PullPolicy, RegistryAuth } from '../images/images.ts';
 import type { Question } from '../policy/explain.ts';
 import type { HostSpaceView } from '../space/host-space.ts';
@@ -57,6 +57,12 @@ export interface ResolvedSpec {
   readonly rlimits: NonNullable<SandboxSpec['rlimits']>;
 }
 
+/** Values of secrets by the variables that hold their placeholders. They never travel in a spec, and are never shown. */
+export type SecretValues = Readonly<Record<string, string>>;
+
+/** What is absent of policy and DNS becomes the default; TLS and secrets stay unless they are null. Values are merged. */
+export type NetworkUpdate = NetworkChange & { readonly secretValues?: SecretValues };
+
 export interface CreateSandbox {
   /** 1–128 characters; a random one is made when absent. Creating twice with one id is `name_already_exists`. */
   readonly id?: string;
@@ -64,6 +70,8 @@ export interface CreateSandbox {
   /** Absent: the strongest class this host has. */
   readonly isolation?: Isolation;
   readonly registryAuth?: RegistryAuth | null;
+  /** Of `spec.network.secrets`, whose entries have no values themselves. */
+  readonly secretValues?: SecretValues;
   /** Start it and answer when it runs. */
   readonly start?: boolean;
   /** Volume ids by the names that `named` mounts use; a name without an entry is taken as the id. */

@@ -1,5 +1,4 @@
 import type { Duplex } from 'node:stream';
-import type { NetworkChange } from '@svc/contract';
 import type { ImageProgress } from '../images/images.ts';
 import type { Explanation } from '../policy/explain.ts';
 import type { VolumeEntry, Volume, VolumeUsage } from '../volumes/volumes.ts';
@@ -11,6 +10,7 @@ import type {
   CreateSnapshot,
   EngineEvent,
   ExplainNetwork,
+  NetworkUpdate,
   HeldImagesView,
   ImageView,
   ImportImage,
@@ -98,7 +98,7 @@ export class EngineClient {
   }
 
   /** What is absent of it becomes the default. Holds at once, also for connections that exist, and for later runs. */
-  setNetwork(id: string, network: NetworkChange, signal?: AbortSignal): Promise<SandboxView> {
+  setNetwork(id: string, network: NetworkUpdate, signal?: AbortSignal): Promise<SandboxView> {
     return this.#connection.json('PUT', `/sandboxes/${segment(id)}/network`, network, signal);
   }
 

@@ -35,8 +35,24 @@ function checkNetwork({ network }: SandboxSpec): void {
         `the rule ${field} allows a name, and this host does not read which name a connection means; leave strict out`,
       );
   }
+  checkInterface(network?.interface ?? {});
+  if (network?.trust_host_cas === true)
+    throw unsupported('network.trust_host_cas', 'needs the intercepting proxy, which this host does not run');
+  if (Object.entries(network?.tls ?? {}).some(([name, value]) => name !== 'enabled' || value === true))
+    throw unsupported('network.tls', 'needs the intercepting proxy, which this host does not run');
   if ((network?.secrets?.entries ?? []).length > 0) {
     throw unsupported('network.secrets', 'secrets need the intercepting proxy, which this host does not run');
+  }
+}
+
+/** Interfaces are wired before it is known who gets them, so that nobody waits for it. */
+function checkInterface(wanted: NonNullable<NonNullable<SandboxSpec['network']>['interface']>): void {
+  for (const [name, value] of Object.entries(wanted)) {
+    if (value === null) continue;
+    const reason = name.startsWith('ipv6')
+      ? 'sandboxes of this host have no IPv6; leave it out'
+      : 'is chosen by the engine, which wires interfaces ahead; leave it out';
+    throw unsupported(`network.interface.${name}`, reason);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ChannelClient, PlatformError, type NetworkChange } from '@svc/contract';
+import { ChannelClient, PlatformError } from '@svc/contract';
 import {
   duplexTransport,
   type Capabilities,
@@ -11,6 +11,7 @@ import {
   type HeldImagesView,
   type ImageProgress,
   type LogEntry,
+  type NetworkUpdate,
   type PullImage,
   type ReadLogs,
   type SandboxView,
@@ -138,7 +139,7 @@ export class LocalOrchestrator implements Orchestrator {
     }
   }
 
-  async setNetwork(id: string, network: NetworkChange, signal: AbortSignal): Promise<SandboxReport> {
+  async setNetwork(id: string, network: NetworkUpdate, signal: AbortSignal): Promise<SandboxReport> {
     return toReport(await this.#engine.setNetwork(id, network, signal));
   }
 

@@ -62,6 +62,13 @@ export class Lifecycle {
     await this.#convergence.converge(sandboxId);
   }
 
+  /** The same in the background: what fails now is done with the next look. */
+  refresh(sandboxId: string): void {
+    this.reconcile(sandboxId).catch((error: unknown) => {
+      this.#parts.logger.info({ sandboxId, err: error }, 'a sandbox could not be brought up to date yet');
+    });
+  }
+
   /** Resolves when this server wrote something down about the sandbox. */
   async nextChange(sandboxId: string, signal: AbortSignal): Promise<void> {
     await once(this.#changes, sandboxId, { signal });
@@ -245,10 +252,15 @@ function notStarted(record: SandboxRecord | undefined): PlatformError {
   return new PlatformError('start_failed', message, { details: { state: observed } });
 }
 
-/** Specs are made by one function from checked fields, so equal ones have equal text. */
+/**
+ * Specs are made by one function from checked fields, so equal ones have equal text. A configuration that says nothing of the network
+ * leaves it as it is: it may have been changed since.
+ */
 function isSameConfiguration(record: SandboxRecord, config: CheckedSandbox): boolean {
+  const { network: _network, ...rest } = record.spec;
+  const stored = config.spec.network === undefined ? rest : record.spec;
   return (
-    JSON.stringify(record.spec) === JSON.stringify(config.spec) &&
+    JSON.stringify(stored) === JSON.stringify(config.spec) &&
     JSON.stringify(record.ports) === JSON.stringify(config.ports)
   );
 }

@@ -3,7 +3,7 @@ import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS, PlatformError, type SandboxSpec } fr
 import type { Isolation } from '@svc/engine/client';
 import { hostFolderOf } from './host-folder.ts';
 import { recordSandboxEvent } from './sandbox-events.ts';
-import { sealSecrets } from './sandbox-secrets.ts';
+import { sealSecrets, withoutSources } from './sandbox-secrets.ts';
 import { volumesOf } from './volumes-of.ts';
 import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import { requireFreePorts } from '../published-ports/publish-ports.ts';
@@ -16,6 +16,7 @@ import type { Asker, SandboxRecord } from '../store/sandboxes.ts';
 import { findSnapshot } from '../store/snapshots.ts';
 import { invalidConfig, type CheckedSandbox } from './check-sandbox.ts';
 import { requireRegistry } from './require-registry.ts';
+import { requireStored } from './secret-values.ts';
 
 const MIB = 1024 * 1024;
 const CHECK_TIMEOUT_MS = 30_000;
@@ -58,7 +59,7 @@ export async function makeSandbox(
  * Organizations share the host: what they mount of it lies in their own host volume, or in a folder that the operator named after
  * them. The engine resolves paths inside that folder, so that what looks right here cannot lead elsewhere.
  */
-function refuseHostPaths(spec: SandboxSpec, { id }: OrganizationRecord): void {
+export function refuseHostPaths(spec: SandboxSpec, { id }: Pick<OrganizationRecord, 'id'>): void {
   const isForeign = (path: string) => {
     const names = path.split('/');
     return isAbsolute(path) && (!names.includes(id) || names.includes('..'));
@@ -75,6 +76,25 @@ function refuseHostPaths(spec: SandboxSpec, { id }: OrganizationRecord): void {
     if ('src' in patch && isForeign(patch.src))
       throw invalidConfig(`patches[${index}].src`, hostPathReason("in the organization's host volume", id));
   }
+  for (const [field, path] of pathsOfTls(spec))
+    if (isForeign(path))
+      throw invalidConfig(field, `must lie in a folder ${id} that the operator made for certificates`);
+}
+
+/** Files of the host that the interception of TLS would read. */
+function pathsOfTls({ network }: SandboxSpec): readonly (readonly [field: string, path: string])[] {
+  const {
+    upstream_ca_cert: all = [],
+    scoped_upstream_ca_cert: scoped = [],
+    intercept_ca: own,
+  } = network?.tls ?? {};
+  const named = [
+    ...all.map((path, index) => [`upstream_ca_cert[${index}]`, path] as const),
+    ...scoped.map(({ path }, index) => [`scoped_upstream_ca_cert[${index}].path`, path] as const),
+    ['intercept_ca.cert_path', own?.cert_path ?? ''] as const,
+    ['intercept_ca.key_path', own?.key_path ?? ''] as const,
+  ];
+  return named.flatMap(([field, path]) => (path === '' ? [] : [[`network.tls.${field}`, path] as const]));
 }
 
 function hostPathReason(place: string, organizationId: string): string {
@@ -90,7 +110,7 @@ async function requireAbility(
   try {
     await orchestrator.check(
       {
-        spec: withoutContent(spec),
+        spec: withoutSources(withoutContent(spec)),
         start: isStarted,
         ...hostFolderOf(organization.id, sandbox),
         // One of the list of classes; the schema of the surface has seen to it.
@@ -120,6 +140,7 @@ async function insert(
   const { name, slug, ports, isolation, snapshotId, hasHostPaths, secrets } = sandbox;
   const spec = await withImageOfSnapshot(transaction, organization.id, sandbox);
   await requireRegistry(transaction, organization.id, secrets.registry, spec.image.reference);
+  await requireStored(transaction, organization.id, spec.network?.secrets?.entries ?? []);
   await requireRoomForSandbox(transaction, organization, spec);
   const isEphemeral = spec.lifecycle?.ephemeral === true;
   if (isStarted) await requireRoomForRun(transaction, organization, { isEphemeral });

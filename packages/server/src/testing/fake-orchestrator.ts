@@ -1,7 +1,7 @@
 import { notRunning } from '../orchestrator/not-running.ts';
 import { EventEmitter, on, once } from 'node:events';
 import type { Duplex } from 'node:stream';
-import { ChannelClient, PlatformError, type NetworkChange } from '@svc/contract';
+import { ChannelClient, PlatformError } from '@svc/contract';
 import {
   duplexTransport,
   type CheckSandbox,
@@ -13,6 +13,8 @@ import {
   type PullImage,
   type ReadLogs,
   type ResolvedSpec,
+  type NetworkUpdate,
+  type SecretValues,
   type SpaceView,
 } from '@svc/engine/client';
 import { explain, resolvePolicy } from '@svc/engine/policy';
@@ -152,6 +154,7 @@ export class FakeOrchestrator implements Orchestrator {
       end: null,
     };
     this.#sandboxes.set(id, { request, report, channels: new Set(), log: new FakeLog() });
+    if (request.secretValues !== undefined) this.secretValues.set(id, request.secretValues);
     this.#changes.emit('change', id);
     return request.start === true ? this.#run(id) : report;
   }
@@ -221,13 +224,19 @@ export class FakeOrchestrator implements Orchestrator {
     return this.#sandboxes.get(id)?.report;
   }
 
-  async setNetwork(id: string, change: NetworkChange): Promise<SandboxReport> {
+  async setNetwork(id: string, update: NetworkUpdate): Promise<SandboxReport> {
     await this.#answerChange();
-    this.#find(id);
+    const { network } = this.#find(id).report;
+    const { secretValues, tls = network?.tls, secrets = network?.secrets, ...change } = update;
     // Throws where a create would.
     resolvePolicy(change);
-    return this.#move(id, { network: { ...change } });
+    this.secretValues.set(id, { ...this.secretValues.get(id), ...secretValues });
+    const kept = Object.entries({ tls, secrets }).filter(([, value]) => (value ?? null) !== null);
+    return this.#move(id, { network: { ...change, ...Object.fromEntries(kept) } });
   }
+
+  /** What it was told last of the secrets of a sandbox. */
+  readonly secretValues = new Map<string, SecretValues>();
 
   /** As on a host that is part of no network. */
   async explainNetwork({ id, network, ...question }: ExplainNetwork): Promise<Explanation> {
