@@ -61,7 +61,7 @@ const TlsView = strictObject({
   verify_upstream: Type.Boolean(),
   bypass: Type.Array(Type.String()),
   intercepted_ports: Type.Array(Whole),
-  upstream_ca_cert: Type.Array(Type.String(), { description: 'Paths of the host are left out' }),
+  upstream_ca_cert: Type.Array(Type.String()),
   cache: strictObject({ capacity: Whole, validity_hours: Whole }),
   intercept_ca: strictObject({ cert_path: Text, key_path: Text }),
   scoped_upstream_ca_cert: Type.Array(strictObject({ path: Type.String(), pattern: Type.String() })),

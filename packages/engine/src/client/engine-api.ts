@@ -176,6 +176,9 @@ export interface EngineEvent {
     | 'failed'
     | 'removed'
     | 'oom'
+    /** What a sandbox tried and was kept from; `reason` is JSON. Not every attempt is told of. */
+    | 'policy_denied'
+    | 'secret_violation'
     /** The disk of the host is nearly full, or has room again; of no sandbox. */
     | 'space_short'
     | 'space_back'

@@ -6,6 +6,7 @@ import {
   type Capabilities,
   type CheckSandbox,
   type EngineClient,
+  type EngineEvent,
   type ExplainNetwork,
   type Explanation,
   type HeldImagesView,
@@ -22,6 +23,7 @@ import {
   STARTING_MESSAGE,
   type FetchedImage,
   type FetchProgress,
+  type NetworkDenial,
   type NewOrchestratorSandbox,
   type Orchestrator,
   type OrchestratorDescription,
@@ -153,13 +155,29 @@ export class LocalOrchestrator implements Orchestrator {
 
   async *changes(signal: AbortSignal): AsyncGenerator<string | null> {
     for await (const event of this.#engine.events({}, signal)) {
-      if (event.type === 'space_short' || event.type === 'space_back') continue;
+      if (UNCHANGING.has(event.type)) continue;
       yield event.type === 'engine_started' ? null : event.sandboxId;
     }
     // The stream has no end of its own: the engine shut down.
     if (!signal.aborted) throw new PlatformError('orchestrator_unreachable', 'the engine has stopped');
   }
+
+  async *denials(signal: AbortSignal): AsyncGenerator<NetworkDenial> {
+    for await (const { type, sandboxId, reason } of this.#engine.events({}, signal)) {
+      if ((type !== 'policy_denied' && type !== 'secret_violation') || sandboxId === null) continue;
+      // The engine writes an object of its own making.
+      yield { sandboxId, type, details: JSON.parse(reason ?? '{}') as NetworkDenial['details'] };
+    }
+  }
 }
+
+/** Events after which every sandbox is as it was. */
+const UNCHANGING: ReadonlySet<EngineEvent['type']> = new Set([
+  'space_short',
+  'space_back',
+  'policy_denied',
+  'secret_violation',
+]);
 
 function describeCapabilities(capabilities: Capabilities): OrchestratorDescription {
   const { version, defaultIsolation, runtimes } = capabilities;

@@ -48,6 +48,7 @@ import type {
  * - Sandboxes outlive the caller and the orchestrator's own process: `list` finds them again.
  * - `changes` yields the id of every sandbox that changed since the call (perhaps also before it), and null when any may
  *   have. It throws when the orchestrator goes away; a caller then asks again, and lists.
+ * - `denials` yields what sandboxes try and are kept from, from the call on; not every attempt, when there are many.
  * - When the orchestrator is away every call fails with `orchestrator_unreachable`.
  */
 export interface Orchestrator {
@@ -78,6 +79,15 @@ export interface Orchestrator {
   openStream(id: string, signal: AbortSignal): Promise<Duplex>;
   logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncIterable<LogEntry>;
   changes(signal: AbortSignal): AsyncIterable<string | null>;
+  denials(signal: AbortSignal): AsyncIterable<NetworkDenial>;
+}
+
+/** Something that a sandbox tried and was kept from. */
+export interface NetworkDenial {
+  readonly sandboxId: string;
+  readonly type: 'policy_denied' | 'secret_violation';
+  /** Where it wanted to go, and why not; never a value. */
+  readonly details: Readonly<Record<string, unknown>>;
 }
 
 export const STARTING_MESSAGE = 'starting the sandbox';

@@ -59,7 +59,7 @@ export async function makeSandbox(
  * Organizations share the host: what they mount of it lies in their own host volume, or in a folder that the operator named after
  * them. The engine resolves paths inside that folder, so that what looks right here cannot lead elsewhere.
  */
-export function refuseHostPaths(spec: SandboxSpec, { id }: Pick<OrganizationRecord, 'id'>): void {
+function refuseHostPaths(spec: SandboxSpec, { id }: OrganizationRecord): void {
   const isForeign = (path: string) => {
     const names = path.split('/');
     return isAbsolute(path) && (!names.includes(id) || names.includes('..'));
@@ -76,25 +76,6 @@ export function refuseHostPaths(spec: SandboxSpec, { id }: Pick<OrganizationReco
     if ('src' in patch && isForeign(patch.src))
       throw invalidConfig(`patches[${index}].src`, hostPathReason("in the organization's host volume", id));
   }
-  for (const [field, path] of pathsOfTls(spec))
-    if (isForeign(path))
-      throw invalidConfig(field, `must lie in a folder ${id} that the operator made for certificates`);
-}
-
-/** Files of the host that the interception of TLS would read. */
-function pathsOfTls({ network }: SandboxSpec): readonly (readonly [field: string, path: string])[] {
-  const {
-    upstream_ca_cert: all = [],
-    scoped_upstream_ca_cert: scoped = [],
-    intercept_ca: own,
-  } = network?.tls ?? {};
-  const named = [
-    ...all.map((path, index) => [`upstream_ca_cert[${index}]`, path] as const),
-    ...scoped.map(({ path }, index) => [`scoped_upstream_ca_cert[${index}].path`, path] as const),
-    ['intercept_ca.cert_path', own?.cert_path ?? ''] as const,
-    ['intercept_ca.key_path', own?.key_path ?? ''] as const,
-  ];
-  return named.flatMap(([field, path]) => (path === '' ? [] : [[`network.tls.${field}`, path] as const]));
 }
 
 function hostPathReason(place: string, organizationId: string): string {

@@ -19,6 +19,7 @@ import {
 } from '@svc/engine/client';
 import { explain, resolvePolicy } from '@svc/engine/policy';
 import { createFakeAgent } from './fake-agent.ts';
+import { FakeDenials } from './fake-denials.ts';
 import { FakeImages } from './fake-images.ts';
 import { FakeLog } from './fake-log.ts';
 import {
@@ -235,7 +236,8 @@ export class FakeOrchestrator implements Orchestrator {
     return this.#move(id, { network: { ...change, ...Object.fromEntries(kept) } });
   }
 
-  /** What it was told last of the secrets of a sandbox. */
+  readonly denied = new FakeDenials();
+  readonly denials = (signal: AbortSignal) => this.denied.read(signal);
   readonly secretValues = new Map<string, SecretValues>();
 
   /** As on a host that is part of no network. */

@@ -7,7 +7,6 @@ import { requireEngine } from '../../orchestrator/require-engine.ts';
 import { sealableOf, withKnownValues } from '../../sandboxes/change-secrets.ts';
 import { invalidConfig, requireValues } from '../../sandboxes/check-sandbox.ts';
 import type { Lifecycle } from '../../sandboxes/lifecycle.ts';
-import { refuseHostPaths } from '../../sandboxes/make-sandbox.ts';
 import { recordSandboxEvent } from '../../sandboxes/sandbox-events.ts';
 import { openSecrets, sealSecrets, withoutSources } from '../../sandboxes/sandbox-secrets.ts';
 import { requireStored } from '../../sandboxes/secret-values.ts';
@@ -72,7 +71,6 @@ async function update(
   const found = await requireSandbox(database, call, { id });
   const { spec } = withChange(sealer, found, change);
   const { image, network } = withoutSources(spec);
-  if (!found.hasHostPaths) refuseHostPaths(spec, call.organization);
   await orchestrator.check(
     { spec: { image, ...(network === undefined ? {} : { network }) } },
     AbortSignal.timeout(CHECK_TIMEOUT_MS),

@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import {
   DEFAULT_DISK_MIB,
   DEFAULT_DNS,
@@ -190,32 +189,17 @@ function toNetworkView({ network }: SandboxSpec, ports: readonly PortMapping[]):
   };
 }
 
-/** Without paths of the host. */
 function toTlsView(tls: NonNullable<NonNullable<SandboxSpec['network']>['tls']>) {
   return {
     ...DEFAULT_TLS,
     bypass: [],
+    upstream_ca_cert: [],
+    scoped_upstream_ca_cert: [],
     scoped_verify_upstream: [],
     ...tls,
-    upstream_ca_cert: (tls.upstream_ca_cert ?? []).map(nameOfFile),
-    scoped_upstream_ca_cert: (tls.scoped_upstream_ca_cert ?? []).map(({ pattern, path }) => ({
-      pattern,
-      path: nameOfFile(path),
-    })),
     cache: { ...DEFAULT_TLS.cache, ...tls.cache },
-    intercept_ca: {
-      cert_path: toNullOr(nameOfFile, tls.intercept_ca?.cert_path),
-      key_path: toNullOr(nameOfFile, tls.intercept_ca?.key_path),
-    },
+    intercept_ca: { cert_path: null, key_path: null },
   };
-}
-
-function nameOfFile(path: string): string {
-  return basename(path);
-}
-
-function toNullOr(change: (text: string) => string, text: string | null | undefined): string | null {
-  return text === null || text === undefined ? null : change(text);
 }
 
 /** What is left out of a policy is denied, and what is left out of a rule is any. */
