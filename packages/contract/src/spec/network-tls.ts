@@ -9,8 +9,7 @@ const Pattern = Type.String({
   maxLength: 255,
   description: '`example.com`, or `*.example.com` for it and all below it',
 });
-const CERTIFICATES_HINT =
-  'Absolute path of a PEM file on the host of the engine, in a folder that its operator allows';
+const CERTIFICATES_HINT = 'The text of certificates (PEM); no file of the host is read';
 
 const MAX_CACHED = 10_000;
 /** Clients refuse certificates that hold much longer. */
