@@ -16,7 +16,9 @@ export type EndReason =
   | 'start_failed'
   | 'idle_timeout'
   | 'max_duration'
-  | 'host_restart';
+  | 'host_restart'
+  /** `block_and_terminate` of a secret. */
+  | 'secret_violation';
 
 export interface SandboxView {
   /** Chosen by the caller, or made by the engine. */
@@ -57,8 +59,15 @@ export interface ResolvedSpec {
   readonly rlimits: NonNullable<SandboxSpec['rlimits']>;
 }
 
-/** Values of secrets by the variables that hold their placeholders. They never travel in a spec, and are never shown. */
+/**
+ * Values of secrets by the variables that hold their placeholders. They never travel in a spec, and are never shown. The engine keeps
+ * them in memory files that end with the host, so every start brings them.
+ */
 export type SecretValues = Readonly<Record<string, string>>;
+
+export interface StartSandbox {
+  readonly secretValues?: SecretValues;
+}
 
 /** What is absent of policy and DNS becomes the default; TLS and secrets stay unless they are null. Values are merged. */
 export type NetworkUpdate = NetworkChange & { readonly secretValues?: SecretValues };

@@ -21,6 +21,7 @@ import type {
   SandboxView,
   SnapshotView,
   SpaceView,
+  StartSandbox,
   StreamLine,
 } from './engine-api.ts';
 import { EngineConnection } from './engine-connection.ts';
@@ -71,8 +72,8 @@ export class EngineClient {
     await this.#connection.json('POST', '/sandboxes/check', request, signal);
   }
 
-  startSandbox(id: string, signal?: AbortSignal): Promise<SandboxView> {
-    return this.#connection.json('POST', `/sandboxes/${segment(id)}/start`, {}, signal);
+  startSandbox(id: string, signal?: AbortSignal, options: StartSandbox = {}): Promise<SandboxView> {
+    return this.#connection.json('POST', `/sandboxes/${segment(id)}/start`, options, signal);
   }
 
   /** Asks the processes to end, and kills them after `graceMs` (default 10 s). Stopping a stopped sandbox succeeds. */

@@ -1,19 +1,23 @@
 import { randomUUID } from 'node:crypto';
-import type { NetworkChange, SandboxSpec } from '@svc/contract';
+import type { SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import { isErrno } from '@svc/contract/errno';
 import type {
   CheckSandbox,
   CreateSandbox,
   CreateSnapshot,
+  NetworkUpdate,
   SandboxView,
   SnapshotView,
+  StartSandbox,
 } from '../client/engine-api.ts';
 import { retryLostHelper } from '../host/retry-lost-helper.ts';
 import type { ImageProgress } from '../images/images.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { changedNetwork } from './change-network.ts';
 import { checkRequest } from './check-request.ts';
 import { chooseRuntime } from './choose-runtime.ts';
+import { hearNetwork } from './hear-network.ts';
 import { keptSlotOf } from './kept-slot.ts';
 import type { Kit } from './kit.ts';
 import { diskSizeMib, fromImage, originOf, type Origin } from './origin.ts';
@@ -41,6 +45,7 @@ export class Sandboxes {
 
   constructor(kit: Kit, options: SandboxesOptions) {
     this.#kit = kit;
+    hearNetwork(kit, () => this.list());
     this.#pool = new WarmPool(kit, options.warm, (reference, isolation) =>
       this.#makeWarm(reference, isolation),
     );
@@ -57,9 +62,10 @@ export class Sandboxes {
       return damaged.push(handle);
     });
     const known = records.map((record) => record.handle);
+    kit.secrets.keepOnly(new Set(known));
     await this.#removeStrangers(new Set(known));
     await Promise.all([
-      kit.network.recover(records.flatMap(keptSlotOf)),
+      kit.network.recover(records.flatMap((record) => keptSlotOf(record, kit.secrets.of(record.handle)))),
       kit.rootfs.recover([...known, ...damaged]),
       kit.volumes.recover(holdersOf(records)),
       kit.snapshots.recover(),
@@ -99,9 +105,10 @@ export class Sandboxes {
     }
   }
 
-  async start(id: string): Promise<SandboxView> {
+  async start(id: string, { secretValues = {} }: StartSandbox = {}): Promise<SandboxView> {
     const sandbox = this.get(id);
     if (sandbox.record.state !== 'running') this.#kit.space.require();
+    this.#kit.secrets.add(sandbox.record.handle, secretValues);
     return await sandbox.start();
   }
 
@@ -125,18 +132,12 @@ export class Sandboxes {
   }
 
   /** Refuses what a create with it would refuse. */
-  async setNetwork(id: string, change: NetworkChange): Promise<SandboxView> {
+  async setNetwork(id: string, { secretValues = {}, ...change }: NetworkUpdate): Promise<SandboxView> {
     const sandbox = this.get(id);
-    const {
-      policy: _,
-      dns: __,
-      strict: ___,
-      max_connections: ____,
-      ...rest
-    } = sandbox.record.spec.network ?? {};
-    const network = { ...rest, ...change };
-    await checkRequest(this.#kit, { spec: { image: sandbox.record.spec.image, network } });
-    return await sandbox.setNetwork(network);
+    const { image, env = [] } = sandbox.record.spec;
+    const network = changedNetwork(sandbox.record.spec, change);
+    await checkRequest(this.#kit, { spec: { image, env, network } });
+    return await sandbox.setNetwork({ network, values: secretValues });
   }
 
   /** Copies the disk of a sandbox that does not run. */
@@ -242,6 +243,7 @@ export class Sandboxes {
     };
     await using undo = new AsyncDisposableStack();
     undo.defer(() => kit.records.remove(record.handle));
+    undo.defer(() => kit.secrets.remove(record.handle));
     undo.defer(() => kit.rootfs.removeDisk(record.handle));
     // Half a disk is removed by whoever failed to make it.
     await retryLostHelper(
@@ -252,6 +254,7 @@ export class Sandboxes {
     // Written last: a crash before this leaves a disk without a record, which recovery removes.
     // A run does not outlive a loss of power, so what is started at once need not wait for the disk.
     await kit.records.write(record, { durable: id !== null && request.start !== true });
+    kit.secrets.add(record.handle, request.secretValues ?? {});
     undo.move();
     return new Sandbox(kit, record, runtime, (ended) => this.#afterEnd(ended));
   }
@@ -281,6 +284,7 @@ export class Sandboxes {
   ): Promise<SandboxView | undefined> {
     const { id, spec, volumes = {}, hostVolume = null, hostFolder = null, imageScope = null } = request;
     this.#byId.set(id, sandbox);
+    this.#kit.secrets.add(sandbox.record.handle, request.secretValues ?? {});
     try {
       const identity = { id, spec, volumes, hostVolume, hostFolder, imageScope };
       const view = await sandbox.handOut(identity, signal);
@@ -304,13 +308,8 @@ export class Sandboxes {
 
   #claim(id: string): void {
     if (this.#byId.has(id)) {
-      throw new PlatformError(
-        'name_already_exists',
-        `a sandbox ${id} exists already; remove it or choose another id`,
-        {
-          details: { sandboxId: id },
-        },
-      );
+      const message = `a sandbox ${id} exists already; remove it or choose another id`;
+      throw new PlatformError('name_already_exists', message, { details: { sandboxId: id } });
     }
     this.#byId.set(id, PENDING);
   }
