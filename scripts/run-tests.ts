@@ -16,6 +16,8 @@ const PATTERNS = ['packages/*/src/**/*.test.ts', 'packages/*/test/**/*.test.ts',
 const TEST_TIMEOUT_MS = 240_000;
 const FILE_TIMEOUT_MS = 600_000;
 const SLOWEST_SHOWN = 8;
+/** More than these fail for a reason that a second run does not take away. */
+const MAX_RUN_AGAIN = 3;
 
 const files = findTestFiles(process.argv.slice(2));
 if (files.length === 0) {
@@ -35,6 +37,7 @@ const startedAt = performance.now();
 const tally = new TestTally((line) => console.log(line));
 await runFiles(parallel, Math.max(2, Math.floor(availableParallelism() / 2)));
 await runFiles(serial, 1);
+await runAgain(tally.failed());
 
 const failed = tally.report({
   skipsFail: process.env['CI'] === 'true',
@@ -57,6 +60,16 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
     for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) await runFile(file);
   };
   await Promise.all(Array.from({ length: concurrency }, worker));
+}
+
+/**
+ * A few that failed may have failed by what else went on: they run once more, alone. One that passes then is reported as unsteady,
+ * with its first failure.
+ */
+async function runAgain(files: readonly string[]): Promise<void> {
+  if (files.length > MAX_RUN_AGAIN) return;
+  for (const file of files) tally.runAgain(file);
+  await runFiles(files, 1);
 }
 
 /**

@@ -78,6 +78,7 @@ class FileResult {
 export class TestTally {
   readonly #print: (line: string) => void;
   readonly #results: FileResult[] = [];
+  readonly #firstAttempts: FileResult[] = [];
 
   constructor(print: (line: string) => void) {
     this.#print = print;
@@ -90,16 +91,25 @@ export class TestTally {
     });
   }
 
+  /** The files that failed so far. */
+  failed(): readonly string[] {
+    return this.#results.filter(hasFailed).map(({ file }) => file);
+  }
+
+  /** What a file did counts no longer, but is shown: it is run again. */
+  runAgain(file: string): void {
+    const index = this.#results.findIndex((result) => result.file === file);
+    this.#firstAttempts.push(...this.#results.splice(index, 1));
+  }
+
   /** Prints the summary; true when the run counts as failed. */
   report(options: {
     readonly skipsFail: boolean;
     readonly slowest: number;
     readonly wallMs: number;
   }): boolean {
-    for (const result of this.#results.filter(({ failures }) => failures.length > 0)) {
-      this.#print(`\n✗ ${result.file}\n${result.failures.join('\n')}`);
-      if (result.output.trim() !== '') this.#print(`  it printed\n${result.output}`);
-    }
+    for (const result of this.#firstAttempts) this.#printFailures(result, 'at first, beside other files');
+    for (const result of this.#results.filter(hasFailed)) this.#printFailures(result);
     const skipped = this.#results.flatMap((result) =>
       result.skipped.map((name) => `${result.file}: ${name}`),
     );
@@ -107,17 +117,24 @@ export class TestTally {
       this.#print(`skipped${options.skipsFail ? ', which CI does not allow' : ''}: ${name}`);
     this.#printSlowest(options.slowest);
     const failures = sum(this.#results.map((result) => result.failures.length));
+    const unsteady = this.#firstAttempts.filter(({ file }) => !this.failed().includes(file));
+    for (const { file } of unsteady) this.#print(`unsteady, which is a fault to find: ${file}`);
     const failed = failures > 0 || (options.skipsFail && skipped.length > 0);
     const tests = sum(this.#results.map((result) => result.tests));
     this.#print(
       `\n${failed ? 'FAILED' : 'passed'}: ${tests} tests in ${this.#results.length} files, ` +
-        `${failures} failed, ${skipped.length} skipped, ${seconds(options.wallMs).trim()}`,
+        `${failures} failed, ${unsteady.length} unsteady, ${skipped.length} skipped, ${seconds(options.wallMs).trim()}`,
     );
     return failed;
   }
 
+  #printFailures(result: FileResult, when = ''): void {
+    this.#print(`\n✗ ${result.file} ${when}\n${result.failures.join('\n')}`);
+    if (result.output.trim() !== '') this.#print(`  it printed\n${result.output}`);
+  }
+
   #printLine(result: FileResult): void {
-    const mark = result.failures.length > 0 ? '✗' : '✓';
+    const mark = hasFailed(result) ? '✗' : '✓';
     const count = `${result.tests} ${result.tests === 1 ? 'test' : 'tests'}`;
     this.#print(`${mark} ${result.file.padEnd(64)} ${count.padStart(10)} ${seconds(result.durationMs)}`);
   }
@@ -127,6 +144,10 @@ export class TestTally {
     const slowest = this.#results.toSorted((a, b) => b.durationMs - a.durationMs).slice(0, count);
     for (const { file, durationMs } of slowest) this.#print(`${seconds(durationMs)}  ${file}`);
   }
+}
+
+function hasFailed({ failures }: FileResult): boolean {
+  return failures.length > 0;
 }
 
 function sum(numbers: readonly number[]): number {

@@ -39,7 +39,7 @@ const PASSES = `test('passes', () => {});`;
 test('a run in which everything passes exits with 0 and counts', () => {
   const { status, stdout } = runTests({ 'a.test.ts': PASSES, 'b.serial.test.ts': PASSES });
   assert.equal(status, 0, stdout);
-  assert.match(stdout, /passed: 2 tests in 2 files, 0 failed, 0 skipped/);
+  assert.match(stdout, /passed: 2 tests in 2 files, 0 failed, 0 unsteady, 0 skipped/);
 });
 
 test('a test that fails is shown with its reason and what its file printed', () => {
@@ -49,6 +49,33 @@ test('a test that fails is shown with its reason and what its file printed', () 
   assert.equal(status, 1);
   assert.match(stdout, /breaks\n.*the reason/s);
   assert.match(stdout, /a hint/);
+});
+
+test('a file that fails once and passes when it runs alone is told as unsteady, with its failure', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-unsteady-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const mark = JSON.stringify(join(folder, 'ran'));
+  const unsteady = `
+    import { existsSync, writeFileSync } from 'node:fs';
+    test('depends', () => {
+      if (existsSync(${mark})) return;
+      writeFileSync(${mark}, '');
+      throw new Error('the first time');
+    });`;
+  const { status, stdout } = runTests({ 'a.test.ts': unsteady, 'b.test.ts': PASSES });
+  assert.equal(status, 0, stdout);
+  assert.match(stdout, /✗ test\/a\.test\.ts at first, beside other files\n.*depends\n.*the first time/s);
+  assert.match(stdout, /unsteady, which is a fault to find: test\/a\.test\.ts/);
+  assert.match(stdout, /passed: 2 tests in 2 files, 0 failed, 1 unsteady/);
+});
+
+test('when many files fail none is run again', () => {
+  const fails = `test('breaks', () => { throw new Error('always'); });`;
+  const names = ['a', 'b', 'c', 'd'].map((name) => [`${name}.test.ts`, fails]);
+  const { status, stdout } = runTests(Object.fromEntries(names) as Record<string, string>);
+  assert.equal(status, 1, stdout);
+  assert.match(stdout, /FAILED: 4 tests in 4 files, 4 failed, 0 unsteady/);
+  assert.doesNotMatch(stdout, /at first/);
 });
 
 test('a file that crashes or holds no test fails the run', () => {
