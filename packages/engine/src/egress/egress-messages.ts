@@ -61,5 +61,10 @@ export type EgressReport =
   /** A connection did not pass. Not every one is told of. */
   | { readonly kind: 'refusal'; readonly client: string; readonly refusal: Omit<Refusal, 'sandbox'> };
 
+/** What a sandbox tried and was kept from. A bounded part of it is told. */
+export type NetworkReport =
+  | { readonly kind: 'refusal'; readonly refusal: Omit<Refusal, 'sandbox'> }
+  | { readonly kind: 'violation'; readonly violation: Violation };
+
 /** Where an egress process finds the socket of its proxy; Node's channel to the engine is the one before it. */
 export const LISTENER_DESCRIPTOR = 4;

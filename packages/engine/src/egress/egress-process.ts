@@ -4,13 +4,13 @@ import { fileURLToPath } from 'node:url';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import type { Surroundings } from '../policy/groups.ts';
-import type { NetworkReport } from '../network/network.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import {
   LISTENER_DESCRIPTOR,
   type EgressConfig,
   type EgressOrder,
   type EgressReport,
+  type NetworkReport,
   type Pin,
 } from './egress-messages.ts';
 import type { ProxySettings } from './proxied-sandboxes.ts';

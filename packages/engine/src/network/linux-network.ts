@@ -24,7 +24,7 @@ import {
 } from './host-routing.ts';
 import { waitUntilLinkIsGone } from './link-removal.ts';
 import { readTraffic } from './link-traffic.ts';
-import type { KeptSlot, Network, NetworkReport, Outlook, Reach, Slot, Traffic } from './network.ts';
+import type { KeptSlot, Network, Outlook, Reach, Slot, Traffic } from './network.ts';
 import { loadRuleset, Nft } from './nft.ts';
 import type { SlotRules } from './policy-rules.ts';
 import { PreparedSlots } from './prepared-slots.ts';
@@ -92,7 +92,7 @@ export class LinuxNetwork implements Network {
   #networks: readonly string[] = [];
   #mtu = 0;
   #authority: AuthorityPem = { certificate: '', key: '' };
-  onReport: (key: string, report: NetworkReport) => void = () => undefined;
+  onReport: Network['onReport'] = () => undefined;
 
   constructor(options: LinuxNetworkOptions) {
     if (!/^[0-9a-f]{4,8}$/.test(options.instance))

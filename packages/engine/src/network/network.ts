@@ -1,6 +1,5 @@
+import type { NetworkReport } from '../egress/egress-messages.ts';
 import type { Interception } from '../egress/proxied-sandboxes.ts';
-import type { Refusal } from '../egress/proxy/sandbox-egress.ts';
-import type { Violation } from '../egress/secrets/blocked-request.ts';
 import type { KnownName } from '../policy/explain.ts';
 import type { Surroundings } from '../policy/groups.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
@@ -41,11 +40,6 @@ export interface KeptSlot {
   readonly policy: ResolvedPolicy;
   readonly interception?: Interception | null;
 }
-
-/** What a sandbox tried and was kept from. A bounded part of it is told. */
-export type NetworkReport =
-  | { readonly kind: 'refusal'; readonly refusal: Omit<Refusal, 'sandbox'> }
-  | { readonly kind: 'violation'; readonly violation: Violation };
 
 export interface Traffic {
   readonly receivedBytes: number;

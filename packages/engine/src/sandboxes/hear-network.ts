@@ -1,4 +1,4 @@
-import type { NetworkReport } from '../network/network.ts';
+import type { NetworkReport } from '../egress/egress-messages.ts';
 import type { Kit } from './kit.ts';
 import type { Sandbox } from './sandbox.ts';
 
