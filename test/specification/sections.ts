@@ -13,7 +13,7 @@ import { outageClaims } from './claims/outage.ts';
 import { pageClaims } from './claims/pages.ts';
 import { patchClaims } from './claims/patches.ts';
 import { recordClaims, statusClaims, transitionClaims } from './claims/record.ts';
-import { refusedNetworkClaims, refusedPolicyClaims } from './claims/refused-network.ts';
+import { interceptionClaims, refusedPolicyClaims } from './claims/refused-network.ts';
 import { registryClaims } from './claims/registry.ts';
 import { grantedLimitClaims, placeClaims, resolvedClaims } from './claims/resolved.ts';
 import { envelopeClaims } from './claims/rpc-envelope.ts';
@@ -61,13 +61,7 @@ export const SECTIONS: readonly Section[] = [
   {
     title: 'Network',
     about: '',
-    claims: [
-      ...networkClaims,
-      ...policyClaims,
-      ...dnsClaims,
-      ...refusedPolicyClaims,
-      ...refusedNetworkClaims,
-    ],
+    claims: [...networkClaims, ...policyClaims, ...dnsClaims, ...refusedPolicyClaims, ...interceptionClaims],
   },
   { title: 'Lists and queries', about: '', claims: pageClaims },
   { title: 'Bodies and headers', about: '', claims: bodyClaims },

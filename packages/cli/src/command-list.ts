@@ -48,6 +48,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     summary: 'storage that outlives sandboxes',
     load: () => import('./commands/volume.ts'),
   },
+  {
+    name: 'secret',
+    summary: 'secrets that sandboxes use and never hold',
+    load: () => import('./commands/secret.ts'),
+  },
   { name: 'snapshot', summary: 'copies of disks', load: () => import('./commands/snapshot.ts') },
   { name: 'events', summary: 'what was done, and by whom', load: () => import('./commands/events.ts') },
   { name: 'usage', summary: 'what was used this month', load: () => import('./commands/usage.ts') },

@@ -48,8 +48,9 @@ int listen_and_become(int count, char **arguments) {
     errno = EBUSY;
     return complain("the descriptor");
   }
-  /* SAFETY: the program will hold secrets, so a crash must not write its memory anywhere. */
-  struct rlimit none = {0, 0};
+  /* SAFETY: the program will hold secrets, so a crash must not write its memory anywhere. 1 and not 0: that also keeps the kernel from
+   * handing the memory to the program that core_pattern names, and is too small for a file. */
+  struct rlimit none = {1, 1};
   if (setrlimit(RLIMIT_CORE, &none) < 0) return complain("no core files");
   int listener = open_listener(arguments[0]);
   if (listener < 0) return complain("listen");

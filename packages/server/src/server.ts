@@ -9,6 +9,7 @@ import { housekeeping } from './housekeeping.ts';
 import { EngineHealth } from './orchestrator/engine-health.ts';
 import { HostStorage } from './accounting/host-storage.ts';
 import { Reconciler } from './sandboxes/reconciler.ts';
+import { recordDenials } from './sandboxes/record-denials.ts';
 import { CallMetrics } from './accounting/call-metrics.ts';
 import { PortForwarder } from './published-ports/port-forwarder.ts';
 import { divertPreviews } from './transports/previews/divert-previews.ts';
@@ -82,6 +83,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     ...Object.values(workers),
     ...housekeeping(parts),
     createLimitCheck(parts, convergence),
+    recordDenials(parts),
   ];
   const running = tasks.map((task) => task.run(stop.signal));
   return {

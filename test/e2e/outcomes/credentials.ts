@@ -100,6 +100,29 @@ credentials.add('registries.remove', 'ok', async (call) => {
 });
 credentials.add('registries.remove', 'not_found', (call) => call('registries.remove', NOBODYS));
 
+credentials.add('secrets.put', 'ok', async (call) => {
+  const reply = await call('secrets.put', { params: { name: 'ONE' }, body: { value: 'hidden' } });
+  assert.equal(reply.body.name, 'ONE');
+  assert.ok(!JSON.stringify(reply.body).includes('hidden'));
+  return reply;
+});
+credentials.add('secrets.list', 'ok', async (call) => {
+  await call('secrets.put', { params: { name: 'TWO' }, body: { value: 'hidden' } });
+  const reply = await call('secrets.list');
+  assert.ok(reply.body.some((each: Body) => each.name === 'TWO'));
+  assert.ok(!JSON.stringify(reply.body).includes('hidden'));
+  return reply;
+});
+credentials.add('secrets.remove', 'ok', async (call) => {
+  await call('secrets.put', { params: { name: 'THREE' }, body: { value: 'hidden' } });
+  const reply = await call('secrets.remove', { params: { name: 'THREE' } });
+  assert.ok(!(await call('secrets.list')).body.some((each: Body) => each.name === 'THREE'));
+  return reply;
+});
+credentials.add('secrets.remove', 'not_found', (call) =>
+  call('secrets.remove', { params: { name: 'NONE' } }),
+);
+
 credentials.add('sshKeys.create', 'ok', async (call) => {
   const reply = await call('sshKeys.create', { body: { name: 'laptop', public_key: sshKey() } });
   assert.match(reply.body.fingerprint, /^SHA256:/);

@@ -144,6 +144,17 @@ export const networkClaims: readonly Claim[] = [
     { default: 'none' },
   ),
   claim(
+    'spec.network.tls',
+    'Null is as good as nothing: connections are left alone, as an interface is that nobody asks anything of',
+    'a create with null for both is taken, and the answer of one without shows the defaults',
+    async (ground) => {
+      const { status } = await ground.create({ network: { tls: null, interface: null } });
+      const { tls, interface: wired } = (await plainBox(ground)).spec.network;
+      assert.deepEqual([status, tls.enabled, wired.mtu], [200, false, null]);
+    },
+    { covers: ['spec.network.interface'] },
+  ),
+  claim(
     'spec.network.policy',
     'Null is the default: names are resolved, public addresses can be reached, and no others',
     'the gateway of the host, an address of the host and the metadata address are out of reach inside',

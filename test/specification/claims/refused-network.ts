@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { claim, type Claim } from '../claim.ts';
+import { claim, provedBy, type Claim } from '../claim.ts';
 import type { Ground } from '../ground.ts';
 
 /** A part of the network that cannot be had yet: what asks for it, the field that the refusal names, and what it would mean. */
@@ -81,7 +81,7 @@ function violations(): readonly Refused[] {
     [
       secret(`${at}.type=passthrough`),
       'The placeholder is let through to some hosts',
-      ask({ type: 'passthrough', hosts: [] }),
+      ask({ type: 'passthrough', hosts: [{ type: 'any' }] }),
       SECRETS,
     ],
     [
@@ -128,14 +128,14 @@ const SECRET_ROWS: readonly Refused[] = [
     entry('source.type'),
     'Where the value comes from',
     withSecret({ source: { type: 'env', var: 'X' }, value: '' }),
-    `${SECRETS}.entries[0].value`,
+    SECRETS,
     [entry('source.type=env'), entry('source.var')],
   ],
   [
     entry('source.type=store'),
     'From a store of secrets',
     withSecret({ source: { type: 'store', reference: 'x' }, value: '' }),
-    `${SECRETS}.entries[0].value`,
+    SECRETS,
     [entry('source.reference')],
   ],
   [
@@ -191,11 +191,18 @@ const OTHERS: readonly Refused[] = [
     { trust_host_cas: true },
     'network.trust_host_cas',
   ],
-  ...['ipv4_address', 'ipv4_pool', 'ipv6_address', 'ipv6_pool', 'mac', 'mtu'].map((name): Refused => [
+  ...Object.entries({
+    ipv4_address: '172.30.0.2',
+    ipv4_pool: '172.30.0.0/16',
+    ipv6_address: 'fd00::2',
+    ipv6_pool: 'fd00::/64',
+    mac: [2, 0, 0, 0, 0, 1],
+    mtu: 1400,
+  }).map(([name, value]): Refused => [
+    spec(`interface.${name}`),
+    `A choice of one's own for the interface: ${name}; the engine chooses`,
+    { interface: { [name]: value } },
     `network.interface.${name}`,
-    `A choice of one's own for the interface: ${name}`,
-    { interface: { [name]: null } },
-    'network.interface',
   ]),
   ...tls(),
 ];
@@ -208,25 +215,21 @@ function tls(): readonly Refused[] {
     bypass: ['example.org'],
     intercepted_ports: [443],
     upstream_ca_cert: ['x'],
-    'cache.capacity': 1,
-    'cache.validity_hours': 1,
-    'intercept_ca.cert_path': 'x',
-    'intercept_ca.key_path': 'x',
-    'scoped_upstream_ca_cert.path': 'x',
-    'scoped_upstream_ca_cert.pattern': 'x',
-    'scoped_verify_upstream.pattern': 'x',
-    'scoped_verify_upstream.verify': true,
+    cache: { capacity: 1, validity_hours: 1 },
+    intercept_ca: { cert_path: 'x', key_path: 'x' },
+    scoped_upstream_ca_cert: [{ path: 'x', pattern: 'example.org' }],
+    scoped_verify_upstream: [{ pattern: 'example.org', verify: true }],
   };
-  return Object.entries(fields).map(([path, value]): Refused => {
-    const [name = '', below] = path.split('.');
-    const inner = below === undefined ? value : { [below]: value };
-    const given = name.startsWith('scoped') ? [inner] : inner;
-    return [
-      `network.tls.${path}`,
+  return Object.entries(fields).flatMap(([name, value]): readonly Refused[] => {
+    const [first] = Array.isArray(value) ? value : [value];
+    const inner = typeof first === 'object' ? Object.keys(first) : [];
+    const paths = inner.length === 0 ? [name] : inner.map((below) => `${name}.${below}`);
+    return paths.map((path): Refused => [
+      spec(`tls.${path}`),
       `A choice for the interception of TLS: ${path}`,
-      { tls: { [name]: given } },
-      'network.tls',
-    ];
+      { tls: { [name]: value } },
+      `network.tls.${name}`,
+    ]);
   });
 }
 
@@ -241,8 +244,77 @@ function toClaim([id, says, network, field, covers = []]: Refused): Claim {
   return claim(id, says, how, proof, { state: 'refused', covers });
 }
 
-/** What the schema has and no host can do yet. */
-export const refusedPolicyClaims: readonly Claim[] = [...POLICY, ...SECRET_ROWS, ...UNCOUNTED].map(toClaim);
+const ATTACKS = 'packages/engine/src/egress/secrets/attacks.test.ts';
+const PLACEHOLDERS = 'packages/engine/src/egress/secrets/placeholders.test.ts';
+const INTERCEPTOR = 'packages/engine/src/egress/tls/interceptor.test.ts';
+const REAL = 'test/engine/secrets.test.ts';
+const STORE = 'packages/server/src/handlers/credentials/secrets.test.ts';
 
-/** What the schema of a request does not have. */
-export const refusedNetworkClaims: readonly Claim[] = OTHERS.map(toClaim);
+/** The tests that prove what works, by the first part of an id that fits. */
+const PROOFS: readonly (readonly [part: RegExp, file: string, title: string])[] = [
+  [
+    /injection\.(headers|basic)/,
+    ATTACKS,
+    'an allowed host gets the value in headers and Basic, and nowhere else unless asked for',
+  ],
+  [
+    /injection\./,
+    ATTACKS,
+    'an allowed host gets the value in query and body when that is asked for, with the right length',
+  ],
+  [/type=passthrough|\.hosts\./, ATTACKS, 'passthrough sends the placeholder as it is to the hosts named'],
+  [
+    /type=block_and_terminate/,
+    REAL,
+    'a sandbox ends that breaks a rule that says so; one without its value does not start',
+  ],
+  [
+    /on_violation/,
+    PLACEHOLDERS,
+    'what is done about a placeholder follows the secret, then the whole, then the default',
+  ],
+  [/require_tls/, ATTACKS, 'over a plain connection a value passes only where that was asked for'],
+  [
+    /\.source/,
+    STORE,
+    'a sandbox has the value of a secret that it refers to as ${source.type}, and a new one soon',
+  ],
+  [/secrets\.|upstream_ca_cert$/, REAL, 'clients use a secret towards its host without holding it'],
+  [/strict$/, REAL, 'strict names are reached over TLS and HTTP, and not by what says no name'],
+  [
+    /tls\.(enabled|cache)/,
+    INTERCEPTOR,
+    'the certificate is for the name asked for, by our authority, and is kept',
+  ],
+  [/tls\.verify/, INTERCEPTOR, 'a server that nobody trusted vouches for gets no request'],
+  [/tls\.scoped_verify/, INTERCEPTOR, 'checking can be turned off for some hosts, and for those alone'],
+  [/tls\.bypass/, INTERCEPTOR, 'a host on the bypass list is left alone'],
+  [/tls\.intercepted/, INTERCEPTOR, 'on an intercepted port only what can be read passes'],
+];
+
+function proofOf(id: string) {
+  return PROOFS.find(([part]) => part.test(id));
+}
+
+function toProved(row: Refused): Claim {
+  const [id, says, , , covers = []] = row;
+  const [, file = '', title = ''] = proofOf(id) ?? [];
+  return provedBy(id, says, file, title, { covers });
+}
+
+const ALL = [...SECRET_ROWS, ...UNCOUNTED, ...OTHERS];
+const isPending = ([id]: Refused) => /quic|scoped_upstream|trust_host/.test(id);
+
+/** What the schema has and no host can do yet. */
+export const refusedPolicyClaims: readonly Claim[] = [
+  ...POLICY,
+  ...OTHERS.filter(([id]) => /interface|intercept_ca/.test(id)),
+].map(toClaim);
+
+/** What is proved elsewhere. */
+export const interceptionClaims: readonly Claim[] = ALL.filter(
+  (row) => !isPending(row) && proofOf(row[0]) !== undefined,
+).map(toProved);
+
+/** What has no proof of its own yet. */
+export const pendingNetworkClaims: readonly Claim[] = ALL.filter(isPending).map(toClaim);

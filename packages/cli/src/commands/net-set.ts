@@ -32,7 +32,9 @@ async function setNetwork(name: string, options: NetworkOptions, command: Comman
   const globals = readGlobals(command);
   const change = toNetworkChange(options);
   if (Object.keys(change).length === 0)
-    throw new UsageError('Say what to change: --net, --net-rule, --net-strict or --max-connections');
+    throw new UsageError(
+      'Say what to change: --net, --net-rule, --net-strict, --max-connections or --secret',
+    );
   const { Sandbox } = await import('@svc/sdk');
   const { connectServer } = await import('../server/connect.ts');
   const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });

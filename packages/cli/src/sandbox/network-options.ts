@@ -1,8 +1,10 @@
 import { Option, type Command } from 'commander';
-import type { NetworkChange } from '@svc/sdk';
+import type { NetworkChange, SecretEntry } from '@svc/sdk';
 import { parseNetProfile, toPolicy } from '../arguments/net-profile.ts';
 import { collectNetRules, type NetRule } from '../arguments/net-rule.ts';
 import { wholeNumber } from '../arguments/number.ts';
+import { collectSecret } from '../arguments/secret.ts';
+import { UsageError } from '../usage-error.ts';
 
 /** What a sandbox may reach, as the command line says it. */
 export interface NetworkOptions {
@@ -10,6 +12,8 @@ export interface NetworkOptions {
   readonly netRule?: readonly NetRule[];
   readonly netStrict?: boolean;
   readonly maxConnections?: number;
+  readonly secret?: readonly SecretEntry[];
+  readonly onSecretViolation?: 'block' | 'block-and-log' | 'block-and-terminate';
 }
 
 export function addNetworkOptions(command: Command): Command {
@@ -37,15 +41,43 @@ export function addNetworkOptions(command: Command): Command {
       new Option('--max-connections <n>', 'connections that it may have open (default 256)')
         .argParser(wholeNumber(1))
         .conflicts('network'),
+    )
+    .addOption(
+      new Option(
+        '--secret <env@host,host>',
+        'a secret of the organization (svc secret set ENV) that it uses towards these hosts (repeatable)',
+      )
+        .argParser(collectSecret)
+        .conflicts('network'),
+    )
+    .addOption(
+      new Option(
+        '--on-secret-violation <action>',
+        'when the placeholder of a secret is sent elsewhere (default block-and-log)',
+      ).choices(['block', 'block-and-log', 'block-and-terminate']),
     );
 }
 
 /** The same in the words of the API; only what was given. */
-export function toNetworkChange({ net, netRule, netStrict, maxConnections }: NetworkOptions): NetworkChange {
+export function toNetworkChange(options: NetworkOptions): NetworkChange {
+  const { net, netRule, netStrict, maxConnections, secret, onSecretViolation } = options;
+  if (secret === undefined && onSecretViolation !== undefined)
+    throw new UsageError('--on-secret-violation is about secrets\n  try: --secret ENV@HOST beside it');
   const policy = toPolicy(net, netRule);
   return {
     ...(policy === undefined ? {} : { policy }),
     ...(netStrict === undefined ? {} : { strict: netStrict }),
     ...(maxConnections === undefined ? {} : { max_connections: maxConnections }),
+    ...(secret === undefined ? {} : { secrets: { entries: [...secret], ...onViolation(onSecretViolation) } }),
   };
+}
+
+const ACTIONS = {
+  block: 'block',
+  'block-and-log': 'block_and_log',
+  'block-and-terminate': 'block_and_terminate',
+} as const;
+
+function onViolation(action: NetworkOptions['onSecretViolation']) {
+  return action === undefined ? {} : { on_violation: { type: ACTIONS[action] } };
 }

@@ -68,6 +68,17 @@ export async function revokeRemoteToken(client: Client, id: string): Promise<voi
   await asUser('Tokens are revoked by their users', () => client.call('tokens.revoke', { params: { id } }));
 }
 
+/** What is kept for an organization is changed and listed by its users. */
+export async function inOrganization<T>(
+  client: Client,
+  org: string | undefined,
+  work: (options: { readonly client: Client; readonly organization: string }) => Promise<T>,
+): Promise<T> {
+  return await asUser('Secrets are kept by users', async () =>
+    work({ client, organization: await chooseOrganization(client, org) }),
+  );
+}
+
 /** Over REST everybody acts for themselves. @throws UsageError when somebody else is named */
 export function requireNobodyElse(user: string | undefined, url: string): void {
   if (user === undefined) return;

@@ -17,6 +17,7 @@ import { quotaOperations } from './quotas.ts';
 import { registryOperations } from './registries.ts';
 import type { RestOperation } from './rest-operation.ts';
 import { sandboxOperations } from './sandboxes.ts';
+import { secretOperations } from './secrets.ts';
 import { snapshotOperations } from './snapshots.ts';
 import { sshKeyOperations } from './ssh-keys.ts';
 import { userOperations } from './users.ts';
@@ -44,6 +45,7 @@ export const REST_OPERATIONS = {
   ...memberOperations,
   ...credentialOperations,
   ...registryOperations,
+  ...secretOperations,
   ...userOperations,
   ...accountOperations,
   ...sshKeyOperations,

@@ -1,8 +1,9 @@
 import type { Static } from 'typebox';
 import { Type } from '../schema/type.ts';
-import { Destination, HostPattern, ViolationAction } from '../spec/network.ts';
+import { Destination } from '../spec/network.ts';
 import { RLIMIT_RESOURCES } from '../spec/rlimit-resources.ts';
 import { EnvVar } from '../spec/sandbox-spec.ts';
+import { HostPattern, ViolationAction } from '../spec/secrets.ts';
 import { Labels, Scripts, strictObject } from '../spec/strict.ts';
 import { nullable } from './fields.ts';
 
@@ -54,6 +55,19 @@ const PolicyView = strictObject({
   ),
 });
 
+const TlsView = strictObject({
+  enabled: Type.Boolean({ description: 'Secrets have connections read also where this is false' }),
+  block_quic_on_intercept: Type.Boolean(),
+  verify_upstream: Type.Boolean(),
+  bypass: Type.Array(Type.String()),
+  intercepted_ports: Type.Array(Whole),
+  upstream_ca_cert: Type.Array(Type.String()),
+  cache: strictObject({ capacity: Whole, validity_hours: Whole }),
+  intercept_ca: strictObject({ cert_path: Text, key_path: Text }),
+  scoped_upstream_ca_cert: Type.Array(strictObject({ path: Type.String(), pattern: Type.String() })),
+  scoped_verify_upstream: Type.Array(strictObject({ pattern: Type.String(), verify: Type.Boolean() })),
+});
+
 const NetworkView = strictObject({
   enabled: Type.Boolean(),
   trust_host_cas: Type.Boolean(),
@@ -87,8 +101,17 @@ const NetworkView = strictObject({
       }),
       on_violation: nullable(ViolationAction),
     }),
-    { description: 'Without their values' },
+    { description: 'Without their values, and without where those come from' },
   ),
+  interface: strictObject({
+    ipv4_address: Text,
+    ipv4_pool: Text,
+    ipv6_address: Text,
+    ipv6_pool: Text,
+    mac: nullable(Type.Array(Whole)),
+    mtu: nullable(Whole),
+  }),
+  tls: TlsView,
 });
 
 /** What a sandbox really has, without secret values and sources on the host. */

@@ -47,7 +47,61 @@ test('the body that the reference client always sends is accepted', () => {
   assert.deepEqual(checkSpec(body), body);
 });
 
+const HOSTS = [{ type: 'exact', value: 'api.example' }];
+const KEY = { env_var: 'KEY', placeholder: '$SVC_KEY', value: 'v', allowed_hosts: HOSTS };
+const secrets = (entries: readonly object[], more: object = {}) => ({
+  image,
+  network: { secrets: { entries, ...more } },
+});
+const ENTRY = 'network.secrets.entries[0]';
+
 const refused: readonly (readonly [title: string, spec: unknown, field: string])[] = [
+  ['a secret for no host', secrets([{ ...KEY, allowed_hosts: [] }]), `${ENTRY}.allowed_hosts`],
+  [
+    'a secret for an address',
+    secrets([{ ...KEY, allowed_hosts: [{ type: 'exact', value: '192.0.2.1' }] }]),
+    `${ENTRY}.allowed_hosts[0].value`,
+  ],
+  [
+    'a wildcard without its star',
+    secrets([{ ...KEY, allowed_hosts: [{ type: 'wildcard', value: 'a.example' }] }]),
+    `${ENTRY}.allowed_hosts[0].value`,
+  ],
+  [
+    'a placeholder of 1025 bytes in fewer characters',
+    secrets([{ ...KEY, placeholder: `${'é'.repeat(512)}x` }]),
+    `${ENTRY}.placeholder`,
+  ],
+  ['a placeholder with a line end', secrets([{ ...KEY, placeholder: 'a\n' }]), `${ENTRY}.placeholder`],
+  ['a variable with =', secrets([{ ...KEY, env_var: 'A=B' }]), `${ENTRY}.env_var`],
+  ['a variable twice', secrets([KEY, { ...KEY, placeholder: 'x' }]), 'network.secrets.entries[1].env_var'],
+  [
+    'a variable that env has too',
+    { ...secrets([KEY]), env: [{ key: 'KEY', value: '' }] },
+    `${ENTRY}.env_var`,
+  ],
+  ['a placeholder twice', secrets([KEY, { ...KEY, env_var: 'B' }]), 'network.secrets.entries[1].placeholder'],
+  [
+    'a passthrough to nobody',
+    secrets([KEY], { on_violation: { type: 'passthrough', hosts: [] } }),
+    'network.secrets.on_violation.hosts',
+  ],
+  [
+    'a name in the store that is none',
+    secrets([{ ...KEY, source: { type: 'store', reference: 'a b' } }]),
+    `${ENTRY}.source`,
+  ],
+  ['a bypass that is no name', { image, network: { tls: { bypass: ['a b'] } } }, 'network.tls.bypass[0]'],
+  [
+    'half an authority',
+    { image, network: { tls: { intercept_ca: { cert_path: '/ca.pem' } } } },
+    'network.tls.intercept_ca',
+  ],
+  [
+    'a MAC of five bytes',
+    { image, network: { interface: { mac: [1, 2, 3, 4, 5] } } },
+    'network.interface.mac',
+  ],
   ['an unknown field', { image, bogus: 1 }, 'bogus'],
   ['an unknown nested field', { image, resources: { cpus: 1 } }, 'resources.cpus'],
   ['a missing image', {}, 'image'],

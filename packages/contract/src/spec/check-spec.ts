@@ -1,6 +1,7 @@
 import { PlatformError } from '../errors.ts';
 import { compile, type Validator } from '../schema/compile.ts';
 import { firstProblem } from '../schema/first-problem.ts';
+import { checkNetwork } from './check-network.ts';
 import { normalizeGuestPath } from './guest-path.ts';
 import type { Mount } from './mounts.ts';
 import { SandboxSpec, type Rlimit } from './sandbox-spec.ts';
@@ -25,6 +26,7 @@ export function checkSpec(value: unknown): SandboxSpec {
   checkRlimits(value.rlimits ?? []);
   checkScripts(Object.values(value.runtime?.scripts ?? {}));
   checkMounts(value.mounts ?? []);
+  checkNetwork(value.network, value.env ?? [], invalid);
   return value;
 }
 

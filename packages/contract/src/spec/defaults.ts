@@ -16,6 +16,15 @@ export const DEFAULT_HOST_PERMISSIONS = 'private';
 /** Names are asked of the host's own resolvers. */
 export const DEFAULT_DNS = { nameservers: [], query_timeout_ms: 5000, rebind_protection: true };
 
+/** Connections over TLS are left alone, unless there are secrets or somebody wants them read. */
+export const DEFAULT_TLS = {
+  enabled: false,
+  block_quic_on_intercept: true,
+  verify_upstream: true,
+  intercepted_ports: [443],
+  cache: { capacity: 1000, validity_hours: 24 },
+};
+
 /** Names through the gateway, and public addresses; what is published is reached. */
 export const DEFAULT_POLICY = {
   default_egress: 'deny',

@@ -1,6 +1,8 @@
 import type { Static } from 'typebox';
 import { Type } from '../schema/type.ts';
+import { Tls } from './network-tls.ts';
 import { PublishedPort } from './published-port.ts';
+import { Secrets } from './secrets.ts';
 import { strictObject } from './strict.ts';
 
 const Action = Type.Enum(['allow', 'deny']);
@@ -30,39 +32,6 @@ export const NetworkPolicy = strictObject({
 });
 export type NetworkPolicy = Static<typeof NetworkPolicy>;
 
-export const HostPattern = Type.Union([
-  strictObject({ type: Type.Literal('exact'), value: Type.String() }),
-  strictObject({ type: Type.Literal('wildcard'), value: Type.String() }),
-  strictObject({ type: Type.Literal('any') }),
-]);
-export const ViolationAction = Type.Union([
-  strictObject({ type: Type.Enum(['block', 'block_and_log', 'block_and_terminate']) }),
-  strictObject({ type: Type.Literal('passthrough'), hosts: Type.Array(HostPattern) }),
-]);
-const Secret = strictObject({
-  env_var: Type.String({ pattern: '^[^=\\u0000]+$' }),
-  placeholder: Type.String({ pattern: '^[^\\u0000\\r\\n]+$', maxLength: 1024 }),
-  value: Type.Optional(Type.String()),
-  source: Type.Optional(
-    Type.Union([
-      Type.Null(),
-      strictObject({ type: Type.Literal('env'), var: Type.String() }),
-      strictObject({ type: Type.Literal('store'), reference: Type.String() }),
-    ]),
-  ),
-  allowed_hosts: Type.Array(HostPattern),
-  injection: Type.Optional(
-    strictObject({
-      headers: Type.Optional(Type.Boolean()),
-      basic_auth: Type.Optional(Type.Boolean()),
-      query_params: Type.Optional(Type.Boolean()),
-      body: Type.Optional(Type.Boolean()),
-    }),
-  ),
-  on_violation: Type.Optional(Type.Union([ViolationAction, Type.Null()])),
-  require_tls_identity: Type.Optional(Type.Boolean()),
-});
-
 const MAX_NAMESERVERS = 3;
 const Dns = strictObject({
   nameservers: Type.Optional(Type.Array(Type.String({ maxLength: 64 }), { maxItems: MAX_NAMESERVERS })),
@@ -70,25 +39,41 @@ const Dns = strictObject({
   rebind_protection: Type.Optional(Type.Boolean()),
 });
 
-export const Network = strictObject({
-  enabled: Type.Optional(Type.Boolean({ default: true })),
-  policy: Type.Optional(Type.Union([NetworkPolicy, Type.Null()])),
-  secrets: Type.Optional(
+const Text = Type.Union([Type.String({ minLength: 1, maxLength: 64 }), Type.Null()]);
+/** What a sandbox wants its own interface to be like. Null, like absent: as the engine chooses. */
+const Interface = strictObject({
+  ipv4_address: Type.Optional(Text),
+  ipv4_pool: Type.Optional(Text),
+  ipv6_address: Type.Optional(Text),
+  ipv6_pool: Type.Optional(Text),
+  mac: Type.Optional(
     Type.Union([
-      strictObject({ entries: Type.Array(Secret), on_violation: Type.Optional(ViolationAction) }),
+      Type.Array(Type.Integer({ minimum: 0, maximum: 255 }), { minItems: 6, maxItems: 6 }),
       Type.Null(),
     ]),
   ),
+  mtu: Type.Optional(Type.Union([Type.Integer({ minimum: 68, maximum: 65_535 }), Type.Null()])),
+});
+
+export const Network = strictObject({
+  enabled: Type.Optional(Type.Boolean({ default: true })),
+  policy: Type.Optional(Type.Union([NetworkPolicy, Type.Null()])),
+  secrets: Type.Optional(Type.Union([Secrets, Type.Null()])),
+  tls: Type.Optional(Type.Union([Tls, Type.Null()])),
+  trust_host_cas: Type.Optional(
+    Type.Boolean({ default: false, description: 'The authorities that the host trusts are trusted inside' }),
+  ),
   dns: Type.Optional(Type.Union([Dns, Type.Null()])),
+  interface: Type.Optional(Type.Union([Interface, Type.Null()])),
   strict: Type.Optional(Type.Boolean()),
   max_connections: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: 4096 }), Type.Null()])),
 });
 export type Network = Static<typeof Network>;
 
-const { policy, dns, strict, max_connections } = Network.properties;
+const { policy, dns, strict, max_connections, tls, secrets } = Network.properties;
 
 /** What of the network can be changed while the sandbox exists. What is absent stays as it is; null is the default. */
-export const NetworkChange = strictObject({ policy, dns, strict, max_connections });
+export const NetworkChange = strictObject({ policy, dns, strict, max_connections, tls, secrets });
 export type NetworkChange = Static<typeof NetworkChange>;
 
 const MAX_PUBLISHED_PORTS = 64;

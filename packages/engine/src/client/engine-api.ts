@@ -1,4 +1,4 @@
-import type { Network, SandboxSpec } from '@svc/contract';
+import type { Network, NetworkChange, SandboxSpec } from '@svc/contract';
 import type { ImageConfig, ImageProgress, PullPolicy, RegistryAuth } from '../images/images.ts';
 import type { Question } from '../policy/explain.ts';
 import type { HostSpaceView } from '../space/host-space.ts';
@@ -16,7 +16,9 @@ export type EndReason =
   | 'start_failed'
   | 'idle_timeout'
   | 'max_duration'
-  | 'host_restart';
+  | 'host_restart'
+  /** `block_and_terminate` of a secret. */
+  | 'secret_violation';
 
 export interface SandboxView {
   /** Chosen by the caller, or made by the engine. */
@@ -57,6 +59,19 @@ export interface ResolvedSpec {
   readonly rlimits: NonNullable<SandboxSpec['rlimits']>;
 }
 
+/**
+ * Values of secrets by the variables that hold their placeholders. They never travel in a spec, and are never shown. The engine keeps
+ * them in memory files that end with the host, so every start brings them.
+ */
+export type SecretValues = Readonly<Record<string, string>>;
+
+export interface StartSandbox {
+  readonly secretValues?: SecretValues;
+}
+
+/** What is absent of policy and DNS becomes the default; TLS and secrets stay unless they are null. Values are merged. */
+export type NetworkUpdate = NetworkChange & { readonly secretValues?: SecretValues };
+
 export interface CreateSandbox {
   /** 1–128 characters; a random one is made when absent. Creating twice with one id is `name_already_exists`. */
   readonly id?: string;
@@ -64,6 +79,8 @@ export interface CreateSandbox {
   /** Absent: the strongest class this host has. */
   readonly isolation?: Isolation;
   readonly registryAuth?: RegistryAuth | null;
+  /** Of `spec.network.secrets`, whose entries have no values themselves. */
+  readonly secretValues?: SecretValues;
   /** Start it and answer when it runs. */
   readonly start?: boolean;
   /** Volume ids by the names that `named` mounts use; a name without an entry is taken as the id. */
@@ -168,6 +185,9 @@ export interface EngineEvent {
     | 'failed'
     | 'removed'
     | 'oom'
+    /** What a sandbox tried and was kept from; `reason` is JSON. Not every attempt is told of. */
+    | 'policy_denied'
+    | 'secret_violation'
     /** The disk of the host is nearly full, or has room again; of no sandbox. */
     | 'space_short'
     | 'space_back'

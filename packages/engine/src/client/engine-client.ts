@@ -1,7 +1,6 @@
 import type { ClientRequest, IncomingMessage } from 'node:http';
 import { Readable, type Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { NetworkChange } from '@svc/contract';
 import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import { Agent, request } from '@svc/contract/node-http';
@@ -13,6 +12,7 @@ import type {
   CreateSnapshot,
   EngineEvent,
   ExplainNetwork,
+  NetworkUpdate,
   LogEntry,
   PoolView,
   ReadLogs,
@@ -20,6 +20,7 @@ import type {
   SandboxView,
   SnapshotView,
   SpaceView,
+  StartSandbox,
   StreamLine,
 } from './engine-api.ts';
 import {
@@ -115,8 +116,8 @@ export class EngineClient {
     await this.#json('POST', '/sandboxes/check', request, signal);
   }
 
-  startSandbox(id: string, signal?: AbortSignal): Promise<SandboxView> {
-    return this.#json('POST', `/sandboxes/${segment(id)}/start`, {}, signal);
+  startSandbox(id: string, signal?: AbortSignal, options: StartSandbox = {}): Promise<SandboxView> {
+    return this.#json('POST', `/sandboxes/${segment(id)}/start`, options, signal);
   }
 
   /** Asks the processes to end, and kills them after `graceMs` (default 10 s). Stopping a stopped sandbox succeeds. */
@@ -142,7 +143,7 @@ export class EngineClient {
   }
 
   /** What is absent of it becomes the default. Holds at once, also for connections that exist, and for later runs. */
-  setNetwork(id: string, network: NetworkChange, signal?: AbortSignal): Promise<SandboxView> {
+  setNetwork(id: string, network: NetworkUpdate, signal?: AbortSignal): Promise<SandboxView> {
     return this.#json('PUT', `/sandboxes/${segment(id)}/network`, network, signal);
   }
 

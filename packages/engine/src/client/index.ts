@@ -14,14 +14,17 @@ export type {
   ImportImage,
   LogEntry,
   LogSource,
+  NetworkUpdate,
   PullImage,
   ReadLogs,
   ResolvedSpec,
   SandboxMetrics,
   SandboxState,
   SandboxView,
+  SecretValues,
   SnapshotView,
   SpaceView,
+  StartSandbox,
 } from './engine-api.ts';
 export type { ImageProgress, RegistryAuth } from '../images/images.ts';
 export type { Explanation } from '../policy/explain.ts';

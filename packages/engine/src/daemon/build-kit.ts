@@ -24,6 +24,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import type { HostSize } from '../sandboxes/check-size.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import { RecordFiles } from '../sandboxes/record-files.ts';
+import { SecretFiles } from '../sandboxes/secret-values.ts';
 import { HostSpace } from '../space/host-space.ts';
 import { Snapshots } from '../snapshots/snapshots.ts';
 import { openConfinedFolder } from '../volumes/confined-folder.ts';
@@ -93,6 +94,7 @@ export async function buildKit(
     bootId,
     logger,
     records: new RecordFiles(join(dataFolder, 'sandboxes')),
+    secrets: new SecretFiles(join(runFolder, 'secrets')),
     events: new EventLog(),
     images: makeImages(config, isImageInUse, network, space),
     space,
@@ -164,6 +166,7 @@ async function makeNetwork(
   return new LinuxNetwork({
     hostProgram: config.hostProgram,
     runFolder: join(runFolder, 'network'),
+    authorityFile: join(config.dataFolder, 'authority.pem'),
     hostCalls,
     addressPool: config.addressPool ?? (await chooseAddressPool(runFolder, instance)),
     instance,

@@ -1,4 +1,5 @@
 import { PlatformError } from '@svc/contract/errors';
+import type { SecretValues } from '../client/engine-api.ts';
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
 
@@ -42,5 +43,14 @@ export function readId(given: Readonly<Record<string, unknown>>): string {
   if (ID.test(id)) return id;
   throw new PlatformError('invalid_request', 'id: must be 1–128 letters, digits, . _ : / or -', {
     details: { field: 'id' },
+  });
+}
+
+/** @throws PlatformError `invalid_request`, which never holds a value. */
+export function readSecretValues(given: unknown): SecretValues {
+  const values = given === undefined || given === null ? {} : fields(given);
+  if (Object.values(values).every((value) => typeof value === 'string')) return values as SecretValues;
+  throw new PlatformError('invalid_request', 'secretValues: must map env_var to a text', {
+    details: { field: 'secretValues' },
   });
 }

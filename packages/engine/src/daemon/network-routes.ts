@@ -4,17 +4,18 @@ import { explain } from '../policy/explain.ts';
 import type { Protocol } from '../policy/resolve-policy.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
-import { fields, optional, readId, required } from './fields.ts';
+import { fields, optional, readId, readSecretValues, required } from './fields.ts';
 import type { Routes } from './http-server.ts';
 
 /** What is asked and changed about the network of a sandbox. */
 export function networkRoutes({ network }: Pick<Kit, 'network'>, sandboxes: Sandboxes): Routes {
   return {
     'PUT /sandboxes/:id/network': async (call) => {
-      const change = fields(await call.json());
+      const { secretValues: given, ...change } = fields(await call.json());
+      const secretValues = readSecretValues(given);
       const unknown = Object.keys(change).find((name) => !CHANGEABLE.has(name));
       if (unknown !== undefined) throw invalid(unknown, 'cannot be changed; make another sandbox');
-      return await sandboxes.setNetwork(call.params['id'] ?? '', change);
+      return await sandboxes.setNetwork(call.params['id'] ?? '', { ...change, secretValues });
     },
     'POST /network/explain': async (call) => {
       const { id, network: planned, ...question } = readExplain(await call.json());
@@ -26,7 +27,14 @@ export function networkRoutes({ network }: Pick<Kit, 'network'>, sandboxes: Sand
   };
 }
 
-const CHANGEABLE: ReadonlySet<string> = new Set(['policy', 'dns', 'strict', 'max_connections']);
+const CHANGEABLE: ReadonlySet<string> = new Set([
+  'policy',
+  'dns',
+  'strict',
+  'max_connections',
+  'tls',
+  'secrets',
+]);
 const PROTOCOLS: readonly Protocol[] = ['tcp', 'udp', 'icmpv4', 'icmpv6'];
 const MAX_PORT = 65_535;
 

@@ -5,7 +5,7 @@ import { readProcessState } from '../host/process-state.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import type { Sampler } from '../metrics/sampler.ts';
-import { fields, optional, required, readId } from './fields.ts';
+import { fields, optional, readId, readSecretValues, required } from './fields.ts';
 import type { Call, Routes } from './http-server.ts';
 import { imageRoutes, readAuth, readMaxHeldBytes, readScope, type BuildDemo } from './image-routes.ts';
 import { networkRoutes } from './network-routes.ts';
@@ -65,7 +65,10 @@ function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon
       await sandboxes.remove(id(call));
       return {};
     },
-    'POST /sandboxes/:id/start': (call) => sandboxes.start(id(call)),
+    'POST /sandboxes/:id/start': async (call) => {
+      const secretValues = readSecretValues(fields(await call.json())['secretValues']);
+      return await sandboxes.start(id(call), { secretValues });
+    },
     'POST /sandboxes/:id/stop': async (call) => {
       return await sandboxes.stop(id(call), readGrace(await call.json()));
     },
@@ -96,6 +99,7 @@ const CREATE_FIELDS = new Set([
   'spec',
   'isolation',
   'registryAuth',
+  'secretValues',
   'start',
   'volumes',
   'hostVolume',
@@ -125,6 +129,7 @@ function readCreate(body: unknown): CreateSandbox {
     optional(given, name, type);
   }
   readAuth(given['registryAuth']);
+  readSecretValues(given['secretValues']);
   readScope(given, 'imageScope');
   readMaxHeldBytes(given);
   const { hostFolder } = given;

@@ -19,6 +19,8 @@ export class ClientPolicies {
   readonly #fallback: ResolvedPolicy;
   readonly #pins = new Map<string, Map<string, Known>>();
   surroundings: Surroundings;
+  /** Whether connections of a sandbox are led to the proxy, which asks for the names that led to an address. */
+  isProxied: (client: string) => boolean = () => false;
 
   /** `fallback` holds for sandboxes that have no policy of their own. */
   constructor(
@@ -55,7 +57,10 @@ export class ClientPolicies {
     }));
   }
 
-  /** Remembers what a sandbox is told. Returns the pins that rules about names need. */
+  /**
+   * Remembers what a sandbox is told. Returns the pins that the engine has to hear of first: those that rules about names need, and all
+   * of a sandbox that is proxied. Without an engine this process is about to be replaced, and its successor would not know them.
+   */
   remember(client: string, pins: readonly Pin[]): readonly Pin[] {
     const policy = this.#policies.get(client);
     // Nobody asks for names where no rule is about one.
@@ -69,7 +74,7 @@ export class ClientPolicies {
     }
     for (const oldest of [...known.keys()].slice(0, Math.max(0, known.size - MAX_PINS_PER_CLIENT)))
       known.delete(oldest);
-    return pins.filter(({ name }) => rulesFor(policy, name).length > 0);
+    return this.isProxied(client) ? pins : pins.filter(({ name }) => rulesFor(policy, name).length > 0);
   }
 
   /** Names that led this sandbox to the address and have not expired. */

@@ -41,19 +41,19 @@ async function serve(config: EgressConfig): Promise<void> {
   const clients = new ClientPolicies(config.surroundings, config.policies);
   const pins = new PinRequests((message) => report(message, () => undefined));
   const { proxy, sandboxes } = makeProxy(clients);
+  clients.isProxied = (client) => sandboxes.find(client) !== undefined;
+  for (const [client, settings] of config.proxied) sandboxes.set(client, settings);
   process.on('message', (message) => {
     const order = message as EgressOrder; // From our own parent too.
     if (order.kind === 'pinned') pins.settle(order.id, order.done);
     else if (order.kind === 'setSurroundings') clients.surroundings = order.surroundings;
     else if (order.kind === 'setPolicy') {
       const known = clients.set(order.client, order.policy);
+      // What is read is read anew from the beginning; what only has another policy goes on where that lets it.
+      if (sandboxes.set(order.client, order.settings)) proxy.forget(order.client);
+      else proxy.rejudge(order.client);
       report({ kind: 'known', id: order.id, pins: known }, () => undefined);
-    } else if (order.kind === 'tellKnown') {
-      report({ kind: 'known', id: order.id, pins: clients.pinsOf(order.client) }, () => undefined);
-    } else {
-      sandboxes.set(order.client, order.settings);
-      proxy.forget(order.client);
-    }
+    } else report({ kind: 'known', id: order.id, pins: clients.pinsOf(order.client) }, () => undefined);
   });
   process.on('disconnect', () => pins.close());
   const forwarder = new DnsForwarder({
@@ -70,12 +70,12 @@ async function serve(config: EgressConfig): Promise<void> {
 function makeProxy(policies: ClientPolicies) {
   const sandboxes = new ProxiedSandboxes({
     policies,
-    onRefusal: () => undefined,
+    onRefusal: (client, refusal) => report({ kind: 'refusal', client, refusal }, () => undefined),
     onViolation: (client, violation) => report({ kind: 'violation', client, violation }, () => undefined),
   });
   const proxy = new TransparentProxy({
     find: (client) => sandboxes.find(client),
-    onRefusal: () => undefined,
+    onRefusal: (refusal) => sandboxes.refused(refusal),
   });
   return { proxy, sandboxes };
 }

@@ -2,6 +2,7 @@ import type { Address } from '../policy/address.ts';
 import type { Surroundings } from '../policy/groups.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { ProxySettings } from './proxied-sandboxes.ts';
+import type { Refusal } from './proxy/sandbox-egress.ts';
 import type { Resolver } from './resolvers.ts';
 import type { Violation } from './secrets/blocked-request.ts';
 
@@ -15,6 +16,8 @@ export interface EgressConfig {
   readonly surroundings: Surroundings;
   /** Of the sandboxes that have one of their own, by the address they ask from. */
   readonly policies: ReadonlyMap<string, ResolvedPolicy>;
+  /** Of the sandboxes whose connections are led to the proxy. They may hold values of secrets. */
+  readonly proxied: ReadonlyMap<string, ProxySettings>;
 }
 
 /** What a sandbox has been told about a name. */
@@ -33,11 +36,11 @@ export type EgressOrder =
       readonly id: number;
       readonly client: string;
       readonly policy: ResolvedPolicy | null;
+      /** They may hold values of secrets. null: nothing of the sandbox is led to the proxy. */
+      readonly settings: ProxySettings | null;
     }
   /** Answered with `known`. */
   | { readonly kind: 'tellKnown'; readonly id: number; readonly client: string }
-  /** It may hold values of secrets. null: the sandbox is gone, or nothing of it is proxied. */
-  | { readonly kind: 'setProxy'; readonly client: string; readonly settings: ProxySettings | null }
   | { readonly kind: 'setSurroundings'; readonly surroundings: Surroundings }
   | { readonly kind: 'pinned'; readonly id: number; readonly done: boolean };
 
@@ -54,7 +57,14 @@ export type EgressReport =
   /** The packet filter must know these before the sandbox does. Answered with `pinned`. */
   | { readonly kind: 'pin'; readonly id: number; readonly client: string; readonly pins: readonly Pin[] }
   /** A request of the sandbox with that address was stopped. */
-  | { readonly kind: 'violation'; readonly client: string; readonly violation: Violation };
+  | { readonly kind: 'violation'; readonly client: string; readonly violation: Violation }
+  /** A connection did not pass. Not every one is told of. */
+  | { readonly kind: 'refusal'; readonly client: string; readonly refusal: Omit<Refusal, 'sandbox'> };
+
+/** What a sandbox tried and was kept from. A bounded part of it is told. */
+export type NetworkReport =
+  | { readonly kind: 'refusal'; readonly refusal: Omit<Refusal, 'sandbox'> }
+  | { readonly kind: 'violation'; readonly violation: Violation };
 
 /** Where an egress process finds the socket of its proxy; Node's channel to the engine is the one before it. */
 export const LISTENER_DESCRIPTOR = 4;

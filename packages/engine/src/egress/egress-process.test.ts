@@ -35,6 +35,8 @@ test('nobody waits for a new process while that of an earlier engine answers; it
     codeCache: null,
     surroundings: () => SURROUNDINGS,
     policies: () => new Map(),
+    proxied: () => new Map(),
+    onReport: () => undefined,
     onPin: async () => await Promise.resolve(),
     onListening: async (port) => {
       ports.push(port);

@@ -10,12 +10,13 @@ import {
   type EgressConfig,
   type EgressOrder,
   type EgressReport,
+  type NetworkReport,
   type Pin,
 } from './egress-messages.ts';
-import type { Violation } from './secrets/blocked-request.ts';
+import type { ProxySettings } from './proxied-sandboxes.ts';
 import { endRecordedProcess, findRecordedProcess, recordProcess } from './recorded-process.ts';
 
-export interface EgressOptions extends Omit<EgressConfig, 'surroundings' | 'policies'> {
+export interface EgressOptions extends Omit<EgressConfig, 'surroundings' | 'policies' | 'proxied'> {
   /** svc-host, which opens the proxy's socket. */
   readonly hostProgram: string;
   /** Remembers the process, so that the next engine can end it. */
@@ -23,11 +24,14 @@ export interface EgressOptions extends Omit<EgressConfig, 'surroundings' | 'poli
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   /** Where Node keeps compiled code; null: nowhere. */
   readonly codeCache: string | null;
-  /** Queries are to be sent to this port from now on. Called again whenever the process was replaced. */
-  readonly onListening: (port: number) => Promise<void>;
+  /** Queries are to be sent to this port from now on, connections to the other if there is one. Called again whenever the process was replaced. */
+  readonly onListening: (port: number, proxyPort: number | null) => Promise<void>;
   /** What a process that starts now has to know. */
   readonly surroundings: () => Surroundings;
   readonly policies: () => ReadonlyMap<string, ResolvedPolicy>;
+  readonly proxied: () => ReadonlyMap<string, ProxySettings>;
+  /** What sandboxes tried and were kept from. */
+  readonly onReport: (client: string, report: NetworkReport) => void;
   /** Returns when the packet filter knows them. */
   readonly onPin: (client: string, pins: readonly Pin[]) => Promise<void>;
 }
@@ -77,7 +81,8 @@ export class EgressProcess {
   async start(): Promise<void> {
     const earlier = await findRecordedProcess(this.#options.recordFile);
     if (earlier === null) return await this.#launch();
-    await this.#options.onListening(earlier.port);
+    // Nobody knows what that one was told, so connections wait for the next.
+    await this.#options.onListening(earlier.port, null);
     this.#launchInBackground();
   }
 
@@ -85,9 +90,13 @@ export class EgressProcess {
    * Tells what a sandbox may do; null: it is gone, or has the default. Returns what the sandbox knows of names. A process that is away
    * knows nothing, and learns the policy when it starts. Rejects when questions still go to the process of an earlier engine.
    */
-  async setPolicy(client: string, policy: ResolvedPolicy | null): Promise<readonly Pin[]> {
+  async setPolicy(
+    client: string,
+    policy: ResolvedPolicy | null,
+    settings: ProxySettings | null = null,
+  ): Promise<readonly Pin[]> {
     if (policy !== null) await this.#whenOurs();
-    return await this.#ask((id) => ({ kind: 'setPolicy', id, client, policy }));
+    return await this.#ask((id) => ({ kind: 'setPolicy', id, client, policy, settings }));
   }
 
   /** What a sandbox has resolved; nothing when the process is away. */
@@ -144,9 +153,9 @@ export class EgressProcess {
     const startedAt = performance.now();
     child.once('exit', (code, signal) => this.#replace(child, performance.now() - startedAt, code ?? signal));
     try {
-      const port = await whenListening(child);
+      const { port, proxyPort } = await whenListening(child);
       if (this.#isClosed) return;
-      await this.#options.onListening(port);
+      await this.#options.onListening(port, proxyPort);
       this.#ours.resolve();
       await endRecordedProcess(this.#options.recordFile);
       await recordProcess(this.#options.recordFile, child.pid, port);
@@ -165,7 +174,7 @@ export class EgressProcess {
 
   #spawn(): ChildProcess {
     const { listenAddress, hostId, resolvers, hostProgram, logger, codeCache } = this.#options;
-    const { surroundings, policies } = this.#options;
+    const { surroundings, policies, proxied } = this.#options;
     const listen = ['--listen', listenAddress, String(LISTENER_DESCRIPTOR)];
     const child = spawn(
       hostProgram,
@@ -194,6 +203,7 @@ export class EgressProcess {
       resolvers,
       surroundings: surroundings(),
       policies: policies(),
+      proxied: proxied(),
     };
     child.send(config, () => undefined);
     return child;
@@ -204,7 +214,8 @@ export class EgressProcess {
     if (report.kind === 'listening') return;
     if (report.kind === 'failed') logger.warn({ reason: report.reason }, 'The egress process failed');
     else if (report.kind === 'known') this.#asked.get(report.id)?.(report.pins);
-    else if (report.kind === 'violation') logViolation(logger, report.client, report.violation);
+    else if (report.kind === 'violation' || report.kind === 'refusal')
+      this.#options.onReport(report.client, report);
     else {
       const { id, client, pins } = report;
       const answer = (done: boolean) => {
@@ -240,20 +251,16 @@ export class EgressProcess {
   }
 }
 
-/** A value is never part of it. */
-function logViolation(logger: EgressOptions['logger'], client: string, violation: Violation): void {
-  if (violation.action === 'block') return;
-  logger.warn({ client, ...violation }, 'A request with the placeholder of a secret was stopped');
-}
-
-async function whenListening(child: ChildProcess): Promise<number> {
+async function whenListening(
+  child: ChildProcess,
+): Promise<{ readonly port: number; readonly proxyPort: number }> {
   const signal = AbortSignal.timeout(START_DEADLINE_MS);
   const exited = once(child, 'exit', { signal }).then(() => {
     throw new Error('The egress process ended before it listened; see the log');
   });
   for (;;) {
     const [report] = (await Promise.race([once(child, 'message', { signal }), exited])) as [EgressReport];
-    if (report.kind === 'listening') return report.port;
+    if (report.kind === 'listening') return report;
     if (report.kind === 'failed') throw new Error(`The egress process failed: ${report.reason}`);
   }
 }

@@ -43,7 +43,7 @@ test('what breaks a rule again and again is told of ten times a second', async (
   sandboxes.set('127.0.0.1', settingsFor(server.port));
   const proxy = new TransparentProxy({
     find: (client) => sandboxes.find(client),
-    onRefusal: () => undefined,
+    onRefusal: (refusal) => sandboxes.refused(refusal),
   });
   const front = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (socket) =>
     proxy.accept(socket, { address: '127.0.0.1', port: server.port }),
@@ -71,6 +71,7 @@ function settingsFor(port: number): ProxySettings {
   return {
     maxConnections: 256,
     interceptedPorts: [port],
+    blockQuic: true,
     bypass: [],
     authority: makeAuthority(),
     cache: { capacity: 10, validityHours: 1 },

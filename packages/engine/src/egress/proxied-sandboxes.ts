@@ -1,6 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import { matchesHost, parseHostPattern } from './proxy/host-pattern.ts';
 import { rulesOf, type PolicySource } from './proxy/policy-rules.ts';
-import type { ReadableConnection, SandboxEgress } from './proxy/sandbox-egress.ts';
+import type { Refusal, SandboxEgress } from './proxy/sandbox-egress.ts';
 import type { Violation } from './secrets/blocked-request.ts';
 import type { SecretSettings } from './secrets/secret-settings.ts';
 import type { AuthorityPem } from './tls/installation-authority.ts';
@@ -8,57 +9,96 @@ import { Interceptor } from './tls/interceptor.ts';
 import { LeafCertificates } from './tls/leaf-certificates.ts';
 import { UpstreamTrust, type UpstreamTrustOptions } from './tls/upstream-trust.ts';
 
-/** What the proxy is told of one sandbox, beside its policy. */
-export interface ProxySettings {
-  readonly maxConnections: number;
+/** How the connections of a sandbox are read. */
+export interface Interception {
   readonly interceptedPorts: readonly number[];
+  /** Whether those ports are closed for UDP, over which HTTP/3 would go past us. */
+  readonly blockQuic: boolean;
   /** Hosts that are left alone: `example.com`, `*.example.com`. */
   readonly bypass: readonly string[];
-  readonly authority: AuthorityPem;
   readonly cache: { readonly capacity: number; readonly validityHours: number };
   readonly trust: UpstreamTrustOptions;
   readonly secrets: SecretSettings;
 }
 
+/** What the proxy is told of one sandbox, beside its policy. */
+export interface ProxySettings extends Interception {
+  readonly maxConnections: number;
+  readonly authority: AuthorityPem;
+}
+
+/** Of a sandbox whose connections are looked at for the name that they say, and not read. */
+export const NO_INTERCEPTION: Interception = {
+  interceptedPorts: [],
+  blockQuic: false,
+  bypass: [],
+  cache: { capacity: 1, validityHours: 24 },
+  trust: { verifyUpstream: true, scopedVerifyUpstream: [], upstreamCas: [], scopedUpstreamCas: [] },
+  secrets: { entries: [], onViolation: { type: 'block_and_log' } },
+};
+
 export interface ProxiedSandboxesOptions {
   readonly policies: PolicySource;
   readonly onViolation: (client: string, violation: Violation) => void;
-  readonly onRefusal: (connection: ReadableConnection, name: string | null, reason: string) => void;
+  readonly onRefusal: (client: string, refusal: Omit<Refusal, 'sandbox'>) => void;
 }
 
 /** A sandbox that finds a way to break the same rule often is told of so often a second, and no more. */
 const MAX_TOLD_PER_SECOND = 10;
 
+interface Proxied {
+  readonly settings: ProxySettings;
+  readonly egress: SandboxEgress;
+}
+
 /** The sandboxes whose connections are proxied, by their address. */
 export class ProxiedSandboxes {
   readonly #options: ProxiedSandboxesOptions;
-  readonly #sandboxes = new Map<string, SandboxEgress>();
+  readonly #sandboxes = new Map<string, Proxied>();
   /** Shared by sandboxes with the same authority and cache, which is most of them. */
   readonly #leaves = new Map<string, LeafCertificates>();
+  readonly #told = new Map<string, { second: number; count: number }>();
 
   constructor(options: ProxiedSandboxesOptions) {
     this.#options = options;
   }
 
   find(client: string): SandboxEgress | undefined {
-    return this.#sandboxes.get(client);
+    return this.#sandboxes.get(client)?.egress;
   }
 
-  /** null: the sandbox is gone, or nothing of it is proxied. @throws Error when the authority cannot sign. */
-  set(client: string, settings: ProxySettings | null): void {
-    if (settings === null) this.#sandboxes.delete(client);
-    else this.#sandboxes.set(client, this.#make(client, settings));
+  /**
+   * null: the sandbox is gone, or nothing of it is proxied. Returns whether what was read so far would now be read in another way.
+   * @throws Error when the authority cannot sign.
+   */
+  set(client: string, settings: ProxySettings | null): boolean {
+    const before = this.#sandboxes.get(client)?.settings ?? null;
+    if (isDeepStrictEqual(before, settings)) return false;
+    if (settings === null) {
+      this.#sandboxes.delete(client);
+      this.#told.delete(client);
+    } else this.#sandboxes.set(client, { settings, egress: this.#make(client, settings) });
+    return before !== null;
+  }
+
+  /** Tells of a connection that did not pass, unless that was told often enough. */
+  refused({ sandbox, ...refusal }: Refusal): void {
+    if (this.#mayTell(sandbox)) this.#options.onRefusal(sandbox, refusal);
   }
 
   #make(client: string, settings: ProxySettings): SandboxEgress {
     const bypass = settings.bypass.map(parseHostPattern);
-    const tell = onceInAWhile((violation: Violation) => this.#options.onViolation(client, violation));
     const interceptor = new Interceptor({
       leaves: this.#leavesFor(settings),
       trust: new UpstreamTrust(settings.trust),
       secrets: settings.secrets,
-      onRefusal: this.#options.onRefusal,
-      onViolation: (_, violation) => tell(violation),
+      onRefusal: ({ destination }, name, reason) =>
+        this.refused({ sandbox: client, destination, name, reason }),
+      onViolation: (_, violation) => {
+        // What ends the sandbox is never left out.
+        if (this.#mayTell(client) || violation.action === 'block_and_terminate')
+          this.#options.onViolation(client, violation);
+      },
     });
     return {
       rules: rulesOf(this.#options.policies, client),
@@ -75,15 +115,12 @@ export class ProxiedSandboxes {
     this.#leaves.set(key, leaves);
     return leaves;
   }
-}
 
-function onceInAWhile(tell: (violation: Violation) => void): (violation: Violation) => void {
-  let [second, told] = [0, 0];
-  return (violation) => {
-    const now = Math.floor(performance.now() / 1000);
-    if (now !== second) [second, told] = [now, 0];
-    told += 1;
-    // What ends the sandbox is never left out.
-    if (told <= MAX_TOLD_PER_SECOND || violation.action === 'block_and_terminate') tell(violation);
-  };
+  #mayTell(client: string): boolean {
+    const second = Math.floor(performance.now() / 1000);
+    const told = this.#told.get(client);
+    const count = told?.second === second ? told.count + 1 : 1;
+    if (this.#sandboxes.has(client)) this.#told.set(client, { second, count });
+    return count <= MAX_TOLD_PER_SECOND;
+  }
 }

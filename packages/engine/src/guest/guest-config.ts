@@ -27,7 +27,7 @@ export function guestConfig(
   host: { readonly hostname: string; readonly link: SlotLink | null },
 ): GuestConfig {
   return {
-    env: mergeEnv(image.env, spec.env ?? []),
+    env: envOf(spec, image.env),
     user: spec.runtime?.user ?? image.user,
     workdir: spec.runtime?.workdir ?? image.workdir,
     shell: spec.runtime?.shell ?? null,
@@ -36,8 +36,29 @@ export function guestConfig(
   };
 }
 
+/** Where Debian and Alpine, and so most programs, look for whom to trust. */
+export const TRUST_BUNDLE = '/etc/ssl/certs/ca-certificates.crt';
+/** The authority alone, where `update-ca-certificates` finds it. */
+export const AUTHORITY_FILE = '/usr/local/share/ca-certificates/svc.crt';
+
+/** For programs that have a list of their own. */
+const TRUST_ENV = [
+  ...['SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE', 'GIT_SSL_CAINFO'].map(
+    (name) => `${name}=${TRUST_BUNDLE}`,
+  ),
+  `NODE_EXTRA_CA_CERTS=${AUTHORITY_FILE}`,
+];
+
+/** What every process starts from: the caller's wins over the image's, which wins over ours; of secrets there are placeholders. */
+export function envOf({ env, network }: SandboxSpec, image: readonly string[]): string[] {
+  const entries = network?.enabled === false ? [] : (network?.secrets?.entries ?? []);
+  const isRead = network?.tls?.enabled === true || entries.length > 0 || network?.trust_host_cas === true;
+  const placeholders = entries.map(({ env_var: key, placeholder: value }) => ({ key, value }));
+  return mergeEnv([...(isRead ? TRUST_ENV : []), ...image], [...(env ?? []), ...placeholders]);
+}
+
 /** The caller's win over the image's. */
-export function mergeEnv(
+function mergeEnv(
   image: readonly string[],
   own: readonly { readonly key: string; readonly value: string }[],
 ): string[] {

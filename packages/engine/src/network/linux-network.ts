@@ -1,11 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import { EgressProcess } from '../egress/egress-process.ts';
+import type { Interception } from '../egress/proxied-sandboxes.ts';
 import type { Resolver } from '../egress/resolvers.ts';
+import { openInstallationAuthority, type AuthorityPem } from '../egress/tls/installation-authority.ts';
 import type { HostCalls } from '../host/host-calls.ts';
 import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
@@ -22,9 +23,12 @@ import {
   uplinkMtu,
 } from './host-routing.ts';
 import { waitUntilLinkIsGone } from './link-removal.ts';
+import { readTraffic } from './link-traffic.ts';
 import type { KeptSlot, Network, Outlook, Reach, Slot, Traffic } from './network.ts';
 import { loadRuleset, Nft } from './nft.ts';
+import type { SlotRules } from './policy-rules.ts';
 import { PreparedSlots } from './prepared-slots.ts';
+import { addProxyRouting, removeProxyRouting } from './proxy-routing.ts';
 import {
   addLink,
   deleteLink,
@@ -32,6 +36,7 @@ import {
   linkPrefix,
   ruleset,
   setNeighbours,
+  setProxyPort,
   setResolverPort,
   tableName,
 } from './ruleset.ts';
@@ -46,6 +51,8 @@ export interface LinuxNetworkOptions {
   readonly hostCalls: HostCalls;
   /** For example 172.30.0.0/16. Engines on one host need pools that do not overlap. */
   readonly addressPool: string;
+  /** Keeps the authority that signs for hosts whose connections are read; in the run folder unless given. */
+  readonly authorityFile?: string;
   /** 4 to 8 hexadecimal digits that no other engine of this host has. */
   readonly instance: string;
   /** The first of the host ids that sandboxes are mapped to, 65,536 for each; the one before it runs the egress process. */
@@ -84,6 +91,8 @@ export class LinuxNetwork implements Network {
   #neighbours: Disposable | null = null;
   #networks: readonly string[] = [];
   #mtu = 0;
+  #authority: AuthorityPem = { certificate: '', key: '' };
+  onReport: Network['onReport'] = () => undefined;
 
   constructor(options: LinuxNetworkOptions) {
     if (!/^[0-9a-f]{4,8}$/.test(options.instance))
@@ -96,6 +105,8 @@ export class LinuxNetwork implements Network {
       nft: this.#nft,
       egress: () => this.#egress,
       surroundings: () => this.surroundings(),
+      authority: () => this.#authority,
+      logger: options.logger,
     });
     const rangesOfIds = Math.floor((HOST_IDS - options.firstHostId) / IDS_PER_SLOT);
     this.#indexes = new SlotIndexes(Math.min(this.#pool.size, rangesOfIds));
@@ -106,11 +117,15 @@ export class LinuxNetwork implements Network {
     await this.#stop();
     await mkdir(this.#options.runFolder, { recursive: true, mode: 0o700 });
     await refuseOverlap(this.#pool, linkPrefix(instance));
-    const policies = new Map(keep.map(({ key, policy }) => [key, policy]));
-    const kept = await this.#adopt(new Set(policies.keys()));
+    const rules = rulesByKey(keep);
+    const kept = await this.#adopt(new Set(rules.keys()));
     this.#mtu = await uplinkMtu();
     await addGateway(this.#pool.gateway);
-    const ruled = this.#loadRuleset(kept, policies);
+    await addProxyRouting(instance);
+    this.#authority = await openInstallationAuthority(
+      this.#options.authorityFile ?? join(this.#options.runFolder, 'authority.pem'),
+    );
+    const ruled = this.#loadRuleset(kept, rules);
     const steps = await Promise.allSettled([
       ruled.then(() => this.#removeStrangers(kept)).then(() => this.#forward()),
       this.#startEgress(ruled),
@@ -130,9 +145,17 @@ export class LinuxNetwork implements Network {
     return this.#prepared[reach].take(signal);
   }
 
-  async setPolicy(slot: Slot, policy: ResolvedPolicy): Promise<void> {
+  async setPolicy(
+    slot: Slot,
+    policy: ResolvedPolicy,
+    interception: Interception | null = null,
+  ): Promise<void> {
     if (this.#prepared === null) throw notRunning();
-    await this.#policies.set(slot, policy);
+    await this.#policies.set(slot, { policy, interception });
+  }
+
+  get authorityCertificate(): string {
+    return this.#authority.certificate;
   }
 
   /** What addresses are from where this host stands, now. */
@@ -156,18 +179,14 @@ export class LinuxNetwork implements Network {
   }
 
   traffic(slot: Slot): Traffic {
-    if (slot.link === null) return { receivedBytes: 0, sentBytes: 0 };
-    // What the host's end sends is what the sandbox receives.
-    return {
-      receivedBytes: readCounter(slot.link.hostInterface, 'tx_bytes'),
-      sentBytes: readCounter(slot.link.hostInterface, 'rx_bytes'),
-    };
+    return readTraffic(slot);
   }
 
   async close(): Promise<void> {
     await this.#stop();
     if (this.#slots.size === 0) {
       await this.#nft.run(deleteTable(this.#options.instance));
+      await removeProxyRouting(this.#options.instance);
       await removeGateway(this.#pool.gateway);
     }
     await this.#nft.close();
@@ -198,11 +217,11 @@ export class LinuxNetwork implements Network {
     return kept.filter((_, position) => pinned[position]);
   }
 
-  async #loadRuleset(kept: readonly Slot[], policies: ReadonlyMap<string, ResolvedPolicy>): Promise<void> {
+  async #loadRuleset(kept: readonly Slot[], rules: ReadonlyMap<string, SlotRules>): Promise<void> {
     const { instance, logger } = this.#options;
     const links = kept.flatMap(({ link }) => (link === null ? [] : [link]));
     // Before anything is waited for, because the egress process that starts meanwhile has to know them.
-    const policyLines = this.#policies.restore(kept, policies);
+    const policyLines = this.#policies.restore(kept, rules);
     const neighbours = await connectedNetworks(linkPrefix(instance));
     this.#networks = neighbours;
     await loadRuleset(`${ruleset({ instance, pool: this.#pool, links, neighbours })}\n${policyLines}`);
@@ -239,20 +258,15 @@ export class LinuxNetwork implements Network {
   async #forward(): Promise<void> {
     if (!(await enableForwarding())) return;
     this.#options.logger.warn({ setting: 'net.ipv4.ip_forward' }, 'Turned on IPv4 forwarding for this host');
-    const record = { changed: { 'net.ipv4.ip_forward': { from: '0', to: '1' } } };
-    await writeFile(join(this.#options.runFolder, 'host-changes.json'), JSON.stringify(record), {
-      mode: 0o600,
-    });
+    const record = JSON.stringify({ changed: { 'net.ipv4.ip_forward': { from: '0', to: '1' } } });
+    await writeFile(join(this.#options.runFolder, 'host-changes.json'), record, { mode: 0o600 });
   }
 
   async #warnOfObstacles(): Promise<void> {
     const chains = await findFirewallObstacles(tableName(this.#options.instance));
     if (chains.length === 0) return;
-    const interfaces = `${linkPrefix(this.#options.instance)}*`;
-    this.#options.logger.warn(
-      { chains, interfaces },
-      'A firewall drops by default; let it accept these interfaces',
-    );
+    const details = { chains, interfaces: `${linkPrefix(this.#options.instance)}*` };
+    this.#options.logger.warn(details, 'A firewall drops by default; let it accept these interfaces');
   }
 
   /** Queries can be led to the process once there are rules. */
@@ -268,13 +282,19 @@ export class LinuxNetwork implements Network {
       recordFile: join(runFolder, 'egress.json'),
       logger,
       codeCache,
-      onListening: async (port) => {
+      onListening: async (port, proxyPort) => {
         await ruled;
         egress.setSurroundings(this.surroundings());
-        await this.#nft.run(setResolverPort(instance, gateway, port));
+        const lead = [setResolverPort(instance, gateway, port), setProxyPort(instance, gateway, proxyPort)];
+        await this.#nft.run(lead.join('; '));
       },
       surroundings: () => this.surroundings(),
       policies: () => this.#policies.byAddress(),
+      proxied: () => this.#policies.proxiedByAddress(),
+      onReport: (client, report) => {
+        const key = this.#policies.keyOf(client);
+        if (key !== undefined) this.onReport(key, report);
+      },
       onPin: (client, pins) => this.#policies.pin(client, pins),
     });
     this.#egress = egress;
@@ -371,13 +391,8 @@ export class LinuxNetwork implements Network {
   }
 }
 
-function readCounter(hostInterface: string, counter: 'rx_bytes' | 'tx_bytes'): number {
-  try {
-    return Number(readFileSync(`/sys/class/net/${hostInterface}/statistics/${counter}`, 'utf8'));
-  } catch {
-    // The interface went with its sandbox.
-    return 0;
-  }
+function rulesByKey(keep: readonly KeptSlot[]): ReadonlyMap<string, SlotRules> {
+  return new Map(keep.map(({ key, policy, interception = null }) => [key, { policy, interception }]));
 }
 
 function notRunning(): PlatformError {

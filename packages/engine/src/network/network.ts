@@ -1,3 +1,5 @@
+import type { NetworkReport } from '../egress/egress-messages.ts';
+import type { Interception } from '../egress/proxied-sandboxes.ts';
 import type { KnownName } from '../policy/explain.ts';
 import type { Surroundings } from '../policy/groups.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
@@ -36,6 +38,7 @@ export type Reach = 'loopback' | 'public';
 export interface KeptSlot {
   readonly key: string;
   readonly policy: ResolvedPolicy;
+  readonly interception?: Interception | null;
 }
 
 export interface Traffic {
@@ -61,7 +64,8 @@ export interface Outlook {
  *   loopback, private, link-local, metadata or multicast addresses, or another sandbox, over IPv4 or IPv6.
  * - `setPolicy` changes what a slot with a link may reach, at once and for connections that exist too; when it fails, the old policy
  *   holds. After a restart a slot that is kept never reaches what its policy forbids, not for a moment. A slot without a link reaches
- *   nothing, whatever its policy.
+ *   nothing, whatever its policy. With `interception` connections to its ports are read on their way, by the authority whose
+ *   certificate `authorityCertificate` is.
  * - `release` returns when nothing of the slot is left, and succeeds when it is already gone, so cleanup can be repeated.
  *   Processes of the sandbox must have ended.
  * - `close` stops helpers and removes prepared slots; slots that are in use stay, cut off from DNS until the next `recover`.
@@ -69,7 +73,11 @@ export interface Outlook {
 export interface Network {
   recover(keep: readonly KeptSlot[]): Promise<readonly Slot[]>;
   acquire(reach: Reach, signal: AbortSignal): Promise<Slot>;
-  setPolicy(slot: Slot, policy: ResolvedPolicy): Promise<void>;
+  setPolicy(slot: Slot, policy: ResolvedPolicy, interception?: Interception | null): Promise<void>;
+  /** PEM. Sandboxes whose connections are read have to trust it. */
+  readonly authorityCertificate: string;
+  /** Called with the key of a slot. */
+  onReport: (key: string, report: NetworkReport) => void;
   /** null: of a sandbox that does not run. */
   outlook(slot: Slot | null): Promise<Outlook>;
   release(key: string): Promise<void>;

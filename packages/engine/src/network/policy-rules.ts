@@ -3,7 +3,14 @@ import { isAbout, isByName, rulesFor } from '../policy/decide.ts';
 import { GROUP_RANGES, type Group } from '../policy/groups.ts';
 import type { Destination, ResolvedPolicy, Rule } from '../policy/resolve-policy.ts';
 import type { Pin } from '../egress/egress-messages.ts';
+import type { Interception } from '../egress/proxied-sandboxes.ts';
 import { tableName } from './ruleset.ts';
+
+/** What a slot is held to. */
+export interface SlotRules {
+  readonly policy: ResolvedPolicy;
+  readonly interception: Interception | null;
+}
 
 /** A slot whose sandbox has a policy of its own; the key names the chain and the sets. */
 export interface PolicySlot {
@@ -18,14 +25,17 @@ export interface PolicySlot {
 export function policyCommands(
   instance: string,
   { key, hostInterface }: PolicySlot,
-  policy: ResolvedPolicy,
+  { policy, interception }: SlotRules,
   pins: readonly Pin[],
   old: ResolvedPolicy | null,
 ): string {
   const table = `inet ${tableName(instance)}`;
   const chain = `${table} ${chainName(key)}`;
   const limit = `${table} ${limitName(key)}`;
+  const proxied = `${table} ${proxiedName(key)}`;
   return [
+    `add chain ${proxied}`,
+    `flush chain ${proxied}`,
     `add chain ${chain}`,
     `flush chain ${chain}`,
     ...(old === null ? [] : namedRules(old).map((index) => `delete set ${table} ${pinSet(key, index)}`)),
@@ -33,8 +43,10 @@ export function policyCommands(
       (index) =>
         `add set ${table} ${pinSet(key, index)} { type ipv4_addr; flags timeout; size ${MAX_PINS}; }`,
     ),
+    ...proxiedLines(policy, interception, key).map((line) => `add rule ${proxied} ${line}`),
+    ...quicLines(interception).map((line) => `add rule ${chain} ${line}`),
     ...policy.rules
-      .flatMap((rule, index) => ruleLines(rule, pinSet(key, index)))
+      .flatMap((rule, index) => ruleLines(rule, pinSet(key, index), policy.strict))
       .map((line) => `add rule ${chain} ${line}`),
     `add rule ${chain} ${policy.defaultEgress === 'allow' ? 'accept' : 'drop'}`,
     `add chain ${limit}`,
@@ -42,6 +54,7 @@ export function policyCommands(
     `add rule ${limit} ct count over ${policy.maxConnections} drop`,
     `add element ${table} policies { "${hostInterface}" : goto ${chainName(key)} }`,
     `add element ${table} limits { "${hostInterface}" : goto ${limitName(key)} }`,
+    `add element ${table} proxied { "${hostInterface}" : jump ${proxiedName(key)} }`,
     ...pinCommands(instance, key, policy, pins),
     '',
   ].join('\n');
@@ -56,7 +69,9 @@ export function removePolicyCommands(
   return [
     `delete element ${table} policies { "${hostInterface}" }`,
     `delete element ${table} limits { "${hostInterface}" }`,
+    `delete element ${table} proxied { "${hostInterface}" }`,
     `delete chain ${table} ${chainName(key)}`,
+    `delete chain ${table} ${proxiedName(key)}`,
     `delete chain ${table} ${limitName(key)}`,
     ...namedRules(old).map((index) => `delete set ${table} ${pinSet(key, index)}`),
     '',
@@ -91,6 +106,10 @@ function chainName(key: string): string {
   return `p_${key}`;
 }
 
+function proxiedName(key: string): string {
+  return `x_${key}`;
+}
+
 function limitName(key: string): string {
   return `l_${key}`;
 }
@@ -106,14 +125,68 @@ function namedRules(policy: ResolvedPolicy): readonly number[] {
 }
 
 /** What a packet looks like that an egress rule is about; several lines when one cannot say it. */
-function ruleLines(rule: Rule, pins: string): readonly string[] {
-  if (!isAbout(rule, 'egress')) return [];
-  const transport = transportOf(rule);
-  if (transport === null) return [];
+function ruleLines(rule: Rule, pins: string, isStrict: boolean): readonly string[] {
+  // A packet says no name, and that is what strict rules want.
+  if (isStrict && rule.action === 'allow' && isByName(rule.destination)) return [];
   const verdict = rule.action === 'allow' ? 'accept' : 'drop';
-  return destinationsOf(rule.destination, pins).map((peer) =>
-    [peer, transport, verdict].filter((part) => part !== '').join(' '),
-  );
+  return matchesOf(rule, pins).map((match) => line(match, verdict));
+}
+
+function matchesOf(rule: Rule, pins: string): readonly string[] {
+  const transport = isAbout(rule, 'egress') ? transportOf(rule) : null;
+  if (transport === null) return [];
+  return destinationsOf(rule.destination, pins).map((peer) => line(peer, transport));
+}
+
+function line(...parts: readonly string[]): string {
+  return parts.filter((part) => part !== '').join(' ');
+}
+
+/**
+ * Which connections over TCP the proxy takes: those that a rule about a name could decide by what they say, and those to ports that
+ * are read. What it does not take the policy's own chain decides, by the rule that made it stop here.
+ */
+function proxiedLines(
+  policy: ResolvedPolicy,
+  interception: Interception | null,
+  key: string,
+): readonly string[] {
+  if (!isProxied(policy, interception)) return [];
+  // Only TCP comes here. nft takes no second protocol beside those of a rule.
+  const read = portsOf('th', interception).map((ports) => line(ports, TO_PROXY));
+  return [
+    ...policy.rules.flatMap((rule, index) => {
+      if (rule.protocols.length > 0 && !rule.protocols.includes('tcp')) return [];
+      if (isByName(rule.destination)) {
+        // What a connection says can be denied wherever it goes.
+        const told = rule.action === 'deny' ? { ...rule, destination: { kind: 'any' as const } } : rule;
+        return matchesOf(told, pinSet(key, index)).map((match) => line(match, TO_PROXY));
+      }
+      return matchesOf(rule, '').flatMap((match) => [
+        ...(rule.action === 'allow' ? read.map((lead) => line(match, lead)) : []),
+        line(match, 'return'),
+      ]);
+    }),
+    ...(policy.defaultEgress === 'allow' ? read : []),
+  ];
+}
+
+const TO_PROXY = 'goto to_proxy';
+
+function quicLines(interception: Interception | null): readonly string[] {
+  return interception?.blockQuic === true
+    ? portsOf('udp', interception).map((ports) => line(ports, 'drop'))
+    : [];
+}
+
+function portsOf(protocol: 'th' | 'udp', interception: Interception | null): readonly string[] {
+  const ports = [...new Set(interception?.interceptedPorts ?? [])];
+  return ports.length === 0 ? [] : [`${protocol} dport { ${ports.join(', ')} }`];
+}
+
+/** Whether anything of a sandbox goes through the proxy. */
+export function isProxied(policy: ResolvedPolicy, interception: Interception | null): boolean {
+  return interception !== null || namedRules(policy).length > 0;
 }
 
 const PROTOCOL_NAMES = { tcp: 'tcp', udp: 'udp', icmpv4: 'icmp', icmpv6: 'icmpv6' } as const;

@@ -22,8 +22,16 @@ interface Connection {
  * connections of a sandbox that the new one does not allow, so that their next packet is a first one.
  */
 export async function rejudgeConnections(
-  address: string,
-  policy: ResolvedPolicy,
+  {
+    address,
+    policy,
+    ports,
+  }: {
+    readonly address: string;
+    readonly policy: ResolvedPolicy;
+    /** Connections to these are read from their first byte on; those that the proxy has already it keeps. */
+    readonly ports: ReadonlySet<number>;
+  },
   pins: readonly Pin[],
   surroundings: Surroundings,
 ): Promise<void> {
@@ -33,10 +41,9 @@ export async function rejudgeConnections(
     const names = pins
       .filter((pin) => formatAddress(pin.address) === formatAddress(parsed))
       .map(({ name }) => name);
-    return (
-      decide(policy, { direction: 'egress', address: parsed, port, protocol, names }, surroundings).action ===
-      'deny'
-    );
+    const flow = { direction: 'egress', address: parsed, port, protocol, names } as const;
+    const { action, needsName } = decide(policy, flow, surroundings);
+    return action === 'deny' || needsName || (protocol === 'tcp' && ports.has(port));
   });
   const filters = new Set(denied.map((connection) => JSON.stringify(filterOf(address, connection))));
   for (const filter of filters) await conntrack('-D', ...(JSON.parse(filter) as string[]));

@@ -4,6 +4,7 @@ import { formatCidr } from '../policy/address.ts';
 import { CLOSED_PORTS } from '../policy/decide.ts';
 import { GROUP_RANGES, RESERVED_RANGES } from '../policy/groups.ts';
 import type { SlotLink } from './network.ts';
+import { proxyMark } from './proxy-routing.ts';
 
 export interface RulesetOptions {
   readonly instance: string;
@@ -50,6 +51,18 @@ export function setResolverPort(instance: string, gateway: string, port: number)
   return `flush chain ${chain}; add rule ${chain} meta l4proto { tcp, udp } dnat ip to ${gateway}:${port}`;
 }
 
+/** Sends connections that sandboxes open to others to the proxy. Until there is one they are dropped; null: there is none. */
+export function setProxyPort(instance: string, gateway: string, port: number | null): string {
+  const chain = `inet ${tableName(instance)} to_proxy`;
+  const mark = proxyMark(instance);
+  const lead = `meta l4proto tcp tproxy ip to ${gateway}:${port} ct mark set ${mark} meta mark set ${mark} accept`;
+  return [
+    `flush chain ${chain}`,
+    ...(port === null ? [] : [`add rule ${chain} ${lead}`]),
+    `add rule ${chain} drop`,
+  ].join('; ');
+}
+
 /** In one transaction, so that no packet meets an empty set. */
 export function setNeighbours(instance: string, networks: readonly string[]): string {
   const set = `set inet ${tableName(instance)} neighbours`;
@@ -66,6 +79,7 @@ export function ruleset({ instance, pool, links, neighbours }: RulesetOptions): 
     `define not_public = { ${[...NOT_PUBLIC_IPV4, pool.cidr].join(', ')} }`,
     `define closed_tcp = { ${CLOSED_PORTS.tcp.join(', ')} }`,
     `define closed_udp = { ${CLOSED_PORTS.udp.join(', ')} }`,
+    `define proxy_mark = ${proxyMark(instance)}`,
     deleteTable(instance),
     // nft takes no definition in place of this number.
     STATIC_RULES.replaceAll('svc_instance', tableName(instance)).replace(

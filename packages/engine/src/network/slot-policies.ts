@@ -1,12 +1,21 @@
 import { isDeepStrictEqual } from 'node:util';
 import { KeyedTurns } from '@svc/contract/async';
+import type { Logger } from 'pino';
 import type { EgressProcess } from '../egress/egress-process.ts';
 import type { Pin } from '../egress/egress-messages.ts';
+import { NO_INTERCEPTION, type ProxySettings } from '../egress/proxied-sandboxes.ts';
+import type { AuthorityPem } from '../egress/tls/installation-authority.ts';
 import type { Surroundings } from '../policy/groups.ts';
 import { resolvePolicy, type ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { Slot, SlotLink } from './network.ts';
 import { loadRuleset, type Nft } from './nft.ts';
-import { pinCommands, policyCommands, removePolicyCommands } from './policy-rules.ts';
+import {
+  isProxied,
+  pinCommands,
+  policyCommands,
+  removePolicyCommands,
+  type SlotRules,
+} from './policy-rules.ts';
 import { rejudgeConnections } from './rejudge-connections.ts';
 
 export interface SlotPoliciesOptions {
@@ -14,15 +23,17 @@ export interface SlotPoliciesOptions {
   readonly nft: Pick<Nft, 'run'>;
   readonly egress: () => Pick<EgressProcess, 'setPolicy'> | null;
   readonly surroundings: () => Surroundings;
+  /** Signs for hosts whose connections are read. */
+  readonly authority: () => AuthorityPem;
+  readonly logger: Pick<Logger, 'warn'>;
 }
 
-interface Held {
+interface Held extends SlotRules {
   readonly key: string;
   readonly link: SlotLink;
-  readonly policy: ResolvedPolicy;
 }
 
-const DEFAULT = resolvePolicy(undefined);
+const DEFAULT: SlotRules = { policy: resolvePolicy(undefined), interception: null };
 
 /**
  * The policies of slots that have one of their own, in the packet filter and in the egress process alike. Slots without one have the
@@ -42,43 +53,79 @@ export class SlotPolicies {
     return new Map([...this.#held.values()].map(({ link, policy }) => [link.address, policy]));
   }
 
+  /** As `byAddress`, of the sandboxes that the proxy takes connections of. */
+  proxiedByAddress(): ReadonlyMap<string, ProxySettings> {
+    return new Map(
+      [...this.#held.values()].flatMap((held) => {
+        const settings = this.#settingsOf(held);
+        return settings === null ? [] : [[held.link.address, settings] as const];
+      }),
+    );
+  }
+
+  /** The slot of a sandbox that has rules of its own. */
+  keyOf(address: string): string | undefined {
+    return [...this.#held.values()].find(({ link }) => link.address === address)?.key;
+  }
+
   /** Forgets everything and takes these; returns the commands that make them hold, to be loaded with the whole ruleset. */
-  restore(slots: readonly Slot[], policies: ReadonlyMap<string, ResolvedPolicy>): string {
+  restore(slots: readonly Slot[], kept: ReadonlyMap<string, SlotRules>): string {
     this.#held.clear();
     for (const { key, link } of slots) {
-      const policy = policies.get(key);
-      if (link !== null && policy !== undefined && !isDeepStrictEqual(policy, DEFAULT))
-        this.#held.set(key, { key, link, policy });
+      const rules = kept.get(key);
+      if (link !== null && rules !== undefined && !isDeepStrictEqual(rules, DEFAULT))
+        this.#held.set(key, { key, link, ...rules });
     }
     return [...this.#held.values()]
-      .map(({ key, link, policy }) =>
-        policyCommands(this.#options.instance, slotOf(key, link), policy, [], null),
+      .map(({ key, link, ...rules }) =>
+        policyCommands(this.#options.instance, slotOf(key, link), rules, [], null),
       )
       .join('\n');
   }
 
-  /** From now on the policy holds, for connections that exist too. */
-  async set({ key, link }: Slot, policy: ResolvedPolicy): Promise<void> {
+  /** From now on the rules hold, for connections that exist too. */
+  async set({ key, link }: Slot, rules: SlotRules): Promise<void> {
     if (link === null) return;
     await this.#turns.take(key, async () => {
       const before = this.#held.get(key);
-      const old = before?.policy ?? null;
-      if (isDeepStrictEqual(policy, old ?? DEFAULT)) return;
-      const { instance, egress, surroundings } = this.#options;
+      const old = before === undefined ? DEFAULT : rulesOf(before);
+      if (isDeepStrictEqual(rules, old)) return;
+      const { instance, egress } = this.#options;
+      const held = { key, link, ...rules };
       // Held first: an egress process that starts from here on knows it.
-      this.#held.set(key, { key, link, policy });
-      const pins = (await egress()?.setPolicy(link.address, policy)) ?? [];
+      this.#held.set(key, held);
       try {
-        await loadRuleset(policyCommands(instance, slotOf(key, link), policy, pins, old));
+        const pins = (await egress()?.setPolicy(link.address, rules.policy, this.#settingsOf(held))) ?? [];
+        await loadRuleset(policyCommands(instance, slotOf(key, link), rules, pins, before?.policy ?? null));
+        await this.#rejudge(held, pins);
       } catch (error) {
         // Both go on with the old one.
         if (before === undefined) this.#held.delete(key);
         else this.#held.set(key, before);
-        await egress()?.setPolicy(link.address, old);
+        await egress()?.setPolicy(
+          link.address,
+          before?.policy ?? null,
+          before === undefined ? null : this.#settingsOf(before),
+        );
         throw error;
       }
-      await rejudgeConnections(link.address, policy, pins, surroundings());
     });
+  }
+
+  /** The rules hold already, for whatever is new; that old connections could not be looked at is no reason to take them back. */
+  async #rejudge({ link, policy, interception }: Held, pins: readonly Pin[]): Promise<void> {
+    const { surroundings, logger } = this.#options;
+    const ports = new Set(interception?.interceptedPorts ?? []);
+    await rejudgeConnections({ address: link.address, policy, ports }, pins, surroundings()).catch(
+      (error: unknown) =>
+        logger.warn({ error, address: link.address }, 'Connections from before a change of rules may go on'),
+    );
+  }
+
+  #settingsOf({ policy, interception }: SlotRules): ProxySettings | null {
+    if (!isProxied(policy, interception)) return null;
+    const { maxConnections } = policy;
+    return { ...(interception ?? NO_INTERCEPTION), maxConnections, authority: this.#options.authority() };
   }
 
   async remove(key: string): Promise<void> {
@@ -94,7 +141,7 @@ export class SlotPolicies {
 
   /** Lets rules about names know what the sandbox at `address` is about to be told. */
   async pin(address: string, pins: readonly Pin[]): Promise<void> {
-    const key = [...this.#held.values()].find(({ link }) => link.address === address)?.key;
+    const key = this.keyOf(address);
     if (key === undefined) return;
     await this.#turns.take(key, async () => {
       const held = this.#held.get(key);
@@ -103,6 +150,10 @@ export class SlotPolicies {
       if (commands.length > 0) await this.#options.nft.run(commands.join('; '));
     });
   }
+}
+
+function rulesOf({ policy, interception }: SlotRules): SlotRules {
+  return { policy, interception };
 }
 
 function slotOf(key: string, link: SlotLink): { readonly key: string; readonly hostInterface: string } {

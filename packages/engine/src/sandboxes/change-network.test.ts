@@ -3,11 +3,14 @@ import { test } from 'node:test';
 import type { Network } from '@svc/contract';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { FakeNetwork } from '../testing/fake-network.ts';
-import { changeNetwork } from './change-network.ts';
+import { holdNetwork } from './change-network.ts';
 import type { EngineRecord } from './record.ts';
 
 // Only the network of a record is looked at.
-const recordOf = (network: Network) => ({ spec: { network } }) as unknown as EngineRecord;
+const recordOf = (network: Network) => ({
+  record: { spec: { network } } as unknown as EngineRecord,
+  values: {},
+});
 const OPEN: Network = { policy: { default_egress: 'allow' } };
 const CLOSED: Network = { policy: { default_egress: 'deny' } };
 
@@ -22,7 +25,7 @@ async function start() {
 test('the new policy holds when it is saved', async () => {
   const { network, slot } = await start();
   let heldWhenSaved: unknown;
-  await changeNetwork(network, slot, [recordOf(OPEN), recordOf(CLOSED)], async () => {
+  await holdNetwork(network, slot, [recordOf(OPEN), recordOf(CLOSED)], async () => {
     heldWhenSaved = network.policyOf(slot.key);
   });
   assert.deepEqual(heldWhenSaved, resolvePolicy(CLOSED));
@@ -32,7 +35,7 @@ test('the new policy holds when it is saved', async () => {
 test('the old policy holds on when the new one cannot be saved', async () => {
   const { network, slot } = await start();
   const full = () => Promise.reject(new Error('no space left'));
-  await assert.rejects(changeNetwork(network, slot, [recordOf(OPEN), recordOf(CLOSED)], full), /no space/);
+  await assert.rejects(holdNetwork(network, slot, [recordOf(OPEN), recordOf(CLOSED)], full), /no space/);
   assert.deepEqual(network.policyOf(slot.key), resolvePolicy(OPEN));
 });
 
@@ -45,8 +48,8 @@ test('what cannot be carried out is not saved', async () => {
   });
   let isSaved = false;
   const save = async () => void (isSaved = true);
-  await assert.rejects(changeNetwork(broken, slot, [recordOf(OPEN), recordOf(CLOSED)], save), /nft failed/);
+  await assert.rejects(holdNetwork(broken, slot, [recordOf(OPEN), recordOf(CLOSED)], save), /nft failed/);
   assert.equal(isSaved, false);
-  await changeNetwork(broken, null, [recordOf(OPEN), recordOf(CLOSED)], save);
+  await holdNetwork(broken, null, [recordOf(OPEN), recordOf(CLOSED)], save);
   assert.equal(isSaved, true, 'of one that does not run');
 });

@@ -63,6 +63,11 @@ function allowing(rule: object, network: object = {}): SandboxSpec {
   return { image, network: { policy: { rules: [whole] }, ...network } };
 }
 
+function withSecret(changes: object): SandboxSpec {
+  const entry = { env_var: 'K', placeholder: '$K', allowed_hosts: [{ type: 'any' as const }], ...changes };
+  return { image, network: { secrets: { entries: [entry] } } };
+}
+
 const RULE = 'network.policy.rules[0]';
 const refused: readonly (readonly [title: string, spec: SandboxSpec, field: string])[] = [
   [
@@ -78,20 +83,16 @@ const refused: readonly (readonly [title: string, spec: SandboxSpec, field: stri
   ['a rule that opens IPv6 pings', allowing({ protocols: ['icmpv6'] }), `${RULE}.protocols`],
   ['a range that is none', allowing({ destination: { cidr: '10.0.0.1/8' } }), `${RULE}.destination.cidr`],
   [
-    'a strict rule about a name',
-    allowing({ destination: { domain: 'example.com' } }, { strict: true }),
-    'network.strict',
+    'a certificate by its path',
+    { image, network: { tls: { upstream_ca_cert: ['/etc/ca.pem'] } } },
+    'network.tls.upstream_ca_cert[0]',
   ],
   [
-    'a secret',
-    {
-      image,
-      network: {
-        secrets: { entries: [{ env_var: 'K', placeholder: '$K', allowed_hosts: [{ type: 'any' }] }] },
-      },
-    },
-    'network.secrets',
+    'an authority of the caller',
+    { image, network: { tls: { intercept_ca: { cert_path: '/ca.pem', key_path: '/ca.key' } } } },
+    'network.tls.intercept_ca',
   ],
+  ['a value in a spec', withSecret({ value: 'v' }), 'network.secrets.entries[0].value'],
   ['an init system', { image, init: { cmd: 'auto' } }, 'init'],
 ];
 

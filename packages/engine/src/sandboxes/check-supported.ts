@@ -1,12 +1,13 @@
 import type { Rlimit, SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
-import { isByName } from '../policy/decide.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import type { Isolation } from '../runtime/runtime.ts';
+import { checkInterception } from './interception.ts';
 
 /** Refuses what this host could not enforce, instead of ignoring it. */
 export function checkSupported(spec: SandboxSpec): void {
   checkNetwork(spec);
+  checkInterception(spec);
   if (spec.init !== undefined && spec.init !== null) {
     throw unsupported('init', 'an init system of the image needs a kernel of its own (isolation microvm)');
   }
@@ -29,14 +30,18 @@ function checkNetwork({ network }: SandboxSpec): void {
       );
     if (protocols.length > 0 && protocols.every((protocol) => protocol === 'icmpv6'))
       throw unsupported(`${field}.protocols`, 'sandboxes of this host have no IPv6; leave the rule out');
-    if (policy.strict && isByName(destination))
-      throw unsupported(
-        'network.strict',
-        `the rule ${field} allows a name, and this host does not read which name a connection means; leave strict out`,
-      );
   }
-  if ((network?.secrets?.entries ?? []).length > 0) {
-    throw unsupported('network.secrets', 'secrets need the intercepting proxy, which this host does not run');
+  checkInterface(network?.interface ?? {});
+}
+
+/** Interfaces are wired before it is known who gets them, so that nobody waits for it. */
+function checkInterface(wanted: NonNullable<NonNullable<SandboxSpec['network']>['interface']>): void {
+  for (const [name, value] of Object.entries(wanted)) {
+    if (value === null) continue;
+    const reason = name.startsWith('ipv6')
+      ? 'sandboxes of this host have no IPv6; leave it out'
+      : 'is chosen by the engine, which wires interfaces ahead; leave it out';
+    throw unsupported(`network.interface.${name}`, reason);
   }
 }
 

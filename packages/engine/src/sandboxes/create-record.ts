@@ -20,6 +20,7 @@ export async function createRecord(
   const record = newRecord(request, origin, runtime);
   await using undo = new AsyncDisposableStack();
   undo.defer(() => kit.records.remove(record.handle));
+  undo.defer(() => kit.secrets.remove(record.handle));
   undo.defer(() => kit.rootfs.removeDisk(record.handle));
   // Half a disk is removed by whoever failed to make it.
   await retryLostHelper(
@@ -30,6 +31,7 @@ export async function createRecord(
   // Written last: a crash before this leaves a disk without a record, which recovery removes.
   // A run does not outlive a loss of power, so what is started at once need not wait for the disk.
   await kit.records.write(record, { durable: id !== null && request.start !== true });
+  kit.secrets.add(record.handle, request.secretValues ?? {});
   undo.move();
   return record;
 }

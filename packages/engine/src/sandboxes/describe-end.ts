@@ -48,6 +48,8 @@ function sentence(reason: EndReason, { spec, runtime }: EngineRecord): string {
     start_failed: 'the start failed',
     idle_timeout: `idle for ${spec.lifecycle?.idle_timeout_secs ?? 0} s (lifecycle.idle_timeout_secs)`,
     max_duration: `ran for ${spec.lifecycle?.max_duration_secs ?? 0} s (lifecycle.max_duration_secs)`,
+    secret_violation:
+      'a request with the placeholder of a secret went to a host that may not have it (block_and_terminate)',
     host_restart: 'the host was restarted while the sandbox ran; start it again',
   };
   return sentences[reason];

@@ -14,12 +14,14 @@ import type { Volumes } from '../volumes/volumes.ts';
 import type { HostSize } from './check-size.ts';
 import type { HostFiles } from './copy-from-host.ts';
 import type { RecordFiles } from './record-files.ts';
+import type { SecretFiles } from './secret-values.ts';
 
 /** Everything that running a sandbox needs from this host. Built once, by the composition root. */
 export interface Kit {
   readonly bootId: string;
   readonly logger: Logger;
   readonly records: RecordFiles;
+  readonly secrets: SecretFiles;
   readonly events: EventLog;
   readonly images: Images;
   readonly rootfs: Rootfs;

@@ -17,9 +17,10 @@ export async function recoverHost(kit: Kit): Promise<readonly EngineRecord[]> {
     return damaged.push(handle);
   });
   const known = records.map((record) => record.handle);
+  kit.secrets.keepOnly(new Set(known));
   await removeStrangers(kit, new Set(known));
   await Promise.all([
-    kit.network.recover(records.flatMap(keptSlotOf)),
+    kit.network.recover(records.flatMap((record) => keptSlotOf(record, kit.secrets.of(record.handle)))),
     kit.rootfs.recover([...known, ...damaged]),
     kit.volumes.recover(holdersOf(records)),
     kit.snapshots.recover(),

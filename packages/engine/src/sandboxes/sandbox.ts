@@ -1,14 +1,13 @@
-import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import type { EndReason, LogEntry, ReadLogs, SandboxState, SandboxView } from '../client/engine-api.ts';
 import type { GuestSession } from '../guest/guest-link.ts';
-import { resolvePolicy } from '../policy/resolve-policy.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { adoptRun } from './adopt-run.ts';
 import { applyPatches } from './apply-patches.ts';
-import { changeNetwork } from './change-network.ts';
+import { changeNetwork, type NewNetwork } from './change-network.ts';
 import { commandOf } from './command.ts';
 import { describeEnd, isClean, type RunOutcome } from './describe-end.ts';
+import { applyNetwork } from './interception.ts';
 import { KeptRecord } from './kept-record.ts';
 import type { Kit } from './kit.ts';
 import { noteStop } from './note-stop.ts';
@@ -106,6 +105,7 @@ export class Sandbox {
       await releaseRun(this.#kit, this.record, this.#runtime);
       this.#isRemoved = true;
       await this.#kit.rootfs.removeDisk(this.record.handle);
+      this.#kit.secrets.remove(this.record.handle);
       await this.#kept.remove();
     });
   }
@@ -134,7 +134,7 @@ export class Sandbox {
       // Side by side, because a caller waits; each is over before the sandbox is theirs or, when one fails, removed.
       const steps = await Promise.allSettled([
         configureAgain(this.#kit, run, { before, record }, signal),
-        this.#kit.network.setPolicy(run.slot, resolvePolicy(record.spec.network)),
+        applyNetwork(this.#kit.network, run.slot, record.spec.network, this.#kit.secrets.of(record.handle)),
         this.#kit.guestFolders.writeScripts(record.handle, identity.spec.runtime?.scripts ?? {}),
       ]);
       for (const step of steps) if (step.status === 'rejected') throw step.reason;
@@ -158,12 +158,11 @@ export class Sandbox {
   }
 
   /** What it may reach, from now on and in later runs. */
-  async setNetwork(network: Network): Promise<SandboxView> {
+  async setNetwork({ network, values }: NewNetwork): Promise<SandboxView> {
     return await this.#turns.take(async () => {
       if (this.#isRemoved) throw wasRemoved(this.record);
       const record = { ...this.record, spec: { ...this.record.spec, network } };
-      const slot = this.#run?.slot ?? null;
-      await changeNetwork(this.#kit.network, slot, [this.record, record], () => this.#kept.save(record));
+      await changeNetwork(this.#kit, this.#run, [this.record, record], values, () => this.#kept.save(record));
       return this.view();
     });
   }
@@ -262,7 +261,7 @@ export class Sandbox {
       await applyPatches(this.#kit.mounts, this.record, run.link, signal);
       await this.#kept.save(withoutPatches(this.record));
     }
-    await prepareCommands(run, this.record, signal);
+    await prepareCommands(this.#kit, run, this.record, signal);
     const command = commandOf(this.record);
     if (command === undefined || run.main.isRunning) return;
     await run.main.start(command, signal);

@@ -1,18 +1,21 @@
 import { randomUUID } from 'node:crypto';
-import type { NetworkChange } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import type {
   CheckSandbox,
   CreateSandbox,
   CreateSnapshot,
+  NetworkUpdate,
   SandboxView,
   SnapshotView,
+  StartSandbox,
 } from '../client/engine-api.ts';
 import type { ImageProgress } from '../images/images.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { changedNetwork } from './change-network.ts';
 import { checkRequest } from './check-request.ts';
 import { chooseRuntime } from './choose-runtime.ts';
 import { createRecord } from './create-record.ts';
+import { hearNetwork } from './hear-network.ts';
 import type { Kit } from './kit.ts';
 import { diskSizeMib, fromImage, originOf, type Origin } from './origin.ts';
 import type { EngineRecord } from './record.ts';
@@ -35,6 +38,7 @@ export class Sandboxes {
 
   constructor(kit: Kit, options: WarmOptions) {
     this.#kit = kit;
+    hearNetwork(kit, () => this.list());
     this.warm = new WarmSandboxes(kit, options, (request) => this.#makeWarm(request));
   }
 
@@ -76,9 +80,10 @@ export class Sandboxes {
     }
   }
 
-  async start(id: string): Promise<SandboxView> {
+  async start(id: string, { secretValues = {} }: StartSandbox = {}): Promise<SandboxView> {
     const sandbox = this.get(id);
     if (sandbox.record.state !== 'running') this.#kit.space.require();
+    this.#kit.secrets.add(sandbox.record.handle, secretValues);
     return await sandbox.start();
   }
 
@@ -102,18 +107,12 @@ export class Sandboxes {
   }
 
   /** Refuses what a create with it would refuse. */
-  async setNetwork(id: string, change: NetworkChange): Promise<SandboxView> {
+  async setNetwork(id: string, { secretValues = {}, ...change }: NetworkUpdate): Promise<SandboxView> {
     const sandbox = this.get(id);
-    const {
-      policy: _,
-      dns: __,
-      strict: ___,
-      max_connections: ____,
-      ...rest
-    } = sandbox.record.spec.network ?? {};
-    const network = { ...rest, ...change };
-    await checkRequest(this.#kit, { spec: { image: sandbox.record.spec.image, network } });
-    return await sandbox.setNetwork(network);
+    const { image, env = [] } = sandbox.record.spec;
+    const network = changedNetwork(sandbox.record.spec, change);
+    await checkRequest(this.#kit, { spec: { image, env, network } });
+    return await sandbox.setNetwork({ network, values: secretValues });
   }
 
   /** Copies the disk of a sandbox that does not run. */
@@ -224,6 +223,7 @@ export class Sandboxes {
   ): Promise<SandboxView | undefined> {
     const { id, spec, volumes = {}, hostVolume = null, hostFolder = null, imageScope = null } = request;
     this.#byId.set(id, sandbox);
+    this.#kit.secrets.add(sandbox.record.handle, request.secretValues ?? {});
     try {
       const identity = { id, spec, volumes, hostVolume, hostFolder, imageScope };
       const view = await sandbox.handOut(identity, signal);
@@ -251,13 +251,8 @@ export class Sandboxes {
 
   #claim(id: string): void {
     if (this.#byId.has(id)) {
-      throw new PlatformError(
-        'name_already_exists',
-        `a sandbox ${id} exists already; remove it or choose another id`,
-        {
-          details: { sandboxId: id },
-        },
-      );
+      const message = `a sandbox ${id} exists already; remove it or choose another id`;
+      throw new PlatformError('name_already_exists', message, { details: { sandboxId: id } });
     }
     this.#byId.set(id, PENDING);
   }

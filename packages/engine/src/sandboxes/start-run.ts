@@ -12,15 +12,16 @@ import { refusalReason } from '../guest/guest-messages.ts';
 import { retryLostHelper } from '../host/retry-lost-helper.ts';
 import type { SandboxLog } from '../logs/sandbox-log.ts';
 import type { Reach, Slot } from '../network/network.ts';
-import { resolvePolicy } from '../policy/resolve-policy.ts';
 import type { Runtime, RuntimeMount, RuntimeSpec } from '../runtime/runtime.ts';
 import { checkLanded, checkPlaces, refuseSharedPlaces } from './check-places.ts';
 import { NOT_KEPT } from './check-supported.ts';
+import { applyNetwork, requireValues } from './interception.ts';
 import type { Kit } from './kit.ts';
 import { prepareMounts, releaseStaging, releaseVolumes } from './prepare-mounts.ts';
 import type { EngineRecord } from './record.ts';
 import { Run } from './run.ts';
 import { StepTimer } from './step-timer.ts';
+import { trustAuthority } from './trust-authority.ts';
 
 export interface StartedRun {
   readonly run: Run;
@@ -58,10 +59,12 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
   using _ = kit.cgroups.quickMoves();
   const timer = new StepTimer();
   const token = randomBytes(32).toString('hex');
+  const values = kit.secrets.of(handle);
+  requireValues(spec.network, values);
 
   const slot = await timer.time('network', () => kit.network.acquire(reachOf(spec), signal));
   undo.defer(() => kit.network.release(slot.key));
-  await timer.time('policy', () => kit.network.setPolicy(slot, resolvePolicy(spec.network)));
+  await timer.time('policy', () => applyNetwork(kit.network, slot, spec.network, values));
 
   undo.defer(() => kit.rootfs.unmount(handle));
   undo.defer(() => kit.guestFolders.remove(handle));
@@ -152,9 +155,15 @@ async function sendConfig(run: Run, config: Payload, signal: AbortSignal): Promi
 
 /**
  * Makes sure that commands can be started: the working directory is made when the image lacks it, and an unknown user is told now
- * rather than with every command. After the patches, which may bring both.
+ * rather than with every command, and programs trust whom they meet. After the patches, which may bring both.
  */
-export async function prepareCommands(run: Run, record: EngineRecord, signal: AbortSignal): Promise<void> {
+export async function prepareCommands(
+  kit: Pick<Kit, 'network'>,
+  run: Run,
+  record: EngineRecord,
+  signal: AbortSignal,
+): Promise<void> {
+  await trustAuthority(kit.network, record, run.link, signal);
   const user = record.spec.runtime?.user ?? record.image.config.user;
   const workdir = record.spec.runtime?.workdir ?? record.image.config.workdir;
   if ((user ?? '') === '' && (workdir ?? '') === '') return;

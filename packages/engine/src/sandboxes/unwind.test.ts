@@ -18,6 +18,7 @@ import { Snapshots } from '../snapshots/snapshots.ts';
 import { FakeVolumes } from '../testing/fake-volumes.ts';
 import type { Kit } from './kit.ts';
 import { RecordFiles } from './record-files.ts';
+import { SecretFiles } from './secret-values.ts';
 import { Sandboxes } from './sandboxes.ts';
 
 /** Counts the calls to a host and lets one of them fail, before it has acted or after. */
@@ -92,6 +93,7 @@ class PretendedHost {
       bootId: 'boot',
       logger: pino({ level: 'silent' }),
       records: fault.wrap(this.records, ['write']),
+      secrets: new SecretFiles(join(this.folder, 'secrets')),
       events: new EventLog(),
       images: this.#images(fault),
       rootfs: fault.wrap(this.rootfs, ['createDisk', 'saveDisk', 'restoreDisk', 'mount']),

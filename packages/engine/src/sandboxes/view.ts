@@ -1,5 +1,5 @@
 import type { ResolvedSpec, SandboxView } from '../client/engine-api.ts';
-import { mergeEnv } from '../guest/guest-config.ts';
+import { envOf } from '../guest/guest-config.ts';
 import { grantableRlimits, type RlimitCeilings } from '../runtime/rlimits.ts';
 import type { EngineRecord } from './record.ts';
 import { hostnameOf } from './start-run.ts';
@@ -31,7 +31,7 @@ function resolve(record: EngineRecord, ceilings: RlimitCeilings): ResolvedSpec {
   return {
     entrypoint: runtime?.entrypoint ?? image.config.entrypoint,
     cmd: runtime?.cmd ?? image.config.cmd,
-    env: mergeEnv(image.config.env, spec.env ?? []),
+    env: envOf(spec, image.config.env),
     workdir: firstGiven(runtime?.workdir, image.config.workdir, '/'),
     user: firstGiven(runtime?.user, image.config.user, 'root'),
     hostname: hostnameOf(record),

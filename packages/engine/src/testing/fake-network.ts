@@ -26,6 +26,8 @@ export class FakeNetwork implements Network {
   readonly #known = new Map<string, readonly KnownName[]>();
   readonly #traffic = new Map<string, Traffic>();
   #isRunning = false;
+  readonly authorityCertificate = 'the certificate of a pretended authority\n';
+  onReport: Network['onReport'] = () => undefined;
 
   constructor({ host, capacity = 1000, beforeCall = () => undefined }: FakeNetworkOptions = {}) {
     this.#host = host ?? newFakeNetworkHost();

@@ -37,3 +37,34 @@ test('options become the body of the request, and `spec` wins', () => {
     ['disk_snapshot', { type: 'managed', id: 's' }, undefined],
   );
 });
+
+test('secrets go where the request has them, inline or by the name of a stored one', () => {
+  const { network } = toCreateRequest({
+    image: 'alpine',
+    network: { max_connections: 7 },
+    secrets: {
+      KEY: { value: 'v', hosts: ['api.example.com'] },
+      OTHER: { stored: 'NAME', hosts: ['*.example.com', '*'], placeholder: 'p', injection: { body: true } },
+    },
+  });
+  assert.deepEqual(network, {
+    max_connections: 7,
+    secrets: {
+      entries: [
+        {
+          env_var: 'KEY',
+          placeholder: '$SVC_KEY',
+          allowed_hosts: [{ type: 'exact', value: 'api.example.com' }],
+          value: 'v',
+        },
+        {
+          env_var: 'OTHER',
+          placeholder: 'p',
+          allowed_hosts: [{ type: 'wildcard', value: '*.example.com' }, { type: 'any' }],
+          source: { type: 'store', reference: 'NAME' },
+          injection: { body: true },
+        },
+      ],
+    },
+  });
+});

@@ -1,5 +1,6 @@
 import type { CreateSandboxRequest } from '@svc/contract/rest';
 import { randomId } from '../client/random-id.ts';
+import { secretEntry, type SecretOption } from './secret-entry.ts';
 
 /** What a sandbox is made of. Whatever has no field here goes into `spec`, in the words of the REST API. */
 export interface CreateOptions {
@@ -28,6 +29,8 @@ export interface CreateOptions {
   readonly isolation?: NonNullable<CreateSandboxRequest['isolation']>;
   readonly mounts?: NonNullable<CreateSandboxRequest['mounts']>;
   readonly network?: NonNullable<CreateSandboxRequest['network']>;
+  /** By the variable that holds the placeholder inside. */
+  readonly secrets?: Readonly<Record<string, SecretOption>>;
   /** Anything else of the body of `POST /v1/sandboxes`; wins over the fields above. */
   readonly spec?: Partial<CreateSandboxRequest>;
 }
@@ -53,9 +56,16 @@ export function toCreateRequest(options: CreateOptions): CreateSandboxRequest {
     }),
     isolation: options.isolation,
     mounts: options.mounts,
-    network: options.network,
+    network: networkOf(options),
     ...options.spec,
   });
+}
+
+function networkOf({ network, secrets }: CreateOptions): CreateSandboxRequest['network'] {
+  if (secrets === undefined) return network;
+  const entries = Object.entries(secrets).map(([name, secret]) => secretEntry(name, secret));
+  const given = network?.secrets ?? {};
+  return { ...network, secrets: { ...given, entries: [...(network?.secrets?.entries ?? []), ...entries] } };
 }
 
 function sourceOf({ image, snapshotId }: CreateOptions): Partial<CreateSandboxRequest> {

@@ -16,6 +16,7 @@ import { processHandlers, type ProcessParts } from './processes/rest-processes.t
 import { progressHandlers } from './sandboxes/progress.ts';
 import { quotaHandlers } from './billing/quotas.ts';
 import { registryHandlers } from './images/registries.ts';
+import { secretHandlers } from './credentials/secrets.ts';
 import { sandboxHandlers, type SandboxParts } from './sandboxes/rest-sandboxes.ts';
 import { snapshotHandlers, type SnapshotParts } from './snapshots/snapshots.ts';
 import { sshKeyHandlers } from './credentials/ssh-keys.ts';
@@ -65,6 +66,7 @@ export function createRestHandlers(parts: RestParts): RestHandlers {
     ...sessionHandlers(parts),
     ...registryHandlers(database, parts.sealer),
     ...sandboxHandlers(parts),
+    ...secretHandlers(parts),
     ...snapshotHandlers(parts),
     ...sshKeyHandlers(database),
     ...userHandlers(),

@@ -1,16 +1,18 @@
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ChannelClient, PlatformError, type NetworkChange } from '@svc/contract';
+import { ChannelClient, PlatformError } from '@svc/contract';
 import {
   duplexTransport,
   type Capabilities,
   type CheckSandbox,
   type EngineClient,
+  type EngineEvent,
   type ExplainNetwork,
   type Explanation,
   type HeldImagesView,
   type ImageProgress,
   type LogEntry,
+  type NetworkUpdate,
   type PullImage,
   type ReadLogs,
   type SandboxView,
@@ -21,6 +23,7 @@ import {
   STARTING_MESSAGE,
   type FetchedImage,
   type FetchProgress,
+  type NetworkDenial,
   type NewOrchestratorSandbox,
   type Orchestrator,
   type OrchestratorDescription,
@@ -138,7 +141,7 @@ export class LocalOrchestrator implements Orchestrator {
     }
   }
 
-  async setNetwork(id: string, network: NetworkChange, signal: AbortSignal): Promise<SandboxReport> {
+  async setNetwork(id: string, network: NetworkUpdate, signal: AbortSignal): Promise<SandboxReport> {
     return toReport(await this.#engine.setNetwork(id, network, signal));
   }
 
@@ -152,13 +155,29 @@ export class LocalOrchestrator implements Orchestrator {
 
   async *changes(signal: AbortSignal): AsyncGenerator<string | null> {
     for await (const event of this.#engine.events({}, signal)) {
-      if (event.type === 'space_short' || event.type === 'space_back') continue;
+      if (UNCHANGING.has(event.type)) continue;
       yield event.type === 'engine_started' ? null : event.sandboxId;
     }
     // The stream has no end of its own: the engine shut down.
     if (!signal.aborted) throw new PlatformError('orchestrator_unreachable', 'the engine has stopped');
   }
+
+  async *denials(signal: AbortSignal): AsyncGenerator<NetworkDenial> {
+    for await (const { type, sandboxId, reason } of this.#engine.events({}, signal)) {
+      if ((type !== 'policy_denied' && type !== 'secret_violation') || sandboxId === null) continue;
+      // The engine writes an object of its own making.
+      yield { sandboxId, type, details: JSON.parse(reason ?? '{}') as NetworkDenial['details'] };
+    }
+  }
 }
+
+/** Events after which every sandbox is as it was. */
+const UNCHANGING: ReadonlySet<EngineEvent['type']> = new Set([
+  'space_short',
+  'space_back',
+  'policy_denied',
+  'secret_violation',
+]);
 
 function describeCapabilities(capabilities: Capabilities): OrchestratorDescription {
   const { version, defaultIsolation, runtimes } = capabilities;

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import type { ChannelClient, Network, NetworkChange } from '@svc/contract';
+import type { ChannelClient, Network } from '@svc/contract';
 import type {
   CheckSandbox,
   CreateSandbox,
@@ -7,6 +7,7 @@ import type {
   Explanation,
   HeldImagesView,
   LogEntry,
+  NetworkUpdate,
   PullImage,
   ReadLogs,
   ResolvedSpec,
@@ -36,8 +37,9 @@ import type {
  *   Neither end is read faster than the other takes it.
  * - `logs` yields what is kept, oldest first; with `follow` also what comes, until the run is over. Sandboxes that do not
  *   run have logs too.
- * - `setNetwork` changes what a sandbox may reach, at once if it runs and for its later runs; what is absent becomes the default. What
- *   a create would refuse is refused, and then the old holds.
+ * - `setNetwork` changes what a sandbox may reach, at once if it runs and for its later runs; what is absent becomes the default, but
+ *   TLS and secrets stay unless they are null. What a create would refuse is refused, and then the old holds. Values of secrets hold
+ *   at once for requests that begin, and are never shown again.
  * - `explainNetwork` says how a connection would be judged, of a sandbox in any state; one that is not made yet is judged by the
  *   network that is asked about.
  * - `metrics` reports running sandboxes only, and of them those whose spec wants to be measured.
@@ -46,6 +48,7 @@ import type {
  * - Sandboxes outlive the caller and the orchestrator's own process: `list` finds them again.
  * - `changes` yields the id of every sandbox that changed since the call (perhaps also before it), and null when any may
  *   have. It throws when the orchestrator goes away; a caller then asks again, and lists.
+ * - `denials` yields what sandboxes try and are kept from, from the call on; not every attempt, when there are many.
  * - When the orchestrator is away every call fails with `orchestrator_unreachable`.
  */
 export interface Orchestrator {
@@ -68,7 +71,7 @@ export interface Orchestrator {
   remove(id: string, signal: AbortSignal): Promise<void>;
   list(signal: AbortSignal): Promise<readonly SandboxReport[]>;
   get(id: string, signal: AbortSignal): Promise<SandboxReport | undefined>;
-  setNetwork(id: string, network: NetworkChange, signal: AbortSignal): Promise<SandboxReport>;
+  setNetwork(id: string, network: NetworkUpdate, signal: AbortSignal): Promise<SandboxReport>;
   explainNetwork(request: ExplainNetwork, signal: AbortSignal): Promise<Explanation>;
   metrics(signal: AbortSignal): Promise<readonly SandboxUsageReport[]>;
   storage(signal: AbortSignal): Promise<SpaceView>;
@@ -76,6 +79,15 @@ export interface Orchestrator {
   openStream(id: string, signal: AbortSignal): Promise<Duplex>;
   logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncIterable<LogEntry>;
   changes(signal: AbortSignal): AsyncIterable<string | null>;
+  denials(signal: AbortSignal): AsyncIterable<NetworkDenial>;
+}
+
+/** Something that a sandbox tried and was kept from. */
+export interface NetworkDenial {
+  readonly sandboxId: string;
+  readonly type: 'policy_denied' | 'secret_violation';
+  /** Where it wanted to go, and why not; never a value. */
+  readonly details: Readonly<Record<string, unknown>>;
 }
 
 export const STARTING_MESSAGE = 'starting the sandbox';

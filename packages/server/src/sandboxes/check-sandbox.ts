@@ -38,20 +38,12 @@ export function checkSandbox(wanted: WantedSandbox, publishAddresses: readonly s
   return { ...rest, spec, ports, secrets: { values, registry } };
 }
 
-/** What is no value here could only come from the machine of the caller, which we cannot look at. */
-function requireValues({ network }: SandboxSpec): void {
+/** Whether the store of the organization has what entries without a value refer to is seen when the sandbox is made. */
+export function requireValues({ network }: SandboxSpec): void {
   for (const [index, entry] of (network?.secrets?.entries ?? []).entries()) {
     const field = `network.secrets.entries[${index}].value`;
     const { value = '', source = null, env_var: name } = entry;
-    if (value !== '') continue;
-    if (source?.type === 'env') {
-      const reason = `the server cannot read ${source.var} of your environment; send its value in this field`;
-      throw invalidConfig(field, reason);
-    }
-    if (source?.type === 'store') {
-      const reason = 'this server has no store of secrets to look into; send the value in this field';
-      throw invalidConfig(field, reason);
-    }
+    if (value !== '' || source !== null) continue;
     throw invalidConfig(field, `is missing; send the value of ${name}, which is kept sealed and never shown`);
   }
 }

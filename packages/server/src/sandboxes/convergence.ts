@@ -1,5 +1,5 @@
 import { EventEmitter, once } from 'node:events';
-import { PlatformError, type NetworkChange } from '@svc/contract';
+import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
 import type { ChannelPool } from '../orchestrator/channel-pool.ts';
 import { STARTING_MESSAGE, type Orchestrator, type SandboxReport } from '../orchestrator/orchestrator.ts';
@@ -7,13 +7,15 @@ import { ingressOf } from '../published-ports/ingress.ts';
 import type { PortForwarder } from '../published-ports/port-forwarder.ts';
 import { closeRun } from '../store/runs.ts';
 import { getSandbox, type SandboxRecord } from '../store/sandboxes.ts';
+import { noteValuesTold } from '../store/secrets.ts';
 import { BackOff } from './back-off.ts';
 import type { Claims } from './claims.ts';
 import { deadlineOf } from './deadlines.ts';
-import { decide, isNetworkStale, isNoted, type Decision } from './decide.ts';
+import { changeOf, decide, isNetworkStale, isNoted, type Decision } from './decide.ts';
 import { toEngineRequest, type RequestParts } from './engine-request.ts';
 import { amend, noteFailure, observe } from './observe.ts';
 import { openSecrets, sealSecrets } from './sandbox-secrets.ts';
+import { secretValuesOf } from './secret-values.ts';
 import { StartProgress, type Progress } from './start-progress.ts';
 import { KeyedTurns } from '@svc/contract/async';
 
@@ -93,6 +95,13 @@ export class Convergence {
     });
   }
 
+  /** As far as it is not so already; what fails now is done with the next look. Ends no step under way. */
+  refresh(sandboxId: string): void {
+    this.converge(sandboxId).catch((error: unknown) => {
+      this.#parts.logger.info({ sandboxId, err: error }, 'a sandbox could not be brought up to date yet');
+    });
+  }
+
   /** Resolves when this server wrote something down about the sandbox. */
   async nextChange(sandboxId: string, signal: AbortSignal): Promise<void> {
     await once(this.#changes, sandboxId, { signal });
@@ -125,8 +134,7 @@ export class Convergence {
         const isUnknown = isFirst && options.isNew === true && record.observed === 'starting';
         const report = isUnknown ? undefined : await orchestrator.get(sandboxId, within(ASK_TIMEOUT_MS));
         const decision = decide(record, report);
-        if (report !== undefined && decision !== 'remove' && isNetworkStale(record, report))
-          await orchestrator.setNetwork(sandboxId, networkOf(record), within(ASK_TIMEOUT_MS));
+        if (report !== undefined && decision !== 'remove') await this.#tellNetwork(record, report, decision);
         if (decision === 'nothing') return;
         if (decision === 'note' || decision === 'lost') {
           const now = await this.#note(record, report ?? lostReport(record));
@@ -140,6 +148,22 @@ export class Convergence {
         await work.backOff.wait();
       }
     }
+  }
+
+  /** What it may reach, and the values of its secrets, which an engine does not keep for ever. */
+  async #tellNetwork(record: SandboxRecord, report: SandboxReport, decision: Decision): Promise<void> {
+    const { database, orchestrator } = this.#parts;
+    const hasSecrets = (record.spec.network?.secrets?.entries ?? []).length > 0;
+    const isDue = record.valuesDue !== null || (hasSecrets && decision === 'start');
+    if (!isDue && !isNetworkStale(record, report)) return;
+    const secretValues = await secretValuesOf(this.#parts, record);
+    const given = Object.keys(secretValues).length === 0 ? {} : { secretValues };
+    await orchestrator.setNetwork(
+      record.id,
+      { ...changeOf(record, report), ...given },
+      within(ASK_TIMEOUT_MS),
+    );
+    if (record.valuesDue !== null) await noteValuesTold(database, record);
   }
 
   async #act(
@@ -286,12 +310,6 @@ export class Convergence {
     this.#parts.onRunEnded(sandboxId);
     await this.#parts.ports.close(sandboxId);
   }
-}
-
-/** What of it the engine may be told at any time. */
-function networkOf({ spec }: SandboxRecord): NetworkChange {
-  const { enabled: _enabled, secrets: _secrets, ...changeable } = spec.network ?? {};
-  return changeable;
 }
 
 /** Somebody wants it to be elsewhere than it is. */

@@ -1,7 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Network, NetworkChange } from '@svc/contract';
 import { resolvePolicy } from '@svc/engine/policy';
 import type { SandboxReport } from '../orchestrator/orchestrator.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
+import { withoutSources } from './sandbox-secrets.ts';
 
 /**
  * What brings a record and reality to agreement.
@@ -47,7 +49,34 @@ function isActive(report: Seen): boolean {
 
 /** Whether it may reach something else than it should: a change was written down, and not carried out yet. */
 export function isNetworkStale({ spec }: SandboxRecord, { network }: SandboxReport): boolean {
-  return network !== undefined && !isDeepStrictEqual(resolvePolicy(spec.network), resolvePolicy(network));
+  if (network === undefined) return false;
+  if (!isDeepStrictEqual(resolvePolicy(spec.network), resolvePolicy(network))) return true;
+  const { tls, secrets } = changeOf({ spec }, { network });
+  return tls !== undefined || secrets !== undefined;
+}
+
+/** What brings the network of a sandbox to what its record says. Of TLS and secrets only what differs, since what is not said stays. */
+export function changeOf(
+  { spec }: Pick<SandboxRecord, 'spec'>,
+  { network }: Pick<SandboxReport, 'network'>,
+): NetworkChange {
+  const { tls, secrets, enabled: _, interface: __, trust_host_cas: ___, ...rest } = engineNetworkOf(spec);
+  const isOtherTls = !isDeepStrictEqual(tls ?? null, network?.tls ?? null);
+  const isOther = !isDeepStrictEqual(secretsIn(secrets), secretsIn(network?.secrets));
+  return {
+    ...rest,
+    ...(isOtherTls ? { tls: tls ?? null } : {}),
+    ...(isOther ? { secrets: secretsIn(secrets) } : {}),
+  };
+}
+
+function engineNetworkOf(spec: SandboxRecord['spec']): Network {
+  return withoutSources(spec).network ?? {};
+}
+
+/** Null: none, however that was said. */
+function secretsIn(secrets: Network['secrets'] | undefined): NonNullable<Network['secrets']> | null {
+  return (secrets?.entries ?? []).length === 0 ? null : (secrets ?? null);
 }
 
 /** Whether the record says already what the orchestrator says of a sandbox that runs as it should. */
@@ -58,6 +87,7 @@ export function isNoted(record: SandboxRecord, report: SandboxReport | undefined
     record.desired === 'running' &&
     record.startedAt === report.startedAt &&
     (record.resolved !== null || report.resolved === null) &&
+    record.valuesDue === null &&
     !isNetworkStale(record, report)
   );
 }

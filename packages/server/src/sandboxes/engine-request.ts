@@ -11,7 +11,8 @@ import { findRegistry, findRegistryFor, registryContext, type RegistryRecord } f
 import { canonicalRegistryHost } from '../store/registry-host.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
 import { ensureHostVolume, findVolume, listMounts, type VolumeRecord } from '../store/volumes.ts';
-import { openSecrets, withValues, type RegistryChoice } from './sandbox-secrets.ts';
+import { openSecrets, withoutSources, type RegistryChoice } from './sandbox-secrets.ts';
+import { secretValuesOf } from './secret-values.ts';
 
 const DOCKER_HUB = 'docker.io';
 
@@ -29,12 +30,14 @@ export async function toEngineRequest(
 ): Promise<NewOrchestratorSandbox> {
   const { id, organizationId, isolation, snapshotId } = record;
   const spec = { ...record.spec, ...(await readPatches(parts.database, record)) };
-  const { values, registry } = openSecrets(parts.sealer, record);
+  const { registry } = openSecrets(parts.sealer, record);
+  const secretValues = await secretValuesOf(parts, record);
   const hostVolume = usesHostVolume(spec) ? await prepareHostVolume(parts, organizationId) : undefined;
   return {
     id,
     // When its run ends we remove it ourselves, after its end was written down.
-    spec: { ...withValues(spec, values), lifecycle: { ...spec.lifecycle, ephemeral: false } },
+    spec: { ...withoutSources(spec), lifecycle: { ...spec.lifecycle, ephemeral: false } },
+    ...(Object.keys(secretValues).length === 0 ? {} : { secretValues }),
     start: true,
     volumes: await prepareVolumes(parts, record),
     registryAuth: await registryAuthFor(parts, organizationId, spec.image.reference, registry),

@@ -3,7 +3,7 @@ import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS, PlatformError, type SandboxSpec } fr
 import type { Isolation } from '@svc/engine/client';
 import { hostFolderOf } from './host-folder.ts';
 import { recordSandboxEvent } from './sandbox-events.ts';
-import { sealSecrets } from './sandbox-secrets.ts';
+import { sealSecrets, withoutSources } from './sandbox-secrets.ts';
 import { volumesOf } from './volumes-of.ts';
 import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import { requireFreePorts } from '../published-ports/publish-ports.ts';
@@ -16,6 +16,7 @@ import type { Asker, SandboxRecord } from '../store/sandboxes.ts';
 import { findSnapshot } from '../store/snapshots.ts';
 import { invalidConfig, type CheckedSandbox } from './check-sandbox.ts';
 import { requireRegistry } from './require-registry.ts';
+import { requireStored } from './secret-values.ts';
 
 const MIB = 1024 * 1024;
 const CHECK_TIMEOUT_MS = 30_000;
@@ -90,7 +91,7 @@ async function requireAbility(
   try {
     await orchestrator.check(
       {
-        spec: withoutContent(spec),
+        spec: withoutSources(withoutContent(spec)),
         start: isStarted,
         ...hostFolderOf(organization.id, sandbox),
         // One of the list of classes; the schema of the surface has seen to it.
@@ -120,6 +121,7 @@ async function insert(
   const { name, slug, ports, isolation, snapshotId, hasHostPaths, secrets } = sandbox;
   const spec = await withImageOfSnapshot(transaction, organization.id, sandbox);
   await requireRegistry(transaction, organization.id, secrets.registry, spec.image.reference);
+  await requireStored(transaction, organization.id, spec.network?.secrets?.entries ?? []);
   await requireRoomForSandbox(transaction, organization, spec);
   const isEphemeral = spec.lifecycle?.ephemeral === true;
   if (isStarted) await requireRoomForRun(transaction, organization, { isEphemeral });

@@ -10,6 +10,8 @@ export type SandboxEventType =
   | 'sandbox_deleted'
   | 'sandbox_renamed'
   | 'sandbox_network_changed'
+  | 'policy_denied'
+  | 'secret_violation'
   | 'recovery_chosen';
 
 /** What happens without anybody asking for it. */

@@ -1,4 +1,4 @@
-import type { SandboxSpec } from '@svc/contract';
+import type { Network, SandboxSpec } from '@svc/contract';
 import type { Sealer } from '../secrets/sealer.ts';
 import { sandboxSecretsContext } from '../store/stored-secrets.ts';
 
@@ -10,7 +10,7 @@ export type RegistryChoice =
 
 /** What of a sandbox is kept sealed, apart from its spec. */
 export interface SandboxSecrets {
-  /** Of `network.secrets.entries`, in their order. */
+  /** Of `network.secrets.entries`, in their order; empty: it comes from the store of the organization. */
   readonly values: readonly string[];
   /** Null: whatever the organization has for the image's registry. */
   readonly registry: RegistryChoice | null;
@@ -20,7 +20,7 @@ const NO_SECRETS: SandboxSecrets = { values: [], registry: null };
 
 /** @returns null when there is nothing to keep. */
 export function sealSecrets(sealer: Sealer, sandboxId: string, secrets: SandboxSecrets): string | null {
-  if (secrets.values.length === 0 && secrets.registry === null) return null;
+  if (secrets.values.every((value) => value === '') && secrets.registry === null) return null;
   return sealer.seal(JSON.stringify(secrets), sandboxSecretsContext(sandboxId));
 }
 
@@ -37,16 +37,19 @@ export function openSecrets(
 export function withoutValues(spec: SandboxSpec): { readonly spec: SandboxSpec; readonly values: string[] } {
   const secrets = spec.network?.secrets ?? null;
   if (secrets === null || secrets.entries.length === 0) return { spec, values: [] };
-  const entries = secrets.entries.map(({ value: _value, source: _source, ...entry }) => entry);
+  const entries = secrets.entries.map(({ value = '', source = null, ...entry }) =>
+    value === '' && source !== null ? { ...entry, source } : entry,
+  );
   return {
     spec: { ...spec, network: { ...spec.network, secrets: { ...secrets, entries } } },
     values: secrets.entries.map(({ value = '' }) => value),
   };
 }
 
-export function withValues(spec: SandboxSpec, values: readonly string[]): SandboxSpec {
+/** As the engine and whoever reads an answer get it: without where values come from. */
+export function withoutSources<T extends { readonly network?: Network }>(spec: T): T {
   const secrets = spec.network?.secrets ?? null;
-  if (secrets === null || values.length === 0) return spec;
-  const entries = secrets.entries.map((entry, index) => ({ ...entry, value: values[index] ?? '' }));
+  if (secrets === null) return spec;
+  const entries = secrets.entries.map(({ source: _source, ...entry }) => entry);
   return { ...spec, network: { ...spec.network, secrets: { ...secrets, entries } } };
 }

@@ -11,6 +11,7 @@ import { createOrganization } from '../store/organizations.ts';
 import { findOpenRun } from '../store/processes.ts';
 import { findRegistryFor, putRegistry, registryContext } from '../store/registries.ts';
 import { openRun } from '../store/runs.ts';
+import { listSecrets, putSecret, secretContext } from '../store/secrets.ts';
 import { makeFolder } from '../testing/test-server.ts';
 import { openSealer } from './open-sealer.ts';
 import { reseal } from './reseal.ts';
@@ -31,6 +32,10 @@ async function makeStore(t: TestContext) {
     const { id } = await createOrganization(database, { slug: 'acme', name: 'Acme' });
     const seal = (registryId: string) => sealer.seal('hunter2', registryContext(registryId));
     await putRegistry(database, id, { host: 'ghcr.io', username: 'ann', seal });
+    await putSecret(database, id, {
+      name: 'KEY',
+      seal: (secretId) => sealer.seal('stored', secretContext(secretId)),
+    });
     await addSandbox(database, id, sealer.seal('{"A":"secret"}', sandboxSecretsContext(SANDBOX_ID)));
     await addContext(database, id, sealer.seal('{"B":"hush"}', contextEnvContext(CONTEXT_ID)));
     return id;
@@ -40,11 +45,13 @@ async function makeStore(t: TestContext) {
       const sealer = new Sealer(keys);
       const registry = await findRegistryFor(database, organizationId, 'ghcr.io');
       const sandbox = await database.selectFrom('sandboxes').select('secrets').executeTakeFirstOrThrow();
+      const [secret] = await listSecrets(database, organizationId);
       const context = await database.selectFrom('code_contexts').select('env').executeTakeFirstOrThrow();
       return [
         sealer.open(registry?.sealedPassword ?? '', registryContext(registry?.id ?? '')),
         sealer.open(sandbox.secrets ?? '', sandboxSecretsContext(SANDBOX_ID)),
         sealer.open(context.env ?? '', contextEnvContext(CONTEXT_ID)),
+        sealer.open(secret?.sealedValue ?? '', secretContext(secret?.id ?? '')),
       ];
     });
   return { place, keyPath, read };
@@ -52,13 +59,13 @@ async function makeStore(t: TestContext) {
 
 test('a rotation seals every secret with the new key; none needs the old one', async (t) => {
   const { place, keyPath, read } = await makeStore(t);
-  assert.equal(await rotateSecrets(place, { isResealOnly: false }), 3);
+  assert.equal(await rotateSecrets(place, { isResealOnly: false }), 4);
   const [newest, ...older] = readSecretsKeys(keyPath);
   assert.equal(older.length, 1);
-  assert.deepEqual(await read([newest]), ['hunter2', '{"A":"secret"}', '{"B":"hush"}']);
+  assert.deepEqual(await read([newest]), ['hunter2', '{"A":"secret"}', '{"B":"hush"}', 'stored']);
   assert.equal(await rotateSecrets(place, { isResealOnly: true }), 0);
-  assert.equal(await rotateSecrets(place, { isResealOnly: false }), 3);
-  assert.deepEqual(await read(), ['hunter2', '{"A":"secret"}', '{"B":"hush"}']);
+  assert.equal(await rotateSecrets(place, { isResealOnly: false }), 4);
+  assert.deepEqual(await read(), ['hunter2', '{"A":"secret"}', '{"B":"hush"}', 'stored']);
 });
 
 test('a value that changed meanwhile is not overwritten by the rotation', async (t) => {
@@ -91,7 +98,7 @@ test('a server whose key file was lost, swapped or opened to others says so and 
   await assert.rejects(start(), /chmod 600/);
   await chmod(keyPath, 0o600);
   await rename(keyPath, `${keyPath}.lost`);
-  await assert.rejects(start(), /3 secrets in the database were sealed with a key that is not in/);
+  await assert.rejects(start(), /4 secrets in the database were sealed with a key that is not in/);
 });
 
 async function addSandbox(database: Database, organizationId: string, secrets: string): Promise<void> {

@@ -8,6 +8,7 @@ import type {
   UserRow,
 } from './account-rows.ts';
 import type { CodeContextRow, CodeTurnRow } from './code-context-rows.ts';
+import type { SecretRow } from './secret-row.ts';
 
 /**
  * The tables, the same in SQLite and PostgreSQL. Times are RFC 3339 text in UTC with milliseconds, so that they sort as
@@ -30,6 +31,7 @@ export interface Tables {
   ssh_keys: SshKeyRow;
   preview_tokens: PreviewTokenRow;
   registries: RegistryRow;
+  secrets: SecretRow;
   sandboxes: SandboxRow;
   sandbox_labels: SandboxLabelRow;
   sandbox_volumes: SandboxVolumeRow;
@@ -195,6 +197,8 @@ export interface SandboxRow {
   resolved: Defaulted<string | null>;
   /** Sealed: values of secrets and registry passwords. */
   secrets: Defaulted<string | null>;
+  /** Names the change of its secrets that the engine was not told of yet. */
+  values_due: Defaulted<string | null>;
   /** Who last asked for a change of its state; JSON. */
   wish: Defaulted<string | null>;
   /** Which server works on it, and until when nobody else does. */

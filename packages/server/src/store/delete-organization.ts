@@ -28,7 +28,7 @@ async function forgetAccess(transaction: Database, organizationId: string, now: 
     .where('organization_id', '=', organizationId)
     .where('revoked_at', 'is', null)
     .execute();
-  for (const table of ['registries', 'invites', 'members'] as const) {
+  for (const table of ['registries', 'secrets', 'invites', 'members'] as const) {
     await transaction.deleteFrom(table).where('organization_id', '=', organizationId).execute();
   }
 }

@@ -9,6 +9,7 @@ import { truth } from './migrations/0004-truth.ts';
 import { resolvedSpecs } from './migrations/0005-resolved-specs.ts';
 import { retention } from './migrations/0006-retention.ts';
 import { codeContexts } from './migrations/0007-code-contexts.ts';
+import { secrets } from './migrations/0008-secrets.ts';
 import { accounts } from './migrations/0009-accounts.ts';
 
 /** Forward only, in the order of their names. A migration that was released is never changed. */
@@ -20,6 +21,7 @@ const MIGRATIONS = {
   '0005-resolved-specs': resolvedSpecs,
   '0006-retention': retention,
   '0007-code-contexts': codeContexts,
+  '0008-secrets': secrets,
   '0009-accounts': accounts,
 };
 

@@ -37,6 +37,8 @@ export interface SandboxRecord {
   readonly resolved: ResolvedSpec | null;
   /** Sealed; see sandboxes/sandbox-secrets.ts. */
   readonly secrets: string | null;
+  /** Names the change of its secrets that the engine was not told of yet; null: it knows them. */
+  readonly valuesDue: string | null;
   readonly desired: DesiredState;
   readonly observed: ObservedState;
   readonly statusReason: StatusReason | null;
@@ -236,6 +238,7 @@ export function toRecord(row: SandboxSelection): SandboxRecord {
     hasHostPaths: row.has_host_paths !== 0,
     resolved: row.resolved === null ? null : (JSON.parse(row.resolved) as ResolvedSpec),
     secrets: row.secrets,
+    valuesDue: row.values_due,
     desired: row.desired as DesiredState,
     observed: row.observed as ObservedState,
     statusReason: row.status_reason as StatusReason | null,

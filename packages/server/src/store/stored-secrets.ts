@@ -2,6 +2,7 @@ import type { Database } from './database.ts';
 import { contextEnvContext } from './code-contexts.ts';
 import { secondFactorContext } from './second-factors.ts';
 import { registryContext } from './registries.ts';
+import { secretContext } from './secrets.ts';
 
 /** A value in the database that a `Sealer` sealed. */
 export interface StoredSecret {
@@ -19,6 +20,7 @@ export function sandboxSecretsContext(sandboxId: string): string {
 /** Every sealed value of the database. A column that holds some and is not read here would not survive a rotation. */
 export async function listStoredSecrets(db: Database): Promise<readonly StoredSecret[]> {
   const registries = await db.selectFrom('registries').select(['id', 'password']).execute();
+  const secrets = await db.selectFrom('secrets').select(['id', 'value']).execute();
   const sandboxes = await db
     .selectFrom('sandboxes')
     .select(['id', 'secrets'])
@@ -55,12 +57,20 @@ export async function listStoredSecrets(db: Database): Promise<readonly StoredSe
         await query.where('password', '=', password).execute();
       },
     })),
-    ...sandboxes.map(({ id, secrets }) => ({
-      sealed: secrets ?? '',
+    ...secrets.map(({ id, value }) => ({
+      sealed: value,
+      context: secretContext(id),
+      replace: async (sealed: string) => {
+        const query = db.updateTable('secrets').set({ value: sealed }).where('id', '=', id);
+        await query.where('value', '=', value).execute();
+      },
+    })),
+    ...sandboxes.map(({ id, secrets: own }) => ({
+      sealed: own ?? '',
       context: sandboxSecretsContext(id),
       replace: async (sealed: string) => {
         const query = db.updateTable('sandboxes').set({ secrets: sealed }).where('id', '=', id);
-        await query.where('secrets', '=', secrets).execute();
+        await query.where('secrets', '=', own).execute();
       },
     })),
   ];

@@ -1,6 +1,6 @@
 import { EventEmitter, on } from 'node:events';
 import type { Duplex } from 'node:stream';
-import { ChannelClient, PlatformError, type NetworkChange } from '@svc/contract';
+import { ChannelClient, PlatformError } from '@svc/contract';
 import {
   duplexTransport,
   type CheckSandbox,
@@ -11,10 +11,13 @@ import {
   type HeldImagesView,
   type PullImage,
   type ReadLogs,
+  type NetworkUpdate,
+  type SecretValues,
   type SpaceView,
 } from '@svc/engine/client';
 import { explain, resolvePolicy } from '@svc/engine/policy';
 import { createFakeAgent } from './fake-agent.ts';
+import { FakeDenials } from './fake-denials.ts';
 import { FakeImages } from './fake-images.ts';
 import { FakeSandbox } from './fake-sandbox.ts';
 import {
@@ -132,6 +135,7 @@ export class FakeOrchestrator implements Orchestrator {
       throw new PlatformError('insufficient_capacity', 'no room is left');
     const sandbox = new FakeSandbox(request);
     this.#sandboxes.set(id, sandbox);
+    if (request.secretValues !== undefined) this.secretValues.set(id, request.secretValues);
     this.#changes.emit('change', id);
     return request.start === true ? this.#run(id) : sandbox.report;
   }
@@ -192,13 +196,20 @@ export class FakeOrchestrator implements Orchestrator {
     return this.#sandboxes.get(id)?.report;
   }
 
-  async setNetwork(id: string, change: NetworkChange): Promise<SandboxReport> {
+  async setNetwork(id: string, update: NetworkUpdate): Promise<SandboxReport> {
     await this.#answerChange();
-    this.#find(id);
+    const { network } = this.#find(id).report;
+    const { secretValues, tls = network?.tls, secrets = network?.secrets, ...change } = update;
     // Throws where a create would.
     resolvePolicy(change);
-    return this.#move(id, { network: { ...change } });
+    this.secretValues.set(id, { ...this.secretValues.get(id), ...secretValues });
+    const kept = Object.entries({ tls, secrets }).filter(([, value]) => (value ?? null) !== null);
+    return this.#move(id, { network: { ...change, ...Object.fromEntries(kept) } });
   }
+
+  readonly denied = new FakeDenials();
+  readonly denials = (signal: AbortSignal) => this.denied.read(signal);
+  readonly secretValues = new Map<string, SecretValues>();
 
   /** As on a host that is part of no network. */
   async explainNetwork({ id, network, ...question }: ExplainNetwork): Promise<Explanation> {

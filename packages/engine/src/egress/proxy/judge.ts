@@ -18,10 +18,9 @@ export function judge(
   const isIntercepted =
     interceptedPorts.has(destination.port) &&
     !(flight?.kind === 'tls' && said !== undefined && isBypassed(said));
-  // A name that a connection merely claims is not enough for rules that are strict: each of its requests must be for that name.
-  if (!isIntercepted && !(rules.isStrict && isByName)) return 'carry';
-  const isReadable = flight?.kind === 'http' || (flight?.kind === 'tls' && isIntercepted);
-  return isReadable ? 'read' : 'not_readable';
+  // Strict rules want a name that is said: over TLS at the beginning, over HTTP in each request.
+  if (!isIntercepted && !(rules.isStrict && isByName && flight?.kind !== 'tls')) return 'carry';
+  return flight?.kind === 'http' || flight?.kind === 'tls' ? 'read' : 'not_readable';
 }
 
 /** The name that a connection claims to mean: `''` when it should have named one, undefined when it speaks nothing that has names. */

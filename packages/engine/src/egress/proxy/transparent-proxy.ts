@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readFirstFlight, type FirstFlight } from './first-flight.ts';
-import { judge, nameSaid } from './judge.ts';
+import { judge, nameSaid, type Judgement } from './judge.ts';
 import type { Destination, Refusal, RefusalReason, SandboxEgress } from './sandbox-egress.ts';
 import { endTogether, reset } from './end-together.ts';
 
@@ -33,9 +33,17 @@ export interface ProxyOptions {
 
 interface Connection {
   readonly client: Socket;
+  readonly sandbox: string;
   readonly destination: Destination;
   readonly egress: SandboxEgress;
   readonly refuse: (reason: RefusalReason, name?: string) => void;
+}
+
+/** What was decided about a connection, and from what. */
+interface Judged {
+  readonly destination: Destination;
+  readonly flight: FirstFlight | null;
+  readonly judgement: Judgement;
 }
 
 /**
@@ -46,7 +54,7 @@ export class TransparentProxy {
   readonly #options: ProxyOptions;
   readonly #limits: ProxyLimits;
   readonly #slots: ConnectionSlots;
-  readonly #open = new Map<string, Set<Socket>>();
+  readonly #open = new Map<string, Map<Socket, Judged | null>>();
 
   constructor(options: ProxyOptions) {
     this.#options = options;
@@ -67,22 +75,38 @@ export class TransparentProxy {
     if (!this.#slots.take(sandbox, egress.maxConnections)) return refuse('too_many_connections');
     this.#remember(sandbox, client);
     client.setNoDelay(true).setKeepAlive(true, KEEP_ALIVE_MS);
-    void this.#serve({ client, destination, egress, refuse });
+    void this.#serve({ client, sandbox, destination, egress, refuse });
   }
 
-  /** Ends every connection of a sandbox that is gone, or whose rules have changed. */
+  /** Ends every connection of a sandbox that is gone, or whose settings have changed. */
   forget(sandbox: string): void {
-    for (const client of this.#open.get(sandbox) ?? []) reset(client);
+    for (const client of this.#open.get(sandbox)?.keys() ?? []) reset(client);
+  }
+
+  /** Ends the connections of a sandbox whose rules have changed that would not be as they are under the new ones. */
+  rejudge(sandbox: string): void {
+    const egress = this.#options.find(sandbox);
+    for (const [client, judged] of this.#open.get(sandbox) ?? []) {
+      // One that was not judged yet will be, by the new rules.
+      if (judged === null) continue;
+      const { destination, flight, judgement } = judged;
+      if (egress === undefined || judge(egress, destination, flight) !== judgement) reset(client);
+    }
   }
 
   #remember(sandbox: string, client: Socket): void {
-    const open = this.#open.get(sandbox) ?? new Set();
-    this.#open.set(sandbox, open.add(client));
+    const open = this.#open.get(sandbox) ?? new Map<Socket, Judged | null>();
+    this.#open.set(sandbox, open.set(client, null));
     client.once('close', () => {
       this.#slots.giveBack(sandbox);
       open.delete(client);
       if (open.size === 0) this.#open.delete(sandbox);
     });
+  }
+
+  #note({ client, sandbox }: Connection, judged: Judged): void {
+    const open = this.#open.get(sandbox);
+    if (open?.has(client) === true) open.set(client, judged);
   }
 
   async #serve(connection: Connection): Promise<void> {
@@ -97,6 +121,7 @@ export class TransparentProxy {
     if (told === null) return refuse('not_readable');
     if (told.kind === 'ended') return reset(client);
     const judgement = judge(egress, destination, told);
+    this.#note(connection, { destination, flight: told, judgement });
     if (judgement === 'carry') this.#carry(client, destination, client);
     else if (judgement === 'read') this.#read(connection, told);
     else refuse(judgement, nameSaid(told));
@@ -110,6 +135,7 @@ export class TransparentProxy {
     const { client, destination, egress, refuse } = connection;
     const silent = judge(egress, destination, null);
     if (silent !== 'carry') return refuse(silent === 'read' ? 'not_readable' : silent);
+    this.#note(connection, { destination, flight: null, judgement: silent });
     const upstream = this.#carry(client, destination, null);
     const told = await flight;
     if (told.kind === 'ended') {
@@ -117,6 +143,7 @@ export class TransparentProxy {
       return;
     }
     const judgement = judge(egress, destination, told);
+    this.#note(connection, { destination, flight: told, judgement });
     if (judgement === 'carry') client.pipe(upstream);
     else refuse(judgement === 'read' ? 'not_readable' : judgement, nameSaid(told));
   }

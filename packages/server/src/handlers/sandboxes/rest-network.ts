@@ -1,13 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
-import { checkSpec, PlatformError, type NetworkChange, type SandboxSpec } from '@svc/contract';
+import { checkSpec, PlatformError, type NetworkChange } from '@svc/contract';
 import { askerOf } from '../../dispatch/asker-of.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { EngineHealth } from '../../orchestrator/engine-health.ts';
 import { requireEngine } from '../../orchestrator/require-engine.ts';
-import { invalidConfig } from '../../sandboxes/check-sandbox.ts';
+import { sealableOf, withKnownValues } from '../../sandboxes/change-secrets.ts';
+import { invalidConfig, requireValues } from '../../sandboxes/check-sandbox.ts';
 import type { Convergence } from '../../sandboxes/convergence.ts';
 import { recordSandboxEvent } from '../../sandboxes/sandbox-events.ts';
+import { openSecrets, sealSecrets, withoutSources } from '../../sandboxes/sandbox-secrets.ts';
+import { requireStored } from '../../sandboxes/secret-values.ts';
+import type { Sealer } from '../../secrets/sealer.ts';
 import { updateSandbox, type SandboxRecord } from '../../store/sandboxes.ts';
+import { oweValues } from '../../store/secrets.ts';
 import { viewFor } from './sandbox-view.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
@@ -23,6 +28,7 @@ export interface NetworkParts {
   readonly orchestrator: Orchestrator;
   readonly health: EngineHealth;
   readonly convergence: Convergence;
+  readonly sealer: Sealer;
 }
 
 export function networkHandlers(parts: NetworkParts): NetworkHandlers {
@@ -56,16 +62,17 @@ export function networkHandlers(parts: NetworkParts): NetworkHandlers {
  * engine can.
  */
 async function update(
-  { database, orchestrator, health, convergence }: NetworkParts,
+  { database, orchestrator, health, convergence, sealer }: NetworkParts,
   call: RestCall,
   id: string,
   change: NetworkChange,
 ): Promise<SandboxRecord> {
   requireEngine(health);
   const found = await requireSandbox(database, call, { id });
-  const spec = withChange(found.spec, change);
+  const { spec } = withChange(sealer, found, change);
+  const { image, network } = withoutSources(spec);
   await orchestrator.check(
-    { spec: { image: spec.image, ...(spec.network === undefined ? {} : { network: spec.network }) } },
+    { spec: { image, ...(network === undefined ? {} : { network }) } },
     AbortSignal.timeout(CHECK_TIMEOUT_MS),
   );
   const record = await call.commit(async ({ db }) => {
@@ -76,7 +83,14 @@ async function update(
         'precondition_failed',
         'Somebody else has changed the network meanwhile; try again',
       );
-    const changed = await updateSandbox(db, now, { spec: withChange(now.spec, change) });
+    const wanted = withChange(sealer, now, change);
+    await requireStored(db, call.organization.id, wanted.spec.network?.secrets?.entries ?? []);
+    const hasSecrets = change.secrets !== undefined;
+    const changed = await updateSandbox(db, now, {
+      spec: wanted.spec,
+      ...(hasSecrets ? { secrets: sealSecrets(sealer, id, wanted.secrets) } : {}),
+    });
+    if (hasSecrets) await oweValues(db, [now.id]);
     if (changed.version !== now.version)
       await recordSandboxEvent(db, 'sandbox_network_changed', changed, askerOf(call), {
         changed: Object.keys(change),
@@ -89,8 +103,13 @@ async function update(
 }
 
 /** @throws PlatformError `invalid_sandbox_config` naming the field */
-function withChange(spec: SandboxSpec, change: NetworkChange): SandboxSpec {
+function withChange(sealer: Sealer, record: SandboxRecord, change: NetworkChange) {
+  const { spec } = record;
   if (spec.network?.enabled === false)
     throw invalidConfig('network.enabled', 'the sandbox was made without a network; make another one');
-  return checkSpec({ ...spec, network: { ...spec.network, ...change } });
+  const known = withKnownValues(sealer, record, change);
+  const changed = checkSpec({ ...spec, network: { ...spec.network, ...known } });
+  if (change.secrets === undefined) return { spec: changed, secrets: openSecrets(sealer, record) };
+  requireValues(changed);
+  return sealableOf(sealer, record, changed);
 }

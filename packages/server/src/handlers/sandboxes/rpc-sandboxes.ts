@@ -245,10 +245,15 @@ function notStarted(record: SandboxRecord | undefined): PlatformError {
   return new PlatformError('start_failed', message, { details: { state: observed } });
 }
 
-/** Specs are made by one function from checked fields, so equal ones have equal text. */
+/**
+ * Specs are made by one function from checked fields, so equal ones have equal text. A configuration that says nothing of the network
+ * leaves it as it is: it may have been changed since.
+ */
 function isSameConfiguration(record: SandboxRecord, config: CheckedSandbox): boolean {
+  const { network: _network, ...rest } = record.spec;
+  const stored = config.spec.network === undefined ? rest : record.spec;
   return (
-    JSON.stringify(record.spec) === JSON.stringify(config.spec) &&
+    JSON.stringify(stored) === JSON.stringify(config.spec) &&
     JSON.stringify(record.ports) === JSON.stringify(config.ports)
   );
 }

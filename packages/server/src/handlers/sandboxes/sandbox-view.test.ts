@@ -40,6 +40,7 @@ const FULL = {
       ],
       on_violation: { type: 'block' },
     },
+    tls: { bypass: ['b.example'], upstream_ca_cert: ['PEM'] },
   },
   lifecycle: { ephemeral: false, idle_timeout_secs: 600, max_duration_secs: 3600 },
   registry: { mode: 'inline', username: 'u', password: 'registry-password' },
@@ -92,6 +93,26 @@ test('a spec is shown as image and defaults complete it, and without its sources
           on_violation: null,
         },
       ],
+      interface: {
+        ipv4_address: null,
+        ipv4_pool: null,
+        ipv6_address: null,
+        ipv6_pool: null,
+        mac: null,
+        mtu: null,
+      },
+      tls: {
+        enabled: false,
+        block_quic_on_intercept: true,
+        verify_upstream: true,
+        bypass: ['b.example'],
+        intercepted_ports: [443],
+        upstream_ca_cert: ['PEM'],
+        cache: { capacity: 1000, validity_hours: 24 },
+        intercept_ca: { cert_path: null, key_path: null },
+        scoped_upstream_ca_cert: [],
+        scoped_verify_upstream: [],
+      },
     },
     resources: FULL.resources,
     rlimits: [{ resource: 'Nofile', soft: 1, hard: 2 }],
@@ -167,7 +188,8 @@ test('secret values and registry passwords reach the engine and nobody else', as
   });
   assert.equal(sandbox.status, 'running');
   const request = server.orchestrator.requestOf(sandbox.id);
-  assert.equal(request.spec.network?.secrets?.entries[0]?.value, SECRET);
+  assert.equal(request.spec.network?.secrets?.entries[0]?.value, undefined);
+  assert.deepEqual(request.secretValues, { K: SECRET });
   assert.deepEqual(request.registryAuth, { username: 'u', password: 'registry-password' });
   assert.equal(request.imageScope, sandbox.org_id);
   assert.equal(request.start, true);

@@ -14,10 +14,11 @@ import {
   type SandboxSpec,
 } from '@svc/contract';
 import type { SandboxSpecView } from '@svc/contract/rest';
-import { DEFAULT_HOST_PERMISSIONS, DEFAULT_STAT_VIRTUALIZATION } from '@svc/contract/spec';
+import { DEFAULT_HOST_PERMISSIONS, DEFAULT_STAT_VIRTUALIZATION, DEFAULT_TLS } from '@svc/contract/spec';
 import type { ResolvedSpec } from '@svc/engine/client';
 import type { PortMapping } from '../../store/port-mapping.ts';
 import { labelsOf } from '../../sandboxes/labels-of.ts';
+import { withoutSources } from '../../sandboxes/sandbox-secrets.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
 
 const MOUNT_OPTIONS = {
@@ -28,6 +29,14 @@ const MOUNT_OPTIONS = {
 };
 /** On every mount, whatever was asked for. */
 const ALWAYS = { nosuid: true, nodev: true };
+const INTERFACE = {
+  ipv4_address: null,
+  ipv4_pool: null,
+  ipv6_address: null,
+  ipv6_pool: null,
+  mac: null,
+  mtu: null,
+};
 const INJECTION = { headers: true, basic_auth: true, query_params: false, body: false };
 
 /**
@@ -81,7 +90,7 @@ export function toCreateShape({ spec, resolved }: Pick<SandboxRecord, 'spec' | '
     })),
     mounts: (spec.mounts ?? []).map((mount) => ({ ...mount, options: { ...mount.options, ...ALWAYS } })),
     patches: [],
-    network: { ...spec.network, enabled: spec.network?.enabled ?? true },
+    network: { ...withoutSources(spec).network, enabled: spec.network?.enabled ?? true },
     init: spec.init ?? null,
     pull_policy: spec.pull_policy ?? 'if_missing',
     security_profile: spec.security_profile ?? 'default',
@@ -158,7 +167,7 @@ function toNetworkView({ network }: SandboxSpec, ports: readonly PortMapping[]):
   const enabled = network?.enabled ?? true;
   return {
     enabled,
-    trust_host_cas: false,
+    trust_host_cas: network?.trust_host_cas ?? false,
     max_connections: network?.max_connections ?? DEFAULT_MAX_CONNECTIONS,
     ports: ports.map(({ host, guest, bind = '127.0.0.1', protocol = 'tcp' as const }) => ({
       host_port: host,
@@ -175,6 +184,21 @@ function toNetworkView({ network }: SandboxSpec, ports: readonly PortMapping[]):
       injection: { ...INJECTION, ...entry.injection },
       on_violation: entry.on_violation ?? null,
     })),
+    interface: { ...INTERFACE, ...network?.interface },
+    tls: toTlsView(network?.tls ?? {}),
+  };
+}
+
+function toTlsView(tls: NonNullable<NonNullable<SandboxSpec['network']>['tls']>) {
+  return {
+    ...DEFAULT_TLS,
+    bypass: [],
+    upstream_ca_cert: [],
+    scoped_upstream_ca_cert: [],
+    scoped_verify_upstream: [],
+    ...tls,
+    cache: { ...DEFAULT_TLS.cache, ...tls.cache },
+    intercept_ca: { cert_path: null, key_path: null },
   };
 }
 

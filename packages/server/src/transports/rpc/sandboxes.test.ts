@@ -24,6 +24,20 @@ test('start makes a sandbox run and says so', async (t) => {
   assert.equal((await only(server))?.state, 'running');
 });
 
+test('a start with the same configuration leaves a network alone that was changed since', async (t) => {
+  const server = await startTestServer(t);
+  const config = { image: 'python', memory: 256 };
+  await start(server, config);
+  const { id } = (await only(server)) ?? { id: '' };
+  const policy = { default_egress: 'deny' as const, rules: [] };
+  const changed = await server.rest('PATCH', `/sandboxes/${id}/network`, { body: { policy } });
+  assert.equal(changed.status, 200, JSON.stringify(changed.body));
+  await stop(server);
+  await start(server, config);
+  const report = await only(server);
+  assert.deepEqual([report?.id, report?.state, report?.network], [id, 'running', { policy }]);
+});
+
 test('start without an image and nothing stored is -32603 with the name', async (t) => {
   const server = await startTestServer(t);
   for (const config of [undefined, {}, { image: null, memory: null }]) {

@@ -1,0 +1,29 @@
+import { InvalidArgumentError } from 'commander';
+import type { SecretEntry } from '@svc/sdk';
+
+const NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+const HOST = /^(\*|(\*\.)?[A-Za-z0-9_.-]+)$/;
+
+/**
+ * `ENV@HOST[,HOST]`, any number of times: the secret of the organization that is called like the variable. Values are in no argument,
+ * where everybody on the machine could read them.
+ */
+export function collectSecret(text: string, earlier: readonly SecretEntry[] = []): readonly SecretEntry[] {
+  const [name = '', ...rest] = text.split('@');
+  const hosts = rest.join('@').split(',');
+  if (!NAME.test(name) || !hosts.every((host) => HOST.test(host)))
+    throw new InvalidArgumentError('Give ENV@HOST[,HOST], a host as api.example.com, *.example.com or *.');
+  const entry: SecretEntry = {
+    env_var: name,
+    placeholder: `$SVC_${name}`,
+    value: '',
+    source: { type: 'env', var: name },
+    allowed_hosts: hosts.map(toPattern),
+  };
+  return [...earlier, entry];
+}
+
+function toPattern(host: string): SecretEntry['allowed_hosts'][number] {
+  if (host === '*') return { type: 'any' };
+  return { type: host.startsWith('*.') ? 'wildcard' : 'exact', value: host };
+}

@@ -1,0 +1,36 @@
+import { Command } from 'commander';
+import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
+import { formatAge } from '../terminal/amounts.ts';
+import { print, printJson, tell } from '../terminal/print.ts';
+import { formatTable } from '../terminal/table.ts';
+
+export function createCommand(): Command {
+  return new Command('ls')
+    .alias('list')
+    .description('Lists secrets by name. Their values are shown to nobody.')
+    .option('--org <slug>', 'organization that they belong to')
+    .addHelpText(
+      'after',
+      examples(['svc secret ls', 'all of them'], ['svc secret ls -o json', 'for programs']),
+    )
+    .action(list);
+}
+
+async function list({ org }: { readonly org?: string }, command: Command): Promise<void> {
+  const globals = readGlobals(command);
+  const { Secrets } = await import('@svc/sdk');
+  const { connectServer } = await import('../server/connect.ts');
+  const { inOrganization } = await import('../server/remote-credentials.ts');
+  const client = await connectServer(globals);
+  const secrets = await inOrganization(client, org, (options) => Secrets.list(options));
+  if (globals.isJson) return printJson(secrets);
+  if (secrets.length === 0) return tell('no secrets; set one with: svc secret set NAME');
+  const now = Date.now();
+  const rows = secrets.map(({ name, created_at: made, updated_at: set }) => [
+    name,
+    formatAge(made, now),
+    formatAge(set, now),
+  ]);
+  print(formatTable(['NAME', 'AGE', 'LAST SET'], rows));
+}

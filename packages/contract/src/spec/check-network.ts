@@ -1,0 +1,70 @@
+import type { Network } from './network.ts';
+import { MAX_PLACEHOLDER_BYTES, type HostPattern, type SecretEntry } from './secrets.ts';
+
+type Refuse = (field: string, reason: string) => Error;
+type Env = readonly { readonly key: string }[];
+
+/** What the schema of a network cannot say. `refuse` makes the error that names the field. */
+export function checkNetwork(network: Network | undefined, env: Env, refuse: Refuse): void {
+  const { secrets, tls } = network ?? {};
+  checkEntries(secrets?.entries ?? [], env, refuse);
+  checkAction(secrets?.on_violation, 'network.secrets.on_violation', refuse);
+  const patterns = {
+    bypass: tls?.bypass ?? [],
+    scoped_verify_upstream: (tls?.scoped_verify_upstream ?? []).map(({ pattern }) => pattern),
+    scoped_upstream_ca_cert: (tls?.scoped_upstream_ca_cert ?? []).map(({ pattern }) => pattern),
+  };
+  for (const [list, texts] of Object.entries(patterns))
+    for (const [index, text] of texts.entries()) {
+      const field = `network.tls.${list}[${index}]${list === 'bypass' ? '' : '.pattern'}`;
+      if (!isHostName(text.replace(/^\*\./, ''))) throw refuse(field, PATTERN_HINT);
+    }
+  const { cert_path: certificate = null, key_path: key = null } = tls?.intercept_ca ?? {};
+  if ((certificate === null) !== (key === null))
+    throw refuse('network.tls.intercept_ca', 'cert_path and key_path go together; send both or none');
+}
+
+const PATTERN_HINT = 'must be a name such as example.com, or *.example.com for it and all below it';
+
+function checkEntries(entries: readonly SecretEntry[], env: Env, refuse: Refuse): void {
+  const seen = { env_var: new Set(env.map(({ key }) => key)), placeholder: new Set<string>() };
+  for (const [index, entry] of entries.entries()) {
+    const field = `network.secrets.entries[${index}]`;
+    for (const name of ['env_var', 'placeholder'] as const) {
+      if (seen[name].has(entry[name]))
+        throw refuse(`${field}.${name}`, 'is given twice in env and secrets; keep one');
+      seen[name].add(entry[name]);
+    }
+    if (new TextEncoder().encode(entry.placeholder).length > MAX_PLACEHOLDER_BYTES)
+      throw refuse(`${field}.placeholder`, `must have at most ${MAX_PLACEHOLDER_BYTES} bytes`);
+    if (entry.allowed_hosts.length === 0)
+      throw refuse(`${field}.allowed_hosts`, 'must name at least one host that may be sent the value');
+    checkHosts(entry.allowed_hosts, `${field}.allowed_hosts`, refuse);
+    checkAction(entry.on_violation, `${field}.on_violation`, refuse);
+  }
+}
+
+function checkAction(action: SecretEntry['on_violation'], field: string, refuse: Refuse): void {
+  if (action?.type !== 'passthrough') return;
+  if (action.hosts.length === 0)
+    throw refuse(`${field}.hosts`, 'must name at least one host that may be sent the placeholder');
+  checkHosts(action.hosts, `${field}.hosts`, refuse);
+}
+
+function checkHosts(hosts: readonly HostPattern[], field: string, refuse: Refuse): void {
+  for (const [index, host] of hosts.entries()) {
+    if (host.type === 'any') continue;
+    const isWildcard = host.type === 'wildcard';
+    const name = isWildcard ? host.value.replace(/^\*\./, '') : host.value;
+    if (isHostName(name) && isWildcard === host.value.startsWith('*.')) continue;
+    const wanted = isWildcard ? '*.example.com' : 'example.com, without * and not an address';
+    throw refuse(`${field}[${index}].value`, `must be a name such as ${wanted}`);
+  }
+}
+
+/** Labels of letters, digits, hyphens and underscores between dots. An address is no name: no certificate proves it here. */
+function isHostName(text: string): boolean {
+  const name = text.replace(/\.$/, '');
+  const label = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i;
+  return !/^[\d.]+$/.test(name) && name.split('.').every((part) => label.test(part));
+}

@@ -1,0 +1,73 @@
+import type { Static } from 'typebox';
+import { Type } from '../schema/type.ts';
+import { strictObject } from './strict.ts';
+
+/** How many secrets one sandbox has at most: each request of it is searched for all of them. */
+const MAX_ENTRIES = 64;
+const MAX_HOSTS = 64;
+export const MAX_PLACEHOLDER_BYTES = 1024;
+
+/** A name that a secret of an organization is kept under; every name of a shell variable is one. */
+export const SecretName = Type.String({
+  pattern: '^[A-Za-z_][A-Za-z0-9_.-]{0,127}$',
+  description: '1–128 letters, digits, dots, hyphens or underscores; the first one a letter or underscore',
+});
+
+/** What is kept outside of the sandbox. */
+export const SecretValue = Type.String({ maxLength: 16_384, pattern: '^[^\\u0000]*$' });
+
+const HostName = Type.String({ minLength: 1, maxLength: 253 });
+export const HostPattern = Type.Union([
+  strictObject({ type: Type.Literal('exact'), value: HostName }),
+  strictObject({ type: Type.Literal('wildcard'), value: HostName }),
+  strictObject({ type: Type.Literal('any') }),
+]);
+export type HostPattern = Static<typeof HostPattern>;
+
+export const ViolationAction = Type.Union([
+  strictObject({ type: Type.Enum(['block', 'block_and_log', 'block_and_terminate']) }),
+  strictObject({
+    type: Type.Literal('passthrough'),
+    hosts: Type.Array(HostPattern, { maxItems: MAX_HOSTS }),
+  }),
+]);
+
+const Source = Type.Union([
+  Type.Null(),
+  strictObject({ type: Type.Literal('env'), var: SecretName }),
+  strictObject({ type: Type.Literal('store'), reference: SecretName }),
+]);
+export type SecretSource = NonNullable<Static<typeof Source>>;
+
+export const SecretEntry = strictObject({
+  env_var: Type.String({ pattern: '^[^=\\u0000]+$', maxLength: 4096 }),
+  placeholder: Type.String({
+    pattern: '^[^\\u0000\\r\\n]+$',
+    maxLength: MAX_PLACEHOLDER_BYTES,
+    description: `What processes see instead of the value; at most ${MAX_PLACEHOLDER_BYTES} bytes`,
+  }),
+  value: Type.Optional(SecretValue),
+  source: Type.Optional(
+    Type.Union(Source.anyOf, {
+      description: 'Without a value: the secret of the organization that has this name',
+    }),
+  ),
+  allowed_hosts: Type.Array(HostPattern, { maxItems: MAX_HOSTS }),
+  injection: Type.Optional(
+    strictObject({
+      headers: Type.Optional(Type.Boolean()),
+      basic_auth: Type.Optional(Type.Boolean()),
+      query_params: Type.Optional(Type.Boolean()),
+      body: Type.Optional(Type.Boolean()),
+    }),
+  ),
+  on_violation: Type.Optional(Type.Union([ViolationAction, Type.Null()])),
+  require_tls_identity: Type.Optional(Type.Boolean()),
+});
+export type SecretEntry = Static<typeof SecretEntry>;
+
+/** Values that a sandbox uses towards certain hosts and never holds. */
+export const Secrets = strictObject({
+  entries: Type.Array(SecretEntry, { maxItems: MAX_ENTRIES }),
+  on_violation: Type.Optional(ViolationAction),
+});

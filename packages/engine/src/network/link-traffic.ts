@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs';
+import type { Slot, Traffic } from './network.ts';
+
+export function readTraffic({ link }: Slot): Traffic {
+  if (link === null) return { receivedBytes: 0, sentBytes: 0 };
+  // What the host's end sends is what the sandbox receives.
+  return {
+    receivedBytes: readCounter(link.hostInterface, 'tx_bytes'),
+    sentBytes: readCounter(link.hostInterface, 'rx_bytes'),
+  };
+}
+
+function readCounter(hostInterface: string, counter: 'rx_bytes' | 'tx_bytes'): number {
+  try {
+    return Number(readFileSync(`/sys/class/net/${hostInterface}/statistics/${counter}`, 'utf8'));
+  } catch {
+    // The interface went with its sandbox.
+    return 0;
+  }
+}

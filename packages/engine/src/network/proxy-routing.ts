@@ -1,0 +1,47 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+const COMMAND_TIMEOUT_MS = 10_000;
+/** Looked at before the rules of VPNs and the like, which take what they find. */
+const PREFERENCE = '180';
+/** Tells our marks and tables from those of others; what follows is the engine's own. */
+const OURS = 0x5c000000;
+const OWN_BITS = 0xffffff;
+
+/** What packets that go to the proxy of an engine are marked with, and the table that their way is looked up in. */
+export function proxyMark(instance: string): number {
+  return OURS + (Number.parseInt(instance, 16) & OWN_BITS);
+}
+
+/**
+ * Makes this host take what is marked for itself, whatever its address: one rule, and one route in a table of its own. Succeeds when
+ * an earlier engine has left them.
+ */
+export async function addProxyRouting(instance: string): Promise<void> {
+  const mark = String(proxyMark(instance));
+  await ip('route', 'replace', 'local', 'default', 'dev', 'lo', 'table', mark);
+  if (!(await hasRule(mark))) await ip('rule', 'add', ...ruleOf(mark));
+}
+
+export async function removeProxyRouting(instance: string): Promise<void> {
+  const mark = String(proxyMark(instance));
+  if (await hasRule(mark)) await ip('rule', 'delete', ...ruleOf(mark));
+  await ip('route', 'flush', 'table', mark).catch((error: unknown) => {
+    // 2: there is no such table any more.
+    if (!(error instanceof Error && 'code' in error && error.code === 2)) throw error;
+  });
+}
+
+function ruleOf(mark: string): readonly string[] {
+  return ['fwmark', mark, 'lookup', mark, 'pref', PREFERENCE];
+}
+
+async function hasRule(mark: string): Promise<boolean> {
+  return (await ip('rule', 'list', 'lookup', mark)).trim() !== '';
+}
+
+async function ip(...words: readonly string[]): Promise<string> {
+  // SAFETY: no shell, a fixed program; the words are ours and numbers.
+  return (await run('ip', ['-4', ...words], { timeout: COMMAND_TIMEOUT_MS })).stdout;
+}

@@ -1,0 +1,114 @@
+import type { Network } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
+import { DEFAULT_TLS } from '@svc/contract/spec';
+import type { SecretValues } from '../client/engine-api.ts';
+import type { Interception } from '../egress/proxied-sandboxes.ts';
+import type { Secret, SecretSettings } from '../egress/secrets/secret-settings.ts';
+import type { Network as NetworkPort, Slot } from '../network/network.ts';
+import { resolvePolicy } from '../policy/resolve-policy.ts';
+
+const PEM = /^\s*-----BEGIN CERTIFICATE-----/;
+
+type Entry = NonNullable<Network['secrets']>['entries'][number];
+
+/** Whether connections of a sandbox are read: it asked for that, or has secrets. */
+export function isIntercepted(network: Network | undefined): boolean {
+  if (network?.enabled === false) return false;
+  return network?.tls?.enabled === true || (network?.secrets?.entries ?? []).length > 0;
+}
+
+/**
+ * How the connections of a sandbox are read; null when they are not. A secret without a value is one that no host may have, so that
+ * requests with its placeholder are stopped.
+ */
+export function interceptionOf(network: Network | undefined, values: SecretValues): Interception | null {
+  if (network === undefined || !isIntercepted(network)) return null;
+  const tls = network.tls ?? {};
+  return {
+    interceptedPorts: tls.intercepted_ports ?? DEFAULT_TLS.intercepted_ports,
+    blockQuic: tls.block_quic_on_intercept ?? DEFAULT_TLS.block_quic_on_intercept,
+    bypass: tls.bypass ?? [],
+    cache: {
+      capacity: tls.cache?.capacity ?? DEFAULT_TLS.cache.capacity,
+      validityHours: tls.cache?.validity_hours ?? DEFAULT_TLS.cache.validity_hours,
+    },
+    trust: {
+      verifyUpstream: tls.verify_upstream ?? DEFAULT_TLS.verify_upstream,
+      scopedVerifyUpstream: tls.scoped_verify_upstream ?? [],
+      upstreamCas: tls.upstream_ca_cert ?? [],
+      scopedUpstreamCas: (tls.scoped_upstream_ca_cert ?? []).map(({ pattern, path }) => ({
+        pattern,
+        certificate: path,
+      })),
+    },
+    secrets: secretsOf(network, values),
+  };
+}
+
+/** Lets the packet filter and the proxy hold a slot to what a spec says. */
+export async function applyNetwork(
+  port: Pick<NetworkPort, 'setPolicy'>,
+  slot: Slot,
+  network: Network | undefined,
+  values: SecretValues,
+): Promise<void> {
+  await port.setPolicy(slot, resolvePolicy(network), interceptionOf(network, values));
+}
+
+/** @throws PlatformError `invalid_sandbox_config` that names the entry without a value. */
+export function requireValues(network: Network | undefined, values: SecretValues): void {
+  for (const [index, { env_var: name }] of (network?.secrets?.entries ?? []).entries())
+    if (values[name] === undefined)
+      throw invalid(`network.secrets.entries[${index}].value`, `the value of ${name} is missing; send it`);
+}
+
+/** Refuses what cannot be done about TLS and secrets. */
+export function checkInterception({ network }: { readonly network?: Network | undefined }): void {
+  const { tls } = network ?? {};
+  if ((tls?.intercept_ca?.cert_path ?? tls?.intercept_ca?.key_path ?? null) !== null)
+    throw invalid('network.tls.intercept_ca', 'this host signs with an authority of its own; leave it out');
+  const certificates = [
+    ...(tls?.upstream_ca_cert ?? []).map((text, at) => [`upstream_ca_cert[${at}]`, text] as const),
+    ...(tls?.scoped_upstream_ca_cert ?? []).map(
+      ({ path }, at) => [`scoped_upstream_ca_cert[${at}].path`, path] as const,
+    ),
+  ];
+  for (const [field, text] of certificates)
+    if (!PEM.test(text))
+      throw invalid(`network.tls.${field}`, 'must be the text of a certificate (PEM), not a path');
+  for (const [index, { value = '' }] of (network?.secrets?.entries ?? []).entries())
+    if (value !== '')
+      throw invalid(
+        `network.secrets.entries[${index}].value`,
+        'is not part of a spec; send it beside the spec',
+      );
+}
+
+function secretsOf({ secrets }: Network, values: SecretValues): SecretSettings {
+  return {
+    entries: (secrets?.entries ?? []).map((entry) => toSecret(entry, values[entry.env_var])),
+    onViolation: secrets?.on_violation ?? { type: 'block_and_log' },
+  };
+}
+
+function toSecret(entry: Entry, value: string | undefined): Secret {
+  const { injection } = entry;
+  return {
+    envVar: entry.env_var,
+    placeholder: entry.placeholder,
+    value: value ?? '',
+    allowedHosts: value === undefined ? [] : entry.allowed_hosts,
+    injection: {
+      headers: injection?.headers ?? true,
+      basicAuth: injection?.basic_auth ?? true,
+      queryParams: injection?.query_params ?? false,
+      body: injection?.body ?? false,
+    },
+    onViolation: entry.on_violation ?? null,
+    requireTlsIdentity: entry.require_tls_identity ?? true,
+  };
+}
+
+function invalid(field: string, reason: string): PlatformError {
+  return new PlatformError('invalid_sandbox_config', `${field}: ${reason}`, { details: { field, reason } });
+}

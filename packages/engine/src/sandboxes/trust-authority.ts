@@ -1,0 +1,77 @@
+import { getCACertificates } from 'node:tls';
+import { ChannelClient, FileFailed, type ChannelFiles } from '@svc/contract/channel';
+import { AUTHORITY_FILE, TRUST_BUNDLE } from '../guest/guest-config.ts';
+import type { GuestLink } from '../guest/guest-link.ts';
+import { socketTransport } from '../guest/socket-transport.ts';
+import type { Network } from '../network/network.ts';
+import { isIntercepted } from './interception.ts';
+import type { EngineRecord } from './record.ts';
+
+/** Where Fedora and its relatives keep what Debian and Alpine keep in `TRUST_BUNDLE`. */
+const RED_HAT_BUNDLE = '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem';
+/** Whoever makes the bundles anew (update-ca-certificates, update-ca-trust) takes what lies here. */
+const RED_HAT_ANCHORS = '/etc/pki/ca-trust/source/anchors';
+const MAX_BUNDLE_BYTES = 8 * 1024 * 1024;
+const [BEGIN, END] = ['# svc: begin of what the sandbox trusts beside its image', '# svc: end'];
+
+/**
+ * Makes programs inside trust who signs for the hosts whose connections are read, and with `trust_host_cas` whom this host trusts.
+ * svc-init does the work inside, so a symlink of a hostile image leads nowhere but into its own sandbox.
+ */
+export async function trustAuthority(
+  network: Pick<Network, 'authorityCertificate'>,
+  { spec }: EngineRecord,
+  link: GuestLink,
+  signal: AbortSignal,
+): Promise<void> {
+  const isRead = isIntercepted(spec.network);
+  const fromHost = spec.network?.trust_host_cas === true ? getCACertificates('system') : [];
+  const trusted = [...(isRead ? [network.authorityCertificate] : []), ...fromHost];
+  if (trusted.length === 0) return;
+  const text = trusted.map((certificate) => `${certificate.trim()}\n`).join('');
+  const session = await link.takeSession(signal);
+  const client = await ChannelClient.connect(socketTransport(session.socket), { signal });
+  try {
+    await install(client.files, text, signal);
+  } finally {
+    client.close();
+    link.drop(session);
+  }
+}
+
+async function install(files: ChannelFiles, text: string, signal: AbortSignal): Promise<void> {
+  const redHat = await read(files, RED_HAT_BUNDLE, signal);
+  const own = (await read(files, TRUST_BUNDLE, signal)) ?? redHat ?? '';
+  await write(files, TRUST_BUNDLE, withBlock(own, text), signal);
+  await write(files, AUTHORITY_FILE, text, signal);
+  if (redHat === null) return;
+  await write(files, RED_HAT_BUNDLE, withBlock(redHat, text), signal);
+  await write(files, `${RED_HAT_ANCHORS}/svc.pem`, text, signal);
+}
+
+/** In place of what an earlier start has added. */
+function withBlock(bundle: string, text: string): string {
+  const start = bundle.indexOf(BEGIN);
+  const end = bundle.indexOf(END);
+  const rest =
+    start < 0 || end < start ? bundle : bundle.slice(0, start) + bundle.slice(end + END.length + 1);
+  const separator = rest === '' || rest.endsWith('\n') ? '' : '\n';
+  return `${rest}${separator}${BEGIN}\n${text}${END}\n`;
+}
+
+/** null when there is none. */
+async function read(files: ChannelFiles, path: string, signal: AbortSignal): Promise<string | null> {
+  try {
+    const { size } = await files.stat(path, {}, signal);
+    if (size > MAX_BUNDLE_BYTES) return null;
+    return Buffer.from(await files.readFile(path, {}, signal)).toString('utf8');
+  } catch (error) {
+    if (error instanceof FileFailed) return null;
+    throw error;
+  }
+}
+
+async function write(files: ChannelFiles, path: string, text: string, signal: AbortSignal): Promise<void> {
+  await files.mkdir(path.slice(0, path.lastIndexOf('/')), {}, signal);
+  await files.writeFile(path, Buffer.from(text), {}, signal);
+}

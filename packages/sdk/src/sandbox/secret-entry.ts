@@ -1,0 +1,35 @@
+import type { CreateSandboxRequest } from '@svc/contract/rest';
+
+type Secrets = NonNullable<NonNullable<CreateSandboxRequest['network']>['secrets']>;
+export type SecretEntry = Secrets['entries'][number];
+
+/** A value that a sandbox uses towards certain hosts and never holds. */
+export interface SecretOption {
+  /** `api.example.com`, `*.example.com` for it and all below it, or `*`. */
+  readonly hosts: readonly string[];
+  /** Kept sealed by the server, and never shown again. */
+  readonly value?: string;
+  /** Instead of a value: the name of a secret of the organization. */
+  readonly stored?: string;
+  /** What processes see; `$SVC_` and the name of the variable unless given. */
+  readonly placeholder?: string;
+  readonly injection?: NonNullable<SecretEntry['injection']>;
+}
+
+/** One secret in the words of the REST API. */
+export function secretEntry(name: string, secret: SecretOption): SecretEntry {
+  const { hosts, value, stored, placeholder = `$SVC_${name}`, injection } = secret;
+  return {
+    env_var: name,
+    placeholder,
+    allowed_hosts: hosts.map(toPattern),
+    ...(value === undefined ? {} : { value }),
+    ...(stored === undefined ? {} : { source: { type: 'store', reference: stored } }),
+    ...(injection === undefined ? {} : { injection }),
+  };
+}
+
+function toPattern(host: string): SecretEntry['allowed_hosts'][number] {
+  if (host === '*') return { type: 'any' };
+  return { type: host.startsWith('*.') ? 'wildcard' : 'exact', value: host };
+}

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import type { SandboxSpec, SecretSource } from '@svc/contract';
+import type { Selectable } from 'kysely';
+import type { Database } from './database.ts';
+import type { SecretRow } from './secret-row.ts';
+import { listSandboxes, type SandboxRecord } from './sandboxes.ts';
+
+/** A secret of an organization. Opens with `secretContext(id)`. */
+export interface SecretRecord {
+  readonly id: string;
+  readonly name: string;
+  readonly sealedValue: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+/** What a secret of an organization is sealed for. */
+export function secretContext(secretId: string): string {
+  return `secret:${secretId}`;
+}
+
+/** The name that a source looks for: variables of the caller's machine are looked for in the store too, which alone is at hand. */
+export function nameInStore(source: SecretSource): string {
+  return source.type === 'env' ? source.var : source.reference;
+}
+
+/** The names in the store that a spec refers to. */
+export function storedNamesOf({ network }: SandboxSpec): readonly string[] {
+  return (network?.secrets?.entries ?? []).flatMap(({ source }) =>
+    source === undefined || source === null ? [] : [nameInStore(source)],
+  );
+}
+
+/** By name. */
+export async function listSecrets(db: Database, organizationId: string): Promise<readonly SecretRecord[]> {
+  const rows = await db
+    .selectFrom('secrets')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .orderBy('name')
+    .execute();
+  return rows.map(toSecret);
+}
+
+/** Adds the secret, or replaces its value. `seal` gets the id that the value belongs to. */
+export async function putSecret(
+  db: Database,
+  organizationId: string,
+  { name, seal }: { readonly name: string; readonly seal: (id: string) => string },
+): Promise<SecretRecord> {
+  const existing = (await listSecrets(db, organizationId)).find((secret) => secret.name === name);
+  const now = new Date().toISOString();
+  const id = existing?.id ?? randomUUID();
+  const change = { value: seal(id), updated_at: now };
+  const row = await db
+    .insertInto('secrets')
+    .values({ ...change, id, organization_id: organizationId, name, created_at: now })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet(change))
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toSecret(row);
+}
+
+/** @returns false when it was not there */
+export async function removeSecret(db: Database, organizationId: string, name: string): Promise<boolean> {
+  const row = await db
+    .deleteFrom('secrets')
+    .where('organization_id', '=', organizationId)
+    .where('name', '=', name)
+    .returning('id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Sandboxes of the organization that refer to the secret. */
+export async function listUsersOfSecret(
+  db: Database,
+  organizationId: string,
+  name: string,
+): Promise<readonly SandboxRecord[]> {
+  const all = await listSandboxes(db, { organizationId });
+  return all.filter(({ spec }) => storedNamesOf(spec).includes(name));
+}
+
+/** The engine is yet to be told the values of these sandboxes. Written with what changed them, so that a crash forgets nothing. */
+export async function oweValues(db: Database, sandboxIds: readonly string[]): Promise<void> {
+  for (const id of sandboxIds)
+    await db.updateTable('sandboxes').set({ values_due: randomUUID() }).where('id', '=', id).execute();
+}
+
+/** They were told, unless they changed meanwhile. */
+export async function noteValuesTold(db: Database, { id, valuesDue }: SandboxRecord): Promise<void> {
+  await db
+    .updateTable('sandboxes')
+    .set({ values_due: null })
+    .where('id', '=', id)
+    .where('values_due', '=', valuesDue)
+    .execute();
+}
+
+function toSecret(row: Selectable<SecretRow>): SecretRecord {
+  return {
+    id: row.id,
+    name: row.name,
+    sealedValue: row.value,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

