@@ -30,7 +30,7 @@ const said: string[] = [];
 
 before(async () => {
   const internet = undo.use(await startInternet());
-  const [program = '', ...line] = inNamespace(internet.namespace, process.execPath, HTTPS);
+  const [program, ...line] = inNamespace(internet.namespace, process.execPath, HTTPS);
   const child = spawn(program, line, { stdio: ['ignore', 'pipe', 'inherit'] });
   undo.defer(() => void child.kill('SIGKILL'));
   createInterface({ input: child.stdout }).on('line', (news) => {

@@ -11,6 +11,7 @@ import { GuestFolders } from '../guest/guest-folders.ts';
 import { ThreadBudget } from '../guest/thread-budget.ts';
 import type { HostCalls } from '../host/host-calls.ts';
 import type { Image, Images } from '../images/images.ts';
+import { Fault } from '../testing/fault.ts';
 import { FakeNetwork } from '../testing/fake-network.ts';
 import { FakeRootfs } from '../testing/fake-rootfs.ts';
 import { FakeRuntime } from '../testing/fake-runtime.ts';
@@ -20,48 +21,6 @@ import type { Kit } from './kit.ts';
 import { RecordFiles } from './record-files.ts';
 import { SecretFiles } from './secret-values.ts';
 import { Sandboxes } from './sandboxes.ts';
-
-/** Counts the calls to a host and lets one of them fail, before it has acted or after. */
-class Fault {
-  #calls = 0;
-  readonly #failAt: number;
-  readonly #when: 'before' | 'after';
-
-  constructor(failAt: number, when: 'before' | 'after') {
-    this.#failAt = failAt;
-    this.#when = when;
-  }
-
-  get isBefore(): boolean {
-    return this.#when === 'before';
-  }
-
-  get wasInjected(): boolean {
-    return this.#calls >= this.#failAt;
-  }
-
-  wrap<T extends object>(port: T, steps: readonly (keyof T)[]): T {
-    return new Proxy(port, {
-      get: (target, name) => {
-        const value: unknown = Reflect.get(target, name, target);
-        if (typeof value !== 'function') return value;
-        const call = (...args: unknown[]): unknown => Reflect.apply(value, target, args);
-        return steps.some((step) => step === name)
-          ? (...args: unknown[]) => this.#step(() => call(...args))
-          : call;
-      },
-    });
-  }
-
-  async #step(act: () => unknown): Promise<unknown> {
-    this.#calls += 1;
-    const fails = this.#calls === this.#failAt;
-    if (fails && this.#when === 'before') throw new Error('injected before');
-    const result = await act();
-    if (fails) throw new Error('injected after');
-    return result;
-  }
-}
 
 /** A pretended host with everything a sandbox can leave on it. */
 class PretendedHost {

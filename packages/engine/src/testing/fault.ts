@@ -1,0 +1,41 @@
+/** Counts the calls to a host and lets one of them fail, before it has acted or after. */
+export class Fault {
+  #calls = 0;
+  readonly #failAt: number;
+  readonly #when: 'before' | 'after';
+
+  constructor(failAt: number, when: 'before' | 'after') {
+    this.#failAt = failAt;
+    this.#when = when;
+  }
+
+  get isBefore(): boolean {
+    return this.#when === 'before';
+  }
+
+  get wasInjected(): boolean {
+    return this.#calls >= this.#failAt;
+  }
+
+  wrap<T extends object>(port: T, steps: readonly (keyof T)[]): T {
+    return new Proxy(port, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name, target);
+        if (typeof value !== 'function') return value;
+        const call = (...args: unknown[]): unknown => Reflect.apply(value, target, args);
+        return steps.some((step) => step === name)
+          ? (...args: unknown[]) => this.#step(() => call(...args))
+          : call;
+      },
+    });
+  }
+
+  async #step(act: () => unknown): Promise<unknown> {
+    this.#calls += 1;
+    const fails = this.#calls === this.#failAt;
+    if (fails && this.#when === 'before') throw new Error('injected before');
+    const result = await act();
+    if (fails) throw new Error('injected after');
+    return result;
+  }
+}
