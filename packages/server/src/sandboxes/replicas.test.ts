@@ -65,6 +65,8 @@ test('a wait is answered by the server that was asked, also when the other one d
   const waiting = hold();
   // There is room for one wait, so another one is refused as soon as this one is held.
   await waitUntil(async () => (await start(0)).status === 429);
+  // It takes its place before it asks for the start; what is asked of the same server after it is done after it.
+  await second.rest('POST', '/sandboxes', { body: body('two') });
   orchestrator.finishFetching();
   const answer = await waiting;
   assert.equal(answer.body.status, 'running', JSON.stringify(answer.body));
