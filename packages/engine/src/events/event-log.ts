@@ -1,3 +1,4 @@
+import { Bell } from '@svc/contract/async';
 import type { EngineEvent } from '../client/engine-api.ts';
 
 /** Enough for a reader that was away for a moment; one that was away longer lists the sandboxes instead. */
@@ -10,7 +11,7 @@ const KEPT_EVENTS = 10_000;
 export class EventLog {
   readonly #kept: EngineEvent[] = [];
   /** Readers that have read everything. */
-  readonly #waiting = new Set<() => void>();
+  readonly #bell = new Bell();
   #sequence = Date.now() * 1000;
 
   add(type: EngineEvent['type'], sandboxId: string | null, reason: string | null = null): void {
@@ -18,7 +19,7 @@ export class EventLog {
     const event = { sequence: this.#sequence, time: new Date().toISOString(), type, sandboxId, reason };
     this.#kept.push(event);
     if (this.#kept.length > KEPT_EVENTS) this.#kept.shift();
-    for (const wake of this.#waiting) wake();
+    this.#bell.ring();
   }
 
   /** Kept events after `after` (none when absent), then new ones until the signal fires. One who reads too slowly misses the oldest. */
@@ -29,7 +30,7 @@ export class EventLog {
       // Looked up each time, not copied: a reader that stands still holds nothing.
       const next = this.#kept[this.#positionAfter(last)];
       if (next === undefined) {
-        await this.#nextEvent(signal);
+        await this.#bell.next(signal);
       } else {
         last = next.sequence;
         yield next;
@@ -41,18 +42,5 @@ export class EventLog {
   #positionAfter(sequence: number): number {
     const oldest = this.#kept[0]?.sequence ?? 0;
     return Math.max(0, sequence + 1 - oldest);
-  }
-
-  async #nextEvent(signal: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const wake = () => resolve();
-    this.#waiting.add(wake);
-    signal.addEventListener('abort', wake);
-    try {
-      await promise;
-    } finally {
-      this.#waiting.delete(wake);
-      signal.removeEventListener('abort', wake);
-    }
   }
 }

@@ -1,3 +1,4 @@
+import { Bell } from '@svc/contract/async';
 import {
   closeSync,
   fstatSync,
@@ -27,7 +28,7 @@ export class SandboxLog {
   readonly #folder: string;
   readonly #maxFileBytes: number;
   /** Readers that have read everything. Woken once, so that one who stopped reading costs nothing. */
-  readonly #waiting = new Set<() => void>();
+  readonly #bell = new Bell();
   #version = 0;
   #generation: number;
   #descriptor: number;
@@ -111,22 +112,12 @@ export class SandboxLog {
 
   async #changeSince(version: number, signal: AbortSignal): Promise<void> {
     if (this.#version !== version || signal.aborted) return;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    const wake = () => resolve();
-    this.#waiting.add(wake);
-    signal.addEventListener('abort', wake);
-    try {
-      await promise;
-    } finally {
-      this.#waiting.delete(wake);
-      signal.removeEventListener('abort', wake);
-    }
+    await this.#bell.next(signal);
   }
 
   #wake(): void {
     this.#version += 1;
-    for (const wake of this.#waiting) wake();
-    this.#waiting.clear();
+    this.#bell.ring();
   }
 
   /** A full disk costs lines, and the log tells of it later; whoever writes goes on. */

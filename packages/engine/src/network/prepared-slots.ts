@@ -1,3 +1,4 @@
+import { onAbort } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import type { Slot } from './network.ts';
 
@@ -41,10 +42,9 @@ export class PreparedSlots {
       return ready;
     }
     return new Promise<Slot>((resolve, reject) => {
-      const abort = () => settle(() => reject(signal.reason));
       const settle = (how: () => void) => {
         this.#waiters.delete(waiter);
-        signal.removeEventListener('abort', abort);
+        stop();
         how();
       };
       const waiter = {
@@ -52,7 +52,7 @@ export class PreparedSlots {
         fail: (error: unknown) => settle(() => reject(error)),
       };
       this.#waiters.add(waiter);
-      signal.addEventListener('abort', abort, { once: true });
+      const stop = onAbort(signal, (reason) => settle(() => reject(reason)));
       this.#refill();
     });
   }

@@ -1,4 +1,5 @@
 import { ChannelError, FileFailed } from '@svc/contract/channel';
+import { onAbort } from '@svc/contract/async';
 import { PlatformError } from '@svc/contract/errors';
 import type { ChannelFiles, FileEntry } from '@svc/contract/channel';
 import type { HostSpace } from '../space/host-space.ts';
@@ -237,14 +238,15 @@ function contentOf(
   signal: AbortSignal,
 ): AsyncIterable<Uint8Array> {
   let isOver = false;
+  let stop = (): void => undefined;
   const finish = (): void => {
     if (isOver) return;
     isOver = true;
-    signal.removeEventListener('abort', finish);
+    stop();
     access.files.release(handle);
     access.release();
   };
-  signal.addEventListener('abort', finish, { once: true });
+  stop = onAbort(signal, finish);
   return {
     async *[Symbol.asyncIterator]() {
       try {

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChannelError, PlatformError, type ChannelClient } from '@svc/contract';
+import { onAbort } from '@svc/contract/async';
 import { INTERPRETERS, type Language } from './languages.ts';
 import { MarkedOutput, type Listen, type Marks, type Taken } from './marked-output.ts';
 import { DetachedFollower, type InterpreterEnd } from './detached-follower.ts';
@@ -212,9 +213,7 @@ export class Interpreter {
   }
 
   async #untilReady(signal: AbortSignal): Promise<void> {
-    const abort = () => this.#ready.reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    if (signal.aborted) abort();
+    const stop = onAbort(signal, (reason) => this.#ready.reject(reason));
     try {
       await this.#ready.promise;
     } catch (error) {
@@ -222,7 +221,7 @@ export class Interpreter {
       if (this.isAlive) this.remove();
       throw error;
     } finally {
-      signal.removeEventListener('abort', abort);
+      stop();
     }
   }
 
