@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdir, open } from 'node:fs/promises';
 import { Command, Option } from 'commander';
 import { checkPassable } from '../engine/check-passable.ts';
+import { engineOptions } from '../engine/engine-options.ts';
 import { connectEngine } from '../engine/connect.ts';
 import { findEngine, logPath } from '../engine/engine-process.ts';
 import { formatLogLine } from '../engine/format-log.ts';
@@ -21,32 +22,7 @@ const SHOWN_LOG_LINES = 15;
 
 /** Options of the engine itself, handed on as they are. */
 const HANDED_ON = [
-  new Option('--isolation <class>', 'default class of sandboxes').choices([
-    'auto',
-    'container',
-    'gvisor',
-    'microvm',
-  ]),
-  new Option('--warm <image=count...>', 'keep that many started sandboxes ready'),
-  new Option(
-    '--warm-adaptive <n>',
-    'keep up to that many ready of what was asked for lately (default: 3; 0: none)',
-  ),
-  new Option('--bind-root <dir...>', 'folders of this host that sandboxes may mount from'),
-  new Option('--disk-image-root <dir...>', 'folders of trusted disk images that sandboxes may mount'),
-  new Option('--insecure-registry <host...>', 'registries spoken to without TLS'),
-  new Option('--trusted-registry <host...>', 'registries in private networks that may be asked'),
-  new Option('--max-image-gib <n>', 'how large an image may be once it is unpacked (default: 32)'),
-  new Option(
-    '--max-unpack-ratio <n>',
-    'how many times its compressed size a layer may unpack to, beyond 64 MiB (default: 100)',
-  ),
-  new Option(
-    '--keep-images <days>',
-    'for how long images stay that organizations pulled and nobody uses (default: 7; 0: for ever)',
-  ),
-  new Option('--nameserver <address...>', 'resolvers to forward to (default: those of this host)'),
-  new Option('--address-pool <cidr>', 'addresses of sandboxes'),
+  ...engineOptions(),
   new Option('--log-level <level>', 'how much the engine logs'),
   new Option('--prepared-slots <n>', 'network namespaces kept ready'),
   new Option('--prepared-disks <n>', 'disks kept ready'),

@@ -6,6 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import type { ServerStatus } from '@svc/server/admin';
 import { logPath as engineLogPath } from '../engine/engine-process.ts';
+import { engineOptions } from '../engine/engine-options.ts';
 import { formatLogLine } from '../engine/format-log.ts';
 import { lastLines } from '../engine/log-lines.ts';
 import { followToEnd, handOn, withOptions } from '../engine/started-program.ts';
@@ -31,32 +32,7 @@ const HANDED_ON = [
   new Option('--reset-key', 'make a new signing key: every key handed out before stops working'),
   new Option('--allowed-host <name...>', 'more names under which clients reach this server'),
   new Option('--cors-origin <origin...>', 'pages that may call this server from a browser'),
-  new Option('--isolation <class>', 'default class of sandboxes').choices([
-    'auto',
-    'container',
-    'gvisor',
-    'microvm',
-  ]),
-  new Option('--warm <image=count...>', 'keep that many started sandboxes ready'),
-  new Option(
-    '--warm-adaptive <n>',
-    'keep up to that many ready of what was asked for lately (default: 3; 0: none)',
-  ),
-  new Option('--bind-root <dir...>', 'folders of this host that sandboxes may mount from'),
-  new Option('--disk-image-root <dir...>', 'folders of this host whose disk images may be mounted'),
-  new Option('--trusted-registry <host...>', 'registries in private networks'),
-  new Option('--insecure-registry <host...>', 'registries spoken to without TLS'),
-  new Option('--max-image-gib <n>', 'how large an image may be once it is unpacked (default: 32)'),
-  new Option(
-    '--max-unpack-ratio <n>',
-    'how many times its compressed size a layer may unpack to, beyond 64 MiB (default: 100)',
-  ),
-  new Option(
-    '--keep-images <days>',
-    'for how long images stay that organizations pulled and nobody uses (default: 7; 0: for ever)',
-  ),
-  new Option('--nameserver <address...>', 'resolvers to forward to (default: those of this host)'),
-  new Option('--address-pool <cidr>', 'addresses of sandboxes'),
+  ...engineOptions(),
   new Option('--database <url>', 'PostgreSQL instead of the built-in store; better in SVC_DATABASE_URL'),
   new Option(
     '--secrets-key <file>',

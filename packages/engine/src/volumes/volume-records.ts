@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
+import { syncFolder, writeDurably } from '../images/durable-json.ts';
 import type { Volume } from './volumes.ts';
 
 /** A volume on disk: one folder with its record, its image and the place where that is mounted. */
@@ -61,7 +62,7 @@ export class VolumeRecords {
 
   /** From here on the volume exists. */
   async save(places: StoredFolder, volume: Volume): Promise<StoredVolume> {
-    await writeDurably(join(places.folder, RECORD), JSON.stringify(volume));
+    await writeDurably(join(places.folder, RECORD), volume);
     const stored = { ...places, volume };
     this.#volumes.set(volume.id, stored);
     return stored;
@@ -103,27 +104,5 @@ async function readRecord(folder: string): Promise<Volume | 'missing' | 'damaged
   } catch {
     // Neither JSON nor a record: the volume's data may be fine, so this must not look like a leftover.
     return 'damaged';
-  }
-}
-
-async function writeDurably(path: string, text: string): Promise<void> {
-  const temporary = `${path}.new`;
-  const file = await open(temporary, 'w', 0o600);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-  await rename(temporary, path);
-  await syncFolder(join(path, '..'));
-}
-
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
   }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { listRuns } from '../store/runs.ts';
 import { makeFolder, startTestServer, type TestServer } from '../testing/test-server.ts';
@@ -108,7 +108,8 @@ test('a sandbox that ended during the outage is seen to have ended', async (t) =
   assert.equal((await listRuns(server.database, made.id))[0]?.ended_at, ended.stopped_at);
 });
 
-test('the deadline passes also while no server runs', async (t) => {
+/** A server that ended while its engine was away for too long. */
+async function stopAfterDeadline(t: TestContext) {
   const folder = await makeFolder(t);
   const orchestrator = new FakeOrchestrator();
   const first = await startHealthy(t, { folder, orchestrator });
@@ -117,19 +118,17 @@ test('the deadline passes also while no server runs', async (t) => {
   await until(first, 'one', 'temporarily_unavailable');
   await endRecovery(first);
   await first.close();
+  return { folder, orchestrator };
+}
+
+test('the deadline passes also while no server runs', async (t) => {
+  const { folder, orchestrator } = await stopAfterDeadline(t);
   const second = await startTestServer(t, { folder, orchestrator });
   await until(second, 'one', 'recovery_decision_required');
 });
 
 test('a server that starts after the deadline asks the engine before it asks for a decision', async (t) => {
-  const folder = await makeFolder(t);
-  const orchestrator = new FakeOrchestrator();
-  const first = await startHealthy(t, { folder, orchestrator });
-  await run(first);
-  orchestrator.goAway();
-  await until(first, 'one', 'temporarily_unavailable');
-  await endRecovery(first);
-  await first.close();
+  const { folder, orchestrator } = await stopAfterDeadline(t);
   orchestrator.comeBack();
   const second = await startHealthy(t, { folder, orchestrator });
   await until(second, 'one', 'running');
