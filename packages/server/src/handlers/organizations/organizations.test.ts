@@ -100,7 +100,7 @@ test('admins change an organization, members look, and others learn nothing', as
   assert.equal((await patch(admin.key, { slug: 'other' })).body.error.code, 'name_already_exists');
   const factor = await patch(admin.key, { name: 'Never', mfa_required: true });
   assert.deepEqual([factor.status, factor.body.error.details.field], [400, 'mfa_required']);
-  assert.match(factor.body.error.message, /no second factor; give tokens that expire/);
+  assert.match(factor.body.error.message, /by somebody with a second factor; turn on yours first/);
   const changed = await patch(admin.key, { name: 'Acme Inc', slug: 'acme2', mfa_required: false });
   assert.deepEqual(
     [changed.body.name, changed.body.slug, changed.body.mfa_required],

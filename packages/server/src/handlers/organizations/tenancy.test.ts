@@ -15,6 +15,9 @@ import { createTenants, type Tenants } from '../../testing/tenants.ts';
  * operation is covered by itself; one that needs a body or a parameter of a new kind says here what a valid one is.
  */
 const BODIES: Partial<Record<RestOperationName, (tenants: Tenants) => unknown>> = {
+  'password.set': () => ({ password: 'correct horse battery' }),
+  'secondFactor.confirm': () => ({ code: '123456' }),
+  'secondFactor.remove': () => ({ code: '123456' }),
   'sandboxes.create': () => ({ name: 'intruder', image: { type: 'oci', reference: 'python' } }),
   'sandboxes.recoverByName': () => ({ action: 'wait' }),
   'sandboxes.recover': () => ({ action: 'wait' }),
@@ -78,14 +81,19 @@ describe('every operation', () => {
           audience === 'key' ? victim.revokedKey : victim.revokedToken,
           audience === 'key' ? victim.expiredKey : victim.expiredToken,
           // The other kind of credential.
-          audience === 'key' ? victim.ownerToken : victim.key,
-          audience === 'key' ? attacker.ownerToken : attacker.key,
+          ...(audience === 'key' ? [] : [victim.key, attacker.key]),
         ];
         for (const credential of refused) {
           const { status, text } = await send(credential);
           assert.equal(status, 401, `${credential?.slice(0, 8)}: ${text}`);
           assert.equal(text, '{"error":{"code":"invalid_api_key","message":"unauthorized","details":null}}');
         }
+        if (audience !== 'key') return;
+        // A token that works is told what it lacks, of its own user alone.
+        const { status, text } = await send(attacker.ownerToken);
+        assert.equal(status, 401, text);
+        assert.match(text, /"missing":"organization","yours":\[[^\]]*"attacker"/);
+        assert.doesNotMatch(text, /victim/);
       });
 
       test(`${title} gives a stranger nothing of the organization`, async () => {
