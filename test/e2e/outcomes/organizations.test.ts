@@ -2,6 +2,7 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
+import { accounts } from './accounts.ts';
 import { accounting, PLANS } from './accounting.ts';
 import { credentials } from './credentials.ts';
 import { everyOperation, MAX_BODY_BYTES } from './every-operation.ts';
@@ -16,6 +17,6 @@ await writeFile(plans, JSON.stringify(PLANS));
 await chmod(folder, 0o755);
 
 runOutcomes(
-  [people, credentials, accounting, everyOperation],
+  [people, accounts, credentials, accounting, everyOperation],
   ['--plans', plans, '--max-body-bytes', String(MAX_BODY_BYTES)],
 );
