@@ -10,7 +10,8 @@
 #include "process/shutdown-state.h"
 #include "wire/activity.h"
 
-enum { DISK_FULL_BYTES = 64 * 1024 };
+/** Whoever writes in large pieces is refused one that does not fit, and leaves the rest free. */
+enum { DISK_FULL_BYTES = 2 * 1024 * 1024, DISK_FULL_PART = 32 };
 
 static struct detached *detached_of(struct process *process) { return containing(process, struct detached, process); }
 
@@ -103,7 +104,8 @@ static ssize_t readable(struct process *process, int stream, int fd) {
 
 static bool is_disk_full(void) {
   struct statvfs disk;
-  return statvfs("/", &disk) == 0 && disk.f_blocks && (uint64_t)disk.f_bavail * disk.f_frsize < DISK_FULL_BYTES;
+  if (statvfs("/", &disk) != 0 || !disk.f_blocks) return false;
+  return (uint64_t)disk.f_bavail * disk.f_frsize < DISK_FULL_BYTES && disk.f_bavail < disk.f_blocks / DISK_FULL_PART;
 }
 
 static void finished(struct process *process) {
