@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, suite, test } from 'node:test';
@@ -23,8 +23,8 @@ const PLACES: readonly (readonly [string, Pick<ConfinedCommand, 'ids' | 'capabil
     { ids: 'own', capabilities: ['CAP_CHOWN', 'CAP_DAC_OVERRIDE', 'CAP_FOWNER', 'CAP_FSETID'] },
   ],
   ['skopeo', { ids: 'own', capabilities: [] }],
-  ['tar that reads a folder', { ids: 'host', capabilities: ['CAP_DAC_READ_SEARCH'] }],
-  ['qemu-img', { ids: 'host', capabilities: [] }],
+  ['tar that reads a folder', { ids: 'any', capabilities: ['CAP_DAC_READ_SEARCH'] }],
+  ['qemu-img', { ids: 'any', capabilities: [] }],
 ];
 
 /** What it may do to files of its own, or finds nothing to do it to. */
@@ -108,7 +108,8 @@ for (const [name, place] of PLACES) {
       const ours = await run('readlink', ['/proc/self/ns/user', '/proc/self/ns/net']);
       for (const namespace of ours.stdout.trim().split('\n')) assert.ok(!stdout.includes(namespace), stdout);
       const map = (await attack(place, 'cat', '/proc/self/uid_map')).stdout.trim().split(/\s+/);
-      if (place.ids === 'own') assert.deepEqual(map, ['0', String(0x1000_0000 - 6 * 65_536), '65536']);
+      const own = ['0', String(0x1000_0000 - 6 * 65_536), '65536'];
+      assert.deepEqual(map, place.ids === 'own' ? own : ['0', '2147483648', '2147483646']);
     });
 
     test('it sees no file of the host but those that everybody may run, and its folder', async () => {
@@ -130,6 +131,41 @@ for (const [name, place] of PLACES) {
     });
   });
 }
+
+test('a folder with files of any owner is read as nobody of the host, whatever file system it is on', async (t) => {
+  const folderOf = (name: string) => mkdtemp(join(base, name));
+  const [lower, lowest, stacked] = [await folderOf('a-'), await folderOf('b-'), await folderOf('c-')];
+  const owners = [0, 1000, 3_000_000];
+  for (const owner of owners) {
+    await writeFile(join(lower, `${owner}`), `of ${owner}`, { mode: 0o600 });
+    await chown(join(lower, `${owner}`), owner, owner);
+  }
+  // One that cannot map ids.
+  await run('mount', ['-t', 'overlay', 'overlay', '-o', `lowerdir=${lower}:${lowest}`, stacked]);
+  t.after(() => run('umount', [stacked]));
+  const names = owners.map(String);
+  for (const [host, map] of [
+    [lower, ['0', '2147483648', '2147483646']],
+    [stacked, ['0', '0', '4294967295']],
+  ] as const) {
+    const child = spawnConfined({
+      command: ['cat', ...names, '/proc/self/uid_map'],
+      folders: [{ host, inside: '/rootfs', writable: false }],
+      workdir: '/rootfs',
+      capabilities: ['CAP_DAC_READ_SEARCH'],
+      ids: 'any',
+      network: 'none',
+      environment: {},
+    });
+    let stdout = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+    const { stderr } = await outcomeOf(child, AbortSignal.timeout(60_000));
+    assert.equal(stderr, '');
+    const read = names.map((name) => `of ${name}`).join('');
+    assert.ok(stdout.startsWith(read), stdout);
+    assert.deepEqual(stdout.slice(read.length).trim().split(/\s+/), map);
+  }
+});
 
 test('files that tar makes belong to the ids that it named, and to nobody else while it runs', async () => {
   const archive = join(base, 'owners.tar');

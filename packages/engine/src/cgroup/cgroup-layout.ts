@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { readKernelFile } from './kernel-file.ts';
 
+/** The parent of all cgroups of sandboxes in each tree of the host. */
+export const CGROUP_PARENT = 'svc';
+
 /** One mounted cgroup hierarchy. */
 export interface CgroupTree {
   readonly mountpoint: string;

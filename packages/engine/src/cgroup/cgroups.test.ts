@@ -9,7 +9,8 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import type { CgroupLayout } from './cgroup-layout.ts';
-import { CGROUP_PARENT, Cgroups } from './cgroups.ts';
+import { CGROUP_PARENT } from './cgroup-layout.ts';
+import { Cgroups } from './cgroups.ts';
 
 /** As recorded on hosts of either kind, long files shortened. */
 const RECORDED_V2 = {

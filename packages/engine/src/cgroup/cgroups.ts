@@ -1,7 +1,7 @@
 import { readdirSync, writeFileSync, mkdirSync } from 'node:fs';
 import { readdir, rmdir } from 'node:fs/promises';
 import { limitBytes, processIds, singleNumber, valueOf } from './cgroup-files.ts';
-import { readCgroupLayout, treeOf, type CgroupLayout } from './cgroup-layout.ts';
+import { CGROUP_PARENT, readCgroupLayout, treeOf, type CgroupLayout } from './cgroup-layout.ts';
 import { isErrno } from '@svc/contract/errno';
 import { readKernelFile } from './kernel-file.ts';
 import { killProcess } from './kill-process.ts';
@@ -19,9 +19,6 @@ export interface CgroupUsage {
   readonly processes: number;
   readonly oomKills: number;
 }
-
-/** The parent of all our cgroups in each tree of the host. */
-export const CGROUP_PARENT = 'svc';
 
 /**
  * The cgroups of our sandboxes, one per sandbox under `/svc`, named by its handle, on hosts with version 1, hybrid and version 2 trees.

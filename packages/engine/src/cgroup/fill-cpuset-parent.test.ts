@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
-import { CGROUP_PARENT, Cgroups } from './cgroups.ts';
+import { CGROUP_PARENT } from './cgroup-layout.ts';
+import { Cgroups } from './cgroups.ts';
 
 test('the parent gets all CPUs and memory nodes of the tree before a runtime looks for them', (t) => {
   const { cgroups, read } = cpusetTree(t);

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { test, type TestContext } from 'node:test';
 import { readCgroupLayout, treeOf } from './cgroup-layout.ts';
 import type { CgroupLayout } from './cgroup-layout.ts';
-import { takeOwnShare } from './own-share.ts';
+import { outweighSandboxes, takeOwnShare } from './own-share.ts';
 
 /** A folder that stands for a tree. */
 function layoutOf(
@@ -43,6 +43,34 @@ test('who was put somewhere stays there, and who is there already has it', (t) =
   assert.equal(takeOwnShare(layout, '0::/svc-own\n'), true);
   assert.equal(takeOwnShare({ version: 1, trees: [] }, '0::/\n'), false);
 });
+
+for (const [version, file, lowest] of [
+  [1, 'cpu.shares', 2],
+  [2, 'cpu.weight', 1],
+] as const) {
+  test(`all sandboxes weigh an eighth of the cgroup that we were put into, on version ${version}`, (t) => {
+    const { layout, folder } = layoutOf(t, version);
+    mkdirSync(`${folder}/system.slice`);
+    const at = (path: string) => (version === 1 ? `1:cpu,cpuacct:${path}\n0::/\n` : `0::${path}\n`);
+    const ofSandboxes = () => Number(readFileSync(`${folder}/svc/${file}`, 'latin1'));
+    for (const [ours, theirs] of [
+      [1024, 128],
+      [100, 12],
+      [1, lowest],
+    ] as const) {
+      writeFileSync(`${folder}/system.slice/${file}`, `${ours}\n`);
+      assert.equal(outweighSandboxes(layout, at('/system.slice/svc.service')), true);
+      assert.equal(ofSandboxes(), theirs);
+    }
+    assert.equal(takeOwnShare(layout, at('/')), true);
+    assert.equal(outweighSandboxes(layout, at('/')), false);
+    assert.equal(outweighSandboxes(layout, at('/svc/sandbox')), false);
+    assert.equal(ofSandboxes(), lowest);
+    // What was left by one that ran elsewhere is set right.
+    assert.equal(outweighSandboxes(layout, at('/svc-own')), true);
+    assert.equal(ofSandboxes(), version === 1 ? 1024 : 100);
+  });
+}
 
 test('the kernel of this host takes it, and children inherit it', async () => {
   const layout = readCgroupLayout();

@@ -6,7 +6,7 @@ import { dirname } from 'node:path';
 import { env, argv, pid } from 'node:process';
 import { PlatformError } from '@svc/contract/errors';
 import { pino, type Logger } from 'pino';
-import { takeOwnShare } from '../cgroup/own-share.ts';
+import { outweighSandboxes, takeOwnShare } from '../cgroup/own-share.ts';
 import { ProcessLog } from '../logs/process-log.ts';
 import { Sampler } from '../metrics/sampler.ts';
 import { Sandboxes } from '../sandboxes/sandboxes.ts';
@@ -146,6 +146,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
 function takeOwnShareOrSay(logger: Logger): void {
   try {
     takeOwnShare();
+    outweighSandboxes();
   } catch (error) {
     logger.warn(
       { error },

@@ -31,9 +31,10 @@ type Capability = keyof typeof CAPABILITY_BITS;
 /**
  * - `own`: ids of the host that nobody has, below those of the sandboxes; folders are shown through a mapping, so that what the program
  *   stores as user 7 is stored as user 7. Their file system must be able to map ids, as the data folder's is.
- * - `host`: the host's own, for folders of which that is not known, and for files of any id.
+ * - `any`: the same with half of all ids, for folders with files of any owner. Where a file system cannot map ids, and its folders are
+ *   not ours to choose, the ids stay the host's.
  */
-const IDS = { own: String(0x1000_0000 - 6 * 65_536), host: 'host' } as const;
+const IDS = { own: String(0x1000_0000 - 6 * 65_536), any: 'any' } as const;
 
 /** Where svc-host lies in the file system of the program, which it becomes once it has given its rights up. */
 const CONFINER = '/.svc-host';

@@ -61,7 +61,7 @@ async function* tarOfFolder(folder: string, signal: AbortSignal): AsyncGenerator
     workdir: '/rootfs',
     capabilities: ['CAP_DAC_READ_SEARCH'],
     // Whatever file system the folder is on, and whoever its files belong to.
-    ids: 'host',
+    ids: 'any',
     network: 'none',
     environment: {},
   });

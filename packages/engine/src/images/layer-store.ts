@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { ArchiveReader } from './archive-reader.ts';
 import { checkDigest, hexOf, isDigest } from './digest.ts';
 import type { LayerArchive } from './layer-archive.ts';
-import { LayerUnpacker } from './layer-unpacker.ts';
 import type { Staging } from './staging.ts';
 import type { LayerLimits, UnpackedLayer } from './unpack-layer.ts';
 
@@ -18,7 +18,7 @@ const BLOCK_BYTES = 4096;
 export class LayerStore {
   readonly #folder: string;
   readonly #staging: Staging;
-  readonly #unpacker = new LayerUnpacker();
+  readonly #archives = new ArchiveReader();
   readonly #layers = new Map<string, UnpackedLayer>();
   readonly #inFlight = new Map<string, Promise<unknown>>();
   readonly #holds = new Map<string, number>();
@@ -85,7 +85,9 @@ export class LayerStore {
     for (;;) {
       const present = this.#layers.get(diffId);
       if (present !== undefined) {
-        if (!isProven) checkDigest('layer', diffId, await this.#unpacker.measure(archive, limits, signal));
+        if (isProven) return present;
+        const shown = await this.#archives.run('measure', { archive, limits }, signal);
+        checkDigest('layer', diffId, shown.diffId);
         return present;
       }
       const other = this.#inFlight.get(diffId);
@@ -116,7 +118,7 @@ export class LayerStore {
     await mkdir(root, { recursive: true, mode: 0o700 });
     // A layer that does not mention its root folder must not hide it from other users of the sandbox.
     await chmod(root, 0o755);
-    const layer = await this.#unpacker.unpack(archive, root, limits, signal);
+    const layer = await this.#archives.run('unpack', { archive, folder: root, limits }, signal);
     if (expected !== null) checkDigest('layer', expected, layer.diffId);
     onNamed(layer.diffId);
     const present = this.#layers.get(layer.diffId);

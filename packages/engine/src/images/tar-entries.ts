@@ -19,9 +19,15 @@ export interface TarEntry {
 const BLOCK_BYTES = 512;
 const UNEXPECTED_END = 'Unexpected end of data';
 
+/** Attributes of a file have 64 KiB each, and a name 4 KiB. */
+const MAX_EXTENDED_HEADER_BYTES = 1024 ** 2;
+/** Of those that hold for all entries; what writes archives sets one or two. */
+const MAX_GLOBAL_FIELDS = 64;
+
 /** The entries of a tar. A damaged one is `invalid_image`; whoever stops early leaves nothing running. */
 export async function* tarEntries(archive: AsyncIterable<Buffer>): AsyncGenerator<TarEntry> {
   const reader = extract();
+  boundExtendedHeaders(reader);
   const feeding = feed(archive, reader);
   // Seen by the await below, or as the error of the reader.
   feeding.catch(() => {});
@@ -40,6 +46,24 @@ export async function* tarEntries(archive: AsyncIterable<Buffer>): AsyncGenerato
     reader.destroy();
     await feeding.catch(() => {});
   }
+}
+
+/**
+ * tar-stream takes 4 MiB for one header, and copies every field that holds for all entries for each header that follows: half a million
+ * fields in front and a kilobyte for each copy of them keep a thread busy for days.
+ */
+function boundExtendedHeaders(reader: Extract): void {
+  // Not in its types; a hostile archive in the tests fails when this is no longer where headers are read.
+  const inside = reader as unknown as {
+    _paxGlobal: object | null;
+    _decodeLongHeader: (header: Buffer) => void;
+  };
+  const decode = inside._decodeLongHeader.bind(reader);
+  inside._decodeLongHeader = (header) => {
+    if (header.length > MAX_EXTENDED_HEADER_BYTES) throw new Error('Header exceeds max size');
+    decode(header);
+    if (Object.keys(inside._paxGlobal ?? {}).length > MAX_GLOBAL_FIELDS) throw new Error('Invalid header');
+  };
 }
 
 /** Returns the number of bytes in the archive. */

@@ -74,10 +74,10 @@ export async function measureLayer(
   return { diffId: `sha256:${hash.digest('hex')}`, unpackedBytes, entries: 0, dropped: 0 };
 }
 
-/** Hashes what passes, and stops what is too much: a bomb by its size, any archive when the disk runs full. */
-async function* measured(
+/** Passes on and hashes what comes, and stops what is too much: a bomb by its size, any archive when the disk runs full. */
+export async function* measured(
   archive: AsyncIterable<Buffer>,
-  hash: Hash,
+  hash: Hash | null,
   folder: string | null,
   limits: LayerLimits,
   signal: AbortSignal,
@@ -89,7 +89,7 @@ async function* measured(
   let checkAt = BYTES_BETWEEN_DISK_CHECKS;
   for await (const chunk of archive) {
     signal.throwIfAborted();
-    hash.update(chunk);
+    hash?.update(chunk);
     bytes += chunk.length;
     if (bytes > maxBytes) throw refused(`it holds more than ${limits.maxUnpackedBytes} bytes once unpacked`);
     if (room !== null && room.takenBytes + bytes > room.maximumBytes)

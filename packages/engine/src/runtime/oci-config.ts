@@ -1,6 +1,6 @@
 import type { Rlimit } from '@svc/contract';
 import { toU64 } from '@svc/contract/spec';
-import { CGROUP_PARENT } from '../cgroup/cgroups.ts';
+import { CGROUP_PARENT } from '../cgroup/cgroup-layout.ts';
 import { GUEST_CAPABILITIES } from './capabilities.ts';
 import { rlimitsOfInit } from './rlimits.ts';
 import type { RuntimeSpec } from './runtime.ts';

@@ -111,8 +111,8 @@ async function run(
     ],
     workdir: '/',
     capabilities: [],
-    // The operator's folder may be on a file system that cannot map ids.
-    ids: 'host',
+    // The operator's folder may be on any file system, and the image anybody's.
+    ids: 'any',
     network: 'none',
     environment: {},
   });

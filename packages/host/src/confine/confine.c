@@ -21,8 +21,8 @@
 #include "resident.h"
 
 struct plan {
-  bool has_own_ids;
-  uint32_t id_base;
+  struct id_range ids;
+  bool may_have_host_ids;
   uint64_t capabilities;
   bool has_network;
   uint32_t folder_count;
@@ -31,28 +31,32 @@ struct plan {
 };
 
 /** As a shell does for a program that it cannot run. */
-enum { CANNOT_RUN = 126, LEAST_ARGUMENTS = 5, LOWEST_OWN_ID = 0x100000 };
+enum { CANNOT_RUN = 126, LEAST_ARGUMENTS = 5, LOWEST_OWN_ID = 0x100000, MAX_FOLDERS = 16 };
+
+/** The upper half of all ids is nobody's: not even containers of others are given any of it. The last two ids mean none. */
+static const struct id_range any_ids = {0, 0x80000000, 0x7ffffffe};
+static const struct id_range host_ids = {0, 0, UINT32_MAX};
 
 static int parse_plan(int count, char **words, struct plan *plan, struct failure *failure) {
   if (count < LEAST_ARGUMENTS) return fail_with(failure, EINVAL, "too few arguments");
-  plan->has_own_ids = strcmp(words[0], "host") != 0;
-  if (plan->has_own_ids && parse_number(words[0], LOWEST_OWN_ID, INT32_MAX, &plan->id_base, failure) < 0) return -1;
+  plan->may_have_host_ids = strcmp(words[0], "any") == 0;
+  plan->ids = plan->may_have_host_ids ? any_ids : (struct id_range){0, 0, IDS_PER_SANDBOX};
+  if (!plan->may_have_host_ids && parse_number(words[0], LOWEST_OWN_ID, INT32_MAX, &plan->ids.outside, failure) < 0) return -1;
   char *end;
   plan->capabilities = strtoull(words[1], &end, 16);
   if (*words[1] == '\0' || *end != '\0') return fail_with(failure, EINVAL, "capabilities are a mask in hex");
   if (parse_flag(words[2], &plan->has_network, failure) < 0) return -1;
   // One argument at least is left for the program.
   if (parse_number(words[3], 0, (uint32_t)count - LEAST_ARGUMENTS, &plan->folder_count, failure) < 0) return -1;
+  if (plan->folder_count > MAX_FOLDERS) return fail_with(failure, EINVAL, "too many folders");
   plan->folders = words + 4;
   plan->command = words + 4 + plan->folder_count;
   return 0;
 }
 
-static int open_own_namespace(const struct plan *plan, struct failure *failure) {
+static int open_own_namespace(struct id_range range, struct failure *failure) {
   struct resident resident = {0};
   if (start_resident(&resident, CLONE_NEWUSER, wait_inside, NULL, failure) < 0) return -1;
-  struct id_range range = {0, plan->id_base, IDS_PER_SANDBOX};
-  if (!plan->has_own_ids) range = (struct id_range){0, 0, UINT32_MAX};
   struct id_ranges ids = {.ranges = {range}, .count = 1};
   int namespace = -1;
   if (write_maps(&resident, &ids, &ids, failure) == 0) namespace = open_namespace(&resident, "user", failure);
@@ -60,14 +64,32 @@ static int open_own_namespace(const struct plan *plan, struct failure *failure) 
   return namespace;
 }
 
-/** The mapped view takes the place of the folder, in the mount namespace that goes with this process. */
-static int show_mapped(const char *folder, int namespace, struct failure *failure) {
-  int mount = clone_mount(AT_FDCWD, folder, failure);
-  if (mount < 0) return -1;
-  int outcome = map_ids(mount, namespace, failure);
-  if (outcome == 0) outcome = attach_mount(mount, folder, failure);
-  close(mount);
-  return outcome;
+/** Copies of the folders through the mapping; how many it made, or -1 and none. */
+static int map_folders(const struct plan *plan, int namespace, int mounts[MAX_FOLDERS], struct failure *failure) {
+  for (uint32_t i = 0; i < plan->folder_count; i++) {
+    mounts[i] = clone_mount(AT_FDCWD, plan->folders[i], failure);
+    if (mounts[i] >= 0 && map_ids(mounts[i], namespace, failure) == 0) continue;
+    for (uint32_t j = 0; j <= i; j++) close(mounts[j]);
+    return -1;
+  }
+  return (int)plan->folder_count;
+}
+
+/** The mapped views take the place of the folders, in the mount namespace that goes with this process. Returns the user namespace. */
+static int show_folders(const struct plan *plan, struct failure *failure) {
+  int namespace = open_own_namespace(plan->ids, failure);
+  if (namespace < 0) return -1;
+  int mounts[MAX_FOLDERS];
+  int count = map_folders(plan, namespace, mounts, failure);
+  if (count < 0) {
+    close(namespace);
+    return plan->may_have_host_ids ? open_own_namespace(host_ids, failure) : -1;
+  }
+  for (int i = 0; i < count; i++) {
+    if (attach_mount(mounts[i], plan->folders[i], failure) < 0) return -1;
+    close(mounts[i]);
+  }
+  return namespace;
 }
 
 /** SAFETY: settings of the kernel ask who writes them, not for capabilities: with the host's ids the program would be who may. */
@@ -79,11 +101,8 @@ static int protect_settings(struct failure *failure) {
 static int enter(const struct plan *plan, struct failure *failure) {
   char folder[4096];
   if (getcwd(folder, sizeof folder) == NULL) return fail(failure, "find the working folder");
-  int namespace = open_own_namespace(plan, failure);
+  int namespace = show_folders(plan, failure);
   if (namespace < 0) return -1;
-  for (uint32_t i = 0; plan->has_own_ids && i < plan->folder_count; i++) {
-    if (show_mapped(plan->folders[i], namespace, failure) < 0) return -1;
-  }
   if (protect_settings(failure) < 0) return -1;
   if (setns(namespace, CLONE_NEWUSER) < 0) return fail(failure, "enter the user namespace");
   if (setgroups(0, NULL) < 0 || setresgid(0, 0, 0) < 0 || setresuid(0, 0, 0) < 0) return fail(failure, "become another user");

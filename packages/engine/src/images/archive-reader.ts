@@ -2,47 +2,42 @@ import { Worker } from 'node:worker_threads';
 import { onAbort } from '@svc/contract/async';
 import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
-import type { LayerArchive } from './layer-archive.ts';
-import type { UnpackAnswer, UnpackFailure, UnpackJob, UnpackRequest } from './unpack-thread.ts';
-import type { LayerLimits, UnpackedLayer } from './unpack-layer.ts';
+import type {
+  ArchiveAnswer,
+  ArchiveFailure,
+  ArchiveRequest,
+  ArchiveTask,
+  ArchiveWork,
+} from './archive-thread.ts';
 
-/** Room for the names of a million files; a layer that needs more takes its thread down, not the engine. */
+/** Room for the names of a million files; an archive that needs more takes its thread down, not the engine. */
 const MAX_HEAP_MIB = 512;
 
 /**
- * Unpacks layers on a thread of their own: taking archives apart is work for seconds, and hostile bytes are better read
- * where running out of memory hurts nobody else. The thread starts with the first layer and stays.
+ * Reads archives on a thread of its own: taking them apart is work for seconds, and hostile bytes are better read where they
+ * keep nobody waiting and running out of memory hurts nobody else. The thread starts with the first archive and stays until
+ * this is disposed of.
  */
-export class LayerUnpacker {
+export class ArchiveReader implements AsyncDisposable {
   #worker: Worker | null = null;
   #lastId = 0;
-  readonly #waiting = new Map<number, PromiseWithResolvers<UnpackedLayer>>();
+  readonly #waiting = new Map<number, PromiseWithResolvers<ArchiveWork[ArchiveTask]['output']>>();
 
-  /** The diff id that the archive has; nothing of it is kept. */
-  async measure(archive: LayerArchive, limits: LayerLimits, signal: AbortSignal): Promise<string> {
-    return (await this.#run({ archive, folder: null, limits }, signal)).diffId;
-  }
-
-  /** As `unpackLayer`. When it returns, also after an abort, nothing of it is running any more. */
-  async unpack(
-    archive: LayerArchive,
-    folder: string,
-    limits: LayerLimits,
+  /** See `ArchiveWork`. When it returns, also after an abort, nothing of it is running any more. */
+  async run<Task extends ArchiveTask>(
+    task: Task,
+    input: ArchiveWork[Task]['input'],
     signal: AbortSignal,
-  ): Promise<UnpackedLayer> {
-    return await this.#run({ archive, folder, limits }, signal);
-  }
-
-  async #run(job: Omit<UnpackJob, 'id'>, signal: AbortSignal): Promise<UnpackedLayer> {
+  ): Promise<ArchiveWork[Task]['output']> {
     signal.throwIfAborted();
     this.#lastId += 1;
     const id = this.#lastId;
     const worker = (this.#worker ??= this.#start());
-    const send = (request: UnpackRequest) => worker.postMessage(request, []);
-    const result = Promise.withResolvers<UnpackedLayer>();
+    const send = (request: ArchiveRequest) => worker.postMessage(request, []);
+    const result = Promise.withResolvers<ArchiveWork[ArchiveTask]['output']>();
     this.#waiting.set(id, result);
     worker.ref();
-    send({ start: { id, ...job } });
+    send({ start: { id, task, input } });
     const stopListening = onAbort(signal, () => send({ abort: id }));
     try {
       return await result.promise;
@@ -57,23 +52,27 @@ export class LayerUnpacker {
     }
   }
 
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#worker?.terminate();
+  }
+
   #start(): Worker {
-    const worker = new Worker(new URL('./unpack-thread.ts', import.meta.url), {
+    const worker = new Worker(new URL('./archive-thread.ts', import.meta.url), {
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MIB },
       // SAFETY: the thread needs nothing of this process's environment; what it starts gets a list of its own.
       env: {},
     });
-    worker.on('message', (answer: UnpackAnswer) => {
+    worker.on('message', (answer: ArchiveAnswer) => {
       const waiting = this.#waiting.get(answer.id);
-      if ('layer' in answer) waiting?.resolve(answer.layer);
+      if ('output' in answer) waiting?.resolve(answer.output);
       else waiting?.reject(errorOf(answer.failure));
     });
     worker.on('error', (error: unknown) => this.#lose(worker, error));
-    worker.on('exit', () => this.#lose(worker, new Error('the thread that unpacks layers ended')));
+    worker.on('exit', () => this.#lose(worker, new Error('the thread that reads archives ended')));
     return worker;
   }
 
-  /** The next layer gets a new thread. */
+  /** The next archive gets a new thread. */
   #lose(worker: Worker, error: unknown): void {
     if (this.#worker !== worker) return;
     this.#worker = null;
@@ -89,6 +88,6 @@ export class LayerUnpacker {
   }
 }
 
-function errorOf({ code, message, details }: UnpackFailure): Error {
+function errorOf({ code, message, details }: ArchiveFailure): Error {
   return code === null ? new Error(message) : new PlatformError(code, message, { details: details ?? {} });
 }
