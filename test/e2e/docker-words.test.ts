@@ -3,8 +3,6 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { BUSYBOX } from '../engine/start-engine.ts';
@@ -57,16 +55,16 @@ test('attach shows what is written from now on, and ends as the main command doe
     what: 'it has begun',
   });
   const child = svc.spawn(['attach', 'talker']);
-  const ended = once(child, 'exit');
-  const [first] = (await once(child.stdout ?? Readable.from([]), 'data')) as [Buffer];
+  const ended = once(child, 'exit') as Promise<[number | null]>;
+  const wrote = { stdout: '', stderr: '' };
+  child.stdout?.on('data', (chunk: Buffer) => (wrote.stdout += chunk.toString()));
+  child.stderr?.on('data', (chunk: Buffer) => (wrote.stderr += chunk.toString()));
+  await waitUntil(() => wrote.stdout !== '', { what: 'something is shown' });
   await svc.succeed(['exec', 'talker', 'touch', '/go']);
-  const [stdout, stderr, [code]] = await Promise.all([
-    text(child.stdout ?? Readable.from([])),
-    text(child.stderr ?? Readable.from([])),
-    ended,
-  ]);
-  assert.match(first.toString() + stdout, /^(?:tick\n)+after\n$/);
-  assert.deepEqual([code, stderr], [5, 'oops\n']);
+  const [code] = await ended;
+  await waitUntil(() => wrote.stdout.endsWith('after\n'), { what: 'all of it is shown' });
+  assert.match(wrote.stdout, /^(?:tick\n)+after\n$/);
+  assert.deepEqual([code, wrote.stderr], [5, 'oops\n']);
   await svc.succeed(['rm', 'talker']);
 });
 
@@ -174,4 +172,32 @@ test('what cannot be done here is answered with what to type instead', async () 
   assert.deepEqual([code, /CPUs are whole: give 1\./.test(stderr)], [2, true], stderr);
   const pulled = await svc.run(['pull', '127.0.0.1:1/no/such']);
   assert.deepEqual([pulled.code, /127\.0\.0\.1:1/.test(pulled.stderr)], [1, true], pulled.stderr);
+});
+
+test('a terminal whose input is a file ends with it', async () => {
+  const { svc } = cli;
+  assert.match(await svc.succeed(['exec', '-it', 'box', 'cat'], ''), /^(?:\^D\S*)?$/);
+  assert.match(
+    await svc.succeed(['exec', '-it', 'box', 'cat'], 'whole line\n'),
+    /whole line\r\nwhole line\r\n/,
+  );
+  assert.match(await svc.succeed(['exec', '-it', 'box', 'cat'], 'part of a line'), /(?:part of a line){2}/);
+  assert.match(await svc.succeed(['run', '-it', BUSYBOX, 'sh'], 'echo $((6*7)); exit\n'), /\b42\r\n/);
+  assert.equal((await svc.run(['run', '-it', BUSYBOX, 'sh'])).code, 0, 'nothing at all');
+});
+
+test('errors name what was typed, and lead on from there', async () => {
+  const { svc } = cli;
+  const small = await svc.run(['run', '-m', '1M', BUSYBOX, 'true']);
+  assert.match(small.stderr, /^error: -m\/--memory must be .*\n {2}try: svc run --help\n$/);
+  const relative = await svc.run(['run', '-v', 'data:relative', BUSYBOX, 'true']);
+  assert.match(relative.stderr, /^error: (?:option '-v|-v\/--volume)/);
+  const big = ['sh', '-c', 'x=x; while :; do x=$x$x; done'];
+  const { code, stderr } = await svc.run(['run', '--name', 'hungry', '--rm', '-m', '32M', BUSYBOX, ...big]);
+  assert.equal(code, 137, stderr);
+  assert.doesNotMatch(stderr, /memory_mib|[0-9a-f]{8}-[0-9a-f]{4}/);
+  await svc.succeed(['volume', 'create', 'data']);
+  const missing = await svc.run(['volume', 'cp', 'data:/none', '-']);
+  assert.match(missing.stderr, /\n {2}try: svc volume cp VOLUME:\/ FOLDER/);
+  await svc.succeed(['volume', 'rm', 'data']);
 });
