@@ -20,9 +20,15 @@ test('every block of a document is run, or says why it is only shown', () => {
 });
 
 // In their order, on one machine: a reader copies them one after the other.
-for (const snippet of snippets.filter(({ path }) => path === 'README.md')) {
+for (const snippet of inReadingOrder(snippets)) {
   const run = snippet.mark?.kind === 'shown' ? null : runnerOf(snippet);
   if (run !== null) test(`${snippet.place} works as printed`, async () => void (await run(snippet.text)));
+}
+
+/** The guides are about the server of `make run`; the README goes on to one that asks for keys. */
+function inReadingOrder(all: readonly Snippet[]): readonly Snippet[] {
+  const guides = all.filter(({ path }) => path.startsWith('docs/'));
+  return [...guides, ...all.filter(({ path }) => path === 'README.md')];
 }
 
 type Runner = (text: string) => Promise<unknown>;
@@ -30,7 +36,7 @@ type Runner = (text: string) => Promise<unknown>;
 function runnerOf({ path, language, mark }: Snippet): Runner | null {
   // By test/sdk/readme.test.ts, which also compares what they print.
   if (path === 'packages/sdk/README.md' && language === 'ts') return () => Promise.resolve();
-  if (path !== 'README.md') return null;
+  if (path.startsWith('packages/')) return null;
   if (language === 'ts') return (text) => machine.typescript(text);
   return language === 'sh' && mark?.kind !== 'shown' ? (text) => machine.shell(text) : null;
 }

@@ -19,6 +19,11 @@ export const COMMANDS: readonly ListedCommand[] = [
   { name: 'ps', alias: 'ls', summary: 'list sandboxes', load: () => import('./commands/ps.ts') },
   { name: 'inspect', summary: 'show all about sandboxes', load: () => import('./commands/inspect.ts') },
   { name: 'logs', summary: 'show what a sandbox wrote', load: () => import('./commands/logs.ts') },
+  {
+    name: 'attach',
+    summary: 'show what a sandbox writes from now on',
+    load: () => import('./commands/attach.ts'),
+  },
   { name: 'stats', summary: 'show what sandboxes use', load: () => import('./commands/stats.ts') },
   { name: 'cp', summary: 'copy files into and out of a sandbox', load: () => import('./commands/cp.ts') },
   { name: 'port', summary: 'show what leads into a sandbox', load: () => import('./commands/port.ts') },
@@ -30,6 +35,8 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   { name: 'start', summary: 'start sandboxes', load: () => import('./commands/start.ts') },
   { name: 'stop', summary: 'stop sandboxes', load: () => import('./commands/stop.ts') },
+  { name: 'kill', summary: 'end sandboxes at once', load: () => import('./commands/kill.ts') },
+  { name: 'wait', summary: 'wait for the end of sandboxes', load: () => import('./commands/wait.ts') },
   { name: 'restart', summary: 'stop and start sandboxes', load: () => import('./commands/restart.ts') },
   { name: 'rename', summary: 'give a sandbox another name', load: () => import('./commands/rename.ts') },
   {
@@ -67,6 +74,12 @@ export const COMMANDS: readonly ListedCommand[] = [
     summary: 'images that sandboxes here are made from',
     load: () => import('./commands/image.ts'),
   },
+  { name: 'pull', summary: 'svc image pull', load: () => import('./commands/image-pull.ts') },
+  {
+    name: 'build',
+    summary: 'what to do instead of building images',
+    load: () => import('./commands/build.ts'),
+  },
   { name: 'pool', summary: 'sandboxes that are kept warm here', load: () => import('./commands/pool.ts') },
   {
     name: 'engine',
@@ -94,6 +107,12 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./commands/mcp.ts'),
   },
   { name: 'doctor', summary: 'show what this host can do', load: () => import('./commands/doctor.ts') },
+  { name: 'info', summary: 'the server that commands talk to', load: () => import('./commands/info.ts') },
+  {
+    name: 'version',
+    summary: 'versions of svc and of its server',
+    load: () => import('./commands/version.ts'),
+  },
   {
     name: 'install',
     summary: 'put svc and its completion on this machine',

@@ -1,4 +1,4 @@
-import { CommanderError } from 'commander';
+import { CommanderError, type Command } from 'commander';
 import { createProgram, namedCommands } from './program.ts';
 import { endWithReader } from './terminal/lost-reader.ts';
 
@@ -8,14 +8,15 @@ import { endWithReader } from './terminal/lost-reader.ts';
  */
 export async function runCli(words: readonly string[]): Promise<number> {
   endWithReader();
+  let program: Command | undefined;
   try {
-    const program = await createProgram(words);
+    program = await createProgram(words);
     await program.parseAsync(words, { from: 'user' });
     return Number(process.exitCode ?? 0);
   } catch (error) {
     // Commander has printed its message already; everything it finds fault with is usage.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     const { reportError } = await import('./terminal/report-error.ts');
-    return reportError(error, words, namedCommands(words)[0]);
+    return reportError(error, words, namedCommands(words)[0], program);
   }
 }

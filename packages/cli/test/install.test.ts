@@ -46,3 +46,29 @@ test("install leaves somebody else's program alone", async (t) => {
   }
   assert.equal(await readFile(resolve(prefix, 'bin/svc'), 'utf8'), 'theirs');
 });
+
+test('a unit for systemd is sound, lets sandboxes outlive the server, and goes with the rest', async (t) => {
+  const svc = await CommandLine.withoutEngine();
+  t.after(() => svc.close());
+  const prefix = await mkdtemp(join(tmpdir(), 'svc prefix-'));
+  t.after(() => rm(prefix, { recursive: true, force: true }));
+  const unit = join(prefix, 'lib/systemd/system/svc.service');
+  const { code, stderr } = await svc.run(['install', '--prefix', prefix, '--systemd']);
+  assert.deepEqual(
+    [code, stderr.endsWith('next: systemctl daemon-reload && systemctl enable --now svc\n')],
+    [0, true],
+  );
+  const text = await readFile(unit, 'utf8');
+  assert.ok(text.includes(`ExecStart="${prefix}/bin/svc" --path ${svc.folder} server start`), text);
+  for (const line of ['Restart=always', 'KillMode=process', 'Delegate=yes', 'CPUWeight=1000'])
+    assert.ok(text.includes(`\n${line}\n`), line);
+  // Of what it finds wrong with other units of this machine it says so too; of ours there must be nothing.
+  const verified = await exec('systemd-analyze', ['verify', '--man=no', '--recursive-errors=no', unit]);
+  assert.doesNotMatch(verified.stdout + verified.stderr, /svc\.service/);
+  await svc.succeed(['install', '--prefix', prefix, '--remove']);
+  await assert.rejects(readFile(unit), /ENOENT/);
+
+  await writeFile(unit, '[Service]\nExecStart=/bin/true\n');
+  const theirs = await svc.run(['install', '--prefix', prefix, '--systemd']);
+  assert.deepEqual([theirs.code, /is not ours/.test(theirs.stderr)], [2, true], theirs.stderr);
+});

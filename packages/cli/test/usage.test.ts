@@ -43,7 +43,11 @@ test('wrong usage exits with 2 and says what is possible', async () => {
     ['ls', '-o', 'xml'],
     ['logs', '-s', 'x', 'a'],
     ['logs', '--since', 'x', 'a'],
-    ['run', '-p', '80', 'image'],
+    ['run', '-p', '0', 'image'],
+    ['run', '--cpus', '0.5', 'image'],
+    ['kill', '-s', 'NONE', 'a'],
+    ['ps', '--filter', 'colour=red'],
+    ['ps', '--filter', 'status=nonsense'],
     ['recover', 'a', 'nonsense'],
     ['completion', 'csh'],
   ]) {

@@ -58,6 +58,7 @@ const OPTIONS = {
   'rate-limit': { type: 'string' },
   'recovery-time': { type: 'string' },
   'keep-events': { type: 'string' },
+  'keep-failed': { type: 'string' },
   'max-orgs-per-user': { type: 'string' },
   'sign-up': { type: 'string' },
   'secrets-key': { type: 'string' },
@@ -101,7 +102,8 @@ const ENGINE_OPTIONS = [
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const MAX_CALLS = 1024;
 const MAX_PORT = 65_535;
-const DAY_MS = 24 * 60 * 60_000;
+const HOUR_MS = 60 * 60_000;
+const DAY_MS = 24 * HOUR_MS;
 const MAX_KEPT_DAYS = 36_500;
 const MAX_RECOVERY_SECONDS = 30 * 24 * 60 * 60;
 
@@ -145,6 +147,7 @@ export function readConfig(
       publishAddresses: readPublishAddresses(values['publish-address'] ?? [], problems),
       recoveryMs: readRecoveryMs(values['recovery-time'], problems),
       keepEventsMs: readKeepEventsMs(values['keep-events'], problems),
+      keepFailedMs: readKeepFailedMs(values['keep-failed'], problems),
       maxOrganizationsPerUser: readMaxOrganizations(values['max-orgs-per-user'], problems),
       signUp: readSignUp(values['sign-up'], problems),
     },
@@ -210,6 +213,13 @@ function readKeepEventsMs(text: string | undefined, problems: string[]): number 
   if (text === undefined) return DEFAULT_REST_SETTINGS.keepEventsMs;
   const days = whole('keep-events', text, 0, MAX_KEPT_DAYS, problems);
   return days === 0 ? null : days * DAY_MS;
+}
+
+/** 0: for ever. */
+function readKeepFailedMs(text: string | undefined, problems: string[]): number | null {
+  if (text === undefined) return DEFAULT_REST_SETTINGS.keepFailedMs;
+  const hours = whole('keep-failed', text, 0, MAX_KEPT_DAYS * 24, problems);
+  return hours === 0 ? null : hours * HOUR_MS;
 }
 
 /** 0: as many as they like. */

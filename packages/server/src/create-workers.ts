@@ -7,10 +7,13 @@ import { MetricHistory } from './accounting/metric-history.ts';
 import { ProcessKeeper } from './processes/process-keeper.ts';
 import type { PortForwarder } from './published-ports/port-forwarder.ts';
 import { enforceLimits } from './sandboxes/enforce-limits.ts';
+import { removeStillborn } from './sandboxes/remove-stillborn.ts';
 import { SnapshotWorker } from './snapshots/snapshot-worker.ts';
 import { ensureMade } from './volumes/make-volume.ts';
 import { VolumeKeeper } from './volumes/volume-keeper.ts';
 import type { ServerParts } from './server-parts.ts';
+
+const STILLBORN_CHECK_MS = 10 * 60_000;
 
 export function createConvergence(
   parts: ServerParts,
@@ -55,6 +58,19 @@ export function createLimitCheck(
 ): BackgroundTask {
   const check = () => enforceLimits(database, (sandboxId) => convergence.convergeSoon(sandboxId));
   return repeatEvery(restSettings.limitCheckMs, 'enforcing limits', check, logger);
+}
+
+/** None: they are kept for ever. */
+export function createStillbornRemoval(
+  { database, restSettings: { keepFailedMs }, logger }: ServerParts,
+  convergence: Convergence,
+): readonly BackgroundTask[] {
+  if (keepFailedMs === null) return [];
+  const remove = () =>
+    removeStillborn(database, new Date(Date.now() - keepFailedMs).toISOString(), (sandboxId) =>
+      convergence.convergeSoon(sandboxId),
+    );
+  return [repeatEvery(Math.min(keepFailedMs, STILLBORN_CHECK_MS), 'removing what never ran', remove, logger)];
 }
 
 function createVolumeKeeper({ database, volumeStore, restSettings, logger }: ServerParts): VolumeKeeper {

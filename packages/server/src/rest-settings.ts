@@ -16,6 +16,8 @@ export interface RestSettings {
   readonly metricSampleMs: number;
   /** For how long audit events are kept; null: for ever. */
   readonly keepEventsMs: number | null;
+  /** For how long sandboxes are kept that failed and never ran; null: for ever. */
+  readonly keepFailedMs: number | null;
   /** How often it is looked for runs that may not go on. */
   readonly limitCheckMs: number;
   /** How many organizations one user may own; null: as many as they like. */
@@ -31,6 +33,7 @@ export const DEFAULT_REST_SETTINGS: RestSettings = {
   volumeSampleMs: 60_000,
   metricSampleMs: 5000,
   keepEventsMs: 90 * 24 * 60 * 60_000,
+  keepFailedMs: 24 * 60 * 60_000,
   limitCheckMs: 30_000,
   maxOrganizationsPerUser: 20,
   signUp: 'invited',

@@ -29,7 +29,12 @@ import { RateLimiter } from './transports/http/rate-limiter.ts';
 import { registerRest } from './transports/rest/register-rest.ts';
 import { registerRpc } from './transports/rpc/register-rpc.ts';
 import { createDispatch, createRestDispatch } from './create-dispatch.ts';
-import { createConvergence, createLimitCheck, createWorkers } from './create-workers.ts';
+import {
+  createConvergence,
+  createLimitCheck,
+  createStillbornRemoval,
+  createWorkers,
+} from './create-workers.ts';
 import type { ServerParts } from './server-parts.ts';
 
 /** What may still be under way when the server is told to stop gets this long. */
@@ -83,6 +88,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
     ...Object.values(workers),
     ...housekeeping(parts),
     createLimitCheck(parts, convergence),
+    ...createStillbornRemoval(parts, convergence),
     recordDenials(parts),
   ];
   const running = tasks.map((task) => task.run(stop.signal));

@@ -267,6 +267,13 @@ export const startFlagClaims: readonly Claim[] = [
     'a server removes events that are older than it is told to keep, and the chain stays whole',
     { default: '90' },
   ),
+  provedBy(
+    `${START} --keep-failed`,
+    'For how many hours sandboxes are kept that failed and never ran',
+    'packages/server/src/sandboxes/remove-stillborn.test.ts',
+    'a sandbox that never ran is removed some time after it failed, and one that ran is kept',
+    { default: '24' },
+  ),
   claimOnce(
     `${START} --recovery-time`,
     'How long sandboxes may be out of reach before somebody has to choose',

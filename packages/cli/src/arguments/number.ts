@@ -10,6 +10,15 @@ export function wholeNumber(minimum: number): (text: string) => number {
   };
 }
 
+/** A number of CPUs. */
+export function parseCpus(text: string): number {
+  if (/^\d*\.\d+$/.test(text) && !Number.isInteger(Number(text)))
+    throw new InvalidArgumentError(
+      `CPUs are whole: give ${Math.max(1, Math.ceil(Number(text)))}. It is a limit, not a reservation, and those that compete share.`,
+    );
+  return wholeNumber(1)(text.replace(/\.0+$/, ''));
+}
+
 const SECONDS_PER_DAY = 86_400;
 const SECONDS_PER_UNIT: Readonly<Record<string, number>> = {
   '': 1,

@@ -12,6 +12,14 @@ test('a port is HOST:GUEST, with an address before it and a protocol behind it',
   assert.equal(collectPort('[::1]:1:2')[0]?.host_bind, '::1');
 });
 
+test('a port without one of the host takes any', () => {
+  assert.deepEqual(collectPort('80'), [{ guest_port: 80, host_port: null, protocol: 'tcp' }]);
+  assert.deepEqual(collectPort('53/udp'), [{ guest_port: 53, host_port: null, protocol: 'udp' }]);
+  assert.deepEqual(collectPort('0.0.0.0::80'), [
+    { guest_port: 80, host_port: null, host_bind: '0.0.0.0', protocol: 'tcp' },
+  ]);
+});
+
 test('a port of a sandbox is a number that TCP has', () => {
   assert.equal(parsePort('3000'), 3000);
   for (const text of ['', '0', '65536', '-1', '8080:80', 'http'])
@@ -19,6 +27,6 @@ test('a port of a sandbox is a number that TCP has', () => {
 });
 
 test('anything else is refused', () => {
-  for (const text of ['', '80', '0:80', '80:0', '80:65536', '80:80/icmp', 'a:b', '1:2:3:4'])
+  for (const text of ['', '0', '65536', ':', '0:80', '80:0', '80:65536', '80:80/icmp', 'a:b', '1:2:3:4'])
     assert.throws(() => collectPort(text), /HOST:GUEST/, text);
 });

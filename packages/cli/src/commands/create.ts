@@ -1,22 +1,16 @@
 import { Command } from 'commander';
-import type { Client, CreateOptions } from '@svc/sdk';
 import { commandWords } from '../arguments/words.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { addSandboxOptions, toCreateOptions, type SandboxOptions } from '../sandbox/create-options.ts';
 import { print, printJson } from '../terminal/print.ts';
 
-interface CreateCommandOptions extends SandboxOptions {
-  readonly snapshot?: string;
-}
-
 export function createCommand(): Command {
   const command = new Command('create')
     .description('Makes a sandbox without starting it, and prints its name.')
     .argument('<image>', 'image reference; - with --snapshot')
     .argument('[command...]', 'what runs whenever it starts, with its own options')
-    .option('--name <name>', 'name of the sandbox')
-    .option('--snapshot <name>', 'begin with the disk of this snapshot');
+    .option('--name <name>', 'name of the sandbox');
   return addSandboxOptions(command)
     .passThroughOptions()
     .addHelpText(
@@ -32,11 +26,13 @@ export function createCommand(): Command {
 async function create(
   image: string,
   rest: readonly string[],
-  options: CreateCommandOptions,
+  options: SandboxOptions,
   command: Command,
 ): Promise<void> {
   const globals = readGlobals(command);
   const { Sandbox } = await import('@svc/sdk');
+  const { withChosenPorts } = await import('../sandbox/choose-ports.ts');
+  const { diskSource } = await import('../sandbox/disk-source.ts');
   const { connectServer } = await import('../server/connect.ts');
   const client = await connectServer(globals);
   const { image: reference, ...made } = toCreateOptions(
@@ -45,24 +41,16 @@ async function create(
     options,
     globals.readVariable,
   );
-  const source = await sourceOf(client, reference, options.snapshot);
-  const sandbox = await Sandbox.create({
+  const source = await diskSource(client, reference, options.snapshot);
+  const asked = {
     ...made,
     ...source,
-    client,
-    start: false,
     ...(options.name === undefined ? {} : { name: options.name }),
     isEphemeral: false,
-  });
+  };
+  const sandbox = await withChosenPorts(asked, options.publish, (chosen) =>
+    Sandbox.create({ ...chosen, client, start: false }),
+  );
   if (globals.isJson) printJson(sandbox.info);
   else print(sandbox.name);
-}
-
-async function sourceOf(
-  client: Client,
-  image: string,
-  snapshot: string | undefined,
-): Promise<Pick<CreateOptions, 'image' | 'snapshotId'>> {
-  if (snapshot === undefined) return { image };
-  return { snapshotId: (await client.call('snapshots.getByName', { params: { name: snapshot } })).id };
 }

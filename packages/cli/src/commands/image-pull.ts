@@ -32,7 +32,7 @@ export function createCommand(): Command {
     .addHelpText(
       'after',
       examples(
-        ['svc image pull alpine', 'the newest'],
+        ['svc image pull alpine', 'the newest; svc pull is the same'],
         ['svc --context lab image pull alpine', 'on another server, for the sandboxes of your organization'],
         ['svc image pull --username me --password-stdin registry/app < password', 'with a login'],
       ),

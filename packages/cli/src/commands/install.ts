@@ -1,14 +1,16 @@
-import { lstat, mkdir, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { lstat, mkdir, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { COMPLETION_SCRIPTS } from '../completion/scripts.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { print, printJson } from '../terminal/print.ts';
+import { systemdUnit, UNIT_MARK } from '../server/systemd-unit.ts';
+import { print, printJson, tell } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
 interface InstallOptions {
   readonly prefix: string;
+  readonly systemd?: boolean;
   readonly remove?: boolean;
 }
 
@@ -18,40 +20,51 @@ const OWN_SVC = resolve(import.meta.dirname, '../../../../svc');
 export function createCommand(): Command {
   return new Command('install')
     .description(
-      'Puts svc on PATH, as a link to this checkout, and the completion of bash, zsh and fish where they look for it.\n' +
+      'Puts svc on PATH, as a link to this checkout, and the completion of bash, zsh and fish where they look for it;\n' +
+        'with --systemd also a unit that keeps the server running. Nothing is started: what to type next is told.\n' +
         'May be repeated; --remove takes all of it away again.',
     )
     .option('--prefix <dir>', 'folder that has bin and share', '/usr/local')
+    .option('--systemd', 'also a unit of systemd for the server; of --path when that is given')
     .option('--remove', 'take away what an earlier install has put there')
     .addHelpText(
       'after',
       examples(
         ['sudo ./svc install', 'for everybody'],
         ['./svc install --prefix ~/.local', 'for oneself, where ~/.local/bin is on PATH'],
+        ['sudo ./svc install --systemd', 'with a service; then: systemctl daemon-reload'],
+        ['sudo systemctl enable --now svc', 'starts it, now and with the machine'],
         ['sudo svc install --remove', 'and away again'],
       ),
     )
     .action(install);
 }
 
-async function install({ prefix, remove }: InstallOptions, command: Command): Promise<void> {
-  const { isJson } = readGlobals(command);
+async function install({ prefix, systemd, remove }: InstallOptions, command: Command): Promise<void> {
+  const { isJson, dataFolder, isFolderChosen } = readGlobals(command);
   // SAFETY: the folder that the user names, with the user's own rights; below it only names of ours.
-  const link = join(resolve(prefix), 'bin/svc');
-  const files = completionFiles(resolve(prefix));
+  const root = resolve(prefix);
+  const link = join(root, 'bin/svc');
+  const unit = join(root, 'lib/systemd/system/svc.service');
+  const files = completionFiles(root);
   await requireOurs(link);
+  const hasUnit = await hasOurUnit(unit);
+  if (systemd === true) files.set(unit, systemdUnit(link, isFolderChosen ? dataFolder : undefined));
+  // What an earlier install has put there goes as well, whatever is said now.
+  const paths = [link, ...files.keys(), ...(remove === true && hasUnit && systemd !== true ? [unit] : [])];
   if (remove === true) {
-    for (const path of [link, ...files.keys()]) await rm(path, { force: true });
+    for (const path of paths) await rm(path, { force: true });
   } else {
     for (const [path, text] of files) await putFile(path, text);
     await putLink(link);
   }
-  const paths = [link, ...files.keys()];
-  if (isJson) printJson({ removed: remove === true, paths });
-  else print(paths.map((path) => `${remove === true ? 'removed' : 'put'} ${path}`).join('\n'));
+  if (isJson) return printJson({ removed: remove === true, paths });
+  print(paths.map((path) => `${remove === true ? 'removed' : 'put'} ${path}`).join('\n'));
+  if (remove === true && hasUnit) tell('  next: systemctl disable --now svc; systemctl daemon-reload');
+  else if (systemd === true) tell('  next: systemctl daemon-reload && systemctl enable --now svc');
 }
 
-function completionFiles(prefix: string): ReadonlyMap<string, string> {
+function completionFiles(prefix: string): Map<string, string> {
   const { bash, zsh, fish } = COMPLETION_SCRIPTS;
   return new Map([
     [join(prefix, 'share/bash-completion/completions/svc'), bash],
@@ -69,6 +82,13 @@ async function requireOurs(link: string): Promise<void> {
   throw new UsageError(
     `${link} is there and is not ours\n  try: svc install --prefix ANOTHER, or move it away`,
   );
+}
+
+/** @throws UsageError when somebody else wrote it */
+async function hasOurUnit(unit: string): Promise<boolean> {
+  const text = await readFile(unit, 'utf8').catch(() => null);
+  if (text === null || text.startsWith(UNIT_MARK)) return text !== null;
+  throw new UsageError(`${unit} is there and is not ours\n  try: move it away`);
 }
 
 async function putFile(path: string, text: string): Promise<void> {

@@ -1,9 +1,11 @@
 import { Command } from 'commander';
 import type { Client, Sandbox } from '@svc/sdk';
+import { collectFilter, passesFilters, type Filter } from '../arguments/filter.ts';
 import { collectLabel, type Labels } from '../arguments/label.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { AT_REST } from '../sandbox/at-rest.ts';
+import { formatSandboxes } from '../sandbox/format-template.ts';
 import { resourcesOf } from '../sandbox/spec-view.ts';
 import { formatAge } from '../terminal/amounts.ts';
 import { painter } from '../terminal/colours.ts';
@@ -28,6 +30,8 @@ interface ListOptions {
   readonly allOrgs?: boolean;
   readonly quiet?: boolean;
   readonly label?: Labels;
+  readonly filter?: readonly Filter[];
+  readonly format?: string;
 }
 
 export function createCommand(): Command {
@@ -37,6 +41,15 @@ export function createCommand(): Command {
     .option('-A, --all-orgs', 'of every organization that you belong to; in development mode of all')
     .option('-q, --quiet', 'names only')
     .option('-l, --label <key=value>', 'only those with this label (repeatable)', collectLabel)
+    .option(
+      '-f, --filter <key=value>',
+      'only those with this name, id, status, label, image or isolation (repeatable)',
+      collectFilter,
+    )
+    .option(
+      '--format <template>',
+      "a line for each, such as '{{.Name}} {{.Status}}'; begins with table: in columns",
+    )
     .addHelpText(
       'after',
       examples(
@@ -45,6 +58,9 @@ export function createCommand(): Command {
         ['svc ps -aA', 'everything, wherever it was made'],
         ['svc rm -f $(svc ps -aq)', 'remove all'],
         ['svc rm -f --org acme $(svc ps -aq --org acme)', 'remove all of acme'],
+        ['svc ps -f status=failed', 'those that failed; a status is looked for in all'],
+        ["svc ps --format '{{.Name}}: {{.Ports}}'", 'what a script needs'],
+        ["svc ps --format 'table {{.Name}}\\t{{.Image}}'", 'in columns'],
         ['svc ps -a -o json', 'for programs'],
       ),
     )
@@ -68,11 +84,23 @@ async function list(options: ListOptions, command: Command): Promise<void> {
       if (slug !== undefined) owners.set(sandbox, slug);
     }
   }
-  const shown = found.filter(({ status }) => options.all === true || !AT_REST.has(status));
+  const { filter: filters = [], format } = options;
+  // Whoever asks for a status means all that have it.
+  const hasAll = options.all === true || filters.some(({ key }) => key === 'status');
+  const passing = found.filter(({ info }) => passesFilters(info, filters));
+  const shown = passing.filter(({ status }) => hasAll || !AT_REST.has(status));
+  if (format !== undefined)
+    return void process.stdout.write(
+      formatSandboxes(
+        format,
+        shown.map(({ info }) => info),
+      ),
+    );
   if (globals.isJson) return printJson(shown.map(({ info }) => info));
   if (options.quiet === true) return shown.forEach(({ name }) => print(name));
-  const hidden = found.length - shown.length;
+  const hidden = passing.length - shown.length;
   if (shown.length > 0) print(table(shown, owners, globals.hasColours));
+  else if (filters.length > 0) tell('no sandbox passes the filters');
   else tell(hidden > 0 ? 'no sandbox runs' : 'no sandboxes; make one with: svc run -d --name web python');
   if (hidden > 0 && process.stderr.isTTY) tell(`${hidden} more do not run: svc ps --all`);
 }

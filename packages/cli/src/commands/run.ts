@@ -26,12 +26,12 @@ export function createCommand(): Command {
   const command = new Command('run')
     .description(
       'Makes a sandbox, runs a command in it and removes it again. With --name the sandbox stays and runs on.\n' +
-        "Without a command a terminal gets the image's own one, else bash or sh; with --detach the sandbox just runs.\n" +
+        "Without a command the image's own one is run, and on a terminal else bash or sh; with --detach the sandbox just runs.\n" +
         "Exit code: the command's; 127 not found, 126 not startable, 128+n killed by signal n, 124 out of time,\n" +
         '125 when svc itself failed.\n' +
         'Ctrl-] leaves a terminal, which ends what runs in it.',
     )
-    .argument('<image>', 'image reference, such as python or registry/name:tag')
+    .argument('<image>', 'image reference, such as python or registry/name:tag; - with --snapshot')
     .argument('[command...]', 'what to run, with its own options')
     .option('--name <name>', 'name of the sandbox; it stays when the command has ended')
     .option('--rm', 'remove the sandbox afterwards, although it has a name')
@@ -48,6 +48,11 @@ export function createCommand(): Command {
         ['svc run -it python', "Python's prompt: the command of the image"],
         ['svc run -it python bash', 'a shell'],
         ['svc run -d --name web -p 8080:8000 python python3 -m http.server', 'a server that stays'],
+        [
+          'svc run -d --name web -p 8000 python python3 -m http.server',
+          'at any port of the host, which is told',
+        ],
+        ['svc run --snapshot clean - ls /', 'with the disk of a snapshot'],
         ['echo 1 2 3 | svc run -m 64M base wc -w', 'with input and a memory limit'],
       ),
     )
@@ -63,11 +68,6 @@ async function run(
   const globals = readGlobals(command);
   const words = commandWords(rest);
   const isDetached = options.detach === true;
-  const wantsShell = words.length === 0 && !isDetached;
-  if (wantsShell && !process.stdin.isTTY)
-    throw new UsageError(
-      `there is no command to run, and no terminal to ask for one\n  try: svc run ${image} COMMAND`,
-    );
   const { connectServer } = await import('../server/connect.ts');
   const client = await connectServer(globals);
   const sandbox = await create(client, image, isDetached ? words : [], {
@@ -77,12 +77,11 @@ async function run(
   if (isDetached) return globals.isJson ? printJson(sandbox.info) : print(sandbox.name);
 
   const goesAway = isEphemeral(options);
-  const isTty = options.tty === true || wantsShell;
+  const isTty = options.tty === true || (words.length === 0 && process.stdin.isTTY);
   try {
     const { runProcess } = await import('../sandbox/run-process.ts');
-    const [cmd = shellOf(sandbox.info), ...args] = wantsShell
-      ? await wordsForTerminal(sandbox, options.shell)
-      : words;
+    const [cmd = shellOf(sandbox.info), ...args] =
+      words.length > 0 ? words : await ownWords(sandbox, image, isTty, options.shell);
     process.exitCode = await runProcess(sandbox, {
       cmd,
       args,
@@ -102,11 +101,23 @@ async function run(
     );
 }
 
-/** What the image is for, else the shell that people expect. Whoever names a shell wants that one. */
-async function wordsForTerminal(sandbox: Sandbox, shell: string | undefined): Promise<readonly string[]> {
+/**
+ * What the image is for; else, on a terminal, the shell that people expect. Whoever names a shell wants that one.
+ * @throws UsageError when there is nothing to run
+ */
+async function ownWords(
+  sandbox: Sandbox,
+  image: string,
+  isTty: boolean,
+  shell: string | undefined,
+): Promise<readonly string[]> {
   if (shell !== undefined) return [shell];
   const own = ownWordsOf(sandbox.info);
   if (own.length > 0) return own;
+  if (!isTty)
+    throw new UsageError(
+      `there is no command to run: ${image} has none of its own, and there is no terminal for a shell\n  try: svc run ${image} COMMAND`,
+    );
   return (await sandbox.files.exists(BASH)) ? [BASH] : [];
 }
 
@@ -116,16 +127,21 @@ async function create(
   words: readonly string[],
   options: RunOptions & Pick<Globals, 'readVariable'>,
 ): Promise<Sandbox> {
+  const { withChosenPorts } = await import('../sandbox/choose-ports.ts');
   const { createSandbox } = await import('../sandbox/create-sandbox.ts');
+  const { diskSource } = await import('../sandbox/disk-source.ts');
   const goesAway = isEphemeral(options);
   // In the background the command itself decides how long the sandbox lives.
   const isWatched = goesAway && options.detach !== true;
-  return await createSandbox(client, {
+  const { image: reference, ...made } = toCreateOptions(image, words, options, options.readVariable);
+  const asked = {
     ...(isWatched ? { idleTimeoutSeconds: ABANDONED_SECONDS } : {}),
-    ...toCreateOptions(image, words, options, options.readVariable),
+    ...made,
+    ...(await diskSource(client, reference, options.snapshot)),
     name: options.name ?? `run-${crypto.randomUUID().slice(0, 8)}`,
     isEphemeral: goesAway,
-  });
+  };
+  return await withChosenPorts(asked, options.publish, (chosen) => createSandbox(client, chosen));
 }
 
 function isEphemeral({ name, rm, detach }: RunOptions): boolean {

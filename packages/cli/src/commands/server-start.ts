@@ -70,6 +70,10 @@ const HANDED_ON = [
   ),
   new Option('--sign-up <who>', 'who may make an account: invited, open or closed (default: invited)'),
   new Option('--keep-events <days>', 'for how long audit events are kept (default: 90; 0: for ever)'),
+  new Option(
+    '--keep-failed <hours>',
+    'for how long sandboxes are kept that failed and never ran (default: 24; 0: for ever)',
+  ),
   new Option('--log-level <level>', 'how much the server logs (default: info)'),
 ];
 

@@ -95,7 +95,8 @@ async function namesFor(
 ): Promise<readonly string[]> {
   const group = command.parent?.name();
   if (argument === 'context') return await contextNames(globals);
-  if (argument === 'image' || (group === 'image' && argument === 'reference' && command.name() !== 'import'))
+  const isImage = argument === 'reference' && command.name() !== 'import';
+  if (argument === 'image' || (isImage && (group === 'image' || group === 'svc')))
     return await imageNames(globals);
   if (argument === 'process') return await processNames(globals, given[0] ?? '');
   if (group === 'volume' && argument === 'name' && command.name() !== 'create')

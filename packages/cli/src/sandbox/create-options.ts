@@ -4,7 +4,7 @@ import { collectEnvVar, toEnv, type EnvVar } from '../arguments/env-var.ts';
 import { collectLabel, type Labels } from '../arguments/label.ts';
 import { parseMib } from '../arguments/memory.ts';
 import { parseMount } from '../arguments/mount.ts';
-import { parseSeconds, wholeNumber } from '../arguments/number.ts';
+import { parseCpus, parseSeconds } from '../arguments/number.ts';
 import { collectPort, type PublishedPort } from '../arguments/port.ts';
 import { addNetworkOptions, toNetworkChange, type NetworkOptions } from './network-options.ts';
 
@@ -27,13 +27,14 @@ export interface SandboxOptions extends NetworkOptions {
   readonly idleTimeout?: number;
   readonly maxDuration?: number;
   readonly network: boolean;
+  readonly snapshot?: string;
 }
 
 /** The options that `run` and `create` share. */
 export function addSandboxOptions(command: Command): Command {
   return addNetworkOptions(command)
     .option('-m, --memory <mib>', 'memory limit (512M, 2G; default 512M)', parseMib)
-    .option('--cpus <n>', 'number of CPUs (default 1)', wholeNumber(1))
+    .option('--cpus <n>', 'number of CPUs (default 1)', parseCpus)
     .option('--disk <mib>', 'size of the writable disk (default 4G)', parseMib)
     .option(
       '-e, --env <key[=value]>',
@@ -49,8 +50,8 @@ export function addSandboxOptions(command: Command): Command {
       parseMount,
     )
     .option(
-      '-p, --publish <host:guest[/udp]>',
-      "publish a port on the server's host (repeatable)",
+      '-p, --publish <[host:]guest[/udp]>',
+      "publish a port on the server's host; without a host port, any that is free (repeatable)",
       collectPort,
     )
     .option('-l, --label <key=value>', 'to find it by (repeatable)', collectLabel)
@@ -68,6 +69,7 @@ export function addSandboxOptions(command: Command): Command {
     )
     .option('--idle-timeout <time>', 'stop it after this long with nothing going on (10m)', parseSeconds)
     .option('--max-duration <time>', 'stop it after this long (8h)', parseSeconds)
+    .option('--snapshot <name>', 'begin with the disk of this snapshot; - is then the image')
     .option('--no-network', 'loopback only');
 }
 
@@ -79,7 +81,7 @@ export function toCreateOptions(
   readVariable: (name: string) => string | undefined,
 ): Omit<CreateOptions, 'name' | 'isEphemeral'> & { readonly image: string } {
   const { memory, cpus, disk, workdir, user, shell, isolation, idleTimeout, maxDuration } = options;
-  const { env, volume, publish, label, security, pull } = options;
+  const { env, volume, label, security, pull } = options;
   return {
     image,
     ...defined({ memoryMib: memory, vcpus: cpus, diskMib: disk, workdir, user, shell, isolation }),
@@ -89,7 +91,6 @@ export function toCreateOptions(
     network: {
       enabled: options.network,
       ...toNetworkChange(options),
-      ...(publish === undefined ? {} : { ports: [...publish] }),
     },
     spec: {
       ...defined({ security_profile: security, pull_policy: pull }),

@@ -32,7 +32,12 @@ export async function runProcess(sandbox: Sandbox, request: RunRequest): Promise
   using signals = forwardSignals(child);
   using terminal = hasTerminal ? borrowTerminal(child) : null;
   using timer = startTimer(child, timeoutSeconds);
-  const input = forwardInput(child, interactive, terminal?.filter);
+  const input = forwardInput(child, {
+    interactive,
+    filter: terminal?.filter,
+    // Nobody can type the end there.
+    ending: request.tty && !hasTerminal ? typedEnd : () => null,
+  });
   const finished = Promise.all([
     child.wait(),
     forwardOutput(child.stdout, process.stdout),
@@ -81,19 +86,34 @@ async function forwardOutput(from: OutputStream, to: NodeJS.WriteStream): Promis
   for await (const chunk of from) if (!to.write(Buffer.from(chunk))) await once(to, 'drain');
 }
 
+interface InputOptions {
+  readonly interactive: boolean;
+  readonly filter: ((chunk: Buffer) => Buffer) | undefined;
+  /** What is written when the input has ended with the byte `last`; null: nothing. */
+  readonly ending: (last: number) => Uint8Array | null;
+}
+
+const NEWLINE = 10;
+const CTRL_D = 4;
+
+/** The end of input is a character to a terminal. In the midst of a line the first one only hands over the line. */
+function typedEnd(last: number): Uint8Array {
+  return Uint8Array.from(last === NEWLINE ? [CTRL_D] : [CTRL_D, CTRL_D]);
+}
+
 /** A terminal is left alone unless asked for: the process sees an empty stdin instead. */
-function forwardInput(
-  child: Command,
-  interactive: boolean,
-  filter: ((chunk: Buffer) => Buffer) | undefined,
-): { stop(): void } {
+function forwardInput(child: Command, { interactive, filter, ending }: InputOptions): { stop(): void } {
   const stopped = new AbortController();
   const pump = async (): Promise<void> => {
+    let last = NEWLINE;
     if (interactive || !process.stdin.isTTY)
       for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
         const typed = filter === undefined ? chunk : filter(chunk);
+        last = typed.at(-1) ?? last;
         if (typed.length > 0) await child.write(typed);
       }
+    const end = ending(last);
+    if (end !== null) await child.write(end);
     await child.closeStdin();
   };
   pump().catch((error: unknown) => {

@@ -3,31 +3,44 @@ import { ChannelError } from '@svc/contract/channel';
 import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import { SvcError } from '@svc/sdk';
+import type { Command } from 'commander';
 import type { SvcErrorCode } from '@svc/sdk';
 import { InterruptedError } from './interrupted.ts';
 import { UsageError } from '../usage-error.ts';
 import { painter } from './colours.ts';
 import { tell } from './print.ts';
 import { SILENT } from './silent-server.ts';
+import { inTypedWords, sandboxOf } from './typed-words.ts';
 
 /** Prints what went wrong and the next command to type; returns the code to exit with. */
-export function reportError(error: unknown, words: readonly string[], command: string | undefined): number {
-  return reportFailure(error, { isJson: wantsJson(words), command });
+export function reportError(
+  error: unknown,
+  words: readonly string[],
+  command: string | undefined,
+  program: Command | undefined,
+): number {
+  const name = program === undefined ? undefined : sandboxOf(program);
+  return reportFailure(error, { isJson: wantsJson(words), command, sandbox: name });
 }
 
 interface FailureContext {
   readonly isJson: boolean;
   /** Of the sandbox that it was about. */
   readonly name?: string;
+  /** The sandbox that the command line names, whatever it was about. */
+  readonly sandbox?: string | undefined;
   /** The command that was typed. */
   readonly command?: string | undefined;
 }
 
 /** The same of one of several things, which `name` says. */
-export function reportFailure(error: unknown, { isJson, name, command }: FailureContext): number {
+export function reportFailure(error: unknown, { isJson, name, sandbox, command }: FailureContext): number {
   if (error instanceof InterruptedError) return error.exitCode;
   if (isJson) tell(JSON.stringify({ error: describe(error) }));
-  else tell(`${painter(hasColours())('red', 'error')}: ${sentence(error, name, command)}`);
+  else
+    tell(
+      `${painter(hasColours())('red', 'error')}: ${inTypedWords(sentence(error, name, command), name ?? sandbox)}`,
+    );
   if (error instanceof UsageError) return 2;
   if (SvcError.is(error, 'exec_failed'))
     return error.details?.['kind'] === 'not_found' ? NOT_FOUND : NOT_EXECUTABLE;
@@ -41,7 +54,7 @@ function isOutOfMemory(error: unknown): error is SvcError {
 }
 
 /** Commands whose exit code is that of a process, which may well be 1. */
-const RUN_PROCESSES = new Set(['run', 'exec']);
+const RUN_PROCESSES = new Set(['run', 'exec', 'attach']);
 /** As a shell, and as others that run containers, say it. */
 const NOT_FOUND = 127;
 const NOT_EXECUTABLE = 126;
@@ -107,24 +120,27 @@ function sentence(error: unknown, name: string | undefined, command: string | un
   if (isForbidden(error)) return `${error.message}\n  try: the same command with sudo`;
   if (isOfThisMachine(error)) return `${error.message}\n  try: ls -ld ${dirname(error.path)}`;
   if (!SvcError.is(error) && !PlatformError.is(error)) return `${messageOf(error)}\n  try: svc doctor`;
-  const next = nextStep(error) ?? (command === undefined ? 'svc --help' : `svc ${command} --help`);
+  const next = nextStep(error, command) ?? (command === undefined ? 'svc --help' : `svc ${command} --help`);
   // Some sentences say it themselves.
   return /`svc |\n {2}try: /.test(error.message)
     ? error.message
     : `${error.message}\n  try: ${next.replace('NAME', name ?? nameIn(error))}`;
 }
 
+const VOLUME_FILES = 'svc volume cp VOLUME:/ FOLDER   # copies all that it holds';
+
 /** The host of the sandbox is away: a start would be refused. */
 const UNAVAILABLE = new Set(['temporarily_unavailable', 'recovery_decision_required']);
 
-function nextStep(error: SvcError | PlatformError): string | undefined {
+function nextStep(error: SvcError | PlatformError, command: string | undefined): string | undefined {
   if (isOutOfMemory(error)) return 'svc run -m 2G …   # a sandbox with more memory';
   if (error.details?.['missing'] === 'organization') return 'export SVC_ORG=SLUG   # or --org SLUG';
   if (isSilent(error)) return 'svc server logs   # to wait longer: --server-timeout 1m';
   if (isElsewhere(error)) return 'svc context ls';
   if (isBroken(error)) return 'svc ps --all';
   // Of a file, whatever is wrong with it.
-  if (error.details?.['path'] !== undefined && error.code !== 'disk_full') return NEXT_STEP.not_found;
+  if (error.details?.['path'] !== undefined && error.code !== 'disk_full')
+    return command === 'volume' ? VOLUME_FILES : NEXT_STEP.not_found;
   if (/ lets sandboxes mount /.test(error.message))
     return "svc server start --bind-root FOLDER   # on the server's machine";
   if (error.code === 'start_failed' && error.details?.['is_removed'] === true) return undefined;
@@ -136,6 +152,8 @@ function nextStep(error: SvcError | PlatformError): string | undefined {
     return 'svc recover NAME restart';
   const [, taken] = /\b(volume|snapshot) (?:with|')/i.exec(error.message) ?? [];
   if (error.code === 'name_already_exists' && taken !== undefined) return `svc ${taken.toLowerCase()} ls`;
+  // Volumes have files too, and no programs to look for them with.
+  if (error.code === 'not_found' && command === 'volume') return VOLUME_FILES;
   return NEXT_STEP[error.code];
 }
 

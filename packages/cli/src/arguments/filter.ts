@@ -1,0 +1,70 @@
+import { InvalidArgumentError } from 'commander';
+import type { Sandbox } from '@svc/sdk';
+
+type Info = Sandbox['info'];
+
+export interface Filter {
+  readonly key: keyof typeof MATCHES;
+  readonly value: string;
+}
+
+const STATUSES: ReadonlySet<string> = new Set([
+  'created',
+  'starting',
+  'running',
+  'temporarily_unavailable',
+  'recovery_decision_required',
+  'stopping',
+  'stopped',
+  'failed',
+  // As docker calls what has ended.
+  'exited',
+] satisfies (Info['status'] | 'exited')[]);
+
+const MATCHES = {
+  name: ({ name }: Info, value: string) => name.includes(value),
+  id: ({ id }: Info, value: string) => id.startsWith(value),
+  status: ({ status }: Info, value: string) =>
+    value === 'exited' ? ['stopped', 'failed'].includes(status) : status === value,
+  label: ({ spec }: Info, value: string) => hasLabel(spec?.labels ?? {}, value),
+  image: ({ spec }: Info, value: string) => shortImage(spec?.image ?? '') === shortImage(value),
+  isolation: ({ isolation }: Info, value: string) => isolation === value,
+} as const;
+
+/** `KEY=VALUE`, given any number of times; of the same key one is enough, but of labels all. */
+export function collectFilter(text: string, earlier: readonly Filter[] = []): readonly Filter[] {
+  const [, given = '', value = ''] = /^([a-z]+)=(.+)$/s.exec(text) ?? [];
+  const key = given === 'ancestor' ? 'image' : given;
+  if (!isKey(key))
+    throw new InvalidArgumentError(`Give KEY=VALUE, with one of ${Object.keys(MATCHES).join(', ')}.`);
+  if (key === 'status' && !STATUSES.has(value))
+    throw new InvalidArgumentError(`A status is one of ${[...STATUSES].join(', ')}.`);
+  return [...earlier, { key, value }];
+}
+
+export function passesFilters(info: Info, filters: readonly Filter[]): boolean {
+  const matches = ({ key, value }: Filter) => MATCHES[key](info, value);
+  return filters.every(
+    (filter) =>
+      matches(filter) ||
+      (filter.key !== 'label' && filters.some((other) => other.key === filter.key && matches(other))),
+  );
+}
+
+function isKey(text: string): text is keyof typeof MATCHES {
+  return Object.hasOwn(MATCHES, text);
+}
+
+/** `KEY` alone: it is there, whatever its value. */
+function hasLabel(labels: Readonly<Record<string, string>>, wanted: string): boolean {
+  const [, key = '', value] = /^([^=]+)(?:=(.*))?$/s.exec(wanted) ?? [];
+  return Object.hasOwn(labels, key) && (value === undefined || labels[key] === value);
+}
+
+/** Without what is understood. */
+function shortImage(reference: string): string {
+  return reference
+    .replace(/^docker\.io\/(?:library\/)?/, '')
+    .replace(/^svc\//, '')
+    .replace(/:latest$/, '');
+}

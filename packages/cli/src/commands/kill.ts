@@ -1,0 +1,63 @@
+import { constants } from 'node:os';
+import { Command } from 'commander';
+import type { Sandbox } from '@svc/sdk';
+import { parseSignal } from '../arguments/signal.ts';
+import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
+import { AT_REST } from '../sandbox/at-rest.ts';
+import { shellOf } from '../sandbox/spec-view.ts';
+
+export function createCommand(): Command {
+  return new Command('kill')
+    .description(
+      'Kills every process of sandboxes, without asking them to end, and stops the sandboxes. The disks stay.\n' +
+        'With --signal the processes get that signal, all of them, and the sandboxes go on for as long as their main command does.',
+    )
+    .argument('<name...>', 'the sandboxes')
+    .option('-s, --signal <signal>', 'name or number', parseSignal, 'KILL')
+    .addHelpText(
+      'after',
+      examples(
+        ['svc kill web', 'at once; svc stop asks first'],
+        ['svc kill -s HUP web', 'tell every process of it'],
+        ['svc process kill -s HUP web job', 'one detached process'],
+      ),
+    )
+    .action(kill);
+}
+
+async function kill(
+  names: readonly string[],
+  { signal }: { readonly signal: string },
+  command: Command,
+): Promise<void> {
+  const globals = readGlobals(command);
+  const { connectRunning } = await import('../sandbox/connect-running.ts');
+  const { eachSandbox } = await import('../sandbox/each-sandbox.ts');
+  const { connectServer } = await import('../server/connect.ts');
+  const client = await connectServer(globals);
+  await eachSandbox(client, names, globals.isJson, async ({ name }) => {
+    const sandbox = await connectRunning(name, client);
+    await (signal === 'KILL' ? end(sandbox) : send(sandbox, signal));
+    return sandbox.info;
+  });
+}
+
+/** Nothing is left to be asked when the sandbox is then stopped. */
+async function end(sandbox: Sandbox): Promise<void> {
+  const { SvcError } = await import('@svc/sdk');
+  // Without a shell inside nobody can kill there; the stop kills what does not end. And it may be over before we hear of it.
+  await send(sandbox, 'KILL').catch((error: unknown) => {
+    if (!SvcError.is(error)) throw error;
+  });
+  await sandbox.refresh();
+  if (!AT_REST.has(sandbox.status)) await sandbox.stop();
+}
+
+/** To all but the one that sends it and PID 1, which is ours. */
+async function send(sandbox: Sandbox, signal: string): Promise<void> {
+  // A shell has kill built in. Its name of a signal is not the same everywhere, the number is.
+  const number = constants.signals[`SIG${signal}` as NodeJS.Signals];
+  const script = `kill -${number} -1 2>/dev/null || :`;
+  await sandbox.exec(shellOf(sandbox.info), ['-c', script], { user: '0' });
+}

@@ -1,0 +1,47 @@
+/** By its first line `svc install` knows a unit that it wrote itself. */
+export const UNIT_MARK = '# Written by svc install --systemd; svc install --remove takes it away.';
+
+/**
+ * The server as a service of systemd. `program`: path of svc. `dataFolder` undefined: where svc looks by itself.
+ * Sandboxes outlive the server, so nothing but the server itself is ended with it.
+ */
+export function systemdUnit(program: string, dataFolder: string | undefined): string {
+  const path = dataFolder === undefined ? '' : ` --path ${quoted(dataFolder)}`;
+  return `${UNIT_MARK}
+[Unit]
+Description=svc, a server that runs untrusted code in sandboxes
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+# Options of svc server start, such as SVC_SERVER_OPTIONS=--host 0.0.0.0 --port 5555
+EnvironmentFile=-/etc/default/svc
+ExecStart=${quoted(program)}${path} server start $SVC_SERVER_OPTIONS
+Restart=always
+RestartSec=1
+# A wrong option, and a server that runs already, stay so.
+RestartPreventExitStatus=2 3
+# The engine and what keeps sandboxes running go on, and are found again by the next server.
+KillMode=process
+TimeoutStopSec=60
+Delegate=yes
+TasksMax=infinity
+LimitNOFILE=1048576
+# The server answers also while every sandbox computes.
+CPUWeight=1000
+OOMScoreAdjust=-500
+
+[Install]
+WantedBy=multi-user.target
+`;
+}
+
+/** As systemd reads words: in quotes, and with its own signs doubled. */
+function quoted(path: string): string {
+  const escaped = path
+    .replaceAll('\\', '\\\\')
+    .replaceAll('"', '\\"')
+    .replaceAll('%', '%%')
+    .replaceAll('$', '$$$$');
+  return /[\s"'\\;]/.test(path) ? `"${escaped}"` : escaped;
+}

@@ -1,0 +1,38 @@
+import type { Database } from '../store/database.ts';
+import { inTransaction } from '../store/in-transaction.ts';
+import { lockOrganization } from '../store/lock-organization.ts';
+import { getSandbox, listSandboxesIn, type Asker, type SandboxRecord } from '../store/sandboxes.ts';
+import { wishRemove } from './wishes.ts';
+
+const ASKER: Asker = {
+  actor: { kind: 'system', code: 'retention', label: 'What is kept, and for how long' },
+  requestId: null,
+  sourceAddress: null,
+};
+
+/**
+ * Removes sandboxes that failed before `before` and never ran: nothing was ever on their disks. `converge` is told of each, after it
+ * was written down.
+ */
+export async function removeStillborn(
+  db: Database,
+  before: string,
+  converge: (sandboxId: string) => void,
+): Promise<void> {
+  for (const { id, organizationId } of (await listSandboxesIn(db, ['failed'])).filter(isOld(before))) {
+    const isRemoved = await inTransaction(db, async (transaction) => {
+      await lockOrganization(transaction, organizationId);
+      const record = await getSandbox(transaction, id);
+      // Somebody may just have started it again.
+      if (record === undefined || !isOld(before)(record)) return false;
+      await wishRemove(transaction, record, ASKER);
+      return true;
+    });
+    if (isRemoved) converge(id);
+  }
+}
+
+function isOld(before: string): (record: SandboxRecord) => boolean {
+  return ({ observed, startedAt, stateSince, removedAt }) =>
+    observed === 'failed' && startedAt === null && removedAt === null && stateSince < before;
+}
