@@ -182,10 +182,16 @@ test('a sandbox ends that breaks a rule that says so; one without its value does
 
 test('strict names are reached over TLS and HTTP, and not by what says no name', async () => {
   const allowed = { direction: 'egress', action: 'allow', destination: { domain: API } } as const;
-  const sandbox = await world.startClient('container', { strict: true, policy: { rules: [allowed] } });
+  const { tls: read } = world.network();
+  const strict = { strict: true, policy: { rules: [allowed] } };
+  const sandbox = await world.startClient('container', { ...strict, tls: { ...read, enabled: true } });
+  const unread = await world.startClient('container', strict);
   try {
     world.forget();
-    const tls = await sandbox.sh(`curl -sSk -m 20 https://${API}/strict`);
+    const claimed = await unread.sh(`curl -sSk -m 20 https://${API}/claimed`);
+    assert.notEqual(claimed.code, 0, 'what nobody reads may be for anybody');
+    assert.deepEqual(world.begun, []);
+    const tls = await sandbox.sh(`curl -sS -m 20 https://${API}/strict`);
     assert.equal(tls.stdout, `hello from ${API}\n`, tls.stderr);
     const foreign = await sandbox.sh(
       `curl -sSk -m 20 --resolve ${EVIL}:443:${world.internet.publicAddress} https://${EVIL}/`,
@@ -196,5 +202,6 @@ test('strict names are reached over TLS and HTTP, and not by what says no name',
     assert.deepEqual(world.requestsTo(EVIL), []);
   } finally {
     await sandbox.remove();
+    await unread.remove();
   }
 });
