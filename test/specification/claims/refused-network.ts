@@ -178,7 +178,7 @@ const SECRET_ROWS: readonly Refused[] = [
 const UNCOUNTED: readonly Refused[] = [
   [
     spec('strict'),
-    'Rules that allow a name hold only for connections that say which name they mean; taken where no rule allows one',
+    'Rules that allow a name hold only for connections whose requests are read, and are for that name',
     { strict: true, ...withRule({ destination: { domain: 'example.org' } }) },
     'network.strict',
   ],

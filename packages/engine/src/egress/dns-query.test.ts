@@ -50,6 +50,12 @@ test('answers, other operations, transfers, other classes and malformed question
   );
 });
 
+test('a dot inside a label does not make a name look like another', () => {
+  const label = Buffer.from('\x0bexample.com\0', 'latin1');
+  const message = Buffer.concat([words(1, 0x0100, 1, 0, 0, 0), label, words(TYPE.a, 1)]);
+  assert.equal(rcodeOf(message), RCODE.formatError);
+});
+
 test('a name has at most 255 bytes', () => {
   const label = 'a'.repeat(49);
   const longest = [label, label, label, label, 'b'.repeat(53)].join('.');

@@ -51,7 +51,7 @@ export function skipName(message: Buffer, start: number): number | null {
   return null;
 }
 
-/** A name without compression, in lower case with dots between labels; null when it is malformed or compressed. */
+/** A name without compression, in lower case with dots between labels; null when it is malformed or compressed, or a label holds a dot. */
 export function readPlainName(
   message: Buffer,
   start: number,
@@ -64,7 +64,10 @@ export function readPlainName(
     const length = message[offset] ?? 0;
     if (length > 63) return null;
     if (length === 0) return { name: labels.join('.').toLowerCase(), end };
-    labels.push(message.toString('latin1', offset + 1, offset + 1 + length));
+    const label = message.toString('latin1', offset + 1, offset + 1 + length);
+    // Written out it would look like two, and be judged as a name that nobody is asked for.
+    if (label.includes('.')) return null;
+    labels.push(label);
     offset += length + 1;
   }
 }

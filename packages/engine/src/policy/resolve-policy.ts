@@ -30,7 +30,7 @@ export interface ResolvedPolicy {
   readonly defaultEgress: Action;
   readonly defaultIngress: Action;
   readonly rules: readonly Rule[];
-  /** Rules that allow a name hold only for connections that say which name they mean. */
+  /** Rules that allow a name hold only for connections whose requests are read, and are for that name. */
   readonly strict: boolean;
   readonly maxConnections: number;
   readonly dns: {

@@ -1,11 +1,12 @@
 /**
- * A server of HTTPS in a network namespace that is whoever it is asked for, on port 443. It prints who signs for it, and then every
- * request as a line of JSON: the name of the connection, and everything that was said.
+ * A server of HTTPS in a network namespace that is whoever it is asked for, on port 443, over HTTP/2 where the name begins with h2. It prints who signs for it, and then every
+ * request as two lines of JSON: the name of the connection, and how it began; and when it is over everything that was said. What
+ * arrives on port 443 over UDP is printed too.
  */
 import { generateKeyPairSync } from 'node:crypto';
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { createServer } from 'node:https';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { buffer } from 'node:stream/consumers';
 import { createSecureContext, type TLSSocket } from 'node:tls';
 import { writeLeaf } from '../egress/tls/certificate.ts';
@@ -22,18 +23,21 @@ const leafFor = (host: string) => ({
   cert: writeLeaf(host, privateKey, issuer, validity),
 });
 
-async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
+async function answer(incoming: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
   const name = (incoming.socket as TLSSocket).servername;
+  print({ name, begun: `${incoming.method} ${incoming.url}` });
   const body = await buffer(incoming).catch(() => Buffer.alloc(0));
-  const { method, url, rawHeaders } = incoming;
-  print({ name, said: [method, url, ...rawHeaders, body.toString('latin1')].join(' ') });
+  const { method, url, rawHeaders, rawTrailers } = incoming;
+  print({ name, said: [method, url, ...rawHeaders, body.toString('latin1'), ...rawTrailers].join(' ') });
   if (url?.startsWith('/elsewhere') === true)
     response.writeHead(302, { location: 'https://evil.public.example/stolen' }).end();
   else response.end(`hello from ${String(name)}\n`);
 }
 
-const server = createServer(
+const server = createSecureServer(
   {
+    allowHTTP1: true,
+    ALPNCallback: ({ servername }) => (servername.startsWith('h2') ? 'h2' : 'http/1.1'),
     ...leafFor('nobody.test'),
     SNICallback: (name, done) => done(null, createSecureContext(leafFor(name))),
   },
@@ -42,4 +46,8 @@ const server = createServer(
 server.on('tlsClientError', () => undefined);
 server.listen(443, '0.0.0.0');
 await once(server, 'listening');
+const datagrams = createSocket('udp4');
+datagrams.on('message', (message) => print({ datagram: message.toString('latin1') }));
+datagrams.bind(443);
+await once(datagrams, 'listening');
 print({ certificate: authority.certificate });

@@ -1,6 +1,7 @@
 import type { Duplex } from 'node:stream';
 import type { Violation } from '../secrets/blocked-request.ts';
 import type { RequestFilter, RequestHead } from '../secrets/request-filter.ts';
+import type { HeldBytes } from './held-bytes.ts';
 
 /** One connection of a sandbox and the one that was opened for it, with nothing between them but what they speak. */
 export interface Exchange {
@@ -10,6 +11,8 @@ export interface Exchange {
   readonly host: string;
   readonly port: number;
   readonly filter: RequestFilter;
+  /** What is kept back of its sandbox. */
+  readonly held: HeldBytes;
   /** A request that was for somebody else. */
   readonly onForeignHost: (authority: string) => void;
   /** A request that was stopped; the relay has ended it already. */

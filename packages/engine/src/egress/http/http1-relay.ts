@@ -1,12 +1,12 @@
 import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { pipeline, type Duplex, type Readable } from 'node:stream';
+import { pipeline, type Duplex } from 'node:stream';
 import { isAuthorityOf } from '../proxy/authority.ts';
 import { endTogether, reset } from '../proxy/end-together.ts';
 import { BlockedRequest } from '../secrets/blocked-request.ts';
-import { MAX_HELD_BYTES, type RequestHead } from '../secrets/request-filter.ts';
+import { MAX_HELD_BYTES, type BodyPlan, type RequestHead } from '../secrets/request-filter.ts';
 import { endToEnd, MAX_HEAD_BYTES, type Exchange, type HeaderList } from './exchange.ts';
-import { heldBytes } from './held-bytes.ts';
+import { holdFirst } from './hold-first.ts';
 
 // Not by `import`: that would load fetch as well, 50 ms of every start.
 const { Agent, createServer, request } = process.getBuiltinModule('node:http');
@@ -18,6 +18,8 @@ interface Relay {
   readonly exchange: Exchange;
   readonly agent: InstanceType<typeof Agent>;
   pending: number;
+  /** Settled when the request before has been sent: what was asked in one order is sent in it. */
+  sent: Promise<void>;
 }
 
 const relays = new WeakMap<Duplex, Relay>();
@@ -52,7 +54,7 @@ export function relayHttp1(exchange: Exchange): void {
     isTaken = true;
     return undefined;
   };
-  const relay = { exchange, agent, pending: 0 };
+  const relay = { exchange, agent, pending: 0, sent: Promise.resolve() };
   relays.set(client, relay);
   upstream.on('error', () => undefined);
   upstream.once('close', () => {
@@ -73,10 +75,15 @@ async function answer(incoming: IncomingMessage, response: ServerResponse): Prom
   response.sendDate = false;
   if (relay.pending > MAX_PIPELINED) return refuse(response, 429);
   if (!isForHost(incoming, relay.exchange)) return refuse(response, 421);
+  const before = relay.sent;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  relay.sent = promise;
   try {
-    await forward(relay, incoming, response);
+    await forward(relay, incoming, response, before);
   } catch (error) {
     stop(relay, error);
+  } finally {
+    resolve();
   }
 }
 
@@ -97,25 +104,87 @@ function isForHost(
   return false;
 }
 
-async function forward(relay: Relay, incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { filter } = relay.exchange;
+/** Returns when the head was sent, which is never before `before`. */
+async function forward(
+  relay: Relay,
+  incoming: IncomingMessage,
+  response: ServerResponse,
+  before: Promise<void>,
+): Promise<void> {
+  const { filter, held } = relay.exchange;
   const original = headOf(incoming);
   const head = filter.head(original);
   const plan = filter.body(original, { isHttp2: false });
   if (plan.kind === 'hold') {
-    using held = heldBytes.reserve(Number(incoming.headers['content-length'] ?? 0));
-    if (held === null) return refuse(response, 503);
+    using room = held.reserve(Number(incoming.headers['content-length'] ?? 0));
+    if (room === null) return refuse(response, 503);
+    askForBody(incoming, response);
     const body = plan.rewrite(await whole(incoming));
-    const outgoing = send(relay, { ...head, headers: withLength(head.headers, body.length) }, response);
-    outgoing.end(body);
+    await before;
+    send(relay, { ...head, headers: withLength(withoutExpect(head.headers), body.length) }, response).end(
+      body,
+    );
     return;
   }
+  if (!plan.isHeldFirst) {
+    await before;
+    return pass(relay, { head, original, incoming, response }, [incoming, ...plan.filters()]);
+  }
+  askForBody(incoming, response);
+  const stage = await heldBody(relay, incoming, plan);
+  try {
+    // Looked at before anything is sent.
+    trailersOf(relay, original, incoming);
+    await before;
+    if (stage.errored !== null) throw stage.errored;
+    const asked = { ...head, headers: withoutExpect(head.headers) };
+    pass(relay, { head: asked, original, incoming, response }, [stage]);
+  } catch (error) {
+    stage.destroy();
+    throw error;
+  }
+}
+
+type Stage = IncomingMessage | Duplex;
+
+interface Asked {
+  readonly head: RequestHead;
+  readonly original: RequestHead;
+  readonly incoming: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+/** Sends the head, and the body as it comes. */
+function pass(relay: Relay, { head, original, incoming, response }: Asked, stages: readonly Stage[]): void {
   const outgoing = send(relay, head, response);
-  const stages: [Readable, ...Duplex[]] = plan.kind === 'filter' ? [incoming, plan.filter()] : [incoming];
-  incoming.once('end', () => addTrailers(relay, original, incoming, outgoing));
+  const finish = () => addTrailers(relay, original, incoming, outgoing);
+  if (incoming.readableEnded) finish();
+  else incoming.once('end', finish);
   pipeline([...stages, outgoing], (error) => {
     if (error) stop(relay, error);
   });
+}
+
+/** Resolves when the request may be sent. */
+async function heldBody(
+  { exchange: { held } }: Relay,
+  incoming: IncomingMessage,
+  plan: Extract<BodyPlan, { kind: 'stream' }>,
+): Promise<Duplex> {
+  const { stage, ready } = holdFirst(held);
+  // What goes wrong in it ends the stage too.
+  pipeline([incoming, ...plan.filters(), stage], () => undefined);
+  await ready;
+  return stage;
+}
+
+/** The server cannot be asked for it while it must not hear of the request. */
+function askForBody({ headers }: IncomingMessage, response: ServerResponse): void {
+  if (headers.expect !== undefined) response.writeContinue();
+}
+
+function withoutExpect(headers: HeaderList): HeaderList {
+  return headers.filter(([name]) => name.toLowerCase() !== 'expect');
 }
 
 /** The headers as they came, but for those about the connection; how long the body is is said once, and as Node read it. */
@@ -161,16 +230,24 @@ function send({ exchange, agent }: Relay, head: RequestHead, response: ServerRes
 function addTrailers(
   relay: Relay,
   head: RequestHead,
-  { rawTrailers }: IncomingMessage,
+  incoming: IncomingMessage,
   outgoing: ClientRequest,
 ): void {
-  if (rawTrailers.length === 0) return;
   try {
-    outgoing.addTrailers(tuples(relay.exchange.filter.trailers(head, pairs(rawTrailers))));
+    outgoing.addTrailers(trailersOf(relay, head, incoming));
   } catch (error) {
     outgoing.destroy();
     stop(relay, error);
   }
+}
+
+/** @throws BlockedRequest */
+function trailersOf(
+  { exchange: { filter } }: Relay,
+  head: RequestHead,
+  { rawTrailers }: IncomingMessage,
+): [string, string][] {
+  return rawTrailers.length === 0 ? [] : tuples(filter.trailers(head, pairs(rawTrailers)));
 }
 
 function upgrade(incoming: IncomingMessage, socket: Duplex, ahead: Buffer): void {

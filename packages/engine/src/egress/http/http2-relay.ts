@@ -14,6 +14,7 @@ import { pipeline, type Duplex } from 'node:stream';
 import { isAuthorityOf } from '../proxy/authority.ts';
 import { BlockedRequest } from '../secrets/blocked-request.ts';
 import type { RequestHead } from '../secrets/request-filter.ts';
+import { holdFirst } from './hold-first.ts';
 import { MAX_HEAD_BYTES, type Exchange, type HeaderList } from './exchange.ts';
 
 /** What both sides may do: as many streams and as large a head as we promise to look at. */
@@ -61,11 +62,7 @@ function answer(
     stream.respond({ ':status': 421 }, { endStream: true });
     return;
   }
-  try {
-    forward(exchange, session, stream, head);
-  } catch (error) {
-    stop(exchange, stream, null, error);
-  }
+  forward(exchange, session, stream, head).catch((error: unknown) => stop(exchange, stream, null, error));
 }
 
 function isForHost(headers: IncomingHttpHeaders, { host, port, onForeignHost }: Exchange): boolean {
@@ -77,19 +74,22 @@ function isForHost(headers: IncomingHttpHeaders, { host, port, onForeignHost }: 
   return false;
 }
 
-function forward(
+/** Rejects when the request was not sent. */
+async function forward(
   exchange: Exchange,
   session: ClientHttp2Session,
   stream: ServerHttp2Stream,
   original: RequestHead,
-): void {
+): Promise<void> {
   const { filter } = exchange;
-  const head = filter.head(original);
-  const plan = filter.body(original, { isHttp2: true });
-  const endStream = stream.endAfterHeaders;
-  const outgoing = session.request(toObject(head), { endStream, waitForTrailers: !endStream });
-  const stopHere = (error: unknown) => stop(exchange, stream, outgoing, error);
+  const head = toObject(filter.head(original));
+  if (stream.endAfterHeaders) {
+    passBack(session.request(head, { endStream: true }), stream);
+    return;
+  }
+  let outgoing: ClientHttp2Stream | null = null;
   let trailers: HeaderList = [];
+  const stopHere = (error: unknown) => stop(exchange, stream, outgoing, error);
   stream.once('trailers', (late: IncomingHttpHeaders) => {
     try {
       trailers = filter.trailers(original, listOf(late));
@@ -97,21 +97,44 @@ function forward(
       stopHere(error);
     }
   });
-  outgoing.once('wantTrailers', () => outgoing.sendTrailers(Object.fromEntries(trailers)));
-  passBack(outgoing, stream);
-  stream.once('close', () => outgoing.close(stream.rstCode));
-  outgoing.once('close', () => {
-    if (outgoing.rstCode !== constants.NGHTTP2_NO_ERROR) stream.close(outgoing.rstCode);
-  });
-  if (endStream) return;
-  const stages: Duplex[] = plan.kind === 'filter' ? [plan.filter()] : [];
-  pipeline([stream, ...stages, outgoing], (error) => {
+  const stages = await bodyOf(exchange, stream, original);
+  try {
+    if (stream.closed || stream.destroyed) throw new Error('The client has given up');
+    outgoing = session.request(head, { endStream: false, waitForTrailers: true });
+  } catch (error) {
+    for (const stage of stages) if (stage !== stream) stage.destroy();
+    throw error;
+  }
+  const sent = outgoing;
+  sent.once('wantTrailers', () => sent.sendTrailers(Object.fromEntries(trailers)));
+  passBack(sent, stream);
+  pipeline([...stages, sent], (error) => {
     if (error) stopHere(error);
   });
 }
 
+/** What the body is read from, once the request may be sent. */
+async function bodyOf(
+  { filter, held }: Exchange,
+  stream: ServerHttp2Stream,
+  head: RequestHead,
+): Promise<readonly Duplex[]> {
+  const plan = filter.body(head, { isHttp2: true });
+  if (plan.kind === 'hold') throw new Error('Nothing is rewritten over HTTP/2');
+  if (!plan.isHeldFirst) return [stream, ...plan.filters()];
+  const { stage, ready } = holdFirst(held);
+  pipeline([stream, ...plan.filters(), stage], () => undefined);
+  await ready;
+  if (stage.errored !== null) throw stage.errored;
+  return [stage];
+}
+
 function passBack(outgoing: ClientHttp2Stream, stream: ServerHttp2Stream): void {
   let trailers: OutgoingHttpHeaders = {};
+  stream.once('close', () => outgoing.close(stream.rstCode));
+  outgoing.once('close', () => {
+    if (outgoing.rstCode !== constants.NGHTTP2_NO_ERROR) stream.close(outgoing.rstCode);
+  });
   outgoing.on('error', () => undefined);
   outgoing.on('headers', (early: IncomingHttpHeaders) => {
     if (!stream.headersSent && stream.writable) stream.additionalHeaders(early);

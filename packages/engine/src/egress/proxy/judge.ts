@@ -18,8 +18,10 @@ export function judge(
   const isIntercepted =
     interceptedPorts.has(destination.port) &&
     !(flight?.kind === 'tls' && said !== undefined && isBypassed(said));
-  // Strict rules want a name that is said: over TLS at the beginning, over HTTP in each request.
-  if (!isIntercepted && !(rules.isStrict && isByName && flight?.kind !== 'tls')) return 'carry';
+  // Strict rules want a name in each request that can be read. The one at the beginning of TLS is a claim: what follows may be for others.
+  const isClaim = rules.isStrict && isByName;
+  if (!isIntercepted && !isClaim) return 'carry';
+  if (!isIntercepted && flight?.kind === 'tls') return 'not_readable';
   return flight?.kind === 'http' || flight?.kind === 'tls' ? 'read' : 'not_readable';
 }
 

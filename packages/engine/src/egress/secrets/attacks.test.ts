@@ -1,16 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect as connectHttp2, constants, type OutgoingHttpHeaders } from 'node:http2';
-import { test, type TestContext } from 'node:test';
+import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import {
-  makeWorld,
-  PLACEHOLDER,
-  secret,
-  SECRET_VALUE,
-  type World,
-  type WorldOptions,
-} from '../testing/https-world.ts';
+import { open, overHttp2, raw } from '../testing/attack.ts';
+import { PLACEHOLDER, secret, SECRET_VALUE, type World } from '../testing/https-world.ts';
 import { exchangeTcp, rulesFor } from '../testing/loopback.ts';
 import { waitUntil } from '@svc/contract/testing';
 
@@ -66,7 +59,7 @@ test('a host that is not allowed never sees a placeholder, however it is written
     const world = await open(t, {});
     await assert.rejects(world.ask('other.test', request), { code: 'ECONNRESET' }, JSON.stringify(request));
     await waitUntil(() => world.violations.length === 1);
-    assert.deepEqual(world.seen, [], JSON.stringify(request));
+    assert.deepEqual(world.begun, [], JSON.stringify(request));
     const { action, host, envVars } = world.violations[0] ?? {};
     assert.deepEqual([action, host, envVars], ['block_and_log', 'other.test', ['API_KEY']]);
   }
@@ -116,7 +109,7 @@ test('a placeholder cut into single bytes is still one', async (t) => {
   }
   await closed;
   assert.equal(world.violations.length, 1);
-  assert.deepEqual(world.seen, []);
+  assert.deepEqual(world.begun, []);
 });
 
 test('a placeholder in a trailer is one in a header', async (t) => {
@@ -125,7 +118,7 @@ test('a placeholder in a trailer is one in a header', async (t) => {
   const world = await open(t, {});
   assert.equal(await raw(world, 'other.test', message('other.test')), '');
   await waitUntil(() => world.violations.length === 1);
-  assert.deepEqual(world.seen, []);
+  assert.deepEqual(world.begun, []);
   await raw(world, 'api.test', message('api.test'));
   assert.deepEqual(
     world.seen.map(({ trailers }) => trailers),
@@ -253,8 +246,13 @@ test('over HTTP/2 headers get the value, a body with a placeholder does not pass
   assert.equal(await overHttp2(world, 'api.test', { ':method': 'POST' }, Array.from(PLACEHOLDER)), 'reset');
   assert.equal(await overHttp2(world, 'other.test', { ':path': '/?a=%24MSB_API_KEY' }), 'reset');
   assert.equal(await overHttp2(world, 'other.test', { authorization: basic(PLACEHOLDER) }), 'reset');
+  assert.equal(
+    await overHttp2(world, 'other.test', { ':method': 'POST' }, Array.from(`x${PLACEHOLDER}`)),
+    'reset',
+  );
   assert.equal(world.seen.length, 1);
-  assert.equal(world.violations.length, 3);
+  assert.deepEqual(world.begun, ['GET /', 'POST /'], 'the host that is not allowed saw nothing');
+  assert.equal(world.violations.length, 4);
 });
 
 test('an HTTP/2 head that never ends is cut off', async (t) => {
@@ -316,49 +314,3 @@ test('over a plain connection a value passes only where that was asked for', asy
   assert.match(await exchangeTcp(trusting.proxy.port, request('api.test'), { end: false }), /^HTTP\/1.1 200/);
   assert.ok(trusting.seen[0]?.headers.includes(SECRET_VALUE));
 });
-
-/** Each test's secret is for api.test alone. */
-async function open(t: TestContext, options: WorldOptions): Promise<World> {
-  const world = await makeWorld({ secrets: [secret()], ...options });
-  t.after(() => world[Symbol.asyncDispose]());
-  return world;
-}
-
-/** What comes back before the connection ends, or is left alone for a while after an answer. */
-async function raw(world: World, servername: string, message: string): Promise<string> {
-  const socket = await world.connect(servername);
-  socket.on('error', () => undefined);
-  let answer = '';
-  socket.on('data', (chunk) => (answer += chunk));
-  socket.write(message);
-  await waitUntil(
-    () => socket.destroyed || socket.readableEnded || /\r\n\r\n(fine|4\r\nfine\r\n0\r\n\r\n)/.test(answer),
-  );
-  socket.destroy();
-  return answer;
-}
-
-async function overHttp2(
-  world: World,
-  host: string,
-  headers: OutgoingHttpHeaders,
-  frames: readonly string[] = [],
-): Promise<number | 'reset'> {
-  const socket = await world.connect(host, ['h2']);
-  const session = connectHttp2(`https://${host}:${world.serverPort}`, { createConnection: () => socket });
-  session.on('error', () => undefined);
-  const stream = session.request(headers, { endStream: frames.length === 0 });
-  stream.on('error', () => undefined).resume();
-  const answered = new Promise<number | 'reset'>((resolve) => {
-    stream.once('response', (answer) => resolve(answer[':status'] ?? 0));
-    stream.once('close', () => resolve(stream.rstCode === constants.NGHTTP2_NO_ERROR ? 0 : 'reset'));
-  });
-  for (const frame of frames) {
-    stream.write(frame);
-    await new Promise(setImmediate);
-  }
-  if (frames.length > 0) stream.end();
-  const outcome = await answered;
-  session.destroy();
-  return outcome;
-}

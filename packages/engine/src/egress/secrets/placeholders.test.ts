@@ -160,8 +160,8 @@ async function pass(
   head: Parameters<RequestFilter['body']>[0] = HEAD,
 ): Promise<string> {
   const plan = filter.body(head, { isHttp2: false });
-  assert.equal(plan.kind, 'filter');
-  const transform = plan.kind === 'filter' ? plan.filter() : null;
+  assert.equal(plan.kind, 'stream');
+  const [transform] = plan.kind === 'stream' ? plan.filters() : [];
   assert.ok(transform);
   const source = Readable.from(chunks).on('error', () => undefined);
   return await text(source.pipe(transform).setEncoding('latin1'));

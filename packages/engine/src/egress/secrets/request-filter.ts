@@ -18,10 +18,14 @@ export interface RequestHead {
   readonly headers: readonly (readonly [name: string, value: string])[];
 }
 
-/** What happens to the body: it streams as it is, through a filter, or it is held until it is whole and its length known. */
+/** What happens to the body: it streams, through filters if there are any, or it is held until it is whole and its length known. */
 export type BodyPlan =
-  | { readonly kind: 'stream' }
-  | { readonly kind: 'filter'; readonly filter: () => Transform }
+  | {
+      readonly kind: 'stream';
+      readonly filters: () => readonly Transform[];
+      /** Nothing, not even the head, is sent before it is whole, or as much of it as is held has been looked at. */
+      readonly isHeldFirst: boolean;
+    }
   | { readonly kind: 'hold'; readonly rewrite: (body: Buffer) => Buffer };
 
 export const MAX_HELD_BYTES = 16 * 1024 * 1024;
@@ -71,7 +75,12 @@ export class RequestFilter {
         (treatment !== 'leave' && treatment !== 'substitute') ||
         (treatment === 'substitute' && (isHttp2 || isFilled[index] === true)),
     );
-    if (isEncoded || !isSought.includes(true)) return { kind: 'stream' };
+    const [length] = headerOf(head, 'content-length');
+    // A host that may not see a placeholder sees nothing of a request that ends with one, in its body or behind it.
+    const hasTrailers = isHttp2 || headerOf(head, 'transfer-encoding').length > 0;
+    const isHeldFirst =
+      this.#treatments.some(isBlocking) && (hasTrailers || (length !== undefined && !isEncoded));
+    if (isEncoded || !isSought.includes(true)) return { kind: 'stream', filters: () => [], isHeldFirst };
     const replace = (index: number, original: string) => {
       const treatment = this.#treatments[index] ?? 'block_and_log';
       if (treatment === 'leave') return original;
@@ -82,9 +91,8 @@ export class RequestFilter {
         ? encodeFor(head, this.#settings.entries[index]?.value ?? '')
         : original;
     };
-    const [length] = headerOf(head, 'content-length');
     if (length === undefined || isHttp2 || !isFilled.includes(true))
-      return { kind: 'filter', filter: () => this.#filter(replace) };
+      return { kind: 'stream', filters: () => [this.#filter(replace)], isHeldFirst };
     if (Number(length) > MAX_HELD_BYTES) throw this.#blocked(head, [], 'block_and_log');
     return {
       kind: 'hold',

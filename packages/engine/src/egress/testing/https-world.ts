@@ -67,7 +67,10 @@ export interface World extends AsyncDisposable {
   readonly proxy: TestProxy;
   readonly serverPort: number;
   readonly server: Server | Http2SecureServer;
+  /** Requests that came whole. */
   readonly seen: Seen[];
+  /** Method and path of every request that began to come. */
+  readonly begun: string[];
   readonly connections: ReadonlySet<Socket>;
   readonly violations: Violation[];
   readonly refusals: { readonly name: string | null; readonly reason: string }[];
@@ -86,7 +89,8 @@ export interface World extends AsyncDisposable {
 export async function makeWorld(options: WorldOptions = {}): Promise<World> {
   const outside = makeAuthority();
   const seen: Seen[] = [];
-  const { server, connections } = await startServer(outside, options, seen);
+  const begun: string[] = [];
+  const { server, connections } = await startServer(outside, options, seen, begun);
   const serverPort = (server.address() as AddressInfo).port;
   const authority = makeAuthority();
   const violations: Violation[] = [];
@@ -105,6 +109,7 @@ export async function makeWorld(options: WorldOptions = {}): Promise<World> {
     serverPort,
     server,
     seen,
+    begun,
     connections,
     violations,
     refusals,
@@ -165,7 +170,7 @@ function makeInterceptor(
   });
 }
 
-async function startServer(outside: AuthorityPem, options: WorldOptions, seen: Seen[]) {
+async function startServer(outside: AuthorityPem, options: WorldOptions, seen: Seen[], begun: string[]) {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const now = Date.now();
   const issuer = readIssuer(outside);
@@ -190,6 +195,7 @@ async function startServer(outside: AuthorityPem, options: WorldOptions, seen: S
       end: (body: string | Buffer) => unknown;
     },
   ) => {
+    begun.push(`${incoming.method} ${incoming.url}`);
     const body = await buffer(incoming).catch(() => null);
     if (body === null) return;
     seen.push({

@@ -1,6 +1,7 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { connect, TLSSocket } from 'node:tls';
+import { HeldBytes } from '../http/held-bytes.ts';
 import { relayHttp1 } from '../http/http1-relay.ts';
 import { relayHttp2 } from '../http/http2-relay.ts';
 import { hostOf } from '../proxy/authority.ts';
@@ -31,6 +32,7 @@ const HANDSHAKE_MS = 15_000;
  */
 export class Interceptor {
   readonly #options: InterceptorOptions;
+  readonly #held = new HeldBytes();
 
   constructor(options: InterceptorOptions) {
     this.#options = options;
@@ -106,6 +108,7 @@ export class Interceptor {
       host,
       port: destination.port,
       filter: new RequestFilter(this.#options.secrets, identity),
+      held: this.#held,
       onForeignHost: (authority) => this.#options.onRefusal(connection, hostOf(authority), 'not_one_host'),
       onViolation: (violation) => this.#options.onViolation(connection, violation),
     });

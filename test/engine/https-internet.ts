@@ -1,0 +1,128 @@
+import { execFile, spawn } from 'node:child_process';
+import { cp, mkdir, realpath } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Network } from '@svc/contract';
+import { waitUntil } from '@svc/contract/testing';
+import type { EngineEvent, Isolation } from '@svc/engine/client';
+import { inNamespace } from '../../packages/engine/src/testing/command.ts';
+import { startInternet, type Internet } from '../../packages/engine/src/testing/internet.ts';
+import { importChanged } from './image-fixture.ts';
+import { startSandbox, type TestSandbox } from './sandbox-fixture.ts';
+import { TestEngine } from './start-engine.ts';
+
+const SERVER = fileURLToPath(new URL('../../packages/engine/src/testing/https-main.ts', import.meta.url));
+/** busybox with curl and Node. */
+export const CLIENTS_IMAGE = 'svc/clients';
+export const VALUE = 'sk-live-4711-real';
+export const PLACEHOLDER = '$MSB_API_KEY';
+/** Who may have the secret, and who may be reached without having it. Whoever begins with `h2` speaks HTTP/2. */
+export const [API, EVIL, EVIL_HTTP2] = ['api.public.example', 'evil.public.example', 'h2.public.example'];
+
+export interface Request {
+  readonly name: string;
+  readonly said: string;
+}
+
+type Told =
+  | Request
+  | { readonly certificate: string }
+  | { readonly name: string; readonly begun: string }
+  | { readonly datagram: string };
+
+/** An engine, and hosts on the other side that tell what they hear. */
+export class HttpsInternet implements AsyncDisposable {
+  readonly internet: Internet;
+  readonly engine: TestEngine;
+  /** Requests that came whole. */
+  readonly requests: Request[] = [];
+  /** Name, method and path of requests that began to come. */
+  readonly begun: string[] = [];
+  readonly datagrams: string[] = [];
+  readonly events: EngineEvent[] = [];
+  #certificate = '';
+  readonly #undo: AsyncDisposableStack;
+
+  private constructor(internet: Internet, engine: TestEngine, undo: AsyncDisposableStack) {
+    this.internet = internet;
+    this.engine = engine;
+    this.#undo = undo;
+  }
+
+  static async start(): Promise<HttpsInternet> {
+    await using undo = new AsyncDisposableStack();
+    const internet = undo.use(await startInternet());
+    const engine = await TestEngine.start({ args: ['--nameserver', internet.resolver] });
+    undo.defer(() => engine.destroy());
+    await importChanged(engine, CLIENTS_IMAGE, async (root) => {
+      await copyProgram(root, process.execPath, 'node');
+      await copyProgram(root, '/usr/bin/curl', 'curl');
+    });
+    const made = new HttpsInternet(internet, engine, undo.move());
+    await made.#listen();
+    return made;
+  }
+
+  async #listen(): Promise<void> {
+    const line = inNamespace(this.internet.namespace, process.execPath, SERVER);
+    const child = spawn(line[0], line.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
+    this.#undo.defer(() => void child.kill('SIGKILL'));
+    createInterface({ input: child.stdout }).on('line', (text) => this.#hear(JSON.parse(text) as Told));
+    await waitUntil(() => this.#certificate !== '');
+    const over = new AbortController();
+    this.#undo.defer(() => over.abort());
+    void (async () => {
+      for await (const event of this.engine.client.events({}, over.signal)) this.events.push(event);
+    })().catch(() => undefined);
+  }
+
+  #hear(told: Told): void {
+    if ('certificate' in told) this.#certificate = told.certificate;
+    else if ('begun' in told) this.begun.push(`${told.name} ${told.begun}`);
+    else if ('datagram' in told) this.datagrams.push(told.datagram);
+    else this.requests.push(told);
+  }
+
+  forget(): void {
+    this.requests.length = 0;
+    this.begun.length = 0;
+    this.datagrams.length = 0;
+  }
+
+  requestsTo(name: string): readonly Request[] {
+    return this.requests.filter((request) => request.name === name);
+  }
+
+  network(more: Partial<Network> = {}, entry: object = {}): Network {
+    const secret = {
+      env_var: 'API_KEY',
+      placeholder: PLACEHOLDER,
+      allowed_hosts: [{ type: 'exact' as const, value: API }],
+      ...entry,
+    };
+    return { tls: { upstream_ca_cert: [this.#certificate] }, secrets: { entries: [secret] }, ...more };
+  }
+
+  async startClient(isolation: Isolation, given: Network): Promise<TestSandbox> {
+    const secretValues = (given.secrets?.entries ?? []).length > 0 ? { API_KEY: VALUE } : {};
+    const image = { type: 'oci', reference: CLIENTS_IMAGE } as const;
+    return await startSandbox(this.engine, isolation, { image, network: given }, { secretValues });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#undo.disposeAsync();
+  }
+}
+
+/** With the libraries that it is linked against. */
+async function copyProgram(root: string, program: string, name: string): Promise<void> {
+  const copy = async (from: string, to: string) => {
+    await mkdir(dirname(to), { recursive: true });
+    await cp(await realpath(from), to);
+  };
+  await copy(program, join(root, 'usr/bin', name));
+  const { stdout } = await promisify(execFile)('ldd', [program]);
+  for (const [library] of stdout.matchAll(/\/\S+\.so\S*/g)) await copy(library, join(root, library));
+}
