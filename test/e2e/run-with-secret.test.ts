@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cp, mkdir, realpath } from 'node:fs/promises';
+import { cp, mkdir, realpath, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
@@ -26,6 +26,7 @@ const undo = new AsyncDisposableStack();
 let server: TestServer;
 let client: Client;
 let certificate = '';
+let authority = '';
 const said: string[] = [];
 
 before(async () => {
@@ -47,6 +48,8 @@ before(async () => {
   client = new Client({ apiUrl: server.url });
   await importChanged(server.engine, IMAGE, (root) => copyProgram(root, '/usr/bin/curl'));
   await waitUntil(() => certificate !== '');
+  authority = join(server.engine.folder, 'authority.pem');
+  await writeFile(authority, certificate);
 });
 after(() => undo.disposeAsync());
 
@@ -76,7 +79,9 @@ for (const isolation of CLASSES)
   test(`svc run --secret on class ${isolation}: the host has the value, the sandbox never, and a new one at once`, async () => {
     const name = `with-secret-${isolation}`;
     said.length = 0;
-    assert.equal((await svc(`${VALUE}\n`, 'secret', 'set', 'API_KEY')).code, 0);
+    const set = (value: string, host: string) =>
+      svc(`${value}\n`, 'secret', 'set', 'API_KEY', '--host', host, '--ca', authority);
+    assert.equal((await set(VALUE, API)).code, 0);
     const secret = `API_KEY@${API}`;
     const made = await svc(
       '',
@@ -104,12 +109,16 @@ for (const isolation of CLASSES)
       said.join('\n'),
     );
     assert.equal((await svc('', 'exec', name, 'sh', '-c', 'echo "$API_KEY"')).output, '$SVC_API_KEY');
-    await svc(NEXT_VALUE, 'secret', 'set', 'API_KEY');
+    await set(NEXT_VALUE, API);
     await waitUntil(async () => {
       await ask(API);
       return said.some((request) => request.includes(NEXT_VALUE));
     });
+    const stolen = await svc('', 'net', 'set', name, '--secret', `API_KEY@${EVIL}`);
+    assert.match(stolen.complaint, /allowed_hosts/);
     assert.notEqual((await ask(EVIL)).code, 0);
+    await set(NEXT_VALUE, 'elsewhere.public.example');
+    await waitUntil(async () => (await ask(API)).code !== 0, { what: 'the host is no longer one of its' });
     assert.ok(!said.some((request) => request.startsWith(EVIL)), said.join('\n'));
     await waitUntil(async () => {
       for await (const { payload } of Events.list({ client, type: 'secret_violation' }))
