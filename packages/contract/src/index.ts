@@ -34,8 +34,9 @@ export type { PublishedPort } from './spec/published-port.ts';
 export { RLIMIT_RESOURCES } from './spec/rlimit-resources.ts';
 export { Rlimit, SandboxSpec } from './spec/sandbox-spec.ts';
 export { MAX_LABELS, RESERVED_LABEL_PREFIXES } from './spec/strict.ts';
-export type { SecretEntry, SecretSource } from './spec/secrets.ts';
+export type { HostPattern, NamedHost, SecretEntry, SecretSource } from './spec/secrets.ts';
 export { isUnlimited, toU64 } from './spec/unlimited.ts';
+export { checkHosts } from './spec/check-network.ts';
 export { checkSpec } from './spec/check-spec.ts';
 export {
   DEFAULT_DISK_MIB,

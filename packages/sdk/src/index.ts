@@ -32,7 +32,7 @@ export { Images } from './resources/images.ts';
 export type { FetchProgress, ImageInfo, PulledImage, PullOptions } from './resources/images.ts';
 export { Organization } from './resources/organization.ts';
 export { Secrets } from './resources/secrets.ts';
-export type { Secret } from './resources/secrets.ts';
+export type { NewSecret, Secret } from './resources/secrets.ts';
 export type { SecretEntry, SecretOption } from './sandbox/secret-entry.ts';
 export { SshKeys } from './resources/ssh-keys.ts';
 export type { SshKey } from './resources/ssh-keys.ts';

@@ -100,21 +100,22 @@ credentials.add('registries.remove', 'ok', async (call) => {
 });
 credentials.add('registries.remove', 'not_found', (call) => call('registries.remove', NOBODYS));
 
+const SECRET = { value: 'hidden', allowed_hosts: [{ type: 'exact', value: 'api.example' }] };
 credentials.add('secrets.put', 'ok', async (call) => {
-  const reply = await call('secrets.put', { params: { name: 'ONE' }, body: { value: 'hidden' } });
+  const reply = await call('secrets.put', { params: { name: 'ONE' }, body: SECRET });
   assert.equal(reply.body.name, 'ONE');
   assert.ok(!JSON.stringify(reply.body).includes('hidden'));
   return reply;
 });
 credentials.add('secrets.list', 'ok', async (call) => {
-  await call('secrets.put', { params: { name: 'TWO' }, body: { value: 'hidden' } });
+  await call('secrets.put', { params: { name: 'TWO' }, body: SECRET });
   const reply = await call('secrets.list');
   assert.ok(reply.body.some((each: Body) => each.name === 'TWO'));
   assert.ok(!JSON.stringify(reply.body).includes('hidden'));
   return reply;
 });
 credentials.add('secrets.remove', 'ok', async (call) => {
-  await call('secrets.put', { params: { name: 'THREE' }, body: { value: 'hidden' } });
+  await call('secrets.put', { params: { name: 'THREE' }, body: SECRET });
   const reply = await call('secrets.remove', { params: { name: 'THREE' } });
   assert.ok(!(await call('secrets.list')).body.some((each: Body) => each.name === 'THREE'));
   return reply;

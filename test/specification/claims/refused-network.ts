@@ -187,7 +187,7 @@ const UNCOUNTED: readonly Refused[] = [
 const OTHERS: readonly Refused[] = [
   [
     spec('trust_host_cas'),
-    'Whether the authorities that the host trusts are trusted inside; always false in answers',
+    'Whether the authorities that the host trusts are trusted inside',
     { trust_host_cas: true },
     'network.trust_host_cas',
   ],
@@ -248,6 +248,7 @@ const ATTACKS = 'packages/engine/src/egress/secrets/attacks.test.ts';
 const PLACEHOLDERS = 'packages/engine/src/egress/secrets/placeholders.test.ts';
 const INTERCEPTOR = 'packages/engine/src/egress/tls/interceptor.test.ts';
 const REAL = 'test/engine/secrets.test.ts';
+const FIELDS = 'test/e2e/tls-fields.test.ts';
 const STORE = 'packages/server/src/handlers/credentials/secrets.test.ts';
 
 /** The tests that prove what works, by the first part of an id that fits. */
@@ -270,8 +271,8 @@ const PROOFS: readonly (readonly [part: RegExp, file: string, title: string])[] 
   ],
   [
     /on_violation/,
-    PLACEHOLDERS,
-    'what is done about a placeholder follows the secret, then the whole, then the default',
+    FIELDS,
+    'a violation is told with the action of its secret, of all, or the default, and logged unless that is block',
   ],
   [/require_tls/, ATTACKS, 'over a plain connection a value passes only where that was asked for'],
   [
@@ -279,13 +280,26 @@ const PROOFS: readonly (readonly [part: RegExp, file: string, title: string])[] 
     STORE,
     'a sandbox has the value of a secret that it refers to as ${source.type}, and a new one soon',
   ],
+  [
+    /allowed_hosts\.type/,
+    PLACEHOLDERS,
+    'a host is allowed by its exact name, the apex of a wildcard or anything, and only when it is proven to be it',
+  ],
+  [
+    /tls\.scoped_upstream/,
+    FIELDS,
+    'an authority of scoped_upstream_ca_cert vouches for hosts of its pattern alone',
+  ],
+  [/trust_host/, FIELDS, 'with trust_host_cas programs inside trust whom the host trusts'],
+  [
+    /quic/,
+    FIELDS,
+    'datagrams to intercepted ports are dropped with block_quic_on_intercept, and pass without',
+  ],
   [/secrets\.|upstream_ca_cert$/, REAL, 'clients use a secret towards its host without holding it'],
   [/strict$/, REAL, 'strict names are reached over TLS and HTTP, and not by what says no name'],
-  [
-    /tls\.(enabled|cache)/,
-    INTERCEPTOR,
-    'the certificate is for the name asked for, by our authority, and is kept',
-  ],
+  [/tls\.enabled/, FIELDS, 'with tls.enabled connections are read, and without they are left alone'],
+  [/tls\.cache/, FIELDS, 'certificates hold for cache.validity_hours, and cache.capacity of them are kept'],
   [/tls\.verify/, INTERCEPTOR, 'a server that nobody trusted vouches for gets no request'],
   [/tls\.scoped_verify/, INTERCEPTOR, 'checking can be turned off for some hosts, and for those alone'],
   [/tls\.bypass/, INTERCEPTOR, 'a host on the bypass list is left alone'],
@@ -303,7 +317,6 @@ function toProved(row: Refused): Claim {
 }
 
 const ALL = [...SECRET_ROWS, ...UNCOUNTED, ...OTHERS];
-const isPending = ([id]: Refused) => /quic|scoped_upstream|trust_host/.test(id);
 
 /** What the schema has and no host can do yet. */
 export const refusedPolicyClaims: readonly Claim[] = [
@@ -312,9 +325,6 @@ export const refusedPolicyClaims: readonly Claim[] = [
 ].map(toClaim);
 
 /** What is proved elsewhere. */
-export const interceptionClaims: readonly Claim[] = ALL.filter(
-  (row) => !isPending(row) && proofOf(row[0]) !== undefined,
-).map(toProved);
-
-/** What has no proof of its own yet. */
-export const pendingNetworkClaims: readonly Claim[] = ALL.filter(isPending).map(toClaim);
+export const interceptionClaims: readonly Claim[] = ALL.filter((row) => proofOf(row[0]) !== undefined).map(
+  toProved,
+);

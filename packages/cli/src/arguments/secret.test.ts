@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { collectSecret } from './secret.ts';
+import { collectSecret, collectSecretHost } from './secret.ts';
 
 test('a secret is named by its variable, with the hosts that may have it', () => {
   const [entry, ...more] = collectSecret('API_KEY@api.example.com,*.example.org,*');
@@ -31,4 +31,13 @@ test('what names no variable or no host is refused', () => {
     'A@*a.example',
   ])
     assert.throws(() => collectSecret(text), /ENV@HOST/, text);
+});
+
+test('a host that may have a secret of the organization is named; all of them are refused', () => {
+  assert.deepEqual(collectSecretHost('*.b.example', collectSecretHost('a.example')), [
+    'a.example',
+    '*.b.example',
+  ]);
+  for (const text of ['*', '', 'a b', 'https://a.example', '*a.example'])
+    assert.throws(() => collectSecretHost(text), /\*\.example\.com/, text);
 });

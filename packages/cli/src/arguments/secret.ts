@@ -23,6 +23,15 @@ export function collectSecret(text: string, earlier: readonly SecretEntry[] = []
   return [...earlier, entry];
 }
 
+/** A host that may be sent a secret of the organization, any number of times. All of them would be no protection. */
+export function collectSecretHost(text: string, earlier: readonly string[] = []): readonly string[] {
+  if (text === '*' || !HOST.test(text))
+    throw new InvalidArgumentError(
+      'Give a host as api.example.com, or *.example.com for it and all below it.',
+    );
+  return [...earlier, text];
+}
+
 function toPattern(host: string): SecretEntry['allowed_hosts'][number] {
   if (host === '*') return { type: 'any' };
   return { type: host.startsWith('*.') ? 'wildcard' : 'exact', value: host };

@@ -25,12 +25,13 @@ async function list({ org }: { readonly org?: string }, command: Command): Promi
   const client = await connectServer(globals);
   const secrets = await inOrganization(client, org, (options) => Secrets.list(options));
   if (globals.isJson) return printJson(secrets);
-  if (secrets.length === 0) return tell('no secrets; set one with: svc secret set NAME');
+  if (secrets.length === 0) return tell('no secrets; set one with: svc secret set NAME --host HOST');
   const now = Date.now();
-  const rows = secrets.map(({ name, created_at: made, updated_at: set }) => [
+  const rows = secrets.map(({ name, allowed_hosts: hosts, created_at: made, updated_at: set }) => [
     name,
+    hosts.map(({ value }) => value).join(','),
     formatAge(made, now),
     formatAge(set, now),
   ]);
-  print(formatTable(['NAME', 'AGE', 'LAST SET'], rows));
+  print(formatTable(['NAME', 'HOSTS', 'AGE', 'LAST SET'], rows));
 }

@@ -45,7 +45,7 @@ export function addNetworkOptions(command: Command): Command {
     .addOption(
       new Option(
         '--secret <env@host,host>',
-        'a secret of the organization (svc secret set ENV) that it uses towards these hosts (repeatable)',
+        'a secret of the organization (svc secret set ENV --host HOST) that it uses towards these hosts (repeatable)',
       )
         .argParser(collectSecret)
         .conflicts('network'),

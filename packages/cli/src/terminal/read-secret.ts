@@ -9,7 +9,7 @@ export async function readSecret(prompt: string): Promise<string> {
     ? await readUnseen(prompt)
     : (await text(process.stdin)).replace(/\r?\n$/, '');
   if (value === '')
-    throw new UsageError('the value is empty\n  try: printf %s "$VALUE" | svc secret set NAME');
+    throw new UsageError('the value is empty\n  try: printf %s "$VALUE" | svc secret set NAME --host HOST');
   return value;
 }
 

@@ -51,7 +51,8 @@ function checkAction(action: SecretEntry['on_violation'], field: string, refuse:
   checkHosts(action.hosts, `${field}.hosts`, refuse);
 }
 
-function checkHosts(hosts: readonly HostPattern[], field: string, refuse: Refuse): void {
+/** Names of hosts, which the schema takes for any text. */
+export function checkHosts(hosts: readonly HostPattern[], field: string, refuse: Refuse): void {
   for (const [index, host] of hosts.entries()) {
     if (host.type === 'any') continue;
     const isWildcard = host.type === 'wildcard';

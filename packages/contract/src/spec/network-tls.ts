@@ -3,7 +3,7 @@ import { Type } from '../schema/type.ts';
 import { strictObject } from './strict.ts';
 
 const MAX_LISTED = 64;
-const Certificates = Type.String({ minLength: 1, maxLength: 131_072 });
+export const Certificates = Type.String({ minLength: 1, maxLength: 131_072 });
 const Pattern = Type.String({
   minLength: 1,
   maxLength: 255,

@@ -4,7 +4,7 @@ import { strictObject } from './strict.ts';
 
 /** How many secrets one sandbox has at most: each request of it is searched for all of them. */
 const MAX_ENTRIES = 64;
-const MAX_HOSTS = 64;
+export const MAX_HOSTS = 64;
 export const MAX_PLACEHOLDER_BYTES = 1024;
 
 /** A name that a secret of an organization is kept under; every name of a shell variable is one. */
@@ -17,12 +17,16 @@ export const SecretName = Type.String({
 export const SecretValue = Type.String({ maxLength: 16_384, pattern: '^[^\\u0000]*$' });
 
 const HostName = Type.String({ minLength: 1, maxLength: 253 });
-export const HostPattern = Type.Union([
+const Named = [
   strictObject({ type: Type.Literal('exact'), value: HostName }),
   strictObject({ type: Type.Literal('wildcard'), value: HostName }),
-  strictObject({ type: Type.Literal('any') }),
-]);
+] as const;
+export const HostPattern = Type.Union([...Named, strictObject({ type: Type.Literal('any') })]);
 export type HostPattern = Static<typeof HostPattern>;
+
+/** For a secret that is kept for an organization, whose hosts are all named. */
+export const NamedHost = Type.Union([...Named]);
+export type NamedHost = Static<typeof NamedHost>;
 
 export const ViolationAction = Type.Union([
   strictObject({ type: Type.Enum(['block', 'block_and_log', 'block_and_terminate']) }),

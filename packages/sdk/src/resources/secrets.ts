@@ -1,9 +1,19 @@
 import { Client, type ClientCallOptions } from '../client/client.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
+import { toHostPattern } from './host-pattern.ts';
 
 /** A secret of an organization, without its value. */
 export type Secret = RestCallOutput<'secrets.list'>[number];
 
+export interface NewSecret {
+  readonly value: string;
+  /** Who may be sent the value: `api.example.com`, or `*.example.com` for it and all below it. */
+  readonly hosts: readonly string[];
+  /** Authorities (PEM) that sandboxes which use it may trust, beside those that the server's host trusts. */
+  readonly authorities?: readonly string[];
+}
+
+type SecretHosts = Secret['allowed_hosts'];
 type Options = ClientCallOptions & { readonly organization?: string };
 
 /** The secrets of the organization that the client acts in. They take a user's token: API keys use secrets and do not keep them. */
@@ -14,10 +24,17 @@ export const Secrets = {
     return await client.call('secrets.list', {}, options);
   },
 
-  /** Sandboxes that use it have the new value within seconds. */
-  async set(name: string, value: string, options: Options = {}): Promise<Secret> {
+  /** Sandboxes that use it have the new value and hosts within seconds. */
+  async set(name: string, secret: NewSecret, options: Options = {}): Promise<Secret> {
     const { client = Client.ofEnvironment } = options;
-    return await client.call('secrets.put', { params: { name }, body: { value } }, options);
+    const { value, hosts, authorities } = secret;
+    const body = {
+      value,
+      // The server refuses `*`, with a sentence that says so.
+      allowed_hosts: hosts.map(toHostPattern) as SecretHosts,
+      ...(authorities === undefined ? {} : { upstream_ca_cert: [...authorities] }),
+    };
+    return await client.call('secrets.put', { params: { name }, body }, options);
   },
 
   /** @throws SvcError `invalid_state_transition` as long as a sandbox refers to it */

@@ -1,4 +1,5 @@
 import type { CreateSandboxRequest } from '@svc/contract/rest';
+import { toHostPattern } from '../resources/host-pattern.ts';
 
 type Secrets = NonNullable<NonNullable<CreateSandboxRequest['network']>['secrets']>;
 export type SecretEntry = Secrets['entries'][number];
@@ -22,14 +23,9 @@ export function secretEntry(name: string, secret: SecretOption): SecretEntry {
   return {
     env_var: name,
     placeholder,
-    allowed_hosts: hosts.map(toPattern),
+    allowed_hosts: hosts.map(toHostPattern),
     ...(value === undefined ? {} : { value }),
     ...(stored === undefined ? {} : { source: { type: 'store', reference: stored } }),
     ...(injection === undefined ? {} : { injection }),
   };
-}
-
-function toPattern(host: string): SecretEntry['allowed_hosts'][number] {
-  if (host === '*') return { type: 'any' };
-  return { type: host.startsWith('*.') ? 'wildcard' : 'exact', value: host };
 }

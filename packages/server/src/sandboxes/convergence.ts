@@ -15,7 +15,7 @@ import { changeOf, decide, isNetworkStale, isNoted, type Decision } from './deci
 import { toEngineRequest, type RequestParts } from './engine-request.ts';
 import { amend, noteFailure, observe } from './observe.ts';
 import { openSecrets, sealSecrets } from './sandbox-secrets.ts';
-import { secretValuesOf } from './secret-values.ts';
+import { giveSecrets } from './secret-values.ts';
 import { StartProgress, type Progress } from './start-progress.ts';
 import { KeyedTurns } from '@svc/contract/async';
 
@@ -156,11 +156,11 @@ export class Convergence {
     const hasSecrets = (record.spec.network?.secrets?.entries ?? []).length > 0;
     const isDue = record.valuesDue !== null || (hasSecrets && decision === 'start');
     if (!isDue && !isNetworkStale(record, report)) return;
-    const secretValues = await secretValuesOf(this.#parts, record);
-    const given = Object.keys(secretValues).length === 0 ? {} : { secretValues };
+    const { spec, values } = await giveSecrets(this.#parts, record);
+    const given = Object.keys(values).length === 0 ? {} : { secretValues: values };
     await orchestrator.setNetwork(
       record.id,
-      { ...changeOf(record, report), ...given },
+      { ...changeOf({ spec }, report), ...given },
       within(ASK_TIMEOUT_MS),
     );
     if (record.valuesDue !== null) await noteValuesTold(database, record);

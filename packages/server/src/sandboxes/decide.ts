@@ -51,8 +51,24 @@ function isActive(report: Seen): boolean {
 export function isNetworkStale({ spec }: SandboxRecord, { network }: SandboxReport): boolean {
   if (network === undefined) return false;
   if (!isDeepStrictEqual(resolvePolicy(spec.network), resolvePolicy(network))) return true;
-  const { tls, secrets } = changeOf({ spec }, { network });
+  const { tls, secrets } = changeOf({ spec: withHostsOf(spec, network) }, { network });
   return tls !== undefined || secrets !== undefined;
+}
+
+/**
+ * The hosts of secrets from the store are the store's to say too, which is not asked here: whatever changes them owes the sandbox its
+ * values, with which they are told.
+ */
+function withHostsOf(spec: SandboxRecord['spec'], held: Network): SandboxRecord['spec'] {
+  const secrets = spec.network?.secrets ?? null;
+  if (secrets === null) return spec;
+  const known = new Map((held.secrets?.entries ?? []).map((entry) => [entry.env_var, entry.allowed_hosts]));
+  const entries = secrets.entries.map((entry) =>
+    (entry.source ?? null) === null
+      ? entry
+      : { ...entry, allowed_hosts: known.get(entry.env_var) ?? entry.allowed_hosts },
+  );
+  return { ...spec, network: { ...spec.network, secrets: { ...secrets, entries } } };
 }
 
 /** What brings the network of a sandbox to what its record says. Of TLS and secrets only what differs, since what is not said stays. */

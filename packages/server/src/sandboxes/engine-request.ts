@@ -11,8 +11,8 @@ import { findRegistry, findRegistryFor, registryContext, type RegistryRecord } f
 import { canonicalRegistryHost } from '../store/registry-host.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
 import { ensureHostVolume, findVolume, listMounts, type VolumeRecord } from '../store/volumes.ts';
-import { openSecrets, withoutSources, type RegistryChoice } from './sandbox-secrets.ts';
-import { secretValuesOf } from './secret-values.ts';
+import { openSecrets, type RegistryChoice } from './sandbox-secrets.ts';
+import { giveSecrets } from './secret-values.ts';
 
 const DOCKER_HUB = 'docker.io';
 
@@ -29,15 +29,15 @@ export async function toEngineRequest(
   record: SandboxRecord,
 ): Promise<NewOrchestratorSandbox> {
   const { id, organizationId, isolation, snapshotId } = record;
-  const spec = { ...record.spec, ...(await readPatches(parts.database, record)) };
+  const given = await giveSecrets(parts, record);
+  const spec = { ...given.spec, ...(await readPatches(parts.database, record)) };
   const { registry } = openSecrets(parts.sealer, record);
-  const secretValues = await secretValuesOf(parts, record);
   const hostVolume = usesHostVolume(spec) ? await prepareHostVolume(parts, organizationId) : undefined;
   return {
     id,
     // When its run ends we remove it ourselves, after its end was written down.
-    spec: { ...withoutSources(spec), lifecycle: { ...spec.lifecycle, ephemeral: false } },
-    ...(Object.keys(secretValues).length === 0 ? {} : { secretValues }),
+    spec: { ...spec, lifecycle: { ...spec.lifecycle, ephemeral: false } },
+    ...(Object.keys(given.values).length === 0 ? {} : { secretValues: given.values }),
     start: true,
     volumes: await prepareVolumes(parts, record),
     registryAuth: await registryAuthFor(parts, organizationId, spec.image.reference, registry),

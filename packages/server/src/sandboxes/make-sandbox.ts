@@ -121,7 +121,7 @@ async function insert(
   const { name, slug, ports, isolation, snapshotId, hasHostPaths, secrets } = sandbox;
   const spec = await withImageOfSnapshot(transaction, organization.id, sandbox);
   await requireRegistry(transaction, organization.id, secrets.registry, spec.image.reference);
-  await requireStored(transaction, organization.id, spec.network?.secrets?.entries ?? []);
+  await requireStored(transaction, organization.id, spec);
   await requireRoomForSandbox(transaction, organization, spec);
   const isEphemeral = spec.lifecycle?.ephemeral === true;
   if (isStarted) await requireRoomForRun(transaction, organization, { isEphemeral });

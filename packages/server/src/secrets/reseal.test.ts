@@ -34,6 +34,8 @@ async function makeStore(t: TestContext) {
     await putRegistry(database, id, { host: 'ghcr.io', username: 'ann', seal });
     await putSecret(database, id, {
       name: 'KEY',
+      allowedHosts: [],
+      authorities: [],
       seal: (secretId) => sealer.seal('stored', secretContext(secretId)),
     });
     await addSandbox(database, id, sealer.seal('{"A":"secret"}', sandboxSecretsContext(SANDBOX_ID)));

@@ -5,6 +5,10 @@ export interface SecretRow {
   name: string;
   /** Sealed. */
   value: string;
+  /** JSON. */
+  allowed_hosts: string;
+  /** JSON. */
+  upstream_ca_cert: string;
   created_at: string;
   updated_at: string;
 }

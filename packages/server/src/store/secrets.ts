@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { SandboxSpec, SecretSource } from '@svc/contract';
+import type { NamedHost, SandboxSpec, SecretSource } from '@svc/contract';
 import type { Selectable } from 'kysely';
 import type { Database } from './database.ts';
 import type { SecretRow } from './secret-row.ts';
@@ -10,6 +10,10 @@ export interface SecretRecord {
   readonly id: string;
   readonly name: string;
   readonly sealedValue: string;
+  /** Who may be sent the value, whatever a sandbox says. */
+  readonly allowedHosts: readonly NamedHost[];
+  /** Authorities (PEM) that a sandbox which uses it may have trusted. */
+  readonly authorities: readonly string[];
   readonly createdAt: string;
   readonly updatedAt: string;
 }
@@ -42,16 +46,26 @@ export async function listSecrets(db: Database, organizationId: string): Promise
   return rows.map(toSecret);
 }
 
-/** Adds the secret, or replaces its value. `seal` gets the id that the value belongs to. */
+export interface NewSecret extends Pick<SecretRecord, 'name' | 'allowedHosts' | 'authorities'> {
+  /** Gets the id that the value belongs to. */
+  readonly seal: (id: string) => string;
+}
+
+/** Adds the secret, or replaces it. */
 export async function putSecret(
   db: Database,
   organizationId: string,
-  { name, seal }: { readonly name: string; readonly seal: (id: string) => string },
+  { name, allowedHosts, authorities, seal }: NewSecret,
 ): Promise<SecretRecord> {
   const existing = (await listSecrets(db, organizationId)).find((secret) => secret.name === name);
   const now = new Date().toISOString();
   const id = existing?.id ?? randomUUID();
-  const change = { value: seal(id), updated_at: now };
+  const change = {
+    value: seal(id),
+    allowed_hosts: JSON.stringify(allowedHosts),
+    upstream_ca_cert: JSON.stringify(authorities),
+    updated_at: now,
+  };
   const row = await db
     .insertInto('secrets')
     .values({ ...change, id, organization_id: organizationId, name, created_at: now })
@@ -103,6 +117,9 @@ function toSecret(row: Selectable<SecretRow>): SecretRecord {
     id: row.id,
     name: row.name,
     sealedValue: row.value,
+    // Only `putSecret` writes them.
+    allowedHosts: JSON.parse(row.allowed_hosts) as NamedHost[],
+    authorities: JSON.parse(row.upstream_ca_cert) as string[],
     createdAt: row.created_at,
     updatedAt: row.updated_at,
   };

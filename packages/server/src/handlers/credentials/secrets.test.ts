@@ -6,6 +6,8 @@ import { startWithPeople } from '../../testing/people.ts';
 import { body } from '../../testing/sandboxes.ts';
 
 const VALUE = 'correct horse battery staple';
+const HOSTS = [{ type: 'exact', value: 'api.example' }];
+const stored = (more: object = {}) => ({ value: VALUE, allowed_hosts: HOSTS, ...more });
 
 async function acme(t: Parameters<typeof startWithPeople>[0]) {
   const world = await startWithPeople(t);
@@ -28,10 +30,16 @@ async function acme(t: Parameters<typeof startWithPeople>[0]) {
 test('admins set and forget secrets, members see their names, and nobody a value', async (t) => {
   const { admin, member, stranger, id, rest, eventTypes, server } = await acme(t);
   for (const { key } of [member, stranger])
-    assert.equal((await rest(key, 'PUT', '/secrets/KEY', { value: VALUE })).status, 403);
-  const made = await rest(admin.key, 'PUT', '/secrets/KEY', { value: VALUE });
-  assert.deepEqual(Object.keys(made.body).toSorted(), ['created_at', 'name', 'updated_at']);
-  await rest(admin.key, 'PUT', '/secrets/KEY', { value: `${VALUE} again` });
+    assert.equal((await rest(key, 'PUT', '/secrets/KEY', stored())).status, 403);
+  const made = await rest(admin.key, 'PUT', '/secrets/KEY', stored());
+  assert.deepEqual(Object.keys(made.body).toSorted(), [
+    'allowed_hosts',
+    'created_at',
+    'name',
+    'updated_at',
+    'upstream_ca_cert',
+  ]);
+  await rest(admin.key, 'PUT', '/secrets/KEY', stored({ value: `${VALUE} again` }));
   const listed = await rest(member.key, 'GET', '/secrets');
   assert.deepEqual(
     listed.body.map(({ name }: { name: string }) => name),
@@ -49,11 +57,17 @@ test('admins set and forget secrets, members see their names, and nobody a value
 test('what is no secret is 400 naming the field, without the value', async (t) => {
   const { admin, rest } = await acme(t);
   for (const [name, sent] of [
-    ['KEY', { value: '' }],
-    ['KEY', { value: `horse\u0000` }],
-    ['KEY', { value: 'horse'.repeat(10_000) }],
-    ['KEY', { value: 'horse', more: 1 }],
-    ['1KEY', { value: 'horse' }],
+    ['KEY', stored({ value: '' })],
+    ['KEY', stored({ value: `horse\u0000` })],
+    ['KEY', stored({ value: 'horse'.repeat(10_000) })],
+    ['KEY', stored({ more: 1 })],
+    ['1KEY', stored()],
+    ['KEY', { value: 'horse' }],
+    ['KEY', stored({ allowed_hosts: [] })],
+    ['KEY', stored({ allowed_hosts: [{ type: 'any' }] })],
+    ['KEY', stored({ allowed_hosts: [{ type: 'exact', value: '10.0.0.1' }] })],
+    ['KEY', stored({ allowed_hosts: [{ type: 'wildcard', value: 'api.example' }] })],
+    ['KEY', stored({ upstream_ca_cert: ['/etc/ssl/ca.pem'] })],
   ] as const) {
     const refused = await rest(admin.key, 'PUT', `/secrets/${name}`, sent);
     assert.deepEqual([refused.status, refused.body.error.code], [400, 'invalid_request'], name);
@@ -61,7 +75,6 @@ test('what is no secret is 400 naming the field, without the value', async (t) =
   }
 });
 
-const HOSTS = [{ type: 'exact', value: 'api.example' }];
 const entry = (more: object) => ({ env_var: 'KEY', placeholder: '$SVC_KEY', allowed_hosts: HOSTS, ...more });
 const withSecret = (more: object) => ({ network: { secrets: { entries: [entry(more)] } } });
 
@@ -80,14 +93,14 @@ for (const source of [
       );
     const missing = await create();
     assert.equal(missing.body.error.details.field, 'network.secrets.entries[0].source');
-    await rest(admin.key, 'PUT', '/secrets/KEY', { value: VALUE });
+    await rest(admin.key, 'PUT', '/secrets/KEY', stored());
     const made = await create();
     assert.equal(made.body.status, 'running', JSON.stringify(made.body));
     assert.deepEqual(server.orchestrator.secretValues.get(made.body.id), { KEY: VALUE });
     const told = server.orchestrator.requestOf(made.body.id).spec.network?.secrets?.entries;
     assert.deepEqual(told, [entry({})], 'the engine is told no source and no value in a spec');
     assert.ok(!JSON.stringify(made.body).includes('"source"'));
-    await rest(admin.key, 'PUT', '/secrets/KEY', { value: 'new' });
+    await rest(admin.key, 'PUT', '/secrets/KEY', stored({ value: 'new' }));
     await waitUntil(() => server.orchestrator.secretValues.get(made.body.id)?.['KEY'] === 'new');
     const inUse = await rest(admin.key, 'DELETE', '/secrets/KEY');
     assert.deepEqual([inUse.status, inUse.body.error.code], [409, 'invalid_state_transition']);
@@ -97,7 +110,7 @@ for (const source of [
 
 test('a value that was written down and not told is told with the next look', async (t) => {
   const { admin, rest, server } = await acme(t);
-  await rest(admin.key, 'PUT', '/secrets/KEY', { value: VALUE });
+  await rest(admin.key, 'PUT', '/secrets/KEY', stored());
   const source = { type: 'store', reference: 'KEY' };
   const made = await rest(
     admin.key,
@@ -106,7 +119,7 @@ test('a value that was written down and not told is told with the next look', as
     body('one', withSecret({ source })),
   );
   server.orchestrator.failAtChange = server.orchestrator.changesAsked + 1;
-  await rest(admin.key, 'PUT', '/secrets/KEY', { value: 'new' });
+  await rest(admin.key, 'PUT', '/secrets/KEY', stored({ value: 'new' }));
   await waitUntil(() => server.orchestrator.changesAsked >= server.orchestrator.failAtChange);
   assert.equal(server.orchestrator.secretValues.get(made.body.id)?.['KEY'], VALUE);
   server.orchestrator.goAway();
@@ -116,7 +129,7 @@ test('a value that was written down and not told is told with the next look', as
 
 test('secrets of one organization are not found from another', async (t) => {
   const { admin, stranger, rest, server, organization } = await acme(t);
-  await rest(admin.key, 'PUT', '/secrets/KEY', { value: VALUE });
+  await rest(admin.key, 'PUT', '/secrets/KEY', stored());
   await organization('other', { admin: stranger });
   const sent = body('one', withSecret({ source: { type: 'store', reference: 'KEY' } }));
   const refused = await server.rest('POST', '/orgs/other/sandboxes', { key: stranger.key, body: sent });
@@ -154,8 +167,13 @@ test('the secrets of a sandbox change in place; an entry that says no value keep
 test('an organization has 256 secrets at most; those that it has can be set on', async (t) => {
   const { admin, rest, server, id } = await acme(t);
   for (let index = 0; index < 256; index += 1)
-    await putSecret(server.database, id, { name: `KEY_${index}`, seal: () => 'sealed' });
-  const refused = await rest(admin.key, 'PUT', '/secrets/MORE', { value: VALUE });
+    await putSecret(server.database, id, {
+      name: `KEY_${index}`,
+      allowedHosts: [],
+      authorities: [],
+      seal: () => 'sealed',
+    });
+  const refused = await rest(admin.key, 'PUT', '/secrets/MORE', stored());
   assert.deepEqual([refused.status, refused.body.error.code], [429, 'quota_exceeded']);
-  assert.equal((await rest(admin.key, 'PUT', '/secrets/KEY_7', { value: VALUE })).status, 200);
+  assert.equal((await rest(admin.key, 'PUT', '/secrets/KEY_7', stored())).status, 200);
 });

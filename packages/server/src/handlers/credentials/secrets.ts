@@ -1,4 +1,4 @@
-import { PlatformError } from '@svc/contract';
+import { checkHosts, PlatformError } from '@svc/contract';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import type { Convergence } from '../../sandboxes/convergence.ts';
 import type { Sealer } from '../../secrets/sealer.ts';
@@ -14,6 +14,8 @@ import {
 } from '../../store/secrets.ts';
 
 const MAX_SECRETS = 256;
+const PEM = /^\s*-----BEGIN CERTIFICATE-----/;
+const PEM_HINT = 'must be the text of a certificate (PEM), not a path';
 
 type SecretHandlers = Pick<RestHandlers, Extract<keyof RestHandlers, `secrets.${string}`>>;
 
@@ -28,16 +30,20 @@ export function secretHandlers({ database, sealer, convergence }: SecretParts): 
   return {
     'secrets.list': async (_input, { organization }) =>
       (await listSecrets(database, organization.id)).map(viewSecret),
-    'secrets.put': async ({ params: { name }, body: { value } }, { organization, commit }) => {
+    'secrets.put': async ({ params: { name }, body }, { organization, commit }) => {
+      const { value, allowed_hosts: allowedHosts, upstream_ca_cert: authorities = [] } = body;
+      checkHosts(allowedHosts, 'allowed_hosts', invalid);
+      for (const [index, text] of authorities.entries())
+        if (!PEM.test(text)) throw invalid(`upstream_ca_cert[${index}]`, PEM_HINT);
       const seal = (id: string) => sealer.seal(value, secretContext(id));
       let users: readonly string[] = [];
       const put = await commit(async ({ db, record }) => {
         const kept = await listSecrets(db, organization.id);
         if (kept.length >= MAX_SECRETS && !kept.some((secret) => secret.name === name)) throw tooMany();
-        const secret = await putSecret(db, organization.id, { name, seal });
+        const secret = await putSecret(db, organization.id, { name, allowedHosts, authorities, seal });
         users = (await listUsersOfSecret(db, organization.id, name)).map(({ id }) => id);
         await oweValues(db, users);
-        const payload = { name, sandboxes: users.length };
+        const payload = { name, allowed_hosts: allowedHosts, sandboxes: users.length };
         await record({ type: 'secret_set', category: 'secret', payload });
         return secret;
       }, viewSecret);
@@ -62,8 +68,18 @@ export function secretHandlers({ database, sealer, convergence }: SecretParts): 
   };
 }
 
-function viewSecret({ name, createdAt, updatedAt }: SecretRecord) {
-  return { name, created_at: createdAt, updated_at: updatedAt };
+function viewSecret({ name, allowedHosts, authorities, createdAt, updatedAt }: SecretRecord) {
+  return {
+    name,
+    allowed_hosts: [...allowedHosts],
+    upstream_ca_cert: [...authorities],
+    created_at: createdAt,
+    updated_at: updatedAt,
+  };
+}
+
+function invalid(field: string, reason: string): PlatformError {
+  return new PlatformError('invalid_request', `${field} ${reason}`, { details: { field, reason } });
 }
 
 function tooMany(): PlatformError {

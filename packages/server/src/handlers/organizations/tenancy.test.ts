@@ -51,7 +51,7 @@ const BODIES: Partial<Record<RestOperationName, (tenants: Tenants) => unknown>> 
   'invites.create': () => ({ email: 'intruder@example.com' }),
   'apiKeys.create': () => ({ name: 'intruder' }),
   'tokens.create': () => ({ name: 'intruder' }),
-  'secrets.put': () => ({ value: 'v' }),
+  'secrets.put': () => ({ value: 'v', allowed_hosts: [{ type: 'exact', value: 'api.example' }] }),
   'registries.put': () => ({ registry_host: 'registry.example', username: 'u', password: 'p' }),
   'users.remove': () => ({ confirm: 'somebody@example.com' }),
 };

@@ -84,13 +84,15 @@ async function update(
         'Somebody else has changed the network meanwhile; try again',
       );
     const wanted = withChange(sealer, now, change);
-    await requireStored(db, call.organization.id, wanted.spec.network?.secrets?.entries ?? []);
     const hasSecrets = change.secrets !== undefined;
+    // What a secret's terms say no longer is not in the way of changes that are about something else.
+    const isAboutSecrets = hasSecrets || change.tls !== undefined;
+    if (isAboutSecrets) await requireStored(db, call.organization.id, wanted.spec);
     const changed = await updateSandbox(db, now, {
       spec: wanted.spec,
       ...(hasSecrets ? { secrets: sealSecrets(sealer, id, wanted.secrets) } : {}),
     });
-    if (hasSecrets) await oweValues(db, [now.id]);
+    if (isAboutSecrets) await oweValues(db, [now.id]);
     if (changed.version !== now.version)
       await recordSandboxEvent(db, 'sandbox_network_changed', changed, askerOf(call), {
         changed: Object.keys(change),

@@ -11,6 +11,8 @@ async function up(db: Kysely<unknown>): Promise<void> {
     .addColumn('organization_id', 'text', (column) => column.notNull().references('organizations.id'))
     .addColumn('name', 'text', (column) => column.notNull())
     .addColumn('value', 'text', (column) => column.notNull())
+    .addColumn('allowed_hosts', 'text', (column) => column.notNull())
+    .addColumn('upstream_ca_cert', 'text', (column) => column.notNull())
     .addColumn('created_at', 'text', (column) => column.notNull())
     .addColumn('updated_at', 'text', (column) => column.notNull())
     .execute();
