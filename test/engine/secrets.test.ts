@@ -180,6 +180,28 @@ test('a sandbox ends that breaks a rule that says so; one without its value does
   );
 });
 
+test('addresses that a program remembers are good for names after a restart of the engine', async () => {
+  const rules = [
+    { direction: 'egress', action: 'allow', destination: { domain: API } },
+    { direction: 'egress', action: 'allow', destination: { domain: EVIL } },
+  ] as const;
+  const sandbox = await world.startClient('container', world.network({ policy: { rules: [...rules] } }));
+  const remembered = (name: string) =>
+    sandbox.sh(
+      `curl -sS -m 60 --retry 5 --retry-all-errors --resolve ${name}:443:${world.internet.publicAddress} https://${name}/`,
+    );
+  try {
+    await sandbox.sh(`nslookup ${API}`);
+    await engine.restart();
+    assert.equal((await remembered(API)).stdout, `hello from ${API}\n`);
+    world.forget();
+    assert.notEqual((await remembered(EVIL)).code, 0, 'it never resolved this one');
+    assert.deepEqual(world.begun, []);
+  } finally {
+    await sandbox.remove();
+  }
+});
+
 test('strict names are reached over TLS and HTTP, and not by what says no name', async () => {
   const allowed = { direction: 'egress', action: 'allow', destination: { domain: API } } as const;
   const { tls: read } = world.network();

@@ -43,6 +43,7 @@ async function serve(config: EgressConfig): Promise<void> {
   const { proxy, sandboxes } = makeProxy(clients);
   clients.isProxied = (client) => sandboxes.find(client) !== undefined;
   for (const [client, settings] of config.proxied) sandboxes.set(client, settings);
+  for (const [client, known] of config.pins) clients.remember(client, known);
   process.on('message', (message) => {
     const order = message as EgressOrder; // From our own parent too.
     if (order.kind === 'pinned') pins.settle(order.id, order.done);

@@ -18,6 +18,8 @@ export interface EgressConfig {
   readonly policies: ReadonlyMap<string, ResolvedPolicy>;
   /** Of the sandboxes whose connections are led to the proxy. They may hold values of secrets. */
   readonly proxied: ReadonlyMap<string, ProxySettings>;
+  /** What sandboxes were told of names before. */
+  readonly pins: ReadonlyMap<string, readonly Pin[]>;
 }
 
 /** What a sandbox has been told about a name. */

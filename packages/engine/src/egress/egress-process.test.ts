@@ -34,8 +34,7 @@ test('nobody waits for a new process while that of an earlier engine answers; it
     logger: pino({ level: 'silent' }),
     codeCache: null,
     surroundings: () => SURROUNDINGS,
-    policies: () => new Map(),
-    proxied: () => new Map(),
+    sandboxes: () => ({ policies: new Map(), proxied: new Map(), pins: new Map() }),
     onReport: () => undefined,
     onPin: async () => await Promise.resolve(),
     onListening: async (port) => {

@@ -16,7 +16,7 @@ import {
 import type { ProxySettings } from './proxied-sandboxes.ts';
 import { endRecordedProcess, findRecordedProcess, recordProcess } from './recorded-process.ts';
 
-export interface EgressOptions extends Omit<EgressConfig, 'surroundings' | 'policies' | 'proxied'> {
+export interface EgressOptions extends Omit<EgressConfig, 'surroundings' | 'policies' | 'proxied' | 'pins'> {
   /** svc-host, which opens the proxy's socket. */
   readonly hostProgram: string;
   /** Remembers the process, so that the next engine can end it. */
@@ -28,8 +28,7 @@ export interface EgressOptions extends Omit<EgressConfig, 'surroundings' | 'poli
   readonly onListening: (port: number, proxyPort: number | null) => Promise<void>;
   /** What a process that starts now has to know. */
   readonly surroundings: () => Surroundings;
-  readonly policies: () => ReadonlyMap<string, ResolvedPolicy>;
-  readonly proxied: () => ReadonlyMap<string, ProxySettings>;
+  readonly sandboxes: () => Pick<EgressConfig, 'policies' | 'proxied' | 'pins'>;
   /** What sandboxes tried and were kept from. */
   readonly onReport: (client: string, report: NetworkReport) => void;
   /** Returns when the packet filter knows them. */
@@ -174,7 +173,7 @@ export class EgressProcess {
 
   #spawn(): ChildProcess {
     const { listenAddress, hostId, resolvers, hostProgram, logger, codeCache } = this.#options;
-    const { surroundings, policies, proxied } = this.#options;
+    const { surroundings, sandboxes } = this.#options;
     const listen = ['--listen', listenAddress, String(LISTENER_DESCRIPTOR)];
     const child = spawn(
       hostProgram,
@@ -202,8 +201,7 @@ export class EgressProcess {
       hostId,
       resolvers,
       surroundings: surroundings(),
-      policies: policies(),
-      proxied: proxied(),
+      ...sandboxes(),
     };
     child.send(config, () => undefined);
     return child;

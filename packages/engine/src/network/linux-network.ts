@@ -107,6 +107,7 @@ export class LinuxNetwork implements Network {
       surroundings: () => this.surroundings(),
       authority: () => this.#authority,
       logger: options.logger,
+      pinsFile: join(options.runFolder, 'pins.jsonl'),
     });
     const rangesOfIds = Math.floor((HOST_IDS - options.firstHostId) / IDS_PER_SLOT);
     this.#indexes = new SlotIndexes(Math.min(this.#pool.size, rangesOfIds));
@@ -289,8 +290,7 @@ export class LinuxNetwork implements Network {
         await this.#nft.run(lead.join('; '));
       },
       surroundings: () => this.surroundings(),
-      policies: () => this.#policies.byAddress(),
-      proxied: () => this.#policies.proxiedByAddress(),
+      sandboxes: () => this.#policies.byAddress(),
       onReport: (client, report) => {
         const key = this.#policies.keyOf(client);
         if (key !== undefined) this.onReport(key, report);

@@ -2,11 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import { KeyedTurns } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import type { EgressProcess } from '../egress/egress-process.ts';
-import type { Pin } from '../egress/egress-messages.ts';
+import type { EgressConfig, Pin } from '../egress/egress-messages.ts';
 import { NO_INTERCEPTION, type ProxySettings } from '../egress/proxied-sandboxes.ts';
 import type { AuthorityPem } from '../egress/tls/installation-authority.ts';
 import type { Surroundings } from '../policy/groups.ts';
-import { resolvePolicy, type ResolvedPolicy } from '../policy/resolve-policy.ts';
+import { resolvePolicy } from '../policy/resolve-policy.ts';
+import { KeptPins } from './kept-pins.ts';
 import type { Slot, SlotLink } from './network.ts';
 import { loadRuleset, type Nft } from './nft.ts';
 import {
@@ -26,6 +27,8 @@ export interface SlotPoliciesOptions {
   /** Signs for hosts whose connections are read. */
   readonly authority: () => AuthorityPem;
   readonly logger: Pick<Logger, 'warn'>;
+  /** Where it is kept what sandboxes know of names. */
+  readonly pinsFile: string;
 }
 
 interface Held extends SlotRules {
@@ -43,24 +46,26 @@ export class SlotPolicies {
   readonly #options: SlotPoliciesOptions;
   readonly #held = new Map<string, Held>();
   readonly #turns = new KeyedTurns();
+  readonly #pins: KeptPins;
 
   constructor(options: SlotPoliciesOptions) {
     this.#options = options;
+    this.#pins = new KeptPins(options.pinsFile, options.logger);
   }
 
-  /** What an egress process has to know that starts now: policies by the address of their sandbox. */
-  byAddress(): ReadonlyMap<string, ResolvedPolicy> {
-    return new Map([...this.#held.values()].map(({ link, policy }) => [link.address, policy]));
-  }
-
-  /** As `byAddress`, of the sandboxes that the proxy takes connections of. */
-  proxiedByAddress(): ReadonlyMap<string, ProxySettings> {
-    return new Map(
-      [...this.#held.values()].flatMap((held) => {
-        const settings = this.#settingsOf(held);
-        return settings === null ? [] : [[held.link.address, settings] as const];
-      }),
-    );
+  /** What an egress process has to know that starts now, by the addresses of sandboxes. */
+  byAddress(): Pick<EgressConfig, 'policies' | 'proxied' | 'pins'> {
+    const all = [...this.#held.values()];
+    return {
+      policies: new Map(all.map(({ link, policy }) => [link.address, policy])),
+      proxied: new Map(
+        all.flatMap((held) => {
+          const settings = this.#settingsOf(held);
+          return settings === null ? [] : [[held.link.address, settings] as const];
+        }),
+      ),
+      pins: this.#pins.byAddress(),
+    };
   }
 
   /** The slot of a sandbox that has rules of its own. */
@@ -76,9 +81,10 @@ export class SlotPolicies {
       if (link !== null && rules !== undefined && !isDeepStrictEqual(rules, DEFAULT))
         this.#held.set(key, { key, link, ...rules });
     }
+    this.#pins.load(new Set([...this.#held.values()].map(({ link }) => link.address)));
     return [...this.#held.values()]
       .map(({ key, link, ...rules }) =>
-        policyCommands(this.#options.instance, slotOf(key, link), rules, [], null),
+        policyCommands(this.#options.instance, slotOf(key, link), rules, this.#pins.of(link.address), null),
       )
       .join('\n');
   }
@@ -133,6 +139,7 @@ export class SlotPolicies {
       const held = this.#held.get(key);
       if (held === undefined) return;
       const { link, policy } = held;
+      this.#pins.forget(link.address);
       await this.#options.egress()?.setPolicy(link.address, null);
       await loadRuleset(removePolicyCommands(this.#options.instance, slotOf(key, link), policy));
       this.#held.delete(key);
@@ -146,6 +153,7 @@ export class SlotPolicies {
     await this.#turns.take(key, async () => {
       const held = this.#held.get(key);
       if (held === undefined) return;
+      this.#pins.keep(address, pins);
       const commands = pinCommands(this.#options.instance, key, held.policy, pins);
       if (commands.length > 0) await this.#options.nft.run(commands.join('; '));
     });

@@ -29,7 +29,7 @@ async function answer(incoming: Http2ServerRequest, response: Http2ServerRespons
   const body = await buffer(incoming).catch(() => Buffer.alloc(0));
   const { method, url, rawHeaders, rawTrailers } = incoming;
   print({ name, said: [method, url, ...rawHeaders, body.toString('latin1'), ...rawTrailers].join(' ') });
-  if (url?.startsWith('/elsewhere') === true)
+  if (url.startsWith('/elsewhere'))
     response.writeHead(302, { location: 'https://evil.public.example/stolen' }).end();
   else response.end(`hello from ${String(name)}\n`);
 }
