@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { isErrno } from '@svc/contract/errno';
 import { waitUntil } from '@svc/contract/testing';
 import { GuestProbe } from '../engine/guest-probe.ts';
 import { CLASSES, startSandbox, type TestSandbox } from '../engine/sandbox-fixture.ts';
@@ -113,10 +114,20 @@ async function neighbourIsServed(): Promise<void> {
 /** What the log has taken of the main process so far; lines of files that are gone were long ones. */
 function outputOf(sandbox: TestSandbox): { readonly bytes: number; readonly lines: number } {
   const folder = join(engine.folder, 'sandboxes', sandbox.handle, 'logs');
-  const texts = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'utf8'));
+  const texts = readdirSync(folder).map((name) => readOrGone(join(folder, name)));
   const lines = texts.flatMap((text) => text.split('\n').slice(0, -1));
   const offsets = lines.map((line) => (JSON.parse(line) as { readonly o?: number }).o ?? 0);
   return { bytes: Math.max(0, ...offsets), lines: lines.length };
+}
+
+/** The log gives its oldest files up as it grows, also between two calls of ours. */
+function readOrGone(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return '';
+    throw error;
+  }
 }
 
 function residentBytes(pid: number): number {
