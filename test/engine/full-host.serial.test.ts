@@ -12,12 +12,12 @@ const MIB = 2 ** 20;
 const DISK_MIB = 384;
 const MOUNTS = [{ type: 'named', name: 'data', guest: '/data' }] as const;
 
-/** Writes for as long as it may, more than a grant at a time, and tells what is there afterwards. */
+/** Writes for as long as it may, more than a grant at a time but in small pieces (gVisor takes one whole or not at all), and tells what is there afterwards. */
 const FILL = (folder: string) => `
   refused=0
   while [ $refused -lt 40 ]; do
     n=$((n+1))
-    dd if=/dev/urandom of=${folder}/fill$n bs=1M count=16 2>&1 || { refused=$((refused+1)); sleep 0.3; }
+    dd if=/dev/urandom of=${folder}/fill$n bs=64k count=256 2>&1 || { refused=$((refused+1)); sleep 0.3; }
   done
   sync; sha256sum ${folder}/fill*`;
 
