@@ -1,13 +1,9 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { resolve } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { after, before, test } from 'node:test';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { TestServer } from './start-server.ts';
+import { svc as svcOf } from './web-fixture.ts';
 
-const PROGRAM = resolve(import.meta.dirname, '../../svc');
 const HOST = '*.example.com';
 const VALUE = 'correct-horse';
 let server: TestServer;
@@ -17,17 +13,7 @@ before(async () => {
 });
 after(() => server.destroy());
 
-async function svc(input: string, ...parameters: readonly string[]) {
-  const env = { PATH: process.env['PATH'], HOME: '/nonexistent', SVC_API_URL: server.url };
-  const child = spawn(PROGRAM, parameters, { env, stdio: ['pipe', 'pipe', 'pipe'] });
-  child.stdin.end(input);
-  const [output, complaint] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close'),
-  ]);
-  return { code: child.exitCode, output: output.trim(), complaint };
-}
+const svc = (input: string, ...parameters: readonly string[]) => svcOf(server, input, ...parameters);
 
 test('svc secret keeps a value that it reads from stdin, and shows names alone', async () => {
   const set = await svc(`${VALUE}\n`, 'secret', 'set', 'API_KEY', '--host', HOST);

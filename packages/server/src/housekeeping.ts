@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { FAILURE_MS } from './access/sign-in.ts';
 import { repeatEvery, type BackgroundTask } from './tasks/background.ts';
 import type { RestSettings } from './rest-settings.ts';
 import { forgetContextsOfEnded } from './store/code-contexts.ts';
@@ -10,8 +11,6 @@ import { forgetOfRemoved } from './store/processes.ts';
 import { forgetOldSignIns } from './store/sessions.ts';
 import { pruneEvents } from './store/prune-events.ts';
 
-/** For so long failed sign-ins count. */
-const FAILURE_MS = 60 * 60_000;
 const FORGET_INTERVAL_MS = 60 * 60_000;
 /** After their sandbox was removed. */
 const KEEP_PROCESSES_MS = 30 * 24 * 60 * 60_000;

@@ -8,18 +8,19 @@ export interface Filter {
   readonly value: string;
 }
 
-const STATUSES: ReadonlySet<string> = new Set([
-  'created',
-  'starting',
-  'running',
-  'temporarily_unavailable',
-  'recovery_decision_required',
-  'stopping',
-  'stopped',
-  'failed',
+/** By name, so that one that is missing does not compile; the contract's own list would load all of its schemas. */
+const STATUSES = {
+  created: true,
+  starting: true,
+  running: true,
+  temporarily_unavailable: true,
+  recovery_decision_required: true,
+  stopping: true,
+  stopped: true,
+  failed: true,
   // As docker calls what has ended.
-  'exited',
-] satisfies (Info['status'] | 'exited')[]);
+  exited: true,
+} satisfies Record<Info['status'] | 'exited', true>;
 
 const MATCHES = {
   name: ({ name }: Info, value: string) => name.includes(value),
@@ -37,8 +38,8 @@ export function collectFilter(text: string, earlier: readonly Filter[] = []): re
   const key = given === 'ancestor' ? 'image' : given;
   if (!isKey(key))
     throw new InvalidArgumentError(`Give KEY=VALUE, with one of ${Object.keys(MATCHES).join(', ')}.`);
-  if (key === 'status' && !STATUSES.has(value))
-    throw new InvalidArgumentError(`A status is one of ${[...STATUSES].join(', ')}.`);
+  if (key === 'status' && !Object.hasOwn(STATUSES, value))
+    throw new InvalidArgumentError(`A status is one of ${Object.keys(STATUSES).join(', ')}.`);
   return [...earlier, { key, value }];
 }
 
