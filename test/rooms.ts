@@ -44,6 +44,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'tasks',
     'host',
     'orchestrator',
+    'outbound',
     'store',
     'secrets',
     'published-ports',

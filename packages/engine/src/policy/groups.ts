@@ -72,6 +72,8 @@ export function classify(address: Address, surroundings: Surroundings): Group | 
 
 /** Whether an address is public wherever a host stands. */
 export function isPublicEverywhere(address: Address): boolean {
+  const inside = embeddedIpv4(address);
+  if (inside !== null) return isPublicEverywhere(inside);
   const ranges = [...Object.values(GROUP_RANGES).flat(), ...RESERVED_RANGES];
   return !ranges.some((range) => contains(range, address));
 }
