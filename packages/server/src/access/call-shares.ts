@@ -35,16 +35,17 @@ export class CallShares {
   }
 
   /**
-   * Call what it returns at the end; again does nothing. `refuse` is told after how many seconds to come back.
+   * Call what it returns at the end; again does nothing.
    * @throws PlatformError `rate_limited` when the share is used up, `unavailable` when everything is
    */
-  enter(owner: Owner, refuse: (retryAfterSeconds: number) => void = () => undefined): () => void {
+  enter(owner: Owner): () => void {
     const isFull = this.#taken >= this.#capacity;
     if (isFull || this.isShareFull(owner)) {
-      refuse(RETRY_AFTER_SECONDS);
       const own = owner === null ? 0 : (this.#counts.get(owner) ?? 0);
       if (isFull && own === 0)
-        throw new PlatformError('unavailable', 'the server is busy; try again in a moment');
+        throw new PlatformError('unavailable', 'the server is busy; try again in a moment', {
+          details: { retry_after_seconds: RETRY_AFTER_SECONDS },
+        });
       const message = 'as many calls of your organization are at work as may be; wait for one to end';
       throw new PlatformError('rate_limited', message, {
         details: { limit: 'calls', value: own, retry_after_seconds: RETRY_AFTER_SECONDS },

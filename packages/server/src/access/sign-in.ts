@@ -16,19 +16,18 @@ import {
   forgiveFailures,
   noteFailure,
   takeFailureBack,
+  type FailureRule,
   type Failures,
 } from '../store/sign-in-failures.ts';
 import { findUserByEmail, type UserRecord } from '../store/users.ts';
 import { stepOfCode } from './one-time-code.ts';
 import { isPassword } from './password.ts';
 
-/** After so many in vain each one more has to wait, twice as long as the one before. */
-const FREE_ATTEMPTS = 5;
-const FREE_ATTEMPTS_OF_ADDRESS = 50;
-const FIRST_WAIT_MS = 30_000;
-const LONGEST_WAIT_MS = 15 * 60_000;
 /** For so long failures count. */
 export const FAILURE_MS = 60 * 60_000;
+/** After so many in vain each one more has to wait, about twice as long as the one before. */
+const RULE = { waitsMs: [30, 60, 120, 240, 480, 900].map((s) => s * 1000), rememberedMs: FAILURE_MS };
+const RULES = { account: { ...RULE, free: 5 }, address: { ...RULE, free: 50 } } as const;
 const RECOVERY_CODES = 10;
 const RECOVERY_BYTES = 6;
 
@@ -67,8 +66,22 @@ export async function signInByPassword(
   return { user, hasSecondFactor: true };
 }
 
+/** Six digits are few: trying them counts like trying to sign in. @returns whether the code was theirs @throws PlatformError `rate_limited` */
+export async function proveCode(
+  { database, sealer }: { readonly database: Database; readonly sealer: Sealer },
+  { id, email }: Pick<UserRecord, 'id' | 'email'>,
+  { factor, code }: { readonly factor: SecondFactorRecord; readonly code: string },
+  source: SourceAddress,
+): Promise<boolean> {
+  const attempts = new Attempts(database, email, source);
+  await attempts.begin();
+  const isRight = await takeCode(database, sealer, id, factor, code);
+  if (isRight) await attempts.succeed();
+  return isRight;
+}
+
 /** A code of the app or a recovery code; either works once. */
-export async function takeCode(
+async function takeCode(
   database: Database,
   sealer: Sealer,
   userId: string,
@@ -93,42 +106,49 @@ export function newRecoveryCodes(): {
 /** Counts, in the store, what went wrong for one account and from one address: every server of the store holds to it. */
 export class Attempts {
   readonly #database: Database;
-  readonly #limits: readonly { readonly subject: string; readonly free: number }[];
+  readonly #account: string;
+  readonly #address: string | null;
 
   constructor(database: Database, email: string, source: SourceAddress) {
     this.#database = database;
     // Not the address itself: people type their password into the wrong field.
-    const account = createHash('sha256').update(email.toLowerCase()).digest('hex');
-    this.#limits = [
-      { subject: `account:${account}`, free: FREE_ATTEMPTS },
-      ...(source === null ? [] : [{ subject: `from:${source}`, free: FREE_ATTEMPTS_OF_ADDRESS }]),
-    ];
+    this.#account = `account:${createHash('sha256').update(email.toLowerCase()).digest('hex')}`;
+    this.#address = source === null ? null : `from:${source}`;
   }
 
-  /** Counts as a failure until it has succeeded, or many at once would be judged by one count. @throws PlatformError `rate_limited` */
+  /**
+   * Counts as a failure until it has succeeded, or many at once would be judged by one count. Who is refused as an address does
+   * not count against the account, which would shut its owner out. @throws PlatformError `rate_limited`
+   */
   async begin(): Promise<void> {
-    const before = new Date(Date.now() - FAILURE_MS).toISOString();
-    for (const { subject, free } of this.#limits) {
-      refuseWhileWaiting(await findFailures(this.#database, subject), free);
-      await noteFailure(this.#database, subject, before);
+    if (this.#address !== null) await this.#note(this.#address, RULES.address);
+    try {
+      await this.#note(this.#account, RULES.account);
+    } catch (error) {
+      if (this.#address !== null) await takeFailureBack(this.#database, this.#address);
+      throw error;
     }
   }
 
   /** Forgives the account; who knows one password may not try others' for it. */
   async succeed(): Promise<void> {
-    const [account, address] = this.#limits;
-    if (account !== undefined) await forgiveFailures(this.#database, account.subject);
-    if (address !== undefined) await takeFailureBack(this.#database, address.subject);
+    await forgiveFailures(this.#database, this.#account);
+    if (this.#address !== null) await takeFailureBack(this.#database, this.#address);
+  }
+
+  async #note(subject: string, rule: FailureRule): Promise<void> {
+    if (await noteFailure(this.#database, subject, rule)) return;
+    const failures = await findFailures(this.#database, subject);
+    // Forgiven in between: whoever comes again is let through.
+    const seconds = failures === undefined ? 1 : secondsToWait(failures, rule);
+    const message = `Too many attempts to sign in; try again in ${seconds} s`;
+    throw new PlatformError('rate_limited', message, { details: { retry_after_seconds: seconds } });
   }
 }
 
-function refuseWhileWaiting(failures: Failures | undefined, free: number): void {
-  if (failures === undefined || failures.count < free) return;
-  const waitMs = Math.min(FIRST_WAIT_MS * 2 ** (failures.count - free), LONGEST_WAIT_MS);
-  const seconds = Math.ceil((Date.parse(failures.lastAt) + waitMs - Date.now()) / 1000);
-  if (seconds <= 0) return;
-  const message = `Too many attempts to sign in; try again in ${seconds} s`;
-  throw new PlatformError('rate_limited', message, { details: { retry_after_seconds: seconds } });
+function secondsToWait({ count, lastAt }: Failures, { free, waitsMs }: FailureRule): number {
+  const waitMs = waitsMs[Math.min(Math.max(0, count - free), waitsMs.length - 1)] ?? 0;
+  return Math.max(1, Math.ceil((Date.parse(lastAt) + waitMs - Date.now()) / 1000));
 }
 
 function refused(message = 'The e-mail address or the password is wrong', needed?: string): PlatformError {

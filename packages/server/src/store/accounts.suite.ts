@@ -17,11 +17,18 @@ import {
   forgetOldSignIns,
   takeSignInLink,
 } from './sessions.ts';
-import { findFailures, forgiveFailures, noteFailure, takeFailureBack } from './sign-in-failures.ts';
+import {
+  findFailures,
+  forgiveFailures,
+  noteFailure,
+  takeFailureBack,
+  type FailureRule,
+} from './sign-in-failures.ts';
 import { deleteUser, ensureUser } from './users.ts';
 
 const LONG_AGO = new Date(0).toISOString();
 const FAR_AHEAD = '9999-01-01T00:00:00.000Z';
+const RULE: FailureRule = { free: 5, waitsMs: [60_000], rememberedMs: 3_600_000 };
 
 /** What every database must do the same with accounts. */
 export function accountsSuite(name: string, empty: (t: TestContext) => Promise<Database>): void {
@@ -93,13 +100,37 @@ export function accountsSuite(name: string, empty: (t: TestContext) => Promise<D
 
     test('failures add up, are taken back, forgiven, and forgotten with time', async (t) => {
       const { db } = await prepare(t);
-      await Promise.all(Array.from({ length: 4 }, () => noteFailure(db, 'account:x', LONG_AGO)));
+      const note = (rule: Partial<FailureRule> = {}) => noteFailure(db, 'account:x', { ...RULE, ...rule });
+      await Promise.all(Array.from({ length: 4 }, () => note()));
       await takeFailureBack(db, 'account:x');
       assert.equal((await findFailures(db, 'account:x'))?.count, 3);
-      await noteFailure(db, 'account:x', FAR_AHEAD);
+      assert.equal(await note({ rememberedMs: -60_000 }), true);
       assert.equal((await findFailures(db, 'account:x'))?.count, 1);
       await forgiveFailures(db, 'account:x');
       assert.equal(await findFailures(db, 'account:x'), undefined);
+    });
+
+    test('of many attempts at once as many are let through as are free', async (t) => {
+      const { db } = await prepare(t);
+      const noted = await Promise.all(
+        Array.from({ length: 40 }, () => noteFailure(db, 'account:x', { ...RULE, free: 7 })),
+      );
+      assert.equal(noted.filter(Boolean).length, 7);
+      assert.equal((await findFailures(db, 'account:x'))?.count, 7);
+    });
+
+    test('who waited as long as the number of failures asks for may try once more', async (t) => {
+      const { db } = await prepare(t);
+      const tryAt = async (count: number, secondsAgo: number) => {
+        const last_at = new Date(Date.now() - secondsAgo * 1000).toISOString();
+        await forgiveFailures(db, 'account:x');
+        await db.insertInto('sign_in_failures').values({ subject: 'account:x', count, last_at }).execute();
+        return await noteFailure(db, 'account:x', { ...RULE, waitsMs: [100_000, 200_000] });
+      };
+      assert.deepEqual([await tryAt(5, 90), await tryAt(5, 101)], [false, true]);
+      assert.deepEqual([await tryAt(6, 190), await tryAt(6, 201)], [false, true]);
+      assert.deepEqual([await tryAt(60, 190), await tryAt(60, 201)], [false, true]);
+      assert.equal((await findFailures(db, 'account:x'))?.count, 61);
     });
   });
 }

@@ -114,6 +114,19 @@ export async function createSignInLink(db: Database, userId: string, expiresAt: 
   return secret;
 }
 
+/** Leaves it as it is. @returns whose it is; undefined when it was used, has expired or never was */
+export async function findSignInLink(
+  db: Database,
+  secret: string,
+): Promise<{ readonly userId: string } | undefined> {
+  return await db
+    .selectFrom('sign_in_links')
+    .select('user_id as userId')
+    .where('hash', '=', hashSecret(secret))
+    .where('expires_at', '>', new Date().toISOString())
+    .executeTakeFirst();
+}
+
 /** Uses it up. @returns whose it is; undefined when it was used, has expired or never was */
 export async function takeSignInLink(
   db: Database,

@@ -1,6 +1,6 @@
 import { PlatformError } from '@svc/contract';
 import { codeUri, newCodeSecret } from '../../access/one-time-code.ts';
-import { Attempts, newRecoveryCodes, takeCode } from '../../access/sign-in.ts';
+import { newRecoveryCodes, proveCode } from '../../access/sign-in.ts';
 import { recordEverywhere } from '../../dispatch/record-everywhere.ts';
 import { requireUser } from '../../dispatch/require-user.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
@@ -72,19 +72,14 @@ export function secondFactorHandlers(
   };
 }
 
-/** Six digits are few: trying them counts like trying to sign in. */
 async function prove(
-  { database, sealer }: Pick<AccountParts, 'database' | 'sealer'>,
+  parts: Pick<AccountParts, 'database' | 'sealer'>,
   factor: SecondFactorRecord,
   code: string,
   call: RestCall,
 ): Promise<void> {
-  const user = requireUser(call);
-  const attempts = new Attempts(database, user.email, call.sourceAddress);
-  await attempts.begin();
-  if (!(await takeCode(database, sealer, user.id, factor, code)))
+  if (!(await proveCode(parts, requireUser(call), { factor, code }, call.sourceAddress)))
     throw badField('code', 'is wrong, or was used before; wait for the next one');
-  await attempts.succeed();
 }
 
 function event(type: string, userId: string) {

@@ -1,7 +1,7 @@
 import { PlatformError } from '@svc/contract';
 import { hashPassword, isPassword } from '../../access/password.ts';
 import { SESSION_MS, type SignSession } from '../../access/sessions.ts';
-import { Attempts, signInByPassword, takeCode, type SignedIn } from '../../access/sign-in.ts';
+import { Attempts, proveCode, signInByPassword, type SignedIn } from '../../access/sign-in.ts';
 import type { SignUp } from '../../access/sign-up.ts';
 import { recordEverywhere } from '../../dispatch/record-everywhere.ts';
 import { requireUser } from '../../dispatch/require-user.ts';
@@ -16,6 +16,7 @@ import { findSecondFactor } from '../../store/second-factors.ts';
 import {
   createSession,
   endSessions,
+  findSignInLink,
   listSessions,
   takeSignInLink,
   type SessionRecord,
@@ -47,18 +48,18 @@ export function sessionHandlers(parts: AccountParts): Pick<RestHandlers, Names> 
   return {
     'session.create': async ({ body: { email, password, code } }, call) => {
       requireSignIn(parts);
-      const signedIn = await telling(call, () =>
-        signInByPassword(parts, { email, password, code }, call.sourceAddress),
-      );
+      const signedIn = await signInByPassword(parts, { email, password, code }, call.sourceAddress);
       return await call.commit((change) => begin(parts, change, signedIn, call));
     },
     'session.createByLink': async ({ body: { token, code } }, call) => {
       requireSignIn(parts);
+      const link = await findSignInLink(database, token);
+      const user = link === undefined ? undefined : await findUser(database, link.userId);
+      if (user === undefined) throw noLink();
+      const hasSecondFactor = await checkFactor(parts, user, code, call);
       return await call.commit(async (change) => {
-        const link = await takeSignInLink(change.db, token);
-        const user = link === undefined ? undefined : await findUser(change.db, link.userId);
-        if (user === undefined) throw noLink();
-        const hasSecondFactor = await checkFactor(parts, change.db, user, code);
+        // Somebody else may have used it since.
+        if ((await takeSignInLink(change.db, token)) === undefined) throw noLink();
         return await begin(parts, change, { user, hasSecondFactor }, call);
       });
     },
@@ -121,14 +122,14 @@ async function begin(
 
 /** The link is as good as a password, never as good as the second factor. */
 async function checkFactor(
-  { sealer }: AccountParts,
-  db: Database,
+  parts: AccountParts,
   user: UserRecord,
   code: string | undefined,
+  call: RestCall,
 ): Promise<boolean> {
-  const factor = await findSecondFactor(db, user.id);
+  const factor = await findSecondFactor(parts.database, user.id);
   if (factor?.isConfirmed !== true) return false;
-  if (code !== undefined && (await takeCode(db, sealer, user.id, factor, code))) return true;
+  if (code !== undefined && (await proveCode(parts, user, { factor, code }, call.sourceAddress))) return true;
   const message = 'A code of your authenticator app is needed too, and each works once';
   throw new PlatformError('invalid_api_key', message, { details: { needed: 'code' } });
 }
@@ -143,7 +144,7 @@ interface NewAccount {
 /** An invite stays what it is: the person accepts it once they are signed in. */
 async function signUp(parts: AccountParts, account: NewAccount, call: RestCall) {
   const attempts = new Attempts(parts.database, account.email, call.sourceAddress);
-  await telling(call, () => attempts.begin());
+  await attempts.begin();
   const hash = await hashPassword(account.password);
   const session = await call.commit(async (change) => {
     const { db } = change;
@@ -189,7 +190,7 @@ async function setPassword(
   if (known !== undefined) {
     if (current === undefined) throw badField('current_password', 'is needed to choose another');
     const attempts = new Attempts(database, user.email, call.sourceAddress);
-    await telling(call, () => attempts.begin());
+    await attempts.begin();
     if (!(await isPassword(current, known)))
       throw new PlatformError('forbidden', 'current_password is wrong', {
         details: { field: 'current_password' },
@@ -205,19 +206,6 @@ async function setPassword(
     await recordEverywhere(change, user.id, { type: 'password_changed', category: 'user', payload });
   });
   return { message: 'The password is changed; your other sessions have ended' };
-}
-
-/** Says in the answer when to try again. */
-async function telling<Result>(call: RestCall, work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    const seconds = PlatformError.is(error, 'rate_limited')
-      ? error.details?.['retry_after_seconds']
-      : undefined;
-    if (typeof seconds === 'number') call.setHeader('retry-after', String(seconds));
-    throw error;
-  }
 }
 
 async function recordSession(change: Change, type: string, session: SessionRecord): Promise<void> {

@@ -48,9 +48,8 @@ export class Waiters {
     const own = this.#counts.get(organizationId) ?? 0;
     const { maxWaiters } = this.#parts;
     if (this.#count >= maxWaiters || own >= Math.ceil(maxWaiters / SHARES)) {
-      call.setHeader('retry-after', String(RETRY_AFTER_SECONDS));
       throw new PlatformError('rate_limited', 'readiness wait capacity exhausted', {
-        details: { max_waiters: maxWaiters },
+        details: { max_waiters: maxWaiters, retry_after_seconds: RETRY_AFTER_SECONDS },
       });
     }
     this.#add(organizationId, 1);

@@ -137,10 +137,7 @@ class ChannelRoute {
     requireHandshake(request);
     const sandbox = await this.#access.find(authority.organization, id, request.query);
     const owner = authority.isOperator ? null : authority.organization.slug;
-    const leave = this.#parts.streams.enter(
-      owner,
-      (seconds) => void reply.header('retry-after', String(seconds)),
-    );
+    const leave = this.#parts.streams.enter(owner);
     // Also when what follows is refused: the share is given back with the end of the connection.
     upgrade.socket.once('close', leave);
     const release = this.#slots.take(sandbox.id, authority.organization.id);

@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Guard } from './guard.ts';
 import type { HttpLimits } from './http-limits.ts';
 import { describeHttpFailure, refuseConnection } from './http-failure.ts';
-import { isRestPath, sendRestFailure } from './rest-failure.ts';
+import { isRestPath, sendRestFailure, tellWhenToRetry } from './rest-failure.ts';
 
 const KEEP_ALIVE_MS = 72_000;
 /** How often it is looked for connections whose request does not come. */
@@ -87,6 +87,7 @@ function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyRepl
   if (status >= 500)
     logger.error({ err: error, requestId: request.id, url: request.url }, 'a request failed');
   if (status === 401) reply.header('www-authenticate', 'Bearer');
+  tellWhenToRetry(error, reply);
   void reply.code(status).header('content-type', 'application/json').send(JSON.stringify(body));
 }
 

@@ -27,7 +27,6 @@ export class RateLimiter {
     reply.header('ratelimit-remaining', String(Math.max(0, this.#limit - count)));
     reply.header('ratelimit-reset', String(resetSeconds));
     if (count <= this.#limit) return;
-    reply.header('retry-after', String(resetSeconds));
     throw new PlatformError('rate_limited', `too many requests; try again in ${resetSeconds} s`, {
       details: { limit: this.#limit, window_seconds: WINDOW_SECONDS, retry_after_seconds: resetSeconds },
     });

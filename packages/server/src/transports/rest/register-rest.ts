@@ -104,7 +104,7 @@ async function answer(
   const owner = authority.organization?.slug ?? authority.user?.id ?? `address ${request.ip}`;
   parts.rateLimiter?.take(owner, reply);
   const sharer = authority.isOperator ? null : owner;
-  const leave = parts.calls.enter(sharer, (seconds) => void reply.header('retry-after', String(seconds)));
+  const leave = parts.calls.enter(sharer);
   reply.raw.once('close', leave);
   claimConnection(request.socket, sharer);
   const restRequest = await readRequest(parts, name, request, reply, { slug, params, owner });
@@ -158,7 +158,7 @@ async function readRequest(
       : await readJsonBody(request.raw, {
           maxBytes: Math.max(operation.maxBodyBytes ?? 0, maxBodyBytes),
           usualBytes: maxBodyBytes,
-          takeRoom: () => largeBodies.take(path.owner, reply),
+          takeRoom: () => largeBodies.take(path.owner),
         });
   const body = json === undefined ? streamed?.content : checkRestInput(name, 'body', json.value);
   return {
@@ -230,12 +230,13 @@ class LargeBodies {
   readonly #owners: string[] = [];
 
   /** Dispose of it when the body was read. @throws PlatformError `rate_limited` */
-  take(owner: string, reply: FastifyReply): Disposable {
+  take(owner: string): Disposable {
     const own = this.#owners.filter((each) => each === owner).length;
     if (this.#owners.length >= MAX_AT_ONCE || own >= MAX_AT_ONCE / SHARES) {
-      reply.header('retry-after', String(RETRY_AFTER_SECONDS));
       const message = 'As many large bodies are being read as may at once; send it again in a moment';
-      throw new PlatformError('rate_limited', message, { details: { max_at_once: MAX_AT_ONCE } });
+      throw new PlatformError('rate_limited', message, {
+        details: { max_at_once: MAX_AT_ONCE, retry_after_seconds: RETRY_AFTER_SECONDS },
+      });
     }
     this.#owners.push(owner);
     return { [Symbol.dispose]: () => void this.#owners.splice(this.#owners.indexOf(owner), 1) };

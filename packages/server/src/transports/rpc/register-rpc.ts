@@ -84,7 +84,7 @@ async function admit(
   const caller = await authenticate(request.headers);
   rateLimiter?.take(caller.namespace, reply, Array.isArray(body) ? body.length : 1);
   const owner = ownerOfCaller(caller);
-  const leave = calls.enter(owner, (seconds) => void reply.header('retry-after', String(seconds)));
+  const leave = calls.enter(owner);
   reply.raw.once('close', leave);
   claimConnection(request.socket, owner);
   return caller;
