@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CHILDREN = 8 };
+/* As many as it takes until memory is the bound, not what each process may open. */
+static long children = 64;
 
 /* Of one process. Little of everything is enough to see whether there is any left. */
 static long most = 100000;
@@ -46,7 +48,7 @@ static struct outcome take(int (*get)(void)) {
 /* A process has a limit of its own; what counts is the table behind it. */
 static struct outcome take_in_children(int (*get)(void)) {
   struct outcome total = {0};
-  for (int i = 0; i < CHILDREN; i++) {
+  for (long i = 0; i < children; i++) {
     int ends[2];
     struct outcome outcome = {0};
     if (pipe(ends) < 0) break;
@@ -112,7 +114,9 @@ static struct outcome seek_neighbours(void) {
 int main(int count, char **words) {
   struct outcome outcome = {0, EINVAL};
   const char *table = count > 1 ? words[1] : "";
-  if (count > 2) most = LITTLE;
+  bool is_brief = count > 2 && strcmp(words[2], "briefly") == 0;
+  if (is_brief) most = LITTLE;
+  else if (count > 2) children = strtol(words[2], NULL, 10);
   /* More than the kernel has for all sandboxes together, as it comes. */
   if (strcmp(table, "ptys") == 0 && most > 4000) most = 4000;
   if (strcmp(table, "ptys") == 0) outcome = take_in_children(open_terminal);
@@ -124,6 +128,6 @@ int main(int count, char **words) {
   const char *error = outcome.error == 0 ? "none" : strerrorname_np(outcome.error);
   printf("{\"table\":\"%s\",\"count\":%ld,\"error\":\"%s\"}\n", table, outcome.count, error);
   fflush(stdout);
-  if (count > 2) return 0;
+  if (is_brief) return 0;
   for (;;) pause();
 }

@@ -121,11 +121,16 @@ test('signing out everywhere and choosing another password end other sessions', 
 
 test('session fixation: a session that somebody brings along is not the one that they get', async (t) => {
   const people = await startWithAnn(t);
-  const { browser: attacker } = await people.signIn();
+  const eve = await people.person('eve');
+  const attacker = new Browser(people);
+  attacker.cookie = `__Host-svc_session=${await people.session(eve.id)}`;
   const victim = new Browser(people);
   victim.cookie = attacker.cookie;
-  await victim.call('POST', '/session', { email: people.ann.email, password: PASSWORD });
+  const signedIn = await victim.call('POST', '/session', { email: people.ann.email, password: PASSWORD });
+  assert.equal(signedIn.status, 200);
   assert.notEqual(victim.cookie, attacker.cookie);
+  assert.equal((await victim.call('GET', '/session')).body.user.email, people.ann.email);
+  assert.equal((await attacker.call('GET', '/session')).body.user.email, eve.email);
 });
 
 test('CSRF: with the cookie alone, another page reads nothing and changes nothing', async (t) => {
