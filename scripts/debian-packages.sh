@@ -1,10 +1,12 @@
 # Sourced by setup.sh: which Debian packages are needed, and how those that are missing get installed.
 # shellcheck shell=bash
 
-# What the product needs to run, to build its two C programs, and to try it by hand.
+# What the product needs to run, to build its two C programs, and to try it by hand. libnss-myhostname lets programs other than
+# browsers find names below localhost, where previews of a local server are.
 PACKAGES=(
   runc nftables conntrack iproute2 tini skopeo bubblewrap mmdebstrap busybox-static e2fsprogs mount tar zstd ca-certificates passwd
   qemu-utils patchelf
+  libnss-myhostname
   gcc libc6-dev libseccomp-dev make
   curl
 )

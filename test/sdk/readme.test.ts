@@ -22,6 +22,7 @@ const EXPECTED: Readonly<Record<string, readonly RegExp[]>> = {
   'Use a terminal': [/^true\n$/],
   'Move files': [/^hello\nhello\.txt 5\n5\n$/, /^2\n\n$/],
   'Watch files': [/^created file draft\n(modified file draft\n)+renamed file posts\/first\n$/],
+  'Open a port': [/^200\npublic for an hour: http:\/\/8000-\S+\.localhost:\d+\/\n$/],
   'Act on failures': [/^too slow\n$/],
   'Keep data, see what happened': [/^1024\n\n(sandbox_created\n)+\d+\n$/],
   'In a browser': [/^(\S+ \w+\n)*$/],

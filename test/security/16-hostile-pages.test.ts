@@ -8,9 +8,10 @@ import { TestServer } from '../e2e/start-server.ts';
 
 /**
  * A page of a sandbox, opened in a real browser by somebody who also uses the API and another preview: what it gets of either. The server
- * is one of development, which asks for no key: nothing but where a request comes from keeps a page out.
+ * is one of development, which asks for no key, nor for tokens of previews on its own machine: nothing but where a request comes
+ * from keeps a page out.
  */
-const DOMAIN = 'preview.localhost';
+const DOMAIN = 'localhost';
 const REBOUND = 'rebound.test';
 
 suite('hostile pages', { concurrency: false }, () => {
@@ -21,7 +22,7 @@ suite('hostile pages', { concurrency: false }, () => {
 
   before(async () => {
     server = await TestServer.start({
-      args: ['--dev', '--preview-domain', DOMAIN],
+      args: ['--dev'],
       engineArgs: ['--isolation', 'container'],
     });
     port = new URL(server.url).port;

@@ -27,6 +27,11 @@ export const COMMANDS: readonly ListedCommand[] = [
   { name: 'stats', summary: 'show what sandboxes use', load: () => import('./commands/stats.ts') },
   { name: 'cp', summary: 'copy files into and out of a sandbox', load: () => import('./commands/cp.ts') },
   { name: 'port', summary: 'show what leads into a sandbox', load: () => import('./commands/port.ts') },
+  {
+    name: 'open',
+    summary: 'open a port of a sandbox in a browser',
+    load: () => import('./commands/open.ts'),
+  },
   { name: 'net', summary: 'what a sandbox may reach', load: () => import('./commands/net.ts') },
   {
     name: 'preview',

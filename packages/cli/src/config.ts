@@ -21,6 +21,8 @@ export interface CliConfig {
   readonly hasColours: boolean;
   /** What a process on our terminal should take it for. */
   readonly terminalName: string;
+  /** The program that shows an address to whoever sits here; null: nobody does. */
+  readonly browser: string | null;
 }
 
 /** The only place that reads the environment. An empty variable counts as none. */
@@ -46,5 +48,14 @@ export function readConfig(
     readVariable: read,
     hasColours: !isPlain && process.stdout.isTTY,
     terminalName: terminal === 'dumb' ? 'xterm' : terminal,
+    browser: process.stdout.isTTY ? browserOf(process.platform, read) : null,
   });
+}
+
+/** Over SSH, in a script and in a container there is none. */
+function browserOf(platform: NodeJS.Platform, read: (name: string) => string | undefined): string | null {
+  const hasScreen =
+    platform === 'darwin' || read('DISPLAY') !== undefined || read('WAYLAND_DISPLAY') !== undefined;
+  if (!hasScreen) return null;
+  return read('BROWSER') ?? (platform === 'darwin' ? 'open' : 'xdg-open');
 }

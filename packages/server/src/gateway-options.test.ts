@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readConfig } from './config.ts';
+import { readPreviewPlace } from './gateway-options.ts';
 import { previewUrl, readPreviewHost, type PreviewPlace } from './handlers/previews/preview-place.ts';
 
-test('without options there is no SSH, no preview and no address to publish on but loopback', () => {
+test('without options there is no SSH and no address to publish on but loopback', () => {
   const config = readConfig([], {});
   assert.equal(config.ssh, null);
-  assert.equal(config.options.previews, null);
   assert.deepEqual(config.restSettings.publishAddresses, []);
 });
 
@@ -35,6 +35,17 @@ test('a domain of previews is a name, or a URL that browsers use', () => {
   const above = ['--preview-domain', 'example.com', '--allowed-host', 'api.example.com'];
   assert.throws(() => readConfig(above, {}), /must not be above/);
   assert.throws(() => readConfig(['--publish-address', 'localhost'], {}), /--publish-address/);
+});
+
+test('a server that only its machine reaches shows previews below localhost, unless told not to', () => {
+  const read = (host: string, values: Parameters<typeof readPreviewPlace>[0] = {}) =>
+    readPreviewPlace(values, host, []);
+  const local = { domain: 'localhost', scheme: 'http', port: null };
+  for (const host of ['127.0.0.1', 'localhost', '::1']) assert.deepEqual(read(host), local, host);
+  assert.equal(read('0.0.0.0'), null);
+  assert.equal(read('192.0.2.1'), null);
+  assert.equal(read('127.0.0.1', { 'allowed-host': ['api.example.com'] }), null, 'a proxy brings others');
+  assert.equal(read('127.0.0.1', { 'preview-domain': 'off' }), null);
 });
 
 test('hosts of previews are read strictly, and written as they are read', () => {

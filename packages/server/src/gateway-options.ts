@@ -1,8 +1,10 @@
 import { isIP } from 'node:net';
 import type { PreviewPlace } from './handlers/previews/preview-place.ts';
+import { isLoopback } from './transports/http/loopback.ts';
 import { DEFAULT_SSH_SETTINGS, type SshSettings } from './transports/ssh/ssh-settings.ts';
 
 const DOMAIN = /^(?=.{1,190}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
+const NO_PREVIEWS = 'off';
 const MAX_PORT = 65_535;
 const MAX_IDLE_SECONDS = 30 * 24 * 60 * 60;
 
@@ -26,7 +28,13 @@ export function readSsh(
   return { ...DEFAULT_SSH_SETTINGS, host, port, inactivityMs: idleSeconds * 1000 };
 }
 
-/** A domain, or its URL when browsers reach it over TLS or on another port than the server's. */
+/** Where previews of a server are that only its own machine reaches. */
+const LOCAL_PLACE: PreviewPlace = { domain: 'localhost', scheme: 'http', port: null };
+
+/**
+ * A domain, or its URL when browsers reach it over TLS or on another port than the server's. Unless given, names below
+ * `localhost` will do for a server that nobody reaches from elsewhere: not itself, and not by a proxy, which brings a name.
+ */
 export function readPreviewPlace(
   values: {
     readonly 'preview-domain'?: string | undefined;
@@ -36,7 +44,8 @@ export function readPreviewPlace(
   problems: string[],
 ): PreviewPlace | null {
   const { 'preview-domain': text, 'allowed-host': names = [] } = values;
-  if (text === undefined) return null;
+  if (text === undefined) return isLoopback(host) && names.length === 0 ? LOCAL_PLACE : null;
+  if (text === NO_PREVIEWS) return null;
   const hasScheme = /^https?:\/\//.test(text);
   const url = URL.canParse(hasScheme ? text : `http://${text}`)
     ? new URL(hasScheme ? text : `http://${text}`)

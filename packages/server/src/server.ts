@@ -13,7 +13,7 @@ import { recordDenials } from './sandboxes/record-denials.ts';
 import { CallMetrics } from './accounting/call-metrics.ts';
 import { PortForwarder } from './published-ports/port-forwarder.ts';
 import { divertPreviews } from './transports/previews/divert-previews.ts';
-import type { PreviewAddresses, PreviewPlace } from './handlers/previews/preview-place.ts';
+import { isBelowLocalhost, type PreviewAddresses } from './handlers/previews/preview-place.ts';
 import { Previews } from './transports/previews/previews.ts';
 import { releaseAllKeys } from './store/idempotency.ts';
 import { registerDocs } from './transports/docs/register-docs.ts';
@@ -66,6 +66,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const storage = new HostStorage({ orchestrator, database, logger });
   const dispatch = createDispatch(parts, { health, storage, metrics, convergence, channels });
   const http = createHttpServer({ guard: new Guard(options), limits: options.limits, logger });
+  const previews = previewAddresses(http, parts);
   registerPages(http, health, authenticate);
   const rateLimiter = options.requestsPerMinute === null ? null : new RateLimiter(options.requestsPerMinute);
   const calls = new CallShares(options.maxConcurrentCalls);
@@ -74,13 +75,12 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   registerPrometheus(http, { authenticate, database, health, storage, metrics });
   registerMcp(http, { dispatch, authenticate, logger, calls, rateLimiter, extras: parts.mcpExtras });
   const workers = createWorkers(parts, channels);
-  const previews = previewAddresses(http, options.previews);
   const made = { storage, convergence, channels, codeContexts, health, metrics, previews };
   const rest = createRestDispatch(parts, { ...made, ...workers });
   const { maxBodyBytes, requestTimeoutMs: maxBodyPauseMs } = options.limits;
   registerRest(http, { dispatch: rest, maxBodyBytes, maxBodyPauseMs, rateLimiter, calls, logger });
   openChannels(http, parts, { rateLimiter, streams });
-  await listen(http, parts, streams);
+  await listen(http, parts, { streams, previews });
   const stop = new AbortController();
   const tasks: readonly BackgroundTask[] = [
     reconciler,
@@ -124,19 +124,28 @@ function openChannels(
   registerChannel(http, { database, orchestrator, identify, ...shares, settings, logger });
 }
 
-function previewAddresses(http: FastifyInstance, place: PreviewPlace | null): PreviewAddresses | null {
+function previewAddresses(http: FastifyInstance, parts: ServerParts): PreviewAddresses | null {
+  const place = parts.options.previews;
   if (place === null) return null;
   // Asked for while the server listens, so its port is known.
   const port = () => place.port ?? (http.server.address() as AddressInfo).port;
-  return { domain: place.domain, scheme: place.scheme, port };
+  const isOpen = parts.signSession === null && isBelowLocalhost(place.domain);
+  return { domain: place.domain, scheme: place.scheme, port, isOpen };
 }
 
 /** Previews come last of all that answers requests, because they stand before all of it. */
-async function listen(http: FastifyInstance, parts: ServerParts, streams: CallShares): Promise<void> {
+async function listen(
+  http: FastifyInstance,
+  parts: ServerParts,
+  {
+    streams,
+    previews: addresses,
+  }: { readonly streams: CallShares; readonly previews: PreviewAddresses | null },
+): Promise<void> {
   const { options, database, orchestrator, previewRecheckMs: recheckMs, logger } = parts;
-  if (options.previews !== null) {
+  if (addresses !== null) {
     const previews = new Previews({
-      place: options.previews,
+      place: addresses,
       database,
       orchestrator,
       streams,

@@ -28,6 +28,14 @@ previews.add('previews.create', 'ok', async (call) => {
 previews.add('previews.create', 'sandbox_not_found', (call) =>
   call('previews.create', { ...of(NOBODY), body: PORT }),
 );
+previews.add('previews.open', 'ok', async (call) => {
+  const reply = await call('previews.open', { ...of(box), body: { ...PORT, expires_in_secs: 60 } });
+  assert.match(new URL(reply.body.url).search, /^\?svc_preview_token=svc_preview_/);
+  return reply;
+});
+previews.add('previews.open', 'sandbox_not_found', (call) =>
+  call('previews.open', { ...of(NOBODY), body: PORT }),
+);
 previews.add('previews.list', 'ok', async (call) => {
   const { id, token } = (await call('previews.create', { ...of(box), body: PORT })).body;
   const reply = await call('previews.list', of(box));
@@ -63,8 +71,13 @@ previews.add('previews.create', 'quota_exceeded', (call) =>
   call('previews.create', { ...of(box), body: PORT }),
 );
 
+previews.add('previews.open', 'quota_exceeded', (call) => call('previews.open', { ...of(box), body: PORT }));
+
 export const withoutPreviews = new Outcomes();
 withoutPreviews.phase('previews of a server without a domain for them');
 withoutPreviews.add('previews.create', 'unavailable', async (call, world) => {
   return await call('previews.create', { ...of(await world.created()), body: PORT });
+});
+withoutPreviews.add('previews.open', 'unavailable', async (call, world) => {
+  return await call('previews.open', { ...of(await world.created()), body: PORT });
 });

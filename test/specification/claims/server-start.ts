@@ -184,7 +184,7 @@ export const startFlagClaims: readonly Claim[] = [
     'Shows ports of sandboxes below this domain',
     'test/e2e/previews.test.ts',
     'a port without a service is a 502, and with one its pages are served whole',
-    { default: 'off' },
+    { default: 'localhost when only this machine can connect' },
   ),
   provedBy(
     `${START} --publish-address`,

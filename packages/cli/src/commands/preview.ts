@@ -5,8 +5,8 @@ import { createCommand as createRevoke } from './preview-revoke.ts';
 
 export function createCommand(): Command {
   const preview = new Command('preview').description(
-    'Addresses at which a browser finds a port of a sandbox. The server must have a domain for them:\n' +
-      'svc server start --preview-domain preview.example.com',
+    'Addresses at which a browser finds a port of a sandbox, below localhost when the server is on this machine.\n' +
+      'Others have a domain for them: svc server start --preview-domain preview.example.com',
   );
   for (const create of [createCreate, createLs, createRevoke]) preview.addCommand(create());
   return preview;

@@ -49,7 +49,7 @@ const HANDED_ON = [
   ),
   new Option(
     '--preview-domain <domain>',
-    'show ports of sandboxes at <port>-<slug>.<domain>; a URL when browsers use TLS (default: off)',
+    'show ports of sandboxes at <port>-<slug>.<domain>; a URL when browsers use TLS; off: nowhere (default: localhost when only this machine can connect)',
   ),
   new Option('--publish-address <address...>', 'addresses beside 127.0.0.1 that ports may be published on'),
   new Option('--engine-socket <path>', 'use the engine behind this socket and start none'),

@@ -9,7 +9,7 @@ export function printPreviews(previews: readonly Preview[]): void {
     preview.id,
     String(preview.port),
     preview.url === '' ? '-' : preview.url,
-    `…${preview.prefix}`,
+    preview.access === 'public' ? 'none: public' : `…${preview.prefix}`,
     formatAge(preview.created_at, now),
     previewExpiry(preview),
   ]);

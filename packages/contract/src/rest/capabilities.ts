@@ -22,6 +22,7 @@ const PreviewDomain = strictObject({
   domain: Type.String({ description: 'Port PORT of a sandbox is at PORT-SLUG.DOMAIN' }),
   scheme: Type.Enum(['http', 'https']),
   port: Type.Integer({ description: 'That browsers connect to' }),
+  is_open: Type.Boolean({ description: 'On the machine of this server previews open without a token' }),
 });
 
 const Capabilities = strictObject({

@@ -40,6 +40,7 @@ export const REST_ROUTES: Readonly<Record<RestOperationName, string>> = {
   'network.explain': 'POST /sandboxes/{sandbox_id}/network/explain both json json',
   'previews.list': 'GET /sandboxes/{sandbox_id}/previews both none json',
   'previews.create': 'POST /sandboxes/{sandbox_id}/previews both json json',
+  'previews.open': 'POST /sandboxes/{sandbox_id}/previews/open both json json',
   'previews.revoke': 'DELETE /sandboxes/{sandbox_id}/previews/{preview_id} both none json',
   'snapshots.candidates': 'GET /sandboxes/snapshot-candidates both none json',
   'snapshots.listOperations': 'GET /snapshot-operations both none json',

@@ -1,20 +1,65 @@
-import type { CallOptions } from '../client/call-budget.ts';
+import { ChannelError } from '@svc/contract/channel';
+import { withBudget, type CallBudget, type CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
+import { toSvcError } from '../client/to-svc-error.ts';
+import type { HeldChannel } from './held-channel.ts';
 
 /** A way for a browser to one port of a sandbox. */
 export type Preview = RestCallOutput<'previews.list'>[number];
 /** The token in it is shown once. */
 export type NewPreview = RestCallOutput<'previews.create'>;
 
-/** What listens in a sandbox, reached from outside. The server must have a preview domain. */
+/** The end of what waits for a port. */
+const WAIT_MS = 60_000;
+const ATTEMPT_PAUSE_MS = 100;
+const LOOPBACK = '127.0.0.1';
+
+/** What listens in a sandbox, reached from outside. The server must have a preview domain, as local ones do. */
 export class Ports {
   readonly #client: Client;
   readonly #sandboxId: string;
+  readonly #channel: HeldChannel;
 
-  constructor(client: Client, sandboxId: string) {
+  constructor(client: Client, sandboxId: string, channel: HeldChannel) {
     this.#client = client;
     this.#sandboxId = sandboxId;
+    this.#channel = channel;
+  }
+
+  /**
+   * An address of the port that opens as it is, in a browser and in `fetch`. Where the server asks for a token one is made
+   * and stands in it: for a day, or for `expiresInSecs`.
+   */
+  async url(port: number, options: CallOptions & { readonly expiresInSecs?: number } = {}): Promise<string> {
+    const input = { params: this.#params, body: bodyOf(port, options.expiresInSecs) };
+    // A call whose first answer was lost is told everything but the secret; another one makes another.
+    for (;;) {
+      const { url } = await this.#client.call('previews.open', input, options);
+      if (url !== null) return url;
+    }
+  }
+
+  /**
+   * Waits until something listens on the port of the sandbox's loopback; a minute, or `timeoutMs`.
+   * @throws SvcError `timeout`; `sandbox_not_running` when the sandbox ends meanwhile
+   */
+  async waitFor(port: number, options: CallOptions = {}): Promise<void> {
+    const limits = { timeoutMs: WAIT_MS, ...options };
+    await withBudget(limits, async (budget) => {
+      while (!(await this.#isListening(port, budget))) await budget.pause(ATTEMPT_PAUSE_MS);
+    });
+  }
+
+  /** Opens the port to everybody who can reach the server's previews, without a token, until its end or `revoke`. */
+  async share(port: number, options: CallOptions & { readonly expiresInSecs: number }): Promise<Preview> {
+    const body = { ...bodyOf(port, options.expiresInSecs), public: true };
+    const { token: _none, ...shared } = await this.#client.call(
+      'previews.create',
+      { params: this.#params, body },
+      options,
+    );
+    return shared;
   }
 
   /** Makes an address at which a browser finds the port; with `expiresInSecs` only for so long. */
@@ -22,8 +67,7 @@ export class Ports {
     port: number,
     options: CallOptions & { readonly expiresInSecs?: number } = {},
   ): Promise<NewPreview> {
-    const { expiresInSecs } = options;
-    const body = { port, ...(expiresInSecs === undefined ? {} : { expires_in_secs: expiresInSecs }) };
+    const body = bodyOf(port, options.expiresInSecs);
     return await this.#client.call('previews.create', { params: this.#params, body }, options);
   }
 
@@ -37,7 +81,26 @@ export class Ports {
     await this.#client.call('previews.revoke', { params }, options);
   }
 
+  async #isListening(port: number, budget: CallBudget): Promise<boolean> {
+    try {
+      return await this.#channel.use({ signal: budget.signal }, async (channel, signal) => {
+        (await channel.connectTcp(LOOPBACK, port, { signal })).close();
+        return true;
+      });
+    } catch (error) {
+      const { cause } = toSvcError(error);
+      // Of a connection that ended the next attempt finds out why: it does not come about when the sandbox has ended.
+      if (cause instanceof ChannelError && (cause.kind === 'refused' || cause.kind === 'closed'))
+        return false;
+      throw error;
+    }
+  }
+
   get #params(): { readonly sandbox_id: string } {
     return { sandbox_id: this.#sandboxId };
   }
+}
+
+function bodyOf(port: number, expiresInSecs: number | undefined) {
+  return { port, ...(expiresInSecs === undefined ? {} : { expires_in_secs: expiresInSecs }) };
 }

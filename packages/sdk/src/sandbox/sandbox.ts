@@ -57,7 +57,7 @@ export class Sandbox implements AsyncDisposable {
     this.commands = new Commands(client, info.id, this.#channel);
     this.files = new Files(this.#channel);
     this.network = new SandboxNetwork(client, info.id);
-    this.ports = new Ports(client, info.id);
+    this.ports = new Ports(client, info.id, this.#channel);
     this.contexts = new CodeContexts(client, info.id);
     this.pty = new Terminals(this.commands, () => this.#shell);
   }
@@ -203,6 +203,16 @@ export class Sandbox implements AsyncDisposable {
    */
   async runCode(code: string, options: RunCodeOptions): Promise<CodeResult> {
     return await runCode(this.client, this.id, code, options);
+  }
+
+  /** An address of a port that opens as it is, in a browser and in `fetch`; short for `ports.url`. */
+  async url(port: number, options: CallOptions & { readonly expiresInSecs?: number } = {}): Promise<string> {
+    return await this.ports.url(port, options);
+  }
+
+  /** Waits until a program listens on the port; short for `ports.waitFor`. */
+  async waitForPort(port: number, options: CallOptions = {}): Promise<void> {
+    await this.ports.waitFor(port, options);
   }
 
   /** What its processes have written, oldest first. */

@@ -150,13 +150,15 @@ export interface PreviewTokenRow {
   organization_id: string;
   sandbox_id: string;
   port: number;
-  /** SHA-256 of the token, which is not kept. */
+  /** SHA-256 of the token, which is not kept. Of one that is public nobody knows the token. */
   hash: string;
-  /** Its last 8 characters. */
+  /** Its last 8 characters; empty for one that is public. */
   suffix: string;
   created_at: string;
   expires_at: string | null;
   revoked_at: string | null;
+  /** 1: no token is asked for. */
+  is_public: number;
 }
 
 export interface RegistryRow {

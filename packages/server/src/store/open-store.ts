@@ -11,6 +11,7 @@ import { retention } from './migrations/0006-retention.ts';
 import { codeContexts } from './migrations/0007-code-contexts.ts';
 import { secrets } from './migrations/0008-secrets.ts';
 import { accounts } from './migrations/0009-accounts.ts';
+import { publicPreviews } from './migrations/0010-public-previews.ts';
 
 /** Forward only, in the order of their names. A migration that was released is never changed. */
 const MIGRATIONS = {
@@ -23,6 +24,7 @@ const MIGRATIONS = {
   '0007-code-contexts': codeContexts,
   '0008-secrets': secrets,
   '0009-accounts': accounts,
+  '0010-public-previews': publicPreviews,
 };
 
 /** Opens the store and brings its tables up to date. Several processes may do so at once. */

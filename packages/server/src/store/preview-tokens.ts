@@ -15,6 +15,8 @@ export interface PreviewToken {
   readonly sandboxId: string;
   readonly port: number;
   readonly suffix: string;
+  /** It opens the port to everybody, without a token. */
+  readonly isPublic: boolean;
   readonly createdAt: string;
   readonly expiresAt: string | null;
 }
@@ -25,9 +27,10 @@ export async function createPreviewToken(
     readonly sandbox: Pick<SandboxRecord, 'id' | 'organizationId'>;
     readonly port: number;
     readonly expiresAt: string | null;
+    readonly isPublic?: boolean;
   },
 ): Promise<{ readonly preview: PreviewToken; readonly secret: string }> {
-  const { sandbox, port, expiresAt } = preview;
+  const { sandbox, port, expiresAt, isPublic = false } = preview;
   const secret = PREVIEW_TOKEN_PREFIX + randomBytes(SECRET_BYTES).toString('hex');
   const row = {
     id: randomUUID(),
@@ -35,10 +38,11 @@ export async function createPreviewToken(
     sandbox_id: sandbox.id,
     port,
     hash: hashSecret(secret),
-    suffix: secret.slice(-SUFFIX_LENGTH),
+    suffix: isPublic ? '' : secret.slice(-SUFFIX_LENGTH),
     created_at: new Date().toISOString(),
     expires_at: expiresAt,
     revoked_at: null,
+    is_public: isPublic ? 1 : 0,
   };
   await db.insertInto('preview_tokens').values(row).execute();
   return { preview: toToken(row), secret };
@@ -100,6 +104,51 @@ export async function findPreview(
   return sandbox === undefined ? undefined : { preview: toToken(row), sandbox: toRecord(sandbox) };
 }
 
+/** The sandbox whose port is open to everybody at this moment. */
+export async function findPublicPreview(
+  db: Database,
+  place: { readonly slug: string; readonly port: number },
+): Promise<SandboxRecord | undefined> {
+  const sandbox = await selectSandboxes(db)
+    .where('sandboxes.slug', '=', place.slug)
+    .where('sandboxes.removed_at', 'is', null)
+    .where('organizations.deleted_at', 'is', null)
+    .where((build) =>
+      build.exists(
+        build
+          .selectFrom('preview_tokens')
+          .select('preview_tokens.id')
+          .whereRef('preview_tokens.sandbox_id', '=', 'sandboxes.id')
+          .where('preview_tokens.port', '=', place.port)
+          .where('preview_tokens.is_public', '=', 1)
+          .where('preview_tokens.revoked_at', 'is', null)
+          .where('preview_tokens.expires_at', '>', new Date().toISOString()),
+      ),
+    )
+    .executeTakeFirst();
+  return sandbox === undefined ? undefined : toRecord(sandbox);
+}
+
+/** For a server that asks nobody: the sandbox of this slug, else the one of this name in the organization. */
+export async function findLocalPreview(
+  db: Database,
+  label: string,
+  namespace: string,
+): Promise<SandboxRecord | undefined> {
+  const rows = await selectSandboxes(db)
+    .where('sandboxes.removed_at', 'is', null)
+    .where('organizations.deleted_at', 'is', null)
+    .where((build) =>
+      build.or([
+        build('sandboxes.slug', '=', label),
+        build.and([build('sandboxes.name', '=', label), build('organizations.slug', '=', namespace)]),
+      ]),
+    )
+    .execute();
+  const found = rows.map(toRecord);
+  return found.find(({ slug }) => slug === label) ?? found[0];
+}
+
 function isPast(expiresAt: string | null): boolean {
   return expiresAt !== null && Date.parse(expiresAt) <= Date.now();
 }
@@ -110,6 +159,7 @@ function toToken(row: Selectable<PreviewTokenRow>): PreviewToken {
     sandboxId: row.sandbox_id,
     port: row.port,
     suffix: row.suffix,
+    isPublic: row.is_public === 1,
     createdAt: row.created_at,
     expiresAt: row.expires_at,
   };

@@ -39,6 +39,7 @@ const BODIES: Partial<Record<RestOperationName, (tenants: Tenants) => unknown>> 
   'volumeFiles.rename': () => ({ from: 'a.txt', to: 'b.txt' }),
   'volumeFiles.existMany': () => ({ paths: ['a.txt'] }),
   'previews.create': () => ({ port: 3000 }),
+  'previews.open': () => ({ port: 3000 }),
   'sshKeys.create': () => ({
     name: 'intruder',
     public_key: 'ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOvwFpajiI+23NG+zkM6rOoPYmA5EQSWHIDdZg/RHXQy',

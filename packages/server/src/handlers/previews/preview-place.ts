@@ -1,3 +1,6 @@
+/** Of the parameter and of the cookie that carry a token. */
+export const TOKEN_NAME = 'svc_preview_token';
+
 /** Where browsers find previews: `<scheme>://<port>-<slug>.<domain>`. */
 export interface PreviewPlace {
   readonly domain: string;
@@ -13,6 +16,8 @@ export interface PreviewAddresses {
   readonly scheme: 'http' | 'https';
   /** Known while the server listens. */
   readonly port: () => number;
+  /** Programs and people on this machine need no token: the server asks nobody, and its previews are below `localhost`. */
+  readonly isOpen: boolean;
 }
 
 export interface PreviewHost {
@@ -22,11 +27,13 @@ export interface PreviewHost {
 
 const LABEL = /^([1-9]\d{0,4})-([a-z0-9]+(?:-[a-z0-9]+)*)$/;
 const MAX_PORT = 65_535;
+/** Of a name between two dots. */
+export const MAX_LABEL_LENGTH = 63;
 const DEFAULT_PORTS = { http: 80, https: 443 } as const;
 
 /** Which port of which sandbox a Host header means; undefined: it is no host of a preview. */
 export function readPreviewHost(
-  { domain }: PreviewPlace,
+  { domain }: Pick<PreviewPlace, 'domain'>,
   hostHeader: string | undefined,
 ): PreviewHost | undefined {
   const host = (hostHeader ?? '')
@@ -39,7 +46,18 @@ export function readPreviewHost(
   return { port: Number(port), slug };
 }
 
-export function previewUrl(place: PreviewAddresses, { port, slug }: PreviewHost): string {
+/** Names below it lead browsers to their own machine (RFC 6761, 6.3), and nobody else can lead them anywhere. */
+export function isBelowLocalhost(domain: string): boolean {
+  return domain === 'localhost' || domain.endsWith('.localhost');
+}
+
+/** Whether a name can stand where slugs do. */
+export function isLabel(port: number, name: string): boolean {
+  const label = `${port}-${name}`;
+  return LABEL.test(label) && label.length <= MAX_LABEL_LENGTH;
+}
+
+export function previewUrl(place: Omit<PreviewAddresses, 'isOpen'>, { port, slug }: PreviewHost): string {
   const browserPort = place.port();
   const suffix = browserPort === DEFAULT_PORTS[place.scheme] ? '' : `:${browserPort}`;
   return `${place.scheme}://${port}-${slug}.${place.domain}${suffix}/`;

@@ -1,21 +1,11 @@
 import { PlatformError } from '@svc/contract';
-import { previewUrl, type PreviewAddresses } from './preview-place.ts';
-import {
-  createPreviewToken,
-  listPreviewTokens,
-  revokePreviewToken,
-  type PreviewToken,
-} from '../../store/preview-tokens.ts';
+import { listPreviewTokens, revokePreviewToken } from '../../store/preview-tokens.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import type { Database } from '../../store/database.ts';
 import { requireSandbox } from '../sandboxes/rest-sandboxes.ts';
-
-const MAX_PREVIEWS_OF_SANDBOX = 1000;
-/** Of a name between two dots. */
-const MAX_LABEL_LENGTH = 63;
-
-type PreviewUrl = (port: number) => string;
+import { addressOfPort, makePreview, requirePlace, viewPreview, type NewPreview } from './port-address.ts';
+import { previewUrl, type PreviewAddresses } from './preview-place.ts';
 
 export function previewHandlers(
   database: Database,
@@ -27,14 +17,33 @@ export function previewHandlers(
       const urlOf = (port: number) => (addresses === null ? '' : previewUrl(addresses, { port, slug }));
       return (await listPreviewTokens(database, id)).map((token) => viewPreview(token, urlOf));
     },
-    'previews.create': async ({ params, body }, call) =>
-      await create(database, addresses, call, { sandboxId: params.sandbox_id, ...body }),
+    'previews.create': async ({ params, body }, call) => {
+      const { port, expires_in_secs: seconds = null, public: isPublic = false } = body;
+      if (isPublic === true && seconds === null) {
+        const message = 'What is public needs an end: give expires_in_secs';
+        throw new PlatformError('invalid_request', message, { details: { field: 'expires_in_secs' } });
+      }
+      const wanted = { port, seconds, isPublic: isPublic === true };
+      return await create(database, addresses, call, { sandboxId: params.sandbox_id, wanted });
+    },
+    'previews.open': async ({ params, body }, call) => {
+      await requireSandbox(database, call, { id: params.sandbox_id });
+      const place = requirePlace(addresses);
+      const { port, expires_in_secs: seconds = null } = body;
+      return await call.commit(
+        async (change) => {
+          const sandbox = await requireSandbox(change.db, call, { id: params.sandbox_id });
+          return await addressOfPort(change, place, { sandbox, port, seconds });
+        },
+        (address) => address,
+      );
+    },
     'previews.revoke': async ({ params }, call) => {
-      const answer = () => ({ message: 'The preview token is revoked' });
+      const answer = () => ({ message: 'The preview is revoked' });
       await call.commit(async ({ db, record }) => {
         const { id, name } = await requireSandbox(db, call, { id: params.sandbox_id });
         const revoked = await revokePreviewToken(db, id, params.preview_id.toLowerCase());
-        if (revoked === undefined) throw new PlatformError('not_found', 'There is no such preview token');
+        if (revoked === undefined) throw new PlatformError('not_found', 'There is no such preview');
         const payload = { preview_id: revoked.id, sandbox_id: id, sandbox_name: name, port: revoked.port };
         await record({ type: 'preview_revoked', category: 'preview', payload });
       }, answer);
@@ -47,65 +56,17 @@ async function create(
   database: Database,
   addresses: PreviewAddresses | null,
   call: RestCall,
-  {
-    sandboxId,
-    port,
-    expires_in_secs: seconds,
-  }: { readonly sandboxId: string; readonly port: number; readonly expires_in_secs?: number | null },
+  { sandboxId, wanted }: { readonly sandboxId: string; readonly wanted: NewPreview },
 ) {
   await requireSandbox(database, call, { id: sandboxId });
-  if (addresses === null) {
-    const message = 'This server has no domain for previews; its operator gives it one with --preview-domain';
-    throw new PlatformError('unavailable', message);
-  }
-  const expiresAt =
-    seconds === undefined || seconds === null ? null : new Date(Date.now() + seconds * 1000).toISOString();
-  const made = await call.commit(
-    async ({ db, record }) => {
-      const { id, name, slug, organizationId } = await requireSandbox(db, call, { id: sandboxId });
-      requireLabel(port, slug);
-      await requireRoom(db, id);
-      const { preview, secret } = await createPreviewToken(db, {
-        sandbox: { id, organizationId },
-        port,
-        expiresAt,
-      });
-      const payload = {
-        preview_id: preview.id,
-        sandbox_id: id,
-        sandbox_name: name,
-        port,
-        expires_at: expiresAt,
-      };
-      await record({ type: 'preview_created', category: 'preview', payload });
-      return { ...viewPreview(preview, () => previewUrl(addresses, { port, slug })), token: secret };
+  const place = requirePlace(addresses);
+  return await call.commit(
+    async (change) => {
+      const sandbox = await requireSandbox(change.db, call, { id: sandboxId });
+      const { preview, secret } = await makePreview(change, sandbox, wanted);
+      const view = viewPreview(preview, (port) => previewUrl(place, { port, slug: sandbox.slug }));
+      return { ...view, token: secret };
     },
     (view) => view,
   );
-  return made;
-}
-
-function requireLabel(port: number, slug: string): void {
-  const label = `${port}-${slug}`;
-  if (label.length <= MAX_LABEL_LENGTH) return;
-  const message = `The slug '${slug}' is too long for a preview: '${label}' has ${label.length} characters, names have ${MAX_LABEL_LENGTH}; give the sandbox a shorter one`;
-  throw new PlatformError('invalid_request', message, { isConflict: true, details: { field: 'slug' } });
-}
-
-async function requireRoom(db: Database, sandboxId: string): Promise<void> {
-  const tokens = await listPreviewTokens(db, sandboxId);
-  if (tokens.length < MAX_PREVIEWS_OF_SANDBOX) return;
-  const message = `The sandbox has ${tokens.length} preview tokens, which is the most; revoke one first`;
-  throw new PlatformError('quota_exceeded', message, { details: { maximum: MAX_PREVIEWS_OF_SANDBOX } });
-}
-
-function viewPreview(token: PreviewToken, urlOf: PreviewUrl) {
-  return {
-    id: token.id,
-    port: token.port,
-    url: urlOf(token.port),
-    prefix: token.suffix,
-    created_at: token.createdAt,
-    expires_at: token.expiresAt,
-  };
 }

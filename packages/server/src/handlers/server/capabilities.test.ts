@@ -38,7 +38,7 @@ test('capabilities say where the SSH gateway and the previews are, and how the g
   const { body } = await server.rest('GET', '/capabilities');
   assert.deepEqual(body.ssh, { port: 5522, host_key: 'ssh-ed25519 AAAA', fingerprint: 'SHA256:x' });
   const port = Number(new URL(server.url).port);
-  assert.deepEqual(body.previews, { domain: 'p.test', scheme: 'http', port });
+  assert.deepEqual(body.previews, { domain: 'p.test', scheme: 'http', port, is_open: false });
 });
 
 test('capabilities need the engine and a credential', async (t) => {

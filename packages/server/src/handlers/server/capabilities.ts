@@ -48,7 +48,7 @@ export function capabilityHandlers({
         version: description.version,
         isolation: { default: description.isolation, classes: describeClasses(description) },
         ssh: describeSsh(ssh()),
-        previews: previews === null ? null : { ...previews, port: previews.port() },
+        previews: describePreviews(previews),
         features: [...FEATURES],
         limits: {
           default_page_size: DEFAULT_PAGE_SIZE,
@@ -65,6 +65,11 @@ export function capabilityHandlers({
 function describeSsh(place: SshPlace | null) {
   if (place === null) return null;
   return { port: place.port, host_key: place.hostKey, fingerprint: place.fingerprint };
+}
+
+function describePreviews(place: PreviewAddresses | null) {
+  if (place === null) return null;
+  return { domain: place.domain, scheme: place.scheme, port: place.port(), is_open: place.isOpen };
 }
 
 /** Every class that can be asked for, also those that nothing on this host offers. */

@@ -1,23 +1,42 @@
+import { isIPv4 } from 'node:net';
 import type { IncomingMessage } from 'node:http';
+import { DEFAULT_NAMESPACE } from '@svc/contract';
+import type { PreviewAddresses, PreviewHost } from '../../handlers/previews/preview-place.ts';
 import type { Database } from '../../store/database.ts';
-import { findPreview, PREVIEW_TOKEN_PREFIX } from '../../store/preview-tokens.ts';
+import {
+  findLocalPreview,
+  findPreview,
+  findPublicPreview,
+  PREVIEW_TOKEN_PREFIX,
+} from '../../store/preview-tokens.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
-import { FOREIGN_PAGE, NEEDS_TOKEN, type PreviewAnswer } from './preview-answer.ts';
-import type { PreviewHost } from '../../handlers/previews/preview-place.ts';
+import { isLoopback } from '../http/loopback.ts';
+import { ELSEWHERE, FOREIGN_PAGE, NEEDS_TOKEN, noSuchSandbox, type PreviewAnswer } from './preview-answer.ts';
 import { readTokens } from './preview-token.ts';
 
 const MAX_TRIED_COOKIES = 8;
 
-export interface Admission {
+export type Admission = {
   readonly sandbox: SandboxRecord;
-  readonly token: string;
-  /** It came in the address, where it should not stay. */
-  readonly isFromAddress: boolean;
-}
+} & (
+  | {
+      readonly by: 'token';
+      readonly token: string;
+      /** It came in the address, where it should not stay. */
+      readonly isFromAddress: boolean;
+    }
+  /** The port is open to everybody. */
+  | { readonly by: 'public' }
+  /** The server asks nobody who comes from its own machine. */
+  | { readonly by: 'place' }
+);
 
-/** Who may use a port: whoever has a token for this port of this sandbox. Whether either exists is told to nobody else. */
+/**
+ * Who may use a port: whoever has a token for this port of this sandbox, everybody while it is public, and on a server of
+ * development whoever works on its machine. Whether port or sandbox exist is told to nobody else.
+ */
 export async function admitRequest(
-  database: Database,
+  { database, place }: { readonly database: Database; readonly place: PreviewAddresses },
   host: PreviewHost,
   request: IncomingMessage,
 ): Promise<Admission | PreviewAnswer> {
@@ -27,19 +46,31 @@ export async function admitRequest(
     [query, true],
   ] as const) {
     const sandbox = await open(database, token, host);
-    if (token !== undefined && sandbox !== undefined) return { sandbox, token, isFromAddress };
+    if (token !== undefined && sandbox !== undefined) return { sandbox, by: 'token', token, isFromAddress };
   }
+  const shown = await findPublicPreview(database, host);
+  if (shown !== undefined) return { sandbox: shown, by: 'public' };
+  if (place.isOpen && isFromHere(request)) return await admitLocally(database, host, request);
   for (const token of cookies.slice(0, MAX_TRIED_COOKIES)) {
     const sandbox = await open(database, token, host);
     if (sandbox === undefined) continue;
-    return isOwnPage(request) ? { sandbox, token, isFromAddress: false } : FOREIGN_PAGE;
+    return isOwnPage(request) ? { sandbox, by: 'token', token, isFromAddress: false } : FOREIGN_PAGE;
   }
   return NEEDS_TOKEN;
 }
 
-/** Whether a token still opens the port. */
-export async function isStillOpen(database: Database, host: PreviewHost, token: string): Promise<boolean> {
-  return (await open(database, token, host)) !== undefined;
+/** Whether what let somebody in still does. */
+export async function isStillOpen(
+  database: Database,
+  host: PreviewHost,
+  admission: Admission,
+): Promise<boolean> {
+  if (admission.by === 'place') return true;
+  const sandbox =
+    admission.by === 'token'
+      ? await open(database, admission.token, host)
+      : await findPublicPreview(database, host);
+  return sandbox !== undefined;
 }
 
 async function open(
@@ -49,6 +80,25 @@ async function open(
 ): Promise<SandboxRecord | undefined> {
   if (token === undefined || !token.startsWith(PREVIEW_TOKEN_PREFIX)) return undefined;
   return (await findPreview(database, token, host))?.sandbox;
+}
+
+/**
+ * No other site can have its own name lead here: one below `localhost` is nobody's to give away. But a page of another site
+ * can ask for what is here by this name, with the browser of somebody who works on this machine.
+ */
+async function admitLocally(
+  database: Database,
+  { slug }: PreviewHost,
+  request: IncomingMessage,
+): Promise<Admission | PreviewAnswer> {
+  if (!isOwnPage(request)) return ELSEWHERE;
+  const sandbox = await findLocalPreview(database, slug, DEFAULT_NAMESPACE);
+  return sandbox === undefined ? noSuchSandbox(slug) : { sandbox, by: 'place' };
+}
+
+function isFromHere({ socket }: IncomingMessage): boolean {
+  const address = (socket.remoteAddress ?? '').replace(/^::ffff:/, '');
+  return address === '::1' || (isIPv4(address) && isLoopback(address));
 }
 
 /**

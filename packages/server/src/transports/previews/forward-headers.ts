@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { cookiesWithoutToken, TOKEN_HEADER, TOKEN_NAME } from './preview-token.ts';
+import { TOKEN_NAME } from '../../handlers/previews/preview-place.ts';
+import { cookiesWithoutToken, TOKEN_HEADER } from './preview-token.ts';
 
 /** Between two neighbours only (RFC 9110, 7.6.1), with those that `Connection` names. */
 const HOP_BY_HOP = new Set([

@@ -30,6 +30,24 @@ export const FOREIGN_PAGE: PreviewAnswer = {
     'Only pages of this preview may use it with your cookie. Send the token in the header x-svc-preview-token.',
 };
 
+export const ELSEWHERE: PreviewAnswer = {
+  status: ERROR_STATUS.forbidden,
+  code: 'forbidden',
+  title: 'Another page asked for this preview',
+  message:
+    'This server lets in whoever works on its machine, and pages of the preview itself, but no pages of other sites.',
+};
+
+export function noSuchSandbox(name: string): PreviewAnswer {
+  const message = `There is no sandbox '${name}'. svc ps -a lists those that there are.`;
+  return {
+    status: ERROR_STATUS.sandbox_not_found,
+    code: 'sandbox_not_found',
+    title: 'There is no such sandbox',
+    message,
+  };
+}
+
 export const TOO_MANY: PreviewAnswer = {
   status: ERROR_STATUS.rate_limited,
   code: 'rate_limited',

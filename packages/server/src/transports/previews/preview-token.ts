@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { TOKEN_NAME } from '../../handlers/previews/preview-place.ts';
 
-export const TOKEN_NAME = 'svc_preview_token';
 export const TOKEN_HEADER = 'x-svc-preview-token';
 
 export interface OfferedTokens {

@@ -16,10 +16,11 @@ import { forwardUpgrade } from './forward-upgrade.ts';
 import { notListening, notRunning, sendAnswer, TOO_MANY, type PreviewAnswer } from './preview-answer.ts';
 import {
   readPreviewHost,
+  TOKEN_NAME,
+  type PreviewAddresses,
   type PreviewHost,
-  type PreviewPlace,
 } from '../../handlers/previews/preview-place.ts';
-import { TOKEN_NAME, withoutToken } from './preview-token.ts';
+import { withoutToken } from './preview-token.ts';
 
 const OPEN_MS = 10_000;
 const LIMITS: ChannelLimits = { perSandbox: 64, perOrganization: 1024 };
@@ -27,7 +28,7 @@ const RECHECK_MS = 30_000;
 const LOOPBACK = '127.0.0.1';
 
 export interface PreviewParts {
-  readonly place: PreviewPlace;
+  readonly place: PreviewAddresses;
   readonly database: Database;
   readonly orchestrator: Orchestrator;
   readonly logger: Logger;
@@ -57,7 +58,8 @@ export class Previews {
   async answer(request: IncomingMessage, response: Response): Promise<void> {
     await this.#serve(request, response, async (admission, sandbox, host) => {
       const { scheme } = this.#parts.place;
-      const cookie = admission.isFromAddress ? this.#cookieOf(admission.token) : null;
+      const isLink = admission.by === 'token' && admission.isFromAddress;
+      const cookie = isLink ? this.#cookieOf(admission.token) : null;
       if (cookie !== null && isNavigation(request)) return redirect(request, response, cookie);
       const outcome = await this.#connect(sandbox, host);
       if ('status' in outcome) return sendAnswer(request, response, outcome);
@@ -73,20 +75,12 @@ export class Previews {
     // Upgrades come from the HTTP server, which makes sockets of no other kind.
     response.assignSocket(socket as Parameters<Response['assignSocket']>[0]);
     response.once('finish', () => socket.end());
-    await this.#serve(request, response, async ({ token }, sandbox, host) => {
+    await this.#serve(request, response, async (_admission, sandbox, host) => {
       const outcome = await this.#connect(sandbox, host);
       if ('status' in outcome) return sendAnswer(request, response, outcome);
-      const { database, place, recheckMs = RECHECK_MS } = this.#parts;
       this.#upgraded.add(socket);
-      const timer = setInterval(() => {
-        isStillOpen(database, host, token).then(
-          (isOpen) => isOpen || socket.destroy(),
-          // A store that cannot be asked says nothing about the client.
-          () => undefined,
-        );
-      }, recheckMs);
       try {
-        const { scheme } = place;
+        const { scheme } = this.#parts.place;
         await forwardUpgrade({
           request,
           response,
@@ -97,7 +91,6 @@ export class Previews {
           head,
         });
       } finally {
-        clearInterval(timer);
         this.#upgraded.delete(socket);
       }
     });
@@ -113,18 +106,20 @@ export class Previews {
     response: Response,
     work: (admission: Admission, sandbox: SandboxRecord, host: PreviewHost) => Promise<void>,
   ): Promise<void> {
-    const { database, logger } = this.#parts;
+    const { logger } = this.#parts;
     try {
       const host = this.#hostOf(request);
       if (host === undefined) throw new Error('only hosts of previews get here');
-      const admission = await admitRequest(database, host, request);
+      const admission = await admitRequest(this.#parts, host, request);
       if ('status' in admission) return sendAnswer(request, response, admission);
       const { sandbox } = admission;
       const release = this.#take(sandbox, request);
       if (release === undefined) return sendAnswer(request, response, TOO_MANY);
+      const timer = this.#recheck(admission, host, request);
       try {
         await work(admission, sandbox, host);
       } finally {
+        clearInterval(timer);
         release();
       }
     } catch (error) {
@@ -136,6 +131,17 @@ export class Previews {
         message: 'Its log says more.',
       });
     }
+  }
+
+  /** What a preview opened ends with it: WebSockets, and answers that go on, such as server-sent events. */
+  #recheck(admission: Admission, host: PreviewHost, { socket }: IncomingMessage): NodeJS.Timeout {
+    return setInterval(() => {
+      isStillOpen(this.#parts.database, host, admission).then(
+        (isOpen) => isOpen || socket.destroy(),
+        // A store that cannot be asked says nothing about the client.
+        () => undefined,
+      );
+    }, this.#parts.recheckMs ?? RECHECK_MS);
   }
 
   /** The stream counts for the organization of the sandbox, whose preview it is, and not for the visitor. */
