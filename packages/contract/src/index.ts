@@ -53,6 +53,15 @@ export { normalizeGuestPath } from './spec/guest-path.ts';
 export { nameProblem } from './operations/check-name.ts';
 export { checkInput } from './operations/check-input.ts';
 export { LANGUAGES } from './operations/code.ts';
+export {
+  MAX_FORM_BYTES,
+  MAX_RESULTS,
+  MAX_RESULTS_BYTES,
+  MIME_TYPE_PATTERN,
+  TABLE_TYPE,
+  type CodeRunResult,
+  type LeftOut,
+} from './operations/code-results.ts';
 export type { Access, Operation } from './operations/operation.ts';
 export { isOperationName, OPERATIONS } from './operations/operations.ts';
 export type { OperationInput, OperationName, OperationOutput } from './operations/operations.ts';

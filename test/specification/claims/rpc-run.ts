@@ -210,4 +210,70 @@ export const codeClaims: readonly Claim[] = [
       assert.ok(!('truncated' in (await repl(ground, '1'))));
     },
   ),
+  claim(
+    'sandbox.repl.run.params.results',
+    'Whether the answer has what the code showed, in all its forms',
+    'a value with HTML, with and without',
+    async (ground) => {
+      const code =
+        'class B:\n    def _repr_html_(self): return "<b>x</b>"\n    def __repr__(self): return "x"\nB()';
+      const { results, output } = await repl(ground, code, { results: true });
+      assert.equal(output, 'x\n');
+      assert.deepEqual(results, [
+        {
+          data: { 'text/plain': 'x', 'text/html': '<b>x</b>' },
+          metadata: {},
+          is_main_result: true,
+          truncated: false,
+          left_out: [],
+        },
+      ]);
+      assert.ok(!('results' in (await repl(ground, code))));
+    },
+    {
+      default: 'false',
+      covers: ['data', 'metadata', 'is_main_result', 'truncated'].map(
+        (field) => `sandbox.repl.run.result.results.${field}`,
+      ),
+    },
+  ),
+  claim(
+    'sandbox.repl.run.result.results.left_out.reason',
+    'Why a form of a result is missing',
+    'forms that are too large, raise, or are not of their type, and more of them than fit',
+    async (ground) => {
+      const code = [
+        'class Odd:',
+        '    def _repr_html_(self): return "x" * (5 << 20)',
+        '    def _repr_markdown_(self): raise ValueError("no")',
+        '    def _repr_latex_(self): return 5',
+        'display(Odd())',
+        'for _ in range(3): display({"text/html": "x" * (3 << 20)}, raw=True)',
+      ].join('\n');
+      const { results } = await repl(ground, code, { results: true });
+      const missing = (results as Json[]).flatMap(({ left_out: leftOut }) => leftOut as Json[]);
+      assert.deepEqual(
+        missing.map(({ type, reason }) => [type, reason]),
+        [
+          ['text/markdown', 'failed'],
+          ['text/latex', 'invalid'],
+          ['text/html', 'too_large'],
+          ['text/html', 'too_many'],
+        ],
+      );
+      assert.deepEqual(
+        missing.map(({ bytes }) => bytes),
+        [null, null, (5 << 20) + 2, (3 << 20) + 2],
+      );
+      assert.match(missing[2].message, /write it to a file/);
+    },
+    {
+      covers: [
+        ...['type', 'bytes', 'message'].map((field) => `sandbox.repl.run.result.results.left_out.${field}`),
+        ...['too_large', 'too_many', 'failed', 'invalid'].map(
+          (reason) => `sandbox.repl.run.result.results.left_out.reason=${reason}`,
+        ),
+      ],
+    },
+  ),
 ];

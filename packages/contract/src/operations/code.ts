@@ -1,5 +1,6 @@
 import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
+import { CodeRunResult } from './code-results.ts';
 import type { Operation } from './operation.ts';
 import { SandboxReference } from './sandbox-reference.ts';
 import { TimeoutSeconds, Truncated } from './run-limits.ts';
@@ -21,6 +22,11 @@ export const codeOperations = {
       language: Type.String({ description: `One of ${Object.keys(LANGUAGES).join(', ')}` }),
       code: Type.String(),
       timeout: TimeoutSeconds,
+      results: Type.Optional(
+        Type.Union([Type.Boolean(), Type.Null()], {
+          description: 'Whether the answer has what the code showed as `results`, too: charts, tables, HTML',
+        }),
+      ),
     }),
     output: strictObject({
       status: Type.Enum(['success', 'error', 'timeout']),
@@ -29,6 +35,9 @@ export const codeOperations = {
       error: Type.String({ description: 'stderr and the traceback' }),
       has_error: Type.Boolean(),
       truncated: Truncated,
+      results: Type.Optional(
+        Type.Array(CodeRunResult, { description: 'In their order; absent unless asked for' }),
+      ),
     }),
     errors: ['sandbox_not_found', 'sandbox_not_running', 'exec_failed', 'orchestrator_unreachable'],
   },

@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
 import { Type } from '../schema/type.ts';
 import { LANGUAGES } from '../operations/code.ts';
+import { CodeRunResult } from '../operations/code-results.ts';
 import { MAX_TIMEOUT_SECONDS } from '../operations/run-limits.ts';
 import { strictObject, strictRecord } from '../spec/strict.ts';
 import { nullable, optional, Timestamp } from './fields.ts';
@@ -63,6 +64,18 @@ const CodeException = strictObject({
   name: Type.String({ description: 'Such as ValueError' }),
   message: Type.String(),
   traceback: Type.String({ description: 'As it is in stderr' }),
+  frames: Type.Array(
+    strictObject({
+      file: Type.String({ description: 'Such as `<cell 3>`: the third code that ran in the context' }),
+      line: Type.Integer(),
+      function: Type.String(),
+      source: Type.String({ description: 'The line itself, when it is known' }),
+    }),
+    {
+      description:
+        'Where in the code that was sent, outermost first; frames of libraries are in `traceback` alone',
+    },
+  ),
 });
 
 /** How a run ended; in a stream the data of its `end`. */
@@ -75,7 +88,9 @@ export const CODE_END = {
     description: 'The value of a last bare expression as the interpreter shows it; it is in stdout, too',
   }),
   exception: nullable(CodeException, { description: 'What ended the code' }),
-  truncated: Type.Boolean({ description: 'Output is missing: there was too much of it' }),
+  truncated: Type.Boolean({
+    description: 'Output, or something of a result, is missing: there was too much of it',
+  }),
 };
 
 export const CodeAnswer = strictObject({
@@ -84,5 +99,9 @@ export const CodeAnswer = strictObject({
     description: `The first ${MAX_ANSWERED_OUTPUT_LENGTH} characters; stream it to have more`,
   }),
   stderr: Type.String({ description: 'Also says when the state was lost, and why' }),
+  results: Type.Array(CodeRunResult, {
+    description:
+      'What the code showed, in its order: the value of a last expression, what it gave to `display()`, and figures',
+  }),
 });
 export type CodeAnswer = Static<typeof CodeAnswer>;

@@ -37,7 +37,7 @@ export const codeOperations = {
   'code.stream': {
     ...COMMON,
     summary:
-      'Run code and stream what it prints: events `stdout` and `stderr` with `text`, and last `end`, or `error` when it could not be run',
+      'Run code and stream what it prints and shows: events `stdout` and `stderr` with `text`, `result` with what `results` would have, and last `end`, or `error` when it could not be run',
     method: 'POST',
     path: '/sandboxes/{sandbox_id}/code/stream',
     params: OF_SANDBOX,

@@ -1,6 +1,7 @@
 import type { CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
+import { CodeRunResult } from './code-run-result.ts';
 import { errorOfEnvelope, SvcError } from '../svc-error.ts';
 
 /** Of each stream; what is beyond goes to the listeners only. */
@@ -14,11 +15,18 @@ export interface RunCodeOptions extends Pick<CallOptions, 'signal'> {
   /** What it prints, as soon as it does. */
   readonly onStdout?: (text: string) => void;
   readonly onStderr?: (text: string) => void;
+  /** What it shows, as soon as it does: charts, tables, the value of a last expression. */
+  readonly onResult?: (result: CodeRunResult) => void;
+  /** What ended the code, if an exception did. */
+  readonly onError?: (exception: CodeException) => void;
   /** After this long the code is interrupted, and `status` is `timeout`. 24 hours unless given. */
   readonly timeoutMs?: number;
 }
 
 type Answer = RestCallOutput<'code.run'>;
+
+/** An exception as data: its name, message and traceback, and where in the code it came from. */
+export type CodeException = NonNullable<Answer['exception']>;
 
 /** What code did. An exception in it is a result like any other. */
 export interface CodeResult {
@@ -30,8 +38,11 @@ export interface CodeResult {
   readonly error: string;
   /** The value of a last bare expression alone, as the interpreter shows it. */
   readonly result: string | null;
+  /** What the code showed, in its order: the value of a last expression, what was given to `display()`, figures. */
+  readonly results: readonly CodeRunResult[];
   /** What ended the code. */
-  readonly exception: Answer['exception'];
+  readonly exception: CodeException | null;
+  /** Output, or something of a result, is missing: there was too much of it. */
   readonly isTruncated: boolean;
 }
 
@@ -53,10 +64,20 @@ export async function runCode(
   const events = await client.call('code.stream', input, signal === undefined ? {} : { signal });
   const kept = { stdout: '', stderr: '' };
   const listeners = { stdout: options.onStdout, stderr: options.onStderr };
+  const results: CodeRunResult[] = [];
   let isCut = false;
   for await (const { event, data } of events) {
     if (event === 'error') throw errorOfEnvelope(data);
-    if (event === 'end') return toResult(data as Pick<Answer, EndField>, kept, isCut);
+    if (event === 'end') {
+      const end = data as Pick<Answer, EndField>;
+      if (end.exception !== null) options.onError?.(end.exception);
+      return { ...toResult(end, kept, isCut), results };
+    }
+    if (event === 'result') {
+      const result = new CodeRunResult(data as Answer['results'][number]);
+      results.push(result);
+      options.onResult?.(result);
+    }
     if (event !== 'stdout' && event !== 'stderr') continue;
     const { text } = data as { readonly text: string };
     listeners[event]?.(text);
@@ -72,6 +93,6 @@ function toResult(
   { status, result, exception, truncated }: Pick<Answer, EndField>,
   { stdout, stderr }: { readonly stdout: string; readonly stderr: string },
   isCut: boolean,
-): CodeResult {
+): Omit<CodeResult, 'results'> {
   return { status, output: stdout, error: stderr, result, exception, isTruncated: truncated || isCut };
 }

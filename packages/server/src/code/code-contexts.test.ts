@@ -116,6 +116,7 @@ for (const [language, codes] of [
     const seen: string[] = [];
     for await (const event of events) {
       if (event.kind === 'end') break;
+      if (event.kind === 'result') continue;
       seen.push(`${event.kind} ${event.text}`);
       if (event.text.includes('go')) await writeFile(file, '');
     }
@@ -244,6 +245,7 @@ async function collect(
   let isFirst = true;
   for await (const event of events) {
     if (event.kind === 'end') return { ...event.end, ...output };
+    if (event.kind === 'result') continue;
     output[event.kind] += event.text;
     if (isFirst) await atFirst();
     isFirst = false;

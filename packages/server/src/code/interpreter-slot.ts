@@ -5,6 +5,7 @@ import {
   ExecFailed,
   PlatformError,
   type ChannelClient,
+  type CodeRunResult,
   type DetachedState,
 } from '@svc/contract';
 import { closedNote, describeEnd, INTERRUPTED_NOTE, KILLED_NOTE, timeoutNote } from './notes.ts';
@@ -18,6 +19,8 @@ import {
 } from './interpreter.ts';
 import type { CodeResult, SlotParts, SlotRequest } from './slot-request.ts';
 import { Interruption } from './interruption.ts';
+import type { ResultBytes } from './result-pieces.ts';
+import { ResultReader } from './result-reader.ts';
 import { INTERPRETERS, type Language } from './languages.ts';
 
 const START_TIMEOUT_MS = 30_000;
@@ -139,14 +142,18 @@ export class InterpreterSlot {
     const { code, timeoutMs, listener, work } = request;
     const { killMs } = this.#parts;
     const interruption = new Interruption(interpreter, { timeoutMs, killMs }, signal);
+    const results = new ResultReader();
+    const tell = (result: CodeRunResult | undefined) => result && listener?.result(result);
     const heard = {
       stdout: (data: Buffer) => listener?.stdout(data),
       stderr: (data: Buffer) => listener?.stderr(data),
+      shown: (bytes: ResultBytes) => tell(results.read(bytes)),
       begun: () => interruption.begin(),
     };
     try {
       const outcome = await interpreter.run({ id: work?.id ?? randomUUID(), code }, heard, isOld);
-      return await this.#summarize({ interpreter, outcome, interruption, told, request });
+      if (outcome.result !== null && !results.hasMain) tell(results.readMain(outcome.result));
+      return await this.#summarize({ interpreter, outcome, interruption, told, request, results });
     } finally {
       interruption.stop();
     }
@@ -265,7 +272,8 @@ export class InterpreterSlot {
     return explainStart(INTERPRETERS[this.#language].program, error);
   }
 
-  async #summarize({ interpreter, outcome, interruption, told, request }: Ran): Promise<CodeResult> {
+  async #summarize(ran: Ran): Promise<CodeResult> {
+    const { interpreter, outcome, interruption, told, request, results } = ran;
     const { listener, wasInterrupted } = request;
     const { end, lostStreams, stdout, stderr, result, exception } = outcome;
     const notes: string[] = [];
@@ -289,7 +297,7 @@ export class InterpreterSlot {
     const isInterrupted = isOther && (await wasInterrupted?.()) === true;
     if (isInterrupted) notes.unshift(INTERRUPTED_NOTE);
     listener?.note(notes.join(''));
-    listener?.ended({ result, exception, isInterrupted });
+    listener?.ended({ result, exception, isInterrupted, isTruncated: results.isTruncated });
     return {
       status: timeoutMs !== null ? 'timeout' : isFailure ? 'error' : 'success',
       output: stdout.text,
@@ -314,6 +322,7 @@ interface Ran {
   readonly interruption: Interruption;
   readonly told: string;
   readonly request: SlotRequest;
+  readonly results: ResultReader;
 }
 
 function forgotten(): PlatformError {

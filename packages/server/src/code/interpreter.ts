@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ChannelError, PlatformError, type ChannelClient } from '@svc/contract';
 import { onAbort } from '@svc/contract/async';
 import { INTERPRETERS, type Language } from './languages.ts';
-import { MarkedOutput, type Listen, type Marks, type Taken } from './marked-output.ts';
+import { MarkedOutput, type Listen, type Marks, type Shown, type Taken } from './marked-output.ts';
 import { DetachedFollower, type InterpreterEnd } from './detached-follower.ts';
 import { readUnitAnswer, type UnitAnswer, type UnitEnd } from './unit-answer.ts';
 
@@ -53,6 +53,8 @@ export interface InterpreterPlace {
 export type OutputListener = Readonly<Record<'stdout' | 'stderr', Listen>> & {
   /** The code begins to run; until then others may have the interpreter. */
   begun?(): void;
+  /** A value that the code showed. What it says comes from the sandbox. */
+  readonly shown?: Shown;
 };
 
 export interface InterpreterSeat {
@@ -144,13 +146,16 @@ export class Interpreter {
    * not run again. With `isOld`, when nothing is kept of it, that is found out.
    */
   async run(unit: Unit, listener?: OutputListener, isOld = false): Promise<UnitOutcome> {
+    const first = markOf(unit.id, 'first');
     const marks: Marks = {
-      first: markOf(unit.id, 'first'),
+      first,
       last: markOf(unit.id, 'last'),
+      // The driver knows it from the first one.
+      shown: Buffer.from(first.map((byte) => byte ^ 0xff)),
       ...(isOld ? { behind: randomBytes(MARK_BYTES) } : {}),
     };
     const expected = {
-      stdout: this.#stdout.expect(marks, listener?.stdout),
+      stdout: this.#stdout.expect(marks, listener?.stdout, listener?.shown),
       stderr: this.#stderr.expect(marks, listener?.stderr),
     };
     void expected.stdout.begun.then(() => listener?.begun?.());
@@ -291,7 +296,7 @@ async function whole(said: Buffer | null, both: Promise<Answers>): Promise<Answe
   return isAlone ? [said] : await both;
 }
 
-function encodeUnit(code: string, { first, last }: Marks): Buffer {
+function encodeUnit(code: string, { first, last }: Pick<Marks, 'first' | 'last'>): Buffer {
   const source = Buffer.from(code);
   const head = Buffer.alloc(4);
   head.writeUInt32BE(source.length);

@@ -1,12 +1,16 @@
 import { readFileSync } from 'node:fs';
 
 /** Gives the driver a file name that nothing of the user has, so that its frames can be told from theirs. */
-const PYTHON_START = "import sys; exec(compile(sys.argv.pop(), '<svc driver>', 'exec'))";
+const PYTHON_START = "import sys\nwhile sys.argv[1:]: exec(compile(sys.argv.pop(1), '<svc driver>', 'exec'))";
+/** In this order, and with names in common. */
+const PYTHON_DRIVER = ['python-streams.py', 'python-results.py', 'python-commands.py', 'python-driver.py'];
+/** The first one loads the others. */
+const NODE_DRIVER = ['node-driver.cjs', 'node-imports.cjs', 'node-results.cjs', 'node-errors.cjs'];
 
 /** How the interpreter of each language is started. Its driver is told in its own file what it speaks with us. */
 export const INTERPRETERS = {
-  python: { program: 'python3', args: ['-c', PYTHON_START, readDriver('python-driver.py')] },
-  node: { program: 'node', args: ['-e', readDriver('node-driver.cjs'), readDriver('node-imports.cjs')] },
+  python: { program: 'python3', args: ['-c', PYTHON_START, ...PYTHON_DRIVER.map(readDriver)] },
+  node: { program: 'node', args: ['-e', ...NODE_DRIVER.map(readDriver)] },
 } as const;
 
 export type Language = keyof typeof INTERPRETERS;

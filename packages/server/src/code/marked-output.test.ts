@@ -6,7 +6,8 @@ import { MarkedOutput, MAX_OUTPUT_BYTES } from './marked-output.ts';
 // Nothing that, behind a beginning of the other mark, would complete it.
 const FIRST = Buffer.from('FEDCBA9876543210');
 const MARK = Buffer.from('0123456789abcdef');
-const MARKS = { first: FIRST, last: MARK };
+const SHOWN = Buffer.from('~~~~shown-mark~~');
+const MARKS = { first: FIRST, last: MARK, shown: SHOWN };
 
 /** The last mark with what is said behind it, in pieces of that many bytes. */
 function answered(answer: string, size = 4000, between = ''): Buffer {

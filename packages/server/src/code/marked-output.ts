@@ -1,3 +1,5 @@
+import { readPiece, ResultPieces, type ResultBytes } from './result-pieces.ts';
+
 /** How much of a stream one call gets to see; what comes beyond is read and thrown away. */
 export const MAX_OUTPUT_BYTES = 10 * 1024 * 1024;
 const CUT_MARK = '\n[output cut here: it exceeds 10 MiB]\n';
@@ -9,11 +11,14 @@ export interface Taken {
 }
 
 export type Listen = (data: Buffer) => void;
+export type Shown = (result: ResultBytes) => void;
 
 /** What is written to a stream around the output of a call. */
 export interface Marks {
   readonly first: Buffer;
   readonly last: Buffer;
+  /** Before each piece of what the code shows besides its output. */
+  readonly shown: Buffer;
   /** Written behind the call, when it may be over for so long that its own marks are not kept any more. */
   readonly behind?: Buffer;
 }
@@ -28,8 +33,9 @@ const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
 /**
  * One output stream of an interpreter, cut into calls. Each call begins and ends with a mark of its own that the interpreter
- * writes, the last one with what there is to say about it (see drivers/python-driver.py). What comes after it, from threads
- * and children that go on, belongs to the next call.
+ * writes, the last one with what there is to say about it (see drivers/python-driver.py). In between, a third one stands before
+ * pieces of what the code shows as values. What comes after the last one, from threads and children that go on, belongs to the
+ * next call.
  */
 export class MarkedOutput {
   #current = new Kept();
@@ -37,9 +43,11 @@ export class MarkedOutput {
   /** Bytes that may be the beginning of a mark. */
   #held: Buffer = Buffer.alloc(0);
   #marks: Marks | undefined;
-  #state: 'before' | 'inside' | 'answer' = 'before';
+  #state: 'before' | 'inside' | 'result' | 'answer' = 'before';
+  readonly #pieces = new ResultPieces();
   #answer: Buffer = Buffer.alloc(0);
   #listen: Listen | undefined;
+  #shown: Shown | undefined;
   /** A call has ended and nobody has taken its output yet. */
   #isOver = false;
   /** What was here before the first call belongs to calls of others. */
@@ -54,11 +62,17 @@ export class MarkedOutput {
 
   /**
    * `ended` resolves when the last mark was seen, or when no more will come. `listen` is given all that belongs to the call,
-   * without a limit, as it comes; what it is given is its own only until it returns.
+   * without a limit, as it comes; what it is given is its own only until it returns. `shown` is given each value that is shown.
    */
-  expect(marks: Marks, listen?: Listen): { readonly begun: Promise<void>; readonly ended: Promise<Marked> } {
+  expect(
+    marks: Marks,
+    listen?: Listen,
+    shown?: Shown,
+  ): { readonly begun: Promise<void>; readonly ended: Promise<Marked> } {
     this.#marks = marks;
     this.#listen = listen;
+    this.#shown = shown;
+    this.#pieces.clear();
     this.#state = 'before';
     this.#answer = Buffer.alloc(0);
     if (this.#current.bytes.length > 0) listen?.(this.#current.bytes);
@@ -82,6 +96,7 @@ export class MarkedOutput {
   /** Bytes are missing here: nobody read them in time. */
   skip(): void {
     this.#current.isTruncated = true;
+    this.#pieces.clear();
   }
 
   end(): void {
@@ -101,6 +116,7 @@ export class MarkedOutput {
   /** Uses some of the bytes; returns the rest, or undefined when more must come first. */
   #take(data: Buffer, marks: Marks): Buffer | undefined {
     if (this.#state === 'answer') return this.#takeAnswer(data);
+    if (this.#state === 'result') return this.#takeResult(data, marks);
     const sought = this.#soughtOf(marks);
     const found = firstOf(data, sought);
     if (found === undefined) {
@@ -112,14 +128,16 @@ export class MarkedOutput {
     this.#keep(data.subarray(0, found.position));
     const rest = data.subarray(found.position + found.mark.length);
     if (found.mark === marks.first) this.#begin();
-    else if (found.mark === marks.last) this.#reachLast();
+    else if (found.mark === marks.last) this.#reachEnd('answer');
+    else if (found.mark === marks.shown) this.#reachEnd('result');
     else this.#finish(null);
     return rest;
   }
 
-  #soughtOf({ first, last, behind }: Marks): readonly Buffer[] {
-    if (this.#state === 'inside') return [last];
-    return behind === undefined ? [first, last] : [first, last, behind];
+  #soughtOf({ first, last, shown, behind }: Marks): readonly Buffer[] {
+    if (this.#isBetween) return [last];
+    if (this.#state === 'inside') return [last, shown];
+    return behind === undefined ? [first, last, shown] : [first, last, shown, behind];
   }
 
   #begin(): void {
@@ -129,14 +147,30 @@ export class MarkedOutput {
     this.#begun.resolve();
   }
 
-  #reachLast(): void {
+  #reachEnd(state: 'result' | 'answer'): void {
     // Its beginning is not kept any more; what is left of it may have something of others before it.
     if (this.#isForeign) {
       this.#isForeign = false;
       this.#current.isTruncated = true;
       this.#listen?.(this.#current.bytes);
     }
-    this.#state = 'answer';
+    this.#state = state;
+  }
+
+  #takeResult(data: Buffer, marks: Marks): Buffer | undefined {
+    const piece = readPiece(data, marks.last);
+    if (piece === 'unfinished') {
+      this.#held = Buffer.from(data);
+      return undefined;
+    }
+    this.#state = 'inside';
+    if (piece === 'none') {
+      this.#keep(marks.shown);
+      return data;
+    }
+    const whole = this.#pieces.add(piece);
+    if (whole !== undefined) this.#shown?.(whole);
+    return data.subarray(piece.end);
   }
 
   #takeAnswer(data: Buffer): Buffer | undefined {
@@ -164,11 +198,12 @@ export class MarkedOutput {
   }
 
   #finish(answer: Marked): void {
-    // What was held in the hope of a mark is output after all, but for the beginning of an answer.
-    if (this.#state !== 'answer') this.#keep(this.#held);
+    // What was held in the hope of a mark is output after all, but for the beginning of a piece.
+    if (this.#state === 'before' || this.#state === 'inside') this.#keep(this.#held);
     this.#held = Buffer.alloc(0);
     this.#marks = undefined;
     this.#listen = undefined;
+    this.#shown = undefined;
     this.#isBetween = false;
     this.#isOver = true;
     this.#begun.resolve();

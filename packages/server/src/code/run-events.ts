@@ -1,6 +1,7 @@
 import { StringDecoder } from 'node:string_decoder';
+import type { CodeRunResult } from '@svc/contract';
 import type { UnitException } from './unit-answer.ts';
-import type { CodeResult, RunListener } from './slot-request.ts';
+import type { CodeResult, RunHow, RunListener } from './slot-request.ts';
 
 /** What a caller has not read yet may be this much; what comes then is thrown away, because interpreters never wait. */
 const MAX_UNREAD_LENGTH = 8 * 1024 * 1024;
@@ -16,6 +17,7 @@ export interface RunEnd {
 
 export type RunEvent =
   | { readonly kind: 'stdout' | 'stderr'; readonly text: string }
+  | { readonly kind: 'result'; readonly result: CodeRunResult }
   | { readonly kind: 'end'; readonly end: RunEnd };
 
 /**
@@ -30,13 +32,17 @@ export function runEvents(run: (listener: RunListener) => Promise<CodeResult>): 
 
 async function follow(run: (listener: RunListener) => Promise<CodeResult>, unread: Unread): Promise<void> {
   const decoders = { stdout: new StringDecoder('utf8'), stderr: new StringDecoder('utf8') };
-  let how: Parameters<RunListener['ended']>[0] = { result: null, exception: null, isInterrupted: false };
+  let how: RunHow = { result: null, exception: null, isInterrupted: false, isTruncated: false };
   const flush = () => {
     for (const stream of ['stdout', 'stderr'] as const) unread.push(stream, decoders[stream].end());
   };
   const listener: RunListener = {
     stdout: (data) => unread.push('stdout', decoders.stdout.write(data)),
     stderr: (data) => unread.push('stderr', decoders.stderr.write(data)),
+    result: (result) => {
+      unread.push('stdout', decoders.stdout.end());
+      unread.show(result);
+    },
     note: (text) => {
       if (text === '') return;
       unread.push('stderr', decoders.stderr.end());
@@ -49,7 +55,8 @@ async function follow(run: (listener: RunListener) => Promise<CodeResult>, unrea
   try {
     const { status } = await run(listener);
     flush();
-    const { result, exception, isInterrupted } = how;
+    const { result, exception, isInterrupted, isTruncated } = how;
+    if (isTruncated) unread.truncate();
     unread.end({ status: isInterrupted ? 'interrupted' : status, result, exception });
   } catch (error) {
     flush();
@@ -59,7 +66,11 @@ async function follow(run: (listener: RunListener) => Promise<CodeResult>, unrea
 
 /** Events that nobody has read yet. One reader. */
 class Unread implements AsyncIterable<RunEvent> {
-  readonly #texts: { readonly kind: 'stdout' | 'stderr'; text: string }[] = [];
+  readonly #events: (
+    | { readonly kind: 'stdout' | 'stderr'; text: string }
+    | { readonly kind: 'result'; readonly result: CodeRunResult }
+  )[] = [];
+  /** Of its texts. Results have a bound of their own. */
   #length = 0;
   #isTruncated = false;
   #isAtLineStart = true;
@@ -88,6 +99,15 @@ class Unread implements AsyncIterable<RunEvent> {
     this.#add('stderr', isAtLineStart ? text : `\n${text}`);
   }
 
+  show(result: CodeRunResult): void {
+    this.#events.push({ kind: 'result', result });
+    this.#wake();
+  }
+
+  truncate(): void {
+    this.#isTruncated = true;
+  }
+
   end(end: Omit<RunEnd, 'truncated'>): void {
     this.#finish(() => ({ ...end, truncated: this.#isTruncated }));
   }
@@ -100,9 +120,9 @@ class Unread implements AsyncIterable<RunEvent> {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<RunEvent> {
     for (;;) {
-      const next = this.#texts.shift();
+      const next = this.#events.shift();
       if (next !== undefined) {
-        this.#length -= next.text.length;
+        if (next.kind !== 'result') this.#length -= next.text.length;
         yield next;
       } else if (this.#end !== undefined) return yield { kind: 'end', end: this.#end() };
       else await this.#changed.promise;
@@ -110,10 +130,10 @@ class Unread implements AsyncIterable<RunEvent> {
   }
 
   #add(kind: 'stdout' | 'stderr', text: string): void {
-    const last = this.#texts.at(-1);
+    const last = this.#events.at(-1);
     // Few large events are cheaper than many small ones; the reader gets to see nothing later than it could.
     if (last?.kind === kind) last.text += text;
-    else this.#texts.push({ kind, text });
+    else this.#events.push({ kind, text });
     this.#length += text.length;
     this.#wake();
   }

@@ -1,13 +1,21 @@
-import type { ChannelClient } from '@svc/contract';
+import type { ChannelClient, CodeRunResult } from '@svc/contract';
 import type { Logger } from 'pino';
 import type { Work } from '../store/idempotency.ts';
 import type { OutputListener, UnitOutcome } from './interpreter.ts';
 
 /** Hears of a run while it goes on, and what a result does not say. */
-export interface RunListener extends OutputListener {
+export interface RunListener extends Omit<OutputListener, 'shown'> {
+  /** A value that the code showed. */
+  result(result: CodeRunResult): void;
   /** Notes about the interpreter, for stderr. */
   note(text: string): void;
-  ended(how: Pick<UnitOutcome, 'result' | 'exception'> & { readonly isInterrupted: boolean }): void;
+  ended(how: RunHow): void;
+}
+
+export interface RunHow extends Pick<UnitOutcome, 'result' | 'exception'> {
+  readonly isInterrupted: boolean;
+  /** Something of its results is missing. */
+  readonly isTruncated: boolean;
 }
 
 export interface SlotRequest {

@@ -15,14 +15,27 @@ export interface UnitException {
   readonly name: string;
   readonly message: string;
   readonly traceback: string;
+  /** Of the code that was sent, outermost first. */
+  readonly frames: readonly UnitFrame[];
+}
+
+export interface UnitFrame {
+  readonly file: string;
+  readonly line: number;
+  readonly function: string;
+  readonly source: string;
 }
 
 const ENDS: Readonly<Record<number, UnitEnd>> = { 0x73: 'success', 0x65: 'error', 0x69: 'interrupted' };
 const HEAD_BYTES = 2;
 const LOST_STDOUT = 1;
 const LOST_STDERR = 2;
-/** Result, and name, message and traceback of an exception. */
-const TEXTS = 4;
+/** Result, and name, message, traceback and frames of an exception. */
+const TEXTS = 5;
+/** Drivers of earlier versions say no more. */
+const LEAST_TEXTS = 4;
+const MAX_FRAMES = 50;
+const MAX_FRAME_TEXT = 500;
 const LENGTH_BYTES = 4;
 const NO_TEXT = 0xff_ff_ff_ff;
 
@@ -34,6 +47,7 @@ export function readUnitAnswer(bytes: Buffer): UnitAnswer | undefined {
   const texts: (string | null)[] = [];
   let position = HEAD_BYTES;
   while (texts.length < TEXTS) {
+    if (bytes.length === position && texts.length >= LEAST_TEXTS) break;
     if (bytes.length < position + LENGTH_BYTES) return undefined;
     const length = bytes.readUInt32BE(position);
     position += LENGTH_BYTES;
@@ -42,7 +56,7 @@ export function readUnitAnswer(bytes: Buffer): UnitAnswer | undefined {
     texts.push(length === NO_TEXT ? null : bytes.toString('utf8', position, next));
     position = next;
   }
-  const [result = null, name = null, message, traceback] = texts;
+  const [result = null, name = null, message, traceback, frames] = texts;
   return {
     end,
     lostStreams: [
@@ -50,6 +64,29 @@ export function readUnitAnswer(bytes: Buffer): UnitAnswer | undefined {
       ...((lost & LOST_STDERR) === 0 ? [] : (['stderr'] as const)),
     ],
     result,
-    exception: name === null ? null : { name, message: message ?? '', traceback: traceback ?? '' },
+    exception:
+      name === null
+        ? null
+        : { name, message: message ?? '', traceback: traceback ?? '', frames: readFrames(frames ?? '[]') },
   };
+}
+
+/** What cannot be from the driver is left out. */
+function readFrames(text: string): readonly UnitFrame[] {
+  let said: unknown;
+  try {
+    said = JSON.parse(text);
+  } catch {
+    return [];
+  }
+  const frames = Array.isArray(said) ? said.slice(-MAX_FRAMES) : [];
+  return frames.flatMap((frame: unknown) => {
+    const [file, line, name, source] = Array.isArray(frame) ? (frame as readonly unknown[]) : [];
+    if (typeof file !== 'string' || !Number.isSafeInteger(line)) return [];
+    return [{ file: cut(file), line: line as number, function: cut(name), source: cut(source) }];
+  });
+}
+
+function cut(text: unknown): string {
+  return typeof text === 'string' ? text.slice(0, MAX_FRAME_TEXT).toWellFormed() : '';
 }

@@ -1,7 +1,8 @@
 // Runs units of JavaScript one after the other in one global scope, for a server outside of the sandbox.
 //
-// Started as `node -e <this text> <text of node-imports.cjs>`. Works with Node 14 and later and needs no file of its own. What
-// it speaks with the server is described in python-driver.py; here the mark waits in a variable that no code of the user can name.
+// Started as `node -e <this text>` with the texts of the other node-….cjs as arguments. Works with Node 14 and later and needs no
+// file of its own. What it speaks with the server is described in python-driver.py and python-results.py; here the marks wait
+// in variables that no code of the user can name.
 //
 // Units are evaluated in the REPL mode of V8, reached through the inspector of this very thread: declarations stay, may be
 // declared again, and `await` works at the top level.
@@ -35,15 +36,21 @@
   const sleeper = new Int32Array(new SharedArrayBuffer(4));
   const wait = Atomics.wait.bind(Atomics);
 
-  const loaded = { exports: {} };
-  // User code finds no argument of ours.
-  compileFunction(process.argv.pop(), ['module', 'require'])(loaded, require);
-  const { IMPORT, reachImports } = loaded.exports;
+  const { describe, framesOf, nameOf } = loadLast();
+  const { bundleOf, createBudget, createDisplay, encodeResult } = loadLast();
+  const { IMPORT, reachImports } = loadLast();
 
   const pipes = { 1: identity(1), 2: identity(2) };
   const streams = {};
   let unit;
   let count = 0;
+
+  /** User code finds no argument of ours. */
+  function loadLast() {
+    const loaded = { exports: {} };
+    compileFunction(process.argv.pop(), ['module', 'require'])(loaded, require);
+    return loaded.exports;
+  }
 
   // --- standard streams ---
 
@@ -104,7 +111,9 @@
 
   function begin(code, firstMark, mark) {
     count += 1;
-    unit = { code, mark, name: `cell-${count}`, status: SUCCESS, isOver: false };
+    const shownMark = Buffer.from(firstMark.map((byte) => byte ^ 0xff));
+    const name = `cell-${count}`;
+    unit = { code, mark, shownMark, budget: createBudget(), name, status: SUCCESS, isOver: false };
     // User code may have removed them.
     process.removeListener('SIGINT', onInterrupt);
     process.on('SIGINT', onInterrupt);
@@ -161,6 +170,7 @@
       try {
         mine.shown = inspect(value);
         writeAll(1, Buffer.from(`${mine.shown}\n`));
+        sendResult(bundleOf(value, mine.shown), true);
       } catch (error) {
         return fail(mine, error);
       }
@@ -185,27 +195,46 @@
     if (status === INTERRUPTED) reconnect();
     else post('Runtime.releaseObjectGroup', { objectGroup: 'unit' });
     const final = status === SUCCESS ? mine.status : status;
-    const { name, message, traceback } = mine.exception || {};
+    const { name, message, traceback, frames } = mine.exception || {};
     const head = Buffer.from([final.charCodeAt(0), lost]);
-    const exception = [encodeField(name), encodeField(message), encodeField(traceback)];
+    const exception = [name, message, traceback, frames].map(encodeField);
     answer(mine.mark, lost, Buffer.concat([head, encodeField(mine.shown), ...exception]));
     setImmediate(readUnits);
   }
 
   /** On stdout, unless that is lost; the other stream tells its end alone. */
   function answer(mark, lost, data) {
-    const teller = lost & 1 ? 2 : 1;
-    for (; data.length > MAX_PIECE_BYTES; data = data.subarray(MAX_PIECE_BYTES)) {
-      writePiece(teller, mark, data.subarray(0, MAX_PIECE_BYTES), MORE);
-    }
-    writePiece(teller, mark, data, 0);
+    writePieces(lost & 1 ? 2 : 1, mark, data);
     if (lost === 0) writePiece(2, mark, Buffer.alloc(0), 0);
+  }
+
+  function writePieces(fd, mark, data) {
+    let rest = data;
+    for (; rest.length > MAX_PIECE_BYTES; rest = rest.subarray(MAX_PIECE_BYTES)) {
+      writePiece(fd, mark, rest.subarray(0, MAX_PIECE_BYTES), MORE);
+    }
+    writePiece(fd, mark, rest, 0);
   }
 
   function writePiece(fd, mark, data, more) {
     const length = Buffer.alloc(4);
     length.writeUInt32BE(data.length + more, 0);
     writeAll(fd, Buffer.concat([mark, length, data]));
+  }
+
+  /** What is shown between units, by callbacks that go on, is printed only. */
+  function sendResult(bundle, isMain) {
+    if (unit === undefined) return;
+    const data = encodeResult(unit.budget, bundle, isMain);
+    if (data !== undefined) writePieces(1, unit.shownMark, data);
+  }
+
+  function show(value, said) {
+    const text = said === undefined ? inspect(value) : said;
+    if (text !== '') writeAll(1, Buffer.from(`${text}\n`));
+    const bundle = bundleOf(value, text);
+    if (text === '') delete bundle.data['text/plain'];
+    sendResult(bundle, false);
   }
 
   function onInterrupt() {
@@ -271,52 +300,14 @@
 
   /** Prints what the REPL would. The first thing that goes wrong is what ends the unit. */
   function report(reason, details) {
-    const traceback = describe(reason, details);
+    const traceback = describe(reason, details, unit);
     printError(traceback);
-    if (unit !== undefined && unit.exception === undefined) unit.exception = { ...nameOf(reason), traceback };
-  }
-
-  function nameOf(reason) {
-    try {
-      if (types.isNativeError(reason)) return { name: `${reason.name}`, message: `${reason.message}` };
-      return { name: 'Uncaught', message: inspect(reason) };
-    } catch {
-      return { name: 'Uncaught', message: '' };
-    }
+    if (unit === undefined || unit.exception !== undefined) return;
+    unit.exception = { ...nameOf(reason), traceback, frames: framesOf(traceback, details, unit) };
   }
 
   function printError(text) {
     writeAll(2, Buffer.from(text));
-  }
-
-  function describe(reason, details) {
-    try {
-      const isError = types.isNativeError(reason);
-      const place = isError && reason.name === 'SyntaxError' ? showPlace(details) : '';
-      return `${place}${isError ? '' : 'Uncaught '}${withoutOwnFrames(inspect(reason))}\n`;
-    } catch {
-      return 'Uncaught error (it cannot be shown)\n';
-    }
-  }
-
-  /** In a stack, the first frame of ours and all below it are of no interest to the user. */
-  function withoutOwnFrames(text) {
-    let kept = '';
-    let isBelow = false;
-    for (const line of text.split('\n')) {
-      isBelow = /^\s+at (?:Session\.post \(|.*\[eval\])/.test(line) || (isBelow && /^\s+at /.test(line));
-      if (!isBelow) kept += kept === '' ? line : `\n${line}`;
-    }
-    return kept;
-  }
-
-  /** Of a unit that could not be parsed: its error has no frame that says where. */
-  function showPlace(details) {
-    if (unit === undefined || details === undefined || details.scriptId === undefined) return '';
-    const lines = unit.code.split('\n');
-    const number = Math.min(details.lineNumber, lines.length - 1);
-    const column = details.lineNumber > number ? lines[number].length : details.columnNumber;
-    return `${unit.name}:${number + 1}\n${lines[number]}\n${' '.repeat(column)}^\n\n`;
   }
 
   // --- the server ---
@@ -353,6 +344,8 @@
     // Resolves as it does for `node -e`: from the working directory.
     Object.defineProperty(global, IMPORT, { value: (specifier, options) => import(specifier, options) });
     Object.defineProperty(global, RECEIVE, { value: (value) => receive(value) });
+    const display = { value: createDisplay(show), writable: true, configurable: true };
+    Object.defineProperty(global, 'display', display);
   }
 
   const guardedStep = new Script(`this['${STEP}']()`, { filename: '[eval]' });

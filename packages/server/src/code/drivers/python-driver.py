@@ -1,6 +1,6 @@
 """Runs units of Python code one after the other in one namespace, for a server outside of the sandbox.
 
-Run by a line that gives it a file name of its own. Works with Python 3.6 and later and needs no file of its own.
+Run by a line that gives it a file name of its own, after the other python-….py, which share its names. Works with Python 3.6 and later and needs no file of its own.
 
 - Units come on descriptor 12, and standard input is empty. The first line on standard output is `ready`.
 - A unit is its length (u32, big endian), a first mark of 16 bytes, the code, and a last mark of 16 bytes, which is not read
@@ -9,8 +9,10 @@ Run by a line that gives it a file name of its own. Works with Python 3.6 and la
   endian) and so many bytes of the answer, none on one of the streams. A piece is written at once and is so small that
   nobody else's output can get into it; the highest bit of the length says that another one follows, mark first.
 - The answer: a byte that says how the unit ended (`s` success, `e` error, `i` interrupted), one for which streams are lost
-  (1 stdout, 2 stderr), and four texts, each after its length in bytes (u32, big endian; 0xffffffff: there is none): the
-  value of a last expression as it was shown, and name, message and traceback of the exception that ended the unit.
+  (1 stdout, 2 stderr), and five texts, each after its length in bytes (u32, big endian; 0xffffffff: there is none): the
+  value of a last expression as it was shown, and name, message and traceback of the exception that ended the unit, and where
+  in the user's code it came from: JSON, a list of file, line, function and source.
+- Values that are shown while the unit runs are written to stdout in such pieces, too; python-results.py says how.
 
 Whoever reads the output knows all that there is to know, also when it began to read later: nothing else is sent.
 
@@ -19,31 +21,16 @@ ends a unit, breaks the next one or gets hold of a descriptor of ours by acciden
 """
 
 import builtins
-
-# Our functions find their builtins here, so user code may replace those that it sees.
-__builtins__ = dict(vars(builtins))
-
 import __future__
 # Not `signal`: that one is written in Python and breaks with the builtins.
 import _signal
-import fcntl
-import io
 import linecache
 import os
 import sys
 import traceback
 import types
 
-try:
-    # To flush what C code printed. Not every Python has it.
-    from ctypes import CDLL
-
-    flush_c_streams = CDLL(None).fflush
-except Exception:
-    flush_c_streams = None
-
 OWN_FILE = (lambda: 0).__code__.co_filename
-OWN_PID = os.getpid()
 ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
 CONTROL_FD = 12
 MARK_BYTES = 16
@@ -53,11 +40,17 @@ MORE = 1 << 31
 MAX_UNIT_BYTES = 64 * 1024 * 1024
 # Of each text in an answer; the rest is cut off.
 MAX_TEXT_BYTES = 1024 * 1024
-# Beyond what programs count through when they close "all" descriptors.
-LOWEST_PRIVATE_FD = 128
+# ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+AWAIT_FLAG = 0x2000 if sys.version_info >= (3, 8) else 0
+IS_COROUTINE = 0x80  # inspect.CO_COROUTINE
+MAX_FRAMES = 50
+CELL = "<cell "
 FUTURE_FLAGS = 0
 for future_name in __future__.all_feature_names:
     FUTURE_FLAGS |= getattr(__future__, future_name).compiler_flag
+
+
+NO_EXCEPTION = (None, None, None, None)
 
 
 class Runner:
@@ -68,33 +61,56 @@ class Runner:
         self.count = 0
         self.flags = 0
         self.shown = None
-        self.exception = (None, None, None)
+        self.exception = NO_EXCEPTION
+        self.loop = None
         self.module = types.ModuleType("__main__")
         self.module.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self.module
 
     def on_interrupt(self, _number, _frame):
         # One that comes too late must not hit anything of ours.
-        if self.is_interruptible:
+        if self.is_interruptible and not results.hold_interrupt():
             raise KeyboardInterrupt
 
     def run(self, source):
         self.count += 1
         self.shown = None
-        self.exception = (None, None, None)
+        self.exception = NO_EXCEPTION
         try:
             _signal.signal(_signal.SIGINT, self.on_interrupt)
             self.is_interruptible = True
-            for code in self.compile(source, "<cell %d>" % self.count):
-                exec(code, self.module.__dict__)
+            codes = self.compile(source, "<cell %d>" % self.count)
+            if any(code.co_flags & IS_COROUTINE for code in codes):
+                self.run_until_done(codes)
+            else:
+                for code in codes:
+                    exec(code, self.module.__dict__)
+            show_figures()
             self.is_interruptible = False
             return b"s"
         except BaseException as error:
             self.is_interruptible = False
             if isinstance(error, SystemExit) and is_success(error.code):
                 return b"s"
-            self.exception = (type(error).__name__, message_of(error), report(error))
+            self.exception = (type(error).__name__, message_of(error), report(error), frames_of(error))
             return b"i" if isinstance(error, KeyboardInterrupt) else b"e"
+
+    def run_until_done(self, codes):
+        """One event loop for all units, so that what one leaves in it goes on while another waits."""
+        import asyncio
+
+        if self.loop is None or self.loop.is_closed():
+            self.loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(self.loop)
+        task = self.loop.create_task(await_all(codes, self.module.__dict__))
+        try:
+            self.loop.run_until_complete(task)
+        except BaseException:
+            # Interrupted: it is told, and may clean up, until it is interrupted once more.
+            if not task.done():
+                task.cancel()
+                self.loop.run_until_complete(asyncio.wait([task]))
+            raise
 
     def display(self, value):
         """What sys.displayhook does, and keeps what it shows."""
@@ -102,30 +118,43 @@ class Runner:
             return
         builtins._ = None
         text = repr(value)
-        try:
-            sys.stdout.write(text)
-        except UnicodeEncodeError:
-            sys.stdout.write(text.encode("utf-8", "backslashreplace").decode("utf-8"))
-        sys.stdout.write("\n")
+        print_text(text)
         self.shown = text
         builtins._ = value
+        show(value, text, True)
 
     def compile(self, source, name):
         """The whole unit is compiled before any of it runs. A last expression is compiled as the REPL does, to be shown."""
         linecache.cache[name] = (len(source), None, source.splitlines(True), name)
-        tree = compile(source, name, "exec", self.flags | ONLY_AST, True)
+
+        def parse(text):
+            return compile(text, name, "exec", self.flags | ONLY_AST | AWAIT_FLAG, True)
+
+        try:
+            tree = parse(source)
+        except SyntaxError:
+            tree = parse(rewrite_commands(source, parse))
+        flags = self.flags | AWAIT_FLAG
         last = tree.body[-1:] if tree.body and type(tree.body[-1]).__name__ == "Expr" else []
         codes = []
         if last:
             tree.body = tree.body[:-1]
         if tree.body or not last:
-            codes.append(compile(tree, name, "exec", self.flags, True))
+            codes.append(compile(tree, name, "exec", flags, True))
             self.flags |= codes[0].co_flags & FUTURE_FLAGS
         if last:
             shown = compile("0", name, "single", ONLY_AST, True)
             shown.body = last
-            codes.append(compile(shown, name, "single", self.flags, True))
+            codes.append(compile(shown, name, "single", flags | self.flags, True))
         return codes
+
+
+async def await_all(codes, names):
+    for code in codes:
+        # What awaits nothing has no value either.
+        coroutine = eval(code, names)
+        if coroutine is not None:
+            await coroutine
 
 
 def is_success(exit_code):
@@ -166,10 +195,31 @@ def message_of(error):
 
 def hide_own_frames(shown):
     while shown is not None:
-        shown.stack[:] = [frame for frame in shown.stack if frame.filename != OWN_FILE]
+        shown.stack[:] = user_frames(shown.stack)
         if shown.__cause__ is not None:
             hide_own_frames(shown.__cause__)
         shown = shown.__context__
+
+
+def user_frames(stack):
+    """From the first one of the user's code on: what called that is ours, or the event loop's."""
+    stack = [frame for frame in stack if frame.filename != OWN_FILE]
+    places = [place for place, frame in enumerate(stack) if frame.filename.startswith(CELL)]
+    return stack[places[0] :] if places else stack
+
+
+def frames_of(error):
+    try:
+        frames = []
+        for frame in traceback.extract_tb(error.__traceback__):
+            if frame.filename.startswith(CELL):
+                frames.append([frame.filename, frame.lineno, frame.name, frame.line or ""])
+        if isinstance(error, SyntaxError) and str(error.filename).startswith(CELL):
+            frames.append([error.filename, error.lineno, "<module>", (error.text or "").strip()])
+        return json.dumps(frames[-MAX_FRAMES:])
+    except BaseException:
+        # User code broke what it is made with.
+        return None
 
 
 def encode(text):
@@ -183,105 +233,6 @@ def encode_field(text):
     return len(data).to_bytes(4, "big") + data
 
 
-class Streams:
-    """The three standard streams: descriptors and objects. User code may close or replace any; `restore` gives them back."""
-
-    def __init__(self):
-        self.saved = {1: private_copy(1), 2: private_copy(2)}
-        self.identities = {fd: identity(fd) for fd in self.saved}
-        self.objects = {}
-        empty_stdin()
-        self.restore()
-
-    def restore(self):
-        """Returns which of stdout (1) and stderr (2) cannot be given back."""
-        lost = 0
-        for fd in (1, 2):
-            if identity(self.saved[fd]) != self.identities[fd]:
-                lost |= fd
-            elif identity(fd) != self.identities[fd]:
-                os.dup2(self.saved[fd], fd)
-        if identity(0) is None:
-            empty_stdin()
-        for fd, name in ((0, "stdin"), (1, "stdout"), (2, "stderr")):
-            if fd not in self.objects or self.objects[fd].closed:
-                self.objects[fd] = text_stream(fd, name)
-                setattr(sys, "__%s__" % name, self.objects[fd])
-            setattr(sys, name, self.objects[fd])
-        return lost
-
-    def flush(self):
-        for fd in (1, 2):
-            try:
-                # A child that shares the pipe may have made it non-blocking.
-                os.set_blocking(self.saved[fd], True)
-            except OSError:
-                pass
-        for stream in (sys.stdout, sys.stderr, self.objects[1], self.objects[2]):
-            try:
-                stream.flush()
-            except BaseException:
-                # Whatever user code put there, it is replaced before the next unit.
-                pass
-        if flush_c_streams is not None:
-            flush_c_streams(None)
-
-    def write(self, fd, data):
-        while data:
-            try:
-                data = data[os.write(self.saved[fd], data) :]
-            except OSError:
-                return
-
-
-def text_stream(fd, name):
-    mode = "r" if fd == 0 else "w"
-    raw = io.FileIO(fd, mode, closefd=False)
-    raw.name = "<%s>" % name
-    if fd == 0:
-        return io.TextIOWrapper(io.BufferedReader(raw), "utf-8", "surrogateescape")
-    errors = "backslashreplace" if fd == 2 else "strict"
-    # By lines, so that what was printed before a sudden death is not lost.
-    stream = io.TextIOWrapper(io.BufferedWriter(raw), "utf-8", errors, line_buffering=True)
-    stream.mode = mode
-    return stream
-
-
-def empty_stdin():
-    fd = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(fd, 0)
-    if fd != 0:
-        os.close(fd)
-
-
-def identity(fd):
-    try:
-        status = os.fstat(fd)
-        return status.st_dev, status.st_ino
-    except OSError:
-        return None
-
-
-def private_copy(fd):
-    """A copy that no child inherits and that is out of the way of programs that count descriptors."""
-    try:
-        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, LOWEST_PRIVATE_FD)
-    except (OSError, ValueError):
-        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 3)
-
-
-def read_exactly(fd, length):
-    """None when the other side is gone."""
-    parts = []
-    while length > 0:
-        part = os.read(fd, min(length, 1 << 20))
-        if not part:
-            return None
-        parts.append(part)
-        length -= len(part)
-    return b"".join(parts)
-
-
 def serve(control):
     while True:
         head = read_exactly(control, 4 + MARK_BYTES)
@@ -291,11 +242,13 @@ def serve(control):
             return
         for fd in (1, 2):
             streams.write(fd, head[4:])
+        results.begin(head[4:])
         status = runner.run(source.decode("utf-8", "replace"))
         streams.flush()
         if os.getpid() != OWN_PID:
             # User code forked, and this is its child: the unit is the parent's.
             os._exit(0 if status == b"s" else 1)
+        results.end()
         mark = read_exactly(control, MARK_BYTES)
         if mark is None:
             return
@@ -308,14 +261,18 @@ def serve(control):
 
 def answer(mark, lost, data):
     """On stdout, unless that is lost; the other stream tells its end alone."""
-    teller = 2 if lost & 1 else 1
-    while len(data) > MAX_PIECE_BYTES:
-        length = (MAX_PIECE_BYTES | MORE).to_bytes(4, "big")
-        streams.write(teller, mark + length + data[:MAX_PIECE_BYTES])
-        data = data[MAX_PIECE_BYTES:]
-    streams.write(teller, mark + len(data).to_bytes(4, "big") + data)
+    write_pieces(2 if lost & 1 else 1, mark, data)
     if not lost:
         streams.write(2, mark + bytes(4))
+
+
+def write_pieces(fd, mark, data):
+    data = memoryview(data)
+    while len(data) > MAX_PIECE_BYTES:
+        length = (MAX_PIECE_BYTES | MORE).to_bytes(4, "big")
+        streams.write(fd, mark + length + data[:MAX_PIECE_BYTES])
+        data = data[MAX_PIECE_BYTES:]
+    streams.write(fd, mark + len(data).to_bytes(4, "big") + data)
 
 
 _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
@@ -325,6 +282,9 @@ streams = Streams()
 runner = Runner()
 sys.argv = [""]
 sys.displayhook = runner.display
+builtins.display = display
+builtins.__svc_line__ = run_line
+builtins.__svc_cell__ = run_cell
 streams.write(1, b"ready\n")
 exit_code = 70
 try:

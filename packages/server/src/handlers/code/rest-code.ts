@@ -1,4 +1,4 @@
-import { LANGUAGES, MAX_TIMEOUT_SECONDS, PlatformError } from '@svc/contract';
+import { LANGUAGES, MAX_TIMEOUT_SECONDS, PlatformError, type CodeRunResult } from '@svc/contract';
 import {
   MAX_ANSWERED_OUTPUT_LENGTH,
   type CodeAnswer,
@@ -113,10 +113,15 @@ function languageOf({ language }: RunCodeRequest, context: CodeContext | undefin
 /** The whole of it, as far as it fits. */
 async function collect(events: AsyncIterable<RunEvent>): Promise<CodeAnswer> {
   const output = { stdout: '', stderr: '' };
+  const results: CodeRunResult[] = [];
   let isCut = false;
   for await (const event of events) {
     if (event.kind === 'end') {
-      return { ...viewEnd(event.end), ...output, truncated: event.end.truncated || isCut };
+      return { ...viewEnd(event.end), ...output, results, truncated: event.end.truncated || isCut };
+    }
+    if (event.kind === 'result') {
+      results.push(event.result);
+      continue;
     }
     const room = MAX_ANSWERED_OUTPUT_LENGTH - output[event.kind].length;
     if (event.text.length > room) isCut = true;
@@ -129,6 +134,7 @@ async function* toServerEvents(events: AsyncIterable<RunEvent>): AsyncGenerator<
   try {
     for await (const event of events) {
       if (event.kind === 'end') yield { event: 'end', data: viewEnd(event.end) };
+      else if (event.kind === 'result') yield { event: 'result', data: event.result };
       else yield { event: event.kind, data: { text: event.text } };
     }
   } catch (error) {
@@ -140,7 +146,8 @@ async function* toServerEvents(events: AsyncIterable<RunEvent>): AsyncGenerator<
 }
 
 function viewEnd({ status, result, exception, truncated }: RunEnd) {
-  return { status, result, exception, truncated };
+  const shown = exception && { ...exception, frames: [...exception.frames] };
+  return { status, result, exception: shown, truncated };
 }
 
 async function createContext(

@@ -1,0 +1,83 @@
+import type { RestCallOutput } from '../client/rest-call.ts';
+
+type View = RestCallOutput<'code.run'>['results'][number];
+
+/** Rows as data: what a data frame is. */
+export interface ResultTable {
+  readonly columns: readonly { readonly name: string; readonly type: string }[];
+  readonly rows: readonly (readonly unknown[])[];
+  /** Of the whole table. */
+  readonly row_count: number;
+  /** There are more rows or columns than are here. */
+  readonly truncated: boolean;
+}
+
+/** A value that code showed, in as many forms as it has. What is in it comes from the sandbox: trust it as little as that. */
+export class CodeRunResult {
+  /** By MIME type: text as it is, images and PDF in base64, JSON types as JSON. */
+  readonly data: Readonly<Record<string, unknown>>;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  /** The value of a last bare expression; others were shown on the way. */
+  readonly isMainResult: boolean;
+  /** Something of it is missing. */
+  readonly isTruncated: boolean;
+  /** What that is, and why. */
+  readonly leftOut: View['left_out'];
+
+  /** Made by `runCode`. */
+  constructor(view: View) {
+    this.data = view.data;
+    this.metadata = view.metadata;
+    this.isMainResult = view.is_main_result;
+    this.isTruncated = view.truncated;
+    this.leftOut = view.left_out;
+  }
+
+  get text(): string | undefined {
+    return this.#textOf('text/plain');
+  }
+
+  get html(): string | undefined {
+    return this.#textOf('text/html');
+  }
+
+  get markdown(): string | undefined {
+    return this.#textOf('text/markdown');
+  }
+
+  get svg(): string | undefined {
+    return this.#textOf('image/svg+xml');
+  }
+
+  /** Such as a chart. */
+  get png(): Uint8Array | undefined {
+    return this.bytes('image/png');
+  }
+
+  get json(): unknown {
+    return this.data['application/json'];
+  }
+
+  get table(): ResultTable | undefined {
+    // The server passes on what the driver sends, and that has this shape.
+    return this.data['application/vnd.svc.table+json'] as ResultTable | undefined;
+  }
+
+  /** The content of a form, such as `image/jpeg`: what one would write to a file. */
+  bytes(type: string): Uint8Array | undefined {
+    const form = this.data[type];
+    if (form === undefined) return undefined;
+    if (typeof form !== 'string') return new TextEncoder().encode(JSON.stringify(form));
+    if (isText(type)) return new TextEncoder().encode(form);
+    return Uint8Array.from(atob(form), (character) => character.codePointAt(0) ?? 0);
+  }
+
+  #textOf(type: string): string | undefined {
+    const form = this.data[type];
+    return typeof form === 'string' ? form : undefined;
+  }
+}
+
+function isText(type: string): boolean {
+  return type === 'image/svg+xml' || !(/^(?:image|audio|video)\//.test(type) || type === 'application/pdf');
+}
