@@ -1,3 +1,4 @@
+import { OpenId } from './access/openid.ts';
 import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
 import type { ChannelPool } from './orchestrator/channel-pool.ts';
@@ -78,6 +79,7 @@ export function createRestDispatch(
     ssh: parts.ssh ?? (() => null),
     maxBodyBytes: parts.options.limits.maxBodyBytes,
     ...restSettings,
+    openId: new OpenId(restSettings.outbound),
     logger,
   });
   return new RestDispatch({

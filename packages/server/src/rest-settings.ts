@@ -1,4 +1,5 @@
 import type { SignUp } from './access/sign-up.ts';
+import type { OutboundRules } from './outbound/send-outbound.ts';
 
 /** What an operator may choose of the control plane. */
 export interface RestSettings {
@@ -23,6 +24,8 @@ export interface RestSettings {
   /** How many organizations one user may own; null: as many as they like. */
   readonly maxOrganizationsPerUser: number | null;
   readonly signUp: SignUp;
+  /** Where requests to addresses go that organizations give. */
+  readonly outbound: OutboundRules;
 }
 
 export const DEFAULT_REST_SETTINGS: RestSettings = {
@@ -37,4 +40,5 @@ export const DEFAULT_REST_SETTINGS: RestSettings = {
   limitCheckMs: 30_000,
   maxOrganizationsPerUser: 20,
   signUp: 'invited',
+  outbound: { mayReachInside: false },
 };

@@ -7,6 +7,7 @@ import { accounting, PLANS } from './accounting.ts';
 import { credentials } from './credentials.ts';
 import { everyOperation, MAX_BODY_BYTES } from './every-operation.ts';
 import { people } from './people.ts';
+import { providers } from './providers.ts';
 import { runOutcomes } from './run-outcomes.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'svc-plans-'));
@@ -17,6 +18,6 @@ await writeFile(plans, JSON.stringify(PLANS));
 await chmod(folder, 0o755);
 
 runOutcomes(
-  [people, accounts, credentials, accounting, everyOperation],
-  ['--plans', plans, '--max-body-bytes', String(MAX_BODY_BYTES)],
+  [people, accounts, providers, credentials, accounting, everyOperation],
+  ['--plans', plans, '--max-body-bytes', String(MAX_BODY_BYTES), '--allow-private-targets'],
 );

@@ -261,6 +261,13 @@ export const startFlagClaims: readonly Claim[] = [
     { default: 'invited' },
   ),
   provedBy(
+    `${START} --allow-private-targets`,
+    'Whether addresses that organizations give may lead into the network of the server',
+    'packages/server/src/handlers/accounts/provider-sessions.test.ts',
+    'a provider inside of the network of the server is refused, unless the operator lets it',
+    { default: 'off' },
+  ),
+  provedBy(
     `${START} --keep-events`,
     'For how many days audit events are kept',
     'packages/server/src/housekeeping.test.ts',

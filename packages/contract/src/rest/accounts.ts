@@ -1,7 +1,7 @@
 import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
 import { MessageResponse, NO_FIELDS, nullable, Timestamp, Uuid } from './fields.ts';
-import { DisplayName, Email } from './organization-fields.ts';
+import { DisplayName, Email, OrganizationSlug } from './organization-fields.ts';
 import type { RestOperation } from './rest-operation.ts';
 import { User } from './users.ts';
 
@@ -22,6 +22,10 @@ const Secret = Type.String({ minLength: 1, maxLength: 256 });
 const SESSION = {
   id: Uuid,
   has_second_factor: Type.Boolean({ description: 'Whether a code was given when it began' }),
+  organization_id: nullable(Uuid, {
+    description:
+      "The one that it is limited to, as its identity provider signed the user in; null: all of the user's",
+  }),
   user_agent: Type.String(),
   source_address: nullable(Type.String()),
   created_at: Timestamp,
@@ -60,8 +64,42 @@ export const accountOperations = {
     output: Session,
     errors: ['invalid_api_key', 'rate_limited'],
   },
+  'session.beginAtProvider': {
+    ...OF_ANYONE,
+    summary: 'Begin to sign in at the identity provider of an organization (OpenID Connect)',
+    method: 'POST',
+    path: '/session/provider',
+    body: strictObject({
+      organization: OrganizationSlug,
+      redirect_uri: Type.String({
+        pattern: '^https?://[\\x21-\\x7e]{1,1000}$',
+        description: 'The page that the provider sends the browser back to; the provider has to know it',
+      }),
+    }),
+    output: strictObject({
+      authorization_url: Type.String({ description: 'Where to send the browser' }),
+      ticket: Type.String({
+        description: 'Kept by the page and shown at the end, so that nobody ends what another browser began',
+      }),
+    }),
+    errors: ['not_found', 'unavailable'],
+  },
+  'session.createByProvider': {
+    ...OF_ANYONE,
+    summary: 'Sign in with what the identity provider sent the browser back with',
+    method: 'POST',
+    path: '/session/provider/answer',
+    body: strictObject({
+      state: Type.String({ minLength: 1, maxLength: 4096 }),
+      code: Type.String({ minLength: 1, maxLength: 4096 }),
+      ticket: Secret,
+    }),
+    output: Session,
+    errors: ['forbidden', 'invalid_api_key', 'not_found', 'rate_limited', 'unavailable'],
+  },
   'session.get': {
     ...OF_USER,
+    takesLimitedSession: true,
     summary: 'Get the session that the request is made in',
     method: 'GET',
     path: '/session',
@@ -71,6 +109,7 @@ export const accountOperations = {
   },
   'session.end': {
     ...OF_USER,
+    takesLimitedSession: true,
     summary: 'Sign out: the session that the request is made in ends',
     method: 'DELETE',
     path: '/session',

@@ -28,6 +28,7 @@ export const organizationOperations = {
   'organizations.list': {
     ...OF_USER,
     summary: 'List the organizations that the user belongs to',
+    takesLimitedSession: true,
     method: 'GET',
     path: '/orgs',
     role: 'member',

@@ -33,6 +33,8 @@ export interface RestOperation {
   readonly audience: Audience;
   /** The least role of a user. API keys may do whatever their audience lets them. */
   readonly role: Role;
+  /** Of the person and not of an organization, and yet also for sessions that are limited to one. */
+  readonly takesLimitedSession?: true;
   readonly params: TObject;
   readonly query: TObject;
   /** Request headers beside the ones that every operation takes; names in lower case, as they are sent. */

@@ -4,6 +4,7 @@ import { capabilityOperations } from './capabilities.ts';
 import { codeOperations } from './code.ts';
 import { credentialOperations } from './api-keys-and-tokens.ts';
 import { eventOperations } from './events.ts';
+import { identityProviderOperations } from './identity-provider.ts';
 import { imageOperations } from './images.ts';
 import { logOperations } from './logs.ts';
 import { memberOperations } from './members.ts';
@@ -43,6 +44,7 @@ export const REST_OPERATIONS = {
   ...eventOperations,
   ...organizationOperations,
   ...memberOperations,
+  ...identityProviderOperations,
   ...credentialOperations,
   ...registryOperations,
   ...secretOperations,

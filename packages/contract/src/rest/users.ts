@@ -25,7 +25,15 @@ const COMMON = {
 } as const;
 
 export const userOperations = {
-  'users.get': { ...COMMON, summary: 'Get the user', method: 'GET', body: null, output: User, errors: [] },
+  'users.get': {
+    ...COMMON,
+    summary: 'Get the user',
+    takesLimitedSession: true,
+    method: 'GET',
+    body: null,
+    output: User,
+    errors: [],
+  },
   'users.update': {
     ...COMMON,
     summary: 'Change the name or picture of the user; null removes it',

@@ -33,12 +33,12 @@ export interface Authority {
  */
 export async function authorize(
   database: Database,
-  operation: Pick<RestOperation, 'role' | 'audience'>,
+  operation: Pick<RestOperation, 'role' | 'audience' | 'takesLimitedSession'>,
   slug: string | undefined,
   principal: Principal,
 ): Promise<Authority> {
   if (slug !== undefined) return await asMember(database, operation.role, slug, principal);
-  if (operation.audience === 'user') return asPerson(principal);
+  if (operation.audience === 'user') return asPerson(principal, operation);
   if (principal.kind === 'user') throw await organizationMissing(database, principal.user);
   if (principal.kind === 'api_key') {
     const { organization, id, name, createdBy, isOperator } = principal;
@@ -93,6 +93,7 @@ async function asMember(
     throw new PlatformError('forbidden', message, { details: { organization: slug } });
   }
   const { organization, role } = membership;
+  if (principal.kind === 'user') requireWithinLimit(principal.session, organization);
   if (ROLES.indexOf(role) < ROLES.indexOf(least)) {
     const message = `This takes the role ${least}; you are ${role} of '${slug}'`;
     throw new PlatformError('forbidden', message, { details: { role, needed: least } });
@@ -116,6 +117,18 @@ async function requireSecondFactor(
   throw new PlatformError('forbidden', message, { details: { organization: slug, needed: 'second_factor' } });
 }
 
+/**
+ * Whom an organization's identity provider calls by some name is that person there and nowhere else: who runs the provider could
+ * call themselves anything. `organization` is null for what belongs to the person.
+ */
+function requireWithinLimit(session: SessionRecord | null, organization: OrganizationRecord | null): void {
+  const limit = session?.organizationId ?? null;
+  if (limit === null || limit === organization?.id) return;
+  const message =
+    'This session is limited to the organization whose identity provider signed you in; sign in with a password or a link';
+  throw new PlatformError('forbidden', message, { details: { needed: 'session_without_limit' } });
+}
+
 /** In development mode everybody may do everything, in every organization. */
 async function asOwner(
   database: Database,
@@ -125,11 +138,15 @@ async function asOwner(
   return organization && { organization, role: 'owner' };
 }
 
-export function asPerson(principal: Principal): Authority {
+export function asPerson(
+  principal: Principal,
+  operation: Pick<RestOperation, 'role' | 'takesLimitedSession'>,
+): Authority {
   if (principal.kind === 'api_key') throw unauthorized();
   const { user } = principal;
   const isOperator = principal.kind === 'developer';
   const session = principal.kind === 'user' ? principal.session : null;
+  if (operation.takesLimitedSession !== true) requireWithinLimit(session, null);
   return { organization: null, user, session, role: 'member', actor: actorOf(user), isOperator };
 }
 

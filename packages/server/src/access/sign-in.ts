@@ -37,6 +37,8 @@ export type SourceAddress = string | null;
 export interface SignedIn {
   readonly user: UserRecord;
   readonly hasSecondFactor: boolean;
+  /** That it is limited to; absent: none. */
+  readonly organizationId?: string | null;
 }
 
 /**

@@ -111,7 +111,7 @@ export class RestDispatch {
       // A member who is none any more is forbidden it; the developer is told that there is no such organization.
       const isShutOut = PlatformError.is(error, 'forbidden') || PlatformError.is(error, 'org_not_found');
       if (!mayBeRepetition || !isShutOut) throw error;
-      return { ...asPerson(principal), refusal: error };
+      return { ...asPerson(principal, REST_OPERATIONS[name]), refusal: error };
     }
   }
 

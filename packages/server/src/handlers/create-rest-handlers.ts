@@ -1,3 +1,5 @@
+import { identityProviderHandlers } from './accounts/identity-provider.ts';
+import { providerSessionHandlers, type ProviderSessionParts } from './accounts/provider-sessions.ts';
 import { secondFactorHandlers } from './accounts/second-factor.ts';
 import { sessionHandlers, type AccountParts } from './accounts/sessions.ts';
 import { billingHandlers } from './billing/billing.ts';
@@ -30,6 +32,7 @@ import type { MetricHistory } from '../accounting/metric-history.ts';
 
 /** What the handlers of the control plane work with; each is given what it needs. */
 export type RestParts = AccountParts &
+  ProviderSessionParts &
   CapabilityParts &
   CodeParts &
   ImageParts &
@@ -52,6 +55,7 @@ export function createRestHandlers(parts: RestParts): RestHandlers {
     ...codeHandlers(parts),
     ...credentialHandlers(database),
     ...eventHandlers(database),
+    ...identityProviderHandlers(parts),
     ...imageHandlers(parts),
     ...logHandlers(database, orchestrator),
     ...memberHandlers(database),
@@ -64,6 +68,7 @@ export function createRestHandlers(parts: RestParts): RestHandlers {
     ...quotaHandlers(database, parts.orchestrator),
     ...secondFactorHandlers(parts),
     ...sessionHandlers(parts),
+    ...providerSessionHandlers(parts),
     ...registryHandlers(database, parts.sealer),
     ...sandboxHandlers(parts),
     ...secretHandlers(parts),

@@ -31,6 +31,8 @@ export interface SessionRow {
   id: string;
   user_id: string;
   has_second_factor: number;
+  /** Null: for all that the user may. */
+  organization_id: string | null;
   user_agent: string;
   source_address: string | null;
   created_at: string;
@@ -48,4 +50,24 @@ export interface SignInFailureRow {
   subject: string;
   count: number;
   last_at: string;
+}
+
+export interface IdentityProviderRow {
+  organization_id: string;
+  issuer: string;
+  client_id: string;
+  /** Sealed; null: the provider asks for none. */
+  client_secret: string | null;
+  /** JSON. */
+  email_domains: string;
+  created_at: string;
+  updated_at: string;
+}
+
+/** Whom a provider knows by `subject`. */
+export interface ProviderIdentityRow {
+  organization_id: string;
+  issuer: string;
+  subject: string;
+  user_id: string;
 }

@@ -40,6 +40,7 @@ export function accountsSuite(name: string, empty: (t: TestContext) => Promise<D
         createSession(db, {
           userId,
           hasSecondFactor: false,
+          organizationId: null,
           userAgent: 'test',
           sourceAddress: null,
           expiresAt,

@@ -1,4 +1,5 @@
 import type { Database } from './database.ts';
+import { removeIdentityProvider } from './identity-providers.ts';
 
 /**
  * Hides an organization at once, with everything that nobody has to clean up behind it. Its slug is free again, and what it
@@ -28,6 +29,7 @@ async function forgetAccess(transaction: Database, organizationId: string, now: 
     .where('organization_id', '=', organizationId)
     .where('revoked_at', 'is', null)
     .execute();
+  await removeIdentityProvider(transaction, organizationId);
   for (const table of ['registries', 'secrets', 'invites', 'members'] as const) {
     await transaction.deleteFrom(table).where('organization_id', '=', organizationId).execute();
   }

@@ -96,6 +96,22 @@ export async function findInvite(
   return { invite: toInvite(row), organization: toOrganization(organization) };
 }
 
+/** Uses up what was sent to this address. @returns undefined: nothing was, or it has expired */
+export async function takeInviteTo(
+  db: Database,
+  organizationId: string,
+  email: string,
+): Promise<InviteRecord | undefined> {
+  const row = await db
+    .deleteFrom('invites')
+    .where('organization_id', '=', organizationId)
+    .where('email', '=', email.toLowerCase())
+    .where('expires_at', '>', new Date().toISOString())
+    .returningAll()
+    .executeTakeFirst();
+  return row === undefined ? undefined : toInvite(row);
+}
+
 /** @returns what was removed; undefined when it was not there */
 export async function removeInvite(
   db: Database,

@@ -12,6 +12,7 @@ import { codeContexts } from './migrations/0007-code-contexts.ts';
 import { secrets } from './migrations/0008-secrets.ts';
 import { accounts } from './migrations/0009-accounts.ts';
 import { publicPreviews } from './migrations/0010-public-previews.ts';
+import { identityProviders } from './migrations/0011-identity-providers.ts';
 
 /** Forward only, in the order of their names. A migration that was released is never changed. */
 const MIGRATIONS = {
@@ -25,6 +26,7 @@ const MIGRATIONS = {
   '0008-secrets': secrets,
   '0009-accounts': accounts,
   '0010-public-previews': publicPreviews,
+  '0011-identity-providers': identityProviders,
 };
 
 /** Opens the store and brings its tables up to date. Several processes may do so at once. */

@@ -1,7 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Selectable } from 'kysely';
 import { hashSecret } from './api-keys-and-tokens.ts';
-import type { Database, PreviewTokenRow } from './database.ts';
+import type { PreviewTokenRow } from './credential-rows.ts';
+import type { Database } from './database.ts';
 import { selectSandboxes, toRecord, type SandboxRecord } from './sandboxes.ts';
 
 export const PREVIEW_TOKEN_PREFIX = 'svc_preview_';

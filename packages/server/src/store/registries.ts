@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Selectable } from 'kysely';
-import type { Database, RegistryRow } from './database.ts';
+import type { RegistryRow } from './credential-rows.ts';
+import type { Database } from './database.ts';
 import { canonicalRegistryHost } from './registry-host.ts';
 
 export interface RegistryRecord {

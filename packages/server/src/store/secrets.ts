@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { NamedHost, SandboxSpec, SecretSource } from '@svc/contract';
 import type { Selectable } from 'kysely';
 import type { Database } from './database.ts';
-import type { SecretRow } from './secret-row.ts';
+import type { SecretRow } from './credential-rows.ts';
 import { listSandboxes, type SandboxRecord } from './sandboxes.ts';
 
 /** A secret of an organization. Opens with `secretContext(id)`. */

@@ -13,6 +13,8 @@ export interface SessionRecord {
   readonly userId: string;
   /** Whoever signed in gave a code too. */
   readonly hasSecondFactor: boolean;
+  /** The one that it is limited to: its provider says who this is, and may say so for its own organization alone. */
+  readonly organizationId: string | null;
   readonly userAgent: string;
   readonly sourceAddress: string | null;
   readonly createdAt: string;
@@ -21,7 +23,7 @@ export interface SessionRecord {
 
 export type NewSession = Pick<
   SessionRecord,
-  'userId' | 'hasSecondFactor' | 'userAgent' | 'sourceAddress' | 'expiresAt'
+  'userId' | 'hasSecondFactor' | 'organizationId' | 'userAgent' | 'sourceAddress' | 'expiresAt'
 >;
 
 export async function createSession(db: Database, session: NewSession): Promise<SessionRecord> {
@@ -31,6 +33,7 @@ export async function createSession(db: Database, session: NewSession): Promise<
       id: randomUUID(),
       user_id: session.userId,
       has_second_factor: session.hasSecondFactor ? 1 : 0,
+      organization_id: session.organizationId,
       user_agent: session.userAgent,
       source_address: session.sourceAddress,
       created_at: new Date().toISOString(),
@@ -62,6 +65,7 @@ const selectSession = prepareLookup(['id'], (db, { id }) =>
       'sessions.id as session_id',
       'sessions.user_id',
       'sessions.has_second_factor',
+      'sessions.organization_id',
       'sessions.user_agent',
       'sessions.source_address',
       'sessions.created_at as session_created_at',
@@ -146,6 +150,7 @@ function toSession(row: Selectable<SessionRow>): SessionRecord {
     id: row.id,
     userId: row.user_id,
     hasSecondFactor: row.has_second_factor !== 0,
+    organizationId: row.organization_id,
     userAgent: row.user_agent,
     sourceAddress: row.source_address,
     createdAt: row.created_at,

@@ -2,6 +2,7 @@ import type { Database } from './database.ts';
 import { contextEnvContext } from './code-contexts.ts';
 import { secondFactorContext } from './second-factors.ts';
 import { registryContext } from './registries.ts';
+import { clientSecretContext } from './identity-providers.ts';
 import { secretContext } from './secrets.ts';
 
 /** A value in the database that a `Sealer` sealed. */
@@ -19,59 +20,97 @@ export function sandboxSecretsContext(sandboxId: string): string {
 
 /** Every sealed value of the database. A column that holds some and is not read here would not survive a rotation. */
 export async function listStoredSecrets(db: Database): Promise<readonly StoredSecret[]> {
-  const registries = await db.selectFrom('registries').select(['id', 'password']).execute();
-  const secrets = await db.selectFrom('secrets').select(['id', 'value']).execute();
-  const sandboxes = await db
-    .selectFrom('sandboxes')
-    .select(['id', 'secrets'])
-    .where('secrets', 'is not', null)
+  const columns = [
+    clientSecrets,
+    secondFactors,
+    contextEnvironments,
+    registryPasswords,
+    secrets,
+    sandboxSecrets,
+  ];
+  return (await Promise.all(columns.map((list) => list(db)))).flat();
+}
+
+async function clientSecrets(db: Database): Promise<readonly StoredSecret[]> {
+  const rows = await db
+    .selectFrom('identity_providers')
+    .select(['organization_id as id', 'client_secret as own'])
+    .where('client_secret', 'is not', null)
     .execute();
-  const contexts = await db
+  return rows.map(({ id, own }) => ({
+    sealed: own ?? '',
+    context: clientSecretContext(id),
+    replace: async (sealed) => {
+      const query = db.updateTable('identity_providers').set({ client_secret: sealed });
+      await query.where('organization_id', '=', id).where('client_secret', '=', own).execute();
+    },
+  }));
+}
+
+async function secondFactors(db: Database): Promise<readonly StoredSecret[]> {
+  const rows = await db.selectFrom('second_factors').select(['user_id as id', 'secret']).execute();
+  return rows.map(({ id, secret }) => ({
+    sealed: secret,
+    context: secondFactorContext(id),
+    replace: async (sealed) => {
+      const query = db.updateTable('second_factors').set({ secret: sealed }).where('user_id', '=', id);
+      await query.where('secret', '=', secret).execute();
+    },
+  }));
+}
+
+async function contextEnvironments(db: Database): Promise<readonly StoredSecret[]> {
+  const rows = await db
     .selectFrom('code_contexts')
     .select(['id', 'env'])
     .where('env', 'is not', null)
     .execute();
-  const factors = await db.selectFrom('second_factors').select(['user_id', 'secret']).execute();
-  return [
-    ...factors.map(({ user_id: id, secret }) => ({
-      sealed: secret,
-      context: secondFactorContext(id),
-      replace: async (sealed: string) => {
-        const query = db.updateTable('second_factors').set({ secret: sealed }).where('user_id', '=', id);
-        await query.where('secret', '=', secret).execute();
-      },
-    })),
-    ...contexts.map(({ id, env }) => ({
-      sealed: env ?? '',
-      context: contextEnvContext(id),
-      replace: async (sealed: string) => {
-        const query = db.updateTable('code_contexts').set({ env: sealed }).where('id', '=', id);
-        await query.where('env', '=', env).execute();
-      },
-    })),
-    ...registries.map(({ id, password }) => ({
-      sealed: password,
-      context: registryContext(id),
-      replace: async (sealed: string) => {
-        const query = db.updateTable('registries').set({ password: sealed }).where('id', '=', id);
-        await query.where('password', '=', password).execute();
-      },
-    })),
-    ...secrets.map(({ id, value }) => ({
-      sealed: value,
-      context: secretContext(id),
-      replace: async (sealed: string) => {
-        const query = db.updateTable('secrets').set({ value: sealed }).where('id', '=', id);
-        await query.where('value', '=', value).execute();
-      },
-    })),
-    ...sandboxes.map(({ id, secrets: own }) => ({
-      sealed: own ?? '',
-      context: sandboxSecretsContext(id),
-      replace: async (sealed: string) => {
-        const query = db.updateTable('sandboxes').set({ secrets: sealed }).where('id', '=', id);
-        await query.where('secrets', '=', own).execute();
-      },
-    })),
-  ];
+  return rows.map(({ id, env }) => ({
+    sealed: env ?? '',
+    context: contextEnvContext(id),
+    replace: async (sealed) => {
+      const query = db.updateTable('code_contexts').set({ env: sealed }).where('id', '=', id);
+      await query.where('env', '=', env).execute();
+    },
+  }));
+}
+
+async function registryPasswords(db: Database): Promise<readonly StoredSecret[]> {
+  const rows = await db.selectFrom('registries').select(['id', 'password']).execute();
+  return rows.map(({ id, password }) => ({
+    sealed: password,
+    context: registryContext(id),
+    replace: async (sealed) => {
+      const query = db.updateTable('registries').set({ password: sealed }).where('id', '=', id);
+      await query.where('password', '=', password).execute();
+    },
+  }));
+}
+
+async function secrets(db: Database): Promise<readonly StoredSecret[]> {
+  const rows = await db.selectFrom('secrets').select(['id', 'value']).execute();
+  return rows.map(({ id, value }) => ({
+    sealed: value,
+    context: secretContext(id),
+    replace: async (sealed) => {
+      const query = db.updateTable('secrets').set({ value: sealed }).where('id', '=', id);
+      await query.where('value', '=', value).execute();
+    },
+  }));
+}
+
+async function sandboxSecrets(db: Database): Promise<readonly StoredSecret[]> {
+  const rows = await db
+    .selectFrom('sandboxes')
+    .select(['id', 'secrets as own'])
+    .where('secrets', 'is not', null)
+    .execute();
+  return rows.map(({ id, own }) => ({
+    sealed: own ?? '',
+    context: sandboxSecretsContext(id),
+    replace: async (sealed) => {
+      const query = db.updateTable('sandboxes').set({ secrets: sealed }).where('id', '=', id);
+      await query.where('secrets', '=', own).execute();
+    },
+  }));
 }

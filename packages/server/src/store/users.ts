@@ -91,6 +91,7 @@ export async function deleteUser(db: Database, id: string): Promise<void> {
   await db.deleteFrom('sign_in_links').where('user_id', '=', id).execute();
   await db.deleteFrom('passwords').where('user_id', '=', id).execute();
   await db.deleteFrom('second_factors').where('user_id', '=', id).execute();
+  await db.deleteFrom('provider_identities').where('user_id', '=', id).execute();
   await db.deleteFrom('members').where('user_id', '=', id).execute();
   await db.deleteFrom('users').where('id', '=', id).execute();
 }

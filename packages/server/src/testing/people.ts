@@ -45,7 +45,14 @@ export async function startWithPeople(t: TestContext, options: TestServerOptions
     },
     session: async (userId, hasSecondFactor = false) => {
       const expiresAt = new Date(Date.now() + SESSION_MS).toISOString();
-      const of = { userId, hasSecondFactor, userAgent: 'test', sourceAddress: null, expiresAt };
+      const of = {
+        userId,
+        hasSecondFactor,
+        organizationId: null,
+        userAgent: 'test',
+        sourceAddress: null,
+        expiresAt,
+      };
       return await signSession(SIGNING_KEY, await createSession(database, of));
     },
     organization: async (slug, members) => {

@@ -2,39 +2,12 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { codeOfStep } from '../../access/one-time-code.ts';
 import { createSignInLink } from '../../store/sessions.ts';
-import { startWithPeople, type TestPeople } from '../../testing/people.ts';
-import type { RestReply } from '../../testing/test-server.ts';
+import { Browser } from '../../testing/browser.ts';
+import { startWithPeople } from '../../testing/people.ts';
 
 const PASSWORD = 'correct horse battery';
 const STEP_MS = 30_000;
 const SOON = () => new Date(Date.now() + 60_000).toISOString();
-
-/** A browser: keeps the cookie that it is given, and sends what our own pages send. */
-class Browser {
-  readonly #url: string;
-  cookie = '';
-
-  constructor({ server }: Pick<TestPeople, 'server'>) {
-    this.#url = server.url;
-  }
-
-  async call(method: string, path: string, body?: unknown, headers: Record<string, string> = {}) {
-    const response = await fetch(`${this.#url}/v1${path}`, {
-      method,
-      headers: {
-        'x-svc-page': '1',
-        ...(this.cookie === '' ? {} : { cookie: this.cookie }),
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...headers,
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const set = response.headers.getSetCookie()[0] ?? '';
-    if (set !== '') this.cookie = set.split(';')[0] ?? '';
-    const { status, headers: answered } = response;
-    return { status, body: (await response.json()) as RestReply['body'], set, headers: answered };
-  }
-}
 
 async function startWithAnn(t: TestContext, options: Parameters<typeof startWithPeople>[1] = {}) {
   const people = await startWithPeople(t, options);

@@ -41,7 +41,10 @@ export interface AccountParts {
   readonly signUp: SignUp;
 }
 
-type Names = Extract<keyof RestHandlers, `session.${string}` | `sessions.${string}` | 'password.set'>;
+type Names = Exclude<
+  Extract<keyof RestHandlers, `session.${string}` | `sessions.${string}` | 'password.set'>,
+  'session.beginAtProvider' | 'session.createByProvider'
+>;
 
 export function sessionHandlers(parts: AccountParts): Pick<RestHandlers, Names> {
   const { database } = parts;
@@ -49,7 +52,7 @@ export function sessionHandlers(parts: AccountParts): Pick<RestHandlers, Names> 
     'session.create': async ({ body: { email, password, code } }, call) => {
       requireSignIn(parts);
       const signedIn = await signInByPassword(parts, { email, password, code }, call.sourceAddress);
-      return await call.commit((change) => begin(parts, change, signedIn, call));
+      return await call.commit((change) => beginSession(parts, change, signedIn, call));
     },
     'session.createByLink': async ({ body: { token, code } }, call) => {
       requireSignIn(parts);
@@ -60,7 +63,7 @@ export function sessionHandlers(parts: AccountParts): Pick<RestHandlers, Names> 
       return await call.commit(async (change) => {
         // Somebody else may have used it since.
         if ((await takeSignInLink(change.db, token)) === undefined) throw noLink();
-        return await begin(parts, change, { user, hasSecondFactor }, call);
+        return await beginSession(parts, change, { user, hasSecondFactor }, call);
       });
     },
     'session.get': async (_input, call) => {
@@ -101,15 +104,16 @@ export function sessionHandlers(parts: AccountParts): Pick<RestHandlers, Names> 
 }
 
 /** A session of its own for whoever has proven who they are; the id of no request before it is taken over. */
-async function begin(
-  { signSession }: AccountParts,
+export async function beginSession(
+  { signSession }: Pick<AccountParts, 'signSession'>,
   change: Change,
-  { user, hasSecondFactor }: SignedIn,
+  { user, hasSecondFactor, organizationId = null }: SignedIn,
   call: RestCall,
 ) {
   const session = await createSession(change.db, {
     userId: user.id,
     hasSecondFactor,
+    organizationId,
     userAgent: call.userAgent.slice(0, MAX_AGENT_LENGTH),
     sourceAddress: call.sourceAddress,
     expiresAt: new Date(Date.now() + SESSION_MS).toISOString(),
@@ -158,7 +162,7 @@ async function signUp(parts: AccountParts, account: NewAccount, call: RestCall) 
     const { display_name: displayName } = account;
     const user = displayName === undefined ? made : await updateUser(db, made.id, { displayName });
     await putPasswordHash(db, user.id, hash);
-    return await begin(parts, change, { user, hasSecondFactor: false }, call);
+    return await beginSession(parts, change, { user, hasSecondFactor: false }, call);
   });
   await attempts.succeed();
   return session;
@@ -214,10 +218,13 @@ async function recordSession(change: Change, type: string, session: SessionRecor
     user_id: session.userId,
     has_second_factor: session.hasSecondFactor,
   };
-  await recordEverywhere(change, session.userId, { type, category: 'session', payload });
+  const event = { type, category: 'session', payload };
+  // What the provider of one organization says is nothing to the others.
+  if (session.organizationId === null) await recordEverywhere(change, session.userId, event);
+  else await change.record(event, session.organizationId);
 }
 
-function requireSignIn({ signSession }: AccountParts): void {
+export function requireSignIn({ signSession }: Pick<AccountParts, 'signSession'>): void {
   if (signSession !== null) return;
   throw new PlatformError(
     'forbidden',
@@ -244,6 +251,7 @@ function viewFields(session: SessionRecord) {
   return {
     id: session.id,
     has_second_factor: session.hasSecondFactor,
+    organization_id: session.organizationId,
     user_agent: session.userAgent,
     source_address: session.sourceAddress,
     created_at: session.createdAt,

@@ -36,7 +36,9 @@ export function organizationHandlers(
       if (call.isOperator)
         return (await listOrganizations(database)).map((each) => viewWithRole(each, 'owner'));
       const memberships = await listMemberships(database, requireUser(call).id);
-      return memberships.map(({ organization, role }) => viewWithRole(organization, role));
+      const limit = call.session?.organizationId ?? null;
+      const seen = memberships.filter(({ organization: { id } }) => limit === null || id === limit);
+      return seen.map(({ organization, role }) => viewWithRole(organization, role));
     },
     'organizations.create': async ({ body }, call) => {
       const { id: userId } = requireUser(call);

@@ -16,6 +16,7 @@ import { createTenants, type Tenants } from '../../testing/tenants.ts';
  */
 const BODIES: Partial<Record<RestOperationName, (tenants: Tenants) => unknown>> = {
   'password.set': () => ({ password: 'correct horse battery' }),
+  'identityProvider.put': () => ({ issuer_url: 'https://id.example', client_id: 'x', client_secret: null }),
   'secondFactor.confirm': () => ({ code: '123456' }),
   'secondFactor.remove': () => ({ code: '123456' }),
   'sandboxes.create': () => ({ name: 'intruder', image: { type: 'oci', reference: 'python' } }),
