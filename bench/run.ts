@@ -7,6 +7,7 @@ import { cli } from './cli.ts';
 import { exec } from './exec.ts';
 import { memory } from './memory.ts';
 import { neighbours } from './neighbours.ts';
+import { network } from './network.ts';
 import { recovery } from './recovery.ts';
 import { newReport, renderTable, summarize, type BenchmarkReport } from './report.ts';
 import { rest } from './rest.ts';
@@ -34,6 +35,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   cli,
   recovery,
   neighbours,
+  network,
 ];
 
 const { values: options, positionals: names } = parseArgs({

@@ -11,7 +11,7 @@ cd "$ROOT"
 command -v "$C_FORMATTER" >/dev/null ||
   fail "$C_FORMATTER is missing: the C programs are formatted with it" \
     "run scripts/setup.sh --for-tests, or: ${SUDO}apt-get install --no-install-recommends $C_FORMATTER"
-mapfile -t sources < <(find packages/init packages/host test/engine -name build -prune -o -name '*.[ch]' -print)
+mapfile -t sources < <(find packages/init packages/host test/engine bench -name build -prune -o -name '*.[ch]' -print)
 if [ "${1:-}" = --check ]; then
   "$C_FORMATTER" --dry-run --Werror "${sources[@]}" || fail 'some C sources are not formatted' 'run make format'
 else

@@ -23,6 +23,7 @@ for (const name of [
   'cli',
   'recovery',
   'neighbours',
+  'network',
 ]) {
   test(`the benchmark "${name}" runs and yields numbers`, async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'svc-bench-test-'));

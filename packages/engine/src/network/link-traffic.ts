@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Slot, Traffic } from './network.ts';
 
-export function readTraffic({ link }: Slot): Traffic {
+export function readTraffic({ link }: Pick<Slot, 'link'>): Traffic {
   if (link === null) return { receivedBytes: 0, sentBytes: 0 };
   // What the host's end sends is what the sandbox receives.
   return {

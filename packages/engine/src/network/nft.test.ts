@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import { BATCH_DEADLINE_MS, loadRuleset, Nft } from './nft.ts';
+import { BATCH_DEADLINE_MS, loadRuleset, Nft, RulesetLoads } from './nft.ts';
 import { command } from '../testing/command.ts';
 
 async function tableWithSet(t: TestContext): Promise<string> {
@@ -33,6 +33,21 @@ test('commands given together take effect, and only the one that is wrong fails'
   );
   assert.deepEqual(await numbersIn(table), ['1001', '1003']);
   await assert.rejects(nft.run('nonsense'), /nft refused a change: Error: syntax error/);
+});
+
+test('files given together take effect, and only the one that is wrong fails', async (t) => {
+  const table = await tableWithSet(t);
+  const loads = new RulesetLoads();
+  const outcomes = await Promise.allSettled([
+    loads.load(`add element inet ${table} numbers { 1001 }\n`),
+    loads.load(`add element inet ${table} numbers { 1002 }\nadd element inet ${table} nosuchset { 1 }\n`),
+    loads.load(`add element inet ${table} numbers { 1003 }`),
+  ]);
+  assert.deepEqual(
+    outcomes.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  );
+  assert.deepEqual(await numbersIn(table), ['1001', '1003']);
 });
 
 test('many commands in a row and at once all arrive', async (t) => {

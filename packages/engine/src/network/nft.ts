@@ -1,62 +1,33 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
+import { Batches } from './batches.ts';
 
 export const BATCH_DEADLINE_MS = 20_000;
-const MAX_BATCH_COMMANDS = 64;
 /** HOME keeps the interactive mode from writing a history; error messages are read, so they are in English. */
 const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/nonexistent', LC_ALL: 'C' };
 
-interface Waiting {
-  readonly command: string;
-  readonly resolve: () => void;
-  readonly reject: (error: Error) => void;
-}
-
 /**
  * A held `nft`, which takes a fraction of a millisecond per change instead of the time to start a program.
- * Commands that arrive while others run go together in one transaction; when it fails, each is tried alone, so that
- * only the culprit fails. Commands must be repeatable, for a child that dies in between is replaced and asked again.
+ * Commands must be repeatable, for a child that dies in between is replaced and asked again.
  */
 export class Nft {
-  readonly #waiting: Waiting[] = [];
+  readonly #batches = new Batches((commands) => this.#transact(commands.join('; ')));
   #child: ChildProcessWithoutNullStreams | null = null;
-  #working: Promise<void> | null = null;
   #lastMark = 0;
 
   /** One line of nft syntax; parts joined by `;` take effect together. */
   run(command: string): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ command, resolve, reject });
-      this.#working ??= this.#work();
-    });
+    return this.#batches.run(command);
   }
 
   /** Lets the commands given so far finish. */
   async close(): Promise<void> {
-    await this.#working;
+    await this.#batches.settled();
     const child = this.#child;
     this.#child = null;
     if (child === null || child.exitCode !== null || child.signalCode !== null) return;
     child.stdin.end();
     await once(child, 'exit');
-  }
-
-  async #work(): Promise<void> {
-    // Lets everything that is asked for in this turn of the event loop go together.
-    await Promise.resolve();
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, MAX_BATCH_COMMANDS);
-      const error = await this.#transact(batch.map(({ command }) => command).join('; '));
-      if (error === null) for (const { resolve } of batch) resolve();
-      else if (batch.length === 1) batch[0]?.reject(error);
-      else
-        for (const { command, resolve, reject } of batch) {
-          const own = await this.#transact(command);
-          if (own === null) resolve();
-          else reject(own);
-        }
-    }
-    this.#working = null;
   }
 
   async #transact(line: string): Promise<Error | null> {
@@ -101,6 +72,20 @@ export class Nft {
     child.stdout.resume();
     child.stderr.setEncoding('utf8');
     return child;
+  }
+}
+
+/** Loads files of rules, those that arrive together in one transaction: starting the program and reading what is there takes longest. */
+export class RulesetLoads {
+  readonly #batches = new Batches((texts) =>
+    loadRuleset(texts.join('\n')).then(
+      () => null,
+      (error: unknown) => (error instanceof Error ? error : new Error(String(error))),
+    ),
+  );
+
+  load(text: string): Promise<void> {
+    return this.#batches.run(text);
   }
 }
 

@@ -8,8 +8,9 @@ import type { AuthorityPem } from '../egress/tls/installation-authority.ts';
 import type { Surroundings } from '../policy/groups.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { KeptPins } from './kept-pins.ts';
+import { readTraffic } from './link-traffic.ts';
 import type { Slot, SlotLink } from './network.ts';
-import { loadRuleset, type Nft } from './nft.ts';
+import { RulesetLoads, type Nft } from './nft.ts';
 import {
   isProxied,
   pinCommands,
@@ -46,6 +47,7 @@ export class SlotPolicies {
   readonly #options: SlotPoliciesOptions;
   readonly #held = new Map<string, Held>();
   readonly #turns = new KeyedTurns();
+  readonly #loads = new RulesetLoads();
   readonly #pins: KeptPins;
 
   constructor(options: SlotPoliciesOptions) {
@@ -102,7 +104,9 @@ export class SlotPolicies {
       this.#held.set(key, held);
       try {
         const pins = (await egress()?.setPolicy(link.address, rules.policy, this.#settingsOf(held))) ?? [];
-        await loadRuleset(policyCommands(instance, slotOf(key, link), rules, pins, before?.policy ?? null));
+        await this.#loads.load(
+          policyCommands(instance, slotOf(key, link), rules, pins, before?.policy ?? null),
+        );
         await this.#rejudge(held, pins);
       } catch (error) {
         // Both go on with the old one.
@@ -121,6 +125,8 @@ export class SlotPolicies {
   /** The rules hold already, for whatever is new; that old connections could not be looked at is no reason to take them back. */
   async #rejudge({ link, policy, interception }: Held, pins: readonly Pin[]): Promise<void> {
     const { surroundings, logger } = this.#options;
+    // A sandbox that has sent nothing has no connection either, and most get their rules before they run.
+    if (readTraffic({ link }).sentBytes === 0) return;
     const ports = new Set(interception?.interceptedPorts ?? []);
     await rejudgeConnections({ address: link.address, policy, ports }, pins, surroundings()).catch(
       (error: unknown) =>
@@ -141,7 +147,7 @@ export class SlotPolicies {
       const { link, policy } = held;
       this.#pins.forget(link.address);
       await this.#options.egress()?.setPolicy(link.address, null);
-      await loadRuleset(removePolicyCommands(this.#options.instance, slotOf(key, link), policy));
+      await this.#loads.load(removePolicyCommands(this.#options.instance, slotOf(key, link), policy));
       this.#held.delete(key);
     });
   }

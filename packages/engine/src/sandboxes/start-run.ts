@@ -64,12 +64,14 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
 
   const slot = await timer.time('network', () => kit.network.acquire(reachOf(spec), signal));
   undo.defer(() => kit.network.release(slot.key));
-  await timer.time('policy', () => applyNetwork(kit.network, slot, spec.network, values));
 
   undo.defer(() => kit.rootfs.unmount(handle));
   undo.defer(() => kit.guestFolders.remove(handle));
-  const [rootfs] = await timer.time('rootfs', () =>
-    bothOrFirstError(mountRoot(kit, record, slot, signal), makeGuestFolder(kit, record, slot)),
+  const [[rootfs]] = await bothOrFirstError(
+    timer.time('rootfs', () =>
+      bothOrFirstError(mountRoot(kit, record, slot, signal), makeGuestFolder(kit, record, slot)),
+    ),
+    timer.time('policy', () => applyNetwork(kit.network, slot, spec.network, values)),
   );
 
   undo.defer(() => releaseVolumes(kit.mounts, record));

@@ -1,0 +1,112 @@
+import type { Network } from '@svc/contract';
+import type { LinuxNetwork } from '../packages/engine/src/network/linux-network.ts';
+import type { Slot } from '../packages/engine/src/network/network.ts';
+import { resolvePolicy } from '../packages/engine/src/policy/index.ts';
+import { TestEngine } from '../packages/engine/src/testing/test-engine.ts';
+import { interleave, percentile, ratio, type BenchmarkContext, type Measurement } from './benchmark.ts';
+import { timed } from './measure.ts';
+import { TCP_PORT, UNDISTURBED, type NetworkPeers, type Place } from './network-peers.ts';
+
+const SANDBOXES = 200;
+const RULES = 50;
+
+/** The network of an engine alone, because it does not matter what runs in so many sandboxes. */
+export async function measureManyRules(
+  peers: NetworkPeers,
+  { isQuick, signal }: BenchmarkContext,
+): Promise<Measurement[]> {
+  const count = isQuick ? 5 : SANDBOXES;
+  await using few = await RuledSlots.start(101, 1, peers);
+  await using many = await RuledSlots.start(102, count, peers);
+  const sets = [await many.setAll()];
+  await few.setAll();
+  const loads: number[] = [];
+  for (let round = 0; round < (isQuick ? 1 : 3); round++) loads.push(await many.reload());
+  const quick = (place: Place, what: 'turns' | 'dials', rounds: number) => async () =>
+    percentile(await peers.probe(place, what, isQuick ? 5 : rounds), UNDISTURBED);
+  const times = await interleave(
+    isQuick ? 1 : 15,
+    {
+      fewTurn: quick(few.place, 'turns', 2000),
+      manyTurn: quick(many.place, 'turns', 2000),
+      fewDial: quick(few.place, 'dials', 300),
+      manyDial: quick(many.place, 'dials', 300),
+    },
+    signal,
+  );
+  const size = `${count} × ${RULES} rules`;
+  return [
+    { what: `${size} set one sandbox at a time`, unit: 's', values: sets, target: { atMost: 2 } },
+    { what: `start of a network with ${size}`, unit: 's', values: loads, target: { atMost: 2 } },
+    { what: `TCP there and back, 1 × ${RULES} rules`, unit: 'µs', values: times.fewTurn },
+    { what: `TCP there and back, ${size}`, unit: 'µs', values: times.manyTurn },
+    ratio('TCP there and back, many / one', times.manyTurn, times.fewTurn, { atMost: 1.1 }),
+    { what: `TCP connection, 1 × ${RULES} rules`, unit: 'µs', values: times.fewDial },
+    { what: `TCP connection, ${size}`, unit: 'µs', values: times.manyDial },
+    ratio('TCP connection, many / one', times.manyDial, times.fewDial, { atMost: 1.1 }),
+  ];
+}
+
+class RuledSlots implements AsyncDisposable {
+  readonly #engine: TestEngine;
+  readonly #slots: readonly Slot[];
+  readonly #policy: ReturnType<typeof resolvePolicy>;
+  #network: LinuxNetwork;
+
+  private constructor(engine: TestEngine, opened: LinuxNetwork, slots: readonly Slot[], given: Network) {
+    this.#engine = engine;
+    this.#network = opened;
+    this.#slots = slots;
+    this.#policy = resolvePolicy(given);
+  }
+
+  static async start(octet: number, count: number, peers: NetworkPeers): Promise<RuledSlots> {
+    const engine = await TestEngine.make(octet, { prepared: { loopback: 0, public: 0 } });
+    const opened = engine.open();
+    await opened.recover([]);
+    const slots: Slot[] = [];
+    while (slots.length < count) slots.push(await opened.acquire('public', AbortSignal.timeout(100_000)));
+    return new RuledSlots(engine, opened, slots, policyFor(peers.internet.publicAddress));
+  }
+
+  /** Of the last one. Its namespace holds no secret that a client would need. */
+  get place(): Place {
+    return { namespace: this.#slots.at(-1)?.networkNamespace ?? '', authorityFile: '' };
+  }
+
+  async setAll(): Promise<number> {
+    const took = await timed(() =>
+      Promise.all(this.#slots.map((slot) => this.#network.setPolicy(slot, this.#policy))),
+    );
+    return took / 1000;
+  }
+
+  /** As the next engine does it: everything in one transaction. */
+  async reload(): Promise<number> {
+    this.#network = this.#engine.open();
+    const kept = this.#slots.map(({ key }) => ({ key, policy: this.#policy }));
+    return (await timed(() => this.#network.recover(kept))) / 1000;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#engine[Symbol.asyncDispose]();
+  }
+}
+
+/** The one that fits comes last. */
+function policyFor(address: string): Network {
+  const others = Array.from({ length: RULES - 1 }, (_, n) => ({
+    direction: 'egress' as const,
+    action: n % 2 === 0 ? ('allow' as const) : ('deny' as const),
+    destination: { cidr: `198.18.${n}.0/24` },
+    protocols: ['tcp' as const],
+    ports: [{ start: 1000 + n, end: 2000 + n }],
+  }));
+  const fitting = {
+    direction: 'egress' as const,
+    action: 'allow' as const,
+    destination: { cidr: `${address}/32` },
+    ports: [{ start: TCP_PORT, end: TCP_PORT }],
+  };
+  return { policy: { rules: [...others, fitting] } };
+}
