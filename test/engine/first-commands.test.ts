@@ -36,10 +36,12 @@ for (const runtime of RUNTIMES) {
         code: 'start_failed',
         message: /unknown group "ghosts"/,
       });
-      await assert.rejects(engines.start(runtime, { runtime: { workdir: '/bin/busybox/x' } }), {
-        code: 'start_failed',
-        message: /working directory \/bin\/busybox\/x: Not a directory/,
-      });
+      for (const workdir of ['/bin/busybox/x', '/bin/busybox']) {
+        await assert.rejects(engines.start(runtime, { runtime: { workdir } }), {
+          code: 'start_failed',
+          message: new RegExp(`working directory ${workdir}: Not a directory`),
+        });
+      }
       const { client } = engines.engineOf(runtime);
       const isolation = runtime === 'runsc' ? 'gvisor' : 'container';
       const image = { type: 'oci', reference: 'svc/busybox' } as const;

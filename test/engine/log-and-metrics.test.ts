@@ -64,6 +64,25 @@ for (const runtime of RUNTIMES) {
       await sandbox.remove();
     });
 
+    test('processes are counted, not threads, and not those of the kernel', async () => {
+      const sandbox = await engines.start(runtime);
+      const { client } = engines.engineOf(runtime);
+      const isCounted = async (count: number) => {
+        const counted = async () =>
+          (await client.metrics()).find(({ id }) => id === sandbox.id)?.processes === count;
+        await waitUntil(counted, { what: `${count} processes`, timeoutMs: 60_000 });
+      };
+      await isCounted(1);
+      const channel = await sandbox.connect();
+      const script = 'for i in 1 2 3 4 5; do sleep 1000 & done; wait';
+      const shell = await channel.exec({ cmd: '/bin/sh', args: ['-c', script] });
+      await isCounted(7);
+      await shell.signal(9);
+      await isCounted(1);
+      channel.close();
+      await sandbox.remove();
+    });
+
     test('a sandbox is measured as often as it wants, or not at all', async () => {
       const often = await engines.start(runtime);
       const seldom = await engines.start(runtime, { runtime: { metrics_sample_interval_ms: 3_600_000 } });

@@ -41,6 +41,7 @@ enum {
   TREE_ENTRIES_PER_TURN = 32,            // processes looked at before others get their turn
   TREE_PASS_MS = 10,                     // between two passes over all processes, while some of a killed command are found
   TREE_PASSES_MAX = 1000,
+  COUNTED_MAX = 16384, // processes that are counted for the engine
   RINGS_MAX = 64 * 1024 * 1024,
   HANDLES_MAX = 1024, // per connection; streams count too
   DISCARDS_MAX = 1024,

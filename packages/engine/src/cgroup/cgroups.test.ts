@@ -20,7 +20,7 @@ const RECORDED_V2 = {
   'memory.stat':
     'anon 61440000\nfile 40960000\nkernel 2048000\nactive_file 8192000\ninactive_file 32768000\n',
   'memory.events': 'low 0\nhigh 0\nmax 12\noom 1\noom_kill 1\noom_group_kill 0\n',
-  'pids.current': '17\n',
+  'cgroup.procs': '101\n102\n1017\n',
 };
 
 const RECORDED_V1 = {
@@ -29,7 +29,7 @@ const RECORDED_V1 = {
   'memory/memory.limit_in_bytes': '9223372036854771712\n',
   'memory/memory.stat': 'cache 40960000\nrss 61440000\ninactive_file 100\ntotal_inactive_file 32768000\n',
   'memory/memory.oom_control': 'oom_kill_disable 0\nunder_oom 0\noom_kill 2\n',
-  'pids/pids.current': '17\n',
+  'pids/cgroup.procs': '101\n102\n1017\n',
 };
 
 test('usage on a version 2 host', async (t) => {
@@ -39,7 +39,7 @@ test('usage on a version 2 host', async (t) => {
     cpuMicroseconds: 24_512_043,
     memoryBytes: 104_857_600 - 32_768_000,
     memoryLimitBytes: 268_435_456,
-    processes: 17,
+    processes: 3,
     oomKills: 1,
   });
 });
@@ -54,7 +54,7 @@ test('usage on a version 1 host', async (t) => {
     cpuMicroseconds: 24_512_044,
     memoryBytes: 104_857_600 - 32_768_000,
     memoryLimitBytes: null,
-    processes: 17,
+    processes: 3,
     oomKills: 2,
   });
 });
@@ -68,10 +68,10 @@ test('a cgroup that is not there has no usage, no processes and no kills', () =>
 });
 
 test('a figure whose controller the host lacks is 0', async (t) => {
-  const { 'pids.current': _, ...rest } = RECORDED_V2;
+  const { 'cpu.stat': _, ...rest } = RECORDED_V2;
   const folder = await recorded(t, rest, (name) => join(CGROUP_PARENT, 'one', name));
-  const trees = [{ mountpoint: folder, version: 2, controllers: ['cpu', 'memory'] }] as const;
-  assert.equal(new Cgroups({ version: 2, trees }).usage('one')?.processes, 0);
+  const trees = [{ mountpoint: folder, version: 2, controllers: ['memory', 'pids'] }] as const;
+  assert.equal(new Cgroups({ version: 2, trees }).usage('one')?.cpuMicroseconds, 0);
 });
 
 test('kill ends every process of a cgroup and remove takes it away, both repeatable', async (t) => {

@@ -15,7 +15,7 @@ export interface CgroupUsage {
   readonly memoryBytes: number;
   /** Null when memory is not limited. */
   readonly memoryLimitBytes: number | null;
-  /** Threads count. */
+  /** As the host sees them; threads do not count. Of gVisor these are its own. */
   readonly processes: number;
   readonly oomKills: number;
 }
@@ -67,7 +67,7 @@ export class Cgroups {
       cpuMicroseconds: this.#cpuMicroseconds(handle),
       memoryBytes: Math.max(0, (singleNumber(used) ?? 0) - (droppable ?? 0)),
       memoryLimitBytes: limitBytes(limit),
-      processes: singleNumber(readKernelFile(`${this.#pids}/${handle}/pids.current`) ?? '') ?? 0,
+      processes: processIds(readKernelFile(`${this.#pids}/${handle}/cgroup.procs`) ?? '').length,
       oomKills: this.oomKills(handle),
     };
   }

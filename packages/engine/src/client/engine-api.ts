@@ -150,6 +150,7 @@ export interface SandboxMetrics {
   readonly diskTotalBytes: number;
   readonly networkReceivedBytes: number;
   readonly networkSentBytes: number;
+  /** Those inside, svc's own included; threads do not count. */
   readonly processes: number;
 }
 

@@ -48,6 +48,11 @@ export function readStatus(payload: Payload): GuestStatus {
   };
 }
 
+/** Undefined when svc-init did not say. */
+export function readProcessCount({ type, payload }: Message): number | undefined {
+  return type === 'svc.counted' ? count(payload['processes']) : undefined;
+}
+
 /** What svc-init sends at most in one message (PROTOCOL.md); a line of the log is no longer than what this becomes in JSON. */
 const MAX_OUTPUT_BYTES = 64 * 1024;
 

@@ -6,6 +6,7 @@
 #include "bounds.h"
 #include "dispatch/shutdown.h"
 #include "process/config.h"
+#include "process/count.h"
 #include "process/durable.h"
 #include "process/exec.h"
 #include "process/process.h"
@@ -26,10 +27,12 @@ static void killed_answer(struct conn *, struct message *);
 static void failed_answer(struct conn *, struct message *);
 static void shut_down(struct conn *, struct message *);
 static void prepare(struct conn *, struct message *);
+static void count(struct conn *, struct message *);
 
 static const struct route routes[] = {
     {"svc.configure", configure, 0},
     {"svc.prepare", prepare, 0},
+    {"svc.count", count, 0},
     {"svc.dial", dial_more, 0},
     {"svc.drop", drop, 0},
     {"svc.killed.answer", killed_answer, 0},
@@ -166,4 +169,11 @@ static void prepare(struct conn *conn, struct message *message) {
   char problem[256];
   if (config_prepare(problem, sizeof problem)) return conn_answer_empty(conn, message->id, FLAG_TERMINAL, "svc.prepared");
   conn_error(conn, message->id, "invalid_payload", problem, "svc.prepare");
+}
+
+static void count(struct conn *conn, struct message *message) {
+  struct writer payload = writer_new();
+  write_map(&payload, 1);
+  write_uint_pair(&payload, "processes", count_processes());
+  if (!conn_answer(conn, message->id, FLAG_TERMINAL, "svc.counted", &payload)) conn_end(conn, CONN_LOST);
 }
