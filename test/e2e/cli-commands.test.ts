@@ -74,6 +74,19 @@ test('a process that was detached runs on, and its output can be read while it r
   assert.match((await svc.run(['process', 'logs', 'box', 'job'])).stderr, /try: svc process ls/);
 });
 
+test('what is piped into attach is the input of a process, to its end; an empty pipe ends nothing', async () => {
+  const { svc } = cli;
+  const attach = (name: string, input: string) => svc.run(['process', 'attach', 'box', name], { input });
+  await svc.succeed(['exec', '-di', '--name', 'sorter', 'box', 'sort']);
+  assert.equal((await attach('sorter', 'b\na\n')).stdout, 'a\nb\n');
+  await svc.succeed(['exec', '-di', '--name', 'keeper', 'box', 'sh', '-c', 'echo begun; cat; exit 7']);
+  const watched = attach('keeper', '');
+  await waitUntil(async () => (await svc.run(['process', 'logs', 'box', 'keeper'])).stdout === 'begun\n');
+  const ended = await attach('keeper', 'last\n');
+  assert.deepEqual([ended.stdout, ended.code], ['begun\nlast\n', 7]);
+  assert.equal((await watched).stdout, 'begun\nlast\n');
+});
+
 test('what was done is in the events, each once while they are followed', async () => {
   const { svc } = cli;
   const names = ['first', 'second', 'third'];

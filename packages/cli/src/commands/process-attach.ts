@@ -6,6 +6,7 @@ export function createCommand(): Command {
   return new Command('attach')
     .description(
       'Connects this terminal to a detached process: what it writes is shown, what is typed goes to it. Ctrl-] leaves it running.\n' +
+        'The end of what is piped into this command is the end of its input, unless it has a terminal or nothing was piped.\n' +
         "Exit code: the process's, or 0 when it was left.",
     )
     .argument('<sandbox>', 'the sandbox')
@@ -15,6 +16,7 @@ export function createCommand(): Command {
       examples(
         ['svc exec -dit --name session web sh', 'first: a shell that stays'],
         ['svc process attach web session', 'as often as one likes'],
+        ['svc process attach web job < rows.csv', 'to a process of svc exec -di, to the end of the file'],
       ),
     )
     .action(async (name: string, processId: string, _options: unknown, command: Command) => {

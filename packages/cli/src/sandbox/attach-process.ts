@@ -52,10 +52,14 @@ async function exitCodeOf(child: DetachedProcess): Promise<number> {
 
 function forwardInput(child: DetachedProcess, filter: ((chunk: Buffer) => Buffer) | undefined): void {
   const pump = async (): Promise<void> => {
+    let hasInput = false;
     for await (const chunk of process.stdin as AsyncIterable<Buffer>) {
+      hasInput = true;
       const typed = filter === undefined ? chunk : filter(chunk);
       if (typed.length > 0) await child.write(typed);
     }
+    // Whoever pipes nothing, as scripts do with /dev/null, wants to see and not to end; a terminal is there to be come back to.
+    if (hasInput && !child.info.tty) await child.closeStdin();
   };
   // A process may have no input, or none any more; what it writes is shown all the same.
   pump().catch(() => undefined);
