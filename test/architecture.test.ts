@@ -9,6 +9,7 @@ import type { Import, SourceFile } from './source-files.ts';
 /** What callers and servers agree on: all of it takes some 40 ms to load, its narrow doors next to nothing. */
 const QUICK_CONTRACT = [
   '@svc/contract/async',
+  '@svc/contract/bounded-json',
   '@svc/contract/errno',
   '@svc/contract/errors',
   '@svc/contract/node-http',

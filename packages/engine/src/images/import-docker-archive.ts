@@ -1,3 +1,4 @@
+import { parseBoundedJson } from '@svc/contract/bounded-json';
 import { Type, type Static } from 'typebox';
 import { Value } from 'typebox/value';
 import { addImage, type AddOptions } from './add-image.ts';
@@ -38,7 +39,7 @@ export async function importDockerArchive(
 function parseList(bytes: Buffer): readonly Saved[] {
   let list: unknown;
   try {
-    list = JSON.parse(bytes.toString('utf8'));
+    list = parseBoundedJson(bytes);
   } catch (error) {
     throw refused('manifest.json is not JSON', error);
   }

@@ -1,3 +1,4 @@
+import { parseBoundedJson } from '@svc/contract/bounded-json';
 import { PlatformError } from '@svc/contract/errors';
 import { Type, type Static, type TSchema } from 'typebox';
 import { Value } from 'typebox/value';
@@ -170,9 +171,9 @@ function checked<T extends TSchema>(schema: T, what: string, bytes: Buffer): Sta
 
 function parseJson(what: string, bytes: Buffer): unknown {
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    return parseBoundedJson(bytes);
   } catch (error) {
-    throw refused(`its ${what} is not JSON`, error);
+    throw refused(`its ${what} is ${PlatformError.is(error) ? 'too large' : 'not JSON'}`, error);
   }
 }
 

@@ -1,3 +1,4 @@
+import { parseBoundedJson } from '@svc/contract/bounded-json';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../access/caller.ts';
 import { failure, RPC_CODE, rpcError } from '../http/rpc-envelope.ts';
@@ -9,7 +10,6 @@ import { versionOf } from './protocol-version.ts';
 
 const SESSION_NOT_FOUND = -32_001;
 const EVENT_STREAM = 'text/event-stream';
-const decoder = new TextDecoder('utf-8', { fatal: true });
 
 export interface McpEndpointParts extends McpServerParts {
   readonly sessionLimits?: SessionLimits;
@@ -77,7 +77,7 @@ function sendJson(reply: FastifyReply, status: number, body: unknown): FastifyRe
 function parse(body: unknown): { readonly value: unknown } | undefined {
   if (!(body instanceof Uint8Array)) return undefined;
   try {
-    return { value: JSON.parse(decoder.decode(body)) };
+    return { value: parseBoundedJson(body) };
   } catch {
     // Whatever is wrong with it, the answer is the same.
     return undefined;

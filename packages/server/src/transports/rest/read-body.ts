@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { PlatformError } from '@svc/contract';
-
-const decoder = new TextDecoder('utf-8', { fatal: true });
+import { parseBoundedJson } from '@svc/contract/bounded-json';
 
 export interface BodyLimits {
   readonly maxBytes: number;
@@ -21,7 +20,7 @@ const NO_ROOM_NEEDED: Disposable = { [Symbol.dispose]: () => undefined };
 export async function readJsonBody(
   request: IncomingMessage,
   { maxBytes, usualBytes = maxBytes, takeRoom = () => NO_ROOM_NEEDED }: BodyLimits,
-): Promise<{ readonly value: unknown; readonly text: string }> {
+): Promise<{ readonly value: unknown }> {
   const promised = Number(request.headers['content-length'] ?? 0);
   if (promised > maxBytes) throw tooLarge(maxBytes);
   using room = new DisposableStack();
@@ -37,12 +36,12 @@ export async function readJsonBody(
     }
     chunks.push(chunk);
   }
-  if (length === 0) return { value: {}, text: '' };
+  if (length === 0) return { value: {} };
   requireJson(request.headers['content-type']);
   try {
-    const text = decoder.decode(Buffer.concat(chunks));
-    return { value: JSON.parse(text), text };
+    return { value: parseBoundedJson(Buffer.concat(chunks)) };
   } catch (error) {
+    if (PlatformError.is(error)) throw error;
     const reason = 'is not JSON in UTF-8';
     throw new PlatformError('invalid_request', `The body ${reason}`, {
       details: { field: 'body', reason },

@@ -105,6 +105,25 @@ test('a body that is no JSON, is of another type, or too large is refused in the
   assert.deepEqual([create.status, create.body.error.details.max_bytes], [413, 24 * 1024 * 1024]);
 });
 
+test('a body that would keep the server busy is refused on every surface before it is read', async (t) => {
+  const server = await startTestServer(t);
+  const post = async (path: string, body: string) => {
+    const headers = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' };
+    const answer = await fetch(`${server.url}${path}`, { method: 'POST', headers, body });
+    return { status: answer.status, text: await answer.text() };
+  };
+  const labels = Array.from({ length: 100_000 }, (_, index) => `"k${index}":0`).join(',');
+  for (const body of [`{"labels":{${labels}}}`, '['.repeat(500_000) + ']'.repeat(500_000)]) {
+    const reason = /"The body (is nested deeper than|has more than) /;
+    const rest = await post('/v1/sandboxes', body);
+    assert.deepEqual([rest.status, reason.test(rest.text)], [400, true], rest.text);
+    const rpc = await post('/api/v1/rpc', body);
+    assert.deepEqual([rpc.status, reason.test(rpc.text)], [400, true], rpc.text);
+    const mcp = await post('/mcp', body);
+    assert.deepEqual([mcp.status, /Parse error/.test(mcp.text)], [400, true], mcp.text);
+  }
+});
+
 test('so many large bodies are read at once, and no more of one organization than its share', async (t) => {
   const server = await startTestServer(t);
   const { hostname, port } = new URL(server.url);

@@ -1,4 +1,5 @@
 import { PlatformError, type OperationOutput } from '@svc/contract';
+import { parseBoundedJson } from '@svc/contract/bounded-json';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { ownerOfCaller, type CallShares } from '../../access/call-shares.ts';
@@ -34,7 +35,6 @@ const PATHS = [
 ] as const;
 
 const MAX_BATCH = 100;
-const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /** JSON-RPC 2.0 over HTTP. */
 export function registerRpc(server: FastifyInstance, parts: RpcTransportParts): void {
@@ -179,13 +179,14 @@ async function answerOne(
   }
 }
 
-/** @returns undefined when it is not JSON in UTF-8. */
+/** @returns undefined when it is not JSON in UTF-8. @throws PlatformError `invalid_request` when it has too many parts */
 function parse(body: unknown): { readonly value: unknown } | undefined {
   if (!(body instanceof Uint8Array)) return undefined;
   try {
-    return { value: JSON.parse(decoder.decode(body)) };
-  } catch {
-    // Whatever is wrong with it, the answer is the same.
+    return { value: parseBoundedJson(body) };
+  } catch (error) {
+    if (PlatformError.is(error)) throw error;
+    // Whatever else is wrong with it, the answer is the same.
     return undefined;
   }
 }

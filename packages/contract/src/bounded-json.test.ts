@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseBoundedJson } from './bounded-json.ts';
+
+const parse = (text: string) => parseBoundedJson(Buffer.from(text));
+const refusal = (reason: RegExp) => ({ code: 'invalid_request', message: reason });
+
+test('what it reads is what JSON.parse reads, brackets and quotes in strings included', () => {
+  const value = { a: [1, '[[[{{{', 'quoted \\" and \\\\', { 'key: "x"': null }], Größe: 1.5 };
+  assert.deepEqual(parse(JSON.stringify(value)), value);
+  assert.deepEqual(parse(JSON.stringify(`${'['.repeat(100)}\\`)), `${'['.repeat(100)}\\`);
+  for (const text of ['', '{', '{"a":1', '"open', '"\\', 'nothing'])
+    assert.throws(() => parse(text), SyntaxError);
+  assert.throws(() => parseBoundedJson(Buffer.of(0x22, 0xff, 0x22)), TypeError);
+});
+
+test('what is deep, or made of very many small things, is refused before it is read', () => {
+  assert.doesNotThrow(() => parse('['.repeat(64) + ']'.repeat(64)));
+  assert.throws(() => parse('['.repeat(65) + ']'.repeat(65)), refusal(/deeper than 64 levels/));
+  assert.throws(() => parse('{"a":'.repeat(1_000_000)), refusal(/deeper than 64 levels/));
+  const keys = Array.from({ length: 50_001 }, (_, index) => `"k${index}":0`).join(',');
+  assert.throws(() => parse(`{${keys}}`), refusal(/more than 50000 objects, arrays and keys/));
+  assert.throws(() => parse(`[${'{},'.repeat(50_001)}0]`), refusal(/more than 50000 objects/));
+  assert.throws(() => parse(`[${'[],'.repeat(50_001)}0]`), refusal(/more than 50000 objects/));
+  assert.throws(() => parse(`[${'0,'.repeat(5_000_000)}0]`), refusal(/elements/));
+  const bytes = parse(`[${'255,'.repeat(4 * 1024 * 1024)}0]`);
+  assert.ok(Array.isArray(bytes) && bytes.length === 4 * 1024 * 1024 + 1, 'the bytes of a file');
+});
