@@ -2,10 +2,10 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { createHash, randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { chmod, copyFile, mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { waitUntil } from '@svc/contract/testing';
@@ -16,6 +16,8 @@ import { Warden } from './warden.ts';
 const DAEMON = fileURLToPath(new URL('../../packages/engine/src/daemon/main.ts', import.meta.url));
 const END_ENGINE = fileURLToPath(new URL('end-engine.ts', import.meta.url));
 const START_TIMEOUT_MS = 60_000;
+/** In the checkout: whoever can change it can change the tests too. */
+const KNOWN_PROBES = fileURLToPath(new URL('../../node_modules/.cache/svc-probes.json', import.meta.url));
 
 export const BUSYBOX = 'svc/busybox';
 
@@ -53,7 +55,9 @@ export class TestEngine {
     const engine = new TestEngine(folder, { args, env: options.env ?? {} });
     try {
       engine.#warden = new Warden([process.execPath, END_ENGINE, folder, ...engine.#args]);
+      await engine.#takeOverProbes();
       await engine.launch();
+      await engine.#handOnProbes();
       await engine.importBusybox();
       return engine;
     } catch (error) {
@@ -96,6 +100,24 @@ export class TestEngine {
     );
     // A test that is over does not wait for it.
     child.unref();
+  }
+
+  /**
+   * What engines of other tests have found out about the runtimes of this host; hundreds of them would each start a sandbox of every
+   * kind for it. Another build, or another start of the host, is probed by the engine all the same.
+   */
+  async #takeOverProbes(): Promise<void> {
+    await copyFile(KNOWN_PROBES, join(this.folder, 'probes.json')).catch(() => undefined);
+  }
+
+  async #handOnProbes(): Promise<void> {
+    await mkdir(dirname(KNOWN_PROBES), { recursive: true });
+    const own = `${KNOWN_PROBES}.${process.pid}`;
+    // An engine without a runtime that it could use has none.
+    await copyFile(join(this.folder, 'probes.json'), own).then(
+      () => rename(own, KNOWN_PROBES),
+      () => undefined,
+    );
   }
 
   /** A second engine on the same folder; returns what was logged while it lived. */

@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { PlatformError } from '@svc/contract/errors';
 import { Option, type Command } from 'commander';
 import type { createKey } from '@svc/server/keys';
@@ -36,7 +37,7 @@ export async function readHere(command: Command, what: string): Promise<LocalCom
  */
 export async function loadLocal(place: StorePlace): Promise<typeof Local> {
   const local = await import('@svc/server/local');
-  await loadErrors();
+  await finishLoading();
   await local.becomeServerUser(place);
   return local;
 }
@@ -44,14 +45,18 @@ export async function loadLocal(place: StorePlace): Promise<typeof Local> {
 /** As `loadLocal`, for what makes keys: these are files of the server in any case. */
 export async function loadKeys(place: StorePlace): Promise<{ readonly createKey: typeof createKey }> {
   const keys = await import('@svc/server/keys');
-  await loadErrors();
+  await finishLoading();
   await keys.becomeServerUser(place, { needsFolder: true });
   return keys;
 }
 
-/** The program may be where the server's user cannot read, and whatever goes wrong is told. */
-async function loadErrors(): Promise<void> {
+/**
+ * The program may be where the server's user cannot read, and whatever goes wrong is told. Nor can that user write down what was
+ * compiled, which would then be compiled for each command anew: three times the CPU.
+ */
+async function finishLoading(): Promise<void> {
   await import('./terminal/report-error.ts');
+  flushCompileCache();
 }
 
 /** What the store finds fault with is what was typed. */

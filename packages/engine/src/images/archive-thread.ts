@@ -1,3 +1,4 @@
+import { flushCompileCache } from 'node:module';
 import { parentPort } from 'node:worker_threads';
 import { PlatformError, type ErrorCode, type ErrorDetails } from '@svc/contract/errors';
 import type { ImageLimits } from './image-limits.ts';
@@ -65,7 +66,8 @@ const TASKS: {
   recognize: ({ path }, signal) => kindOfTar(path, signal),
 };
 
-// The body of the thread that `ArchiveReader` starts. It ends with the process.
+// The body of the thread that `ArchiveReader` starts. It ends with the process, which is too late to write down what was compiled.
+flushCompileCache();
 const running = new Map<number, AbortController>();
 
 parentPort?.on('message', (request: ArchiveRequest) => {
