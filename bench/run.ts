@@ -16,6 +16,7 @@ import { server } from './server.ts';
 import { start } from './start.ts';
 import { terminal } from './terminal.ts';
 import { throughput } from './throughput.ts';
+import { warm } from './warm.ts';
 
 /**
  * Runs the benchmarks that are named, or all: `npm run bench -- start exec`.
@@ -26,6 +27,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   start,
   exec,
   throughput,
+  warm,
   burst,
   memory,
   server,

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { EngineClient, readProcessState, Watchdog } from '@svc/engine/client';
+import { EngineClient, readProcessState, Watchdog, type SpareProcess } from '@svc/engine/client';
 import type { Logger } from 'pino';
 import { createCodeRunner } from './code/code-runner.ts';
 import type { ServerConfig } from './config.ts';
@@ -24,6 +24,7 @@ import { gatherStatus } from './transports/admin/status.ts';
 /** How long the web-facing process of a former supervisor may take to end. */
 const FORMER_WEB_MS = 30_000;
 const LOOK_MS = 20;
+const EXPECT_TIMEOUT_MS = 10_000;
 
 export interface RunningWeb {
   readonly url: string;
@@ -42,7 +43,11 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   undo.defer(() => watchdog.close());
   const orchestrator = new LocalOrchestrator(engine);
   const openChannel = (id: string, signal: AbortSignal) => orchestrator.openChannel(id, signal);
-  const codeRunner = createCodeRunner({ openChannel, logger });
+  const onUsed = (id: string, process: SpareProcess) =>
+    void orchestrator
+      .expectProcess(id, process, AbortSignal.timeout(EXPECT_TIMEOUT_MS))
+      .catch((error: unknown) => logger.debug({ err: error, sandboxId: id }, 'no interpreter is prepared'));
+  const codeRunner = createCodeRunner({ openChannel, onUsed, logger });
   undo.defer(() => codeRunner.close());
   if (config.plansPath !== null) await loadPlans(database, config.plansPath);
   const credentials = await chooseAuthentication(config, database);

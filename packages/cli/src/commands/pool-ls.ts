@@ -33,9 +33,11 @@ async function list(_options: unknown, command: Command): Promise<void> {
     `${waiting.memoryMib} MiB`,
     `${waiting.diskMib} MiB`,
     waiting.isPrivate ? 'private' : '',
+    waiting.programs.join(', '),
     formatAge(waiting.createdAt, now),
   ]);
-  if (rows.length > 0) print(formatTable(['IMAGE', 'CLASS', 'VCPUS', 'MEMORY', 'DISK', '', 'AGE'], rows));
+  if (rows.length > 0)
+    print(formatTable(['IMAGE', 'CLASS', 'VCPUS', 'MEMORY', 'DISK', '', 'READY IN IT', 'AGE'], rows));
   tell(
     `${rows.length} of ${pool.max} wait; ${pool.handedOut} handed out, ${pool.missed} missed, ${pool.givenBack} given back`,
   );

@@ -24,6 +24,8 @@ export interface DetachedRequest extends ExecRequest {
   readonly stdinFd?: number;
   /** It may have been started under this key already: then nothing starts, and that one is told. */
   readonly isRepeat?: boolean;
+  /** Nobody has asked for it yet: it is no activity until somebody writes to it, and ends when what processes start from changes. */
+  readonly isSpare?: boolean;
 }
 
 /** A write that may have been sent before: what the sandbox has accepted of it is not written again. */
@@ -178,6 +180,7 @@ function encodeDetached(request: DetachedRequest): Payload {
     output_max: request.outputMax ?? null,
     stdin_fd: request.stdinFd ?? null,
     repeat: request.isRepeat ?? false,
+    spare: request.isSpare ?? false,
   };
 }
 

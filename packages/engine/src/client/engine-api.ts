@@ -263,6 +263,16 @@ export interface SpaceUser {
   readonly bytes: number;
 }
 
+/** A process that is likely to be wanted in sandboxes like one that has it, so that those that wait have it already. */
+export interface SpareProcess {
+  /** What it is known by in the sandbox. */
+  readonly key: string;
+  readonly cmd: string;
+  readonly args: readonly string[];
+  /** Where it reads what it is to do. */
+  readonly stdinFd: number;
+}
+
 /** Sandboxes that are kept started because such were asked for lately. They belong to nobody. */
 export interface PoolView {
   /** How many wait at most; 0: none are kept. */
@@ -276,6 +286,8 @@ export interface PoolView {
     /** For callers alone who may use the image. */
     readonly isPrivate: boolean;
     readonly createdAt: string;
+    /** The programs that wait in it. */
+    readonly programs: readonly string[];
   }[];
   /** Creates that got one, and that could have had one if it had been there, since the engine was started. */
   readonly handedOut: number;

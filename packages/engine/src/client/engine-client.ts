@@ -20,6 +20,7 @@ import type {
   SandboxView,
   SnapshotView,
   SpaceView,
+  SpareProcess,
   StartSandbox,
   StreamLine,
 } from './engine-api.ts';
@@ -140,6 +141,11 @@ export class EngineClient {
 
   listSandboxes(signal?: AbortSignal): Promise<readonly SandboxView[]> {
     return this.#json('GET', '/sandboxes', undefined, signal);
+  }
+
+  /** Sandboxes that are kept warm for callers who ask for one like this have the process from now on. */
+  async expectProcess(id: string, process: SpareProcess, signal?: AbortSignal): Promise<void> {
+    await this.#json('POST', `/sandboxes/${segment(id)}/expect-process`, process, signal);
   }
 
   /** What is absent of it becomes the default. Holds at once, also for connections that exist, and for later runs. */

@@ -24,6 +24,7 @@ export type {
   SecretValues,
   SnapshotView,
   SpaceView,
+  SpareProcess,
   StartSandbox,
 } from './engine-api.ts';
 export type { ImageProgress, RegistryAuth } from '../images/images.ts';

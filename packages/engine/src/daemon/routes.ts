@@ -1,6 +1,13 @@
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
-import type { Capabilities, CreateSandbox, LogSource, ReadLogs, SpaceUser } from '../client/engine-api.ts';
+import type {
+  Capabilities,
+  CreateSandbox,
+  LogSource,
+  ReadLogs,
+  SpaceUser,
+  SpareProcess,
+} from '../client/engine-api.ts';
 import { readProcessState } from '../host/process-state.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
@@ -72,6 +79,11 @@ function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon
     'POST /sandboxes/:id/stop': async (call) => {
       return await sandboxes.stop(id(call), readGrace(await call.json()));
     },
+    'POST /sandboxes/:id/expect-process': async (call) => {
+      const process = readSpareProcess(await call.json());
+      await sandboxes.expectProcess(id(call), process);
+      return {};
+    },
     'GET /sandboxes/:id/logs': (call) =>
       stream(call, sandboxes.get(id(call)).logs(readLogs(call.query), call.signal)),
   };
@@ -108,6 +120,19 @@ const CREATE_FIELDS = new Set([
   'maxHeldBytes',
   'hostFolder',
 ]);
+
+function readSpareProcess(body: unknown): SpareProcess {
+  const given = fields(body);
+  const { args } = given;
+  if (!Array.isArray(args) || !args.every((arg) => typeof arg === 'string'))
+    throw new PlatformError('invalid_request', 'args: must be texts', { details: { field: 'args' } });
+  return {
+    key: required(given, 'key', 'string'),
+    cmd: required(given, 'cmd', 'string'),
+    args,
+    stdinFd: required(given, 'stdinFd', 'number'),
+  };
+}
 
 /** SAFETY: one folder below a root, whatever its name: no separator, and not `..`. */
 const HOST_FOLDER = /^[A-Za-z0-9][A-Za-z0-9-]{0,127}$/;

@@ -15,6 +15,7 @@ const PYTHON: Demand = {
   memoryMib: 512,
   diskMib: 4096,
 };
+const INTERPRETER = { key: 'interpreter', cmd: 'python3', args: [], stdinFd: 12 };
 const NODE = { ...PYTHON, imageId: 'sha256:node', reference: 'node' };
 
 test('one of what was asked for once waits, as many as were asked for within a minute, and no more than the most', async (t) => {
@@ -166,6 +167,55 @@ test('closed, it removes all that wait, one that is being started included', asy
   assert.equal(asked.length, 2);
 });
 
+test('what was run in such sandboxes is started in those that wait, and in those that come', async (t) => {
+  const { pool, started, pass } = world(t, { max: 2 });
+  pool.expect(PYTHON);
+  pool.expect(NODE);
+  await pass(100);
+  pool.expectProcess(PYTHON, INTERPRETER);
+  await pass(100);
+  assert.deepEqual(started, ['python: python3']);
+  assert.deepEqual(programs(pool), [
+    ['node', []],
+    ['python', ['python3']],
+  ]);
+  assert.ok(pool.take(PYTHON, 'runsc'));
+  pool.expect(PYTHON);
+  await pass(100);
+  assert.deepEqual(started, ['python: python3', 'python: python3']);
+  await pass(9 * 60_000);
+  pool.expect(PYTHON);
+  await pass(2 * 60_000);
+  assert.ok(pool.take(PYTHON, 'runsc'));
+  await pass(1000);
+  assert.deepEqual(programs(pool), [['python', []]], 'nobody has run it for ten minutes');
+});
+
+test('what cannot be started in one that waits is not tried there again, and it waits without', async (t) => {
+  const { pool, started, host, pass } = world(t, { max: 1 });
+  host.isBroken = 'spares';
+  pool.expect(PYTHON);
+  pool.expectProcess(PYTHON, INTERPRETER);
+  await pass(5000);
+  assert.deepEqual(started, ['python: python3']);
+  assert.deepEqual(programs(pool), [['python', []]]);
+});
+
+test('nothing is run in sandboxes that nobody asks for, nor while somebody waits for a create', async (t) => {
+  const { pool, started, pass } = world(t, { max: 1 });
+  pool.expectProcess(PYTHON, INTERPRETER);
+  pool.expect(PYTHON);
+  await pass(100);
+  assert.deepEqual(started, []);
+  const create = pool.duringCreate();
+  pool.expectProcess(PYTHON, INTERPRETER);
+  await pass(5000);
+  assert.deepEqual(started, []);
+  create[Symbol.dispose]();
+  await pass(100);
+  assert.deepEqual(started, ['python: python3']);
+});
+
 test('switched off, it starts nothing and has nothing', async (t) => {
   const { pool, asked, pass } = world(t, { max: 0 });
   pool.expect(PYTHON);
@@ -173,12 +223,19 @@ test('switched off, it starts nothing and has nothing', async (t) => {
   assert.deepEqual([asked.length, pool.take(PYTHON, 'runsc')], [0, undefined]);
 });
 
+/** What waits, and the programs in it. */
+function programs(pool: AdaptivePool) {
+  const waiting = pool.view().waiting.map((one) => [one.reference, one.programs] as const);
+  return waiting.toSorted(([one], [other]) => one.localeCompare(other));
+}
+
 /** A pool on a host with 16 GiB of memory, most of it free, where time passes when told to. */
 function world(t: TestContext, { max }: { readonly max: number }) {
   t.mock.timers.reset();
   t.mock.timers.enable({ apis: ['setTimeout', 'Date'] });
-  const host = { freeBytes: 12 * GIB, isDiskShort: false, isBroken: false };
+  const host = { freeBytes: 12 * GIB, isDiskShort: false, isBroken: false as boolean | 'spares' };
   const asked: string[] = [];
+  const started: string[] = [];
   const living = new Set<Sandbox>();
   let open: Promise<void> = Promise.resolve();
   const pool = new AdaptivePool(pino({ level: 'silent' }), {
@@ -191,11 +248,15 @@ function world(t: TestContext, { max }: { readonly max: number }) {
     make: async ({ reference }) => {
       asked.push(reference);
       await open;
-      if (host.isBroken) throw new Error('it does not start');
+      if (host.isBroken === true) throw new Error('it does not start');
       // As much of a sandbox as the pool looks at.
       const sandbox = {
         record: { runtime: 'runsc', createdAt: 'now', image: { reference } },
         run: {},
+        startSpare: async ({ cmd }: { cmd: string }) => {
+          started.push(`${reference}: ${cmd}`);
+          if (host.isBroken === 'spares') throw new Error('there is no such program');
+        },
         remove: async () => void living.delete(sandbox),
       } as unknown as Sandbox;
       living.add(sandbox);
@@ -206,6 +267,7 @@ function world(t: TestContext, { max }: { readonly max: number }) {
     pool,
     host,
     asked,
+    started,
     waiting: () => [...living].map(({ record }) => record.image.reference).toSorted(),
     gate: () => {
       const { promise, resolve } = Promise.withResolvers<void>();

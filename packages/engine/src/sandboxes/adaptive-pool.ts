@@ -1,4 +1,4 @@
-import type { PoolView } from '../client/engine-api.ts';
+import type { PoolView, SpareProcess } from '../client/engine-api.ts';
 import type { Isolation } from '../runtime/runtime.ts';
 import type { Kit } from './kit.ts';
 import type { Sandbox } from './sandbox.ts';
@@ -34,6 +34,14 @@ interface Asked {
   /** When it was asked for, latest last. */
   times: number[];
   retryAt: number;
+  /** What was run in such sandboxes lately, latest last. */
+  spares: readonly { readonly process: SpareProcess; readonly at: number }[];
+}
+
+interface Waiting {
+  readonly demand: Demand;
+  /** Keys of what was started in it, or could not be. */
+  readonly spares: Map<string, SpareProcess | null>;
 }
 
 /** After this long without anybody asking, it is given back. */
@@ -46,6 +54,10 @@ const PAUSE_MS = 60_000;
 const FILL_DELAY_MS = 50;
 /** What one that waits takes of the host, about. */
 const IDLE_MIB: Readonly<Record<Isolation, number>> = { container: 8, gvisor: 64, microvm: 256 };
+/** What each process that waits in one takes, about. */
+const SPARE_MIB = 16;
+const MAX_SPARES = 2;
+const SPARE_TIMEOUT_MS = 30_000;
 /** The share of free memory that all of them may take. */
 const MEMORY_SHARE = 1 / 16;
 /** With less than this share of memory free they are all given back. */
@@ -62,7 +74,7 @@ export class AdaptivePool {
   readonly #logger: Kit['logger'];
   readonly #options: AdaptiveOptions;
   readonly #asked = new Map<string, Asked>();
-  readonly #waiting = new Map<Sandbox, Demand>();
+  readonly #waiting = new Map<Sandbox, Waiting>();
   readonly #removals = new Set<Promise<void>>();
   readonly #counts = { handedOut: 0, missed: 0, givenBack: 0 };
   #filling: Promise<void> | undefined;
@@ -80,9 +92,18 @@ export class AdaptivePool {
   expect(demand: Demand): void {
     if (this.#options.max === 0 || this.#isClosed) return;
     const key = keyOf(demand);
-    const asked = this.#asked.get(key) ?? { demand, times: [], retryAt: 0 };
+    const asked = this.#asked.get(key) ?? { demand, times: [], retryAt: 0, spares: [] };
     asked.times = [...asked.times, Date.now()].slice(-this.#options.max);
     this.#asked.set(key, asked);
+    this.#fillSoon();
+  }
+
+  /** Such sandboxes are likely to be asked for this process too. */
+  expectProcess(demand: Demand, process: SpareProcess): void {
+    const asked = this.#asked.get(keyOf(demand));
+    if (asked === undefined || this.#isClosed) return;
+    const others = asked.spares.filter((spare) => spare.process.key !== process.key);
+    asked.spares = [...others, { process, at: Date.now() }].slice(-MAX_SPARES);
     this.#fillSoon();
   }
 
@@ -91,7 +112,8 @@ export class AdaptivePool {
     if (this.#options.max === 0) return undefined;
     const key = keyOf(demand);
     for (const [sandbox, own] of this.#waiting) {
-      if (keyOf(own) !== key || sandbox.record.runtime !== runtimeName || sandbox.run === undefined) continue;
+      if (keyOf(own.demand) !== key || sandbox.record.runtime !== runtimeName || sandbox.run === undefined)
+        continue;
       this.#waiting.delete(sandbox);
       this.#counts.handedOut++;
       return sandbox;
@@ -120,12 +142,13 @@ export class AdaptivePool {
   tend(): void {
     if (this.#options.max === 0 || this.#isClosed) return;
     const now = Date.now();
-    for (const [key, { times }] of this.#asked) {
-      if (now - (times.at(-1) ?? 0) >= KEEP_MS) this.#asked.delete(key);
+    for (const [key, asked] of this.#asked) {
+      if (now - (asked.times.at(-1) ?? 0) >= KEEP_MS) this.#asked.delete(key);
+      asked.spares = asked.spares.filter(({ at }) => now - at < KEEP_MS);
     }
     if (this.#isHostShort()) this.#pausedUntil = now + PAUSE_MS;
     const left = this.#targets();
-    for (const [sandbox, demand] of this.#waiting) {
+    for (const [sandbox, { demand }] of this.#waiting) {
       const key = keyOf(demand);
       const count = left.get(key) ?? 0;
       if (count === 0) this.#giveBack(sandbox);
@@ -139,16 +162,16 @@ export class AdaptivePool {
     const isMeant = (demand: Demand) => imageId === undefined || demand.imageId === imageId;
     for (const [key, { demand }] of this.#asked) if (isMeant(demand)) this.#asked.delete(key);
     await this.#filling;
-    for (const [sandbox, demand] of this.#waiting) if (isMeant(demand)) this.#giveBack(sandbox);
+    for (const [sandbox, { demand }] of this.#waiting) if (isMeant(demand)) this.#giveBack(sandbox);
     await Promise.all(this.#removals);
   }
 
   uses(imageId: string): boolean {
-    return [...this.#waiting.values()].some((demand) => demand.imageId === imageId);
+    return [...this.#waiting.values()].some(({ demand }) => demand.imageId === imageId);
   }
 
   view(): PoolView {
-    const waiting = [...this.#waiting].map(([{ record }, demand]) => ({
+    const waiting = [...this.#waiting].map(([{ record }, { demand, spares }]) => ({
       reference: demand.reference,
       isolation: demand.isolation,
       vcpus: demand.vcpus,
@@ -156,6 +179,7 @@ export class AdaptivePool {
       diskMib: demand.diskMib,
       isPrivate: demand.scope !== null,
       createdAt: record.createdAt,
+      programs: [...spares.values()].flatMap((process) => process?.cmd ?? []),
     }));
     return { max: this.#options.max, waiting, ...this.#counts };
   }
@@ -178,12 +202,37 @@ export class AdaptivePool {
     for (let next = this.#nextMissing(); next !== undefined; next = this.#nextMissing()) {
       const { demand } = next;
       try {
-        this.#waiting.set(await this.#options.make(demand), demand);
+        this.#waiting.set(await this.#options.make(demand), { demand, spares: new Map() });
       } catch (error) {
         next.retryAt = Date.now() + PAUSE_MS;
         this.#logger.warn({ error, reference: demand.reference }, 'no sandbox can be kept warm for a minute');
       }
+      await this.#fillSpares();
     }
+    await this.#fillSpares();
+  }
+
+  /** Starts what is missing in those that wait; what cannot be started there is not tried again. */
+  async #fillSpares(): Promise<void> {
+    for (let next = this.#nextSpare(); next !== undefined; next = this.#nextSpare()) {
+      const { sandbox, spares, process } = next;
+      spares.set(process.key, null);
+      try {
+        await sandbox.startSpare(process, AbortSignal.timeout(SPARE_TIMEOUT_MS));
+        spares.set(process.key, process);
+      } catch (error) {
+        this.#logger.debug({ error, program: process.cmd }, 'a program does not wait in a warm sandbox');
+      }
+    }
+  }
+
+  #nextSpare() {
+    if (this.#isClosed || this.#creates > 0) return undefined;
+    for (const [sandbox, { demand, spares }] of this.#waiting) {
+      const missing = this.#asked.get(keyOf(demand))?.spares.find(({ process }) => !spares.has(process.key));
+      if (missing !== undefined) return { sandbox, spares, process: missing.process };
+    }
+    return undefined;
   }
 
   #nextMissing(): Asked | undefined {
@@ -202,9 +251,9 @@ export class AdaptivePool {
     let mib = (this.#options.host.freeMemoryBytes() * MEMORY_SHARE) / MIB;
     let places = this.#options.max;
     for (let round = 1; round <= this.#options.max; round++) {
-      for (const { demand, times } of this.#latestFirst()) {
+      for (const { demand, times, spares } of this.#latestFirst()) {
         const wanted = Math.max(1, times.filter((time) => now - time < LATELY_MS).length);
-        const cost = IDLE_MIB[demand.isolation];
+        const cost = IDLE_MIB[demand.isolation] + SPARE_MIB * spares.length;
         if (wanted < round || places === 0 || cost > mib) continue;
         targets.set(keyOf(demand), round);
         places--;
@@ -225,7 +274,7 @@ export class AdaptivePool {
 
   #countOf(demand: Demand): number {
     const key = keyOf(demand);
-    return [...this.#waiting.values()].filter((own) => keyOf(own) === key).length;
+    return [...this.#waiting.values()].filter((own) => keyOf(own.demand) === key).length;
   }
 
   #giveBack(sandbox: Sandbox): void {

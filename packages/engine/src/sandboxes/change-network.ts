@@ -72,6 +72,6 @@ export async function changeNetwork(
   });
   if (run === undefined) return;
   const signal = AbortSignal.timeout(TIMEOUT_MS);
-  await configureAgain(kit, run, { before, record: after }, signal);
+  await configureAgain(kit, run, { before, record: after, endsSpares: false }, signal);
   await trustAuthority(kit.network, after, run.link, signal);
 }

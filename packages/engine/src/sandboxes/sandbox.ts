@@ -1,5 +1,12 @@
 import { PlatformError } from '@svc/contract/errors';
-import type { EndReason, LogEntry, ReadLogs, SandboxState, SandboxView } from '../client/engine-api.ts';
+import type {
+  EndReason,
+  LogEntry,
+  ReadLogs,
+  SandboxState,
+  SandboxView,
+  SpareProcess,
+} from '../client/engine-api.ts';
 import type { GuestSession } from '../guest/guest-link.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { adoptRun } from './adopt-run.ts';
@@ -16,6 +23,7 @@ import type { Run } from './run.ts';
 import { shutDown } from './shut-down.ts';
 import { configureAgain, limitsOf, prepareCommands, releaseRun, startRun } from './start-run.ts';
 import { inWords, StepTimer } from './step-timer.ts';
+import { keepsSpares, startSpare } from './spare-process.ts';
 import { toView } from './view.ts';
 import { ChangeTurns } from './change-turns.ts';
 
@@ -32,6 +40,8 @@ export class Sandbox {
   /** Why the run that is being stopped ends; kept when that takes several attempts. */
   #ending: RunOutcome | undefined;
   #isRemoved = false;
+  /** Something was started in it while it waited for a caller. */
+  #hasSpares = false;
 
   /** `onEnded`: a run has ended, by itself or on request. */
   constructor(kit: Kit, record: EngineRecord, runtime: Runtime, onEnded: (sandbox: Sandbox) => void) {
@@ -116,6 +126,15 @@ export class Sandbox {
     });
   }
 
+  /** Starts a process for whoever gets the sandbox, while it waits for somebody. */
+  async startSpare(process: SpareProcess, signal: AbortSignal): Promise<void> {
+    await this.#turns.take(async () => {
+      if (this.#run === undefined || this.record.id !== null) return;
+      this.#hasSpares = true;
+      await startSpare(this.#run.link, process, signal);
+    });
+  }
+
   /** Gives a sandbox that waited in the pool to a caller. */
   async handOut(
     identity: Pick<EngineRecord, 'id' | 'spec' | 'volumes' | 'hostVolume' | 'hostFolder' | 'imageScope'>,
@@ -130,10 +149,11 @@ export class Sandbox {
       const image = { ...before.image, reference: identity.spec.image.reference };
       const base = { ...before, ...identity, image, createdAt: startedAt, complete: true };
       const record = { ...base, run: base.run === null ? null : { ...base.run, startedAt } };
+      const endsSpares = this.#hasSpares && !keepsSpares(before, record);
       this.#kept.append(record);
       // Side by side, because a caller waits; each is over before the sandbox is theirs or, when one fails, removed.
       const steps = await Promise.allSettled([
-        configureAgain(this.#kit, run, { before, record }, signal),
+        configureAgain(this.#kit, run, { before, record, endsSpares }, signal),
         applyNetwork(this.#kit.network, run.slot, record.spec.network, this.#kit.secrets.of(record.handle)),
         this.#kit.guestFolders.writeScripts(record.handle, identity.spec.runtime?.scripts ?? {}),
       ]);

@@ -7,6 +7,7 @@ import type {
   NetworkUpdate,
   SandboxView,
   SnapshotView,
+  SpareProcess,
   StartSandbox,
 } from '../client/engine-api.ts';
 import type { ImageProgress } from '../images/images.ts';
@@ -85,6 +86,14 @@ export class Sandboxes {
     if (sandbox.record.state !== 'running') this.#kit.space.require();
     this.#kit.secrets.add(sandbox.record.handle, secretValues);
     return await sandbox.start();
+  }
+
+  /** Somebody runs this process in a sandbox: those that wait for who asks for one like it are given it too. */
+  async expectProcess(id: string, process: SpareProcess): Promise<void> {
+    const { spec, image, isolation, imageScope = null } = this.get(id).record;
+    const known = await this.#kit.images.get(image.id);
+    if (known !== undefined)
+      this.warm.expectProcess({ spec, image: known, isolation, scope: imageScope }, process);
   }
 
   async stop(id: string, graceMs?: number): Promise<SandboxView> {

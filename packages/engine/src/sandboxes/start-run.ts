@@ -135,17 +135,21 @@ export async function configure(
   await sendConfig(run, configOf(kit, run, record), signal);
 }
 
-/** As `configure`, for a sandbox that was configured for `before` and not used since: it is told what has changed, if anything has. */
+/**
+ * As `configure`, for a sandbox that was configured for `before` and not used since: it is told what has changed, if anything has.
+ * With `endsSpares` in any case: that ends what was started while it waited.
+ */
 export async function configureAgain(
   kit: Pick<Kit, 'rlimitCeilings'>,
   run: Run,
-  { before, record }: { readonly before: EngineRecord; readonly record: EngineRecord },
+  change: { readonly before: EngineRecord; readonly record: EngineRecord; readonly endsSpares: boolean },
   signal: AbortSignal,
 ): Promise<void> {
+  const { before, record, endsSpares } = change;
   const { files: known, ...old } = configOf(kit, run, before);
   const { files: wanted, ...config } = configOf(kit, run, record);
   const files = isDeepStrictEqual(known, wanted) ? [] : wanted;
-  if (files.length > 0 || !isDeepStrictEqual(old, config))
+  if (endsSpares || files.length > 0 || !isDeepStrictEqual(old, config))
     await sendConfig(run, { ...config, files }, signal);
 }
 

@@ -1,7 +1,7 @@
 import type { SandboxSpec } from '@svc/contract';
 import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from '@svc/contract/spec';
 import { freemem, totalmem } from 'node:os';
-import type { PoolView } from '../client/engine-api.ts';
+import type { PoolView, SpareProcess } from '../client/engine-api.ts';
 import type { Image } from '../images/images.ts';
 import type { Isolation, Runtime } from '../runtime/runtime.ts';
 import { AdaptivePool, type Demand } from './adaptive-pool.ts';
@@ -22,6 +22,14 @@ export interface WarmRequest {
   readonly isolation: Isolation | undefined;
   /** Absent: whatever the reference of the spec leads to. */
   readonly imageId?: string;
+}
+
+/** What a sandbox was made of. */
+interface Made {
+  readonly spec: SandboxSpec;
+  readonly image: Image;
+  readonly isolation: Isolation;
+  readonly scope: string | null;
 }
 
 /** Started sandboxes that wait for a caller: those that the operator wants, and those that are likely to be asked for. */
@@ -68,6 +76,12 @@ export class WarmSandboxes {
     const isolation = this.#kit.defaultIsolation;
     if (isolation !== null)
       this.#likely.expect(demandOf({ image: { type: 'oci', reference } }, image, isolation, scope));
+  }
+
+  /** In those that wait for who asks for the same as this one was made of. */
+  expectProcess(made: Made, process: SpareProcess): void {
+    const { spec, image, isolation, scope } = made;
+    if (fitsWarm(spec)) this.#likely.expectProcess(demandOf(spec, image, isolation, scope), process);
   }
 
   duringCreate(): Disposable {

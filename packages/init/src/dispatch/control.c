@@ -7,6 +7,7 @@
 #include "dispatch/shutdown.h"
 #include "process/config.h"
 #include "process/count.h"
+#include "process/detached.h"
 #include "process/durable.h"
 #include "process/exec.h"
 #include "process/process.h"
@@ -107,6 +108,7 @@ static bool read_number(struct message *message, const char *key, uint64_t *valu
 static void configure(struct conn *conn, struct message *message) {
   char problem[256];
   if (config_replace(&message->payload, problem, sizeof problem)) {
+    detached_end_spares();
     return conn_answer_empty(conn, message->id, FLAG_TERMINAL, "svc.configured");
   }
   message->payload.bad = false;

@@ -15,12 +15,25 @@ enum { DISK_FULL_BYTES = 2 * 1024 * 1024, DISK_FULL_PART = 32 };
 
 static struct detached *detached_of(struct process *process) { return containing(process, struct detached, process); }
 
+void detached_use(struct detached *detached) {
+  if (!detached->is_spare || detached->process.is_finished) return;
+  detached->is_spare = false;
+  activity_count.processes++;
+}
+
+/** It runs no more. */
+static void detached_leave(struct detached *detached) {
+  if (detached->is_spare) return;
+  activity_count.processes--;
+  activity();
+}
+
 void detached_destroy(struct detached *detached) {
   struct session *waiting[] = {&detached->starting, &detached->writing, &detached->forgetting};
   for (size_t i = 0; i < COUNT(waiting); i++) {
     if (waiting[i]->conn) session_close(waiting[i]);
   }
-  if (!detached->process.is_finished) activity_count.processes--;
+  if (!detached->process.is_finished) detached_leave(detached);
   readings_end(detached);
   process_free(&detached->process);
   timer_stop(&detached->patience);
@@ -32,7 +45,7 @@ void detached_destroy(struct detached *detached) {
 }
 
 static void started(struct process *process) {
-  activity();
+  if (!detached_of(process)->is_spare) activity();
   detached_tell_start(detached_of(process));
 }
 
@@ -97,7 +110,7 @@ static ssize_t readable(struct process *process, int stream, int fd) {
     return errno = EBUSY, -1;
   }
   if (got <= 0) return got;
-  activity();
+  if (!detached->is_spare) activity();
   readings_wake(detached);
   return got;
 }
@@ -110,8 +123,7 @@ static bool is_disk_full(void) {
 
 static void finished(struct process *process) {
   struct detached *detached = detached_of(process);
-  activity_count.processes--;
-  activity();
+  detached_leave(detached);
   timer_stop(&detached->patience);
   int signal = process_signal_number(process);
   detached->was_shut_down = shutdown_is_running() && (signal == SIGTERM || signal == SIGKILL) && !process->was_oom;

@@ -6,5 +6,7 @@
 // The life of a detached process: what it writes, and its end.
 extern const struct process_owner detached_owner;
 void detached_destroy(struct detached *);
+/** Somebody uses it: from now on it is activity while it runs. */
+void detached_use(struct detached *);
 
 #endif

@@ -23,6 +23,7 @@ struct detached {
   int by_signal;
   uint64_t output_max; // bytes of both streams; 0: no limit
   bool was_over_limit, was_disk_full, was_shut_down, is_held, is_leaving;
+  bool is_spare; // nobody has used it yet: it is no activity, and ends when what processes start from changes
 };
 
 extern struct list detacheds;

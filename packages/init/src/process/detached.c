@@ -92,6 +92,7 @@ static void on_patience(struct timer *timer) {
 static void admit(struct detached *detached, struct conn *conn, uint32_t id, const struct launch *launch) {
   strcpy(detached->key, launch->key); // at most KEY_MAX, checked by launch_read
   detached->output_max = launch->output_max;
+  detached->is_spare = launch->spare;
   detached->process.explains_failure = true;
   list_init(&detached->readings);
   timer_init(&detached->patience, on_patience);
@@ -99,7 +100,7 @@ static void admit(struct detached *detached, struct conn *conn, uint32_t id, con
   session_open(&detached->starting, conn, id, &detached_request);
   list_append(&detacheds, &detached->all);
   detached_count++;
-  activity_count.processes++;
+  activity_count.processes += !detached->is_spare;
 }
 
 /** It was started before, by a request whose answer may have been lost: tells what came of it. */
@@ -139,18 +140,23 @@ void detached_start(struct conn *conn, struct message *message) {
   launch_free(&launch);
 }
 
+/** A spare one that is being ended is nobody's to find. */
+static bool is_listed(const struct detached *detached) {
+  return detached->process.is_started && !(detached->is_spare && detached->is_leaving);
+}
+
 void detached_list(struct conn *conn, struct message *message) {
   struct writer payload = writer_new();
   size_t count = 0;
   for (struct list *node = detacheds.next; node != &detacheds; node = node->next) {
-    count += containing(node, struct detached, all)->process.is_started;
+    count += is_listed(containing(node, struct detached, all));
   }
   write_map(&payload, 1);
   write_text(&payload, "processes");
   write_array(&payload, count);
   for (struct list *node = detacheds.next; node != &detacheds; node = node->next) {
     struct detached *detached = containing(node, struct detached, all);
-    if (detached->process.is_started) detached_write_state(&payload, detached);
+    if (is_listed(detached)) detached_write_state(&payload, detached);
   }
   if (!conn_answer(conn, message->id, FLAG_TERMINAL, "svc.detached.listed", &payload)) conn_end(conn, CONN_LOST);
 }
@@ -174,6 +180,7 @@ void detached_stdin(struct conn *conn, struct message *message) {
   struct named named;
   struct detached *detached = find(conn, message, &arena, with_data, COUNT(with_data), &named);
   const struct detached_input input = {named.write, named.offset, named.data};
+  if (detached) detached_use(detached);
   if (detached) detached_write(detached, conn, message->id, &input);
   arena_free(&arena);
 }
@@ -222,6 +229,21 @@ void detached_forget(struct conn *conn, struct message *message) {
     process_kill(&detached->process);
   }
   arena_free(&arena);
+}
+
+void detached_end_spares(void) {
+  for (struct list *node = detacheds.next, *next; node != &detacheds; node = next) {
+    struct detached *detached = containing(node, struct detached, all);
+    next = node->next;
+    if (!detached->is_spare || detached->is_leaving) continue;
+    if (detached->process.is_finished) {
+      detached_destroy(detached);
+      continue;
+    }
+    detached->is_leaving = true;
+    readings_end(detached);
+    process_kill(&detached->process);
+  }
 }
 
 void detached_recall(struct conn *conn, struct message *message) {

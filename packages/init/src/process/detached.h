@@ -15,4 +15,7 @@ void detached_forget(struct conn *, struct message *);
 void detached_recall(struct conn *, struct message *);
 void detached_timeout(struct conn *, struct message *);
 
+/** Ends what was started for nobody yet, because it was started with what holds no longer. */
+void detached_end_spares(void);
+
 #endif

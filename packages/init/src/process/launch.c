@@ -21,6 +21,7 @@ static const struct field fields[] = {
     FIELD(struct launch, output_max, field_uint, false),
     FIELD(struct launch, stdin_fd, field_uint, false),
     FIELD(struct launch, repeat, field_bool, false),
+    FIELD(struct launch, spare, field_bool, false),
 };
 static const size_t field_counts[] = {[LAUNCH_EXEC] = 9, [LAUNCH_DURABLE] = 10, [LAUNCH_DETACHED] = COUNT(fields)};
 

@@ -38,6 +38,7 @@ struct launch {
   uint64_t timeout_ms, ring_bytes, output_max; // of a detached process, and so are the next two
   uint64_t stdin_fd;                           // where it finds its input; its stdin is empty then. 0: stdin
   bool repeat;                                 // it may have been started already
+  bool spare;                                  // nobody has asked for it yet
 };
 
 enum launch_kind { LAUNCH_EXEC, LAUNCH_DURABLE, LAUNCH_DETACHED };

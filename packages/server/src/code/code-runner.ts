@@ -1,4 +1,4 @@
-import { InterpreterSlot } from './interpreter-slot.ts';
+import { InterpreterSlot, SANDBOX_SLOT } from './interpreter-slot.ts';
 import type { CodeResult, RunListener, SlotParts } from './slot-request.ts';
 import type { Language } from './languages.ts';
 import type { Work } from '../store/idempotency.ts';
@@ -29,15 +29,12 @@ export interface CodeRunner {
   forget(sandboxId: string): void;
 }
 
-/** Found again by whichever server comes next. */
-const DEFAULT_SLOT = '';
-
 export function createCodeRunner(parts: SlotParts): CodeRunner & { close(): void } {
   const sandboxes = new Map<string, Map<Language, InterpreterSlot>>();
   const slotOf = (sandboxId: string, language: Language): InterpreterSlot => {
     const slots = sandboxes.get(sandboxId) ?? new Map<Language, InterpreterSlot>();
     sandboxes.set(sandboxId, slots);
-    const slot = slots.get(language) ?? new InterpreterSlot(sandboxId, language, parts, DEFAULT_SLOT);
+    const slot = slots.get(language) ?? new InterpreterSlot(sandboxId, language, parts, SANDBOX_SLOT);
     slots.set(language, slot);
     return slot;
   };

@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import type { SpareProcess } from '@svc/engine/client';
 import { abortable, onAbort, Turns } from '@svc/contract/async';
 import {
   ChannelError,
@@ -13,6 +14,7 @@ import { explainBreak } from '../orchestrator/explain-break.ts';
 import {
   Interpreter,
   InterpreterFailed,
+  READY,
   type InterpreterPlace,
   type InterpreterSeat,
   type UnitOutcome,
@@ -21,7 +23,7 @@ import type { CodeResult, SlotParts, SlotRequest } from './slot-request.ts';
 import { Interruption } from './interruption.ts';
 import type { ResultBytes } from './result-pieces.ts';
 import { ResultReader } from './result-reader.ts';
-import { INTERPRETERS, type Language } from './languages.ts';
+import { INTERPRETERS, spareOf, type Language } from './languages.ts';
 
 const START_TIMEOUT_MS = 30_000;
 const REMOVE_TIMEOUT_MS = 10_000;
@@ -29,6 +31,8 @@ const REMOVE_TIMEOUT_MS = 10_000;
 /** Interpreters that ended are kept as long as somebody may ask what became of their code, but not more than these. */
 const MAX_ENDED = 8;
 const NEEDED_FEATURE = 'svc.repeat';
+/** The name of the place whose interpreter is the sandbox's own, started with nothing but what the sandbox says. */
+export const SANDBOX_SLOT = '';
 
 /** The place of one interpreter: finds it or starts it when it is needed, and lets one call in at a time. */
 export class InterpreterSlot {
@@ -38,6 +42,8 @@ export class InterpreterSlot {
   readonly #place: InterpreterPlace;
   /** Of the keys of its interpreters; a number follows. */
   readonly #prefix: string;
+  /** The interpreter that may be there before anybody needs one; null: none that was started for this place. */
+  readonly #spare: SpareProcess | null;
   #interpreter: Interpreter | undefined;
   /** How an interpreter ended that nobody has been told about. */
   #untold = '';
@@ -61,6 +67,7 @@ export class InterpreterSlot {
       .update(JSON.stringify([sandboxId, language, name]))
       .digest('hex');
     this.#prefix = `svc.code.${digest.slice(0, 24)}.`;
+    this.#spare = name === SANDBOX_SLOT ? spareOf(language) : null;
   }
 
   async run(request: SlotRequest, signal: AbortSignal): Promise<CodeResult> {
@@ -184,10 +191,14 @@ export class InterpreterSlot {
   /** The interpreters that this place had and has, oldest first. */
   async #list(channel: ChannelClient, signal: AbortSignal) {
     const states = await channel.detached.list(signal);
-    const number = (key: string) => Number(key.slice(this.#prefix.length));
     return states
-      .filter(({ key }) => key.startsWith(this.#prefix))
-      .toSorted((one, other) => number(one.key) - number(other.key));
+      .filter(({ key }) => key.startsWith(this.#prefix) || key === this.#spare?.key)
+      .toSorted((one, other) => this.#numberOf(one) - this.#numberOf(other));
+  }
+
+  /** The spare one comes first, whenever it is there. */
+  #numberOf({ key }: DetachedState): number {
+    return key === this.#spare?.key ? 0 : Number(key.slice(this.#prefix.length));
   }
 
   #seat(key: string): InterpreterSeat {
@@ -207,7 +218,9 @@ export class InterpreterSlot {
   async #ready(signal: AbortSignal): Promise<Interpreter> {
     if (this.#interpreter?.isAlive === true) return this.#interpreter;
     const deadline = AbortSignal.timeout(START_TIMEOUT_MS);
-    return this.#adopt(await this.#start(AbortSignal.any([signal, deadline])));
+    const interpreter = this.#adopt(await this.#start(AbortSignal.any([signal, deadline])));
+    if (this.#spare !== null) this.#parts.onUsed?.(this.#sandboxId, this.#spare);
+    return interpreter;
   }
 
   /** The interpreter, when there is one, whoever started it. */
@@ -254,10 +267,12 @@ export class InterpreterSlot {
     try {
       const known = await this.#list(channel, signal);
       const last = known.at(-1);
+      const kind = { language: this.#language, place: this.#place };
+      if (last !== undefined && this.#isUnused(last))
+        return await Interpreter.start(this.#seat(last.key), kind, channel, signal);
       if (last?.end === null) return this.#attach(last, channel);
       for (const { key } of known.slice(0, -MAX_ENDED)) await channel.detached.forget(key, signal);
-      const number = last === undefined ? 1 : Number(last.key.slice(this.#prefix.length)) + 1;
-      const kind = { language: this.#language, place: this.#place };
+      const number = last === undefined ? 1 : this.#numberOf(last) + 1;
       return await Interpreter.start(this.#seat(`${this.#prefix}${number}`), kind, channel, signal);
     } catch (error) {
       channel.close();
@@ -265,6 +280,11 @@ export class InterpreterSlot {
     } finally {
       stopListening();
     }
+  }
+
+  /** It may not even be ready: whoever starts it under its name waits for that. */
+  #isUnused({ key, end, stdout }: DetachedState): boolean {
+    return key === this.#spare?.key && end === null && stdout.to <= READY.length;
   }
 
   #explain(error: unknown): unknown {

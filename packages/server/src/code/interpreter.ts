@@ -2,19 +2,18 @@ import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChannelError, PlatformError, type ChannelClient } from '@svc/contract';
 import { onAbort } from '@svc/contract/async';
-import { INTERPRETERS, type Language } from './languages.ts';
+import { CONTROL_FD, INTERPRETERS, type Language } from './languages.ts';
 import { MarkedOutput, type Listen, type Marks, type Shown, type Taken } from './marked-output.ts';
 import { DetachedFollower, type InterpreterEnd } from './detached-follower.ts';
 import { readUnitAnswer, type UnitAnswer, type UnitEnd } from './unit-answer.ts';
 
 const MARK_BYTES = 16;
-/** Where the drivers read their units. */
-const CONTROL_FD = 12;
 /** How long the sandbox may take to report the end of a process that was killed. */
 const KILL_GRACE_MS = 5000;
 /** Of what a program printed that did not become an interpreter. */
 const MAX_REASON_LENGTH = 2000;
-const READY = 'ready\n';
+/** What a driver says first. */
+export const READY = 'ready\n';
 /**
  * Code whose server died goes on for so long, so that whoever repeats the call gets its outcome; then its interpreter is ended
  * with it, or code that nobody waits for would keep others waiting for ever.

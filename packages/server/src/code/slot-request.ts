@@ -1,4 +1,5 @@
 import type { ChannelClient, CodeRunResult } from '@svc/contract';
+import type { SpareProcess } from '@svc/engine/client';
 import type { Logger } from 'pino';
 import type { Work } from '../store/idempotency.ts';
 import type { OutputListener, UnitOutcome } from './interpreter.ts';
@@ -41,6 +42,8 @@ export interface CodeResult {
 export interface SlotParts {
   /** Opens a new channel with every call; the slot closes it. */
   readonly openChannel: (sandboxId: string, signal: AbortSignal) => Promise<ChannelClient>;
+  /** Told which interpreter a sandbox has that was started with nothing but what the sandbox says. */
+  readonly onUsed?: (sandboxId: string, process: SpareProcess) => void;
   readonly logger: Pick<Logger, 'debug'>;
   /** For how long code may ignore that it is interrupted before it is killed. */
   readonly killMs?: number;

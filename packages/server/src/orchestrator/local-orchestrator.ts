@@ -17,6 +17,7 @@ import {
   type ReadLogs,
   type SandboxView,
   type SpaceView,
+  type SpareProcess,
 } from '@svc/engine/client';
 import { notRunning } from './not-running.ts';
 import {
@@ -139,6 +140,10 @@ export class LocalOrchestrator implements Orchestrator {
         await delay(END_CHECK_MS, undefined, { signal });
       }
     }
+  }
+
+  async expectProcess(id: string, process: SpareProcess, signal: AbortSignal): Promise<void> {
+    await this.#engine.expectProcess(id, process, signal);
   }
 
   async setNetwork(id: string, network: NetworkUpdate, signal: AbortSignal): Promise<SandboxReport> {

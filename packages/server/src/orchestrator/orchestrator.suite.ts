@@ -7,6 +7,7 @@ import { duplexTransport } from '@svc/engine/client';
 import type { Orchestrator, SandboxReport } from './orchestrator.ts';
 
 const GRACE = { graceMs: 500 };
+const TRUE = { key: 'true', cmd: 'true', args: [], stdinFd: 3 };
 const never = new AbortController().signal;
 const ignore = () => undefined;
 const failsWith = (code: string) => (error: unknown) => PlatformError.is(error) && error.code === code;
@@ -161,6 +162,7 @@ export function orchestratorSuite(
       await assert.rejects(orchestrator.stop(id, GRACE, never), failsWith('sandbox_not_found'));
       await assert.rejects(orchestrator.openChannel(id, never), failsWith('sandbox_not_found'));
       await assert.rejects(orchestrator.openStream(id, never), failsWith('sandbox_not_found'));
+      await assert.rejects(orchestrator.expectProcess(id, TRUE, never), failsWith('sandbox_not_found'));
       await assert.rejects(Array.fromAsync(orchestrator.logs(id, {}, never)), failsWith('sandbox_not_found'));
     });
 

@@ -12,6 +12,7 @@ import type {
   ReadLogs,
   ResolvedSpec,
   SpaceView,
+  SpareProcess,
 } from '@svc/engine/client';
 
 /**
@@ -29,7 +30,9 @@ import type {
  * - `start` answers when the sandbox runs and its channel answers. Starting a running one changes nothing.
  * - `stop` answers when everything of the run is released; the disk is kept. Stopping a stopped one succeeds.
  * - `remove` is legal in every state and succeeds when the sandbox is already gone.
- * - `start`, `stop`, `setNetwork`, `openChannel`, `openStream` and `logs` of an unknown id are `sandbox_not_found`.
+ * - `expectProcess` says that a sandbox has this process: one that is prepared for the next caller who asks for the same may have it,
+ *   known by the key, as a spare detached process. It is one that the caller's sandbox would have started in the same way.
+ * - `start`, `stop`, `setNetwork`, `expectProcess`, `openChannel`, `openStream` and `logs` of an unknown id are `sandbox_not_found`.
  * - `openChannel` and `openStream` of a sandbox that does not run are `sandbox_not_running`; when its latest run is over, or
  *   just ends, `details` say how: `{state, reason, ended}`, where `ended` is a sentence.
  * - `openStream` gives the bytes of a command channel, handshake first, for a relay that does not look into them. Each
@@ -75,6 +78,7 @@ export interface Orchestrator {
   explainNetwork(request: ExplainNetwork, signal: AbortSignal): Promise<Explanation>;
   metrics(signal: AbortSignal): Promise<readonly SandboxUsageReport[]>;
   storage(signal: AbortSignal): Promise<SpaceView>;
+  expectProcess(id: string, process: SpareProcess, signal: AbortSignal): Promise<void>;
   openChannel(id: string, signal: AbortSignal): Promise<ChannelClient>;
   openStream(id: string, signal: AbortSignal): Promise<Duplex>;
   logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncIterable<LogEntry>;

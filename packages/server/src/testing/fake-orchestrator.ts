@@ -196,6 +196,12 @@ export class FakeOrchestrator implements Orchestrator {
     return this.#sandboxes.get(id)?.report;
   }
 
+  /** Prepares none. */
+  async expectProcess(id: string): Promise<void> {
+    await this.#answer();
+    this.#find(id);
+  }
+
   async setNetwork(id: string, update: NetworkUpdate): Promise<SandboxReport> {
     await this.#answerChange();
     const { network } = this.#find(id).report;
