@@ -26,6 +26,8 @@ export interface EngineOptions {
   readonly configure?: Payload | null;
   /** Limit of open descriptors svc-init is started with. */
   readonly nofile?: number;
+  /** Whether new processes share its memory until they are programs. */
+  readonly spawn?: 'fork' | 'shared';
 }
 
 /** Plays the engine: listens, starts svc-init as PID 1 of a new pid namespace, and keeps the connections it dials. */
@@ -58,6 +60,7 @@ export class Engine {
       SVC_SOCKET: join(this.dir, 'engine.sock'),
       SVC_TOKEN: this.token,
       SVC_PROFILE: options.profile ?? 'default',
+      SVC_SPAWN: options.spawn ?? 'fork',
     };
     const limit = options.nofile ?? 4096;
     const args = [

@@ -25,37 +25,44 @@ test('death by a signal has code -1 and names the signal', async (t) => {
   assert.deepEqual(end.payload, { code: -1, signal: 15, reason: 'signal' });
 });
 
-test('a process that cannot start says why, by kind', async (t) => {
-  const engine = await Engine.start(t);
-  const session = await engine.session();
-  await shell(
-    session,
-    `printf 'no interpreter line' > ${engine.dir}/text; chmod 755 ${engine.dir}/text; touch ${engine.dir}/plain`,
-  );
-  const cases: [string, Record<string, unknown>, string, string | null][] = [
-    ['no-such-program', {}, 'not_found', 'ENOENT'],
-    ['/etc/passwd/nothing', {}, 'not_found', 'ENOTDIR'],
-    [`${engine.dir}/plain`, {}, 'permission_denied', 'EACCES'],
-    [`${engine.dir}/text`, {}, 'not_executable', 'ENOEXEC'],
-    ['true', { cwd: '/no/such/folder' }, 'bad_cwd', 'ENOENT'],
-    ['true', { cwd: '/etc/passwd' }, 'bad_cwd', 'ENOTDIR'],
-    ['true', { user: 'nobody-here' }, 'user_setup_failed', null],
-    ['true', { user: 'root:no-such-group' }, 'user_setup_failed', null],
-    ['true', { args: ['x'.repeat(200_000)] }, 'bad_args', 'E2BIG'],
-    ['true', { rlimits: [{ resource: 'nofile', soft: 2 ** 40, hard: 2 ** 40 }] }, 'resource_limit', 'EPERM'],
-  ];
-  for (const [cmd, options, kind, errnoName] of cases) {
-    const { end } = await run(session, cmd, [], options);
-    assert.equal(end.type, 'core.exec.failed', cmd);
-    assert.deepEqual(
-      [end.payload['kind'], end.payload['errno_name']],
-      [kind, errnoName],
-      JSON.stringify([cmd, end.payload]),
+for (const spawn of ['fork', 'shared'] as const) {
+  test(`a process that cannot start says why, by kind (${spawn})`, async (t) => {
+    const engine = await Engine.start(t, { spawn });
+    const session = await engine.session();
+    await shell(
+      session,
+      `printf 'no interpreter line' > ${engine.dir}/text; chmod 755 ${engine.dir}/text; touch ${engine.dir}/plain`,
     );
-    assert.ok((end.payload['message'] as string).length > 3);
-  }
-  assert.equal((await shell(session, 'echo alive')).stdout, 'alive\n');
-});
+    const cases: [string, Record<string, unknown>, string, string | null][] = [
+      ['no-such-program', {}, 'not_found', 'ENOENT'],
+      ['/etc/passwd/nothing', {}, 'not_found', 'ENOTDIR'],
+      [`${engine.dir}/plain`, {}, 'permission_denied', 'EACCES'],
+      [`${engine.dir}/text`, {}, 'not_executable', 'ENOEXEC'],
+      ['true', { cwd: '/no/such/folder' }, 'bad_cwd', 'ENOENT'],
+      ['true', { cwd: '/etc/passwd' }, 'bad_cwd', 'ENOTDIR'],
+      ['true', { user: 'nobody-here' }, 'user_setup_failed', null],
+      ['true', { user: 'root:no-such-group' }, 'user_setup_failed', null],
+      ['true', { args: ['x'.repeat(200_000)] }, 'bad_args', 'E2BIG'],
+      [
+        'true',
+        { rlimits: [{ resource: 'nofile', soft: 2 ** 40, hard: 2 ** 40 }] },
+        'resource_limit',
+        'EPERM',
+      ],
+    ];
+    for (const [cmd, options, kind, errnoName] of cases) {
+      const { end } = await run(session, cmd, [], options);
+      assert.equal(end.type, 'core.exec.failed', cmd);
+      assert.deepEqual(
+        [end.payload['kind'], end.payload['errno_name']],
+        [kind, errnoName],
+        JSON.stringify([cmd, end.payload]),
+      );
+      assert.ok((end.payload['message'] as string).length > 3);
+    }
+    assert.equal((await shell(session, 'echo alive')).stdout, 'alive\n');
+  });
+}
 
 test('a malformed exec request is answered with invalid_payload', async (t) => {
   const session = await (await Engine.start(t)).session();

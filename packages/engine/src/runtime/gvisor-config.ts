@@ -14,7 +14,7 @@ import type { RuntimeSpec } from './runtime.ts';
 export function gvisorConfig(spec: RuntimeSpec, host: HostAbilities): GuestConfig {
   return ociConfig(spec, {
     mounts: [...systemMounts(spec), ...cpuFiles(spec), ...tmpKeeper(spec), ...requestedMounts(spec)],
-    initEnvironment: [`SVC_CPUS=${spec.vcpus}`],
+    initEnvironment: [`SVC_CPUS=${spec.vcpus}`, 'SVC_SPAWN=shared'],
     namespaces: [
       // A new one with the ids of the slot: runsc cannot join a user namespace.
       { type: 'user' },

@@ -3,13 +3,13 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+
+#include "privileges/raw.h"
 
 static enum profile current = PROFILE_NONE;
 
 static void drop_bounding(unsigned long long keep);
-static bool set_capabilities(unsigned long long mask);
+static long set_capabilities(unsigned long long mask);
 
 bool privileges_init(enum profile profile) {
   current = profile;
@@ -24,31 +24,31 @@ void privileges_before_user(void) {
   if (current == PROFILE_RESTRICTED) drop_bounding(0);
 }
 
-bool privileges_of_user(uid_t uid) {
-  if (current != PROFILE_RESTRICTED && uid == 0) return true;
+long privileges_of_user(uid_t uid) {
+  if (current != PROFILE_RESTRICTED && uid == 0) return 0;
   // SAFETY: with no_new_privs an exec cannot gain what is not permitted now, so this holds even for uid 0 and even
   // where the bounding set could not be lowered (that needs CAP_SETPCAP).
-  prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+  RAW(prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0);
   return set_capabilities(0);
 }
 
 bool capabilities_keep(unsigned long long mask) {
   drop_bounding(mask);
-  return set_capabilities(mask);
+  return set_capabilities(mask) == 0;
 }
 
 static void drop_bounding(unsigned long long keep) {
   for (unsigned long cap = 0; cap < 64; cap++) {
     if (keep >> cap & 1) continue;
-    if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0 && errno == EINVAL) return; // past the last one this kernel knows
+    if (RAW(prctl, PR_CAPBSET_DROP, cap, 0, 0) == -EINVAL) return; // past the last one this kernel knows
   }
 }
 
-static bool set_capabilities(unsigned long long mask) {
+static long set_capabilities(unsigned long long mask) {
   struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
   struct __user_cap_data_struct data[2] = {
       {.effective = (unsigned)mask, .permitted = (unsigned)mask},
       {.effective = (unsigned)(mask >> 32), .permitted = (unsigned)(mask >> 32)},
   };
-  return syscall(SYS_capset, &header, data) == 0;
+  return RAW(capset, &header, data, 0, 0);
 }

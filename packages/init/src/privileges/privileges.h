@@ -8,9 +8,10 @@
 /** Non-dumpable, no_new_privs, and the seccomp filter of the profile, for PID 1 and everything after it. */
 bool privileges_init(enum profile);
 
-// In a child that becomes a user, before and after setresuid.
+// In a child that becomes a user, before and after setresuid; the second gives 0 or an error number, negated.
+// SAFETY: they leave errno alone, so a child that shares its memory with PID 1 may call them.
 void privileges_before_user(void);
-bool privileges_of_user(uid_t uid);
+long privileges_of_user(uid_t uid);
 
 /** Keeps exactly the capabilities in `mask`; also from what could be gained later. Needs them now. */
 bool capabilities_keep(unsigned long long mask);

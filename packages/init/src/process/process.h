@@ -31,8 +31,9 @@ struct process {
   struct child child;
   struct list all, owned; // `owned` is the owner's to use
   const struct process_owner *owner;
-  pid_t pid;     // also its group; valid until reaped
-  uint64_t mark; // tree-kill.h
+  pid_t pid;         // also its group; valid until reaped
+  uint64_t mark;     // tree-kill.h
+  struct seat *seat; // seat.h
   struct watch error;
   struct outlet outlets[2];
   struct sink in;

@@ -1,7 +1,6 @@
 #include "wire/failure.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 static const char *kind_of(int error) {
@@ -25,12 +24,24 @@ static const char *kind_of(int error) {
   }
 }
 
+/** Puts the text behind what is there, as much as fits. */
+static void append(char *text, size_t size, const char *more) {
+  size_t used = strlen(text), length = strlen(more);
+  if (length > size - used - 1) length = size - used - 1;
+  memcpy(text + used, more, length);
+  text[used + length] = 0;
+}
+
 void failure_set(struct failure *failure, const char *kind, const char *stage, int error, const char *message) {
-  snprintf(failure->kind, sizeof failure->kind, "%s", kind ? kind : kind_of(error));
-  snprintf(failure->stage, sizeof failure->stage, "%s", stage);
+  const char *description = error ? strerrordesc_np(error) : NULL;
+  failure->kind[0] = failure->stage[0] = failure->message[0] = 0;
+  append(failure->kind, sizeof failure->kind, kind ? kind : kind_of(error));
+  append(failure->stage, sizeof failure->stage, stage);
   failure->error = error;
-  if (error) snprintf(failure->message, sizeof failure->message, "%s: %s", message, strerror(error));
-  else snprintf(failure->message, sizeof failure->message, "%s", message);
+  append(failure->message, sizeof failure->message, message);
+  if (!error) return;
+  append(failure->message, sizeof failure->message, ": ");
+  append(failure->message, sizeof failure->message, description ? description : "unknown error");
 }
 
 void failure_send(struct conn *conn, uint32_t id, const char *type, const struct failure *failure) {

@@ -10,7 +10,10 @@ struct failure {
   char message[256];
 };
 
-/** Sets every part; `kind` NULL derives it from errno as the contract's table does. */
+/**
+ * Sets every part; `kind` NULL derives it from the error number as the contract's table does.
+ * SAFETY: writes to nothing else, so a process that shares its memory with another may call it.
+ */
 void failure_set(struct failure *, const char *kind, const char *stage, int error, const char *message);
 /** Answers the request with it: `type` is the last message of its id. */
 void failure_send(struct conn *, uint32_t id, const char *type, const struct failure *);
