@@ -45,6 +45,11 @@ export const COMMANDS: readonly ListedCommand[] = [
   { name: 'restart', summary: 'stop and start sandboxes', load: () => import('./commands/restart.ts') },
   { name: 'rename', summary: 'give a sandbox another name', load: () => import('./commands/rename.ts') },
   {
+    name: 'update',
+    summary: 'change how long sandboxes may run',
+    load: () => import('./commands/update.ts'),
+  },
+  {
     name: 'recover',
     summary: 'choose how a sandbox goes on after an outage',
     load: () => import('./commands/recover.ts'),

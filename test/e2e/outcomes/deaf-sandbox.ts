@@ -32,6 +32,7 @@ export async function askDeafSandbox(world: World): Promise<void> {
     };
     for (const operation of ASKING) ask(operation, { ...REQUESTS[operation], ...one(unheard) });
     ask('processes.start', { params, body: { cmd: 'true' } });
+    ask('lifecycle.keepAlive', { params });
   }
 }
 
@@ -39,7 +40,7 @@ export async function askDeafSandbox(world: World): Promise<void> {
 export const deafSandbox = new Outcomes();
 
 deafSandbox.phase('processes of a sandbox that does not answer');
-for (const operation of ['processes.start', ...ASKING] as const) {
+for (const operation of ['processes.start', 'lifecycle.keepAlive', ...ASKING] as const) {
   deafSandbox.add(operation, 'unavailable', async (_call, _world, way) => {
     const answer = await answers.get(`${operation} ${way}`);
     assert.ok(answer);

@@ -303,6 +303,13 @@ sandboxes.add('sandboxes.create', 'orchestrator_unreachable', async (call, world
 sandboxes.add('network.explain', 'orchestrator_unreachable', async (call, world) => {
   return await call('network.explain', { ...byId(await world.created()), body: WEB });
 });
+sandboxes.add('lifecycle.update', 'orchestrator_unreachable', async (call, world) => {
+  const body = { idle_timeout_secs: 60 };
+  return await call('lifecycle.update', { ...byId(await world.created()), body });
+});
+sandboxes.add('lifecycle.keepAlive', 'orchestrator_unreachable', async (call, world) => {
+  return await call('lifecycle.keepAlive', byId(await world.created()));
+});
 sandboxes.add('network.update', 'orchestrator_unreachable', async (call, world) => {
   return await call('network.update', { ...byId(await world.created()), body: CLOSED });
 });

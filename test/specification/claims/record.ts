@@ -135,6 +135,12 @@ export const recordClaims: readonly Claim[] = [
       assert.ok(stopped >= started);
     },
   ),
+  provedBy(
+    'sandbox.ends_at',
+    'When it has run for as long as it may',
+    'packages/server/src/handlers/sandboxes/lifecycle.test.ts',
+    'how long a sandbox may run is changed in the engine, in its record and in the audit log',
+  ),
   claim(
     'sandbox.last_failure_message',
     'Why the latest run failed, in a sentence',

@@ -6,6 +6,7 @@ import { credentialOperations } from './api-keys-and-tokens.ts';
 import { eventOperations } from './events.ts';
 import { identityProviderOperations } from './identity-provider.ts';
 import { imageOperations } from './images.ts';
+import { lifecycleOperations } from './lifecycle.ts';
 import { logOperations } from './logs.ts';
 import { memberOperations } from './members.ts';
 import { metricOperations } from './metrics.ts';
@@ -34,6 +35,7 @@ export const REST_OPERATIONS = {
   ...processOperations,
   ...codeOperations,
   ...networkOperations,
+  ...lifecycleOperations,
   ...portOperations,
   ...snapshotOperations,
   ...imageOperations,

@@ -134,6 +134,9 @@ export const Sandbox = strictObject({
   automatic_recovery_ends_at: nullable(Timestamp, {
     description: 'When an explicit recovery choice becomes necessary',
   }),
+  ends_at: nullable(Timestamp, {
+    description: 'When it has run for its max_duration_secs; null: never, or it does not run',
+  }),
 });
 export type Sandbox = Static<typeof Sandbox>;
 

@@ -81,7 +81,7 @@ export const Init = strictObject({
 });
 
 /** A hundred years: whoever wants longer leaves it out. */
-const MAX_DURATION_SECS = 3_155_760_000;
+export const MAX_DURATION_SECS = 3_155_760_000;
 const DurationSecs = Type.Optional(
   Type.Union([Type.Integer({ minimum: 1, maximum: MAX_DURATION_SECS }), Type.Null()]),
 );

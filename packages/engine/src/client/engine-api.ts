@@ -41,6 +41,19 @@ export interface SandboxView {
   } | null;
   readonly address: string | null;
   readonly timings: Readonly<Record<string, number>> | null;
+  /** Of a sandbox that ends soon by its own lifecycle. */
+  readonly ending: EndingView | null;
+}
+
+export interface EndingView {
+  readonly reason: 'max_duration' | 'idle_timeout';
+  readonly at: string;
+}
+
+/** How long a sandbox may run and be idle; null: as long as it likes. */
+export interface LifecycleUpdate {
+  readonly max_duration_secs: number | null;
+  readonly idle_timeout_secs: number | null;
 }
 
 /** What the image and this host have made of a spec: what holds for every process of the sandbox. */
@@ -186,6 +199,8 @@ export interface EngineEvent {
     | 'failed'
     | 'removed'
     | 'oom'
+    /** It ends soon by its own lifecycle; `reason` says which part of it. */
+    | 'ending'
     /** What a sandbox tried and was kept from; `reason` is JSON. Not every attempt is told of. */
     | 'policy_denied'
     | 'secret_violation'

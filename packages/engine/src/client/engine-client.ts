@@ -12,6 +12,7 @@ import type {
   CreateSnapshot,
   EngineEvent,
   ExplainNetwork,
+  LifecycleUpdate,
   NetworkUpdate,
   LogEntry,
   PoolView,
@@ -151,6 +152,11 @@ export class EngineClient {
   /** What is absent of it becomes the default. Holds at once, also for connections that exist, and for later runs. */
   setNetwork(id: string, network: NetworkUpdate, signal?: AbortSignal): Promise<SandboxView> {
     return this.#json('PUT', `/sandboxes/${segment(id)}/network`, network, signal);
+  }
+
+  /** Holds at once, and for later runs. */
+  setLifecycle(id: string, lifecycle: LifecycleUpdate, signal?: AbortSignal): Promise<SandboxView> {
+    return this.#json('PUT', `/sandboxes/${segment(id)}/lifecycle`, lifecycle, signal);
   }
 
   explainNetwork(request: ExplainNetwork, signal?: AbortSignal): Promise<Explanation> {

@@ -14,6 +14,8 @@ export type {
   ImportImage,
   LogEntry,
   LogSource,
+  EndingView,
+  LifecycleUpdate,
   NetworkUpdate,
   PullImage,
   ReadLogs,

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type {
   Capabilities,
   CreateSandbox,
+  LifecycleUpdate,
   LogSource,
   ReadLogs,
   SpaceUser,
@@ -84,6 +85,8 @@ function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon
       await sandboxes.expectProcess(id(call), process);
       return {};
     },
+    'PUT /sandboxes/:id/lifecycle': async (call) =>
+      await sandboxes.setLifecycle(id(call), readLifecycle(await call.json())),
     'GET /sandboxes/:id/logs': (call) =>
       stream(call, sandboxes.get(id(call)).logs(readLogs(call.query), call.signal)),
   };
@@ -96,6 +99,14 @@ async function stream(call: Call, items: AsyncIterable<unknown>): Promise<undefi
 
 /** While a sandbox is being stopped nothing else can be done to it, not even its removal. */
 const MAX_GRACE_MS = 10 * 60_000;
+
+/** Whether the numbers make sense is checked with the spec that they become part of. */
+function readLifecycle(body: unknown): LifecycleUpdate {
+  const given = fields(body);
+  const read = (name: keyof LifecycleUpdate) =>
+    given[name] === null ? null : required(given, name, 'number');
+  return { max_duration_secs: read('max_duration_secs'), idle_timeout_secs: read('idle_timeout_secs') };
+}
 
 function readGrace(body: unknown): number | undefined {
   const graceMs = optional(fields(body), 'graceMs', 'number');

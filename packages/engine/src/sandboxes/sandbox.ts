@@ -1,6 +1,7 @@
 import { PlatformError } from '@svc/contract/errors';
 import type {
   EndReason,
+  LifecycleUpdate,
   LogEntry,
   ReadLogs,
   SandboxState,
@@ -18,6 +19,7 @@ import { applyNetwork } from './interception.ts';
 import { KeptRecord } from './kept-record.ts';
 import type { Kit } from './kit.ts';
 import { noteStop } from './note-stop.ts';
+import { endingOf } from './overdue.ts';
 import { wasRemoved, withoutPatches, type EngineRecord, type RunRecord } from './record.ts';
 import type { Run } from './run.ts';
 import { shutDown } from './shut-down.ts';
@@ -76,7 +78,7 @@ export class Sandbox {
   }
 
   view(): SandboxView {
-    return toView(this.record, this.#kit.rlimitCeilings);
+    return { ...toView(this.record, this.#kit.rlimitCeilings), ending: endingOf(this, Date.now()) };
   }
 
   async start(): Promise<SandboxView> {
@@ -183,6 +185,19 @@ export class Sandbox {
       if (this.#isRemoved) throw wasRemoved(this.record);
       const record = { ...this.record, spec: { ...this.record.spec, network } };
       await changeNetwork(this.#kit, this.#run, [this.record, record], values, () => this.#kept.save(record));
+      return this.view();
+    });
+  }
+
+  /** How long it may run and be idle, from now on and in later runs. */
+  async setLifecycle(change: LifecycleUpdate): Promise<SandboxView> {
+    return await this.#turns.take(async () => {
+      if (this.#isRemoved) throw wasRemoved(this.record);
+      const { spec } = this.record;
+      await this.#kept.save({
+        ...this.record,
+        spec: { ...spec, lifecycle: { ...spec.lifecycle, ...change } },
+      });
       return this.view();
     });
   }

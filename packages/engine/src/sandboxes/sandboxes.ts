@@ -4,6 +4,7 @@ import type {
   CheckSandbox,
   CreateSandbox,
   CreateSnapshot,
+  LifecycleUpdate,
   NetworkUpdate,
   SandboxView,
   SnapshotView,
@@ -22,7 +23,7 @@ import { diskSizeMib, fromImage, originOf, type Origin } from './origin.ts';
 import type { EngineRecord } from './record.ts';
 import { recoverHost } from './recover-host.ts';
 import { Sandbox } from './sandbox.ts';
-import { overdue } from './overdue.ts';
+import { endingOf, overdue } from './overdue.ts';
 import { WarmSandboxes, type WarmOptions, type WarmRequest } from './warm-sandboxes.ts';
 
 const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
@@ -32,6 +33,8 @@ export class Sandboxes {
   readonly #kit: Kit;
   readonly #byId = new Map<string, Sandbox>();
   readonly #removing = new Set<string>();
+  /** Whose end was announced. */
+  readonly #announced = new WeakSet<Sandbox>();
   /** One entry per create that has its image and is not in `#byId` yet. */
   readonly #imagesOfCreates = new Set<{ readonly imageId: string; readonly imageScope: string | null }>();
   readonly warm: WarmSandboxes;
@@ -124,6 +127,13 @@ export class Sandboxes {
     return await sandbox.setNetwork({ network, values: secretValues });
   }
 
+  async setLifecycle(id: string, change: LifecycleUpdate): Promise<SandboxView> {
+    const sandbox = this.get(id);
+    const { image } = sandbox.record.spec;
+    await checkRequest(this.#kit, { spec: { image, lifecycle: change } });
+    return await sandbox.setLifecycle(change);
+  }
+
   /** Copies the disk of a sandbox that does not run. */
   async snapshot({ id, sandboxId }: CreateSnapshot, signal: AbortSignal): Promise<SnapshotView> {
     const sandbox = this.get(sandboxId);
@@ -169,6 +179,7 @@ export class Sandboxes {
     for (const sandbox of this.list()) {
       if (sandbox.isStuck) this.#inBackground(sandbox.stop());
       if (sandbox.isUnsaved) this.#inBackground(sandbox.saveAgain());
+      this.#announceEnd(sandbox, now);
       const reason = overdue(sandbox, now);
       if (reason === undefined || this.#removing.has(sandbox.record.handle)) continue;
       // At once, but what was written until then arrives.
@@ -180,6 +191,17 @@ export class Sandboxes {
   async close(): Promise<void> {
     await this.warm.close();
     await Promise.allSettled(this.#background);
+  }
+
+  /** Once, as long as nothing puts the end off. */
+  #announceEnd(sandbox: Sandbox, now: number): void {
+    const { id } = sandbox.record;
+    const ending = endingOf(sandbox, now);
+    if (ending === null) this.#announced.delete(sandbox);
+    else if (!this.#announced.has(sandbox) && id !== null) {
+      this.#announced.add(sandbox);
+      this.#kit.events.add('ending', id, ending.reason);
+    }
   }
 
   async #createCold(

@@ -5,7 +5,7 @@ import type { EngineRecord } from './record.ts';
 import { hostnameOf } from './start-run.ts';
 
 /** What callers see of a record: no handle, no token, no host path. */
-export function toView(record: EngineRecord, ceilings: RlimitCeilings): SandboxView {
+export function toView(record: EngineRecord, ceilings: RlimitCeilings): Omit<SandboxView, 'ending'> {
   const { run } = record;
   return {
     id: record.id ?? '',

@@ -182,6 +182,33 @@ export class Sandbox implements AsyncDisposable {
     this.#info = await this.client.call('sandboxes.update', { ...this.#self, body: names }, options);
   }
 
+  /**
+   * Changes how long it may run, counted from its start, and be idle; null: as long as it likes. Holds at once, and for its
+   * next runs.
+   */
+  async setLifecycle(
+    change: { readonly maxDurationSecs?: number | null; readonly idleTimeoutSecs?: number | null },
+    options: CallOptions = {},
+  ): Promise<void> {
+    const { maxDurationSecs, idleTimeoutSecs } = change;
+    const body = {
+      ...(maxDurationSecs === undefined ? {} : { max_duration_secs: maxDurationSecs }),
+      ...(idleTimeoutSecs === undefined ? {} : { idle_timeout_secs: idleTimeoutSecs }),
+    };
+    this.#info = await this.client.call('lifecycle.update', { ...this.#self, body }, options);
+  }
+
+  /** It ends so many milliseconds from now, whatever was said before; `info.ends_at` says when that is. */
+  async setTimeout(timeoutMs: number, options: CallOptions = {}): Promise<void> {
+    const body = { ends_in_secs: Math.max(1, Math.ceil(timeoutMs / 1000)) };
+    this.#info = await this.client.call('lifecycle.update', { ...this.#self, body }, options);
+  }
+
+  /** Counts as use: its idle time begins anew. @throws SvcError `sandbox_not_running` */
+  async keepAlive(options: CallOptions = {}): Promise<void> {
+    this.#info = await this.client.call('lifecycle.keepAlive', this.#self, options);
+  }
+
   /** Chooses how it goes on after an outage of its host. @throws SvcError `invalid_state_transition` without one */
   async recover(action: 'wait' | 'restart' | 'stop', options: CallOptions = {}): Promise<void> {
     this.#info = await this.client.call('sandboxes.recover', { ...this.#self, body: { action } }, options);

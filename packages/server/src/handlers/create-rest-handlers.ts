@@ -11,6 +11,7 @@ import { imageHandlers, type ImageParts } from './images/images.ts';
 import { logHandlers } from './sandboxes/logs.ts';
 import { memberHandlers } from './organizations/members.ts';
 import { metricHandlers } from './sandboxes/rest-metrics.ts';
+import { lifecycleHandlers } from './sandboxes/lifecycle.ts';
 import { networkHandlers } from './sandboxes/rest-network.ts';
 import { organizationHandlers } from './organizations/organizations.ts';
 import { previewHandlers } from './previews/previews.ts';
@@ -57,6 +58,7 @@ export function createRestHandlers(parts: RestParts): RestHandlers {
     ...eventHandlers(database),
     ...identityProviderHandlers(parts),
     ...imageHandlers(parts),
+    ...lifecycleHandlers(parts),
     ...logHandlers(database, orchestrator),
     ...memberHandlers(database),
     ...metricHandlers(database, parts.metricHistory),

@@ -11,6 +11,7 @@ import {
   type Explanation,
   type HeldImagesView,
   type ImageProgress,
+  type LifecycleUpdate,
   type LogEntry,
   type NetworkUpdate,
   type PullImage,
@@ -19,6 +20,7 @@ import {
   type SpaceView,
   type SpareProcess,
 } from '@svc/engine/client';
+import { lifecycleOf } from './lifecycle-of.ts';
 import { notRunning } from './not-running.ts';
 import {
   STARTING_MESSAGE,
@@ -150,6 +152,10 @@ export class LocalOrchestrator implements Orchestrator {
     return toReport(await this.#engine.setNetwork(id, network, signal));
   }
 
+  async setLifecycle(id: string, lifecycle: LifecycleUpdate, signal: AbortSignal): Promise<SandboxReport> {
+    return toReport(await this.#engine.setLifecycle(id, lifecycle, signal));
+  }
+
   async explainNetwork(request: ExplainNetwork, signal: AbortSignal): Promise<Explanation> {
     return await this.#engine.explainNetwork(request, signal);
   }
@@ -205,6 +211,8 @@ function toReport(view: SandboxView): SandboxReport {
     isolation,
     resolved,
     network: spec.network ?? {},
+    lifecycle: lifecycleOf(spec),
+    ending: view.ending,
     startedAt,
     endedAt,
     end: end === null ? null : { reason: end.reason, message: end.message },

@@ -71,6 +71,21 @@ export function orchestratorSuite(
       await assert.rejects(unknown, failsWith('sandbox_not_found'));
     });
 
+    test('changes how long a sandbox may run and be idle, whether it runs or not', async (t) => {
+      const { orchestrator, id } = await made(t);
+      for (const lifecycle of [
+        { max_duration_secs: 3600, idle_timeout_secs: 60 },
+        { max_duration_secs: null, idle_timeout_secs: null },
+      ]) {
+        assert.deepEqual((await orchestrator.setLifecycle(id, lifecycle, never)).lifecycle, lifecycle);
+        assert.deepEqual((await orchestrator.get(id, never))?.lifecycle, lifecycle);
+        await orchestrator.start(id, never);
+      }
+      const none = { max_duration_secs: null, idle_timeout_secs: null };
+      const unknown = orchestrator.setLifecycle(randomUUID(), none, never);
+      await assert.rejects(unknown, failsWith('sandbox_not_found'));
+    });
+
     test('tells what image and host made of a spec', async (t) => {
       const { orchestrator, id, report } = await made(t);
       assert.ok(report.resolved !== null && report.resolved.workdir.startsWith('/'));

@@ -3,9 +3,11 @@ import type { ChannelClient, Network } from '@svc/contract';
 import type {
   CheckSandbox,
   CreateSandbox,
+  EndingView,
   ExplainNetwork,
   Explanation,
   HeldImagesView,
+  LifecycleUpdate,
   LogEntry,
   NetworkUpdate,
   PullImage,
@@ -32,7 +34,7 @@ import type {
  * - `remove` is legal in every state and succeeds when the sandbox is already gone.
  * - `expectProcess` says that a sandbox has this process: one that is prepared for the next caller who asks for the same may have it,
  *   known by the key, as a spare detached process. It is one that the caller's sandbox would have started in the same way.
- * - `start`, `stop`, `setNetwork`, `expectProcess`, `openChannel`, `openStream` and `logs` of an unknown id are `sandbox_not_found`.
+ * - `start`, `stop`, `setNetwork`, `setLifecycle`, `expectProcess`, `openChannel`, `openStream` and `logs` of an unknown id are `sandbox_not_found`.
  * - `openChannel` and `openStream` of a sandbox that does not run are `sandbox_not_running`; when its latest run is over, or
  *   just ends, `details` say how: `{state, reason, ended}`, where `ended` is a sentence.
  * - `openStream` gives the bytes of a command channel, handshake first, for a relay that does not look into them. Each
@@ -43,6 +45,7 @@ import type {
  * - `setNetwork` changes what a sandbox may reach, at once if it runs and for its later runs; what is absent becomes the default, but
  *   TLS and secrets stay unless they are null. What a create would refuse is refused, and then the old holds. Values of secrets hold
  *   at once for requests that begin, and are never shown again.
+ * - `setLifecycle` changes how long a sandbox may run and be idle, at once if it runs and for its later runs.
  * - `explainNetwork` says how a connection would be judged, of a sandbox in any state; one that is not made yet is judged by the
  *   network that is asked about.
  * - `metrics` reports running sandboxes only, and of them those whose spec wants to be measured.
@@ -75,6 +78,7 @@ export interface Orchestrator {
   list(signal: AbortSignal): Promise<readonly SandboxReport[]>;
   get(id: string, signal: AbortSignal): Promise<SandboxReport | undefined>;
   setNetwork(id: string, network: NetworkUpdate, signal: AbortSignal): Promise<SandboxReport>;
+  setLifecycle(id: string, lifecycle: LifecycleUpdate, signal: AbortSignal): Promise<SandboxReport>;
   explainNetwork(request: ExplainNetwork, signal: AbortSignal): Promise<Explanation>;
   metrics(signal: AbortSignal): Promise<readonly SandboxUsageReport[]>;
   storage(signal: AbortSignal): Promise<SpaceView>;
@@ -127,6 +131,10 @@ export interface SandboxReport {
   readonly resolved: ResolvedSpec | null;
   /** What it may reach; absent when nobody can say. */
   readonly network?: Network;
+  /** How long it may run and be idle; absent when nobody can say. */
+  readonly lifecycle?: LifecycleUpdate;
+  /** When it ends by that, told a minute before; absent or null: not soon. */
+  readonly ending?: EndingView | null;
   readonly startedAt: string | null;
   readonly endedAt: string | null;
   /** How the latest run ended; null while it lasts. */

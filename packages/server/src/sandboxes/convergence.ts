@@ -11,7 +11,9 @@ import { noteValuesTold } from '../store/secrets.ts';
 import { BackOff } from './back-off.ts';
 import type { Claims } from './claims.ts';
 import { deadlineOf } from './deadlines.ts';
-import { changeOf, decide, isNetworkStale, isNoted, type Decision } from './decide.ts';
+import { lifecycleOf } from '../orchestrator/lifecycle-of.ts';
+import { announceEnd } from './announce-end.ts';
+import { changeOf, decide, isLifecycleStale, isNetworkStale, isNoted, type Decision } from './decide.ts';
 import { toEngineRequest, type RequestParts } from './engine-request.ts';
 import { amend, noteFailure, observe } from './observe.ts';
 import { openSecrets, sealSecrets } from './sandbox-secrets.ts';
@@ -134,7 +136,7 @@ export class Convergence {
         const isUnknown = isFirst && options.isNew === true && record.observed === 'starting';
         const report = isUnknown ? undefined : await orchestrator.get(sandboxId, within(ASK_TIMEOUT_MS));
         const decision = decide(record, report);
-        if (report !== undefined && decision !== 'remove') await this.#tellNetwork(record, report, decision);
+        if (report !== undefined && decision !== 'remove') await this.#tell(record, report, decision);
         if (decision === 'nothing') return;
         if (decision === 'note' || decision === 'lost') {
           const now = await this.#note(record, report ?? lostReport(record));
@@ -148,6 +150,15 @@ export class Convergence {
         await work.backOff.wait();
       }
     }
+  }
+
+  /** What was changed of it, and what it has to tell itself. */
+  async #tell(record: SandboxRecord, report: SandboxReport, decision: Decision): Promise<void> {
+    await this.#tellNetwork(record, report, decision);
+    const { database, orchestrator } = this.#parts;
+    if (!isLifecycleStale(record, report)) return await announceEnd(database, record, report);
+    // What it said of its end was said of another lifetime.
+    await orchestrator.setLifecycle(record.id, lifecycleOf(record.spec), within(ASK_TIMEOUT_MS));
   }
 
   /** What it may reach, and the values of its secrets, which an engine does not keep for ever. */

@@ -1,8 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Network, NetworkChange } from '@svc/contract';
 import { resolvePolicy } from '@svc/engine/policy';
+import { lifecycleOf } from '../orchestrator/lifecycle-of.ts';
 import type { SandboxReport } from '../orchestrator/orchestrator.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
+import { isUnannounced } from './announce-end.ts';
 import { withoutSources } from './sandbox-secrets.ts';
 
 /**
@@ -95,6 +97,11 @@ function secretsIn(secrets: Network['secrets'] | undefined): NonNullable<Network
   return (secrets?.entries ?? []).length === 0 ? null : (secrets ?? null);
 }
 
+/** Whether it may run longer, or shorter, than it should. */
+export function isLifecycleStale({ spec }: SandboxRecord, { lifecycle }: SandboxReport): boolean {
+  return lifecycle !== undefined && !isDeepStrictEqual(lifecycleOf(spec), lifecycle);
+}
+
 /** Whether the record says already what the orchestrator says of a sandbox that runs as it should. */
 export function isNoted(record: SandboxRecord, report: SandboxReport | undefined): boolean {
   return (
@@ -104,6 +111,8 @@ export function isNoted(record: SandboxRecord, report: SandboxReport | undefined
     record.startedAt === report.startedAt &&
     (record.resolved !== null || report.resolved === null) &&
     record.valuesDue === null &&
-    !isNetworkStale(record, report)
+    !isNetworkStale(record, report) &&
+    !isLifecycleStale(record, report) &&
+    !isUnannounced(record, report)
   );
 }

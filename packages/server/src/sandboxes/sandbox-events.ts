@@ -10,6 +10,8 @@ export type SandboxEventType =
   | 'sandbox_deleted'
   | 'sandbox_renamed'
   | 'sandbox_network_changed'
+  | 'sandbox_lifecycle_changed'
+  | 'sandbox_ending'
   | 'policy_denied'
   | 'secret_violation'
   | 'recovery_chosen';

@@ -148,6 +148,8 @@ export interface SandboxRow {
   secrets: Defaulted<string | null>;
   /** Names the change of its secrets that the engine was not told of yet. */
   values_due: Defaulted<string | null>;
+  /** The latest end of its run that was announced. */
+  announced_end: Defaulted<string | null>;
   /** Who last asked for a change of its state; JSON. */
   wish: Defaulted<string | null>;
   /** Which server works on it, and until when nobody else does. */

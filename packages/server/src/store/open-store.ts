@@ -13,6 +13,7 @@ import { secrets } from './migrations/0008-secrets.ts';
 import { accounts } from './migrations/0009-accounts.ts';
 import { publicPreviews } from './migrations/0010-public-previews.ts';
 import { identityProviders } from './migrations/0011-identity-providers.ts';
+import { announcedEnds } from './migrations/0012-announced-ends.ts';
 
 /** Forward only, in the order of their names. A migration that was released is never changed. */
 const MIGRATIONS = {
@@ -27,6 +28,7 @@ const MIGRATIONS = {
   '0009-accounts': accounts,
   '0010-public-previews': publicPreviews,
   '0011-identity-providers': identityProviders,
+  '0012-announced-ends': announcedEnds,
 };
 
 /** Opens the store and brings its tables up to date. Several processes may do so at once. */

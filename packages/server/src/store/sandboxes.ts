@@ -39,6 +39,8 @@ export interface SandboxRecord {
   readonly secrets: string | null;
   /** Names the change of its secrets that the engine was not told of yet; null: it knows them. */
   readonly valuesDue: string | null;
+  /** The latest end of its run that was announced. */
+  readonly announcedEnd: string | null;
   readonly desired: DesiredState;
   readonly observed: ObservedState;
   readonly statusReason: StatusReason | null;
@@ -211,6 +213,11 @@ export async function countSandboxesByOrganization(db: Database): Promise<Readon
   return new Map(rows.map(({ id, count }) => [id, Number(count)]));
 }
 
+/** No change that a caller can see, so its version stays. */
+export async function noteAnnouncedEnd(db: Database, id: string, at: string): Promise<void> {
+  await db.updateTable('sandboxes').set({ announced_end: at }).where('id', '=', id).execute();
+}
+
 export function selectSandboxes(
   db: Database,
 ): SelectQueryBuilder<Tables, 'sandboxes' | 'organizations', SandboxSelection> {
@@ -239,6 +246,7 @@ export function toRecord(row: SandboxSelection): SandboxRecord {
     resolved: row.resolved === null ? null : (JSON.parse(row.resolved) as ResolvedSpec),
     secrets: row.secrets,
     valuesDue: row.values_due,
+    announcedEnd: row.announced_end,
     desired: row.desired as DesiredState,
     observed: row.observed as ObservedState,
     statusReason: row.status_reason as StatusReason | null,

@@ -4,8 +4,10 @@ import { ChannelClient, PlatformError } from '@svc/contract';
 import {
   duplexTransport,
   type CheckSandbox,
+  type EndingView,
   type ExplainNetwork,
   type Explanation,
+  type LifecycleUpdate,
   type LogEntry,
   type LogSource,
   type HeldImagesView,
@@ -211,6 +213,16 @@ export class FakeOrchestrator implements Orchestrator {
     this.secretValues.set(id, { ...this.secretValues.get(id), ...secretValues });
     const kept = Object.entries({ tls, secrets }).filter(([, value]) => (value ?? null) !== null);
     return this.#move(id, { network: { ...change, ...Object.fromEntries(kept) } });
+  }
+
+  async setLifecycle(id: string, lifecycle: LifecycleUpdate): Promise<SandboxReport> {
+    await this.#answerChange();
+    return this.#move(id, { lifecycle });
+  }
+
+  /** As when the lifetime of a sandbox is over soon. */
+  announceEnd(id: string, ending: EndingView | null): void {
+    this.#move(id, { ending });
   }
 
   readonly denied = new FakeDenials();

@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { ResolvedSpec } from '@svc/engine/client';
+import { lifecycleOf } from '../orchestrator/lifecycle-of.ts';
 import { notRunning } from '../orchestrator/not-running.ts';
 import type {
   NewOrchestratorSandbox,
@@ -24,6 +25,7 @@ export class FakeSandbox {
       isolation: request.isolation ?? 'container',
       resolved: resolve(request),
       network: request.spec.network ?? {},
+      lifecycle: lifecycleOf(request.spec),
       startedAt: null,
       endedAt: null,
       end: null,

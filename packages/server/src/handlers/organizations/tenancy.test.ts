@@ -26,6 +26,7 @@ const BODIES: Partial<Record<RestOperationName, (tenants: Tenants) => unknown>> 
   'snapshots.create': ({ victim }) => ({ kind: 'disk', sandbox_id: victim.ids['sandbox_id'], name: 'copy' }),
   'images.pull': () => ({ reference: 'python' }),
   'network.explain': () => ({ host: 'example.com', port: 443 }),
+  'lifecycle.update': () => ({ max_duration_secs: 60 }),
   'network.update': () => ({ policy: null }),
   'processes.start': () => ({ cmd: 'true' }),
   'processes.signal': () => ({ signal: 'SIGKILL' }),

@@ -35,7 +35,14 @@ function toSandboxView(record: SandboxRecord): Sandbox {
     last_failure_message: record.failureMessage,
     temporarily_unavailable_since: record.unavailableSince,
     automatic_recovery_ends_at: record.recoveryEndsAt,
+    ends_at: endOf(record),
   };
+}
+
+function endOf({ observed, startedAt, spec }: SandboxRecord): string | null {
+  const seconds = spec.lifecycle?.max_duration_secs ?? null;
+  if (observed !== 'running' || startedAt === null || seconds === null) return null;
+  return new Date(Date.parse(startedAt) + seconds * 1000).toISOString();
 }
 
 /** Every concession to that client. It reads `spec` in the shape that it sends, and silently does without in any other. */

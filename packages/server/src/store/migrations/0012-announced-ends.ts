@@ -1,0 +1,9 @@
+import type { Kysely } from 'kysely';
+import type { Migration } from 'kysely/migration';
+
+/** The end of a run that its organization was told of before it came. */
+export const announcedEnds: Migration = { up };
+
+async function up(db: Kysely<unknown>): Promise<void> {
+  await db.schema.alterTable('sandboxes').addColumn('announced_end', 'text').execute();
+}
