@@ -41,6 +41,7 @@ const MAY_IMPORT: Readonly<
   server: {
     static: [
       ...CONTRACT,
+      '@svc/contract/mcp',
       '@svc/engine/client',
       '@svc/engine/own-share',
       '@svc/engine/policy',

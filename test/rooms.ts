@@ -18,6 +18,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'spec',
     'operations',
     'rest',
+    'mcp',
     'index.ts',
   ],
   engine: [

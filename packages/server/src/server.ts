@@ -21,10 +21,13 @@ import { registerLanding } from './transports/docs/register-landing.ts';
 import { DEFAULT_CHANNEL_SETTINGS, registerChannel } from './transports/channel/register-channel.ts';
 import { ConnectionShares } from './transports/http/connection-shares.ts';
 import { createHttpServer } from './transports/http/create-http-server.ts';
+import { SandboxFiles } from './handlers/files/sandbox-files.ts';
 import { Guard } from './transports/http/guard.ts';
 import { registerHealth } from './transports/http/health.ts';
 import { registerPrometheus } from './transports/http/prometheus.ts';
-import { registerMcp } from './transports/mcp/register-mcp.ts';
+import { KeptOutput } from './transports/mcp/toolbox/kept-output.ts';
+import type { Workbench } from './transports/mcp/toolbox/tool-scene.ts';
+import { registerMcp, type McpTransportParts } from './transports/mcp/register-mcp.ts';
 import { RateLimiter } from './transports/http/rate-limiter.ts';
 import { registerRest } from './transports/rest/register-rest.ts';
 import { registerRpc } from './transports/rpc/register-rpc.ts';
@@ -73,11 +76,12 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const streams = new CallShares(Math.ceil(options.limits.maxConnections * STREAMS_PART));
   registerRpc(http, { dispatch, authenticate, logger, calls, rateLimiter });
   registerPrometheus(http, { authenticate, database, health, storage, metrics });
-  registerMcp(http, { dispatch, authenticate, logger, calls, rateLimiter, extras: parts.mcpExtras });
   const workers = createWorkers(parts, channels);
   const made = { storage, convergence, channels, codeContexts, health, metrics, previews };
   const rest = createRestDispatch(parts, { ...made, ...workers });
   const { maxBodyBytes, requestTimeoutMs: maxBodyPauseMs } = options.limits;
+  const files = new SandboxFiles({ database, channels, metrics });
+  openTools(http, parts, { dispatch, rest, files, calls, rateLimiter });
   registerRest(http, { dispatch: rest, maxBodyBytes, maxBodyPauseMs, rateLimiter, calls, logger });
   openChannels(http, parts, { rateLimiter, streams });
   await listen(http, parts, { streams, previews });
@@ -105,6 +109,16 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
       await Promise.all(running);
     },
   };
+}
+
+function openTools(
+  http: FastifyInstance,
+  { database, authenticate, logger, mcpExtras: extras }: ServerParts,
+  made: Pick<McpTransportParts, 'dispatch' | 'calls' | 'rateLimiter'> & Pick<Workbench, 'rest' | 'files'>,
+): void {
+  const { rest, files, ...shared } = made;
+  const workbench = { database, rest, files, keptOutput: new KeptOutput() };
+  registerMcp(http, { ...shared, workbench, authenticate, logger, extras });
 }
 
 /** What anybody may read. */

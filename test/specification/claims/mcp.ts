@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { OPERATIONS } from '@svc/contract';
+import { WORK_TOOLS, type WorkToolName } from '@svc/contract/mcp';
 import { describePrompts } from '../../../packages/server/src/transports/mcp/prompts.ts';
 import { BUSYBOX } from '../../engine/start-engine.ts';
-import { claim, claimOnce, type Claim } from '../claim.ts';
+import { claim, claimOnce, provedBy, type Claim } from '../claim.ts';
 import type { Ground, Json } from '../ground.ts';
 import { LeafCollector } from '../leaf-collector.ts';
 import { call } from './rpc-call.ts';
@@ -119,14 +120,18 @@ export const mcpClaims: readonly Claim[] = [
   ),
   claimOnce(
     'rule.mcp-schemas',
-    'Tools take what the methods of JSON-RPC take, and say so',
+    'The five tools take what the methods of JSON-RPC take, and say so',
     'the fields of the input schema of each tool',
     async (ground) => {
       const { tools } = await ground.asMcp((client) => client.listTools());
-      assert.deepEqual(tools.map(({ name }) => name).toSorted(), Object.keys(TOOL_METHODS).toSorted());
+      const names = [...Object.keys(TOOL_METHODS), ...Object.keys(WORK_TOOLS)];
+      assert.deepEqual(tools.map(({ name }) => name).toSorted(), names.toSorted());
       for (const { name, inputSchema, outputSchema, annotations } of tools) {
-        const method = TOOL_METHODS[name as keyof typeof TOOL_METHODS];
-        assert.deepEqual(fieldsOf(inputSchema), fieldsOf(OPERATIONS[method].input), name);
+        const taken =
+          name in TOOL_METHODS
+            ? OPERATIONS[TOOL_METHODS[name as keyof typeof TOOL_METHODS]]
+            : WORK_TOOLS[name as WorkToolName];
+        assert.deepEqual(fieldsOf(inputSchema), fieldsOf(taken.input), name);
         assert.equal(outputSchema?.type, 'object');
         assert.equal(typeof annotations?.readOnlyHint, 'boolean');
       }
@@ -156,6 +161,14 @@ export const mcpClaims: readonly Claim[] = [
       });
       assert.equal(response.status, 401);
     },
+  ),
+  ...Object.entries(WORK_TOOLS).map(([name, { title }]) =>
+    provedBy(
+      `mcp.tool.${name}`,
+      title,
+      'test/e2e/mcp-tools.test.ts',
+      'the official client works with every tool over ${transport}',
+    ),
   ),
   ...describePrompts().map(({ name }) =>
     claimOnce(

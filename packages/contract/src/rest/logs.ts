@@ -3,7 +3,7 @@ import { strictObject } from '../spec/strict.ts';
 import { NO_FIELDS, nullable, pageOf, Timestamp, TimestampInput, Uuid } from './fields.ts';
 import { EVENT_STREAM, type RestOperation } from './rest-operation.ts';
 
-const LOG_SOURCES = ['stdout', 'stderr', 'output', 'system'] as const;
+export const LOG_SOURCES = ['stdout', 'stderr', 'output', 'system'] as const;
 const SOURCE = `(${LOG_SOURCES.join('|')})`;
 const DEFAULT_LOG_PAGE = 100;
 const MAX_LOG_PAGE = 1000;

@@ -14,7 +14,7 @@ import {
 import type { RestOperation } from './rest-operation.ts';
 import { Sandbox, SnapshotLocation } from './sandbox-fields.ts';
 
-const SnapshotName = Type.String({
+export const SnapshotName = Type.String({
   pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$',
   description: '1–128 letters, digits, dots, hyphens or underscores; the first one a letter or digit',
 });

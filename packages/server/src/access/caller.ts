@@ -1,4 +1,4 @@
-import { ALL_NAMESPACES } from '@svc/contract';
+import { ALL_NAMESPACES, PlatformError } from '@svc/contract';
 
 /** Who asks, after their credential was checked. */
 export interface Caller {
@@ -7,11 +7,24 @@ export interface Caller {
   /** One namespace, or `*` for all. */
   readonly namespace: string;
   /** The organization's key that was shown; absent for a key that the server signed. */
-  readonly apiKey?: { readonly id: string; readonly name: string };
+  readonly apiKey?: {
+    readonly id: string;
+    readonly name: string;
+    /** Who made it; null: the operator. */
+    readonly createdBy: string | null;
+  };
 }
 
 export function reaches(caller: Caller, namespace: string): boolean {
   return caller.namespace === ALL_NAMESPACES || caller.namespace === namespace;
+}
+
+/** @throws PlatformError `forbidden` */
+export function requireReach(caller: Caller, namespace: string): void {
+  if (reaches(caller, namespace)) return;
+  throw new PlatformError('forbidden', `Access denied to namespace '${namespace}'`, {
+    details: { namespace },
+  });
 }
 
 /** Whether the caller owns this server and its host. An organization's key reaches its own namespace, whatever that is called. */

@@ -25,7 +25,10 @@ export function withCredentials(
     const found = await findApiKey(database, key);
     if (found !== undefined) {
       noteUse('api_keys', found.id, found.lastUsedAt);
-      return { namespace: found.organization.slug, apiKey: { id: found.id, name: found.name } };
+      return {
+        namespace: found.organization.slug,
+        apiKey: { id: found.id, name: found.name, createdBy: found.createdBy },
+      };
     }
     throw new PlatformError('invalid_api_key', AUTHENTICATION_REQUIRED, { details: { reason: 'invalid' } });
   });

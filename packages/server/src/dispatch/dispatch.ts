@@ -3,13 +3,12 @@ import {
   checkInput,
   DEFAULT_NAMESPACE,
   OPERATIONS,
-  PlatformError,
   type OperationInput,
   type OperationName,
   type OperationOutput,
 } from '@svc/contract';
 import type { Progress } from '../sandboxes/start-progress.ts';
-import { reaches, type Caller } from '../access/caller.ts';
+import { requireReach, type Caller } from '../access/caller.ts';
 
 /** How a caller follows and ends its call. */
 export interface CallContext {
@@ -105,8 +104,6 @@ function authorize(name: OperationName, input: { namespace?: string | null }, ca
   const namespace = input.namespace ?? DEFAULT_NAMESPACE;
   const { access } = OPERATIONS[name];
   const isLimitedByHandler = access === 'reach' && namespace === ALL_NAMESPACES;
-  if (access === 'anyone' || isLimitedByHandler || reaches(caller, namespace)) return namespace;
-  throw new PlatformError('forbidden', `Access denied to namespace '${namespace}'`, {
-    details: { namespace },
-  });
+  if (access !== 'anyone' && !isLimitedByHandler) requireReach(caller, namespace);
+  return namespace;
 }

@@ -1,5 +1,6 @@
 import type { TestContext } from 'node:test';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 
 export interface TestClient {
@@ -7,17 +8,39 @@ export interface TestClient {
   readonly transport: StreamableHTTPClientTransport;
 }
 
+export type McpClient = Client;
+
 /** The official client, connected. */
 export async function connectClient(
   t: Pick<TestContext, 'after'>,
   url: string,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<TestClient> {
+  const opened = await openClient(url, headers);
+  t.after(() => opened.client.close());
+  return opened;
+}
+
+/** The same for who closes it. */
+export async function openClient(
+  url: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<TestClient> {
   const client = new Client({ name: 'test', version: '1' });
   const transport = new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } });
   await client.connect(transport);
-  t.after(() => client.close());
   return { client, transport };
+}
+
+/** As an AI tool that starts its servers itself; `svc` is the path of the program. */
+export async function openStdioClient(svc: string, env: Readonly<Record<string, string>>): Promise<Client> {
+  const client = new Client({ name: 'test', version: '1' });
+  // It finds its interpreter by PATH, which is among what the transport hands on.
+  const all = { ...getDefaultEnvironment(), ...env };
+  await client.connect(
+    new StdioClientTransport({ command: svc, args: ['mcp'], env: all, stderr: 'inherit' }),
+  );
+  return client;
 }
 
 /** The text of a tool's result. */

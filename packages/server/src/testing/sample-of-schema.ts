@@ -31,6 +31,8 @@ const TEXTS = [
   '10.0.0.0/8',
   '8080',
   'YQ',
+  '0-0',
+  'KEY=value',
 ];
 
 /** Fields whose schema says less than what is asked of them. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { OPERATIONS, isErrorCode } from '@svc/contract';
+import { WORK_TOOLS } from '@svc/contract/mcp';
 import {
   BYTES,
   EVENT_STREAM,
@@ -17,7 +18,7 @@ import { sampleOf } from '../testing/sample-of-schema.ts';
 import { body, startHealthy, UNKNOWN_ID, until } from '../testing/sandboxes.ts';
 import type { TestServer } from '../testing/test-server.ts';
 import { RPC_METHODS, type RpcMethod } from './rpc/methods.ts';
-import { operationOf, TOOL_LIST } from './mcp/tools.ts';
+import { isToolName, operationOf, TOOL_LIST } from './mcp/tools.ts';
 
 /** A short run by default, the same every time; `make fuzz` sends more. */
 const REQUESTS = Number(process.env['SVC_FUZZ_REQUESTS'] ?? 900);
@@ -237,7 +238,8 @@ test('MCP tools answer mutated arguments in words, and name the field that they 
   for (let count = 0; count < REQUESTS / 3; count++) {
     if (count % HONEST_EVERY === 0) await targetsOf(scene);
     const tool = scene.dice.oneOf(TOOL_LIST);
-    const sample = sampleOf(OPERATIONS[operationOf(tool)].input, scene.dice);
+    const { input: schema } = isToolName(tool) ? OPERATIONS[operationOf(tool)] : WORK_TOOLS[tool];
+    const sample = sampleOf(schema, scene.dice);
     const input = mutateJson(sample, scene.dice) || 'null';
     const sent = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${tool}","arguments":${input}}}`;
     const asked = { method: 'POST', path: '/mcp', headers, body: sent };

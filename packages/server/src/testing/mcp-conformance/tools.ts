@@ -9,7 +9,7 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { IMAGE, text, WAV } from './content.ts';
 import { DEFAULTS_FORM, ENUMS_FORM, USER_FORM } from './forms.ts';
-import type { ToolExtra } from '../../transports/mcp/create-mcp-server.ts';
+import type { ToolExtra } from '../../transports/mcp/caller-info.ts';
 import type { SessionLog } from '../../transports/mcp/session-log.ts';
 
 const STEP_MS = 50;

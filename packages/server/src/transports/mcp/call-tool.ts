@@ -3,48 +3,106 @@ import {
   McpError,
   type CallToolRequest,
   type CallToolResult,
+  type ContentBlock,
 } from '@modelcontextprotocol/sdk/types.js';
-import { PlatformError } from '@svc/contract';
+import { PlatformError, type CodeRunResult } from '@svc/contract';
+import { isWorkToolName } from '@svc/contract/mcp';
 import type { Logger } from 'pino';
-import type { Caller } from '../../access/caller.ts';
 import type { Dispatch } from '../../dispatch/dispatch.ts';
-import type { Progress } from '../../sandboxes/start-progress.ts';
 import { describeFailure } from '../rpc/describe-failure.ts';
-import { inWordsOfTools } from './next-step.ts';
-import { isToolName, operationOf, showOutput, TOOL_LIST } from './tools.ts';
+import { boundFailure, boundStreams } from './bound-output.ts';
+import { contentOfResults } from './result-content.ts';
+import { inWordsOfTools, type FailureData } from './next-step.ts';
+import { isToolName, operationOf, showOutput, TOOL_LIST, type ToolName } from './tools.ts';
+import { runWorkTool } from './toolbox/run-work-tool.ts';
+import type { ToolCaller, Workbench } from './toolbox/tool-scene.ts';
 
-export interface ToolCall {
+export interface ToolCall extends ToolCaller {
   readonly params: CallToolRequest['params'];
-  readonly caller: Caller;
-  readonly requestId: string;
-  readonly signal: AbortSignal;
-  readonly onProgress: (progress: Progress) => void;
+}
+
+export interface ToolParts {
+  readonly dispatch: Dispatch;
+  readonly workbench: Workbench;
+  readonly logger: Logger;
 }
 
 /**
  * A failed call is a result too, with the reason as its text, because a model sees results only.
  * @throws McpError when there is no such tool
  */
-export async function callTool(dispatch: Dispatch, logger: Logger, call: ToolCall): Promise<CallToolResult> {
+export async function callTool(parts: ToolParts, call: ToolCall): Promise<CallToolResult> {
   const { name, arguments: input = {} } = call.params;
-  if (!isToolName(name)) throw new McpError(ErrorCode.InvalidParams, unknownTool(name));
-  const operation = operationOf(name);
-  const { requestId, signal, onProgress } = call;
+  const run = runnerOf(parts, name, input, call);
+  if (run === undefined) throw new McpError(ErrorCode.InvalidParams, unknownTool(name));
+  const { requestId, signal, caller } = call;
   try {
-    const output = await dispatch.call(operation, input, call.caller, { requestId, signal, onProgress });
-    const { text, structured } = showOutput(name, output);
-    return { content: [{ type: 'text', text }], structuredContent: structured };
+    return await run();
   } catch (error) {
     if (!PlatformError.is(error) && !signal.aborted) {
-      logger.error({ err: error, operation, requestId }, 'a call met a bug');
+      parts.logger.error({ err: error, tool: name, requestId }, 'a call met a bug');
     }
-    const { message, data } = describeFailure(operation, error, requestId).error;
+    const { message, data } = boundFailure(failureOf(name, error, requestId));
     return {
       isError: true,
-      content: [{ type: 'text', text: inWordsOfTools(message, data) }, ...outputSoFar(data)],
+      content: [{ type: 'text', text: inWordsOfTools(message, data, caller) }, ...outputSoFar(data)],
       _meta: { error: data },
     };
   }
+}
+
+/** @returns undefined when there is no such tool */
+function runnerOf(
+  parts: ToolParts,
+  name: string,
+  input: Readonly<Record<string, unknown>>,
+  call: ToolCall,
+): (() => Promise<CallToolResult>) | undefined {
+  if (isToolName(name)) return () => callMethod(parts, name, input, call);
+  if (isWorkToolName(name)) return () => runWorkTool(parts.workbench, name, input, call);
+  return undefined;
+}
+
+async function callMethod(
+  { dispatch, workbench }: ToolParts,
+  name: ToolName,
+  input: Readonly<Record<string, unknown>>,
+  call: ToolCall,
+): Promise<CallToolResult> {
+  const { caller, requestId, signal, onProgress } = call;
+  const asked = name === 'sandbox_run_code' ? { ...input, results: true } : input;
+  const answered = await dispatch.call(operationOf(name), asked, caller, { requestId, signal, onProgress });
+  const { output, shown } = separateResults(answered, input['results'] === true);
+  const bounded = await boundStreams(workbench, call, input, output);
+  const { text, structured } = showOutput(name, bounded.output);
+  return {
+    content: [{ type: 'text', text }, ...bounded.links, ...shown],
+    structuredContent: structured,
+  };
+}
+
+/** What code showed is content that models look at; in the structured form it is for those who asked for it there. */
+function separateResults(
+  output: unknown,
+  isAsked: boolean,
+): { readonly output: unknown; readonly shown: readonly ContentBlock[] } {
+  if (typeof output !== 'object' || output === null || !('results' in output)) return { output, shown: [] };
+  const { results, ...rest } = output;
+  // The operation of `sandbox_run_code` alone answers with them.
+  const shown = contentOfResults(results as readonly CodeRunResult[]);
+  return { output: isAsked ? output : rest, shown };
+}
+
+function failureOf(
+  name: string,
+  error: unknown,
+  requestId: string,
+): { readonly message: string; readonly data: FailureData } {
+  if (isToolName(name)) return describeFailure(operationOf(name), error, requestId).error;
+  if (PlatformError.is(error))
+    return { message: error.message, data: { code: error.code, ...error.details } };
+  const message = `the server met a bug; its log says more under request ${requestId}`;
+  return { message, data: { code: 'internal', request_id: requestId } };
 }
 
 function unknownTool(name: string): string {
@@ -52,7 +110,7 @@ function unknownTool(name: string): string {
 }
 
 /** Of a command that was ended by its timeout. */
-function outputSoFar(data: Readonly<Record<string, unknown>> | null): { type: 'text'; text: string }[] {
+function outputSoFar(data: FailureData): ContentBlock[] {
   const streams = [data?.['output'], data?.['error']];
   return streams
     .filter((stream) => typeof stream === 'string' && stream !== '')

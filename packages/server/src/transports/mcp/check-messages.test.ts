@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { ResultSchema, type McpError } from '@modelcontextprotocol/sdk/types.js';
 import { startTestServer } from '../../testing/test-server.ts';
 import { connectClient } from '../../testing/mcp-client.ts';
+import { TOOL_LIST } from './tools.ts';
 
 const START = { name: 'sandbox_start', arguments: {} };
 
@@ -38,7 +39,7 @@ test('wrong parameters are answered -32602 with a sentence that names the field'
     assert.doesNotMatch(told, /[[{\n]/, 'nothing of the validator shows');
   }
   // The session goes on.
-  assert.equal((await client.listTools()).tools.length, 5);
+  assert.equal((await client.listTools()).tools.length, TOOL_LIST.length);
 });
 
 test('a client that begins wrongly is told what is wrong, and in a batch nothing is run', async (t) => {

@@ -1,5 +1,4 @@
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
-import type { RequestHandlerExtra } from '@modelcontextprotocol/sdk/shared/protocol.js';
 import {
   CallToolRequestSchema,
   GetPromptRequestSchema,
@@ -11,8 +10,6 @@ import {
   type GetPromptResult,
   type Prompt,
   type ServerCapabilities,
-  type ServerNotification,
-  type ServerRequest,
   type Tool,
 } from '@modelcontextprotocol/sdk/types.js';
 import { PlatformError } from '@svc/contract';
@@ -21,17 +18,19 @@ import type { Logger } from 'pino';
 import { ownerOfCaller, type CallShares } from '../../access/call-shares.ts';
 import type { Dispatch } from '../../dispatch/dispatch.ts';
 import { callTool } from './call-tool.ts';
-import { callerOf } from './caller-info.ts';
+import { callerOf, type ToolExtra } from './caller-info.ts';
 import { describePrompts, getPrompt } from './prompts.ts';
-import { reportProgress } from './progress-reports.ts';
+import { ProgressReports } from './progress-reports.ts';
+import { serveResources } from './resources.ts';
 import { SessionLog } from './session-log.ts';
 import { describeTools } from './tools.ts';
+import type { ToolCaller, Workbench } from './toolbox/tool-scene.ts';
 
 const INSTRUCTIONS =
   'Runs code and programs in isolated sandboxes. Start one with sandbox_start, use it with sandbox_run_code and ' +
-  'sandbox_run_command, and stop it with sandbox_stop. Sandboxes are addressed by a name within a namespace.';
-
-export type ToolExtra = RequestHandlerExtra<ServerRequest, ServerNotification>;
+  'sandbox_run_command, and stop it with sandbox_stop. Files are read, written and edited with sandbox_read_file, ' +
+  'sandbox_write_file and sandbox_edit_file; what runs long, such as a web server, is started with sandbox_start_process and shown ' +
+  'to people with sandbox_preview_url. Sandboxes are addressed by a name within a namespace.';
 
 /** What a server offers beside our own tools and prompts. The web process gives none; tests of the protocol bring theirs. */
 export interface McpExtras {
@@ -54,6 +53,7 @@ export interface McpServerParts {
   readonly logger: Logger;
   /** Tool calls beyond a caller's share of those at work are refused instead of queued. */
   readonly calls: CallShares;
+  readonly workbench: Workbench;
   readonly extras?: McpExtras | undefined;
 }
 
@@ -63,7 +63,7 @@ export function createMcpServer(parts: McpServerParts): Server {
   const server = new Server(
     { name: 'svc', title: 'svc sandboxes', version: API_VERSION },
     {
-      capabilities: { tools: {}, prompts: {}, logging: {}, ...extras?.capabilities },
+      capabilities: { tools: {}, prompts: {}, resources: {}, logging: {}, ...extras?.capabilities },
       instructions: INSTRUCTIONS,
     },
   );
@@ -83,31 +83,46 @@ export function createMcpServer(parts: McpServerParts): Server {
     return extras?.getPrompt(name, given) ?? getPrompt(name, given);
   });
   serveTools(server, parts, log);
+  serveResources(server, parts.workbench, (extra, work) => withShare(parts.calls, extra, log, work));
   extras?.serveResources(server);
   return server;
 }
 
 function serveTools(server: Server, parts: McpServerParts, log: SessionLog): void {
-  const { dispatch, logger, extras, calls } = parts;
+  const { extras, calls } = parts;
   server.setRequestHandler(CallToolRequestSchema, async ({ params }, extra) => {
     const answer = extras?.callTool(params, extra, log);
     if (answer !== undefined) return await answer;
-    const known = callerOf(extra.authInfo);
-    let leave: () => void;
     try {
-      leave = calls.enter(ownerOfCaller(known.caller));
+      return await withShare(calls, extra, log, (asker) => callTool(parts, { params, ...asker }));
     } catch (error) {
       if (!PlatformError.is(error)) throw error;
       return { isError: true, content: [{ type: 'text', text: error.message }] };
     }
-    const onProgress = reportProgress(extra._meta?.progressToken, log, (news) =>
-      extra.sendNotification(news),
-    );
-    const { signal } = extra;
-    try {
-      return await callTool(dispatch, logger, { params, ...known, signal, onProgress });
-    } finally {
-      leave();
-    }
   });
+}
+
+/** Takes one of the places of the caller for as long as the work lasts. @throws PlatformError when there is none */
+async function withShare<T>(
+  calls: CallShares,
+  extra: ToolExtra,
+  log: SessionLog,
+  work: (asker: ToolCaller) => Promise<T>,
+): Promise<T> {
+  const known = callerOf(extra.authInfo);
+  const leave = calls.enter(ownerOfCaller(known.caller));
+  try {
+    using progress = new ProgressReports({
+      token: extra._meta?.progressToken,
+      log,
+      send: (news) => extra.sendNotification(news),
+    });
+    return await work({
+      ...known,
+      signal: extra.signal,
+      onProgress: (news) => progress.report(news),
+    });
+  } finally {
+    leave();
+  }
 }

@@ -1,8 +1,9 @@
+import { isIP } from 'node:net';
 import { parseBoundedJson } from '@svc/contract/bounded-json';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../access/caller.ts';
 import { failure, RPC_CODE, rpcError } from '../http/rpc-envelope.ts';
-import { toAuthInfo } from './caller-info.ts';
+import { toAuthInfo, type CallerInfo } from './caller-info.ts';
 import { checkMessages } from './check-messages.ts';
 import type { McpServerParts } from './create-mcp-server.ts';
 import { DEFAULT_SESSION_LIMITS, McpSessions, type McpSession, type SessionLimits } from './mcp-sessions.ts';
@@ -40,7 +41,7 @@ export class McpEndpoint {
     reply.raw.once('close', this.#sessions.use(session));
     const response = await session.transport.handleRequest(toWebRequest(request, session), {
       parsedBody: body.value,
-      authInfo: toAuthInfo({ caller, requestId: request.id }),
+      authInfo: toAuthInfo({ caller, ...originOf(request) }),
     });
     void reply.send(response);
     // A stream may have nothing to say for long, and its reader waits for the head.
@@ -51,6 +52,15 @@ export class McpEndpoint {
   async close(): Promise<void> {
     await this.#sessions.close();
   }
+}
+
+function originOf(request: FastifyRequest): Omit<CallerInfo, 'caller'> {
+  const address = request.socket.remoteAddress ?? '';
+  return {
+    requestId: request.id,
+    sourceAddress: isIP(address) === 0 ? null : address,
+    userAgent: request.headers['user-agent'] ?? '',
+  };
 }
 
 /** The body has been read already, and the SDK looks at the path of no request. */

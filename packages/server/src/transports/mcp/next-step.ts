@@ -1,22 +1,37 @@
 import type { ErrorCode } from '@svc/contract';
+import { isOperator, type Caller } from '../../access/caller.ts';
 import { toolOf } from './tools.ts';
 import { RPC_METHODS, type RpcMethod } from '../rpc/methods.ts';
 
+/** The code of a failure, and what goes with it. */
+export type FailureData = Readonly<Record<string, unknown>> | null;
+
 const METHODS = Object.keys(RPC_METHODS) as RpcMethod[];
+
+const MAKE_ROOM =
+  'Call sandbox_get_metrics to see what runs, and sandbox_stop for what is not needed any more.';
+const OTHER_IMAGE = 'Call sandbox_start with another config.image, for example "python" or "node".';
 
 /** What a model can do about a failure, where the reason alone does not say it. */
 const NEXT_STEPS: Partial<Record<ErrorCode, string>> = {
   sandbox_not_found:
     'Call sandbox_start with config.image to make it, or sandbox_get_metrics to see which sandboxes there are.',
   invalid_state_transition: 'Call sandbox_stop, wait for its answer, then call sandbox_start again.',
-  image_not_found: 'Call sandbox_start with another config.image, for example "python" or "node".',
-  invalid_image: 'Call sandbox_start with another config.image, for example "python" or "node".',
+  image_not_found: OTHER_IMAGE,
+  invalid_image: OTHER_IMAGE,
   image_pull_failed: 'Call sandbox_start again, or with another config.image.',
-  insufficient_capacity:
-    'Call sandbox_get_metrics to see what runs, and sandbox_stop for what is not needed any more.',
-  quota_exceeded:
-    'Call sandbox_get_metrics to see what runs, and sandbox_stop for what is not needed any more.',
-  exec_timeout: 'Call the tool again with a larger timeout, or with less to do.',
+  insufficient_capacity: MAKE_ROOM,
+  quota_exceeded: MAKE_ROOM,
+  exec_timeout:
+    'Call the tool again with a larger timeout, or with less to do; sandbox_start_process runs it in the background.',
+  process_not_found: 'Call sandbox_list_processes to see which there are.',
+  snapshot_not_found: 'Call sandbox_list_snapshots to see which there are.',
+  snapshot_ineligible: 'Call sandbox_stop, then this tool again, then sandbox_start.',
+  not_found: 'Call sandbox_list_files to see what is there.',
+  disk_full: 'Call sandbox_remove_file for what is not needed any more.',
+  payload_too_large:
+    'Use parts of it: sandbox_download_file has offset and length, sandbox_upload_file has append.',
+  org_not_found: 'Call sandbox_start with this namespace to begin it.',
   unavailable:
     'Call the tool again in a moment; if that does not help, call sandbox_stop and then sandbox_start.',
 };
@@ -29,10 +44,18 @@ const FOR_OPERATORS = 'Commands that begin with svc are for the operator of this
  * The reason of a failure in the words of those who call tools: other surfaces call the same things by other names. What can be
  * done next is said with it.
  */
-export function inWordsOfTools(message: string, data: Readonly<Record<string, unknown>> | null): string {
+export function inWordsOfTools(message: string, data: FailureData, caller?: Caller): string {
   const told = METHODS.reduce((text, method) => text.replaceAll(method, toolOf(method)), message);
-  const next = data?.['reason'] === 'oom' ? OUT_OF_MEMORY : NEXT_STEPS[data?.['code'] as ErrorCode];
   const operators = /\bsvc [a-z]/.test(told) ? FOR_OPERATORS : undefined;
-  const more = [next, operators].filter((sentence) => sentence !== undefined);
+  const more = [nextStep(data, caller), operators].filter((sentence) => sentence !== undefined);
   return more.length === 0 ? told : [told.replace(/\.?$/, '.'), ...more].join(' ');
+}
+
+function nextStep(data: FailureData, caller: Caller | undefined): string | undefined {
+  if (data?.['reason'] === 'oom') return OUT_OF_MEMORY;
+  const isElsewhere = data?.['code'] === 'forbidden' && data['namespace'] !== undefined;
+  if (isElsewhere && caller !== undefined && !isOperator(caller)) {
+    return `Call the tool with namespace "${caller.namespace}", which is the one of this key.`;
+  }
+  return NEXT_STEPS[data?.['code'] as ErrorCode];
 }

@@ -11,7 +11,10 @@ import { signKey } from '../../access/signed-keys.ts';
 import { startTestServer } from '../../testing/test-server.ts';
 import type { SessionLimits } from './mcp-sessions.ts';
 import { registerMcp } from './register-mcp.ts';
+import type { Workbench } from './toolbox/tool-scene.ts';
 import { connectClient } from '../../testing/mcp-client.ts';
+import { LATEST_PROTOCOL_VERSION, SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/sdk/types.js';
+import { TOOL_LIST } from './tools.ts';
 
 const INITIALIZE = {
   jsonrpc: '2.0',
@@ -91,7 +94,7 @@ test('what is no message, no session or no method is refused, and the server liv
   assert.equal((await fetch(`${url}/mcp`, { method: 'PUT', headers: HEADERS, body: '{}' })).status, 405);
   assert.equal((await fetch(`${url}/mcp`)).status, 406);
   const { client } = await connectClient(t, url);
-  assert.equal((await client.listTools()).tools.length, 5);
+  assert.equal((await client.listTools()).tools.length, TOOL_LIST.length);
 });
 
 test('a page of another origin gets nothing', async (t) => {
@@ -132,6 +135,34 @@ test('a server with open streams closes at once', async (t) => {
   await server.close();
 });
 
+test('every revision that the SDK knows is spoken with whoever asks for it, and the newest with others', async (t) => {
+  const { url } = await startTestServer(t);
+  for (const asked of [...SUPPORTED_PROTOCOL_VERSIONS, '2099-01-01']) {
+    const params = { ...INITIALIZE.params, protocolVersion: asked };
+    const response = await fetch(`${url}/mcp`, {
+      method: 'POST',
+      headers: HEADERS,
+      body: JSON.stringify({ ...INITIALIZE, params }),
+    });
+    const text = await response.text();
+    const { result } = JSON.parse(/^data: (\{.*)$/m.exec(text)?.[1] ?? text) as {
+      result: { protocolVersion: string };
+    };
+    const spoken = SUPPORTED_PROTOCOL_VERSIONS.includes(asked) ? asked : LATEST_PROTOCOL_VERSION;
+    assert.equal(result.protocolVersion, spoken);
+    const list = await fetch(`${url}/mcp`, {
+      method: 'POST',
+      headers: {
+        ...HEADERS,
+        'mcp-session-id': response.headers.get('mcp-session-id') ?? '',
+        'mcp-protocol-version': spoken,
+      },
+      body: JSON.stringify({ jsonrpc: '2.0', id: 2, method: 'tools/list' }),
+    });
+    assert.match(await list.text(), /sandbox_run_code/, asked);
+  }
+});
+
 async function startBare(t: TestContext, sessionLimits: SessionLimits) {
   const server = Fastify({ forceCloseConnections: true });
   server.removeAllContentTypeParsers();
@@ -146,6 +177,7 @@ async function startBare(t: TestContext, sessionLimits: SessionLimits) {
   );
   const sessions = registerMcp(server, {
     dispatch,
+    workbench: {} as Workbench,
     authenticate: authenticateNobody,
     logger: pino({ level: 'silent' }),
     calls: new CallShares(10),

@@ -12,6 +12,7 @@ import { signKey } from '../../access/signed-keys.ts';
 import { FakeOrchestrator } from '../../testing/fake-orchestrator.ts';
 import { freePort } from '../../testing/free-port.ts';
 import { makeFolder, startTestServer } from '../../testing/test-server.ts';
+import { TOOL_LIST } from './tools.ts';
 
 const SVC = resolve(import.meta.dirname, '../../../../../svc');
 const PATH = process.env['PATH'] ?? '';
@@ -40,7 +41,7 @@ test('svc mcp lists and calls the tools of a running server', async (t) => {
   const told = Promise.withResolvers<void>();
   const { url } = await startTestServer(t, { orchestrator: new HeldOrchestrator(() => told.promise) });
   const client = await connect(t, { SVC_API_URL: url });
-  assert.equal((await client.listTools()).tools.length, 5);
+  assert.equal((await client.listTools()).tools.length, TOOL_LIST.length);
   const started = await client.callTool(START, undefined, {
     onprogress: ({ message }) => {
       if (message === 'starting the sandbox') told.resolve();

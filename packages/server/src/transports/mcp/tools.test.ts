@@ -7,20 +7,23 @@ import { signKey } from '../../access/signed-keys.ts';
 import { withEnoughTime } from '../../testing/enough-time.ts';
 import { startTestServer } from '../../testing/test-server.ts';
 import { connectClient, textOf } from '../../testing/mcp-client.ts';
+import { TOOL_LIST } from './tools.ts';
 
 const START = { sandbox: 'one', namespace: 'default', config: { image: 'python' } };
 
-test('the five tools are listed with schemas and hints', async (t) => {
+test('the five tools of the specification come first, and every tool has schemas and hints', async (t) => {
   const { url } = await startTestServer(t);
   const { client } = await connectClient(t, url);
   const { tools } = await client.listTools();
   assert.deepEqual(
-    tools.map(({ name, annotations }) => [
-      name,
-      annotations?.readOnlyHint,
-      annotations?.destructiveHint,
-      annotations?.idempotentHint,
-    ]),
+    tools
+      .slice(0, 5)
+      .map(({ name, annotations }) => [
+        name,
+        annotations?.readOnlyHint,
+        annotations?.destructiveHint,
+        annotations?.idempotentHint,
+      ]),
     [
       ['sandbox_start', false, false, true],
       ['sandbox_stop', false, true, true],
@@ -29,8 +32,15 @@ test('the five tools are listed with schemas and hints', async (t) => {
       ['sandbox_get_metrics', true, false, true],
     ],
   );
-  for (const { name, description, inputSchema, outputSchema } of tools) {
+  assert.deepEqual(
+    tools.map(({ name }) => name),
+    TOOL_LIST,
+  );
+  for (const { name, title, description, inputSchema, outputSchema, annotations = {} } of tools) {
     assert.ok((description ?? '').length > 40, name);
+    assert.equal(annotations.title, title, name);
+    for (const hint of ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const)
+      assert.equal(typeof annotations[hint], 'boolean', `${name}: ${hint}`);
     assert.equal(inputSchema.type, 'object');
     assert.equal(outputSchema?.type, 'object');
   }
@@ -144,7 +154,8 @@ test('a command that runs too long is a failed call with its output so far', asy
   );
   assert.equal(result.isError, true);
   const [reason, output] = (result.content as { text: string }[]).map(({ text }) => text);
-  const next = 'Call the tool again with a larger timeout, or with less to do.';
+  const next =
+    'Call the tool again with a larger timeout, or with less to do; sandbox_start_process runs it in the background.';
   assert.equal(reason, `command execution failed: sh did not end within ${seconds} s. ${next}`);
   assert.equal(output, 'before\n');
 });
@@ -223,7 +234,10 @@ test('a key for one namespace opens that namespace and no other', async (t) => {
   for (const namespace of ['default', 'other', undefined]) {
     const denied = await client.callTool({ name: 'sandbox_start', arguments: { ...START, namespace } });
     assert.equal(denied.isError, true);
-    assert.equal(textOf(denied), `Access denied to namespace '${namespace ?? 'default'}'`);
+    assert.equal(
+      textOf(denied),
+      `Access denied to namespace '${namespace ?? 'default'}'. Call the tool with namespace "team", which is the one of this key.`,
+    );
   }
 });
 

@@ -1,4 +1,5 @@
 import { OPERATIONS, type OperationOutput } from '@svc/contract';
+import { WORK_TOOLS, type ToolHints, type WorkToolName } from '@svc/contract/mcp';
 import type { Tool } from '@modelcontextprotocol/sdk/types.js';
 import type { RpcMethod } from '../rpc/methods.ts';
 
@@ -7,12 +8,7 @@ interface ToolView<Method extends RpcMethod = RpcMethod> {
   readonly operation: Method;
   readonly title: string;
   readonly description: string;
-  readonly annotations: {
-    readonly readOnlyHint: boolean;
-    readonly destructiveHint: boolean;
-    readonly idempotentHint: boolean;
-    readonly openWorldHint: boolean;
-  };
+  readonly annotations: ToolHints;
   /** What a model reads of the result; the structured form stands beside it. */
   readonly toText: (output: OperationOutput<Method>) => string;
 }
@@ -66,7 +62,11 @@ const TOOLS = {
 
 export type ToolName = keyof typeof TOOLS;
 
-export const TOOL_LIST = Object.keys(TOOLS) as readonly ToolName[];
+/** All there are: those that are methods of JSON-RPC too, and those that agents work with. */
+export const TOOL_LIST = [...Object.keys(TOOLS), ...Object.keys(WORK_TOOLS)] as readonly (
+  | ToolName
+  | WorkToolName
+)[];
 
 /** Does not compile when an operation has no tool. */
 const TOOL_NAMES: Readonly<Record<RpcMethod, ToolName>> = {
@@ -91,15 +91,35 @@ export function toolOf(operation: RpcMethod): ToolName {
 }
 
 export function describeTools(): Tool[] {
+  return [...describeMethods(), ...describeWorkTools()];
+}
+
+function describeWorkTools(): Tool[] {
+  return Object.entries(WORK_TOOLS).map(([name, { title, description, hints, input, output }]) => ({
+    name,
+    title,
+    description,
+    inputSchema: inputSchemaOf(input),
+    // They answer objects, and their schemas are plain JSON Schema.
+    outputSchema: toJson(output) as NonNullable<Tool['outputSchema']>,
+    annotations: { title, ...hints },
+  }));
+}
+
+function describeMethods(): Tool[] {
   return Object.entries(TOOLS).map(([name, { operation, title, description, annotations }]) => ({
     name,
     title,
     description,
-    // Operations take objects, and their schemas are plain JSON Schema.
-    inputSchema: withoutNull(toJson(OPERATIONS[operation].input)) as Tool['inputSchema'],
+    inputSchema: inputSchemaOf(OPERATIONS[operation].input),
     outputSchema: outputSchemaOf(operation),
     annotations: { title, ...annotations },
   }));
+}
+
+/** What tools take are objects, and their schemas are plain JSON Schema. */
+export function inputSchemaOf(schema: object): Tool['inputSchema'] {
+  return withoutNull(toJson(schema)) as Tool['inputSchema'];
 }
 
 /** A result of the operation behind the tool, in both forms. */

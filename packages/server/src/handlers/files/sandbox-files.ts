@@ -1,0 +1,100 @@
+import { posix } from 'node:path';
+import { ChannelError, FileFailed, PlatformError, type ChannelFiles, type ErrorCode } from '@svc/contract';
+import type { CallMetrics } from '../../accounting/call-metrics.ts';
+import type { ChannelPool } from '../../orchestrator/channel-pool.ts';
+import type { Database } from '../../store/database.ts';
+import type { SandboxRecord } from '../../store/sandboxes.ts';
+import { requireRunning, whileRunning } from '../sandboxes/running-sandbox.ts';
+
+/** Under which calls are counted. */
+const OPERATION = 'sandbox.files';
+
+export interface FilePlace {
+  readonly namespace: string;
+  readonly sandbox: string;
+  /** A relative one begins at the working directory of the sandbox. */
+  readonly path: string;
+}
+
+export interface FileParts {
+  readonly database: Database;
+  readonly channels: ChannelPool;
+  readonly metrics: CallMetrics;
+}
+
+/** Files of running sandboxes, for callers that know them by name. That they reach the namespace has been checked. */
+export class SandboxFiles {
+  readonly #parts: FileParts;
+
+  constructor(parts: FileParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws PlatformError that names the path */
+  async use<T>(
+    { namespace, sandbox, path }: FilePlace,
+    work: (files: ChannelFiles, path: string) => Promise<T>,
+  ): Promise<T> {
+    const { database, channels, metrics } = this.#parts;
+    const startedAt = performance.now();
+    const end = (outcome: string) => metrics.count(OPERATION, outcome, performance.now() - startedAt);
+    try {
+      const record = await requireRunning(database, namespace, sandbox);
+      const absolute = posix.resolve(workdirOf(record), path);
+      const result = await whileRunning(sandbox, async () => {
+        const channel = await channels.get(record.id);
+        try {
+          return await work(channel.files, absolute);
+        } catch (error) {
+          throw await explain(channels, record.id, absolute, error);
+        }
+      });
+      end('success');
+      return result;
+    } catch (error) {
+      end(PlatformError.is(error) ? error.code : 'internal');
+      throw error;
+    }
+  }
+}
+
+function workdirOf({ spec, resolved }: SandboxRecord): string {
+  return posix.resolve('/', resolved?.workdir ?? spec.runtime?.workdir ?? '/');
+}
+
+const CODE_OF_ERRNO: Readonly<Record<string, ErrorCode>> = {
+  ENOENT: 'not_found',
+  ENOTDIR: 'not_found',
+  EEXIST: 'name_already_exists',
+  EACCES: 'forbidden',
+  EPERM: 'forbidden',
+  EROFS: 'forbidden',
+  ENOSPC: 'disk_full',
+  EDQUOT: 'disk_full',
+  EFBIG: 'payload_too_large',
+};
+
+async function explain(
+  channels: ChannelPool,
+  sandboxId: string,
+  path: string,
+  error: unknown,
+): Promise<unknown> {
+  if (error instanceof FileFailed) {
+    const { errnoName, message } = error;
+    const code = CODE_OF_ERRNO[errnoName ?? ''] ?? 'invalid_request';
+    return new PlatformError(code, `${path}: ${message}`, {
+      details: { path, errno: errnoName },
+      cause: error,
+    });
+  }
+  if (!(error instanceof ChannelError)) return error;
+  if (error.kind === 'refused' || error.kind === 'unsupported') {
+    return new PlatformError('invalid_request', `${path}: the sandbox refused: ${error.message}`, {
+      cause: error,
+    });
+  }
+  const reason = await channels.explainBreak(sandboxId);
+  if (reason !== undefined) return reason;
+  return new PlatformError('unavailable', 'the connection to the sandbox broke; try again', { cause: error });
+}

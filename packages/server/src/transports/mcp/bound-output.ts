@@ -1,0 +1,59 @@
+import type { ContentBlock } from '@modelcontextprotocol/sdk/types.js';
+import { DEFAULT_NAMESPACE } from '@svc/contract';
+import { isTooLong, shorten } from './toolbox/bounded-text.ts';
+import { linkOf } from './toolbox/file-tools.ts';
+import type { FailureData } from './next-step.ts';
+import { ToolScene, type ToolCaller, type Workbench } from './toolbox/tool-scene.ts';
+
+const STREAMS = ['output', 'error'] as const;
+interface Failure {
+  readonly message: string;
+  readonly data: FailureData;
+}
+
+const NOT_KEPT = 'have the command write to a file, and read that with sandbox_read_file';
+
+/**
+ * What a run of code or of a command printed, as much as a model can be shown. All of it is put into a file of the sandbox, to
+ * which there is a link. Results of other methods are left as they are.
+ */
+export async function boundStreams(
+  bench: Workbench,
+  asker: ToolCaller,
+  input: Readonly<Record<string, unknown>>,
+  output: unknown,
+): Promise<{ readonly output: unknown; readonly links: readonly ContentBlock[] }> {
+  if (typeof output !== 'object' || output === null) return { output, links: [] };
+  const result: Record<string, unknown> = { ...output };
+  const links: ContentBlock[] = [];
+  const { sandbox, namespace } = input;
+  const scene = new ToolScene(bench, asker, typeof namespace === 'string' ? namespace : DEFAULT_NAMESPACE);
+  for (const stream of STREAMS) {
+    const text = result[stream];
+    if (typeof text !== 'string' || !isTooLong(text)) continue;
+    // A method that prints something was given a sandbox.
+    const kept = await scene.keep(sandbox as string, text);
+    const where =
+      'path' in kept
+        ? `all of it is in ${kept.path} of the sandbox: search it with sandbox_run_command, or read it with sandbox_read_file`
+        : `they could not be kept (${kept.failure}): ${NOT_KEPT}`;
+    result[stream] = shorten(text, where);
+    result['truncated'] = true;
+    if ('path' in kept) {
+      const bytes = Buffer.byteLength(text);
+      links.push(linkOf(scene, { sandbox: sandbox as string }, kept.path, bytes, 'text/plain'));
+    }
+  }
+  return { output: result, links };
+}
+
+/** A command that was ended by its timeout tells what it had printed. */
+export function boundFailure({ message, data }: Failure): Failure {
+  if (data === null) return { message, data };
+  const bounded: Record<string, unknown> = { ...data };
+  for (const stream of STREAMS) {
+    const text = bounded[stream];
+    if (typeof text === 'string') bounded[stream] = shorten(text, NOT_KEPT);
+  }
+  return { message, data: bounded };
+}

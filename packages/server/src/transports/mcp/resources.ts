@@ -1,0 +1,104 @@
+import type { Server } from '@modelcontextprotocol/sdk/server/index.js';
+import {
+  ListResourcesRequestSchema,
+  ListResourceTemplatesRequestSchema,
+  McpError,
+  ReadResourceRequestSchema,
+  type ReadResourceResult,
+  type ResourceTemplate,
+} from '@modelcontextprotocol/sdk/types.js';
+import { nameProblem, PlatformError } from '@svc/contract';
+import { requireReach, type Caller } from '../../access/caller.ts';
+import { callerOf, type ToolExtra } from './caller-info.ts';
+import { inWordsOfTools } from './next-step.ts';
+import { FILE_TEMPLATE, readFileUri, type FileAddress } from './toolbox/resource-uri.ts';
+import { kindOf } from './toolbox/file-content.ts';
+import { ToolScene, type ToolCaller, type Workbench } from './toolbox/tool-scene.ts';
+
+/** What the protocol says of a resource that is not there. */
+const RESOURCE_NOT_FOUND = -32_002;
+const INVALID_PARAMS = -32_602;
+const INTERNAL_ERROR = -32_603;
+/** Of one file, which is held in memory whole. */
+const MAX_BYTES = 16 * 1024 * 1024;
+
+const TEMPLATE: ResourceTemplate = {
+  uriTemplate: FILE_TEMPLATE,
+  name: 'sandbox_file',
+  title: 'A file of a running sandbox',
+  description:
+    'name: the sandbox; path: of the file, without the first slash; namespace: default unless given. Text in UTF-8 comes as text, ' +
+    `anything else as a blob; up to ${MAX_BYTES / 1024 / 1024} MiB.`,
+};
+
+/** Files of sandboxes as resources. There are too many to be listed: tools answer with links, and the template says the rest. */
+export function serveResources(
+  server: Server,
+  bench: Workbench,
+  within: <T>(extra: ToolExtra, work: (asker: ToolCaller) => Promise<T>) => Promise<T>,
+): void {
+  server.setRequestHandler(ListResourcesRequestSchema, () => ({ resources: [] }));
+  server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: [TEMPLATE] }));
+  server.setRequestHandler(ReadResourceRequestSchema, async ({ params }, extra) => {
+    const address = readFileUri(params.uri);
+    if (address === undefined) {
+      const message = `There is no resource ${params.uri}; those of files are ${FILE_TEMPLATE}`;
+      throw new McpError(RESOURCE_NOT_FOUND, message, { uri: params.uri });
+    }
+    try {
+      return await within(extra, (asker) => readResource(bench, address, params.uri, asker));
+    } catch (error) {
+      throw explain(error, params.uri, callerOf(extra.authInfo).caller);
+    }
+  });
+}
+
+async function readResource(
+  bench: Workbench,
+  address: FileAddress,
+  uri: string,
+  asker: ToolCaller,
+): Promise<ReadResourceResult> {
+  const bytes = await readBytes(bench, address, asker);
+  const { isText, mimeType } = kindOf(address.path, bytes);
+  const text = isText ? decode(bytes) : undefined;
+  const content =
+    text === undefined ? { uri, mimeType, blob: bytes.toString('base64') } : { uri, mimeType, text };
+  return { contents: [content] };
+}
+
+function explain(error: unknown, uri: string, caller: Caller): unknown {
+  if (!PlatformError.is(error)) return error;
+  const data = { code: error.code, ...error.details };
+  return new McpError(codeOf(error), inWordsOfTools(error.message, data, caller), { uri, ...data });
+}
+
+async function readBytes(bench: Workbench, address: FileAddress, asker: ToolCaller): Promise<Buffer> {
+  const { namespace, sandbox, path } = address;
+  for (const [field, problem] of [
+    ['name', nameProblem('Sandbox name', sandbox)],
+    ['namespace', nameProblem('Namespace', namespace)],
+    ['path', path.includes('\0') ? 'path must not contain NUL' : undefined],
+  ] as const) {
+    if (problem !== undefined) throw new PlatformError('invalid_request', problem, { details: { field } });
+  }
+  requireReach(asker.caller, namespace);
+  const scene = new ToolScene(bench, asker, namespace);
+  return await scene.files(sandbox, path, async (files, absolute) =>
+    Buffer.from(await files.readFile(absolute, { maxBytes: MAX_BYTES }, asker.signal)),
+  );
+}
+
+/** @returns undefined when it turns out to be no text behind its beginning */
+function decode(bytes: Buffer): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function codeOf({ code }: PlatformError): number {
+  if (code === 'not_found' || code === 'sandbox_not_found') return RESOURCE_NOT_FOUND;
+  return code === 'invalid_request' || code === 'forbidden' ? INVALID_PARAMS : INTERNAL_ERROR;
+}

@@ -1,0 +1,175 @@
+import { timeoutMsOf } from '@svc/contract';
+import type { WorkToolOutput } from '@svc/contract/mcp';
+import type { Process } from '@svc/contract/rest';
+import { latestOffset, readOutput, type ReadOutput } from './process-output.ts';
+import type { ToolAnswer, WorkToolHandlers } from './tool-answer.ts';
+import type { ToolScene } from './tool-scene.ts';
+
+const MS_PER_SECOND = 1000;
+const DEFAULT_WAIT_SECONDS = 60;
+const DEFAULT_GRACE_SECONDS = 5;
+/** A process that was killed is gone sooner, unless its sandbox hangs. */
+const KILL_WAIT_MS = 10_000;
+
+type ProcessTools = Pick<
+  WorkToolHandlers,
+  Extract<keyof WorkToolHandlers, `sandbox_${string}_process${'' | 'es'}` | 'sandbox_read_output'>
+>;
+
+interface OfProcess {
+  readonly sandbox_id: string;
+  readonly process_id: string;
+}
+
+export function processTools(): ProcessTools {
+  return {
+    sandbox_start_process: async (input, scene) => {
+      const { command: cmd, args, envs, workdir, name, timeout } = input;
+      const started = await scene.rest('processes.start', {
+        params: { sandbox_id: (await scene.sandbox(input.sandbox)).id },
+        body: {
+          cmd,
+          args: args ?? [],
+          env: Object.fromEntries((envs ?? []).map(splitVariable)),
+          cwd: workdir ?? null,
+          name: name ?? null,
+          ...(typeof timeout === 'number'
+            ? { timeout_secs: Math.ceil(timeoutMsOf(timeout) / MS_PER_SECOND) }
+            : {}),
+        },
+      });
+      return { structured: toView(started) };
+    },
+    sandbox_list_processes: async (input, scene) => {
+      const { limit, cursor, status } = input;
+      const { data, next_cursor: next } = await scene.rest('processes.list', {
+        params: { sandbox_id: (await scene.sandbox(input.sandbox)).id },
+        query: {
+          ...(typeof limit === 'number' ? { limit } : {}),
+          ...(typeof cursor === 'string' ? { cursor } : {}),
+          ...(typeof status === 'string' ? { status } : {}),
+        },
+      });
+      return { structured: { processes: data.map(toView), next_cursor: next } };
+    },
+    sandbox_read_output: async (input, scene) => {
+      const params = await paramsOf(scene, input);
+      return await answerOutput(scene, params, input.offset);
+    },
+    sandbox_wait_process: async (input, scene) => {
+      const params = await paramsOf(scene, input);
+      await waitForEnd(scene, params, (input.timeout ?? DEFAULT_WAIT_SECONDS) * MS_PER_SECOND);
+      scene.signal.throwIfAborted();
+      return await answerOutput(scene, params, input.offset);
+    },
+    sandbox_stop_process: async (input, scene) => {
+      const params = await paramsOf(scene, input);
+      const graceMs = (input.grace ?? DEFAULT_GRACE_SECONDS) * MS_PER_SECOND;
+      return { structured: toView(await stopProcess(scene, params, graceMs)) };
+    },
+    sandbox_signal_process: async (input, scene) => {
+      const params = await paramsOf(scene, input);
+      const { signal } = input;
+      return { structured: toView(await scene.rest('processes.signal', { params, body: { signal } })) };
+    },
+  };
+}
+
+async function paramsOf(
+  scene: ToolScene,
+  { sandbox, process }: { readonly sandbox: string; readonly process: string },
+): Promise<OfProcess> {
+  return { sandbox_id: (await scene.sandbox(sandbox)).id, process_id: process };
+}
+
+function splitVariable(entry: string): [string, string] {
+  const at = entry.indexOf('=');
+  return [entry.slice(0, at), entry.slice(at + 1)];
+}
+
+async function stopProcess(scene: ToolScene, params: OfProcess, graceMs: number): Promise<Process> {
+  const found = await scene.rest('processes.get', { params });
+  // By its id from here on: another one of the same name may be started meanwhile.
+  const own = { ...params, process_id: found.id };
+  for (const [signal, waitMs] of [
+    ['SIGTERM', graceMs],
+    ['SIGKILL', KILL_WAIT_MS],
+  ] as const) {
+    const process = await scene.rest('processes.get', { params: own });
+    if (process.exit !== null) return process;
+    await scene.rest('processes.signal', { params: own, body: { signal } });
+    await waitForEnd(scene, own, waitMs);
+    scene.signal.throwIfAborted();
+  }
+  return await scene.rest('processes.get', { params: own });
+}
+
+/** Until then or until the process ends, whichever is first. */
+async function waitForEnd(scene: ToolScene, params: OfProcess, waitMs: number): Promise<void> {
+  const process = await scene.rest('processes.get', { params });
+  if (process.exit !== null) return;
+  const signal = AbortSignal.any([scene.signal, AbortSignal.timeout(Math.ceil(waitMs))]);
+  const query = { follow: true, offset: `${process.stdout_bytes}-${process.stderr_bytes}` };
+  const own = { ...params, process_id: process.id };
+  const events = await scene.rest('processes.output', { params: own, query }, signal);
+  for await (const { event } of events) if (event === 'end') return;
+}
+
+async function answerOutput(
+  scene: ToolScene,
+  params: OfProcess,
+  asked: string | null | undefined,
+): Promise<ToolAnswer<WorkToolOutput<'sandbox_read_output'>>> {
+  const process = await scene.rest('processes.get', { params });
+  const own = { ...params, process_id: process.id };
+  const offset = asked ?? latestOffset(process);
+  const events = await scene.rest('processes.output', { params: own, query: { offset } });
+  const read = await readOutput(events, offset);
+  // As it stands after the output, which tells of its end.
+  const now = read.process ?? process;
+  return {
+    structured: {
+      ...toView(now),
+      stdout: read.stdout,
+      stderr: read.stderr,
+      next_offset: read.nextOffset,
+      has_more: read.hasMore,
+      dropped_bytes: read.droppedBytes,
+    },
+    text: describeOutput(now, read, offset),
+  };
+}
+
+function describeOutput(process: Process, read: ReadOutput, offset: string): string {
+  const begun = offset.split('-').map(Number);
+  const skipped = (begun[0] ?? 0) + (begun[1] ?? 0);
+  const lines = [
+    ...(skipped > 0 ? [`[${skipped} bytes before this are not shown; offset "0-0" is the beginning]`] : []),
+    ...(read.droppedBytes > 0 ? [`[${read.droppedBytes} bytes were too old to be kept]`] : []),
+    ...(read.stdout === '' ? [] : [read.stdout.replace(/\n$/, '')]),
+    ...(read.stderr === '' ? [] : ['[stderr]', read.stderr.replace(/\n$/, '')]),
+    `[${stateOf(process)}; ${read.hasMore ? 'there is more: ' : ''}read on with offset "${read.nextOffset}"]`,
+  ];
+  return lines.join('\n');
+}
+
+function stateOf({ id, name, exit }: Process): string {
+  const label = name ?? id;
+  return exit === null ? `process ${label} is running` : `process ${label} has ended: ${exit.message}`;
+}
+
+function toView(process: Process): WorkToolOutput<'sandbox_start_process'> {
+  const { exit } = process;
+  return {
+    process_id: process.id,
+    name: process.name,
+    command: process.command,
+    status: process.status,
+    started_at: process.started_at,
+    ended_at: process.ended_at,
+    exit_code: exit?.code ?? null,
+    end_reason: exit?.reason ?? null,
+    end_message: exit?.message ?? null,
+    output_bytes: process.stdout_bytes + process.stderr_bytes,
+  };
+}

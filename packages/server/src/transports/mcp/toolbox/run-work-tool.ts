@@ -1,0 +1,39 @@
+import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
+import { checkToolInput, type WorkToolName } from '@svc/contract/mcp';
+import { requireReach } from '../../../access/caller.ts';
+import { fileTools } from './file-tools.ts';
+import { processTools } from './process-tools.ts';
+import { sandboxTools } from './sandbox-tools.ts';
+import { snapshotTools } from './snapshot-tools.ts';
+import type { ToolAnswer, WorkToolHandlers } from './tool-answer.ts';
+import { ToolScene, type ToolCaller, type Workbench } from './tool-scene.ts';
+
+/** One per tool: a missing one does not compile. */
+const HANDLERS: WorkToolHandlers = {
+  ...fileTools(),
+  ...processTools(),
+  ...sandboxTools(),
+  ...snapshotTools(),
+};
+
+/** Checks the input, checks that the caller may, and does the work. @throws PlatformError */
+export async function runWorkTool(
+  bench: Workbench,
+  name: WorkToolName,
+  value: Readonly<Record<string, unknown>>,
+  asker: ToolCaller,
+): Promise<CallToolResult> {
+  const { input, namespace } = checkToolInput(name, value);
+  requireReach(asker.caller, namespace);
+  const scene = new ToolScene(bench, asker, namespace);
+  // Input and handler are of the same name; the compiler cannot follow that through a union of names.
+  const handler = HANDLERS[name] as (
+    input: unknown,
+    scene: ToolScene,
+  ) => Promise<ToolAnswer<Record<string, unknown>>>;
+  const { structured, text, more = [] } = await handler(input, scene);
+  return {
+    content: [{ type: 'text', text: text ?? JSON.stringify(structured) }, ...more],
+    structuredContent: structured,
+  };
+}

@@ -1,0 +1,95 @@
+import type { WorkToolOutput } from '@svc/contract/mcp';
+import type { Sandbox } from '@svc/contract/rest';
+import { MAX_SHOWN_LENGTH } from './bounded-text.ts';
+import type { WorkToolHandlers } from './tool-answer.ts';
+
+const DEFAULT_TAIL = 100;
+const MAX_ENTRIES = 1000;
+const ALL_SOURCES = 'stdout,stderr,output,system';
+
+type SandboxTools = Pick<
+  WorkToolHandlers,
+  'sandbox_list' | 'sandbox_remove' | 'sandbox_preview_url' | 'sandbox_read_logs'
+>;
+
+export function sandboxTools(): SandboxTools {
+  return {
+    sandbox_list: async (input, scene) => {
+      if (!(await scene.hasAnything())) return { structured: { sandboxes: [], next_cursor: null } };
+      const { data, next_cursor: next } = await scene.rest('sandboxes.list', { query: pageOf(input) });
+      return { structured: { sandboxes: data.map(toView), next_cursor: next } };
+    },
+    sandbox_remove: async ({ sandbox }, scene) => {
+      const { id } = await scene.sandbox(sandbox);
+      return { structured: await scene.rest('sandboxes.remove', { params: { sandbox_id: id } }) };
+    },
+    sandbox_preview_url: async (input, scene) => {
+      const { id } = await scene.sandbox(input.sandbox);
+      const { port, expires_in_secs: seconds } = input;
+      const address = await scene.rest('previews.open', {
+        params: { sandbox_id: id },
+        body: { port, expires_in_secs: seconds ?? null },
+      });
+      // It is null for whoever repeats a call alone.
+      const { url, access, expires_at: expiresAt } = address;
+      return { structured: { url: url ?? '', port, access, expires_at: expiresAt }, text: url ?? '' };
+    },
+    sandbox_read_logs: async (input, scene) => {
+      const { id } = await scene.sandbox(input.sandbox);
+      const { cursor, tail, sources } = input;
+      const { data, has_more: hasMore } = await scene.rest('logs.list', {
+        params: { sandbox_id: id },
+        query: {
+          sources: sources?.join(',') ?? ALL_SOURCES,
+          limit: MAX_ENTRIES,
+          ...(typeof cursor === 'string' ? { cursor } : { tail: tail ?? DEFAULT_TAIL }),
+        },
+      });
+      const shown = data.slice(0, countShown(data.map(({ text }) => text)));
+      const last = shown.at(-1)?.cursor ?? cursor ?? null;
+      return {
+        structured: {
+          entries: shown.map(({ ts, source, text }) => ({ time: ts, source, text })),
+          has_more: hasMore || shown.length < data.length,
+          next_cursor: last,
+        },
+      };
+    },
+  };
+}
+
+export function pageOf({
+  limit,
+  cursor,
+}: {
+  readonly limit?: number | null;
+  readonly cursor?: string | null;
+}): { limit?: number; cursor?: string } {
+  return {
+    ...(typeof limit === 'number' ? { limit } : {}),
+    ...(typeof cursor === 'string' ? { cursor } : {}),
+  };
+}
+
+/** How many texts fit into an answer; one at least, so that a reader comes to the end. */
+function countShown(texts: readonly string[]): number {
+  let length = 0;
+  const over = texts.findIndex((text, index) => {
+    length += text.length;
+    return index > 0 && length > MAX_SHOWN_LENGTH;
+  });
+  return over === -1 ? texts.length : over;
+}
+
+function toView(sandbox: Sandbox): WorkToolOutput<'sandbox_list'>['sandboxes'][number] {
+  const { spec } = sandbox;
+  return {
+    name: sandbox.name,
+    status: sandbox.status,
+    image: spec?.image ?? null,
+    memory_mib: spec?.resources.memory_mib ?? null,
+    cpus: spec?.resources.vcpus ?? null,
+    created_at: sandbox.created_at,
+    failure: sandbox.last_failure_message,
+  };
+}

@@ -1,0 +1,85 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { isErrorCode, PlatformError } from '@svc/contract';
+import type { WorkToolOutput } from '@svc/contract/mcp';
+import type { Snapshot } from '@svc/contract/rest';
+import { pageOf } from './sandbox-tools.ts';
+import type { WorkToolHandlers } from './tool-answer.ts';
+import type { ToolScene } from './tool-scene.ts';
+
+/** Another server may make it, and tells nobody but the store. */
+const POLL_MS = 100;
+const START_WAIT_SECONDS = 600;
+
+type SnapshotTools = Pick<
+  WorkToolHandlers,
+  | 'sandbox_create_snapshot'
+  | 'sandbox_list_snapshots'
+  | 'sandbox_start_from_snapshot'
+  | 'sandbox_remove_snapshot'
+>;
+
+export function snapshotTools(): SnapshotTools {
+  return {
+    sandbox_create_snapshot: async ({ sandbox, snapshot: name, replace }, scene) => {
+      const { id } = await scene.sandbox(sandbox);
+      const begun = await scene.rest('snapshots.create', {
+        body: { kind: 'disk', sandbox_id: id, name, force: replace ?? false },
+      });
+      return { structured: toView(await waitForSnapshot(scene, begun.id)) };
+    },
+    sandbox_list_snapshots: async (input, scene) => {
+      if (!(await scene.hasAnything())) return { structured: { snapshots: [], next_cursor: null } };
+      const { data, next_cursor: next } = await scene.rest('snapshots.list', { query: pageOf(input) });
+      return { structured: { snapshots: data.map(toView), next_cursor: next } };
+    },
+    sandbox_start_from_snapshot: async (input, scene) => {
+      const { sandbox: name, memory, cpus, envs, workdir } = input;
+      const { location } = await scene.rest('snapshots.getByName', { params: { name: input.snapshot } });
+      const { status, last_failure_message: failure } = await scene.rest('sandboxes.create', {
+        query: { start: true, wait_for: 'running', wait_timeout: START_WAIT_SECONDS },
+        body: {
+          name,
+          source: 'disk_snapshot',
+          disk_snapshot_ref: location,
+          resources: {
+            ...(typeof memory === 'number' ? { memory_mib: memory } : {}),
+            ...(typeof cpus === 'number' ? { vcpus: cpus } : {}),
+          },
+          env: (envs ?? []).map((entry) => {
+            const at = entry.indexOf('=');
+            return { key: entry.slice(0, at), value: entry.slice(at + 1) };
+          }),
+          ...(typeof workdir === 'string' ? { runtime: { workdir } } : {}),
+        },
+      });
+      if (status === 'running') return { structured: { message: `Sandbox ${name} started successfully` } };
+      const message = `Sandbox '${name}' is ${status}${failure === null ? '' : `: ${failure}`}`;
+      throw new PlatformError('start_failed', message, { details: { state: status } });
+    },
+    sandbox_remove_snapshot: async ({ snapshot: name }, scene) => ({
+      structured: await scene.rest('snapshots.removeByName', { params: { name } }),
+    }),
+  };
+}
+
+async function waitForSnapshot(scene: ToolScene, operationId: string): Promise<Snapshot> {
+  for (;;) {
+    const operation = await scene.rest('snapshots.getOperation', { params: { operation_id: operationId } });
+    const { status, result, error } = operation;
+    if (result !== null) return result;
+    if (error !== null) {
+      const code = isErrorCode(error.code) ? error.code : 'internal';
+      throw new PlatformError(code, error.message);
+    }
+    if (status === 'succeeded') {
+      throw new PlatformError('snapshot_not_found', 'The snapshot was made, and removed since');
+    }
+    scene.tell('making the snapshot');
+    await delay(POLL_MS, undefined, { signal: scene.signal });
+  }
+}
+
+function toView(snapshot: Snapshot): WorkToolOutput<'sandbox_create_snapshot'> {
+  const { name, size_bytes: size, created_at: createdAt } = snapshot;
+  return { name, size_bytes: size, created_at: createdAt };
+}

@@ -1,0 +1,19 @@
+import type { ContentBlock } from '@modelcontextprotocol/sdk/types.js';
+import type { WorkToolInput, WorkToolName, WorkToolOutput } from '@svc/contract/mcp';
+import type { ToolScene } from './tool-scene.ts';
+
+/** What a tool answers with: for programs, and for models. */
+export interface ToolAnswer<Output> {
+  readonly structured: Output;
+  /** Absent: the structured form as JSON. */
+  readonly text?: string;
+  /** Behind the text. */
+  readonly more?: readonly ContentBlock[];
+}
+
+export type WorkToolHandler<Name extends WorkToolName> = (
+  input: WorkToolInput<Name>,
+  scene: ToolScene,
+) => Promise<ToolAnswer<WorkToolOutput<Name>>>;
+
+export type WorkToolHandlers = { readonly [Name in WorkToolName]: WorkToolHandler<Name> };

@@ -1,0 +1,137 @@
+import {
+  checkRestInput,
+  type RestInput,
+  type RestOperationName,
+  type RestOperations,
+  type RestOutput,
+} from '@svc/contract/rest';
+import { PlatformError, type ChannelFiles } from '@svc/contract';
+import { authorityOfCaller } from '../../../access/authority-of-caller.ts';
+import type { Caller } from '../../../access/caller.ts';
+import type { RestDispatch } from '../../../dispatch/rest-dispatch.ts';
+import type { SandboxFiles } from '../../../handlers/files/sandbox-files.ts';
+import { notFound } from '../../../handlers/sandboxes/running-sandbox.ts';
+import type { Progress } from '../../../sandboxes/start-progress.ts';
+import type { Database } from '../../../store/database.ts';
+import { findOrganization } from '../../../store/organizations.ts';
+import { findSandbox, type SandboxRecord } from '../../../store/sandboxes.ts';
+import type { KeptOutput } from './kept-output.ts';
+
+/** What tools work with: the control plane and the files of sandboxes, as every other surface reaches them. */
+export interface Workbench {
+  readonly database: Database;
+  readonly rest: RestDispatch;
+  readonly files: SandboxFiles;
+  readonly keptOutput: KeptOutput;
+}
+
+/** Who called a tool, and how they follow and end the call. */
+export interface ToolCaller {
+  readonly caller: Caller;
+  readonly requestId: string;
+  readonly sourceAddress: string | null;
+  readonly userAgent: string;
+  /** Aborts when the caller cancels or goes away. */
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: Progress) => void;
+}
+
+type Parts<Name extends RestOperationName> = Partial<RestInput<RestOperations[Name]>>;
+
+/** One call of a tool, in a namespace that its caller reaches. */
+export class ToolScene {
+  readonly namespace: string;
+  readonly #bench: Workbench;
+  readonly #asker: ToolCaller;
+
+  constructor(bench: Workbench, asker: ToolCaller, namespace: string) {
+    this.#bench = bench;
+    this.#asker = asker;
+    this.namespace = namespace;
+  }
+
+  get signal(): AbortSignal {
+    return this.#asker.signal;
+  }
+
+  /** Of the caller who waits. */
+  tell(message: string): void {
+    this.#asker.onProgress({ message, done: null, total: null });
+  }
+
+  /** An operation of the control plane, with its checks, quotas and events. @throws PlatformError */
+  async rest<Name extends RestOperationName>(
+    name: Name,
+    parts: Parts<Name>,
+    signal: AbortSignal = this.signal,
+  ): Promise<RestOutput<RestOperations[Name]>> {
+    const { database, rest } = this.#bench;
+    const { caller, requestId, sourceAddress, userAgent } = this.#asker;
+    const organization = await findOrganization(database, this.namespace);
+    if (organization === undefined) {
+      throw new PlatformError('org_not_found', `There is nothing in namespace '${this.namespace}' yet`);
+    }
+    const authority = await authorityOfCaller(database, name, caller, organization);
+    const part = (key: 'params' | 'query' | 'headers' | 'body', otherwise: unknown) =>
+      checkRestInput(name, key, parts[key] ?? otherwise);
+    const input = {
+      params: part('params', {}),
+      query: part('query', {}),
+      headers: part('headers', {}),
+      body: part('body', undefined),
+    };
+    const answer = await rest.call(
+      name,
+      {
+        input,
+        slug: undefined,
+        authorization: undefined,
+        idempotencyKey: undefined,
+        identity: '',
+        bodyDigest: undefined,
+        context: {
+          requestId,
+          sourceAddress,
+          userAgent,
+          expectedVersion: null,
+          signal,
+          setHeader: () => undefined,
+          setSession: () => undefined,
+        },
+      },
+      authority,
+    );
+    if (answer.kind === 'replay') throw new Error('a call without a key was repeated');
+    // The handler of this very operation returned it.
+    return answer.output as RestOutput<RestOperations[Name]>;
+  }
+
+  /** Whether anything was ever made in this namespace. */
+  async hasAnything(): Promise<boolean> {
+    return (await findOrganization(this.#bench.database, this.namespace)) !== undefined;
+  }
+
+  /** @throws PlatformError `sandbox_not_found` */
+  async sandbox(name: string): Promise<SandboxRecord> {
+    const found = await findSandbox(this.#bench.database, this.namespace, name);
+    if (found === undefined) throw notFound(name);
+    return found;
+  }
+
+  /** @throws PlatformError that names the path */
+  async files<T>(
+    sandbox: string,
+    path: string,
+    work: (files: ChannelFiles, path: string) => Promise<T>,
+  ): Promise<T> {
+    return await this.#bench.files.use({ namespace: this.namespace, sandbox, path }, work);
+  }
+
+  /** @returns where a text that is too long to be shown was put */
+  async keep(
+    sandbox: string,
+    text: string,
+  ): Promise<{ readonly path: string } | { readonly failure: string }> {
+    return await this.#bench.keptOutput.keep(this, sandbox, text);
+  }
+}
