@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { readAnswer as readAnswerFor, type ReadAnswer } from './dns-answer.ts';
+import { formatAddress } from '../policy/address.ts';
 import { mayAnswer } from '../policy/decide.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { SURROUNDINGS } from '../testing/surroundings.ts';
 import { readQuery, type DnsQuery } from './dns-query.ts';
 import {
   addressRecord,
+  aliasRecord,
   encodeAnswer,
   encodeName,
   encodeQuery,
@@ -109,6 +111,29 @@ test('an answer that is cut short is malformed, one that says so itself is trunc
   assert.equal(readAnswer(answer.subarray(0, answer.length - 1), QUERY, UPSTREAM_ID).kind, 'malformed');
   assert.equal(readAnswer(encodeAnswer(ASKED, [], { flags: 0x8380 }), QUERY, UPSTREAM_ID).kind, 'truncated');
   assert.equal(kindOf([{ type: TYPE.a, data: Buffer.alloc(5) }]), 'malformed');
+});
+
+test('an address belongs to the name asked for through the names that it stands for, and as long as all of them do', () => {
+  const answered = (...records: readonly SampleRecord[]) => {
+    const read = readAnswer(encodeAnswer(ASKED, records), QUERY, UPSTREAM_ID);
+    assert.ok(read.kind === 'answer');
+    return read.addresses.map(({ address, ttlSeconds }) => `${formatAddress(address)} ${ttlSeconds}`);
+  };
+  const at = (owner: string, address: string) => ({ ...addressRecord(address), owner, ttl: 300 });
+  const chain = [
+    aliasRecord('example.com', 'cdn.example.net', 900),
+    aliasRecord('CDN.example.net', 'edge.example.org', 20),
+  ];
+  const [first, second] = chain;
+  assert.ok(first && second);
+  const end = at('edge.EXAMPLE.org', '93.184.216.34');
+  assert.deepEqual(answered(...chain, end), ['93.184.216.34 20']);
+  assert.deepEqual(answered(end, second, first), ['93.184.216.34 20'], 'in any order');
+  const stranger = at('evil.example', '93.184.216.35');
+  assert.deepEqual(answered(...chain, end, stranger), ['93.184.216.34 20'], 'nobody asked for that one');
+  assert.deepEqual(answered(second, end), [], 'the chain does not begin with the name asked for');
+  const loop = [aliasRecord('example.com', 'a.example'), aliasRecord('a.example', 'example.com')];
+  assert.deepEqual(answered(...loop, at('a.example', '93.184.216.36')), ['93.184.216.36 60']);
 });
 
 test('no packet makes it throw (50,000 random ones behind a good question)', () => {

@@ -1,6 +1,6 @@
 import { addressFromBytes, type Address } from '../policy/address.ts';
 import type { DnsQuery } from './dns-query.ts';
-import { HEADER_BYTES, readRecords, skipName, type DnsRecord } from './dns-records.ts';
+import { HEADER_BYTES, readName, readRecords, skipName, type DnsRecord } from './dns-records.ts';
 
 /**
  * What a resolver's datagram turned out to be.
@@ -13,13 +13,15 @@ export type ReadAnswer =
   | { readonly kind: 'answer'; readonly bytes: Buffer; readonly addresses: readonly AnsweredAddress[] }
   | { readonly kind: 'foreign' | 'malformed' | 'truncated' | 'hidden' };
 
-/** An address that answers the question itself. */
+/** An address that answers the question itself, perhaps at the end of a chain of other names (CNAME). */
 export interface AnsweredAddress {
   readonly address: Address;
+  /** Of the record that ends first on the way to it. */
   readonly ttlSeconds: number;
 }
 
 const TYPE_A = 1;
+const TYPE_CNAME = 5;
 const TYPE_AAAA = 28;
 const TYPE_SVCB = 64;
 const TYPE_HTTPS = 65;
@@ -28,6 +30,8 @@ const HINT_BYTES = new Map([
   [4, 4],
   [6, 16],
 ]);
+/** More than resolvers follow. */
+const MAX_LINKS = 32;
 const FLAG_RESPONSE = 0x8000;
 const FLAG_TRUNCATED = 0x0200;
 
@@ -45,6 +49,7 @@ export function readAnswer(
   const sections = readRecords(message, HEADER_BYTES + query.question.length, count);
   if (sections === null) return { kind: 'malformed' };
   const answered: AnsweredAddress[] = [];
+  const chain = chainFrom(query.name, message, sections.records.slice(0, answerCount));
   for (const [index, record] of sections.records.entries()) {
     const parts = addressesIn(record);
     if (parts === null) return { kind: 'malformed' };
@@ -52,12 +57,43 @@ export function readAnswer(
       const address = addressFromBytes(part);
       if (address === null || !mayAnswer(address)) return { kind: 'hidden' };
       const isAddressRecord = record.type === TYPE_A || record.type === TYPE_AAAA;
-      if (index < answerCount && isAddressRecord) answered.push({ address, ttlSeconds: record.ttlSeconds });
+      if (index >= answerCount || !isAddressRecord) continue;
+      const ttl = chain.get(readName(message, record.start) ?? '.');
+      if (ttl !== undefined) answered.push({ address, ttlSeconds: Math.min(ttl, record.ttlSeconds) });
     }
   }
   const bytes = Buffer.from(message.subarray(0, sections.end));
   bytes.writeUInt16BE(query.id, 0);
   return { kind: 'answer', bytes, addresses: answered };
+}
+
+/**
+ * The names that the one asked for stands for, itself among them, and for how long each does. An address of any other name is not an
+ * answer to the question, whatever section it stands in.
+ */
+function chainFrom(
+  name: string,
+  message: Buffer,
+  answers: readonly DnsRecord[],
+): ReadonlyMap<string, number> {
+  const chain = new Map([[name, Number.POSITIVE_INFINITY]]);
+  const aliases = answers
+    .filter(({ type }) => type === TYPE_CNAME)
+    .map(({ start, dataStart, ttlSeconds }) => ({
+      owner: readName(message, start),
+      target: readName(message, dataStart),
+      ttlSeconds,
+    }));
+  // Servers write them in any order; each round finds one more link at least, or there is none.
+  for (let round = 0, size = 0; round < MAX_LINKS && chain.size > size; round += 1) {
+    size = chain.size;
+    for (const { owner, target, ttlSeconds } of aliases) {
+      const ttl = owner === null ? undefined : chain.get(owner);
+      if (ttl !== undefined && target !== null && !chain.has(target))
+        chain.set(target, Math.min(ttl, ttlSeconds));
+    }
+  }
+  return chain;
 }
 
 /** The random id and the repeated question, on a socket connected to the resolver: what a forger would have to guess. */

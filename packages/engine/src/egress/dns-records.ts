@@ -1,4 +1,4 @@
-/** Walks the parts of a DNS message (RFC 1035 §4). Never follows a compression pointer, so no message can make it loop. */
+/** Walks the parts of a DNS message (RFC 1035 §4). A compression pointer is followed to what is before it alone, so no message can make it loop. */
 
 export const HEADER_BYTES = 12;
 const MAX_NAME_BYTES = 255;
@@ -10,6 +10,9 @@ export interface DnsRecord {
   /** The whole record, owner name included. */
   readonly bytes: Buffer;
   readonly data: Buffer;
+  /** Where owner name and data begin in the message. */
+  readonly start: number;
+  readonly dataStart: number;
 }
 
 /** The records of one or more sections that follow each other; null when the message ends early. */
@@ -31,6 +34,8 @@ export function readRecords(
       ttlSeconds: message.readUInt32BE(fixed + 4),
       bytes: message.subarray(offset, end),
       data: message.subarray(fixed + 10, end),
+      start: offset,
+      dataStart: fixed + 10,
     });
     offset = end;
   }
@@ -70,4 +75,33 @@ export function readPlainName(
     labels.push(label);
     offset += length + 1;
   }
+}
+
+/** A name that may be compressed, as `readPlainName` writes it; null when it is malformed, or longer than names are. */
+export function readName(message: Buffer, start: number): string | null {
+  const labels: string[] = [];
+  let before = start;
+  // Pointers count too, for they could lead to each other all over a message.
+  let steps = 0;
+  for (let offset = start; steps <= MAX_NAME_BYTES;) {
+    const length = message[offset];
+    if (length === undefined) return null;
+    if (length === 0) return labels.join('.').toLowerCase();
+    if (length >= 0xc0) {
+      if (offset + 2 > message.length) return null;
+      const target = message.readUInt16BE(offset) & 0x3fff;
+      if (target >= before) return null;
+      before = target;
+      offset = target;
+      steps += 1;
+    } else {
+      const end = offset + 1 + length;
+      const label = message.toString('latin1', offset + 1, end);
+      if (length > 63 || end > message.length || label.includes('.')) return null;
+      labels.push(label);
+      steps += length + 1;
+      offset = end;
+    }
+  }
+  return null;
 }

@@ -4,6 +4,9 @@ export const TYPE = { a: 1, ns: 2, cname: 5, txt: 16, aaaa: 28, opt: 41, https: 
 export interface SampleRecord {
   readonly type: number;
   readonly data: Buffer;
+  /** The name asked for unless given. */
+  readonly owner?: string;
+  readonly ttl?: number;
 }
 
 export function encodeName(name: string): Buffer {
@@ -27,7 +30,7 @@ export function encodeQuery(
   ]);
 }
 
-/** Answers the question of `query`, which has one and no compression; every owner name points at it. */
+/** Answers the question of `query`, which has one and no compression; owner names that are not given point at it. */
 export function encodeAnswer(
   query: Buffer,
   records: readonly SampleRecord[],
@@ -38,7 +41,11 @@ export function encodeAnswer(
   return Buffer.concat([
     words(query.readUInt16BE(0), flags, 1, records.length, 0, 0),
     query.subarray(12, end + 5),
-    ...records.flatMap(({ type, data }) => [words(0xc00c, type, 1, 0, 60, data.length), data]),
+    ...records.flatMap(({ type, data, owner, ttl = 60 }) => [
+      owner === undefined ? words(0xc00c) : encodeName(owner),
+      words(type, 1, 0, ttl, data.length),
+      data,
+    ]),
   ]);
 }
 
@@ -49,6 +56,10 @@ export function addressRecord(address: string): SampleRecord {
   const zeros = Array.from({ length: 8 - groups(head).length - groups(tail).length }, () => '0');
   const all = [...groups(head), ...zeros, ...groups(tail)].map((group) => Number.parseInt(group, 16));
   return { type: TYPE.aaaa, data: words(...all) };
+}
+
+export function aliasRecord(owner: string, target: string, ttl = 60): SampleRecord {
+  return { type: TYPE.cname, data: encodeName(target), owner, ttl };
 }
 
 export function words(...values: readonly number[]): Buffer {
