@@ -19,7 +19,13 @@ export type { FileChange, FileWatch, WatchOptions } from './sandbox/file-watch.t
 export type { LogEntry, LogOptions, LogSource } from './sandbox/logs.ts';
 export type { OutputStream } from './sandbox/output-stream.ts';
 export type { NewPreview, Ports, Preview } from './sandbox/ports.ts';
-export type { NetworkChange, NetworkExplanation, SandboxNetwork } from './sandbox/sandbox-network.ts';
+export type {
+  NetworkChange,
+  NetworkDecision,
+  NetworkExplanation,
+  NetworkLogOptions,
+  SandboxNetwork,
+} from './sandbox/sandbox-network.ts';
 export type { CodeRunResult, ResultTable } from './sandbox/code-run-result.ts';
 export type { CodeException, CodeResult, RunCodeOptions } from './sandbox/run-code.ts';
 export type { Signal } from './sandbox/signals.ts';

@@ -6,6 +6,7 @@ import { Convergence } from './sandboxes/convergence.ts';
 import { MetricHistory } from './accounting/metric-history.ts';
 import { ProcessKeeper } from './processes/process-keeper.ts';
 import type { PortForwarder } from './published-ports/port-forwarder.ts';
+import { RefusedVisitors } from './published-ports/refused-visitors.ts';
 import { enforceLimits } from './sandboxes/enforce-limits.ts';
 import { removeStillborn } from './sandboxes/remove-stillborn.ts';
 import { SnapshotWorker } from './snapshots/snapshot-worker.ts';
@@ -30,6 +31,10 @@ export function createConvergence(
     ...pools,
     database,
     orchestrator,
+    visitors: new RefusedVisitors(
+      (id, refused, signal) => orchestrator.noteRefused(id, refused, signal),
+      logger,
+    ),
     claims: parts.isAlone === true ? NO_CLAIMS : rowClaims(database),
     sealer,
     makeVolume: (volume) => ensureMade({ database, volumeStore, defaultVolumeGib }, volume),

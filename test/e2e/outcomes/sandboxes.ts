@@ -76,6 +76,25 @@ sandboxes.add('network.explain', 'ok', async (call) => {
 sandboxes.add('network.explain', 'sandbox_not_found', (call) =>
   call('network.explain', { ...byId(NOBODY), body: WEB }),
 );
+sandboxes.add('network.log', 'ok', async (call) => {
+  const reply = await call('network.log', byId(shared));
+  assert.deepEqual([reply.body.has_more, reply.body.next_cursor, reply.body.left_out], [false, null, 0]);
+  return reply;
+});
+sandboxes.add('network.follow', 'ok', async (call, world) => {
+  const reply = await call('network.follow', byId(await world.created()));
+  assert.match(reply.body, /^event: end$/m);
+  return reply;
+});
+sandboxes.add('network.log', 'invalid_cursor', async (call) => {
+  return await call('network.log', { ...byId(shared), query: { cursor: 'none' } });
+});
+sandboxes.add('network.follow', 'invalid_cursor', async (call) => {
+  return await call('network.follow', { ...byId(shared), headers: { 'last-event-id': 'none' } });
+});
+for (const operation of ['network.log', 'network.follow'] as const) {
+  sandboxes.add(operation, 'sandbox_not_found', (call) => call(operation, byId(NOBODY)));
+}
 const CLOSED = { policy: { default_egress: 'deny', rules: [] } };
 sandboxes.add('network.update', 'ok', async (call, world) => {
   const box = await world.running();
@@ -310,6 +329,11 @@ sandboxes.add('lifecycle.update', 'orchestrator_unreachable', async (call, world
 sandboxes.add('lifecycle.keepAlive', 'orchestrator_unreachable', async (call, world) => {
   return await call('lifecycle.keepAlive', byId(await world.created()));
 });
+for (const operation of ['network.log', 'network.follow'] as const) {
+  sandboxes.add(operation, 'orchestrator_unreachable', async (call, world) => {
+    return await call(operation, byId(await world.created()));
+  });
+}
 sandboxes.add('network.update', 'orchestrator_unreachable', async (call, world) => {
   return await call('network.update', { ...byId(await world.created()), body: CLOSED });
 });

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import type { NetworkExplanation } from '@svc/sdk';
 import { parseConnection, type Connection } from '../arguments/connection.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
@@ -11,12 +12,17 @@ export function createCommand(): Command {
     )
     .argument('<name>', 'the sandbox')
     .argument('<host:port[/protocol]>', 'a name or an address; protocol: tcp, udp, icmpv4', parseConnection)
+    .option(
+      '--ingress',
+      'whether somebody at that address may come in, through the published port of that number inside',
+    )
     .addHelpText(
       'after',
       examples(
         ['svc net explain web example.com:443', 'over TCP'],
         ['svc net explain web 10.0.0.7:53/udp', 'an address, over UDP'],
         ['svc net explain web 192.0.2.1/icmpv4', 'ping'],
+        ['svc net explain --ingress web 192.0.2.1:8000', 'who may come in'],
       ),
     )
     .action(explain);
@@ -25,21 +31,34 @@ export function createCommand(): Command {
 async function explain(
   name: string,
   connection: Connection,
-  _options: unknown,
+  options: { readonly ingress?: boolean },
   command: Command,
 ): Promise<void> {
   const globals = readGlobals(command);
   const { Sandbox } = await import('@svc/sdk');
   const { connectServer } = await import('../server/connect.ts');
   const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });
-  const answer = await sandbox.network.explain({ ...connection });
+  const answer = await sandbox.network.explain({
+    ...connection,
+    ...(options.ingress === true ? { direction: 'ingress' } : {}),
+  });
   if (globals.isJson) printJson(answer);
-  else {
-    print(answer.reason);
-    const { addresses } = answer;
-    if (addresses.length > 1)
-      for (const { address, group, action, rule } of addresses)
-        print(`  ${address} (${group ?? 'no group'}): ${action}${rule === null ? '' : ` by rule ${rule}`}`);
-  }
+  else showAnswer(answer);
   process.exitCode = answer.action === 'allow' ? 0 : 1;
 }
+
+function showAnswer({ reason, addresses, secrets }: NetworkExplanation): void {
+  print(reason);
+  if (addresses.length > 1)
+    for (const { address, group, action, rule } of addresses)
+      print(`  ${address} (${group ?? 'no group'}): ${action}${rule === null ? '' : ` by rule ${rule}`}`);
+  for (const { env_var: variable, action } of secrets) print(`  ${variable}: ${SECRET_WORDS[action]}`);
+}
+
+const SECRET_WORDS: Readonly<Record<NetworkExplanation['secrets'][number]['action'], string>> = {
+  substitute: 'the value takes the place of its placeholder',
+  leave: 'a placeholder is left as it is',
+  block: 'a request with its placeholder is stopped (block)',
+  block_and_log: 'a request with its placeholder is stopped (block_and_log)',
+  block_and_terminate: 'a request with its placeholder ends the sandbox (block_and_terminate)',
+};

@@ -46,11 +46,15 @@ export const PAGE_QUERY = {
 };
 
 export function pageOf<T extends TSchema>(item: T) {
-  return strictObject({
+  return strictObject(pageFields(item));
+}
+
+export function pageFields<T extends TSchema>(item: T) {
+  return {
     data: Type.Array(item),
     has_more: Type.Boolean(),
     next_cursor: nullable(Type.String(), { description: 'Null on the last page' }),
-  });
+  };
 }
 
 export const MessageResponse = strictObject({

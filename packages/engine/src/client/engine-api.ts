@@ -1,6 +1,7 @@
 import type { Network, NetworkChange, SandboxSpec } from '@svc/contract';
 import type { ImageConfig, ImageProgress, PullPolicy, RegistryAuth } from '../images/images.ts';
-import type { Question } from '../policy/explain.ts';
+import type { Explanation, Question } from '../policy/explain.ts';
+import type { NetworkDecision, StoppedRequest } from '../policy/network-decision.ts';
 import type { HostSpaceView } from '../space/host-space.ts';
 import type { Isolation, RuntimeProbe } from '../runtime/runtime.ts';
 
@@ -126,6 +127,56 @@ export interface ExplainNetwork extends Question {
   readonly network?: Network;
 }
 
+export interface NetworkExplanation extends Explanation {
+  /** What becomes of a placeholder in a request to that host: its value goes there, it stays as it is, or the request is stopped. */
+  readonly secrets: readonly {
+    readonly envVar: string;
+    readonly action: 'substitute' | 'leave' | 'block' | 'block_and_log' | 'block_and_terminate';
+  }[];
+}
+
+/** Something that was decided about the network of a sandbox, as often as it happened. */
+export interface NetworkLogEntry extends Omit<NetworkDecision, 'secret'> {
+  /** Hand it back to read on behind this entry. One that happens again gets another. */
+  readonly sequence: number;
+  readonly firstTime: string;
+  /** When it last happened. */
+  readonly time: string;
+  /** Packets, questions, connections or requests. */
+  readonly count: number;
+  /** A sentence, in the words of an explanation. */
+  readonly reason: string;
+  readonly secret: StoppedRequest | null;
+}
+
+/** `leftOut`: how much more was denied so far, and is in no entry, since it was too much. */
+export type NetworkLogLine = { readonly entry: NetworkLogEntry } | { readonly leftOut: number };
+
+export interface ReadNetworkLog {
+  /** Sequence of the last entry that was seen. */
+  readonly after?: number;
+  readonly verdict?: NetworkDecision['verdict'];
+  readonly follow?: boolean;
+}
+
+/** Somebody who wanted to come in through a published port, and was not let in. */
+export interface RefusedVisitor {
+  readonly address: string;
+  /** Inside. */
+  readonly port: number;
+  readonly protocol: 'tcp' | 'udp';
+  /** Of the policy; null: its default. */
+  readonly rule: number | null;
+  /** How often, since it was told of last. */
+  readonly count: number;
+}
+
+export interface RefusedVisitors {
+  readonly visitors: readonly RefusedVisitor[];
+  /** How many besides. */
+  readonly leftOut: number;
+}
+
 /** A copy of the disk of a sandbox that did not run. It never changes. */
 export interface SnapshotView {
   readonly id: string;
@@ -201,6 +252,8 @@ export interface EngineEvent {
     | 'oom'
     /** It ends soon by its own lifecycle; `reason` says which part of it. */
     | 'ending'
+    /** What it may reach is another. */
+    | 'network_changed'
     /** What a sandbox tried and was kept from; `reason` is JSON. Not every attempt is told of. */
     | 'policy_denied'
     | 'secret_violation'

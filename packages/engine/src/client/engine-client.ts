@@ -4,7 +4,6 @@ import { pipeline } from 'node:stream/promises';
 import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import { Agent, request } from '@svc/contract/node-http';
-import type { Explanation } from '../policy/explain.ts';
 import type {
   Capabilities,
   CheckSandbox,
@@ -13,10 +12,14 @@ import type {
   EngineEvent,
   ExplainNetwork,
   LifecycleUpdate,
-  NetworkUpdate,
   LogEntry,
+  NetworkExplanation,
+  NetworkLogLine,
+  NetworkUpdate,
   PoolView,
   ReadLogs,
+  ReadNetworkLog,
+  RefusedVisitors,
   SandboxMetrics,
   SandboxView,
   SnapshotView,
@@ -159,7 +162,7 @@ export class EngineClient {
     return this.#json('PUT', `/sandboxes/${segment(id)}/lifecycle`, lifecycle, signal);
   }
 
-  explainNetwork(request: ExplainNetwork, signal?: AbortSignal): Promise<Explanation> {
+  explainNetwork(request: ExplainNetwork, signal?: AbortSignal): Promise<NetworkExplanation> {
     return this.#json('POST', '/network/explain', request, signal);
   }
 
@@ -192,6 +195,16 @@ export class EngineClient {
 
   logs(id: string, options: ReadLogs = {}, signal?: AbortSignal): AsyncIterable<LogEntry> {
     return this.#lines(`/sandboxes/${segment(id)}/logs?${query(options)}`, signal);
+  }
+
+  /** What was decided about the network of a sandbox, oldest first; with `follow` also what comes, until the run is over. */
+  networkLog(id: string, options: ReadNetworkLog = {}, signal?: AbortSignal): AsyncIterable<NetworkLogLine> {
+    return this.#lines(`/sandboxes/${segment(id)}/network/log?${query(options)}`, signal);
+  }
+
+  /** Whoever publishes ports tells whom it did not let in. */
+  async noteRefusedVisitors(id: string, refused: RefusedVisitors, signal?: AbortSignal): Promise<void> {
+    await this.#json('POST', `/sandboxes/${segment(id)}/network/log`, refused, signal);
   }
 
   /** Events after `after` (0: all that are kept; absent: none of the past), then new ones as they happen, for ever. */

@@ -16,9 +16,15 @@ export type {
   LogSource,
   EndingView,
   LifecycleUpdate,
+  NetworkExplanation,
+  NetworkLogEntry,
+  NetworkLogLine,
   NetworkUpdate,
   PullImage,
   ReadLogs,
+  ReadNetworkLog,
+  RefusedVisitor,
+  RefusedVisitors,
   ResolvedSpec,
   SandboxMetrics,
   SandboxState,
@@ -30,7 +36,6 @@ export type {
   StartSandbox,
 } from './engine-api.ts';
 export type { ImageProgress, RegistryAuth } from '../images/images.ts';
-export type { Explanation } from '../policy/explain.ts';
 export type { Isolation } from '../runtime/runtime.ts';
 export type { Volume, VolumeEntry, VolumeUsage } from '../volumes/volumes.ts';
 export { socketTransport as duplexTransport } from '../guest/socket-transport.ts';

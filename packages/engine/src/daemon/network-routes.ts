@@ -1,15 +1,44 @@
 import { PlatformError } from '@svc/contract/errors';
-import type { ExplainNetwork } from '../client/engine-api.ts';
-import { explain } from '../policy/explain.ts';
-import type { Protocol } from '../policy/resolve-policy.ts';
+import type {
+  ExplainNetwork,
+  ReadNetworkLog,
+  RefusedVisitor,
+  RefusedVisitors,
+} from '../client/engine-api.ts';
+import { parseAddress } from '../policy/address.ts';
+import type { Direction, Protocol } from '../policy/resolve-policy.ts';
+import { explainNetwork } from '../sandboxes/explain-network.ts';
+import { noteDecision } from '../sandboxes/hear-network.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { fields, optional, readId, readSecretValues, required } from './fields.ts';
-import type { Routes } from './http-server.ts';
+import type { Call, Routes } from './http-server.ts';
+import { sendLines } from './streams.ts';
 
 /** What is asked and changed about the network of a sandbox. */
-export function networkRoutes({ network }: Pick<Kit, 'network'>, sandboxes: Sandboxes): Routes {
+export function networkRoutes(kit: Pick<Kit, 'network' | 'events' | 'logger'>, sandboxes: Sandboxes): Routes {
+  const { network } = kit;
+  const find = (call: Call) => sandboxes.get(call.params['id'] ?? '');
   return {
+    'GET /sandboxes/:id/network/log': async (call) => {
+      const options = readLogQuery(call.query);
+      const sandbox = find(call);
+      await network.denials.look();
+      using _watching = options.follow === true ? network.denials.watch() : null;
+      await sendLines(call.response, sandbox.readNetworkLog(options, call.signal));
+      return undefined;
+    },
+    'POST /sandboxes/:id/network/log': async (call) => {
+      const { visitors, leftOut } = readRefused(await call.json());
+      const sandbox = find(call);
+      for (const { count, ...visitor } of visitors) {
+        const decidedBy = visitor.rule === null ? 'default' : 'rule';
+        const decision = { kind: 'ingress', verdict: 'deny', host: null, decidedBy, ...visitor } as const;
+        noteDecision(kit, sandbox, decision, count);
+      }
+      sandbox.networkLog.leaveOut(leftOut);
+      return {};
+    },
     'PUT /sandboxes/:id/network': async (call) => {
       const { secretValues: given, ...change } = fields(await call.json());
       const secretValues = readSecretValues(given);
@@ -20,9 +49,9 @@ export function networkRoutes({ network }: Pick<Kit, 'network'>, sandboxes: Sand
     'POST /network/explain': async (call) => {
       const { id, network: planned, ...question } = readExplain(await call.json());
       const sandbox = sandboxes.list().find(({ record }) => record.id === id);
-      const { surroundings, known } = await network.outlook(sandbox?.run?.slot ?? null);
+      const outlook = await network.outlook(sandbox?.run?.slot ?? null);
       const asked = sandbox === undefined ? planned : sandbox.record.spec.network;
-      return explain(asked, question, known, surroundings);
+      return explainNetwork(asked, question, outlook);
     },
   };
 }
@@ -35,7 +64,40 @@ const CHANGEABLE: ReadonlySet<string> = new Set([
   'tls',
   'secrets',
 ]);
+function readLogQuery(query: URLSearchParams): ReadNetworkLog {
+  const after = Number(query.get('after') ?? 0);
+  if (!Number.isSafeInteger(after) || after < 0) throw invalid('after', 'must be the sequence of an entry');
+  const verdict = query.get('verdict');
+  if (verdict !== null && verdict !== 'allow' && verdict !== 'deny')
+    throw invalid('verdict', 'must be allow or deny');
+  return { after, follow: query.get('follow') === 'true', ...(verdict === null ? {} : { verdict }) };
+}
+
+function readRefused(body: unknown): RefusedVisitors {
+  const given = fields(body);
+  const visitors = given['visitors'];
+  if (!Array.isArray(visitors)) throw invalid('visitors', 'must be a list');
+  return { visitors: visitors.map(readVisitor), leftOut: readCount(given, 'leftOut') };
+}
+
+function readVisitor(visitor: unknown): RefusedVisitor {
+  const given = fields(visitor);
+  const address = required(given, 'address', 'string');
+  if (parseAddress(address) === null) throw invalid('address', 'must be an address');
+  const protocol = given['protocol'];
+  if (protocol !== 'tcp' && protocol !== 'udp') throw invalid('protocol', 'must be tcp or udp');
+  const rule = given['rule'] === null ? null : readCount(given, 'rule');
+  return { address, port: readCount(given, 'port'), protocol, rule, count: readCount(given, 'count') };
+}
+
+function readCount(given: Record<string, unknown>, field: string): number {
+  const count = required(given, field, 'number');
+  if (Number.isSafeInteger(count) && count >= 0) return count;
+  throw invalid(field, 'must be a whole number, not below 0');
+}
+
 const PROTOCOLS: readonly Protocol[] = ['tcp', 'udp', 'icmpv4', 'icmpv6'];
+const DIRECTIONS: readonly Direction[] = ['egress', 'ingress'];
 const MAX_PORT = 65_535;
 
 function readExplain(body: unknown): ExplainNetwork {
@@ -47,7 +109,10 @@ function readExplain(body: unknown): ExplainNetwork {
     throw invalid('port', `must be a whole number from 0 to ${MAX_PORT}`);
   // Whoever keeps the plan has checked it.
   const network = optional(given, 'network', 'object');
-  const question = { id: readId(given), host: required(given, 'host', 'string'), port, protocol };
+  const asked = optional(given, 'direction', 'string') ?? 'egress';
+  const direction = DIRECTIONS.find((known) => known === asked);
+  if (direction === undefined) throw invalid('direction', `must be one of ${DIRECTIONS.join(', ')}`);
+  const question = { id: readId(given), direction, host: required(given, 'host', 'string'), port, protocol };
   return network === undefined ? question : { ...question, network };
 }
 

@@ -7,6 +7,7 @@ import { RCODE, readQuery, writeError, writeQuery, writeTruncated, type DnsQuery
 import { exchange, type Transport } from './dns-upstream.ts';
 import type { Pin } from './egress-messages.ts';
 import type { Resolvers } from './resolvers.ts';
+import type { ToldDecisions } from './told-decisions.ts';
 
 export interface ForwarderLimits {
   /** Shared by all, beyond the few that each client has of its own. */
@@ -25,6 +26,8 @@ export interface ForwarderParts {
   readonly clients: ClientPolicies;
   /** Returns when the packet filter lets the client reach what it is about to be told of; rejects when that cannot be. */
   readonly pin: (client: string, pins: readonly Pin[]) => Promise<void>;
+  /** Hears what was decided. */
+  readonly told?: Pick<ToldDecisions, 'allowed' | 'denied'>;
   readonly limits?: ForwarderLimits;
 }
 
@@ -58,11 +61,24 @@ export class DnsForwarder {
     if (read.kind === 'reply') return read.bytes;
     const { query } = read;
     const policy = this.#parts.clients.policyOf(client);
-    if (decideName(policy, query.name, transport).action === 'deny')
+    const { action, rule } = decideName(policy, query.name, transport);
+    const asked = { kind: 'dns', host: query.name, address: null, port: null, protocol: transport } as const;
+    if (action === 'deny') {
+      this.#parts.told?.denied(client, { ...asked, verdict: 'deny', decidedBy: 'name', rule });
       return writeError(query, RCODE.noSuchName);
+    }
     if (!this.#enter(client)) return writeError(query, RCODE.serverFailure);
     try {
       const found = await this.#ask(query, policy, transport);
+      if (found?.kind === 'hidden')
+        this.#parts.told?.denied(client, {
+          ...asked,
+          verdict: 'deny',
+          decidedBy: 'rebind_protection',
+          rule: null,
+        });
+      if (found?.kind === 'answer')
+        this.#parts.told?.allowed(client, { ...asked, verdict: 'allow', decidedBy: 'name', rule });
       return reply(query, (await this.#pinned(query, client, found)) ? found : null, transport);
     } finally {
       this.#leave(client);

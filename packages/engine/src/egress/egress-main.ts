@@ -17,6 +17,7 @@ import { ProxiedSandboxes } from './proxied-sandboxes.ts';
 import { listenTransparently } from './proxy/transparent-listener.ts';
 import { TransparentProxy } from './proxy/transparent-proxy.ts';
 import { fixedResolvers, hostResolvers } from './resolvers.ts';
+import { ToldDecisions } from './told-decisions.ts';
 
 const RESOLV_CONF = '/etc/resolv.conf';
 /** How long a process that nobody supervises or asks any more stays. */
@@ -40,13 +41,17 @@ async function serve(config: EgressConfig): Promise<void> {
   }, ABANDONED_AFTER_MS);
   const clients = new ClientPolicies(config.surroundings, config.policies);
   const pins = new PinRequests((message) => report(message, () => undefined));
-  const { proxy, sandboxes } = makeProxy(clients);
+  const told = new ToldDecisions((client, decided) =>
+    report({ kind: 'decided', client, report: decided }, () => undefined),
+  );
+  const { proxy, sandboxes } = makeProxy(clients, told);
   clients.isProxied = (client) => sandboxes.find(client) !== undefined;
   for (const [client, settings] of config.proxied) sandboxes.set(client, settings);
   for (const [client, known] of config.pins) clients.remember(client, known);
   process.on('message', (message) => {
     const order = message as EgressOrder; // From our own parent too.
-    if (order.kind === 'pinned') pins.settle(order.id, order.done);
+    if (order.kind === 'forget') told.forget(order.client);
+    else if (order.kind === 'pinned') pins.settle(order.id, order.done);
     else if (order.kind === 'setSurroundings') clients.surroundings = order.surroundings;
     else if (order.kind === 'setPolicy') {
       const known = clients.set(order.client, order.policy);
@@ -61,6 +66,7 @@ async function serve(config: EgressConfig): Promise<void> {
     resolvers,
     clients,
     pin: (client, wanted) => pins.request(client, wanted),
+    told,
   });
   const listeners = await listenForDns(forwarder, config.listenAddress, () => abandoned.refresh());
   const proxyPort = await listenTransparently(LISTENER_DESCRIPTOR, proxy);
@@ -68,15 +74,12 @@ async function serve(config: EgressConfig): Promise<void> {
 }
 
 /** Until a sandbox is set it is not known to the proxy, which refuses whoever it does not know. */
-function makeProxy(policies: ClientPolicies) {
-  const sandboxes = new ProxiedSandboxes({
-    policies,
-    onRefusal: (client, refusal) => report({ kind: 'refusal', client, refusal }, () => undefined),
-    onViolation: (client, violation) => report({ kind: 'violation', client, violation }, () => undefined),
-  });
+function makeProxy(policies: ClientPolicies, told: ToldDecisions) {
+  const sandboxes = new ProxiedSandboxes({ policies, told });
   const proxy = new TransparentProxy({
     find: (client) => sandboxes.find(client),
     onRefusal: (refusal) => sandboxes.refused(refusal),
+    onPassed: (connection) => sandboxes.passed(connection),
   });
   return { proxy, sandboxes };
 }

@@ -1,10 +1,9 @@
 import type { Address } from '../policy/address.ts';
 import type { Surroundings } from '../policy/groups.ts';
+import type { NetworkReport } from '../policy/network-decision.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { ProxySettings } from './proxied-sandboxes.ts';
-import type { Refusal } from './proxy/sandbox-egress.ts';
 import type { Resolver } from './resolvers.ts';
-import type { Violation } from './secrets/blocked-request.ts';
 
 /** What the engine tells an egress process first, over the channel that Node opens between them. */
 export interface EgressConfig {
@@ -43,6 +42,8 @@ export type EgressOrder =
     }
   /** Answered with `known`. */
   | { readonly kind: 'tellKnown'; readonly id: number; readonly client: string }
+  /** The sandbox with that address is gone. */
+  | { readonly kind: 'forget'; readonly client: string }
   | { readonly kind: 'setSurroundings'; readonly surroundings: Surroundings }
   | { readonly kind: 'pinned'; readonly id: number; readonly done: boolean };
 
@@ -58,15 +59,8 @@ export type EgressReport =
   | { readonly kind: 'known'; readonly id: number; readonly pins: readonly Pin[] }
   /** The packet filter must know these before the sandbox does. Answered with `pinned`. */
   | { readonly kind: 'pin'; readonly id: number; readonly client: string; readonly pins: readonly Pin[] }
-  /** A request of the sandbox with that address was stopped. */
-  | { readonly kind: 'violation'; readonly client: string; readonly violation: Violation }
-  /** A connection did not pass. Not every one is told of. */
-  | { readonly kind: 'refusal'; readonly client: string; readonly refusal: Omit<Refusal, 'sandbox'> };
-
-/** What a sandbox tried and was kept from. A bounded part of it is told. */
-export type NetworkReport =
-  | { readonly kind: 'refusal'; readonly refusal: Omit<Refusal, 'sandbox'> }
-  | { readonly kind: 'violation'; readonly violation: Violation };
+  /** What was decided about what the sandbox with that address does. Not everything is told of. */
+  | { readonly kind: 'decided'; readonly client: string; readonly report: NetworkReport };
 
 /** Where an egress process finds the socket of its proxy; Node's channel to the engine is the one before it. */
 export const LISTENER_DESCRIPTOR = 4;

@@ -4,13 +4,13 @@ import { fileURLToPath } from 'node:url';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import type { Surroundings } from '../policy/groups.ts';
+import type { NetworkReport } from '../policy/network-decision.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import {
   LISTENER_DESCRIPTOR,
   type EgressConfig,
   type EgressOrder,
   type EgressReport,
-  type NetworkReport,
   type Pin,
 } from './egress-messages.ts';
 import type { ProxySettings } from './proxied-sandboxes.ts';
@@ -29,7 +29,7 @@ export interface EgressOptions extends Omit<EgressConfig, 'surroundings' | 'poli
   /** What a process that starts now has to know. */
   readonly surroundings: () => Surroundings;
   readonly sandboxes: () => Pick<EgressConfig, 'policies' | 'proxied' | 'pins'>;
-  /** What sandboxes tried and were kept from. */
+  /** What was decided about what sandboxes do. */
   readonly onReport: (client: string, report: NetworkReport) => void;
   /** Returns when the packet filter knows them. */
   readonly onPin: (client: string, pins: readonly Pin[]) => Promise<void>;
@@ -134,6 +134,11 @@ export class EgressProcess {
     this.#tell({ kind: 'setSurroundings', surroundings });
   }
 
+  /** The sandbox with that address is gone; the next to have it is another. */
+  forget(client: string): void {
+    this.#tell({ kind: 'forget', client });
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     if (this.#retry !== null) clearTimeout(this.#retry);
@@ -212,8 +217,7 @@ export class EgressProcess {
     if (report.kind === 'listening') return;
     if (report.kind === 'failed') logger.warn({ reason: report.reason }, 'The egress process failed');
     else if (report.kind === 'known') this.#asked.get(report.id)?.(report.pins);
-    else if (report.kind === 'violation' || report.kind === 'refusal')
-      this.#options.onReport(report.client, report);
+    else if (report.kind === 'decided') this.#options.onReport(report.client, report.report);
     else {
       const { id, client, pins } = report;
       const answer = (done: boolean) => {

@@ -3,14 +3,15 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { cidr, parseAddress } from '../policy/address.ts';
+import type { NetworkReport } from '../policy/network-decision.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { ProxiedSandboxes, type ProxySettings } from './proxied-sandboxes.ts';
 import { rulesOf, type PolicySource } from './proxy/policy-rules.ts';
 import { TransparentProxy } from './proxy/transparent-proxy.ts';
-import type { Violation } from './secrets/blocked-request.ts';
 import { secret, PLACEHOLDER } from './testing/https-world.ts';
 import { exchangeTcp, listenTcp } from './testing/loopback.ts';
 import { makeAuthority } from './tls/installation-authority.ts';
+import { ToldDecisions } from './told-decisions.ts';
 
 const PINNED = '192.0.2.7';
 const allow = (destination: object) => ({ action: 'allow', direction: 'egress', destination }) as const;
@@ -34,11 +35,10 @@ test('a name that a connection says counts when the sandbox was led to the addre
 test('what breaks a rule again and again is told of ten times a second', async (t) => {
   const server = await listenTcp(() => undefined);
   t.after(() => server[Symbol.asyncDispose]());
-  const told: Violation[] = [];
+  const reports: NetworkReport[] = [];
   const sandboxes = new ProxiedSandboxes({
     policies: sourceFor([allow({ cidr: '127.0.0.0/8' })]),
-    onRefusal: () => undefined,
-    onViolation: (_, violation) => told.push(violation),
+    told: new ToldDecisions((_, report) => reports.push(report)),
   });
   sandboxes.set('127.0.0.1', settingsFor(server.port));
   const proxy = new TransparentProxy({
@@ -57,7 +57,13 @@ test('what breaks a rule again and again is told of ten times a second', async (
     Array.from({ length: 40 }, () => exchangeTcp(port, request, { end: false })),
   );
   assert.deepEqual([...new Set(outcomes)], ['ECONNRESET']);
+  const told = reports.flatMap(({ decisions }) => decisions.map(({ decision }) => decision));
   assert.ok(told.length >= 10 && told.length < 40, `${told.length} of 40`);
+  assert.deepEqual(told[0], {
+    ...{ kind: 'http', verdict: 'deny', host: 'elsewhere.test', address: '127.0.0.1', port: server.port },
+    ...{ protocol: 'tcp', decidedBy: 'secret', rule: null },
+    secret: { action: 'block_and_log', method: 'GET', path: '/', envVars: ['API_KEY'] },
+  });
   assert.equal(server.received(), '');
   sandboxes.set('127.0.0.1', null);
   assert.equal(

@@ -1,13 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { NetworkDecision } from '../policy/network-decision.ts';
 import { matchesHost, parseHostPattern } from './proxy/host-pattern.ts';
 import { rulesOf, type PolicySource } from './proxy/policy-rules.ts';
-import type { Refusal, SandboxEgress } from './proxy/sandbox-egress.ts';
-import type { Violation } from './secrets/blocked-request.ts';
+import type { Refusal, SandboxEgress, SeenConnection } from './proxy/sandbox-egress.ts';
 import type { SecretSettings } from './secrets/secret-settings.ts';
 import type { AuthorityPem } from './tls/installation-authority.ts';
 import { Interceptor } from './tls/interceptor.ts';
 import { LeafCertificates } from './tls/leaf-certificates.ts';
 import { UpstreamTrust, type UpstreamTrustOptions } from './tls/upstream-trust.ts';
+import type { ToldDecisions } from './told-decisions.ts';
 
 /** How the connections of a sandbox are read. */
 export interface Interception {
@@ -39,12 +40,8 @@ export const NO_INTERCEPTION: Interception = {
 
 export interface ProxiedSandboxesOptions {
   readonly policies: PolicySource;
-  readonly onViolation: (client: string, violation: Violation) => void;
-  readonly onRefusal: (client: string, refusal: Omit<Refusal, 'sandbox'>) => void;
+  readonly told: Pick<ToldDecisions, 'allowed' | 'denied'>;
 }
-
-/** A sandbox that finds a way to break the same rule often is told of so often a second, and no more. */
-const MAX_TOLD_PER_SECOND = 10;
 
 interface Proxied {
   readonly settings: ProxySettings;
@@ -57,7 +54,6 @@ export class ProxiedSandboxes {
   readonly #sandboxes = new Map<string, Proxied>();
   /** Shared by sandboxes with the same authority and cache, which is most of them. */
   readonly #leaves = new Map<string, LeafCertificates>();
-  readonly #told = new Map<string, { second: number; count: number }>();
 
   constructor(options: ProxiedSandboxesOptions) {
     this.#options = options;
@@ -74,16 +70,28 @@ export class ProxiedSandboxes {
   set(client: string, settings: ProxySettings | null): boolean {
     const before = this.#sandboxes.get(client)?.settings ?? null;
     if (isDeepStrictEqual(before, settings)) return false;
-    if (settings === null) {
-      this.#sandboxes.delete(client);
-      this.#told.delete(client);
-    } else this.#sandboxes.set(client, { settings, egress: this.#make(client, settings) });
+    if (settings === null) this.#sandboxes.delete(client);
+    else this.#sandboxes.set(client, { settings, egress: this.#make(client, settings) });
     return before !== null;
   }
 
-  /** Tells of a connection that did not pass, unless that was told often enough. */
-  refused({ sandbox, ...refusal }: Refusal): void {
-    if (this.#mayTell(sandbox)) this.#options.onRefusal(sandbox, refusal);
+  refused({ reason, ...connection }: Refusal): void {
+    const { sandbox, destination, name } = connection;
+    if (reason !== 'policy')
+      return this.#options.told.denied(
+        sandbox,
+        toDecision('deny', connection, { decidedBy: reason, rule: null }),
+      );
+    const { rule } = rulesOf(this.#options.policies, sandbox).decide(destination, name ?? undefined);
+    const decidedBy = rule === null ? 'default' : 'rule';
+    this.#options.told.denied(sandbox, toDecision('deny', connection, { decidedBy, rule }));
+  }
+
+  passed(connection: SeenConnection): void {
+    const { sandbox, destination, name } = connection;
+    const { rule } = rulesOf(this.#options.policies, sandbox).decide(destination, name ?? undefined);
+    const decidedBy = rule === null ? 'default' : 'rule';
+    this.#options.told.allowed(sandbox, toDecision('allow', connection, { decidedBy, rule }));
   }
 
   #make(client: string, settings: ProxySettings): SandboxEgress {
@@ -92,12 +100,14 @@ export class ProxiedSandboxes {
       leaves: this.#leavesFor(settings),
       trust: new UpstreamTrust(settings.trust),
       secrets: settings.secrets,
-      onRefusal: ({ destination }, name, reason) =>
-        this.refused({ sandbox: client, destination, name, reason }),
-      onViolation: (_, violation) => {
+      onRefusal: ({ destination, flight }, name, reason) =>
+        this.refused({ sandbox: client, destination, speaks: flight.kind, name, reason }),
+      onViolation: ({ destination, flight }, { host, ...secret }) => {
+        const connection = { sandbox: client, destination, speaks: flight.kind, name: host };
+        const decision = toDecision('deny', connection, { decidedBy: 'secret', rule: null });
         // What ends the sandbox is never left out.
-        if (this.#mayTell(client) || violation.action === 'block_and_terminate')
-          this.#options.onViolation(client, violation);
+        const isNeeded = secret.action === 'block_and_terminate';
+        this.#options.told.denied(client, { ...decision, kind: 'http', secret }, isNeeded);
       },
     });
     return {
@@ -115,12 +125,20 @@ export class ProxiedSandboxes {
     this.#leaves.set(key, leaves);
     return leaves;
   }
+}
 
-  #mayTell(client: string): boolean {
-    const second = Math.floor(performance.now() / 1000);
-    const told = this.#told.get(client);
-    const count = told?.second === second ? told.count + 1 : 1;
-    if (this.#sandboxes.has(client)) this.#told.set(client, { second, count });
-    return count <= MAX_TOLD_PER_SECOND;
-  }
+function toDecision(
+  verdict: NetworkDecision['verdict'],
+  { destination, speaks, name }: Omit<SeenConnection, 'sandbox'>,
+  decided: Pick<NetworkDecision, 'decidedBy' | 'rule'>,
+): NetworkDecision {
+  return {
+    kind: speaks,
+    verdict,
+    host: name === '' ? null : name,
+    address: destination.address,
+    port: destination.port,
+    protocol: 'tcp',
+    ...decided,
+  };
 }

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { PlatformError } from '@svc/contract/errors';
@@ -9,22 +9,17 @@ import type { Resolver } from '../egress/resolvers.ts';
 import { openInstallationAuthority, type AuthorityPem } from '../egress/tls/installation-authority.ts';
 import type { HostCalls } from '../host/host-calls.ts';
 import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
+import type { NetworkReport } from '../policy/network-decision.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { Surroundings } from '../policy/groups.ts';
 import { parseAddressPool, type AddressPool } from './address-pool.ts';
 import { connectedNetworks, followConnectedNetworks } from './connected-networks.ts';
-import { findFirewallObstacles } from './firewall-obstacles.ts';
-import {
-  addGateway,
-  enableForwarding,
-  interfacesWithPrefix,
-  refuseOverlap,
-  removeGateway,
-  uplinkMtu,
-} from './host-routing.ts';
+import { DenialWatch } from './denial-watch.ts';
+import { forwardPackets, warnOfObstacles } from './host-changes.ts';
+import { addGateway, interfacesWithPrefix, refuseOverlap, removeGateway, uplinkMtu } from './host-routing.ts';
 import { waitUntilLinkIsGone } from './link-removal.ts';
 import { readTraffic } from './link-traffic.ts';
-import type { KeptSlot, Network, Outlook, Reach, Slot, Traffic } from './network.ts';
+import type { KeptSlot, Network, Outlook, Reach, Slot, SlotLink, Traffic } from './network.ts';
 import { loadRuleset, Nft } from './nft.ts';
 import type { SlotRules } from './policy-rules.ts';
 import { PreparedSlots } from './prepared-slots.ts';
@@ -38,7 +33,6 @@ import {
   setNeighbours,
   setProxyPort,
   setResolverPort,
-  tableName,
 } from './ruleset.ts';
 import { SlotIndexes } from './slot-indexes.ts';
 import { SlotPolicies } from './slot-policies.ts';
@@ -92,6 +86,7 @@ export class LinuxNetwork implements Network {
   #networks: readonly string[] = [];
   #mtu = 0;
   #authority: AuthorityPem = { certificate: '', key: '' };
+  readonly denials: DenialWatch;
   onReport: Network['onReport'] = () => undefined;
 
   constructor(options: LinuxNetworkOptions) {
@@ -109,28 +104,33 @@ export class LinuxNetwork implements Network {
       logger: options.logger,
       pinsFile: join(options.runFolder, 'pins.jsonl'),
     });
+    this.denials = new DenialWatch({
+      instance: options.instance,
+      onDenied: (hostInterface, report) => this.#tell((link) => link.hostInterface === hostInterface, report),
+      isNeeded: () => this.#slots.size > 0,
+      logger: options.logger,
+    });
     const rangesOfIds = Math.floor((HOST_IDS - options.firstHostId) / IDS_PER_SLOT);
     this.#indexes = new SlotIndexes(Math.min(this.#pool.size, rangesOfIds));
   }
 
   async recover(keep: readonly KeptSlot[]): Promise<readonly Slot[]> {
-    const { instance } = this.#options;
+    const { instance, runFolder, logger } = this.#options;
     await this.#stop();
-    await mkdir(this.#options.runFolder, { recursive: true, mode: 0o700 });
+    await mkdir(runFolder, { recursive: true, mode: 0o700 });
     await refuseOverlap(this.#pool, linkPrefix(instance));
     const rules = rulesByKey(keep);
     const kept = await this.#adopt(new Set(rules.keys()));
     this.#mtu = await uplinkMtu();
     await addGateway(this.#pool.gateway);
     await addProxyRouting(instance);
-    this.#authority = await openInstallationAuthority(
-      this.#options.authorityFile ?? join(this.#options.runFolder, 'authority.pem'),
-    );
+    const { authorityFile = join(runFolder, 'authority.pem') } = this.#options;
+    this.#authority = await openInstallationAuthority(authorityFile);
     const ruled = this.#loadRuleset(kept, rules);
     const steps = await Promise.allSettled([
-      ruled.then(() => this.#removeStrangers(kept)).then(() => this.#forward()),
+      ruled.then(() => this.#removeStrangers(kept)).then(() => forwardPackets(runFolder, logger)),
       this.#startEgress(ruled),
-      this.#warnOfObstacles(),
+      warnOfObstacles(instance, logger),
     ]);
     const failure = steps.find((step) => step.status === 'rejected');
     if (failure !== undefined) {
@@ -138,6 +138,7 @@ export class LinuxNetwork implements Network {
       throw failure.reason;
     }
     this.#prepared = { loopback: this.#prepare('loopback'), public: this.#prepare('public') };
+    this.denials.open();
     return kept;
   }
 
@@ -197,6 +198,7 @@ export class LinuxNetwork implements Network {
     const { loopback, public: wired } = this.#prepared ?? {};
     this.#prepared = null;
     await Promise.all([loopback?.close(notRunning()), wired?.close(notRunning())]);
+    this.denials.close();
     this.#neighbours?.[Symbol.dispose]();
     this.#neighbours = null;
     await this.#egress?.close();
@@ -256,20 +258,6 @@ export class LinuxNetwork implements Network {
     await Promise.all(links.filter((name) => !names.has(name)).map((name) => hostCalls.deleteLink(name)));
   }
 
-  async #forward(): Promise<void> {
-    if (!(await enableForwarding())) return;
-    this.#options.logger.warn({ setting: 'net.ipv4.ip_forward' }, 'Turned on IPv4 forwarding for this host');
-    const record = JSON.stringify({ changed: { 'net.ipv4.ip_forward': { from: '0', to: '1' } } });
-    await writeFile(join(this.#options.runFolder, 'host-changes.json'), record, { mode: 0o600 });
-  }
-
-  async #warnOfObstacles(): Promise<void> {
-    const chains = await findFirewallObstacles(tableName(this.#options.instance));
-    if (chains.length === 0) return;
-    const details = { chains, interfaces: `${linkPrefix(this.#options.instance)}*` };
-    this.#options.logger.warn(details, 'A firewall drops by default; let it accept these interfaces');
-  }
-
   /** Queries can be led to the process once there are rules. */
   async #startEgress(ruled: Promise<void>): Promise<void> {
     const { instance, runFolder, firstHostId, resolvers, logger, codeCache = null } = this.#options;
@@ -291,14 +279,16 @@ export class LinuxNetwork implements Network {
       },
       surroundings: () => this.surroundings(),
       sandboxes: () => this.#policies.byAddress(),
-      onReport: (client, report) => {
-        const key = this.#policies.keyOf(client);
-        if (key !== undefined) this.onReport(key, report);
-      },
+      onReport: (client, report) => this.#tell((link) => link.address === client, report),
       onPin: (client, pins) => this.#policies.pin(client, pins),
     });
     this.#egress = egress;
     await egress.start();
+  }
+
+  #tell(isMeant: (link: SlotLink) => boolean, report: NetworkReport): void {
+    const found = this.#slots.values().find(({ slot: { link } }) => link !== null && isMeant(link));
+    if (found !== undefined) this.onReport(found.slot.key, report);
   }
 
   #prepare(reach: Reach): PreparedSlots {
@@ -381,10 +371,14 @@ export class LinuxNetwork implements Network {
     const steps = await Promise.allSettled([
       hostCalls.removeNamespaces(userNamespace, networkNamespace),
       link === null ? null : this.#nft.run(deleteLink(instance, link)),
+      readTraffic(slot).sentBytes > 0 ? this.denials.look() : null,
     ]);
     for (const step of steps) if (step.status === 'rejected') throw step.reason;
     await this.#policies.remove(slot.key);
-    if (link !== null) await waitUntilLinkIsGone(link.hostInterface, hostCalls);
+    if (link !== null) {
+      this.#egress?.forget(link.address);
+      await waitUntilLinkIsGone(link.hostInterface, hostCalls);
+    }
     await this.#records.remove(slot.key);
     this.#slots.delete(slot.key);
     this.#indexes.release(index);

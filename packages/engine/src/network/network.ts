@@ -1,7 +1,7 @@
-import type { NetworkReport } from '../egress/egress-messages.ts';
 import type { Interception } from '../egress/proxied-sandboxes.ts';
 import type { KnownName } from '../policy/explain.ts';
 import type { Surroundings } from '../policy/groups.ts';
+import type { NetworkReport } from '../policy/network-decision.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 
 /**
@@ -46,6 +46,15 @@ export interface Traffic {
   readonly sentBytes: number;
 }
 
+/**
+ * What the packet filter denies is told from time to time: some seconds later, within a second while somebody watches, and with
+ * `look` at once. `look` returns when everything was told that had been denied before the call, and never rejects.
+ */
+export interface Denials {
+  look(): Promise<void>;
+  watch(): Disposable;
+}
+
 /** What decisions about a sandbox rest on, beside its policy. */
 export interface Outlook {
   readonly surroundings: Surroundings;
@@ -66,6 +75,8 @@ export interface Outlook {
  *   holds. After a restart a slot that is kept never reaches what its policy forbids, not for a moment. A slot without a link reaches
  *   nothing, whatever its policy. With `interception` connections to its ports are read on their way, by the authority whose
  *   certificate `authorityCertificate` is.
+ * - `onReport` tells what was decided about what sandboxes do: whatever is denied, as far as it is not too much, and some of what is
+ *   allowed. Before `release` returns everything was told.
  * - `release` returns when nothing of the slot is left, and succeeds when it is already gone, so cleanup can be repeated.
  *   Processes of the sandbox must have ended.
  * - `close` stops helpers and removes prepared slots; slots that are in use stay, cut off from DNS until the next `recover`.
@@ -76,8 +87,9 @@ export interface Network {
   setPolicy(slot: Slot, policy: ResolvedPolicy, interception?: Interception | null): Promise<void>;
   /** PEM. Sandboxes whose connections are read have to trust it. */
   readonly authorityCertificate: string;
-  /** Called with the key of a slot. */
+  /** Called with the key of a slot, until it is released. */
   onReport: (key: string, report: NetworkReport) => void;
+  readonly denials: Denials;
   /** null: of a sandbox that does not run. */
   outlook(slot: Slot | null): Promise<Outlook>;
   release(key: string): Promise<void>;

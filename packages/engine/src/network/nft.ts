@@ -4,7 +4,7 @@ import { Batches } from './batches.ts';
 
 export const BATCH_DEADLINE_MS = 20_000;
 /** HOME keeps the interactive mode from writing a history; error messages are read, so they are in English. */
-const ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/nonexistent', LC_ALL: 'C' };
+export const NFT_ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/nonexistent', LC_ALL: 'C' };
 
 /**
  * A held `nft`, which takes a fraction of a millisecond per change instead of the time to start a program.
@@ -62,7 +62,7 @@ export class Nft {
 
   #start(): ChildProcessWithoutNullStreams {
     // SAFETY: no shell, a fixed program; detached, so that a signal to the engine's terminal leaves it alone.
-    const child = spawn('nft', ['-i'], { env: ENVIRONMENT, stdio: 'pipe', detached: true });
+    const child = spawn('nft', ['-i'], { env: NFT_ENVIRONMENT, stdio: 'pipe', detached: true });
     child.stdin.on('error', () => undefined); // Seen as the child's exit.
     child.on('error', () => undefined);
     // One that ends while nobody asks it anything would otherwise be asked, and waited for, next.
@@ -92,7 +92,7 @@ export class RulesetLoads {
 /** Loads a whole file of rules in one transaction. */
 export async function loadRuleset(text: string): Promise<void> {
   // SAFETY: no shell, a fixed program; the text is built by `ruleset` from checked names and addresses.
-  const child = spawn('nft', ['-f', '-'], { env: ENVIRONMENT, stdio: ['pipe', 'ignore', 'pipe'] });
+  const child = spawn('nft', ['-f', '-'], { env: NFT_ENVIRONMENT, stdio: ['pipe', 'ignore', 'pipe'] });
   let complaint = '';
   child.stderr.setEncoding('utf8').on('data', (data: string) => (complaint += data));
   child.stdin.on('error', () => undefined); // Reported by the exit code.

@@ -4,6 +4,7 @@ import { GROUP_RANGES, type Group } from '../policy/groups.ts';
 import type { Destination, ResolvedPolicy, Rule } from '../policy/resolve-policy.ts';
 import type { Pin } from '../egress/egress-messages.ts';
 import type { Interception } from '../egress/proxied-sandboxes.ts';
+import { denyBecause } from './denial-marks.ts';
 import { tableName } from './ruleset.ts';
 
 /** What a slot is held to. */
@@ -46,12 +47,12 @@ export function policyCommands(
     ...proxiedLines(policy, interception, key).map((line) => `add rule ${proxied} ${line}`),
     ...quicLines(interception).map((line) => `add rule ${chain} ${line}`),
     ...policy.rules
-      .flatMap((rule, index) => ruleLines(rule, pinSet(key, index), policy.strict))
+      .flatMap((rule, index) => ruleLines(rule, index, pinSet(key, index), policy.strict))
       .map((line) => `add rule ${chain} ${line}`),
-    `add rule ${chain} ${policy.defaultEgress === 'allow' ? 'accept' : 'drop'}`,
+    `add rule ${chain} ${policy.defaultEgress === 'allow' ? 'accept' : denyBecause('default')}`,
     `add chain ${limit}`,
     `flush chain ${limit}`,
-    `add rule ${limit} ct count over ${policy.maxConnections} drop`,
+    `add rule ${limit} ct count over ${policy.maxConnections} ${denyBecause('too_many_connections')}`,
     `add element ${table} policies { "${hostInterface}" : goto ${chainName(key)} }`,
     `add element ${table} limits { "${hostInterface}" : goto ${limitName(key)} }`,
     `add element ${table} proxied { "${hostInterface}" : jump ${proxiedName(key)} }`,
@@ -125,10 +126,10 @@ function namedRules(policy: ResolvedPolicy): readonly number[] {
 }
 
 /** What a packet looks like that an egress rule is about; several lines when one cannot say it. */
-function ruleLines(rule: Rule, pins: string, isStrict: boolean): readonly string[] {
+function ruleLines(rule: Rule, index: number, pins: string, isStrict: boolean): readonly string[] {
   // A packet says no name, and that is what strict rules want.
   if (isStrict && rule.action === 'allow' && isByName(rule.destination)) return [];
-  const verdict = rule.action === 'allow' ? 'accept' : 'drop';
+  const verdict = rule.action === 'allow' ? 'accept' : denyBecause('rule', index);
   return matchesOf(rule, pins).map((match) => line(match, verdict));
 }
 
@@ -175,7 +176,7 @@ const TO_PROXY = 'goto to_proxy';
 
 function quicLines(interception: Interception | null): readonly string[] {
   return interception?.blockQuic === true
-    ? portsOf('udp', interception).map((ports) => line(ports, 'drop'))
+    ? portsOf('udp', interception).map((ports) => line(ports, denyBecause('quic')))
     : [];
 }
 

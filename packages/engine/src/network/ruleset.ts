@@ -3,6 +3,7 @@ import { DEFAULT_MAX_CONNECTIONS } from '@svc/contract/spec';
 import { formatCidr } from '../policy/address.ts';
 import { CLOSED_PORTS } from '../policy/decide.ts';
 import { GROUP_RANGES, RESERVED_RANGES } from '../policy/groups.ts';
+import { DENIAL_DEFINITIONS, denyBecause } from './denial-marks.ts';
 import type { SlotLink } from './network.ts';
 import { proxyMark } from './proxy-routing.ts';
 
@@ -59,7 +60,7 @@ export function setProxyPort(instance: string, gateway: string, port: number | n
   return [
     `flush chain ${chain}`,
     ...(port === null ? [] : [`add rule ${chain} ${lead}`]),
-    `add rule ${chain} drop`,
+    `add rule ${chain} ${denyBecause('no_proxy')}`,
   ].join('; ');
 }
 
@@ -80,6 +81,7 @@ export function ruleset({ instance, pool, links, neighbours }: RulesetOptions): 
     `define closed_tcp = { ${CLOSED_PORTS.tcp.join(', ')} }`,
     `define closed_udp = { ${CLOSED_PORTS.udp.join(', ')} }`,
     `define proxy_mark = ${proxyMark(instance)}`,
+    ...DENIAL_DEFINITIONS,
     deleteTable(instance),
     // nft takes no definition in place of this number.
     STATIC_RULES.replaceAll('svc_instance', tableName(instance)).replace(

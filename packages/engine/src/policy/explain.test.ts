@@ -109,3 +109,38 @@ test('what is no host, and a port that is missing, are refused by name', () => {
       (error) => PlatformError.is(error, 'invalid_request') && error.details?.['field'] === field,
     );
 });
+
+test('who comes in is judged by rules about ingress, at the port inside', () => {
+  const given: Network = {
+    policy: {
+      default_ingress: 'deny',
+      rules: [
+        rule('allow', 'any'),
+        {
+          ...rule('allow', { cidr: '10.0.0.0/8' }, { ports: [{ start: 80, end: 80 }] }),
+          direction: 'ingress',
+        },
+      ],
+    },
+  };
+  const from = (host: string, port: number) => ask(given, { ...to(host, port), direction: 'ingress' });
+  assert.equal(
+    from('10.1.1.1', 80).reason,
+    'port 80/tcp from 10.1.1.1 is allowed by rule 1, allow:ingress@10.0.0.0/8:any:80, the first that fits',
+  );
+  assert.equal(
+    from('10.1.1.1', 81).reason,
+    'port 81/tcp from 10.1.1.1 is denied by default_ingress: no rule fits',
+  );
+  assert.throws(() => from('a.example', 80), /of who comes in/);
+  assert.equal(ask({ enabled: false }, { ...to('10.1.1.1'), direction: 'ingress' }).decidedBy, 'no_network');
+});
+
+test('a port that is read is closed to UDP, unless the sandbox says otherwise', () => {
+  const open: Network = { policy: { default_egress: 'allow' }, tls: { enabled: true } };
+  const by = (given: Network, port = 443) => ask(given, to('9.9.9.9', port, 'udp')).decidedBy;
+  assert.equal(by(open), 'quic');
+  assert.equal(by(open, 444), 'default');
+  assert.equal(by({ ...open, tls: { enabled: true, block_quic_on_intercept: false } }), 'default');
+  assert.equal(by({ ...open, tls: { enabled: false } }), 'default');
+});

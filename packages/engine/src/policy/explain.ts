@@ -1,17 +1,26 @@
-import type { Network, NetworkPolicy } from '@svc/contract';
+import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
-import { DEFAULT_POLICY } from '@svc/contract/spec';
 import { cidr, contains, formatAddress, parseAddress, type Address } from './address.ts';
 import { decide, decideName, isByName, isClosed } from './decide.ts';
 import { classify, isReachable, type Group, type Surroundings } from './groups.ts';
 import { isHostName, normalizeName } from './names.ts';
-import { resolvePolicy, type Action, type Protocol, type ResolvedPolicy } from './resolve-policy.ts';
+import type { DecidedBy } from './network-decision.ts';
+import { isIntercepted, readPorts } from './read-ports.ts';
+import {
+  resolvePolicy,
+  type Action,
+  type Direction,
+  type Protocol,
+  type ResolvedPolicy,
+} from './resolve-policy.ts';
+import { ruleAt, sentence, type DecidingRule } from './sentence.ts';
 
-/** What somebody would like to know: may the sandbox open this connection? */
+/** What somebody would like to know: may the sandbox open this connection, or with `ingress`, may somebody open it to the sandbox? */
 export interface Question {
-  /** A name or an address. */
+  readonly direction?: Direction;
+  /** A name or an address; for ingress the address of who comes. */
   readonly host: string;
-  /** Of no meaning to ICMP. */
+  /** Of no meaning to ICMP. For ingress the one inside. */
   readonly port: number;
   readonly protocol: Protocol;
 }
@@ -20,25 +29,6 @@ export interface Question {
 export interface KnownName {
   readonly name: string;
   readonly address: Address;
-}
-
-export type DecidedBy =
-  | 'rule'
-  | 'default'
-  /** The sandbox has no network at all. */
-  | 'no_network'
-  /** The name itself may not be asked for. */
-  | 'name'
-  /** Port 53 is the resolver's, wherever a question was sent; it judges the name that is asked for. */
-  | 'resolver'
-  /** A way to resolve names past the resolver, closed to everybody. */
-  | 'closed_port'
-  /** An address that no rule opens: IPv6, another sandbox, or nobody's. */
-  | 'out_of_reach';
-
-export interface DecidingRule {
-  readonly index: number;
-  readonly rule: NonNullable<NetworkPolicy['rules']>[number];
 }
 
 export interface ConsideredAddress {
@@ -78,12 +68,13 @@ export function explain(
   surroundings: Surroundings,
 ): Explanation {
   const policy = resolvePolicy(network);
+  if (question.direction === 'ingress') return explainIngress(network, policy, question, surroundings);
   const { name, addresses, isAssumed } = placesOf(question, known, policy);
   const considered = addresses.map((address) => {
     const text = formatAddress(address);
     const led = known.filter((pin) => formatAddress(pin.address) === text).map((pin) => pin.name);
     const names = isAssumed && name !== null ? [name] : led;
-    const verdict = judge(policy, question, { address, names }, surroundings);
+    const verdict = judge(network, policy, question, { address, names }, surroundings);
     return { address: text, group: classify(address, surroundings), ...verdict };
   });
   const verdict =
@@ -91,24 +82,76 @@ export function explain(
     considered.find(({ action }) => action === 'deny') ??
     considered[0];
   if (verdict === undefined) throw new Error('a host without an address was not refused');
-  const rule = toDecidingRule(network, verdict.rule);
+  const rule = ruleAt(network, verdict.rule);
   const decider = rule === null ? undefined : policy.rules[rule.index];
   return {
     action: verdict.action,
     decidedBy: verdict.decidedBy,
     rule,
     isByName: decider !== undefined && isByName(decider.destination),
-    reason: sentence(verdict, rule, question, isAssumed),
+    reason: `${sentence({ ...toldOf(verdict, question), rule, address: placeLedTo(verdict, isAssumed) })}${noteOf(verdict, isAssumed)}`,
     addresses: isAssumed ? [] : considered,
     isAssumed,
   };
 }
 
-function toDecidingRule(network: Network | undefined, index: number | null): DecidingRule | null {
-  const { rules = [] }: NetworkPolicy = network?.policy ?? DEFAULT_POLICY;
-  const rule = index === null ? undefined : rules[index];
-  return index === null || rule === undefined ? null : { index, rule };
+/** Who comes is an address: nobody has asked for a name to come here. */
+function explainIngress(
+  network: Network | undefined,
+  policy: ResolvedPolicy,
+  question: Question,
+  surroundings: Surroundings,
+): Explanation {
+  const { host, port, protocol } = question;
+  const address = parseAddress(host);
+  if (address === null) throw invalid('host', 'must be an address, of who comes in');
+  if (protocol !== 'tcp' && protocol !== 'udp') throw invalid('protocol', 'must be tcp or udp, as ports are');
+  if (port === 0) throw invalid('port', 'is needed, from 1 to 65535: the one inside');
+  const outside = seenFromPorts(surroundings);
+  const flow = { direction: 'ingress', address, port, protocol, names: [] } as const;
+  const decided = decide(policy, flow, outside);
+  const verdict: Verdict =
+    network?.enabled === false
+      ? { action: 'deny', decidedBy: 'no_network', rule: null }
+      : { ...decided, decidedBy: decided.rule === null ? 'default' : 'rule' };
+  const { action, decidedBy } = verdict;
+  const rule = ruleAt(network, verdict.rule);
+  const judged = { address: formatAddress(address), group: classify(address, outside) };
+  return {
+    action,
+    decidedBy,
+    rule,
+    isByName: false,
+    reason: sentence({ ...toldOf(verdict, question), rule, address: null }),
+    addresses: [{ ...judged, action, decidedBy, rule: verdict.rule }],
+    isAssumed: false,
+  };
 }
+
+/** Who comes to a published port comes to this host: to it the gateway and the addresses of sandboxes are nothing special. */
+export function seenFromPorts({
+  hostAddresses,
+  neighbours,
+}: Omit<Surroundings, 'gateway' | 'pool'>): Surroundings {
+  const nowhere = { family: 4, value: 0n } as const;
+  return { gateway: nowhere, pool: { ...nowhere, prefixLength: 32 }, hostAddresses, neighbours };
+}
+
+function toldOf({ action, decidedBy }: Verdict, { direction = 'egress', host, port, protocol }: Question) {
+  const hasPorts = protocol === 'tcp' || protocol === 'udp';
+  return { action, decidedBy, direction, host, port: hasPorts ? port : null, protocol };
+}
+
+function placeLedTo(verdict: Verdict & { readonly address?: string }, isAssumed: boolean): string | null {
+  return isAssumed ? null : (verdict.address ?? null);
+}
+
+function noteOf({ decidedBy }: Verdict, isAssumed: boolean): string {
+  return isAssumed && (decidedBy === 'rule' || decidedBy === 'default') ? NOT_RESOLVED : '';
+}
+
+const NOT_RESOLVED =
+  '; the sandbox has not resolved the name, so this holds for any public address that it leads to';
 
 interface Places {
   /** Null when it is an address. */
@@ -171,6 +214,7 @@ function judgeFirst(
 }
 
 function judge(
+  network: Network | undefined,
   policy: ResolvedPolicy,
   { port, protocol }: Question,
   { address, names }: { readonly address: Address; readonly names: readonly string[] },
@@ -179,6 +223,8 @@ function judge(
   if (isClosed({ protocol, port })) return { action: 'deny', decidedBy: 'closed_port', rule: null };
   if (address.family === 6 || protocol === 'icmpv6' || !isReachable(address, surroundings))
     return { action: 'deny', decidedBy: 'out_of_reach', rule: null };
+  if (protocol === 'udp' && isClosedToUdp(network, port))
+    return { action: 'deny', decidedBy: 'quic', rule: null };
   const { action, rule } = decide(
     policy,
     { direction: 'egress', address, port, protocol, names },
@@ -187,56 +233,10 @@ function judge(
   return { action, rule, decidedBy: rule === null ? 'default' : 'rule' };
 }
 
-function sentence(
-  { action, decidedBy, address }: Verdict & { readonly address?: string },
-  rule: DecidingRule | null,
-  { host, port, protocol }: Question,
-  isAssumed: boolean,
-): string {
-  const place =
-    protocol === 'tcp' || protocol === 'udp' ? `${host}:${port}/${protocol}` : `${host}/${protocol}`;
-  const through = address === undefined || address === host || isAssumed ? '' : ` (at ${address})`;
-  const start = `${place}${through} is ${action === 'allow' ? 'allowed' : 'denied'}`;
-  const note = isAssumed && (decidedBy === 'rule' || decidedBy === 'default') ? NOT_RESOLVED : '';
-  const named = rule === null ? 'default_egress' : `rule ${rule.index}, ${describeRule(rule.rule)}`;
-  switch (decidedBy) {
-    case 'rule':
-      return `${start} by ${named}, the first that fits${note}`;
-    case 'default':
-      return `${start} by default_egress: no rule fits${note}`;
-    case 'name':
-      return `${start}: the name may not be asked for, by ${named}`;
-    case 'no_network':
-      return `${start}: the sandbox has no network (network.enabled is false)`;
-    case 'resolver':
-      return `${start}: port 53 leads to the sandbox's own resolver, which judges each name that is asked for`;
-    case 'closed_port':
-      return `${start}: the port is a way to resolve names past the resolver, and closed to every sandbox`;
-    case 'out_of_reach':
-      return `${start}: no rule opens it; sandboxes have no IPv6, and reach each other through published ports alone`;
-    default:
-      return decidedBy satisfies never;
-  }
-}
-
-const NOT_RESOLVED =
-  '; the sandbox has not resolved the name, so this holds for any public address that it leads to';
-
-/** As the command line writes it: `allow:egress@domain=example.com:tcp:443`. */
-function describeRule({
-  action,
-  direction,
-  destination,
-  protocols = [],
-  ports = [],
-}: DecidingRule['rule']): string {
-  const [kind, text] = destination === 'any' ? ['', 'any'] : (Object.entries(destination)[0] ?? ['', '']);
-  const prefix = { domain: 'domain=', domain_suffix: 'suffix=' }[kind] ?? '';
-  const ranges = ports.map(({ start, end }) => (start === end ? `${start}` : `${start}-${end}`)).join('+');
-  const transport = protocols.length === 0 && ranges !== '' ? ['any'] : protocols;
-  return [`${action}:${direction}@${prefix}${text}`, transport.join('+'), ranges]
-    .filter((part) => part !== '')
-    .join(':');
+function isClosedToUdp(network: Network | undefined, port: number): boolean {
+  if (network === undefined || !isIntercepted(network)) return false;
+  const { interceptedPorts, blockQuic } = readPorts(network);
+  return blockQuic && interceptedPorts.includes(port);
 }
 
 function invalid(field: string, reason: string): PlatformError {

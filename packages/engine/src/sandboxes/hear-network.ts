@@ -1,34 +1,67 @@
-import type { NetworkReport } from '../egress/egress-messages.ts';
+import type { NetworkDecision } from '../policy/network-decision.ts';
+import { ruleAt, sentence } from '../policy/sentence.ts';
 import type { Kit } from './kit.ts';
 import type { Sandbox } from './sandbox.ts';
 
-/** Tells of what sandboxes tried and were kept from, and ends those that are to end for it. */
+type HearingKit = Pick<Kit, 'events' | 'logger'>;
+
+/** Writes down what was decided about the network of sandboxes, tells of what they were kept from, and ends those that are to end for it. */
 export function hearNetwork(kit: Kit, list: () => readonly Sandbox[]): void {
-  kit.network.onReport = (key, report) => {
-    const sandbox = list().find(({ run }) => run?.slot.key === key);
-    if (sandbox === undefined) return;
-    const { id } = sandbox.record;
-    const details = detailsOf(report);
-    kit.events.add(
-      report.kind === 'refusal' ? 'policy_denied' : 'secret_violation',
-      id,
-      JSON.stringify(details),
-    );
-    if (report.kind === 'refusal' || report.violation.action === 'block') return;
-    kit.logger.warn({ id, ...details }, 'A request with the placeholder of a secret was stopped');
-    if (report.violation.action === 'block_and_terminate')
-      sandbox
-        .stop({ graceMs: 0, reason: 'secret_violation' })
-        .catch((error: unknown) => kit.logger.error({ error, id }, 'could not end the sandbox'));
+  kit.network.onReport = (key, { decisions, leftOut }) => {
+    // The slot of one that is being stopped is in its record alone.
+    const sandbox = list().find(({ run, record }) => (run?.slot ?? record.run?.slot)?.key === key);
+    // Nobody has those that wait in the pool.
+    if (sandbox === undefined || sandbox.record.id === null) return;
+    for (const { decision, count } of decisions) noteDecision(kit, sandbox, decision, count);
+    sandbox.networkLog.leaveOut(leftOut);
   };
 }
 
+export function noteDecision(
+  kit: HearingKit,
+  sandbox: Sandbox,
+  decision: NetworkDecision,
+  count: number,
+): void {
+  const { id, spec } = sandbox.record;
+  const reason = reasonOf(spec.network, decision);
+  const isFresh = sandbox.networkLog.note(decision, reason, count);
+  const details = detailsOf(decision, reason);
+  if (decision.verdict === 'deny' && isFresh)
+    kit.events.add(
+      decision.secret === undefined ? 'policy_denied' : 'secret_violation',
+      id,
+      JSON.stringify(details),
+    );
+  const { action = 'block' } = decision.secret ?? {};
+  if (action === 'block') return;
+  kit.logger.warn({ id, ...details }, 'A request with the placeholder of a secret was stopped');
+  if (action === 'block_and_terminate')
+    sandbox
+      .stop({ graceMs: 0, reason: 'secret_violation' })
+      .catch((error: unknown) => kit.logger.error({ error, id }, 'could not end the sandbox'));
+}
+
+/** In the words of an explanation. */
+function reasonOf(network: Parameters<typeof ruleAt>[0], decision: NetworkDecision): string {
+  const { kind, verdict: action, host, address, port, protocol, decidedBy, rule } = decision;
+  return sentence({
+    action,
+    decidedBy,
+    rule: ruleAt(network, rule),
+    direction: kind === 'ingress' ? 'ingress' : 'egress',
+    host: host ?? address ?? 'it',
+    port,
+    protocol: kind === 'dns' ? null : protocol,
+    address,
+  });
+}
+
 /** No value, no query and no header is part of it. */
-function detailsOf(report: NetworkReport) {
-  if (report.kind === 'violation') {
-    const { action, method, host, path, envVars } = report.violation;
-    return { action, method, host, path, env_vars: envVars };
-  }
-  const { destination, name, reason } = report.refusal;
-  return { host: destination.address, port: destination.port, protocol: 'tcp', name, why: reason };
+function detailsOf({ secret, ...decision }: NetworkDecision, reason: string) {
+  const { kind, host, address, port, protocol, decidedBy, rule } = decision;
+  if (secret === undefined)
+    return { kind, host, address, port, protocol, decided_by: decidedBy, rule, reason };
+  const { action, method, path, envVars } = secret;
+  return { action, method, host, path, env_vars: envVars };
 }

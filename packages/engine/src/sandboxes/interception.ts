@@ -5,17 +5,12 @@ import type { SecretValues } from '../client/engine-api.ts';
 import type { Interception } from '../egress/proxied-sandboxes.ts';
 import type { Secret, SecretSettings } from '../egress/secrets/secret-settings.ts';
 import type { Network as NetworkPort, Slot } from '../network/network.ts';
+import { isIntercepted, readPorts } from '../policy/read-ports.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 
 const PEM = /^\s*-----BEGIN CERTIFICATE-----/;
 
 type Entry = NonNullable<Network['secrets']>['entries'][number];
-
-/** Whether connections of a sandbox are read: it asked for that, or has secrets. */
-export function isIntercepted(network: Network | undefined): boolean {
-  if (network?.enabled === false) return false;
-  return network?.tls?.enabled === true || (network?.secrets?.entries ?? []).length > 0;
-}
 
 /**
  * How the connections of a sandbox are read; null when they are not. A secret without a value is one that no host may have, so that
@@ -25,8 +20,7 @@ export function interceptionOf(network: Network | undefined, values: SecretValue
   if (network === undefined || !isIntercepted(network)) return null;
   const tls = network.tls ?? {};
   return {
-    interceptedPorts: tls.intercepted_ports ?? DEFAULT_TLS.intercepted_ports,
-    blockQuic: tls.block_quic_on_intercept ?? DEFAULT_TLS.block_quic_on_intercept,
+    ...readPorts(network),
     bypass: tls.bypass ?? [],
     cache: {
       capacity: tls.cache?.capacity ?? DEFAULT_TLS.cache.capacity,

@@ -3,11 +3,14 @@ import type {
   EndReason,
   LifecycleUpdate,
   LogEntry,
+  NetworkLogLine,
   ReadLogs,
+  ReadNetworkLog,
   SandboxState,
   SandboxView,
   SpareProcess,
 } from '../client/engine-api.ts';
+import { NetworkLog } from '../events/network-log.ts';
 import type { GuestSession } from '../guest/guest-link.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { adoptRun } from './adopt-run.ts';
@@ -38,6 +41,8 @@ export class Sandbox {
   readonly #turns = new ChangeTurns();
   readonly #onEnded: (sandbox: Sandbox) => void;
   readonly #kept: KeptRecord;
+  /** What was decided about its network; begins anew with the engine. */
+  readonly networkLog = new NetworkLog();
   #run: Run | undefined;
   /** Why the run that is being stopped ends; kept when that takes several attempts. */
   #ending: RunOutcome | undefined;
@@ -116,6 +121,7 @@ export class Sandbox {
       this.#run = undefined;
       await releaseRun(this.#kit, this.record, this.#runtime);
       this.#isRemoved = true;
+      this.networkLog.wake();
       await this.#kit.rootfs.removeDisk(this.record.handle);
       this.#kit.secrets.remove(this.record.handle);
       await this.#kept.remove();
@@ -225,6 +231,10 @@ export class Sandbox {
     yield* (await this.#kept.journal.open()).read(options, signal, () => !this.#isActive);
   }
 
+  readNetworkLog(options: ReadNetworkLog, signal: AbortSignal): AsyncGenerator<NetworkLogLine> {
+    return this.networkLog.read(options, signal, () => !this.#isActive || this.#isRemoved);
+  }
+
   /**
    * Brings record and reality to agreement after the engine was restarted. Repeating it changes nothing.
    * When it fails, the sandbox is seen as stuck.
@@ -313,6 +323,7 @@ export class Sandbox {
     const { bootId } = this.#kit;
     const base = previous ?? { bootId, token: '', startedAt: now, timings: {} };
     await this.#kept.move(to, { run: { ...base, slot: null, endedAt: now, end } }, message);
+    this.networkLog.wake();
   }
 
   readonly #logUndo = (error: unknown): void =>
@@ -348,6 +359,7 @@ export class Sandbox {
     const run = this.record.run;
     const ended = run === null ? null : { ...run, slot: null, endedAt: new Date().toISOString(), end };
     await this.#kept.move(isClean(end) ? 'stopped' : 'failed', { run: ended }, end.message);
+    this.networkLog.wake();
     this.#onEnded(this);
   }
 

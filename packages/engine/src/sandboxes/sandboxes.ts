@@ -124,7 +124,10 @@ export class Sandboxes {
     const { image, env = [] } = sandbox.record.spec;
     const network = changedNetwork(sandbox.record.spec, change);
     await checkRequest(this.#kit, { spec: { image, env, network } });
-    return await sandbox.setNetwork({ network, values: secretValues });
+    const view = await sandbox.setNetwork({ network, values: secretValues });
+    // Not every server that publishes its ports was asked for this.
+    this.#kit.events.add('network_changed', id);
+    return view;
   }
 
   async setLifecycle(id: string, change: LifecycleUpdate): Promise<SandboxView> {

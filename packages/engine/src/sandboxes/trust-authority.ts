@@ -4,7 +4,7 @@ import { AUTHORITY_FILE, TRUST_BUNDLE } from '../guest/guest-config.ts';
 import type { GuestLink } from '../guest/guest-link.ts';
 import { socketTransport } from '../guest/socket-transport.ts';
 import type { Network } from '../network/network.ts';
-import { isIntercepted } from './interception.ts';
+import { isIntercepted } from '../policy/read-ports.ts';
 import type { EngineRecord } from './record.ts';
 
 /** Where Fedora and its relatives keep what Debian and Alpine keep in `TRUST_BUNDLE`. */

@@ -28,6 +28,7 @@ export class FakeNetwork implements Network {
   #isRunning = false;
   readonly authorityCertificate = 'the certificate of a pretended authority\n';
   onReport: Network['onReport'] = () => undefined;
+  readonly denials = { look: () => Promise.resolve(), watch: () => ({ [Symbol.dispose]: () => undefined }) };
 
   constructor({ host, capacity = 1000, beforeCall = () => undefined }: FakeNetworkOptions = {}) {
     this.#host = host ?? newFakeNetworkHost();

@@ -1,11 +1,29 @@
-import type { CallOptions } from '../client/call-budget.ts';
+import { withBudgetEach, type CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
+import { followEvents } from '../client/follow-events.ts';
+import { eachItem } from '../client/pages.ts';
 import type { RestCallInput, RestCallOutput } from '../client/rest-call.ts';
 
 /** Which rule decides about a connection, and why. */
 export type NetworkExplanation = RestCallOutput<'network.explain'>;
 export type NetworkChange = NonNullable<RestCallInput<'network.update'>['body']>;
 type Question = RestCallInput<'network.explain'>['body'];
+
+/** Something that was decided, as often as it happened. */
+export type NetworkDecision = RestCallOutput<'network.log'>['data'][number];
+
+export interface NetworkLogOptions extends CallOptions {
+  /** Goes on with what comes until the sandbox stops. Survives lost connections without losing or repeating anything. */
+  readonly follow?: boolean;
+  /** Only what was denied, or only what was allowed. */
+  readonly verdict?: 'allow' | 'deny';
+  /** Cursor of the last entry that was seen. */
+  readonly after?: string;
+  /** Hears how much more was denied than is shown, since a sandbox can be denied any number of things. */
+  readonly onLeftOut?: (count: number) => void;
+}
+
+const PAGE = 1000;
 
 /** What a sandbox may reach. */
 export class SandboxNetwork {
@@ -30,7 +48,49 @@ export class SandboxNetwork {
     return await this.#client.call('network.explain', { params: this.#params, body: question }, options);
   }
 
+  /** What was decided about its network, oldest first: all that was denied within reason, and samples of what was allowed. */
+  async *log(options: NetworkLogOptions = {}): AsyncGenerator<NetworkDecision, void> {
+    if (options.follow === true) yield* this.#follow(options);
+    else yield* this.#past(options);
+  }
+
+  async *#past(options: NetworkLogOptions): AsyncGenerator<NetworkDecision, void> {
+    const query = { limit: PAGE, ...verdictOf(options) };
+    let leftOut = 0;
+    yield* eachItem(async (place) => {
+      const { cursor = options.after } = place;
+      const page = await this.#client.call(
+        'network.log',
+        { params: this.#params, query: { ...query, ...(cursor === undefined ? {} : { cursor }) } },
+        options,
+      );
+      leftOut = page.left_out;
+      return page;
+    });
+    if (leftOut > 0) options.onLeftOut?.(leftOut);
+  }
+
+  async *#follow(options: NetworkLogOptions): AsyncGenerator<NetworkDecision, void> {
+    const events = withBudgetEach(options, (budget) =>
+      followEvents(budget, (lastId = options.after) => {
+        const headers = lastId === undefined ? {} : { 'last-event-id': lastId };
+        const input = { params: this.#params, query: verdictOf(options), headers };
+        return this.#client.call('network.follow', input, { signal: budget.signal });
+      }),
+    );
+    for await (const { event, id, data } of events) {
+      // Of the server we talk to all the time.
+      if (event === 'left_out') options.onLeftOut?.((data as { readonly count: number }).count);
+      if (event === 'decision' && id !== null)
+        yield { ...(data as Omit<NetworkDecision, 'cursor'>), cursor: id };
+    }
+  }
+
   get #params(): { readonly sandbox_id: string } {
     return { sandbox_id: this.#sandboxId };
   }
+}
+
+function verdictOf({ verdict }: NetworkLogOptions): { readonly verdict?: 'allow' | 'deny' } {
+  return verdict === undefined ? {} : { verdict };
 }

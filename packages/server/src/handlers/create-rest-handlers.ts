@@ -12,6 +12,7 @@ import { logHandlers } from './sandboxes/logs.ts';
 import { memberHandlers } from './organizations/members.ts';
 import { metricHandlers } from './sandboxes/rest-metrics.ts';
 import { lifecycleHandlers } from './sandboxes/lifecycle.ts';
+import { networkLogHandlers } from './sandboxes/network-log.ts';
 import { networkHandlers } from './sandboxes/rest-network.ts';
 import { organizationHandlers } from './organizations/organizations.ts';
 import { previewHandlers } from './previews/previews.ts';
@@ -63,6 +64,7 @@ export function createRestHandlers(parts: RestParts): RestHandlers {
     ...memberHandlers(database),
     ...metricHandlers(database, parts.metricHistory),
     ...networkHandlers(parts),
+    ...networkLogHandlers(database, orchestrator),
     ...organizationHandlers(database, parts, parts.maxOrganizationsPerUser),
     ...previewHandlers(database, parts.previews),
     ...processHandlers(parts),

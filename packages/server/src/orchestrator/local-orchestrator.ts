@@ -8,14 +8,17 @@ import {
   type EngineClient,
   type EngineEvent,
   type ExplainNetwork,
-  type Explanation,
   type HeldImagesView,
   type ImageProgress,
   type LifecycleUpdate,
   type LogEntry,
+  type NetworkExplanation,
+  type NetworkLogLine,
   type NetworkUpdate,
   type PullImage,
   type ReadLogs,
+  type ReadNetworkLog,
+  type RefusedVisitors,
   type SandboxView,
   type SpaceView,
   type SpareProcess,
@@ -156,8 +159,16 @@ export class LocalOrchestrator implements Orchestrator {
     return toReport(await this.#engine.setLifecycle(id, lifecycle, signal));
   }
 
-  async explainNetwork(request: ExplainNetwork, signal: AbortSignal): Promise<Explanation> {
+  async explainNetwork(request: ExplainNetwork, signal: AbortSignal): Promise<NetworkExplanation> {
     return await this.#engine.explainNetwork(request, signal);
+  }
+
+  networkLog(id: string, options: ReadNetworkLog, signal: AbortSignal): AsyncIterable<NetworkLogLine> {
+    return this.#engine.networkLog(id, options, signal);
+  }
+
+  async noteRefused(id: string, refused: RefusedVisitors, signal: AbortSignal): Promise<void> {
+    await this.#engine.noteRefusedVisitors(id, refused, signal);
   }
 
   logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncIterable<LogEntry> {

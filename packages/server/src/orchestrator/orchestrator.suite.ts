@@ -86,6 +86,44 @@ export function orchestratorSuite(
       await assert.rejects(unknown, failsWith('sandbox_not_found'));
     });
 
+    test('tells everybody that what a sandbox may reach has changed', async (t) => {
+      const { orchestrator, id } = await made(t);
+      const over = new AbortController();
+      t.after(() => over.abort());
+      const told: (string | null)[] = [];
+      void (async () => {
+        for await (const change of orchestrator.changes(over.signal)) told.push(change);
+      })().catch(() => undefined);
+      // Whoever begins to listen is told from then on, and it cannot be seen when that is.
+      await waitUntil(async () => {
+        await orchestrator.setNetwork(id, { policy: { default_egress: 'deny', rules: [] } }, never);
+        return told.includes(id);
+      });
+    });
+
+    test('keeps whom published ports did not let in, in the log of the network, and knows no log of nobody', async (t) => {
+      const { orchestrator, id } = await made(t);
+      const visitor = { address: '192.0.2.7', port: 80, protocol: 'tcp', rule: null, count: 3 } as const;
+      await orchestrator.noteRefused(id, { visitors: [visitor], leftOut: 0 }, never);
+      const read = async (verdict: 'allow' | 'deny') =>
+        await Array.fromAsync(orchestrator.networkLog(id, { verdict }, never));
+      const [line] = await read('deny');
+      assert.ok(line !== undefined && 'entry' in line);
+      const { kind, address, port, decidedBy, count } = line.entry;
+      assert.deepEqual([kind, address, port, decidedBy, count], ['ingress', '192.0.2.7', 80, 'default', 3]);
+      assert.deepEqual(await read('allow'), []);
+      const behind = { after: line.entry.sequence, follow: true };
+      assert.deepEqual(
+        await Array.fromAsync(orchestrator.networkLog(id, behind, never)),
+        [],
+        'it does not run',
+      );
+      await assert.rejects(
+        Array.fromAsync(orchestrator.networkLog(randomUUID(), {}, never)),
+        failsWith('sandbox_not_found'),
+      );
+    });
+
     test('tells what image and host made of a spec', async (t) => {
       const { orchestrator, id, report } = await made(t);
       assert.ok(report.resolved !== null && report.resolved.workdir.startsWith('/'));

@@ -5,13 +5,16 @@ import type {
   CreateSandbox,
   EndingView,
   ExplainNetwork,
-  Explanation,
   HeldImagesView,
   LifecycleUpdate,
   LogEntry,
+  NetworkExplanation,
+  NetworkLogLine,
   NetworkUpdate,
   PullImage,
   ReadLogs,
+  ReadNetworkLog,
+  RefusedVisitors,
   ResolvedSpec,
   SpaceView,
   SpareProcess,
@@ -34,7 +37,7 @@ import type {
  * - `remove` is legal in every state and succeeds when the sandbox is already gone.
  * - `expectProcess` says that a sandbox has this process: one that is prepared for the next caller who asks for the same may have it,
  *   known by the key, as a spare detached process. It is one that the caller's sandbox would have started in the same way.
- * - `start`, `stop`, `setNetwork`, `setLifecycle`, `expectProcess`, `openChannel`, `openStream` and `logs` of an unknown id are `sandbox_not_found`.
+ * - `start`, `stop`, `setNetwork`, `setLifecycle`, `expectProcess`, `openChannel`, `openStream`, `logs` and `networkLog` of an unknown id are `sandbox_not_found`.
  * - `openChannel` and `openStream` of a sandbox that does not run are `sandbox_not_running`; when its latest run is over, or
  *   just ends, `details` say how: `{state, reason, ended}`, where `ended` is a sentence.
  * - `openStream` gives the bytes of a command channel, handshake first, for a relay that does not look into them. Each
@@ -48,6 +51,8 @@ import type {
  * - `setLifecycle` changes how long a sandbox may run and be idle, at once if it runs and for its later runs.
  * - `explainNetwork` says how a connection would be judged, of a sandbox in any state; one that is not made yet is judged by the
  *   network that is asked about.
+ * - `networkLog` yields what was decided about the network of a sandbox, oldest first, and how much was left out, since what is kept is
+ *   bounded; with `follow` also what comes, until the run is over. `noteRefused` adds whom published ports did not let in.
  * - `metrics` reports running sandboxes only, and of them those whose spec wants to be measured.
  * - `storage` tells how full the disk of sandboxes and volumes is, and by whom. While it is short of space whatever takes some is
  *   `insufficient_storage`; what reads, stops and removes works as ever.
@@ -79,7 +84,9 @@ export interface Orchestrator {
   get(id: string, signal: AbortSignal): Promise<SandboxReport | undefined>;
   setNetwork(id: string, network: NetworkUpdate, signal: AbortSignal): Promise<SandboxReport>;
   setLifecycle(id: string, lifecycle: LifecycleUpdate, signal: AbortSignal): Promise<SandboxReport>;
-  explainNetwork(request: ExplainNetwork, signal: AbortSignal): Promise<Explanation>;
+  explainNetwork(request: ExplainNetwork, signal: AbortSignal): Promise<NetworkExplanation>;
+  networkLog(id: string, options: ReadNetworkLog, signal: AbortSignal): AsyncIterable<NetworkLogLine>;
+  noteRefused(id: string, refused: RefusedVisitors, signal: AbortSignal): Promise<void>;
   metrics(signal: AbortSignal): Promise<readonly SandboxUsageReport[]>;
   storage(signal: AbortSignal): Promise<SpaceView>;
   expectProcess(id: string, process: SpareProcess, signal: AbortSignal): Promise<void>;

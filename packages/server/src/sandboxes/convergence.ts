@@ -3,8 +3,9 @@ import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
 import type { ChannelPool } from '../orchestrator/channel-pool.ts';
 import { STARTING_MESSAGE, type Orchestrator, type SandboxReport } from '../orchestrator/orchestrator.ts';
-import { ingressOf } from '../published-ports/ingress.ts';
+import { ingressOf, type MayEnter } from '../published-ports/ingress.ts';
 import type { PortForwarder } from '../published-ports/port-forwarder.ts';
+import type { RefusedVisitors } from '../published-ports/refused-visitors.ts';
 import { closeRun } from '../store/runs.ts';
 import { getSandbox, type SandboxRecord } from '../store/sandboxes.ts';
 import { noteValuesTold } from '../store/secrets.ts';
@@ -30,6 +31,7 @@ export interface ConvergenceParts extends RequestParts {
   readonly orchestrator: Orchestrator;
   readonly channels: ChannelPool;
   readonly ports: PortForwarder;
+  readonly visitors: Pick<RefusedVisitors, 'note'>;
   readonly claims: Claims;
   /** Told when a run is over, so that nothing of it is used in the next one. */
   readonly onRunEnded: (sandboxId: string) => void;
@@ -203,7 +205,7 @@ export class Convergence {
     const deadline = within(Math.max(deadlineOf(record) - Date.now(), 0));
     try {
       interrupted.throwIfAborted();
-      await this.#parts.ports.open(record.id, record.ports, ingressOf(record.spec.network));
+      await this.#parts.ports.open(record.id, record.ports, this.#ingressOf(record));
       const signal = AbortSignal.any([interrupted, deadline]);
       const running = await this.#startInOrchestrator(record, report, options, signal);
       await this.#note(record, running);
@@ -305,15 +307,20 @@ export class Convergence {
   }
 
   /** A sandbox that runs is not stopped because a port of it was taken while nobody looked. */
-  async #openPorts({ id, ports, spec }: SandboxRecord): Promise<void> {
+  async #openPorts(record: SandboxRecord): Promise<void> {
+    const { id, ports } = record;
     try {
-      await this.#parts.ports.open(id, ports, ingressOf(spec.network));
+      await this.#parts.ports.open(id, ports, this.#ingressOf(record));
     } catch (error) {
       this.#parts.logger.error(
         { sandboxId: id, err: error },
         'a port of a running sandbox could not be opened',
       );
     }
+  }
+
+  #ingressOf({ id, spec }: SandboxRecord): MayEnter {
+    return ingressOf(spec.network, (visitor) => this.#parts.visitors.note(id, visitor));
   }
 
   async #forgetRun(sandboxId: string): Promise<void> {

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { after, test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { pino } from 'pino';
@@ -7,6 +9,7 @@ import { body, eventsOf, startHealthy, until } from '../testing/sandboxes.ts';
 import { claimSandbox } from '../store/claims.ts';
 import { openStore } from '../store/open-store.ts';
 import { postgresDialect } from '../store/postgres.ts';
+import { freePort } from '../testing/free-port.ts';
 import { TestPostgres } from '../testing/test-postgres.ts';
 
 const postgres = await TestPostgres.start();
@@ -91,4 +94,41 @@ test('what a server that died was at is taken over when its claim runs out', asy
   assert.equal(await claimSandbox(first.database, made.id, 'dead', 500), true);
   const { body: started } = await second.rest('POST', '/sandboxes/by-name/one/start?wait_for=running');
   assert.equal(started.status, 'running');
+});
+
+test('who may come in is changed through one server and holds at the port that another one has open', async (t) => {
+  const { first, second, orchestrator } = await startTwo(t);
+  const port = await freePort('tcp');
+  let letIn = 0;
+  // The ports of a fake sandbox are those of this host.
+  const inside = createServer((socket) => {
+    letIn += 1;
+    socket.on('error', () => undefined).end();
+  }).listen(0, '127.0.0.1');
+  t.after(() => inside.close());
+  await once(inside, 'listening');
+  const { port: guest } = inside.address() as AddressInfo;
+  const network = { ports: [{ guest_port: guest, host_port: port }], policy: { default_ingress: 'allow' } };
+  const { body: made } = await first.rest('POST', '/sandboxes?start=true&wait_for=running', {
+    body: { ...body('one'), network },
+  });
+  assert.equal(made.status, 'running', JSON.stringify(made));
+  const come = async () => {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    await new Promise((closed) => socket.once('close', closed));
+  };
+  const refused = async () => {
+    const lines = await Array.fromAsync(orchestrator.networkLog(made.id, {}, AbortSignal.timeout(60_000)));
+    return lines.length;
+  };
+  await come();
+  assert.equal(letIn, 1);
+  const policy = { default_ingress: 'deny', rules: [] };
+  const { status } = await second.rest('PATCH', `/sandboxes/${made.id}/network`, { body: { policy } });
+  assert.equal(status, 200);
+  assert.equal(await refused(), 0);
+  await waitUntil(async () => {
+    await come();
+    return (await refused()) > 0;
+  }, 'the port does not let everybody in any more');
 });

@@ -6,14 +6,17 @@ import {
   type CheckSandbox,
   type EndingView,
   type ExplainNetwork,
-  type Explanation,
   type LifecycleUpdate,
   type LogEntry,
   type LogSource,
   type HeldImagesView,
   type PullImage,
   type ReadLogs,
+  type NetworkExplanation,
+  type NetworkLogLine,
   type NetworkUpdate,
+  type ReadNetworkLog,
+  type RefusedVisitors,
   type SecretValues,
   type SpaceView,
 } from '@svc/engine/client';
@@ -21,6 +24,7 @@ import { explain, resolvePolicy } from '@svc/engine/policy';
 import { createFakeAgent } from './fake-agent.ts';
 import { FakeDenials } from './fake-denials.ts';
 import { FakeImages } from './fake-images.ts';
+import type { FakeNetworkLog } from './fake-network-log.ts';
 import { FakeSandbox } from './fake-sandbox.ts';
 import {
   STARTING_MESSAGE,
@@ -230,10 +234,11 @@ export class FakeOrchestrator implements Orchestrator {
   readonly secretValues = new Map<string, SecretValues>();
 
   /** As on a host that is part of no network. */
-  async explainNetwork({ id, network, ...question }: ExplainNetwork): Promise<Explanation> {
+  async explainNetwork({ id, network, ...question }: ExplainNetwork): Promise<NetworkExplanation> {
     await this.#answer();
     const known = this.#sandboxes.get(id);
-    return explain(known === undefined ? network : known.report.network, question, this.resolved, NOWHERE);
+    const asked = known === undefined ? network : known.report.network;
+    return { ...explain(asked, question, this.resolved, NOWHERE), secrets: [] };
   }
 
   async metrics(): Promise<readonly SandboxUsageReport[]> {
@@ -256,6 +261,26 @@ export class FakeOrchestrator implements Orchestrator {
     await this.#answer();
     const sandbox = this.#find(id);
     yield* sandbox.log.read(options, signal, () => sandbox.report.state !== 'running');
+  }
+
+  async *networkLog(
+    id: string,
+    options: ReadNetworkLog,
+    signal: AbortSignal,
+  ): AsyncGenerator<NetworkLogLine> {
+    await this.#answer();
+    const sandbox = this.#find(id);
+    yield* sandbox.networkLog.read(options, signal, () => sandbox.report.state !== 'running');
+  }
+
+  async noteRefused(id: string, refused: RefusedVisitors): Promise<void> {
+    await this.#answer();
+    for (const visitor of refused.visitors) this.#find(id).networkLog.addRefused(visitor);
+  }
+
+  /** What was decided about the network of this sandbox; a test may add to it. */
+  networkLogOf(id: string): FakeNetworkLog {
+    return this.#find(id).networkLog;
   }
 
   /** How many follow the log of this sandbox right now. */

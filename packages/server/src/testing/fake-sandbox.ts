@@ -9,11 +9,13 @@ import type {
 } from '../orchestrator/orchestrator.ts';
 import type { createFakeAgent } from './fake-agent.ts';
 import { FakeLog } from './fake-log.ts';
+import { FakeNetworkLog } from './fake-network-log.ts';
 
 /** One sandbox of the fake orchestrator: what it says of itself, its log, and whoever is connected to it. */
 export class FakeSandbox {
   readonly request: NewOrchestratorSandbox;
   readonly log = new FakeLog();
+  readonly networkLog = new FakeNetworkLog();
   readonly #streams = new Set<Duplex>();
   #report: SandboxReport;
 
@@ -43,6 +45,7 @@ export class FakeSandbox {
   move(change: Partial<SandboxReport>): SandboxReport {
     this.#report = { ...this.#report, ...change };
     this.log.add('system', this.#report.state);
+    this.networkLog.wake();
     return this.#report;
   }
 

@@ -13,7 +13,7 @@ export interface PolicySource {
   namesOf(client: string, address: Address): readonly string[];
 }
 
-const DENIED: Verdict = { action: 'deny', isByName: false };
+const DENIED: Verdict = { action: 'deny', rule: null, isByName: false };
 
 /** What the policy of a sandbox says of its connections, now and whenever it changes. */
 export function rulesOf(source: PolicySource, client: string): Rules {
@@ -38,7 +38,7 @@ export function rulesOf(source: PolicySource, client: string): Rules {
         source.surroundings,
       );
       const decider = rule === null ? undefined : policy.rules[rule];
-      return { action, isByName: decider !== undefined && isByName(decider.destination) };
+      return { action, rule, isByName: decider !== undefined && isByName(decider.destination) };
     },
     isPinned: (name, address) => {
       const parsed = parseAddress(address);

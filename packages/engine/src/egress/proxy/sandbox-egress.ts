@@ -9,6 +9,8 @@ export interface Destination {
 
 export interface Verdict {
   readonly action: 'allow' | 'deny';
+  /** Index of the rule that decided; null when none did. */
+  readonly rule: number | null;
   /** A rule about a name decided. */
   readonly isByName: boolean;
 }
@@ -58,10 +60,16 @@ export type RefusalReason =
   | 'upstream_unreachable'
   | 'upstream_not_verified';
 
-export interface Refusal {
+/** A connection as far as it is told of. */
+export interface SeenConnection {
   readonly sandbox: string;
   readonly destination: Destination;
+  /** What it speaks, as far as that was seen. */
+  readonly speaks: 'tcp' | 'tls' | 'http';
   /** The name that the connection claimed to mean. */
   readonly name: string | null;
+}
+
+export interface Refusal extends SeenConnection {
   readonly reason: RefusalReason;
 }

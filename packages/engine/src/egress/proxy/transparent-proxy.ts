@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { readFirstFlight, type FirstFlight } from './first-flight.ts';
 import { judge, nameSaid, type Judgement } from './judge.ts';
-import type { Destination, Refusal, RefusalReason, SandboxEgress } from './sandbox-egress.ts';
+import type { Destination, Refusal, RefusalReason, SandboxEgress, SeenConnection } from './sandbox-egress.ts';
 import { endTogether, reset } from './end-together.ts';
 
 export interface ProxyLimits {
@@ -28,6 +28,8 @@ export interface ProxyOptions {
   /** The sandbox behind an address; undefined for one that is not known (any more), which gets nothing. */
   readonly find: (sandbox: string) => SandboxEgress | undefined;
   readonly onRefusal: (refusal: Refusal) => void;
+  /** A connection was allowed, and goes on. */
+  readonly onPassed?: (passed: SeenConnection) => void;
   readonly limits?: ProxyLimits;
 }
 
@@ -36,7 +38,7 @@ interface Connection {
   readonly sandbox: string;
   readonly destination: Destination;
   readonly egress: SandboxEgress;
-  readonly refuse: (reason: RefusalReason, name?: string) => void;
+  readonly refuse: (reason: RefusalReason, flight?: FirstFlight) => void;
 }
 
 /** What was decided about a connection, and from what. */
@@ -67,8 +69,8 @@ export class TransparentProxy {
     client.on('error', () => undefined); // `close` follows.
     const sandbox = withoutMapping(client.remoteAddress ?? '');
     const egress = this.#options.find(sandbox);
-    const refuse = (reason: RefusalReason, name?: string) => {
-      this.#options.onRefusal({ sandbox, destination, name: name ?? null, reason });
+    const refuse = (reason: RefusalReason, flight?: FirstFlight) => {
+      this.#options.onRefusal({ ...seen(sandbox, destination, flight ?? null), reason });
       reset(client);
     };
     if (egress === undefined) return refuse('policy');
@@ -107,6 +109,9 @@ export class TransparentProxy {
   #note({ client, sandbox }: Connection, judged: Judged): void {
     const open = this.#open.get(sandbox);
     if (open?.has(client) === true) open.set(client, judged);
+    const { destination, flight, judgement } = judged;
+    if (judgement === 'carry' || judgement === 'read')
+      this.#options.onPassed?.(seen(sandbox, destination, flight));
   }
 
   async #serve(connection: Connection): Promise<void> {
@@ -124,7 +129,7 @@ export class TransparentProxy {
     this.#note(connection, { destination, flight: told, judgement });
     if (judgement === 'carry') this.#carry(client, destination, client);
     else if (judgement === 'read') this.#read(connection, told);
-    else refuse(judgement, nameSaid(told));
+    else refuse(judgement, told);
   }
 
   /**
@@ -145,7 +150,7 @@ export class TransparentProxy {
     const judgement = judge(egress, destination, told);
     this.#note(connection, { destination, flight: told, judgement });
     if (judgement === 'carry') client.pipe(upstream);
-    else refuse(judgement === 'read' ? 'not_readable' : judgement, nameSaid(told));
+    else refuse(judgement === 'read' ? 'not_readable' : judgement, told);
   }
 
   /** Connects the client to its destination; what the client says follows unless that is still to be decided. */
@@ -173,6 +178,11 @@ async function within(flight: Promise<FirstFlight>, timeoutMs: number): Promise<
   } finally {
     over.abort();
   }
+}
+
+function seen(sandbox: string, destination: Destination, flight: FirstFlight | null): SeenConnection {
+  const speaks = flight?.kind === 'tls' || flight?.kind === 'http' ? flight.kind : 'tcp';
+  return { sandbox, destination, speaks, name: nameSaid(flight) ?? null };
 }
 
 function withoutMapping(address: string): string {

@@ -14,10 +14,10 @@ export function rulesFor(
     isStrict,
     isPinned: (name) => allowed === 'all' || allowed.includes(name),
     decide: (_, said) => {
-      if (said !== undefined && denied.includes(said)) return { action: 'deny', isByName: true };
-      if (allowed === 'all') return { action: 'allow', isByName: false };
+      if (said !== undefined && denied.includes(said)) return { action: 'deny', rule: null, isByName: true };
+      if (allowed === 'all') return { action: 'allow', rule: null, isByName: false };
       const isAllowed = said === undefined ? !isStrict : allowed.includes(said);
-      return { action: isAllowed ? 'allow' : 'deny', isByName: isAllowed };
+      return { action: isAllowed ? 'allow' : 'deny', rule: null, isByName: isAllowed };
     },
   };
 }

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { get, type IncomingMessage } from 'node:http';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import { startTestServer, type TestServer } from '../../testing/test-server.ts';
+import { followEvents, type FollowedEvent } from '../../testing/follow-events.ts';
+import { startTestServer } from '../../testing/test-server.ts';
 
 const SPEC = { image: { type: 'oci', reference: 'x' } };
 
@@ -11,12 +10,6 @@ interface Page {
   readonly data: readonly { readonly text: string; readonly source: string }[];
   readonly has_more: boolean;
   readonly next_cursor: string | null;
-}
-
-interface Event {
-  readonly event: string;
-  readonly id: string | undefined;
-  readonly data: { readonly text?: string; readonly ts?: string; readonly source?: string };
 }
 
 async function withSandbox(t: TestContext, query = '?start=true&wait_for=running') {
@@ -28,45 +21,13 @@ async function withSandbox(t: TestContext, query = '?start=true&wait_for=running
   return { server, id: body.id as string };
 }
 
-/** Yields the events of a stream until it ends; leaving the loop leaves the stream. */
-async function* follow(
-  server: TestServer,
-  path: string,
-  headers: Record<string, string> = {},
-): AsyncGenerator<Event> {
-  // Not fetch: it opens a spare connection when a stream is left.
-  const request = get(`${server.url}/v1${path}`, { headers, agent: false });
-  const [response] = (await once(request, 'response')) as [IncomingMessage];
-  assert.equal(response.headers['content-type'], 'text/event-stream');
-  let text = '';
-  try {
-    for await (const chunk of response as AsyncIterable<Buffer>) {
-      text += chunk.toString();
-      const blocks = text.split('\n\n');
-      text = blocks.pop() ?? '';
-      for (const block of blocks) if (!block.startsWith(':')) yield parse(block);
-    }
-  } finally {
-    request.destroy();
-  }
-}
-
-function parse(block: string): Event {
-  const field = (name: string) => new RegExp(`^${name}: (.*)$`, 'm').exec(block)?.[1];
-  return {
-    event: field('event') ?? '',
-    id: field('id'),
-    data: JSON.parse(field('data') ?? '{}') as Event['data'],
-  };
-}
-
-const texts = (events: readonly Event[]) =>
-  events.filter(({ event }) => event === 'log').map(({ data }) => data.text);
+const texts = (events: readonly FollowedEvent[]) =>
+  events.filter(({ event }) => event === 'log').map(({ data }) => data['text']);
 
 test('a stream has what was written before and after it began, and ends with the run', async (t) => {
   const { server, id } = await withSandbox(t);
   server.orchestrator.addLog(id, 'stdout', 'before\n');
-  const reading = Array.fromAsync(follow(server, `/sandboxes/${id}/logs`));
+  const reading = Array.fromAsync(followEvents(server, `/sandboxes/${id}/logs`));
   server.orchestrator.addLog(id, 'stderr', 'after\n');
   server.orchestrator.addLog(id, 'system', 'not asked for');
   await server.rest('POST', `/sandboxes/${id}/stop`, { body: {} });
@@ -75,7 +36,7 @@ test('a stream has what was written before and after it began, and ends with the
   assert.deepEqual(events.at(-1), { event: 'end', id: undefined, data: {} });
   const [first] = events;
   assert.deepEqual(Object.keys(first?.data ?? {}).toSorted(), ['source', 'text', 'ts']);
-  assert.match(first?.data.ts ?? '', /^\d{4}-.*Z$/);
+  assert.match(String(first?.data['ts'] ?? ''), /^\d{4}-.*Z$/);
 });
 
 test('a stream resumes behind the last event that was seen, and gives the sources that were asked for', async (t) => {
@@ -84,7 +45,7 @@ test('a stream resumes behind the last event that was seen, and gives the source
   server.orchestrator.addLog(id, 'stderr', 'error');
   await server.rest('POST', `/sandboxes/${id}/stop`, { body: {} });
   await waitUntil(async () => (await server.orchestrator.get(id))?.state === 'stopped');
-  const all = await Array.fromAsync(follow(server, `/sandboxes/${id}/logs?sources=stdout`));
+  const all = await Array.fromAsync(followEvents(server, `/sandboxes/${id}/logs?sources=stdout`));
   assert.deepEqual(texts(all), ['a', 'b', 'c']);
   // A client of the reference product ends a stream whose ids are anything else: a count and pairs of numbers.
   for (const { id: cursor = '' } of all.slice(0, -1)) {
@@ -93,7 +54,7 @@ test('a stream resumes behind the last event that was seen, and gives the source
     assert.equal(bytes.toString('base64'), cursor);
   }
   const headers = { 'last-event-id': all[0]?.id ?? '' };
-  assert.deepEqual(texts(await Array.fromAsync(follow(server, `/sandboxes/${id}/logs`, headers))), [
+  assert.deepEqual(texts(await Array.fromAsync(followEvents(server, `/sandboxes/${id}/logs`, headers))), [
     'b',
     'c',
     'error',
@@ -102,7 +63,7 @@ test('a stream resumes behind the last event that was seen, and gives the source
 
 test('a stream of a sandbox that was never started ends at once', async (t) => {
   const { server, id } = await withSandbox(t, '');
-  const events = await Array.fromAsync(follow(server, `/sandboxes/${id}/logs`));
+  const events = await Array.fromAsync(followEvents(server, `/sandboxes/${id}/logs`));
   assert.deepEqual(
     events.map(({ event }) => event),
     ['end'],
@@ -135,8 +96,8 @@ test('a bad cursor, a bad source and a sandbox that is not there are answers, no
 test('a client that leaves a stream is not followed any more', async (t) => {
   const { server, id } = await withSandbox(t);
   server.orchestrator.addLog(id, 'stdout', 'one');
-  for await (const { data } of follow(server, `/sandboxes/${id}/logs`)) {
-    assert.equal(data.text, 'one');
+  for await (const { data } of followEvents(server, `/sandboxes/${id}/logs`)) {
+    assert.equal(data['text'], 'one');
     break;
   }
   await waitUntil(() => server.orchestrator.followers(id) === 0, 'the log is let go of');

@@ -21,7 +21,7 @@ import { answer, requireSandbox, requireVersion } from './rest-sandboxes.ts';
 
 const CHECK_TIMEOUT_MS = 30_000;
 
-type NetworkHandlers = Pick<RestHandlers, Extract<keyof RestHandlers, `network.${string}`>>;
+type NetworkHandlers = Pick<RestHandlers, 'network.update' | 'network.explain'>;
 
 export interface NetworkParts {
   readonly database: Database;
@@ -40,10 +40,11 @@ export function networkHandlers(parts: NetworkParts): NetworkHandlers {
     },
     'network.explain': async ({ params, body }, call) => {
       const { id, spec } = await requireSandbox(database, call, { id: params.sandbox_id });
-      const { host, port = 0, protocol = 'tcp' } = body;
+      const { host, port = 0, protocol = 'tcp', direction = 'egress' } = body;
       const planned = spec.network === undefined ? {} : { network: spec.network };
-      const told = await orchestrator.explainNetwork({ id, ...planned, host, port, protocol }, call.signal);
-      const { action, decidedBy, rule, isByName, reason, addresses, isAssumed } = told;
+      const question = { direction, host, port, protocol };
+      const told = await orchestrator.explainNetwork({ id, ...planned, ...question }, call.signal);
+      const { action, decidedBy, rule, isByName, reason, addresses, isAssumed, secrets } = told;
       return {
         action,
         decided_by: decidedBy,
@@ -52,6 +53,7 @@ export function networkHandlers(parts: NetworkParts): NetworkHandlers {
         reason,
         addresses: addresses.map(({ decidedBy: by, ...address }) => ({ ...address, decided_by: by })),
         assumed: isAssumed,
+        secrets: secrets.map(({ envVar, action: treatment }) => ({ env_var: envVar, action: treatment })),
       };
     },
   };

@@ -1,0 +1,58 @@
+import { Command } from 'commander';
+import type { NetworkDecision } from '@svc/sdk';
+import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
+import { print, tell } from '../terminal/print.ts';
+
+interface LogOptions {
+  readonly follow?: boolean;
+  readonly denied?: boolean;
+}
+
+export function createCommand(): Command {
+  return new Command('log')
+    .description(
+      'Shows what was decided about the network of a sandbox, and why: everything that was denied, as far as it is not too much, and\n' +
+        'samples of what was allowed. What repeats is one line with a count; as JSON one line each.',
+    )
+    .argument('<name>', 'the sandbox')
+    .option('-f, --follow', 'go on with what comes, until the sandbox stops')
+    .option('--denied', 'only what was denied')
+    .addHelpText(
+      'after',
+      examples(
+        ['svc net log web', 'what is known'],
+        ['svc net log -f --denied web', 'what is denied, as it happens'],
+        ['svc net log --denied web -o json', 'for programs'],
+      ),
+    )
+    .action(showLog);
+}
+
+async function showLog(name: string, options: LogOptions, command: Command): Promise<void> {
+  const globals = readGlobals(command);
+  const { Sandbox } = await import('@svc/sdk');
+  const { connectServer } = await import('../server/connect.ts');
+  const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });
+  let count = 0;
+  const decisions = sandbox.network.log({
+    ...(options.follow === true ? { follow: true } : {}),
+    ...(options.denied === true ? { verdict: 'deny' } : {}),
+    onLeftOut: (more) => tell(`${more} more were denied and are not shown: they were too many`),
+  });
+  for await (const decision of decisions) {
+    count += 1;
+    print(globals.isJson ? JSON.stringify(decision) : describe(decision));
+  }
+  if (count === 0 && !globals.isJson)
+    tell(options.denied === true ? 'nothing was denied' : 'nothing was decided');
+}
+
+function describe({ ts, kind, verdict, count, reason, secret }: NetworkDecision): string {
+  const repeats = count > 1 ? `  (${count} times)` : '';
+  const request =
+    secret === null
+      ? ''
+      : `  ${secret.method} ${secret.path}, ${secret.env_vars.join(' and ')} (${secret.action})`;
+  return `${ts}  ${verdict.padEnd(5)}  ${kind.padEnd(7)}  ${reason}${request}${repeats}`;
+}

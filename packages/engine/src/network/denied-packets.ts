@@ -1,0 +1,105 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { NetworkDecision } from '../policy/network-decision.ts';
+import type { Protocol } from '../policy/resolve-policy.ts';
+import { readDenialMark } from './denial-marks.ts';
+import { BATCH_DEADLINE_MS, NFT_ENVIRONMENT } from './nft.ts';
+import { tableName } from './ruleset.ts';
+
+/** What the packet filter denied to one sandbox since it was last asked. */
+export interface DeniedPackets {
+  readonly hostInterface: string;
+  /** What is known of where they wanted to go; of the rest, which were too many, there is only the count. */
+  readonly places: readonly { readonly decision: NetworkDecision; readonly count: number }[];
+  readonly packets: number;
+}
+
+/** More than the sets can hold. */
+const MAX_OUTPUT_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Reads what was denied, and lets the packet filter begin anew. The count is read first, so that a packet in between is not missing
+ * from it for longer than until the next time.
+ */
+export async function takeDeniedPackets(instance: string): Promise<readonly DeniedPackets[]> {
+  const table = `inet ${tableName(instance)}`;
+  // Line by line: in one command nft would list what it is about to flush as empty.
+  const output = await askNft(
+    ['denied_packets', 'denied_places'].flatMap((set) => [
+      `list set ${table} ${set}`,
+      `flush set ${table} ${set}`,
+    ]),
+  );
+  const [packets = [], places = []] = output.map(elementsOf);
+  const found = new Map<string, { places: DeniedPackets['places'][number][]; packets: number }>();
+  const of = (name: string) => {
+    const known = found.get(name) ?? { places: [], packets: 0 };
+    found.set(name, known);
+    return known;
+  };
+  for (const { value, count } of packets) if (typeof value === 'string') of(value).packets += count;
+  for (const { value, count } of places) {
+    const [name, ...place] = Array.isArray(value) ? value : [];
+    const decision = toDecision(place);
+    if (typeof name === 'string' && decision !== null) of(name).places.push({ decision, count });
+  }
+  return [...found].map(([hostInterface, known]) => ({ hostInterface, ...known }));
+}
+
+const PROTOCOLS: Readonly<Record<string, Protocol>> = { tcp: 'tcp', udp: 'udp', icmp: 'icmpv4' };
+
+function toDecision([address, protocolName, port, mark]: readonly unknown[]): NetworkDecision | null {
+  const protocol = PROTOCOLS[String(protocolName)];
+  const reason = readDenialMark(Number(mark));
+  // Other protocols are nobody's to allow by name; they are counted.
+  if (typeof address !== 'string' || protocol === undefined || reason === null) return null;
+  const hasPorts = protocol === 'tcp' || protocol === 'udp';
+  const isQuestion = reason.decidedBy === 'too_many_questions';
+  return {
+    kind: isQuestion ? 'dns' : hasPorts ? protocol : 'icmp',
+    verdict: 'deny',
+    host: null,
+    address,
+    port: hasPorts && !isQuestion ? Number(port) : null,
+    protocol,
+    ...reason,
+  };
+}
+
+interface Element {
+  readonly value: unknown;
+  readonly count: number;
+}
+
+/** As nft writes a set: `{"elem": {"val": …, "counter": {"packets": 1}}}`. */
+function elementsOf(line: string): readonly Element[] {
+  const { nftables } = JSON.parse(line) as { nftables: readonly { set?: { elem?: readonly unknown[] } }[] };
+  return nftables.flatMap(({ set }) =>
+    (set?.elem ?? []).map((each) => {
+      const { elem } = each as { elem: { val: unknown; counter?: { packets?: number } } };
+      const { val } = elem;
+      const value = typeof val === 'object' && val !== null && 'concat' in val ? val.concat : val;
+      return { value, count: elem.counter?.packets ?? 0 };
+    }),
+  );
+}
+
+/** One line of JSON for each list. */
+async function askNft(commands: readonly string[]): Promise<readonly string[]> {
+  const signal = AbortSignal.timeout(BATCH_DEADLINE_MS);
+  // SAFETY: no shell, a fixed program; the commands are made of the name of our own table.
+  const child = spawn('nft', ['-j', '-i'], { env: NFT_ENVIRONMENT, stdio: ['pipe', 'pipe', 'pipe'], signal });
+  let output = '';
+  let complaint = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+    if (output.length > MAX_OUTPUT_BYTES) child.kill('SIGKILL');
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (complaint += text.slice(0, 2000)));
+  child.stdin.on('error', () => undefined); // Seen by what is missing.
+  child.stdin.end(`${commands.join('\n')}\n`);
+  await once(child, 'close');
+  const lines = output.split('\n').filter((line) => line.startsWith('{'));
+  if (lines.length * 2 !== commands.length) throw new Error(`nft does not list: ${complaint.slice(0, 2000)}`);
+  return lines;
+}

@@ -1,0 +1,106 @@
+import type { Network, NetworkPolicy } from '@svc/contract';
+import { DEFAULT_POLICY } from '@svc/contract/spec';
+import type { Decider } from './network-decision.ts';
+import type { Action, Direction, Protocol } from './resolve-policy.ts';
+
+export interface DecidingRule {
+  readonly index: number;
+  readonly rule: NonNullable<NetworkPolicy['rules']>[number];
+}
+
+/** The rule with this index in the policy of a network; null when there is none. */
+export function ruleAt(network: Network | undefined, index: number | null): DecidingRule | null {
+  const { rules = [] }: NetworkPolicy = network?.policy ?? DEFAULT_POLICY;
+  const rule = index === null ? undefined : rules[index];
+  return index === null || rule === undefined ? null : { index, rule };
+}
+
+/** What was decided, about what. */
+export interface Told {
+  readonly action: Action;
+  readonly decidedBy: Decider;
+  readonly rule: DecidingRule | null;
+  readonly direction: Direction;
+  /** A name or an address, of the peer. */
+  readonly host: string;
+  /** Null: of no meaning, as to ICMP and to questions. */
+  readonly port: number | null;
+  /** Null: a question, whichever way it came. */
+  readonly protocol: Protocol | null;
+  /** Where a name led. */
+  readonly address: string | null;
+}
+
+/** Says who decided, in the words that an explanation and the log of the network share. */
+export function sentence(told: Told): string {
+  const { decidedBy, rule, direction } = told;
+  const place = placeOf(told);
+  const start = `${place} is ${told.action === 'allow' ? 'allowed' : 'denied'}`;
+  const fallback = `default_${direction === 'ingress' ? 'ingress' : 'egress'}`;
+  const named = rule === null ? fallback : `rule ${rule.index}, ${describeRule(rule.rule)}`;
+  switch (decidedBy) {
+    case 'rule':
+      return `${start} by ${named}, the first that fits`;
+    case 'default':
+      return `${start} by ${fallback}: no rule fits`;
+    case 'name':
+      return `${start}: the name may ${told.action === 'allow' ? '' : 'not '}be asked for, by ${named}`;
+    default:
+      return FORESEEN.has(decidedBy)
+        ? `${start}: ${WHY[decidedBy]}`
+        : `${place} did not pass: ${WHY[decidedBy]}`;
+  }
+}
+
+/** Of these the policy or the host decides beforehand; the others happen. */
+const FORESEEN: ReadonlySet<Decider> = new Set([
+  'no_network',
+  'resolver',
+  'closed_port',
+  'out_of_reach',
+  'quic',
+]);
+
+const WHY: Readonly<Record<Exclude<Decider, 'rule' | 'default' | 'name'>, string>> = {
+  no_network: 'the sandbox has no network (network.enabled is false)',
+  resolver: "port 53 leads to the sandbox's own resolver, which judges each name that is asked for",
+  closed_port: 'the port is a way to resolve names past the resolver, and closed to every sandbox',
+  out_of_reach:
+    'no rule opens it; sandboxes have no IPv6, and reach each other through published ports alone',
+  quic: 'the port is read over TCP, and closed to UDP for that (network.tls.block_quic_on_intercept)',
+  too_many_connections: 'the sandbox has as many connections as it may (network.max_connections)',
+  too_many_questions: 'the sandbox asks for more names in a second than any may',
+  no_proxy: 'only what is read may pass, and the proxy is just being replaced; try again',
+  rebind_protection:
+    'the name leads to an address that is not public, which names may not (network.dns.rebind_protection)',
+  secret: 'a request had the placeholder of a secret that this host may not have',
+  not_readable: 'only what can be read may pass here (an intercepted port, or network.strict)',
+  not_one_host: 'a request was for another host than its connection',
+  malformed: 'it begins in a way that nobody can read',
+  upstream_unreachable: 'the host does not answer',
+  upstream_not_verified: 'the certificate of the host could not be verified (network.tls.verify_upstream)',
+};
+
+function placeOf({ host, port, protocol, address, direction }: Told): string {
+  const way = protocol === null ? '' : `/${protocol}`;
+  if (direction === 'ingress') return `port ${port ?? 0}${way} from ${host}`;
+  const through = address === null || address === host ? '' : ` (at ${address})`;
+  return `${port === null ? host : `${host}:${port}`}${way}${through}`;
+}
+
+/** As the command line writes it: `allow:egress@domain=example.com:tcp:443`. */
+function describeRule({
+  action,
+  direction,
+  destination,
+  protocols = [],
+  ports = [],
+}: DecidingRule['rule']): string {
+  const [kind, text] = destination === 'any' ? ['', 'any'] : (Object.entries(destination)[0] ?? ['', '']);
+  const prefix = { domain: 'domain=', domain_suffix: 'suffix=' }[kind] ?? '';
+  const ranges = ports.map(({ start, end }) => (start === end ? `${start}` : `${start}-${end}`)).join('+');
+  const transport = protocols.length === 0 && ranges !== '' ? ['any'] : protocols;
+  return [`${action}:${direction}@${prefix}${text}`, transport.join('+'), ranges]
+    .filter((part) => part !== '')
+    .join(':');
+}

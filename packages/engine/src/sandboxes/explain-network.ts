@@ -1,0 +1,35 @@
+import type { Network } from '@svc/contract';
+import type { NetworkExplanation } from '../client/engine-api.ts';
+import { treatmentOf } from '../egress/secrets/secret-settings.ts';
+import type { Outlook } from '../network/network.ts';
+import { parseAddress } from '../policy/address.ts';
+import { explain, type Question } from '../policy/explain.ts';
+import { normalizeName } from '../policy/names.ts';
+import { interceptionOf } from './interception.ts';
+
+/** Which rule decides about a connection, and what would become of each secret in a request over it. */
+export function explainNetwork(
+  network: Network | undefined,
+  question: Question,
+  { known, surroundings }: Outlook,
+): NetworkExplanation {
+  return { ...explain(network, question, known, surroundings), secrets: secretsTowards(network, question) };
+}
+
+/** Of a host that proves its name. Where nothing is read, no placeholder is looked for. */
+function secretsTowards(
+  network: Network | undefined,
+  { direction = 'egress', host, port, protocol }: Question,
+): NetworkExplanation['secrets'] {
+  const names = (network?.secrets?.entries ?? []).map(({ env_var: name }) => name);
+  // Not their values: only whether there is one makes a difference.
+  const read = interceptionOf(network, Object.fromEntries(names.map((name) => [name, ''])));
+  const isRead =
+    read?.interceptedPorts.includes(port) === true && protocol === 'tcp' && direction === 'egress';
+  if (read === null || !isRead || parseAddress(host) !== null) return [];
+  const identity = { host: normalizeName(host), isPinned: true, isProven: true };
+  return read.secrets.entries.map((secret) => ({
+    envVar: secret.envVar,
+    action: treatmentOf(secret, read.secrets, identity),
+  }));
+}
