@@ -45,7 +45,9 @@ for (const isolation of CLASSES) {
               { direction: 'egress', action: 'deny', destination: { cidr: `${privateAddress}/32` } },
               { direction: 'egress', action: 'allow', destination: { group: 'host' }, ports: to53 },
               {
-                ...{ direction: 'egress', action: 'allow', destination: { group: 'public' } },
+                direction: 'egress',
+                action: 'allow',
+                destination: { group: 'public' },
                 ports: [{ start: 443, end: 443 }],
               },
               { direction: 'ingress', action: 'deny', destination: { group: 'loopback' } },

@@ -26,7 +26,9 @@ function policyOf(name: string, port: number | null): Policy {
     destination: Rule['destination'],
     more: Partial<Rule> = {},
   ): Rule => ({
-    ...{ direction: 'egress', action, destination },
+    direction: 'egress',
+    action,
+    destination,
     ...more,
   });
   const closed = port === null ? [] : [rule('deny', 'any', { ports: [{ start: port, end: port }] })];
@@ -69,7 +71,10 @@ async function recorded(sandbox: Sandbox): Promise<number> {
 
 test('kill -9 of engine or server at any moment of a change leaves record, filter, resolver and proxy in agreement', async () => {
   const sandbox = await Sandbox.create({
-    ...{ client, name: 'killed', image: WITH_CURL, isolation: 'container' },
+    client,
+    name: 'killed',
+    image: WITH_CURL,
+    isolation: 'container',
     network: { policy: POLICIES[0] },
   });
   let next = 1;

@@ -60,8 +60,14 @@ test('what breaks a rule again and again is told of ten times a second', async (
   const told = reports.flatMap(({ decisions }) => decisions.map(({ decision }) => decision));
   assert.ok(told.length >= 10 && told.length < 40, `${told.length} of 40`);
   assert.deepEqual(told[0], {
-    ...{ kind: 'http', verdict: 'deny', host: 'elsewhere.test', address: '127.0.0.1', port: server.port },
-    ...{ protocol: 'tcp', decidedBy: 'secret', rule: null },
+    kind: 'http',
+    verdict: 'deny',
+    host: 'elsewhere.test',
+    address: '127.0.0.1',
+    port: server.port,
+    protocol: 'tcp',
+    decidedBy: 'secret',
+    rule: null,
     secret: { action: 'block_and_log', method: 'GET', path: '/', envVars: ['API_KEY'] },
   });
   assert.equal(server.received(), '');

@@ -4,8 +4,14 @@ import type { NetworkDecision, NetworkReport } from '../policy/network-decision.
 import { ToldDecisions } from './told-decisions.ts';
 
 const question = (host: string): NetworkDecision => ({
-  ...{ kind: 'dns', verdict: 'deny', host, address: null, port: null, protocol: 'udp' },
-  ...{ decidedBy: 'name', rule: 0 },
+  kind: 'dns',
+  verdict: 'deny',
+  host,
+  address: null,
+  port: null,
+  protocol: 'udp',
+  decidedBy: 'name',
+  rule: 0,
 });
 
 function listen() {

@@ -5,8 +5,14 @@ import type { NetworkDecision } from '../policy/network-decision.ts';
 import { NetworkLog } from './network-log.ts';
 
 const decision = (change: Partial<NetworkDecision> = {}): NetworkDecision => ({
-  ...{ kind: 'tcp', verdict: 'deny', host: null, address: '10.0.0.1', port: 22, protocol: 'tcp' },
-  ...{ decidedBy: 'default', rule: null },
+  kind: 'tcp',
+  verdict: 'deny',
+  host: null,
+  address: '10.0.0.1',
+  port: 22,
+  protocol: 'tcp',
+  decidedBy: 'default',
+  rule: null,
   ...change,
 });
 

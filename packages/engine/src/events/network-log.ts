@@ -44,8 +44,19 @@ export class NetworkLog {
     this.#sequence += 1;
     const repeated = before === undefined ? { count, firstTime: time } : addedTo(before.entry, count);
     const entry = {
-      ...{ sequence: this.#sequence, time, kind, verdict, host, address, port, protocol, decidedBy, rule },
-      ...{ reason: printable(reason, 2 * MAX_TEXT), secret, ...repeated },
+      sequence: this.#sequence,
+      time,
+      kind,
+      verdict,
+      host,
+      address,
+      port,
+      protocol,
+      decidedBy,
+      rule,
+      reason: printable(reason, 2 * MAX_TEXT),
+      secret,
+      ...repeated,
     };
     const isFresh = before === undefined || now - before.toldAt >= TOLD_AGAIN_MS;
     this.#kept.delete(key);

@@ -91,7 +91,9 @@ test('what rules deny is told with the rule: a range, a port, ICMP, another sand
         { direction: 'egress', action: 'deny', destination: { domain_suffix: 'rebind.example' } },
         { direction: 'egress', action: 'deny', destination: { cidr: `${privateAddress}/32` } },
         {
-          ...{ direction: 'egress', action: 'allow', destination: 'any' },
+          direction: 'egress',
+          action: 'allow',
+          destination: 'any',
           protocols: ['tcp', 'udp'],
           ports: [{ start: 1, end: 8080 }],
         },
@@ -134,7 +136,9 @@ test('a flood is counted and not listed, and hides nothing of another sandbox', 
   const { privateAddress } = internet;
   const [loud, quiet] = await Promise.all([slotWith(), slotWith()]);
   const flows = Array.from({ length: 600 }, (_, index) => ({
-    ...{ address: privateAddress, protocol: 'udp' as const, port: 1000 + index },
+    address: privateAddress,
+    protocol: 'udp' as const,
+    port: 1000 + index,
   }));
   await probe(loud.networkNamespace, { kind: 'knock', flows });
   await probe(quiet.networkNamespace, knock(privateAddress, 7));

@@ -38,18 +38,11 @@ export function sentence(told: Told): string {
   const start = `${place} is ${told.action === 'allow' ? 'allowed' : 'denied'}`;
   const fallback = `default_${direction === 'ingress' ? 'ingress' : 'egress'}`;
   const named = rule === null ? fallback : `rule ${rule.index}, ${describeRule(rule.rule)}`;
-  switch (decidedBy) {
-    case 'rule':
-      return `${start} by ${named}, the first that fits`;
-    case 'default':
-      return `${start} by ${fallback}: no rule fits`;
-    case 'name':
-      return `${start}: the name may ${told.action === 'allow' ? '' : 'not '}be asked for, by ${named}`;
-    default:
-      return FORESEEN.has(decidedBy)
-        ? `${start}: ${WHY[decidedBy]}`
-        : `${place} did not pass: ${WHY[decidedBy]}`;
-  }
+  if (decidedBy === 'rule') return `${start} by ${named}, the first that fits`;
+  if (decidedBy === 'default') return `${start} by ${fallback}: no rule fits`;
+  if (decidedBy === 'name')
+    return `${start}: the name may ${told.action === 'allow' ? '' : 'not '}be asked for, by ${named}`;
+  return FORESEEN.has(decidedBy) ? `${start}: ${WHY[decidedBy]}` : `${place} did not pass: ${WHY[decidedBy]}`;
 }
 
 /** Of these the policy or the host decides beforehand; the others happen. */

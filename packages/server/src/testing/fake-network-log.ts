@@ -16,16 +16,20 @@ export class FakeNetworkLog {
   add(entry: Partial<NetworkLogEntry> = {}): void {
     const time = new Date().toISOString();
     this.#entries.push({
-      ...{
-        sequence: this.#entries.length + 1,
-        firstTime: time,
-        time,
-        count: 1,
-        kind: 'tcp',
-        verdict: 'deny',
-      },
-      ...{ host: null, address: '10.0.0.1', port: 22, protocol: 'tcp', decidedBy: 'default', rule: null },
-      ...{ reason: 'a test says so', secret: null },
+      sequence: this.#entries.length + 1,
+      firstTime: time,
+      time,
+      count: 1,
+      kind: 'tcp',
+      verdict: 'deny',
+      host: null,
+      address: '10.0.0.1',
+      port: 22,
+      protocol: 'tcp',
+      decidedBy: 'default',
+      rule: null,
+      reason: 'a test says so',
+      secret: null,
       ...entry,
     });
     this.wake();

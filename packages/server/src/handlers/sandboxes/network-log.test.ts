@@ -40,8 +40,17 @@ test('the log is read in pages, oldest first, as all or as what was denied, with
   const { first_ts: first, ts, ...last } = data.at(-1);
   assert.ok(first <= ts);
   assert.deepEqual(last, {
-    ...{ cursor: '6', count: 1, kind: 'http', verdict: 'deny', host: 'evil.example', address: '10.0.0.1' },
-    ...{ port: 22, protocol: 'tcp', decided_by: 'secret', rule: null, reason: 'a test says so' },
+    cursor: '6',
+    count: 1,
+    kind: 'http',
+    verdict: 'deny',
+    host: 'evil.example',
+    address: '10.0.0.1',
+    port: 22,
+    protocol: 'tcp',
+    decided_by: 'secret',
+    rule: null,
+    reason: 'a test says so',
     secret: { action: 'block_and_log', method: 'GET', path: '/x', env_vars: ['KEY'] },
   });
 });
