@@ -38,6 +38,8 @@ export const REST_ROUTES: Readonly<Record<RestOperationName, string>> = {
   'contexts.remove': 'DELETE /sandboxes/{sandbox_id}/contexts/{context_id} both none json',
   'network.update': 'PATCH /sandboxes/{sandbox_id}/network both json json',
   'network.explain': 'POST /sandboxes/{sandbox_id}/network/explain both json json',
+  'network.log': 'GET /sandboxes/{sandbox_id}/network/log both none json',
+  'network.follow': 'GET /sandboxes/{sandbox_id}/network/log/stream both none event-stream',
   'lifecycle.update': 'PATCH /sandboxes/{sandbox_id}/lifecycle both json json',
   'lifecycle.keepAlive': 'POST /sandboxes/{sandbox_id}/keep-alive both none json',
   'previews.list': 'GET /sandboxes/{sandbox_id}/previews both none json',

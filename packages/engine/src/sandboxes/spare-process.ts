@@ -4,7 +4,7 @@ import type { SpareProcess } from '../client/engine-api.ts';
 import type { GuestLink } from '../guest/guest-link.ts';
 import { socketTransport } from '../guest/socket-transport.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
-import { isIntercepted } from './interception.ts';
+import { isIntercepted } from '../policy/read-ports.ts';
 import type { EngineRecord } from './record.ts';
 
 /** Starts a process for whoever gets the sandbox. @throws when it cannot start, as a program that the image lacks */
