@@ -1,16 +1,23 @@
 import type { EndingView } from '../client/engine-api.ts';
-import type { Sandbox } from './sandbox.ts';
+import type { EngineRecord } from './record.ts';
+import type { Run } from './run.ts';
+
+/** What is looked at of a sandbox. */
+interface Lived {
+  readonly record: EngineRecord;
+  readonly run: Pick<Run, 'idleMs'> | undefined;
+}
 
 /** How long before its end a sandbox is known to end, unless half of its whole time is shorter. */
 const ANNOUNCED_MS = 60_000;
 
 /** Why a sandbox that runs has run long enough; undefined when it has not. */
-export function overdue(sandbox: Sandbox, now: number): EndingView['reason'] | undefined {
+export function overdue(sandbox: Lived, now: number): EndingView['reason'] | undefined {
   return endsOf(sandbox, now).find(({ leftMs }) => leftMs <= 0)?.reason;
 }
 
 /** The end of a sandbox that comes soon unless somebody changes its lifetime, or uses it. */
-export function endingOf(sandbox: Sandbox, now: number): EndingView | null {
+export function endingOf(sandbox: Lived, now: number): EndingView | null {
   const soon = endsOf(sandbox, now).filter(
     ({ leftMs, wholeMs }) => leftMs <= Math.min(ANNOUNCED_MS, wholeMs / 2),
   );
@@ -26,7 +33,7 @@ interface End {
   readonly wholeMs: number;
 }
 
-function endsOf({ record, run }: Sandbox, now: number): readonly End[] {
+function endsOf({ record, run }: Lived, now: number): readonly End[] {
   if (record.state !== 'running' || run === undefined || record.run === null) return [];
   const { max_duration_secs: max, idle_timeout_secs: idle } = record.spec.lifecycle ?? {};
   const ends: End[] = [];
