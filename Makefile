@@ -19,7 +19,7 @@ test: ## Set up, check the code and run every test
 	@scripts/as-root.sh $(NODE) scripts/run-tests.ts
 
 .PHONY: setup
-setup: ## Install what is missing, build the C programs, examine this host
+setup: ## Install what is missing, build the C programs and the dashboard, examine this host
 	@scripts/setup.sh
 
 .PHONY: install
@@ -27,9 +27,10 @@ install: setup ## Put svc on PATH, with completion for shells: make install PREF
 	@scripts/as-root.sh ./svc install --prefix $(or $(PREFIX),/usr/local)
 
 .PHONY: build
-build: ## Build svc-init and svc-host
+build: ## Build svc-init, svc-host and the dashboard
 	@$(MAKE) --no-print-directory -s -C packages/init
 	@$(MAKE) --no-print-directory -s -C packages/host
+	@$(NODE) scripts/build-dashboard.ts
 
 .PHONY: check
 check: ## Format, lint, types, dead code, generated files, layers, C for both architectures
@@ -46,6 +47,10 @@ generate: ## Write the generated reference documents anew
 .PHONY: bench
 bench: setup ## Measure the numbers in docs/promises.md
 	@scripts/as-root.sh $(NODE) bench/run.ts
+
+.PHONY: pictures
+pictures: setup ## Take pictures of every page of the dashboard: make pictures FOLDER=/tmp/pictures
+	@scripts/as-root.sh $(NODE) test/dashboard/take-pictures.ts $(FOLDER)
 
 .PHONY: soak
 soak: setup ## Kill processes under load for a long time: make soak MINUTES=60 (CALM=1: load alone, to watch memory)
@@ -67,4 +72,4 @@ runsc: ## Fetch runsc anew, also when one is there
 
 .PHONY: clean
 clean: ## Remove what the build made (not node_modules, not data)
-	@rm -rf packages/init/build packages/host/build
+	@rm -rf packages/init/build packages/host/build packages/dashboard/build

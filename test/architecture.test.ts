@@ -50,7 +50,16 @@ const MAY_IMPORT: Readonly<
     dynamic: [],
   },
   sdk: { static: SDK_CONTRACT, dynamic: ['@svc/contract', '@svc/contract/rest'] },
-  dashboard: { static: [...CONTRACT, '@svc/sdk'], dynamic: [] },
+  /** Schemas as types alone: they would be most of what a browser loads. */
+  dashboard: {
+    static: [
+      '@svc/contract/error-descriptions',
+      '@svc/contract/errors',
+      '@svc/contract/volume-path',
+      '@svc/sdk',
+    ],
+    dynamic: ['@svc/contract/rest'],
+  },
   cli: {
     static: [...CONTRACT, '@svc/sdk', '@svc/sdk/node'],
     dynamic: [
@@ -71,7 +80,7 @@ const ADAPTERS = ['SvcHostCalls', 'ImageStore', 'OverlayRootfs', 'LinuxNetwork',
 const COMPOSITION_ROOTS =
   /^packages\/engine\/src\/(daemon|doctor)\/|^packages\/engine\/src\/runtime\/(runc|runsc|crun)\.ts$/;
 
-const sources = readSources('packages/*/src/**/*.ts');
+const sources = readSources('packages/*/src/**/*.{ts,tsx}');
 const shipped = sources.filter(isShipped);
 
 test('the sources are found and their imports understood', () => {

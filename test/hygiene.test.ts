@@ -18,7 +18,7 @@ const FORBIDDEN_NAMES = new Set([
   'types',
 ]);
 
-const code = readSources('{packages,test,bench,scripts}/**/*.{ts,c,h,sh}');
+const code = readSources('{packages,test,bench,scripts}/**/*.{ts,tsx,c,h,sh}');
 const documents = readSources('*.md', 'docs/**/*.md', 'packages/**/*.md');
 const shipped = code.filter(isShipped);
 
@@ -45,10 +45,11 @@ test('no file is longer than 400 lines', () => {
   );
 });
 
-test('files are named after what they hold, in kebab case', () => {
+test('files are named after what they hold: components as they are called, all others in kebab case', () => {
   const badly = code.filter(({ path }) => {
     const [name = ''] = basename(path).split('.');
-    return FORBIDDEN_NAMES.has(name) || !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(name);
+    const form = path.endsWith('.tsx') ? /^(main|([A-Z][a-z0-9]*)+)$/ : /^[a-z0-9]+(-[a-z0-9]+)*$/;
+    return FORBIDDEN_NAMES.has(name) || !form.test(name);
   });
   assert.deepEqual(
     badly.map(({ path }) => path),
@@ -57,7 +58,7 @@ test('files are named after what they hold, in kebab case', () => {
 });
 
 test('every export is named where it is exported', () => {
-  const typescript = code.filter(({ path }) => path.endsWith('.ts'));
+  const typescript = code.filter(({ path }) => /\.tsx?$/.test(path));
   assert.deepEqual(
     offenders(typescript, (line) => /^export (\*|default)\b/.test(line)),
     [],

@@ -75,6 +75,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'transports/rest',
     'transports/mcp',
     'transports/channel',
+    'transports/dashboard',
     'transports/docs',
     'transports/previews',
     'transports/ssh',
@@ -92,6 +93,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'main.ts',
   ],
   sdk: ['svc-error.ts', 'platform', 'client', 'resources', 'sandbox', 'index.ts', 'node', 'node.ts'],
+  dashboard: ['router', 'api', 'parts', 'pages', 'app', 'main.tsx'],
   cli: [
     'usage-error.ts',
     'config.ts',

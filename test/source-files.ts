@@ -43,4 +43,4 @@ export function isShipped({ path }: SourceFile): boolean {
   return path.startsWith('packages/') && path.includes('/src/') && !TESTING.test(path);
 }
 
-const TESTING = /\.(test|suite)\.ts$|\/testing\//;
+const TESTING = /\.(test|suite)\.tsx?$|\/testing\//;

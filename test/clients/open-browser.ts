@@ -2,15 +2,59 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 import { startQuietNetwork } from './quiet-network.ts';
 
 /** As much of playwright-core as tests use; it is installed beside this file, outside the workspace. */
-interface Page {
+export interface Locator {
+  click(options?: object): Promise<void>;
+  fill(text: string): Promise<void>;
+  press(keys: string): Promise<void>;
+  selectOption(value: string): Promise<unknown>;
+  setInputFiles(files: {
+    readonly name: string;
+    readonly mimeType: string;
+    readonly buffer: Buffer;
+  }): Promise<void>;
+  /** Until it is there, or in another state. */
+  waitFor(options?: { readonly state?: 'visible' | 'hidden' | 'attached' | 'detached' }): Promise<void>;
+  innerText(): Promise<string>;
+  inputValue(): Promise<string>;
+  getAttribute(name: string): Promise<string | null>;
+  count(): Promise<number>;
+  isVisible(): Promise<boolean>;
+  first(): Locator;
+  nth(index: number): Locator;
+  filter(options: { readonly hasText?: string | RegExp }): Locator;
+  locator(selector: string): Locator;
+  getByRole(role: string, options?: { readonly name?: string | RegExp; readonly exact?: boolean }): Locator;
+  getByText(text: string | RegExp, options?: { readonly exact?: boolean }): Locator;
+}
+export interface Page extends Pick<Locator, 'locator' | 'getByRole' | 'getByText'> {
   goto(url: string): Promise<unknown>;
+  reload(): Promise<unknown>;
+  url(): string;
+  content(): Promise<string>;
   /** Runs an expression in the page and awaits what it gives. */
   evaluate(expression: string): Promise<unknown>;
+  addInitScript(script: { readonly content: string }): Promise<void>;
+  getByLabel(text: string | RegExp, options?: { readonly exact?: boolean }): Locator;
+  waitForURL(url: string | RegExp): Promise<void>;
+  waitForEvent(name: 'download'): Promise<Download>;
+  on(name: 'console', listener: (message: { type(): string; text(): string }) => void): void;
+  on(name: 'pageerror', listener: (error: Error) => void): void;
+  readonly keyboard: { press(keys: string): Promise<void>; type(text: string): Promise<void> };
+  emulateMedia(media: { readonly colorScheme: 'light' | 'dark' }): Promise<void>;
   setViewportSize(size: { readonly width: number; readonly height: number }): Promise<void>;
+  setDefaultTimeout(milliseconds: number): void;
+  screenshot(options: { readonly path: string; readonly fullPage?: boolean }): Promise<unknown>;
+  context(): {
+    clearCookies(): Promise<void>;
+    cookies(): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  };
+}
+export interface Download {
+  suggestedFilename(): string;
+  path(): Promise<string>;
 }
 interface Playwright {
   readonly chromium: {
@@ -19,6 +63,11 @@ interface Playwright {
       options: object,
     ): Promise<{ pages(): Page[]; newPage(): Promise<Page>; close(): Promise<void> }>;
   };
+}
+
+/** Whose end ends what was started for it: a test, or a program. */
+export interface Owner {
+  after(end: () => Promise<void>): void;
 }
 
 const FLAGS = [
@@ -37,7 +86,7 @@ const FLAGS = [
  * `.localhost` lead there anyway, and so do `names`.
  */
 export async function openBrowser(
-  t: TestContext,
+  t: Owner,
   url: string,
   others: readonly string[] = [],
   names: readonly string[] = [],

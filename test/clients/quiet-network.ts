@@ -4,7 +4,6 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { TestContext } from 'node:test';
 
 const RELAY = join(import.meta.dirname, 'relay.mjs');
 
@@ -13,7 +12,10 @@ const RELAY = join(import.meta.dirname, 'relay.mjs');
  * its requests whenever an interface of its network comes or goes, and engines make and remove interfaces all the time.
  * @returns a program that runs its arguments there
  */
-export async function startQuietNetwork(t: TestContext, ports: readonly number[]): Promise<string> {
+export async function startQuietNetwork(
+  t: { after(end: () => Promise<void>): void },
+  ports: readonly number[],
+): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'svc-quiet-'));
   const script = `ip link set lo up && exec "$0" "$@"`;
   const relay = spawn('unshare', ['--net', 'sh', '-c', script, process.execPath, RELAY, folder], {

@@ -21,7 +21,7 @@ after(() => server.destroy());
 
 /** The lines to copy, by their name. */
 async function snippets(url: string): Promise<ReadonlyMap<string, string>> {
-  const html = await (await fetch(url, { headers: { accept: 'text/html' } })).text();
+  const html = await (await fetch(`${url}/start`)).text();
   const found = html.matchAll(/<pre id="([\w-]+)"[^>]*>([^<]*)<\/pre>/g);
   return new Map([...found].map(([, id = '', text = '']) => [id, unescapeHtml(text)]));
 }
@@ -76,7 +76,7 @@ test('every line of the page works as it stands on a server with keys', async (t
 });
 
 test('in a browser it has its style, loads nothing, and fits a phone', async (t) => {
-  const page = await openBrowser(t, server.url);
+  const page = await openBrowser(t, `${server.url}/start`);
   const look = async () =>
     await page.evaluate(`({
       title: document.title,

@@ -75,11 +75,12 @@ async function serveSupervised(config: ServerConfig, stop: AbortController): Pro
   // Whatever becomes of the supervisor, nobody serves without one.
   process.on('disconnect', () => stop.abort());
   const mayServe = hearSupervisor(stop.signal);
-  const { loadSshGateway } = await import('./web.ts');
+  const { loadDashboard, loadSshGateway } = await import('./web.ts');
   // What is left for later must be loaded now when the program is where the service user cannot read.
   const { loadMcp } = await import('./transports/mcp/register-mcp.ts');
   if (!LOADED_LATER.every(canAnybodyRead)) {
     await loadMcp();
+    await loadDashboard();
     (await import('@svc/contract')).loadCompiler();
     // The framework loads the rest of itself when it is first used.
     (await import('fastify')).default();

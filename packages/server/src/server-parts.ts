@@ -12,6 +12,7 @@ import type { Sealer } from './secrets/sealer.ts';
 import type { SshPlace } from './handlers/server/capabilities.ts';
 import type { Database } from './store/database.ts';
 import type { ChannelSettings } from './transports/channel/register-channel.ts';
+import type { DashboardBuild } from './transports/dashboard/dashboard-build.ts';
 import type { HttpLimits } from './transports/http/http-limits.ts';
 import type { McpExtras } from './transports/mcp/create-mcp-server.ts';
 
@@ -48,6 +49,8 @@ export interface ServerParts {
   readonly previewRecheckMs?: number;
   /** No other server uses the store. */
   readonly isAlone?: boolean;
+  /** Absent: only the API, and a page that says how to begin. */
+  readonly dashboard?: DashboardBuild;
   readonly logger: Logger;
   /** Absent: MCP offers our own tools and prompts alone. */
   readonly mcpExtras?: McpExtras;

@@ -4,7 +4,7 @@ import type { BackgroundTask } from './tasks/background.ts';
 import { ChannelPool } from './orchestrator/channel-pool.ts';
 import { CodeContexts } from './code/code-contexts.ts';
 import { CallShares } from './access/call-shares.ts';
-import { authenticateNobody, type Authenticate } from './access/authenticate.ts';
+import { authenticateNobody } from './access/authenticate.ts';
 import { housekeeping } from './housekeeping.ts';
 import { EngineHealth } from './orchestrator/engine-health.ts';
 import { HostStorage } from './accounting/host-storage.ts';
@@ -16,6 +16,7 @@ import { divertPreviews } from './transports/previews/divert-previews.ts';
 import { isBelowLocalhost, type PreviewAddresses } from './handlers/previews/preview-place.ts';
 import { Previews } from './transports/previews/previews.ts';
 import { releaseAllKeys } from './store/idempotency.ts';
+import { registerDashboard } from './transports/dashboard/register-dashboard.ts';
 import { registerDocs } from './transports/docs/register-docs.ts';
 import { registerLanding } from './transports/docs/register-landing.ts';
 import { DEFAULT_CHANNEL_SETTINGS, registerChannel } from './transports/channel/register-channel.ts';
@@ -70,7 +71,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const dispatch = createDispatch(parts, { health, storage, metrics, convergence, channels });
   const http = createHttpServer({ guard: new Guard(options), limits: options.limits, logger });
   const previews = previewAddresses(http, parts);
-  registerPages(http, health, authenticate);
+  registerPages(http, health, parts);
   const rateLimiter = options.requestsPerMinute === null ? null : new RateLimiter(options.requestsPerMinute);
   const calls = new CallShares(options.maxConcurrentCalls);
   const streams = new CallShares(Math.ceil(options.limits.maxConnections * STREAMS_PART));
@@ -122,10 +123,12 @@ function openTools(
 }
 
 /** What anybody may read. */
-function registerPages(http: FastifyInstance, health: EngineHealth, authenticate: Authenticate): void {
+function registerPages(http: FastifyInstance, health: EngineHealth, parts: ServerParts): void {
+  const { authenticate, dashboard = null } = parts;
   registerHealth(http, health);
   registerDocs(http);
-  registerLanding(http, { health, needsKey: authenticate !== authenticateNobody });
+  registerLanding(http, { health, needsKey: authenticate !== authenticateNobody, dashboard });
+  if (dashboard !== null) registerDashboard(http, dashboard);
 }
 
 function openChannels(

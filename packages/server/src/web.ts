@@ -18,6 +18,7 @@ import type { RunningSshGateway, startSshGateway } from './transports/ssh/ssh-ga
 import { openSealer } from './secrets/open-sealer.ts';
 import { forgetKeys } from './store/signed-keys.ts';
 import { openDatabase } from './store/open-database.ts';
+import { DASHBOARD_FOLDER, DashboardBuild } from './transports/dashboard/dashboard-build.ts';
 import { openAdminSocket } from './transports/admin/admin-socket.ts';
 import { gatherStatus } from './transports/admin/status.ts';
 
@@ -25,6 +26,8 @@ import { gatherStatus } from './transports/admin/status.ts';
 const FORMER_WEB_MS = 30_000;
 const LOOK_MS = 20;
 const EXPECT_TIMEOUT_MS = 10_000;
+
+const dashboard = new DashboardBuild(DASHBOARD_FOLDER);
 
 export interface RunningWeb {
   readonly url: string;
@@ -66,6 +69,7 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
     restSettings: config.restSettings,
     ssh: () => gateway?.place ?? null,
     isAlone: config.databaseUrl === null,
+    dashboard,
     logger,
   });
   undo.defer(() => server.close());
@@ -118,6 +122,11 @@ function watchEngine(engine: EngineClient, logger: Logger): Watchdog {
 /** Most servers do without. To be called before root is dropped: it may be unreadable later. */
 export async function loadSshGateway(): Promise<{ readonly startSshGateway: typeof startSshGateway }> {
   return await import('./transports/ssh/ssh-gateway.ts');
+}
+
+/** To be called before root is dropped when the checkout is not for everybody to read. */
+export async function loadDashboard(): Promise<void> {
+  await dashboard.find('index.html');
 }
 
 async function chooseAuthentication(

@@ -55,7 +55,8 @@ class BrowserTransport implements HeldTransport {
 
   async write(bytes: Uint8Array): Promise<void> {
     this.#requireOpen();
-    this.#socket.send(bytes);
+    // oxlint-disable-next-line typescript/no-unnecessary-type-assertion -- The types of browsers ask for it, those of Node do not.
+    this.#socket.send(bytes as Uint8Array<ArrayBuffer>);
     // There is no event for it.
     while (this.#socket.bufferedAmount > MAX_UNSENT_BYTES) {
       await new Promise((resolve) => void setTimeout(resolve, POLL_MS));

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { API_VERSION } from '@svc/contract/rest';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { EngineHealth } from '../../orchestrator/engine-health.ts';
+import type { DashboardBuild } from '../dashboard/dashboard-build.ts';
+import { sendDashboard } from '../dashboard/register-dashboard.ts';
 import { LANDING_STYLE } from './landing-style.ts';
 import { renderLanding, type LandingFacts } from './render-landing.ts';
 
@@ -9,30 +11,51 @@ const STYLE_HASH = createHash('sha256').update(LANDING_STYLE).digest('base64');
 /** One style, which the page holds itself, and a picture in its address; nothing else is loaded, run, sent or framed. */
 const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
-/** What a person or a program finds at the address of the server itself. */
-export function registerLanding(
-  server: FastifyInstance,
-  { health, needsKey }: { readonly health: EngineHealth; readonly needsKey: boolean },
-): void {
-  server.get('/', (request, reply) => {
-    const { current } = health;
-    const facts: LandingFacts = {
-      url: urlOf(request),
-      version: API_VERSION,
-      needsKey,
-      trouble: current.isHealthy ? null : current.reason,
-    };
-    // The addresses in it are those that this very caller came by.
-    reply.header('cache-control', 'no-store').header('vary', 'Accept, Host');
-    if (!prefersHtml(request.headers.accept ?? ''))
-      return reply.header('content-type', 'application/json').send(JSON.stringify(describe(facts)));
-    return reply
-      .header('content-type', 'text/html; charset=utf-8')
-      .header('content-security-policy', POLICY)
-      .header('x-content-type-options', 'nosniff')
-      .header('referrer-policy', 'no-referrer')
-      .send(renderLanding(facts));
+interface LandingParts {
+  readonly health: EngineHealth;
+  readonly needsKey: boolean;
+  readonly dashboard: DashboardBuild | null;
+}
+
+/**
+ * What a person or a program finds at the address of the server itself: the dashboard where it is built, or else how to begin, which
+ * `/start` says too; a program gets the addresses of everything as JSON.
+ */
+export function registerLanding(server: FastifyInstance, parts: LandingParts): void {
+  server.get('/', async (request, reply) => {
+    if (!prefersHtml(request.headers.accept ?? '')) return sendFacts(reply, factsOf(request, parts));
+    const page = await parts.dashboard?.find('index.html');
+    return page === undefined
+      ? sendPage(reply, factsOf(request, parts))
+      : sendDashboard(request, reply, page);
   });
+  server.get('/start', (request, reply) => sendPage(reply, factsOf(request, parts)));
+}
+
+function factsOf(request: FastifyRequest, { health, needsKey }: LandingParts): LandingFacts {
+  const { current } = health;
+  const trouble = current.isHealthy ? null : current.reason;
+  return { url: urlOf(request), version: API_VERSION, needsKey, trouble };
+}
+
+function sendFacts(reply: FastifyReply, facts: LandingFacts): FastifyReply {
+  return ofThisCaller(reply)
+    .header('content-type', 'application/json')
+    .send(JSON.stringify(describe(facts)));
+}
+
+function sendPage(reply: FastifyReply, facts: LandingFacts): FastifyReply {
+  return ofThisCaller(reply)
+    .header('content-type', 'text/html; charset=utf-8')
+    .header('content-security-policy', POLICY)
+    .header('x-content-type-options', 'nosniff')
+    .header('referrer-policy', 'no-referrer')
+    .send(renderLanding(facts));
+}
+
+/** The addresses in it are those that this very caller came by. */
+function ofThisCaller(reply: FastifyReply): FastifyReply {
+  return reply.header('cache-control', 'no-store').header('vary', 'Accept, Host');
 }
 
 function describe({ url, version, needsKey, trouble }: LandingFacts): object {

@@ -1,0 +1,60 @@
+import { useAccount } from '../api/account.ts';
+import { useAction } from '../api/use-call.ts';
+import { Button } from '../parts/Button.tsx';
+import { Icon } from '../parts/Icon.tsx';
+import { showToast } from '../parts/toast-list.ts';
+import { useTheme, type Theme } from './theme.ts';
+
+const THEME_WORDS: Readonly<Record<Theme, string>> = {
+  system: 'Theme: as the system',
+  light: 'Theme: light',
+  dark: 'Theme: dark',
+};
+
+/** Who one is, how the page looks, and the way out. */
+export function AccountMenu() {
+  const { user, session } = useAccount();
+  const [theme, nextTheme] = useTheme();
+  // Loaded anew: nothing of whoever was here is left for whoever comes next.
+  const signOut = useAction('session.end', { onDone: () => location.assign('/') });
+  return (
+    <div className="account">
+      <ul className="navigation-group">
+        <li>
+          <a href="/docs">
+            <Icon name="book" /> API reference
+          </a>
+        </li>
+        <li>
+          <a href="/start">
+            <Icon name="terminal" /> CLI, SDK and MCP
+          </a>
+        </li>
+      </ul>
+      <p className="account-name" title={user.email}>
+        {user.display_name ?? user.email}
+      </p>
+      <div className="account-actions">
+        <Button
+          look="quiet"
+          icon={theme === 'dark' ? 'moon' : 'sun'}
+          aria-label={THEME_WORDS[theme]}
+          title={THEME_WORDS[theme]}
+          onClick={nextTheme}
+        />
+        {session === null ? null : (
+          <Button
+            look="quiet"
+            icon="exit"
+            isBusy={signOut.isPending}
+            onClick={() =>
+              signOut.mutate({}, { onError: (error) => showToast('You are still signed in', error) })
+            }
+          >
+            Sign out
+          </Button>
+        )}
+      </div>
+    </div>
+  );
+}

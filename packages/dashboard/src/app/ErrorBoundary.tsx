@@ -1,0 +1,25 @@
+import { Component, type ReactNode } from 'react';
+import { Failure } from '../parts/Failure.tsx';
+
+interface Props {
+  readonly children: ReactNode;
+}
+
+/** React asks for a class here: what a page throws while it is drawn is shown instead of it. */
+export class ErrorBoundary extends Component<Props, { readonly error: unknown }> {
+  override state: { readonly error: unknown } = { error: null };
+
+  static getDerivedStateFromError(error: unknown): { readonly error: unknown } {
+    return { error };
+  }
+
+  override render(): ReactNode {
+    const { error } = this.state;
+    if (error === null) return this.props.children;
+    return (
+      <main className="door">
+        <Failure error={error} onRetry={() => location.reload()} />
+      </main>
+    );
+  }
+}

@@ -1,0 +1,125 @@
+import type { RestCallOutput } from '@svc/sdk';
+import { usePages } from '../../api/use-call.ts';
+import { DataTable, type Column } from '../../parts/DataTable.tsx';
+import { EmptyState } from '../../parts/EmptyState.tsx';
+import { formatMib } from '../../parts/format-amount.ts';
+import { Icon } from '../../parts/Icon.tsx';
+import { Page } from '../../parts/Page.tsx';
+import { Panel } from '../../parts/Panel.tsx';
+import { StatusMark } from '../../parts/StatusMark.tsx';
+import { Time } from '../../parts/Time.tsx';
+import { useSearch } from '../../router/location.ts';
+import { Labels } from './Labels.tsx';
+import { readLabels } from './read-labels.ts';
+import { SandboxActions } from './SandboxActions.tsx';
+
+type Sandbox = RestCallOutput<'sandboxes.list'>['data'][number];
+
+const LIVE_MS = 2000;
+const PAGE_SIZE = 50;
+
+/** All sandboxes, as they are now. What is searched for is in the address, so that it can be sent to somebody. */
+export function SandboxesPage() {
+  const [search] = useSearch();
+  const wanted = (search.get('q') ?? '').toLowerCase();
+  const labels = readLabels(search.get('labels') ?? '');
+  const query = {
+    limit: PAGE_SIZE,
+    ...(labels === undefined ? {} : { labels: JSON.stringify(labels) }),
+  };
+  const pages = usePages('sandboxes.list', { query }, { everyMs: LIVE_MS });
+  const rows = pages.items?.filter(({ name, slug: its, spec, status }) =>
+    [name, its, spec?.image ?? '', status].some((text) => text.toLowerCase().includes(wanted)),
+  );
+  const isFiltered = wanted !== '' || labels !== undefined;
+  return (
+    <Page title="Sandboxes" hint="Newest first; what is shown is what is">
+      <Filters />
+      <Panel isFlush>
+        <DataTable
+          label="Sandboxes"
+          columns={COLUMNS}
+          rows={rows}
+          keyOf={({ id }) => id}
+          error={pages.error}
+          more={pages}
+          empty={isFiltered ? <NothingFound /> : <NoneYet />}
+        />
+      </Panel>
+    </Page>
+  );
+}
+
+/** The server filters by labels; names, images and states are looked for in what is loaded. */
+function Filters() {
+  const [search, setSearch] = useSearch();
+  return (
+    <search className="filters">
+      <div className="search">
+        <Icon name="search" />
+        <input
+          type="search"
+          aria-label="Search by name, image or status"
+          placeholder="Name, image or status"
+          value={search.get('q') ?? ''}
+          onChange={(event) => setSearch('q', event.target.value)}
+        />
+      </div>
+      <div className="search">
+        <Icon name="list" />
+        <input
+          type="search"
+          aria-label="Filter by labels"
+          placeholder="Labels: team=web, stage=test"
+          value={search.get('labels') ?? ''}
+          onChange={(event) => setSearch('labels', event.target.value)}
+        />
+      </div>
+    </search>
+  );
+}
+
+const COLUMNS: readonly Column<Sandbox>[] = [
+  {
+    title: 'Name',
+    look: 'main',
+    render: ({ name, spec }) => (
+      <>
+        {name}
+        <Labels labels={spec?.labels ?? {}} />
+      </>
+    ),
+  },
+  { title: 'Status', render: ({ status }) => <StatusMark status={status} /> },
+  {
+    title: 'Image',
+    look: 'small',
+    render: ({ spec }) => <span className="mono">{spec?.image ?? '–'}</span>,
+  },
+  {
+    title: 'Size',
+    look: 'small',
+    render: ({ spec }) =>
+      spec === undefined ? '–' : `${spec.resources.vcpus} vCPU · ${formatMib(spec.resources.memory_mib)}`,
+  },
+  { title: 'Made', look: 'small', render: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'Actions', look: 'end', render: (sandbox) => <SandboxActions sandbox={sandbox} isCompact /> },
+];
+
+function NothingFound() {
+  return (
+    <EmptyState icon="search" title="Nothing fits">
+      <p>No sandbox has all of this. Search for less, or show more of the list.</p>
+    </EmptyState>
+  );
+}
+
+function NoneYet() {
+  return (
+    <EmptyState icon="box" title="No sandboxes yet">
+      <p>
+        Make one with <code>svc run IMAGE</code> from a terminal.
+      </p>
+    </EmptyState>
+  );
+}

@@ -1,0 +1,38 @@
+import { useEffect, type ReactNode } from 'react';
+
+interface DoorProps {
+  readonly title: string;
+  readonly hint?: ReactNode;
+  readonly foot?: ReactNode;
+  readonly onSubmit: () => void;
+  readonly children: ReactNode;
+}
+
+/** What whoever is not signed in sees: one small form. */
+export function Door({ title, hint, foot, onSubmit, children }: DoorProps) {
+  useEffect(() => {
+    document.title = `${title} · svc`;
+  }, [title]);
+  return (
+    <main className="door">
+      <p className="brand">
+        <svg className="mark" viewBox="0 0 24 24" width="30" height="30" aria-hidden="true">
+          <path d="M3 8 12 3.500 21 8v8.500L12 21l-9-4.500zM3 8l9 4.500L21 8M12 12.500V21" />
+        </svg>
+        svc
+      </p>
+      <form
+        className="panel door-panel"
+        onSubmit={(event) => {
+          event.preventDefault();
+          onSubmit();
+        }}
+      >
+        <h1>{title}</h1>
+        {hint === undefined ? null : <p className="hint">{hint}</p>}
+        {children}
+      </form>
+      {foot === undefined ? null : <p className="door-foot">{foot}</p>}
+    </main>
+  );
+}

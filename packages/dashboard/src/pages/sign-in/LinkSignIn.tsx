@@ -1,0 +1,83 @@
+import { useState } from 'react';
+import { useAction } from '../../api/use-call.ts';
+import { Button } from '../../parts/Button.tsx';
+import { Failure } from '../../parts/Failure.tsx';
+import { TextField } from '../../parts/Field.tsx';
+import { Link } from '../../router/Link.tsx';
+import { Door } from './Door.tsx';
+import { wantsCode } from './wants-code.ts';
+import { useSignedIn } from './use-signed-in.ts';
+
+/** A link works once, so it is used when its reader says so, not when a program looks at what it leads to. */
+export function LinkSignIn({ token }: { readonly token: string }) {
+  const [code, setCode] = useState('');
+  const [email, setEmail] = useState<string | null>(null);
+  const signIn = useAction('session.createByLink', { onDone: ({ user }) => setEmail(user.email) });
+  if (email !== null) return <ChoosePassword email={email} />;
+  const needsCode = wantsCode(signIn.error);
+  return (
+    <Door
+      title="Welcome"
+      hint="This link signs you in, once."
+      onSubmit={() => signIn.mutate({ body: { token, ...(code === '' ? {} : { code }) } })}
+      foot={
+        <>
+          Or <Link href="/sign-in">sign in with a password</Link>
+        </>
+      }
+    >
+      {needsCode ? (
+        <TextField
+          label="Code"
+          hint="From your authenticator app"
+          autoComplete="one-time-code"
+          required
+          value={code}
+          onChange={setCode}
+        />
+      ) : null}
+      {signIn.error === null || (needsCode && code === '') ? null : <Failure error={signIn.error} />}
+      <Button type="submit" look="primary" isBusy={signIn.isPending}>
+        Sign in
+      </Button>
+    </Door>
+  );
+}
+
+/** With one, the next time needs no link. */
+function ChoosePassword({ email }: { readonly email: string }) {
+  const [password, setPassword] = useState('');
+  const signedIn = useSignedIn();
+  const choose = useAction('password.set', { onDone: () => void signedIn() });
+  return (
+    <Door
+      title="Choose a password"
+      hint={
+        <>
+          You are signed in. With a password you get in next time without a link, as <strong>{email}</strong>.
+        </>
+      }
+      onSubmit={() => choose.mutate({ body: { password } })}
+    >
+      <input type="text" autoComplete="username" value={email} readOnly hidden />
+      <TextField
+        label="Password"
+        type="password"
+        autoComplete="new-password"
+        minLength={10}
+        autoFocus
+        required
+        hint="At least 10 characters"
+        value={password}
+        onChange={setPassword}
+      />
+      {choose.error === null ? null : <Failure error={choose.error} />}
+      <Button type="submit" look="primary" isBusy={choose.isPending}>
+        Set the password
+      </Button>
+      <Button look="quiet" onClick={() => void signedIn()}>
+        Later
+      </Button>
+    </Door>
+  );
+}

@@ -1,0 +1,78 @@
+import { useState } from 'react';
+import { useAction } from '../../api/use-call.ts';
+import { Button } from '../../parts/Button.tsx';
+import { Failure } from '../../parts/Failure.tsx';
+import { TextField } from '../../parts/Field.tsx';
+import { Link } from '../../router/Link.tsx';
+import { Door } from './Door.tsx';
+import { LinkSignIn } from './LinkSignIn.tsx';
+
+import { useSecret } from './use-secret.ts';
+import { useSignedIn } from './use-signed-in.ts';
+import { wantsCode } from './wants-code.ts';
+
+export function SignInPage() {
+  const link = useSecret('link');
+  return link === null ? <PasswordSignIn /> : <LinkSignIn token={link} />;
+}
+
+function PasswordSignIn() {
+  const [email, setEmail] = useState('');
+  const [password, setPassword] = useState('');
+  const [code, setCode] = useState('');
+  const [needsCode, setNeedsCode] = useState(false);
+  const signedIn = useSignedIn();
+  const signIn = useAction('session.create', { onDone: () => void signedIn() });
+  const submit = (): void => {
+    const body = { email: email.trim(), password, ...(needsCode && code !== '' ? { code } : {}) };
+    signIn.mutate({ body }, { onError: (error) => setNeedsCode(needsCode || wantsCode(error)) });
+  };
+  // That a code is needed is no failure: it is the next step.
+  const isFirstAsk = wantsCode(signIn.error) && code === '';
+  return (
+    <Door
+      title="Sign in"
+      onSubmit={submit}
+      foot={
+        <>
+          Invited, or new here? <Link href="/sign-up">Make an account</Link>. Locked out? The operator has{' '}
+          <code>svc user link</code>.
+        </>
+      }
+    >
+      <TextField
+        label="E-mail address"
+        type="text"
+        inputMode="email"
+        autoComplete="username"
+        autoFocus
+        required
+        value={email}
+        onChange={setEmail}
+      />
+      <TextField
+        label="Password"
+        type="password"
+        autoComplete="current-password"
+        required
+        value={password}
+        onChange={setPassword}
+      />
+      {needsCode ? (
+        <TextField
+          label="Code"
+          hint="From your authenticator app, or a recovery code"
+          autoComplete="one-time-code"
+          autoFocus
+          required
+          value={code}
+          onChange={setCode}
+        />
+      ) : null}
+      {signIn.error === null || isFirstAsk ? null : <Failure error={signIn.error} />}
+      <Button type="submit" look="primary" isBusy={signIn.isPending}>
+        Sign in
+      </Button>
+    </Door>
+  );
+}

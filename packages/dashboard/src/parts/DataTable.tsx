@@ -1,0 +1,70 @@
+import type { ReactNode } from 'react';
+import type { SvcError } from '@svc/sdk';
+import { Button } from './Button.tsx';
+import { Failure } from './Failure.tsx';
+import { Loading } from './Loading.tsx';
+
+export interface Column<Row> {
+  readonly title: string;
+  readonly render: (row: Row) => ReactNode;
+  /** `end`: amounts. `small`: left out on a phone. */
+  readonly look?: 'end' | 'small' | 'main';
+}
+
+interface DataTableProps<Row> {
+  /** Says what it lists, for who does not see it. */
+  readonly label: string;
+  readonly columns: readonly Column<Row>[];
+  /** Undefined: not known yet. */
+  readonly rows: readonly Row[] | undefined;
+  readonly keyOf: (row: Row) => string;
+  readonly error?: SvcError | null;
+  /** Shown instead when there are no rows. */
+  readonly empty: ReactNode;
+  readonly more?: {
+    readonly hasMore: boolean;
+    readonly isLoadingMore: boolean;
+    readonly loadMore: () => void;
+  };
+}
+
+export function DataTable<Row>({ label, columns, rows, keyOf, error, empty, more }: DataTableProps<Row>) {
+  if (rows === undefined) return error ? <Failure error={error} /> : <Loading rows={5} />;
+  if (rows.length === 0) return empty;
+  return (
+    <>
+      {error ? <Failure error={error} /> : null}
+      <div className="table-room" tabIndex={0} role="region" aria-label={label}>
+        <table>
+          <thead>
+            <tr>
+              {columns.map(({ title, look }) => (
+                <th key={title} scope="col" className={look}>
+                  {title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr key={keyOf(row)}>
+                {columns.map(({ title, look, render }) => (
+                  <td key={title} className={look}>
+                    {render(row)}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      {more?.hasMore === true ? (
+        <div className="more">
+          <Button onClick={more.loadMore} isBusy={more.isLoadingMore}>
+            Show more
+          </Button>
+        </div>
+      ) : null}
+    </>
+  );
+}

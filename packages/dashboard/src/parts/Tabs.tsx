@@ -1,0 +1,21 @@
+import { Link } from '../router/Link.tsx';
+
+interface TabsProps {
+  readonly label: string;
+  /** Address and name. */
+  readonly tabs: readonly { readonly href: string; readonly name: string }[];
+  readonly current: string;
+}
+
+/** Views of one thing. Each has an address, so they are links. */
+export function Tabs({ label, tabs, current }: TabsProps) {
+  return (
+    <nav className="tabs" aria-label={label}>
+      {tabs.map(({ href, name }) => (
+        <Link key={href} href={href} aria-current={href === current ? 'page' : undefined}>
+          {name}
+        </Link>
+      ))}
+    </nav>
+  );
+}

@@ -1,0 +1,27 @@
+const STEP = 1024;
+const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+
+/** `1.5 GiB` */
+export function formatBytes(bytes: number): string {
+  let unit = 0;
+  let amount = bytes;
+  while (amount >= STEP && unit < UNITS.length - 1) {
+    amount /= STEP;
+    unit += 1;
+  }
+  return `${amount < 10 && unit > 0 ? amount.toFixed(1).replace(/\.0$/, '') : Math.round(amount)} ${UNITS[unit]}`;
+}
+
+export function formatMib(mib: number): string {
+  return formatBytes(mib * STEP * STEP);
+}
+
+/** `$12.30` */
+export function formatCents(cents: number): string {
+  return new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' }).format(cents / 100);
+}
+
+/** At most two digits behind the point. */
+export function formatNumber(amount: number): string {
+  return new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 }).format(amount);
+}

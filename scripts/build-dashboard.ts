@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto';
+import { globSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { build } from 'vite';
+
+/**
+ * Builds the dashboard into `packages/dashboard/build`, which `svc server` serves: hashed files, each with what it is when compressed
+ * beside it. Does nothing when what it is made of has not changed. `node scripts/build-dashboard.ts [--force]`
+ */
+const ROOT = resolve(import.meta.dirname, '..');
+const DASHBOARD = join(ROOT, 'packages/dashboard');
+const FOLDER = join(DASHBOARD, 'build');
+const STAMP = join(FOLDER, '.made-of');
+const SOURCES = [
+  'package-lock.json',
+  'scripts/build-dashboard.ts',
+  'packages/dashboard/{index.html,package.json}',
+  'packages/{dashboard,sdk,contract}/src/**/*',
+];
+
+const wanted = digestOfSources();
+if (!process.argv.includes('--force') && wanted === readStamp())
+  console.log('the dashboard is in step with its sources');
+else await make();
+
+async function make(): Promise<void> {
+  // Beside the old one and then in its place: whoever starts a server meanwhile finds one of the two, whole.
+  const made = `${FOLDER}.${process.pid}`;
+  try {
+    await buildInto(made);
+    for (const path of globSync('**/*.{html,js,css,svg}', { cwd: made })) compress(join(made, path));
+    writeFileSync(join(made, '.made-of'), wanted);
+    rmSync(FOLDER, { recursive: true, force: true });
+    renameSync(made, FOLDER);
+  } finally {
+    rmSync(made, { recursive: true, force: true });
+  }
+  console.log(`built the dashboard in ${FOLDER}`);
+}
+
+async function buildInto(outDir: string): Promise<void> {
+  await build({
+    configFile: false,
+    root: DASHBOARD,
+    logLevel: 'error',
+    build: {
+      outDir,
+      target: 'es2024',
+      // Nothing becomes a part of a file that the policy of the page would refuse there.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      reportCompressedSize: false,
+    },
+  });
+}
+
+function compress(file: string): void {
+  const bytes = readFileSync(file);
+  writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }));
+  const params = { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY };
+  writeFileSync(`${file}.br`, brotliCompressSync(bytes, { params }));
+}
+
+function digestOfSources(): string {
+  const hash = createHash('sha256');
+  const files = globSync(SOURCES, { cwd: ROOT, withFileTypes: true })
+    .filter((entry) => entry.isFile() && !entry.name.includes('.test.'))
+    .map((entry) => join(entry.parentPath, entry.name));
+  for (const file of files.toSorted()) hash.update(`${file.slice(ROOT.length)}\0`).update(readFileSync(file));
+  return hash.digest('hex');
+}
+
+function readStamp(): string | undefined {
+  try {
+    return readFileSync(STAMP, 'utf8');
+  } catch {
+    // It was never built.
+    return undefined;
+  }
+}

@@ -1,0 +1,62 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { signIn, signInAddress, startDashboard } from './dashboard-fixture.ts';
+
+const PASSWORD = 'a long enough password';
+
+test('people sign in, stay where they wanted to be, and leave nothing behind', async (t) => {
+  const dashboard = await startDashboard(t);
+  const { page, server, complaints } = dashboard;
+
+  await t.test('a link signs in once, and a password can be chosen with it', async () => {
+    const address = await signInAddress(dashboard);
+    await page.goto(address);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByLabel('Password').fill(PASSWORD);
+    assert.equal(page.url(), `${server.url}/sign-in`, 'the secret is not in the address any more');
+    await page.getByRole('button', { name: 'Set the password' }).click();
+    await page.getByRole('heading', { name: 'Acme' }).waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await page.goto('about:blank');
+    await page.goto(address);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText('was used before or has expired').waitFor();
+    assert.match(await page.getByRole('alert').innerText(), /invalid_api_key/);
+  });
+
+  await t.test(
+    'who asks for a page without a session signs in there, and is told what is wrong',
+    async () => {
+      await page.goto(`${server.url}/orgs/acme/sandboxes`);
+      await page.getByLabel('E-mail address').fill('ann@example.com');
+      await page.getByLabel('Password').fill('not this one');
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByText('The e-mail address or the password is wrong').waitFor();
+      await page.getByLabel('Password').fill(PASSWORD);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('heading', { name: 'Sandboxes', exact: true }).waitFor();
+      assert.equal(page.url(), `${server.url}/orgs/acme/sandboxes`);
+    },
+  );
+
+  await t.test('a session that ends elsewhere asks for the next one here', async () => {
+    await page.context().clearCookies();
+    await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+    await signIn(dashboard);
+  });
+
+  await t.test('nothing of the session is in reach of a script, and only the theme is kept', async () => {
+    assert.equal(await page.evaluate('document.cookie'), '');
+    await page.getByRole('button', { name: 'Theme: as the system' }).click();
+    await page.getByRole('button', { name: 'Theme: light' }).click();
+    assert.equal(await page.evaluate('document.documentElement.dataset.theme'), 'dark');
+    assert.deepEqual(await page.evaluate('Object.entries({ ...localStorage })'), [['theme', 'dark']]);
+    assert.equal(await page.evaluate('sessionStorage.length'), 0);
+    await page.reload();
+    await page.getByRole('heading', { name: 'Acme' }).waitFor();
+    assert.equal(await page.evaluate('document.documentElement.dataset.theme'), 'dark');
+  });
+
+  assert.deepEqual(complaints, []);
+});

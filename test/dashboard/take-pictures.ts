@@ -1,0 +1,57 @@
+import { mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { Client, Sandbox } from '@svc/sdk';
+import { createLocalToken } from '@svc/server/local';
+import { BUSYBOX } from '../engine/start-engine.ts';
+import type { Page } from '../clients/open-browser.ts';
+import { OWNER, signIn, startDashboard } from './dashboard-fixture.ts';
+
+/** Pictures of every page for people to look at, light and dark, wide and narrow. `make pictures FOLDER=…` */
+const folder = resolve(process.argv[2] ?? join(tmpdir(), 'svc-pictures'));
+mkdirSync(folder, { recursive: true });
+
+const SIZES = { wide: { width: 1320, height: 860 }, phone: { width: 390, height: 844 } } as const;
+const SCHEMES = ['light', 'dark'] as const;
+
+await using ends = new AsyncDisposableStack();
+const dashboard = await startDashboard({ after: (end) => ends.defer(end) });
+const { page, server } = dashboard;
+await take(page, 'sign-in', '/sign-in');
+await signIn(dashboard);
+await take(page, 'overview-empty', '/orgs/acme');
+await take(page, 'sandboxes-empty', '/orgs/acme/sandboxes');
+await fill();
+await take(page, 'overview', '/orgs/acme');
+await take(page, 'sandboxes', '/orgs/acme/sandboxes');
+await take(page, 'not-found', '/orgs/acme/nothing');
+
+async function fill(): Promise<void> {
+  const place = { dataFolder: server.engine.folder };
+  const { secret } = await createLocalToken(place, OWNER, { name: 'pictures' });
+  const client = new Client({ apiUrl: server.url, apiKey: secret, organization: 'acme' });
+  const labels = { team: 'web', stage: 'test' };
+  await Sandbox.create({ client, name: 'api-tests', image: BUSYBOX, labels });
+  await Sandbox.create({ client, name: 'notebook-7', image: BUSYBOX, labels: { team: 'data' } });
+  const stopped = await Sandbox.create({ client, name: 'nightly-build', image: BUSYBOX });
+  await stopped.stop();
+  await client.call('sandboxes.create', {
+    body: { name: 'from-nowhere', image: { type: 'oci', reference: 'nowhere/none' }, pull_policy: 'never' },
+    query: { start: true },
+  });
+}
+
+async function take(at: Page, name: string, path: string): Promise<void> {
+  await at.goto(`${server.url}${path}`);
+  await at.getByRole('heading').first().waitFor();
+  for (const [size, viewport] of Object.entries(SIZES)) {
+    await at.setViewportSize(viewport);
+    for (const colorScheme of SCHEMES) {
+      await at.emulateMedia({ colorScheme });
+      // What is asked for once the page is there, too.
+      await at.evaluate('new Promise((resolve) => setTimeout(resolve, 700))');
+      await at.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`), fullPage: true });
+    }
+  }
+  console.log(name);
+}
