@@ -3,6 +3,7 @@ import { useAction } from '../api/use-call.ts';
 import { Button } from '../parts/Button.tsx';
 import { Icon } from '../parts/Icon.tsx';
 import { showToast } from '../parts/toast-list.ts';
+import { Link } from '../router/Link.tsx';
 import { useTheme, type Theme } from './theme.ts';
 
 const THEME_WORDS: Readonly<Record<Theme, string>> = {
@@ -31,9 +32,9 @@ export function AccountMenu() {
           </a>
         </li>
       </ul>
-      <p className="account-name" title={user.email}>
+      <Link className="account-name" href="/account" title={user.email}>
         {user.display_name ?? user.email}
-      </p>
+      </Link>
       <div className="account-actions">
         <Button
           look="quiet"

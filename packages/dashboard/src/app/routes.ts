@@ -22,6 +22,10 @@ export interface Route {
 /** For whoever is not signed in. */
 export const OPEN_ROUTES: readonly Route[] = [
   { path: '/sign-in', page: lazyPage(() => import('../pages/sign-in/SignInPage.tsx'), 'SignInPage') },
+  {
+    path: '/sign-in/provider',
+    page: lazyPage(() => import('../pages/sign-in/ProviderPage.tsx'), 'ProviderPage'),
+  },
   { path: '/sign-up', page: lazyPage(() => import('../pages/sign-in/SignUpPage.tsx'), 'SignUpPage') },
   { path: '/invite', page: lazyPage(() => import('../pages/sign-in/InvitePage.tsx'), 'InvitePage') },
 ];
@@ -37,5 +41,50 @@ export const ROUTES: readonly Route[] = [
     path: '/orgs/:slug/sandboxes',
     page: lazyPage(() => import('../pages/sandboxes/SandboxesPage.tsx'), 'SandboxesPage'),
     entry: { group: 'Run', label: 'Sandboxes', icon: 'box' },
+  },
+  {
+    path: '/orgs/:slug/volumes',
+    page: lazyPage(() => import('../pages/volumes/VolumesPage.tsx'), 'VolumesPage'),
+    entry: { group: 'Store', label: 'Volumes', icon: 'disk' },
+  },
+  {
+    path: '/orgs/:slug/volumes/:id',
+    page: lazyPage(() => import('../pages/volumes/VolumePage.tsx'), 'VolumePage'),
+  },
+  {
+    path: '/orgs/:slug/secrets',
+    page: lazyPage(() => import('../pages/secrets/SecretsPage.tsx'), 'SecretsPage'),
+    entry: { group: 'Store', label: 'Secrets', icon: 'shield' },
+  },
+  {
+    path: '/orgs/:slug/usage',
+    page: lazyPage(() => import('../pages/usage/UsagePage.tsx'), 'UsagePage'),
+    entry: { group: 'Account for', label: 'Usage', icon: 'chart' },
+  },
+  {
+    path: '/orgs/:slug/audit',
+    page: lazyPage(() => import('../pages/audit/AuditPage.tsx'), 'AuditPage'),
+    entry: { group: 'Account for', label: 'Audit log', icon: 'list' },
+    least: 'admin',
+  },
+  {
+    path: '/orgs/:slug/keys',
+    page: lazyPage(() => import('../pages/keys/KeysPage.tsx'), 'KeysPage'),
+    entry: { group: 'Organization', label: 'API keys', icon: 'key' },
+  },
+  {
+    path: '/orgs/:slug/members',
+    page: lazyPage(() => import('../pages/members/MembersPage.tsx'), 'MembersPage'),
+    entry: { group: 'Organization', label: 'Members', icon: 'users' },
+  },
+  {
+    path: '/orgs/:slug/settings',
+    page: lazyPage(() => import('../pages/settings/SettingsPage.tsx'), 'SettingsPage'),
+    entry: { group: 'Organization', label: 'Settings', icon: 'gear' },
+    least: 'admin',
+  },
+  {
+    path: '/account',
+    page: lazyPage(() => import('../pages/account/AccountPage.tsx'), 'AccountPage'),
   },
 ];

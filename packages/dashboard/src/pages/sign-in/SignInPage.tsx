@@ -35,7 +35,8 @@ function PasswordSignIn() {
       onSubmit={submit}
       foot={
         <>
-          Invited, or new here? <Link href="/sign-up">Make an account</Link>. Locked out? The operator has{' '}
+          <Link href="/sign-in/provider">Sign in at your organization&apos;s provider</Link>. Invited, or new
+          here? <Link href="/sign-up">Make an account</Link>. Locked out? The operator has{' '}
           <code>svc user link</code>.
         </>
       }

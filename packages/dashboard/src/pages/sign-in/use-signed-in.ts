@@ -7,6 +7,6 @@ export function useSignedIn(): () => Promise<void> {
   const cache = useQueryClient();
   return async () => {
     await cache.resetQueries({ queryKey: ACCOUNT.queryKey });
-    if (/^\/(sign-in|sign-up|invite)$/.test(location.pathname)) navigate('/', { replace: true });
+    if (/^\/(sign-in(\/provider)?|sign-up|invite)$/.test(location.pathname)) navigate('/', { replace: true });
   };
 }

@@ -1,0 +1,177 @@
+import type { RestCallOutput } from '@svc/sdk';
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ACCOUNT, useAccount } from '../../api/account.ts';
+import { useAction, useCall } from '../../api/use-call.ts';
+import { Button } from '../../parts/Button.tsx';
+import { DataTable, type Column } from '../../parts/DataTable.tsx';
+import { Failure } from '../../parts/Failure.tsx';
+import { TextField } from '../../parts/Field.tsx';
+import { Page } from '../../parts/Page.tsx';
+import { Panel } from '../../parts/Panel.tsx';
+import { Time } from '../../parts/Time.tsx';
+import { showToast } from '../../parts/toast-list.ts';
+import { SecondFactor } from './SecondFactor.tsx';
+import { SshKeys } from './SshKeys.tsx';
+import { Tokens } from './Tokens.tsx';
+
+type Session = RestCallOutput<'sessions.list'>[number];
+
+/** What belongs to the person, in every organization. */
+export function AccountPage() {
+  const { user, session } = useAccount();
+  if (session !== null && session.organization_id !== null)
+    return (
+      <Page title="Your account" hint={user.email}>
+        <Panel title="Signed in at an identity provider">
+          <p>
+            This session is limited to the organization whose provider you signed in at. Sign in with a
+            password or a link to change what belongs to you.
+          </p>
+        </Panel>
+      </Page>
+    );
+  return (
+    <Page title="Your account" hint={user.email}>
+      <Profile />
+      {session === null ? null : (
+        <>
+          <Password />
+          <SecondFactor />
+        </>
+      )}
+      <Tokens />
+      <SshKeys />
+      {session === null ? null : <Sessions />}
+    </Page>
+  );
+}
+
+function Profile() {
+  const { user } = useAccount();
+  const cache = useQueryClient();
+  const [name, setName] = useState(user.display_name ?? '');
+  const save = useAction('users.update', {
+    onDone: async () => {
+      await cache.invalidateQueries({ queryKey: ACCOUNT.queryKey });
+      showToast('Saved');
+    },
+  });
+  return (
+    <Panel title="You">
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save.mutate({ body: { display_name: name.trim() === '' ? null : name.trim() } });
+        }}
+      >
+        <TextField label="Name" hint="What others see" maxLength={128} value={name} onChange={setName} />
+        {save.error === null ? null : <Failure error={save.error} />}
+        <div className="actions">
+          <Button type="submit" isBusy={save.isPending}>
+            Save
+          </Button>
+        </div>
+      </form>
+    </Panel>
+  );
+}
+
+function Password() {
+  const [current, setCurrent] = useState('');
+  const [password, setPassword] = useState('');
+  const save = useAction('password.set', {
+    onDone: ({ message }) => {
+      setCurrent('');
+      setPassword('');
+      showToast(message);
+    },
+  });
+  const body = { password, ...(current === '' ? {} : { current_password: current }) };
+  return (
+    <Panel title="Password">
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save.mutate({ body });
+        }}
+      >
+        <div className="fields">
+          <TextField
+            label="Current password"
+            hint="Empty if you have none yet"
+            type="password"
+            autoComplete="current-password"
+            value={current}
+            onChange={setCurrent}
+          />
+          <TextField
+            label="New password"
+            hint="At least 10 characters; any of them"
+            type="password"
+            autoComplete="new-password"
+            required
+            minLength={10}
+            value={password}
+            onChange={setPassword}
+          />
+        </div>
+        {save.error === null ? null : <Failure error={save.error} />}
+        <div className="actions">
+          <Button type="submit" isBusy={save.isPending}>
+            Change it
+          </Button>
+        </div>
+      </form>
+    </Panel>
+  );
+}
+
+function Sessions() {
+  const { data, error } = useCall('sessions.list', {});
+  const end = useAction('sessions.endAll', { onDone: () => location.assign('/') });
+  return (
+    <Panel
+      title="Where you are signed in"
+      isFlush
+      actions={
+        <Button
+          look="danger"
+          isBusy={end.isPending}
+          onClick={() =>
+            end.mutate({}, { onError: (failure) => showToast('You are still signed in', failure) })
+          }
+        >
+          Sign out everywhere
+        </Button>
+      }
+    >
+      <DataTable
+        label="Sessions"
+        columns={COLUMNS}
+        rows={data}
+        keyOf={({ id }) => id}
+        error={error}
+        empty={<p className="hint none">Nowhere.</p>}
+      />
+    </Panel>
+  );
+}
+
+const COLUMNS: readonly Column<Session>[] = [
+  {
+    title: 'Browser',
+    look: 'main',
+    render: ({ user_agent, is_current }) => (
+      <>
+        {user_agent === '' ? 'not told' : user_agent}
+        {is_current ? <span className="hint"> this one</span> : null}
+      </>
+    ),
+  },
+  { title: 'From', look: 'small', render: ({ source_address }) => source_address ?? '–' },
+  { title: 'Since', render: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'Ends', look: 'small', render: ({ expires_at }) => <Time at={expires_at} /> },
+];

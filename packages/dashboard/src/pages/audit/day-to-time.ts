@@ -1,0 +1,8 @@
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+
+/** When a day of where the viewer is begins or ends, in UTC; undefined: it is none. */
+export function dayToTime(day: string | null, edge: 'start' | 'end'): string | undefined {
+  if (day === null || !DAY.test(day)) return undefined;
+  const time = new Date(`${day}T${edge === 'start' ? '00:00:00.000' : '23:59:59.999'}`);
+  return Number.isNaN(time.getTime()) ? undefined : time.toISOString();
+}

@@ -1,0 +1,117 @@
+import { useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ACCOUNT } from '../../api/account.ts';
+import { canAct, useOrganization } from '../../api/organization.ts';
+import { useAction } from '../../api/use-call.ts';
+import { Button } from '../../parts/Button.tsx';
+import { Failure } from '../../parts/Failure.tsx';
+import { CheckField, TextField } from '../../parts/Field.tsx';
+import { FormDialog } from '../../parts/FormDialog.tsx';
+import { Page } from '../../parts/Page.tsx';
+import { Panel } from '../../parts/Panel.tsx';
+import { showToast } from '../../parts/toast-list.ts';
+import { navigate } from '../../router/location.ts';
+import { Limits } from './Limits.tsx';
+import { ProviderPanel } from './ProviderPanel.tsx';
+
+/** What the organization is called, who comes in, and its end. */
+export function SettingsPage() {
+  const { role } = useOrganization();
+  return (
+    <Page title="Settings">
+      <General />
+      <Limits />
+      {canAct(role, 'owner') ? <ProviderPanel /> : null}
+      {canAct(role, 'owner') ? <End /> : null}
+    </Page>
+  );
+}
+
+function General() {
+  const organization = useOrganization();
+  const cache = useQueryClient();
+  const [name, setName] = useState(organization.name);
+  const [slug, setSlug] = useState(organization.slug);
+  const [isStrict, setStrict] = useState(organization.mfa_required);
+  const save = useAction('organizations.update', {
+    onDone: async (changed) => {
+      await cache.invalidateQueries({ queryKey: ACCOUNT.queryKey });
+      showToast('Saved');
+      if (changed.slug !== organization.slug) navigate(`/orgs/${changed.slug}/settings`, { replace: true });
+    },
+  });
+  const body = {
+    ...(name.trim() === organization.name ? {} : { name: name.trim() }),
+    ...(slug === organization.slug ? {} : { slug }),
+    ...(isStrict === organization.mfa_required ? {} : { mfa_required: isStrict }),
+  };
+  return (
+    <Panel title="Organization">
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          save.mutate({ body });
+        }}
+      >
+        <div className="fields">
+          <TextField label="Name" required maxLength={128} value={name} onChange={setName} />
+          <TextField
+            label="Slug"
+            hint="In addresses, and the namespace of the self-hosted API"
+            required
+            value={slug}
+            onChange={setSlug}
+          />
+        </div>
+        <CheckField
+          label="Only people with a second factor come in"
+          hint="Turn on your own first"
+          checked={isStrict}
+          onChange={setStrict}
+        />
+        {save.error === null ? null : <Failure error={save.error} />}
+        <div className="actions">
+          <Button
+            type="submit"
+            look="primary"
+            isBusy={save.isPending}
+            disabled={Object.keys(body).length === 0}
+          >
+            Save
+          </Button>
+        </div>
+      </form>
+    </Panel>
+  );
+}
+
+function End() {
+  const { slug, name } = useOrganization();
+  const [isAsking, setAsking] = useState(false);
+  const [typed, setTyped] = useState('');
+  // Loaded anew: nothing that was shown of it is left.
+  const remove = useAction('organizations.remove', { onDone: () => location.assign('/') });
+  return (
+    <Panel title="Delete the organization">
+      <p className="hint">With its sandboxes, volumes, snapshots and keys, for good.</p>
+      <div className="actions">
+        <Button look="danger" onClick={() => setAsking(true)}>
+          Delete {name}
+        </Button>
+      </div>
+      {isAsking ? (
+        <FormDialog
+          title={`Delete ${name}?`}
+          action="Delete everything"
+          isBusy={remove.isPending}
+          error={remove.error}
+          onSubmit={() => remove.mutate({ body: { confirm: typed } })}
+          onClose={() => setAsking(false)}
+        >
+          <TextField label={`Type ${slug} to confirm`} required value={typed} onChange={setTyped} />
+        </FormDialog>
+      ) : null}
+    </Panel>
+  );
+}

@@ -1,0 +1,80 @@
+import { useEffect, useRef, useState } from 'react';
+import { useAction } from '../../api/use-call.ts';
+import { Button } from '../../parts/Button.tsx';
+import { Failure } from '../../parts/Failure.tsx';
+import { TextField } from '../../parts/Field.tsx';
+import { Loading } from '../../parts/Loading.tsx';
+import { Link } from '../../router/Link.tsx';
+import { Door } from './Door.tsx';
+import { useSignedIn } from './use-signed-in.ts';
+
+/** Kept in this tab alone while the browser is at the provider, and gone once it is back. */
+const TICKET = 'provider-ticket';
+
+/** Signing in at the identity provider of an organization: where it begins, and where the provider sends the browser back to. */
+export function ProviderPage() {
+  const [answer] = useState(takeAnswer);
+  return answer === null ? <Begin /> : <End {...answer} />;
+}
+
+function Begin() {
+  const [slug, setSlug] = useState('');
+  const begin = useAction('session.beginAtProvider', {
+    onDone: ({ authorization_url: url, ticket }) => {
+      sessionStorage.setItem(TICKET, ticket);
+      location.assign(url);
+    },
+  });
+  const redirect = `${location.origin}/sign-in/provider`;
+  return (
+    <Door
+      title="Sign in at a provider"
+      hint="Your organization says where its members sign in."
+      onSubmit={() => begin.mutate({ body: { organization: slug.trim(), redirect_uri: redirect } })}
+      foot={<Link href="/sign-in">Sign in with a password</Link>}
+    >
+      <TextField label="Organization" placeholder="acme" required autoFocus value={slug} onChange={setSlug} />
+      {begin.error === null ? null : <Failure error={begin.error} />}
+      <Button type="submit" look="primary" isBusy={begin.isPending}>
+        Go on
+      </Button>
+    </Door>
+  );
+}
+
+interface Answer {
+  readonly state: string;
+  readonly code: string;
+  readonly ticket: string;
+}
+
+function End(answer: Answer) {
+  const signedIn = useSignedIn();
+  const sent = useRef(false);
+  const end = useAction('session.createByProvider', { onDone: () => void signedIn() });
+  useEffect(() => {
+    // A code works once.
+    if (sent.current) return;
+    sent.current = true;
+    end.mutate({ body: answer });
+  });
+  if (end.error === null) return <Loading />;
+  return (
+    <Door title="You are not signed in" onSubmit={() => location.assign('/sign-in/provider')}>
+      <Failure error={end.error} />
+      <Button type="submit" look="primary">
+        Begin again
+      </Button>
+    </Door>
+  );
+}
+
+/** What the browser came back with. It is taken out of the address and of the tab. */
+function takeAnswer(): Answer | null {
+  const search = new URLSearchParams(location.search);
+  const ticket = sessionStorage.getItem(TICKET);
+  const [state, code] = [search.get('state'), search.get('code')];
+  sessionStorage.removeItem(TICKET);
+  if (location.search !== '') history.replaceState(null, '', location.pathname);
+  return state === null || code === null || ticket === null ? null : { state, code, ticket };
+}

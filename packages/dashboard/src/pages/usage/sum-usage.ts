@@ -1,0 +1,79 @@
+import type { RestCallOutput } from '@svc/sdk';
+
+type SandboxUsage = RestCallOutput<'billing.getSandboxUsage'>;
+type StorageUsage = RestCallOutput<'billing.getStorageUsage'>;
+
+const HOUR_S = 3600;
+const MIB_OF_GIB = 1024;
+
+export interface DayUsage {
+  /** `2026-02-03`, in UTC. */
+  readonly day: string;
+  readonly vcpuHours: number;
+}
+
+export interface ThingUsage {
+  readonly id: string;
+  readonly name: string;
+  readonly kind: 'sandbox' | 'volume';
+  readonly vcpuHours: number;
+  readonly memoryGibHours: number;
+  readonly diskGibHours: number;
+}
+
+/** Every day of the window, those without use too, so that a gap is seen as one. */
+export function sumByDay({ rows }: SandboxUsage, from: Date, to: Date): readonly DayUsage[] {
+  const sums = new Map<string, number>();
+  for (const { day, vcpu_seconds: seconds } of rows) {
+    const key = day.slice(0, 10);
+    sums.set(key, (sums.get(key) ?? 0) + seconds / HOUR_S);
+  }
+  const days: DayUsage[] = [];
+  const day = new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth(), from.getUTCDate()));
+  for (; day < to; day.setUTCDate(day.getUTCDate() + 1)) {
+    const key = day.toISOString().slice(0, 10);
+    days.push({ day: key, vcpuHours: sums.get(key) ?? 0 });
+  }
+  return days;
+}
+
+/** By sandbox and volume, those that used most first. */
+export function sumByThing(sandboxes: SandboxUsage, storage: StorageUsage): readonly ThingUsage[] {
+  const ofSandboxes = sandboxes.sandboxes.map(({ id, name }) => {
+    const own = sandboxes.rows.filter((row) => row.sandbox_id === id);
+    const sum = (read: (row: (typeof own)[number]) => number) => own.reduce((all, row) => all + read(row), 0);
+    return {
+      id,
+      name,
+      kind: 'sandbox' as const,
+      vcpuHours: sum((row) => row.vcpu_seconds) / HOUR_S,
+      memoryGibHours: sum((row) => row.mem_mib_seconds) / MIB_OF_GIB / HOUR_S,
+      diskGibHours: sum((row) => row.disk_mib_seconds) / MIB_OF_GIB / HOUR_S,
+    };
+  });
+  const ofVolumes = storage.volumes.map(({ id, name }) => {
+    const own = storage.rows.filter((row) => row.volume_id === id);
+    const seconds = own.reduce((all, row) => all + row.mib_seconds, 0);
+    return {
+      id,
+      name: name ?? 'host volume',
+      kind: 'volume' as const,
+      vcpuHours: 0,
+      memoryGibHours: 0,
+      diskGibHours: seconds / MIB_OF_GIB / HOUR_S,
+    };
+  });
+  return [...ofSandboxes, ...ofVolumes].toSorted(
+    (a, b) => b.vcpuHours - a.vcpuHours || b.diskGibHours - a.diskGibHours,
+  );
+}
+
+/** For a spreadsheet. A name that begins like a formula is text to it. */
+export function toCsv(things: readonly ThingUsage[]): string {
+  const cell = (value: string) =>
+    `"${(/^[=+\-@\t\r]/.test(value) ? `'${value}` : value).replaceAll('"', '""')}"`;
+  const rows = things.map(({ kind, id, name, vcpuHours, memoryGibHours, diskGibHours }) =>
+    [cell(kind), cell(id), cell(name), vcpuHours, memoryGibHours, diskGibHours].join(','),
+  );
+  return ['kind,id,name,vcpu_hours,memory_gib_hours,disk_gib_hours', ...rows, ''].join('\r\n');
+}

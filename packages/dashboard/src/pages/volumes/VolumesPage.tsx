@@ -1,0 +1,128 @@
+import type { RestCallOutput } from '@svc/sdk';
+import { useState } from 'react';
+import { useOrganization } from '../../api/organization.ts';
+import { useAction, useCall } from '../../api/use-call.ts';
+import { Button } from '../../parts/Button.tsx';
+import { DataTable, type Column } from '../../parts/DataTable.tsx';
+import { EmptyState } from '../../parts/EmptyState.tsx';
+import { TextField } from '../../parts/Field.tsx';
+import { formatBytes } from '../../parts/format-amount.ts';
+import { FormDialog } from '../../parts/FormDialog.tsx';
+import { Page } from '../../parts/Page.tsx';
+import { Panel } from '../../parts/Panel.tsx';
+import { RemoveButton } from '../../parts/RemoveButton.tsx';
+import { Time } from '../../parts/Time.tsx';
+import { Link } from '../../router/Link.tsx';
+
+type Volume = RestCallOutput<'volumes.list'>[number];
+
+const LIVE_MS = 5000;
+
+/** Files that outlive the sandboxes that use them. */
+export function VolumesPage() {
+  const [isMaking, setMaking] = useState(false);
+  const { data, error } = useCall('volumes.list', {}, { everyMs: LIVE_MS });
+  const make = (
+    <Button look="primary" icon="plus" onClick={() => setMaking(true)}>
+      New volume
+    </Button>
+  );
+  return (
+    <Page title="Volumes" hint="Files that outlive the sandboxes that use them" actions={make}>
+      <Panel isFlush>
+        <DataTable
+          label="Volumes"
+          columns={COLUMNS}
+          rows={data}
+          keyOf={({ id }) => id}
+          error={error}
+          empty={
+            <EmptyState icon="disk" title="No volumes yet">
+              <p>A sandbox mounts one at a path; what it writes there stays.</p>
+              {make}
+            </EmptyState>
+          }
+        />
+      </Panel>
+      {isMaking ? <NewVolume onClose={() => setMaking(false)} /> : null}
+    </Page>
+  );
+}
+
+const COLUMNS: readonly Column<Volume>[] = [
+  { title: 'Name', look: 'main', render: (volume) => <NameOf volume={volume} /> },
+  {
+    title: 'Holds',
+    look: 'end',
+    render: ({ used_bytes }) => (used_bytes === null ? '–' : formatBytes(used_bytes)),
+  },
+  {
+    title: 'May hold',
+    look: 'end',
+    render: ({ capacity_bytes }) => (capacity_bytes === null ? 'no cap' : formatBytes(capacity_bytes)),
+  },
+  { title: 'Made', look: 'small', render: ({ created_at }) => <Time at={created_at} /> },
+  { title: 'Actions', look: 'end', render: (volume) => <Remove volume={volume} /> },
+];
+
+function NameOf({ volume: { id, name, kind, status } }: { readonly volume: Volume }) {
+  const { slug } = useOrganization();
+  return (
+    <>
+      <Link href={`/orgs/${slug}/volumes/${id}`}>{name ?? 'host volume'}</Link>
+      {kind === 'host' ? <span className="hint"> of the organization</span> : null}
+      {status === 'deleting' ? <span className="hint"> is being deleted</span> : null}
+    </>
+  );
+}
+
+function Remove({ volume: { id, name, kind } }: { readonly volume: Volume }) {
+  const action = useAction('volumes.remove');
+  if (kind === 'host') return null;
+  return (
+    <RemoveButton
+      label={`Delete ${name ?? id}`}
+      question={`Delete ${name ?? id}?`}
+      verb="Delete it"
+      input={{ params: { id } }}
+      action={action}
+    >
+      <p>All its files are gone for good. A volume that a sandbox uses stays.</p>
+    </RemoveButton>
+  );
+}
+
+function NewVolume({ onClose }: { readonly onClose: () => void }) {
+  const [name, setName] = useState('');
+  const [gib, setGib] = useState('');
+  const make = useAction('volumes.create', { onDone: onClose });
+  const submit = (): void =>
+    make.mutate({ body: { name, ...(gib === '' ? {} : { capacity_gib: Number(gib) }) } });
+  return (
+    <FormDialog
+      title="New volume"
+      action="Make it"
+      isBusy={make.isPending}
+      error={make.error}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <TextField
+        label="Name"
+        hint="Lowercase letters, digits and hyphens"
+        required
+        autoFocus
+        value={name}
+        onChange={setName}
+      />
+      <TextField
+        label="Cap in GiB"
+        hint="Empty: none of its own"
+        type="number"
+        min={1}
+        value={gib}
+        onChange={setGib}
+      />
+    </FormDialog>
+  );
+}

@@ -1,0 +1,25 @@
+import { SelectField } from './Field.tsx';
+
+const DAY_MS = 86_400_000;
+const CHOICES = [
+  ['30', 'In 30 days'],
+  ['90', 'In 90 days'],
+  ['365', 'In a year'],
+  ['', 'Never'],
+] as const;
+
+/** When a credential ends, in days from now; empty: never. */
+export function ExpiryField({
+  value,
+  onChange,
+}: {
+  readonly value: string;
+  readonly onChange: (days: string) => void;
+}) {
+  return <SelectField label="Expires" choices={CHOICES} value={value} onChange={onChange} />;
+}
+
+/** What the API takes for it. */
+export function expiryOf(days: string): string | null {
+  return days === '' ? null : new Date(Date.now() + Number(days) * DAY_MS).toISOString();
+}

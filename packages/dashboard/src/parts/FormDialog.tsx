@@ -1,0 +1,38 @@
+import type { ReactNode } from 'react';
+import { Button } from './Button.tsx';
+import { Dialog } from './Dialog.tsx';
+import { Failure } from './Failure.tsx';
+
+interface FormDialogProps {
+  readonly title: string;
+  /** On the button that sends it. */
+  readonly action: string;
+  readonly isBusy: boolean;
+  readonly error: unknown;
+  readonly onSubmit: () => void;
+  readonly onClose: () => void;
+  readonly children: ReactNode;
+}
+
+/** A few fields over the page, and a button that sends them. */
+export function FormDialog({ title, action, isBusy, error, onSubmit, onClose, children }: FormDialogProps) {
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault();
+          onSubmit();
+        }}
+      >
+        <div className="panel-body stack">{children}</div>
+        {error === null || error === undefined ? null : <Failure error={error} />}
+        <footer className="dialog-foot">
+          <Button onClick={onClose}>Cancel</Button>
+          <Button type="submit" look="primary" isBusy={isBusy}>
+            {action}
+          </Button>
+        </footer>
+      </form>
+    </Dialog>
+  );
+}
