@@ -31,7 +31,16 @@ const PAGE_HEADERS = {
 const A_YEAR = 'public, max-age=31536000, immutable';
 
 /** Addresses that the dashboard shows pages at, beside `/`. No operation has one of them: the framework refuses a second owner. */
-const PAGES = ['/sign-in', '/sign-up', '/invite', '/account', '/account/*', '/orgs', '/orgs/*'];
+const PAGES = [
+  '/sign-in',
+  '/sign-in/provider',
+  '/sign-up',
+  '/invite',
+  '/account',
+  '/account/*',
+  '/orgs',
+  '/orgs/*',
+];
 
 /** The dashboard below its own addresses; `/` is the landing's, which hands it on. */
 export function registerDashboard(server: FastifyInstance, build: DashboardBuild): void {
