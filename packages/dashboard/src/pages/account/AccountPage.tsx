@@ -52,8 +52,8 @@ function Profile() {
   const cache = useQueryClient();
   const [name, setName] = useState(user.display_name ?? '');
   const save = useAction('users.update', {
-    onDone: async () => {
-      await cache.invalidateQueries({ queryKey: ACCOUNT.queryKey });
+    onDone: () => {
+      void cache.invalidateQueries({ queryKey: ACCOUNT.queryKey });
       showToast('Saved');
     },
   });

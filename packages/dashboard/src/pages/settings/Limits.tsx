@@ -38,7 +38,7 @@ function wordsOf(name: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-function spell(name: string, value: unknown): string {
+function spell(name: string, value: number | boolean | null): string {
   if (typeof value !== 'number') return value === null ? 'no limit' : String(value);
   return name.endsWith('_bytes') ? formatBytes(value) : formatNumber(value);
 }

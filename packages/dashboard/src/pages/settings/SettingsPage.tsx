@@ -34,8 +34,8 @@ function General() {
   const [slug, setSlug] = useState(organization.slug);
   const [isStrict, setStrict] = useState(organization.mfa_required);
   const save = useAction('organizations.update', {
-    onDone: async (changed) => {
-      await cache.invalidateQueries({ queryKey: ACCOUNT.queryKey });
+    onDone: (changed) => {
+      void cache.invalidateQueries({ queryKey: ACCOUNT.queryKey });
       showToast('Saved');
       if (changed.slug !== organization.slug) navigate(`/orgs/${changed.slug}/settings`, { replace: true });
     },

@@ -30,17 +30,7 @@ function PasswordSignIn() {
   // That a code is needed is no failure: it is the next step.
   const isFirstAsk = wantsCode(signIn.error) && code === '';
   return (
-    <Door
-      title="Sign in"
-      onSubmit={submit}
-      foot={
-        <>
-          <Link href="/sign-in/provider">Sign in at your organization&apos;s provider</Link>. Invited, or new
-          here? <Link href="/sign-up">Make an account</Link>. Locked out? The operator has{' '}
-          <code>svc user link</code>.
-        </>
-      }
-    >
+    <Door title="Sign in" onSubmit={submit} foot={<OtherWays />}>
       <TextField
         label="E-mail address"
         type="text"
@@ -75,5 +65,15 @@ function PasswordSignIn() {
         Sign in
       </Button>
     </Door>
+  );
+}
+
+function OtherWays() {
+  return (
+    <>
+      <Link href="/sign-in/provider">Sign in at your organization&apos;s provider</Link>. Invited, or new
+      here? <Link href="/sign-up">Make an account</Link>. Locked out? The operator has{' '}
+      <code>svc user link</code>.
+    </>
   );
 }

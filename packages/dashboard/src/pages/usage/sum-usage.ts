@@ -4,6 +4,7 @@ type SandboxUsage = RestCallOutput<'billing.getSandboxUsage'>;
 type StorageUsage = RestCallOutput<'billing.getStorageUsage'>;
 
 const HOUR_S = 3600;
+const DAY_MS = 86_400_000;
 const MIB_OF_GIB = 1024;
 
 export interface DayUsage {
@@ -28,13 +29,12 @@ export function sumByDay({ rows }: SandboxUsage, from: Date, to: Date): readonly
     const key = day.slice(0, 10);
     sums.set(key, (sums.get(key) ?? 0) + seconds / HOUR_S);
   }
-  const days: DayUsage[] = [];
-  const day = new Date(Date.UTC(from.getUTCFullYear(), from.getUTCMonth(), from.getUTCDate()));
-  for (; day < to; day.setUTCDate(day.getUTCDate() + 1)) {
-    const key = day.toISOString().slice(0, 10);
-    days.push({ day: key, vcpuHours: sums.get(key) ?? 0 });
-  }
-  return days;
+  const first = Math.floor(from.getTime() / DAY_MS);
+  const behind = Math.ceil(to.getTime() / DAY_MS);
+  return Array.from({ length: Math.max(behind - first, 0) }, (_, index) => {
+    const day = new Date((first + index) * DAY_MS).toISOString().slice(0, 10);
+    return { day, vcpuHours: sums.get(day) ?? 0 };
+  });
 }
 
 /** By sandbox and volume, those that used most first. */
