@@ -21,17 +21,23 @@ await take(page, 'sign-in', '/sign-in');
 await signIn(dashboard);
 await take(page, 'overview-empty', '/orgs/acme');
 await take(page, 'sandboxes-empty', '/orgs/acme/sandboxes');
-await fill();
+const id = await fill();
 await take(page, 'overview', '/orgs/acme');
 await take(page, 'sandboxes', '/orgs/acme/sandboxes');
+await take(page, 'new', '/orgs/acme/sandboxes/new');
+for (const view of ['', '/terminal', '/logs', '/files', '/charts', '/processes', '/events'])
+  await take(page, `sandbox${view.replace('/', '-')}`, `/orgs/acme/sandboxes/${id}${view}`);
 await take(page, 'not-found', '/orgs/acme/nothing');
 
-async function fill(): Promise<void> {
+/** Gives the id of one that runs. */
+async function fill(): Promise<string> {
   const place = { dataFolder: server.engine.folder };
   const { secret } = await createLocalToken(place, OWNER, { name: 'pictures' });
   const client = new Client({ apiUrl: server.url, apiKey: secret, organization: 'acme' });
   const labels = { team: 'web', stage: 'test' };
-  await Sandbox.create({ client, name: 'api-tests', image: BUSYBOX, labels });
+  const cmd = ['sh', '-c', 'while :; do date; sleep 1; done'];
+  const spec = { runtime: { cmd } };
+  const shown = await Sandbox.create({ client, name: 'api-tests', image: BUSYBOX, labels, spec });
   await Sandbox.create({ client, name: 'notebook-7', image: BUSYBOX, labels: { team: 'data' } });
   const stopped = await Sandbox.create({ client, name: 'nightly-build', image: BUSYBOX });
   await stopped.stop();
@@ -39,6 +45,7 @@ async function fill(): Promise<void> {
     body: { name: 'from-nowhere', image: { type: 'oci', reference: 'nowhere/none' }, pull_policy: 'never' },
     query: { start: true },
   });
+  return shown.id;
 }
 
 async function take(at: Page, name: string, path: string): Promise<void> {

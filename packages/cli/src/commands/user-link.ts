@@ -28,9 +28,12 @@ async function create(
   command: Command,
 ): Promise<void> {
   const { place, isJson } = await readHere(command, 'links to sign in with');
+  const { readStatus } = await import('@svc/server/admin');
+  const url = (await readStatus(place.dataFolder).catch(() => undefined))?.url;
   const { createLocalSignInLink } = await loadLocal(place);
   const { secret, expiresAt } = await createLocalSignInLink(place, email, expire).catch(asUsage);
   if (isJson) return printJson({ email, token: secret, expires_at: expiresAt });
   print(secret);
   tell(`signs ${email} in once, until ${expiresAt}: POST /v1/session/link {"token": …}`);
+  if (url !== undefined) tell(`  in a browser: ${url}/sign-in#link=${secret}`);
 }

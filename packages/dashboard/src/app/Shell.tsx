@@ -28,7 +28,7 @@ export function Shell({ organization, children }: ShellProps) {
         Skip to content
       </a>
       <div className="top-bar">
-        <Link className="brand" href="/" aria-label="Overview">
+        <Link className="brand" href="/" aria-label="svc: overview">
           <Mark /> svc
         </Link>
         <Button
@@ -42,7 +42,7 @@ export function Shell({ organization, children }: ShellProps) {
         </Button>
       </div>
       <aside id="side" className="side">
-        <Link className="brand" href="/" aria-label="Overview">
+        <Link className="brand" href="/" aria-label="svc: overview">
           <Mark /> svc
         </Link>
         <OrganizationPicker current={organization} />

@@ -43,6 +43,18 @@ export const ROUTES: readonly Route[] = [
     entry: { group: 'Run', label: 'Sandboxes', icon: 'box' },
   },
   {
+    path: '/orgs/:slug/sandboxes/new',
+    page: lazyPage(() => import('../pages/create-sandbox/CreateSandboxPage.tsx'), 'CreateSandboxPage'),
+  },
+  {
+    path: '/orgs/:slug/sandboxes/:id',
+    page: lazyPage(() => import('../pages/sandbox/SandboxPage.tsx'), 'SandboxPage'),
+  },
+  {
+    path: '/orgs/:slug/sandboxes/:id/:view',
+    page: lazyPage(() => import('../pages/sandbox/SandboxPage.tsx'), 'SandboxPage'),
+  },
+  {
     path: '/orgs/:slug/volumes',
     page: lazyPage(() => import('../pages/volumes/VolumesPage.tsx'), 'VolumesPage'),
     entry: { group: 'Store', label: 'Volumes', icon: 'disk' },

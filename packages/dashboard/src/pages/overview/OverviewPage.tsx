@@ -2,6 +2,7 @@ import { useOrganization } from '../../api/organization.ts';
 import { useCall } from '../../api/use-call.ts';
 import { EmptyState } from '../../parts/EmptyState.tsx';
 import { Failure } from '../../parts/Failure.tsx';
+import { Icon } from '../../parts/Icon.tsx';
 import { Loading } from '../../parts/Loading.tsx';
 import { Page } from '../../parts/Page.tsx';
 import { Panel } from '../../parts/Panel.tsx';
@@ -18,18 +19,28 @@ const LIVE_MS = 3000;
 /** What runs, what it costs, and how much room is left. */
 export function OverviewPage() {
   const { slug, name } = useOrganization();
+  const create = `/orgs/${slug}/sandboxes/new`;
   return (
-    <Page title={name} hint="What runs, what it costs, and how much room is left">
+    <Page
+      title={name}
+      hint="What runs, what it costs, and how much room is left"
+      actions={
+        <Link className="button primary" href={create}>
+          <Icon name="plus" />
+          New sandbox
+        </Link>
+      }
+    >
       <div className="grid">
         <QuotaPanel />
         <SpendPanel />
       </div>
-      <LatestSandboxes slug={slug} />
+      <LatestSandboxes slug={slug} create={create} />
     </Page>
   );
 }
 
-function LatestSandboxes({ slug }: { readonly slug: string }) {
+function LatestSandboxes({ slug, create }: { readonly slug: string; readonly create: string }) {
   const { data, error } = useCall('sandboxes.list', { query: { limit: LATEST } }, { everyMs: LIVE_MS });
   const all = `/orgs/${slug}/sandboxes`;
   return (
@@ -39,22 +50,22 @@ function LatestSandboxes({ slug }: { readonly slug: string }) {
       {data?.data.length === 0 ? (
         <EmptyState icon="box" title="Nothing runs here yet">
           <p>A sandbox is a small machine for code that you do not trust. It starts in a moment.</p>
-          <p>
-            <code>svc run IMAGE</code> makes one.
-          </p>
+          <Link className="button primary" href={create}>
+            Make the first one
+          </Link>
         </EmptyState>
       ) : (
         <ul className="rows">
           {data?.data.map((sandbox) => (
             <li key={sandbox.id}>
-              <div className="row">
+              <Link className="row" href={`${all}/${sandbox.id}`}>
                 <strong>{sandbox.name}</strong>
                 <span className="hint mono row-wide">{sandbox.spec?.image ?? ''}</span>
                 <span className="hint row-wide">
                   <Time at={sandbox.created_at} />
                 </span>
                 <StatusMark status={sandbox.status} />
-              </div>
+              </Link>
             </li>
           ))}
         </ul>

@@ -1,4 +1,5 @@
 import type { RestCallOutput } from '@svc/sdk';
+import { useOrganization } from '../../api/organization.ts';
 import { usePages } from '../../api/use-call.ts';
 import { DataTable, type Column } from '../../parts/DataTable.tsx';
 import { EmptyState } from '../../parts/EmptyState.tsx';
@@ -8,6 +9,7 @@ import { Page } from '../../parts/Page.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 import { StatusMark } from '../../parts/StatusMark.tsx';
 import { Time } from '../../parts/Time.tsx';
+import { Link } from '../../router/Link.tsx';
 import { useSearch } from '../../router/location.ts';
 import { Labels } from './Labels.tsx';
 import { readLabels } from './read-labels.ts';
@@ -20,6 +22,7 @@ const PAGE_SIZE = 50;
 
 /** All sandboxes, as they are now. What is searched for is in the address, so that it can be sent to somebody. */
 export function SandboxesPage() {
+  const { slug } = useOrganization();
   const [search] = useSearch();
   const wanted = (search.get('q') ?? '').toLowerCase();
   const labels = readLabels(search.get('labels') ?? '');
@@ -31,19 +34,29 @@ export function SandboxesPage() {
   const rows = pages.items?.filter(({ name, slug: its, spec, status }) =>
     [name, its, spec?.image ?? '', status].some((text) => text.toLowerCase().includes(wanted)),
   );
+  const create = `/orgs/${slug}/sandboxes/new`;
   const isFiltered = wanted !== '' || labels !== undefined;
   return (
-    <Page title="Sandboxes" hint="Newest first; what is shown is what is">
+    <Page
+      title="Sandboxes"
+      hint="Newest first; what is shown is what is"
+      actions={
+        <Link className="button primary" href={create}>
+          <Icon name="plus" />
+          New sandbox
+        </Link>
+      }
+    >
       <Filters />
       <Panel isFlush>
         <DataTable
           label="Sandboxes"
-          columns={COLUMNS}
+          columns={columnsOf(slug)}
           rows={rows}
           keyOf={({ id }) => id}
           error={pages.error}
           more={pages}
-          empty={isFiltered ? <NothingFound /> : <NoneYet />}
+          empty={isFiltered ? <NothingFound /> : <NoneYet create={create} />}
         />
       </Panel>
     </Page>
@@ -79,32 +92,34 @@ function Filters() {
   );
 }
 
-const COLUMNS: readonly Column<Sandbox>[] = [
-  {
-    title: 'Name',
-    look: 'main',
-    render: ({ name, spec }) => (
-      <>
-        {name}
-        <Labels labels={spec?.labels ?? {}} />
-      </>
-    ),
-  },
-  { title: 'Status', render: ({ status }) => <StatusMark status={status} /> },
-  {
-    title: 'Image',
-    look: 'small',
-    render: ({ spec }) => <span className="mono">{spec?.image ?? '–'}</span>,
-  },
-  {
-    title: 'Size',
-    look: 'small',
-    render: ({ spec }) =>
-      spec === undefined ? '–' : `${spec.resources.vcpus} vCPU · ${formatMib(spec.resources.memory_mib)}`,
-  },
-  { title: 'Made', look: 'small', render: ({ created_at }) => <Time at={created_at} /> },
-  { title: 'Actions', look: 'end', render: (sandbox) => <SandboxActions sandbox={sandbox} isCompact /> },
-];
+function columnsOf(slug: string): readonly Column<Sandbox>[] {
+  return [
+    {
+      title: 'Name',
+      look: 'main',
+      render: ({ id, name, spec }) => (
+        <>
+          <Link href={`/orgs/${slug}/sandboxes/${id}`}>{name}</Link>
+          <Labels labels={spec?.labels ?? {}} />
+        </>
+      ),
+    },
+    { title: 'Status', render: ({ status }) => <StatusMark status={status} /> },
+    {
+      title: 'Image',
+      look: 'small',
+      render: ({ spec }) => <span className="mono">{spec?.image ?? '–'}</span>,
+    },
+    {
+      title: 'Size',
+      look: 'small',
+      render: ({ spec }) =>
+        spec === undefined ? '–' : `${spec.resources.vcpus} vCPU · ${formatMib(spec.resources.memory_mib)}`,
+    },
+    { title: 'Made', look: 'small', render: ({ created_at }) => <Time at={created_at} /> },
+    { title: 'Actions', look: 'end', render: (sandbox) => <SandboxActions sandbox={sandbox} isCompact /> },
+  ];
+}
 
 function NothingFound() {
   return (
@@ -114,12 +129,15 @@ function NothingFound() {
   );
 }
 
-function NoneYet() {
+function NoneYet({ create }: { readonly create: string }) {
   return (
     <EmptyState icon="box" title="No sandboxes yet">
       <p>
-        Make one with <code>svc run IMAGE</code> from a terminal.
+        Make one here, or with <code>svc run IMAGE</code> from a terminal.
       </p>
+      <Link className="button primary" href={create}>
+        Make the first one
+      </Link>
     </EmptyState>
   );
 }

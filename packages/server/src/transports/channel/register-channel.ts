@@ -18,6 +18,7 @@ import { CLOSE, relay, type ChannelEnd } from './relay.ts';
 import type { RateLimiter } from '../http/rate-limiter.ts';
 import { ServerResponse } from '@svc/contract/node-http';
 import { REST_PREFIX, sendRestFailure } from '../http/rest-failure.ts';
+import { sessionOf } from '../rest/session-cookie.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
 import { explainBreak } from '../../orchestrator/explain-break.ts';
 import { OUT_OF_MEMORY } from '../../orchestrator/not-running.ts';
@@ -130,7 +131,7 @@ class ChannelRoute {
   async open(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const upgrade = this.upgrades.get(request.raw);
     const { slug, sandbox_id: id = '' } = request.params as Record<string, string>;
-    const authorization = bearerOf(request.headers);
+    const authorization = bearerOf(request.headers) ?? sessionOfPage(request);
     const authority = await this.#access.admit(slug, authorization);
     this.#parts.rateLimiter?.take(authority.organization.slug, reply);
     if (upgrade === undefined) throw needsUpgrade(request);
@@ -260,6 +261,18 @@ function bearerOf(headers: IncomingHttpHeaders): string | undefined {
   const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim()) ?? [];
   const credential = offered.find((name) => name.startsWith(BEARER_PROTOCOL));
   return credential === undefined ? undefined : `Bearer ${credential.slice(BEARER_PROTOCOL.length)}`;
+}
+
+/**
+ * The session of a page of ours. A WebSocket carries cookies whoever's page opens it, and no header of the page's: so its `Origin`
+ * must be this very server, not only one that may call it with a key.
+ */
+function sessionOfPage(request: FastifyRequest): string | undefined {
+  const session = sessionOf(request);
+  const { origin, host = '' } = request.headers;
+  if (session === undefined || origin === `http://${host}` || origin === `https://${host}`) return session;
+  const message = 'A session opens channels from pages of this server alone; others use an API key';
+  throw new PlatformError('forbidden', message, { details: { header: 'origin' } });
 }
 
 /** Never the one that holds the credential. */

@@ -1,0 +1,81 @@
+import { useEffect, useRef } from 'react';
+import Plot from 'uplot';
+import 'uplot/dist/uPlot.min.css';
+import { alignSamples, type Series } from './align-samples.ts';
+
+const HEIGHT = 180;
+
+interface ChartProps {
+  readonly label: string;
+  readonly range: { readonly start: number; readonly end: number };
+  readonly series: readonly Series[];
+  readonly format: (amount: number) => string;
+}
+
+/** Lines over time. The latest amounts stand below it in words, for who does not see them. */
+export function Chart({ label, range, series, format }: ChartProps) {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const element = place.current;
+    if (element === null) return undefined;
+    const plot = new Plot(optionsOf(element, range, series, format), alignSamples(series), element);
+    const watcher = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }));
+    watcher.observe(element);
+    return () => {
+      watcher.disconnect();
+      plot.destroy();
+    };
+  }, [range, series, format]);
+  return (
+    <figure>
+      <div ref={place} className="chart" role="img" aria-label={label} />
+      <figcaption className="hint">
+        {series
+          .map(
+            ({ name, samples }) => `${name} ${samples.length === 0 ? '–' : format(samples.at(-1)?.[1] ?? 0)}`,
+          )
+          .join(' · ')}
+      </figcaption>
+    </figure>
+  );
+}
+
+function optionsOf(
+  element: HTMLElement,
+  range: ChartProps['range'],
+  series: readonly Series[],
+  format: ChartProps['format'],
+): Plot.Options {
+  const style = getComputedStyle(element);
+  const colour = (name: string) => resolveColour(element, `var(${name})`);
+  const axis = { stroke: style.color, grid: { stroke: colour('--line'), width: 1 }, ticks: { show: false } };
+  return {
+    width: element.clientWidth,
+    height: HEIGHT,
+    legend: { show: false },
+    cursor: { show: true, y: false },
+    scales: {
+      x: { range: () => [range.start / 1000, range.end / 1000] },
+      y: { range: (_plot, _low, high) => [0, Math.max(high, 1) * 1.1] },
+    },
+    axes: [axis, { ...axis, size: 70, values: (_plot, amounts) => amounts.map(format) }],
+    series: [
+      {},
+      ...series.map(({ name }, index) => ({
+        label: name,
+        stroke: colour(`--series-${index + 1}`),
+        width: 1.6,
+        spanGaps: true,
+      })),
+    ],
+  };
+}
+
+/** A canvas understands no variables, nor which of two colours is meant. */
+function resolveColour(element: HTMLElement, text: string): string {
+  const probe = element.appendChild(document.createElement('span'));
+  probe.style.color = text;
+  const { color } = getComputedStyle(probe);
+  probe.remove();
+  return color;
+}

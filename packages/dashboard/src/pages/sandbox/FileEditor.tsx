@@ -1,0 +1,72 @@
+import type { Sandbox } from '@svc/sdk';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Button } from '../../parts/Button.tsx';
+import { Dialog } from '../../parts/Dialog.tsx';
+import { Failure } from '../../parts/Failure.tsx';
+import { Loading } from '../../parts/Loading.tsx';
+import { showToast } from '../../parts/toast-list.ts';
+
+const MAX_EDITED_BYTES = 1024 * 1024;
+
+interface FileEditorProps {
+  readonly sandbox: Sandbox;
+  readonly path: string;
+  readonly onClose: () => void;
+}
+
+/** A text of up to 1 MiB, to read and to change. What is no text can only be downloaded: saving it would destroy it. */
+export function FileEditor({ sandbox, path, onClose }: FileEditorProps) {
+  const { data, error } = useQuery({
+    queryKey: ['file', sandbox.id, path],
+    queryFn: async ({ signal }) => {
+      const bytes = await sandbox.files.read(path, { maxBytes: MAX_EDITED_BYTES, signal });
+      return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+    },
+    gcTime: 0,
+    retry: false,
+  });
+  return (
+    <Dialog title={path} onClose={onClose}>
+      {error instanceof TypeError ? (
+        <p className="panel-body">This is no text. Download it to look at it.</p>
+      ) : error === null ? null : (
+        <Failure error={error} />
+      )}
+      {data === undefined && error === null ? <Loading /> : null}
+      {data === undefined ? null : <Editor sandbox={sandbox} path={path} text={data} onClose={onClose} />}
+    </Dialog>
+  );
+}
+
+function Editor({ sandbox, path, text, onClose }: FileEditorProps & { readonly text: string }) {
+  const [value, setValue] = useState(text);
+  const [error, setError] = useState<unknown>(null);
+  const save = async (): Promise<void> => {
+    try {
+      await sandbox.files.write(path, value);
+      showToast(`${path} is saved`);
+      onClose();
+    } catch (failure) {
+      setError(failure);
+    }
+  };
+  return (
+    <div className="panel-body">
+      <textarea
+        className="editor"
+        aria-label={`Content of ${path}`}
+        spellCheck={false}
+        value={value}
+        onChange={(event) => setValue(event.target.value)}
+      />
+      {error === null ? null : <Failure error={error} />}
+      <footer className="dialog-foot">
+        <Button onClick={onClose}>Close</Button>
+        <Button look="primary" disabled={value === text} onClick={() => void save()}>
+          Save
+        </Button>
+      </footer>
+    </div>
+  );
+}

@@ -1,0 +1,78 @@
+import type { LogEntry } from '@svc/sdk';
+import { useEffect, useRef, useState } from 'react';
+import { CheckField } from '../../parts/Field.tsx';
+import { EmptyState } from '../../parts/EmptyState.tsx';
+import { Failure } from '../../parts/Failure.tsx';
+import { inFull } from '../../parts/format-time.ts';
+import { Panel } from '../../parts/Panel.tsx';
+import type { SandboxRecord } from './sandbox-record.ts';
+import { useSandbox } from './use-sandbox.ts';
+
+const TAIL = 500;
+const KEPT = 5000;
+const SOURCES = ['stdout', 'stderr', 'output'] as const;
+
+/** What it printed, and goes on with what it prints. */
+export function LogsView({ sandbox }: { readonly sandbox: SandboxRecord }) {
+  const [hasSystem, setSystem] = useState(false);
+  const { entries, error } = useLog(sandbox, hasSystem);
+  const list = useRef<HTMLOListElement>(null);
+  const isAtEnd = useRef(true);
+  useEffect(() => {
+    if (isAtEnd.current) list.current?.scrollTo({ top: list.current.scrollHeight });
+  }, [entries]);
+  const noteScroll = (): void => {
+    const element = list.current;
+    if (element !== null)
+      isAtEnd.current = element.scrollHeight - element.scrollTop - element.clientHeight < 40;
+  };
+  return (
+    <Panel
+      title="Log"
+      hint="The newest at the end; what comes is added"
+      isFlush
+      actions={<CheckField label="What svc says" checked={hasSystem} onChange={setSystem} />}
+    >
+      {error === null ? null : <Failure error={error} />}
+      {entries.length === 0 ? (
+        <EmptyState icon="list" title="Nothing was printed yet">
+          <p>What its main command prints shows up here by itself.</p>
+        </EmptyState>
+      ) : (
+        <ol className="log" ref={list} onScroll={noteScroll} tabIndex={0} aria-label="Log">
+          {entries.map(({ cursor, source, text, time }) => (
+            <li key={cursor} className={source}>
+              <time dateTime={time} title={`${inFull(time)}\n${time}`}>
+                {new Date(time).toLocaleTimeString()}
+              </time>
+              <span>{text.replace(/\n$/, '')}</span>
+            </li>
+          ))}
+        </ol>
+      )}
+    </Panel>
+  );
+}
+
+function useLog({ id, status }: SandboxRecord, hasSystem: boolean) {
+  const { data: sandbox, error: unreached } = useSandbox(id);
+  const [entries, setEntries] = useState<readonly LogEntry[]>([]);
+  const [error, setError] = useState<unknown>(null);
+  const follow = status === 'running';
+  useEffect(() => {
+    if (sandbox === undefined) return undefined;
+    const left = new AbortController();
+    const sources = hasSystem ? [...SOURCES, 'system' as const] : SOURCES;
+    setEntries([]);
+    void (async () => {
+      try {
+        for await (const entry of sandbox.logs({ follow, sources, tail: TAIL, signal: left.signal }))
+          setEntries((known) => [...known.slice(1 - KEPT), entry]);
+      } catch (failure) {
+        if (!left.signal.aborted) setError(failure);
+      }
+    })();
+    return () => left.abort();
+  }, [sandbox, follow, hasSystem]);
+  return { entries, error: error ?? unreached };
+}

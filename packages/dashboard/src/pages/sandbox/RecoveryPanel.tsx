@@ -1,0 +1,52 @@
+import { useAction } from '../../api/use-call.ts';
+import { Button } from '../../parts/Button.tsx';
+import { Failure } from '../../parts/Failure.tsx';
+import { Panel } from '../../parts/Panel.tsx';
+import { Time } from '../../parts/Time.tsx';
+import type { SandboxRecord } from './sandbox-record.ts';
+
+const CHOICES = [
+  ['wait', 'Wait for its host', 'It goes on as it was, when its host is back in time.'],
+  ['restart', 'Start it again', 'With its disk as it is; what ran in it is lost.'],
+  ['stop', 'Stop it', 'Its disk is kept.'],
+] as const;
+
+/** While its host is out of reach: since when, and what can be done about it. */
+export function RecoveryPanel({ sandbox }: { readonly sandbox: SandboxRecord }) {
+  const recover = useAction('sandboxes.recover');
+  const { id, status } = sandbox;
+  if (status !== 'recovery_decision_required' && status !== 'temporarily_unavailable') return null;
+  const isDue = status === 'recovery_decision_required';
+  return (
+    <Panel
+      title={isDue ? 'What shall become of it?' : 'It is out of reach'}
+      hint={
+        <>
+          Since <Time at={sandbox.temporarily_unavailable_since} />.{' '}
+          {isDue ? 'It did not come back by itself.' : 'It may come back by itself.'}
+        </>
+      }
+    >
+      {recover.error === null ? null : <Failure error={recover.error} />}
+      {isDue ? (
+        <ul className="choices">
+          {CHOICES.map(([action, title, what]) => (
+            <li key={action}>
+              <Button
+                isBusy={recover.isPending}
+                onClick={() => recover.mutate({ params: { sandbox_id: id }, body: { action } })}
+              >
+                {title}
+              </Button>
+              <p className="hint">{what}</p>
+            </li>
+          ))}
+        </ul>
+      ) : (
+        <p className="hint">
+          You are asked what to do <Time at={sandbox.automatic_recovery_ends_at} />.
+        </p>
+      )}
+    </Panel>
+  );
+}

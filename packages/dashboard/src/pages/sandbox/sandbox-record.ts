@@ -1,0 +1,3 @@
+import type { RestCallOutput } from '@svc/sdk';
+
+export type SandboxRecord = RestCallOutput<'sandboxes.get'>;
