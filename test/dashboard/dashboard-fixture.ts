@@ -22,15 +22,19 @@ export async function buildDashboard(): Promise<void> {
   await promisify(execFile)(process.execPath, [join(ROOT, 'scripts/build-dashboard.ts')]);
 }
 
-/** A real server on a real engine, with keys unless `--dev` is among its arguments, and a browser at its address. */
-export async function startDashboard(t: Owner, args: readonly string[] = []): Promise<Dashboard> {
+/** A real server on a real engine, with keys unless `--dev` is among its arguments, and a browser that reaches it and `others`. */
+export async function startDashboard(
+  t: Owner,
+  args: readonly string[] = [],
+  others: readonly string[] = [],
+): Promise<Dashboard> {
   await buildDashboard();
   const server = await TestServer.start({ args, engineArgs: ['--isolation', 'container'] });
   t.after(() => server.destroy());
   const place = { dataFolder: server.engine.folder };
   if (!args.includes('--dev'))
     await createLocalOrganization(place, { slug: 'acme', name: 'Acme', owner: OWNER });
-  const page = await openBrowser(t, `${server.url}/`);
+  const page = await openBrowser(t, `${server.url}/`, others);
   page.setDefaultTimeout(WAIT_MS);
   const complaints: string[] = [];
   page.on('console', (message) => {

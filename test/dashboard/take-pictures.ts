@@ -27,6 +27,9 @@ await take(page, 'sandboxes', '/orgs/acme/sandboxes');
 await take(page, 'new', '/orgs/acme/sandboxes/new');
 for (const view of ['', '/terminal', '/logs', '/files', '/charts', '/processes', '/events'])
   await take(page, `sandbox${view.replace('/', '-')}`, `/orgs/acme/sandboxes/${id}${view}`);
+for (const name of ['volumes', 'secrets', 'usage', 'audit', 'keys', 'members', 'settings'])
+  await take(page, name, `/orgs/acme/${name}`);
+await take(page, 'account', '/account');
 await take(page, 'not-found', '/orgs/acme/nothing');
 
 /** Gives the id of one that runs. */

@@ -73,7 +73,13 @@ export class TestProvider {
         token_endpoint: `${issuer}/token`,
         jwks_uri: `${issuer}/keys`,
       });
-    else if (request.url === '/keys') send(200, { keys: [this.#published] });
+    else if (request.url?.startsWith('/authorize?') === true) {
+      // Whoever comes is signed in there, and sent back.
+      const asked = new URL(request.url, issuer);
+      const back = new URL(asked.searchParams.get('redirect_uri') ?? issuer);
+      for (const [name, value] of Object.entries(this.signIn(asked.href))) back.searchParams.set(name, value);
+      response.writeHead(302, { location: back.href }).end();
+    } else if (request.url === '/keys') send(200, { keys: [this.#published] });
     else if (request.url === '/token') {
       this.redeemed.push(request.headers.authorization ?? '');
       const asked = this.#take(new URLSearchParams(await text(request)));

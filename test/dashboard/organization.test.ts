@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { CLIENT, TestProvider } from '../../packages/server/src/testing/identity-provider.ts';
+import { OWNER, signIn, startDashboard } from './dashboard-fixture.ts';
+
+test('an owner runs an organization from its pages', async (t) => {
+  const provider = await TestProvider.start();
+  t.after(() => provider.close());
+  const dashboard = await startDashboard(t, ['--allow-private-targets'], [provider.issuer]);
+  const { page, server, complaints } = dashboard;
+  const go = (path: string) => page.goto(`${server.url}/orgs/acme/${path}`);
+  await signIn(dashboard);
+
+  await t.test('a key is shown once, works, and is revoked', async () => {
+    await go('keys');
+    await page.getByRole('button', { name: 'New key' }).first().click();
+    await page.getByLabel('Name').fill('ci');
+    await page.getByRole('button', { name: 'Make it' }).click();
+    const key = await page.locator('dialog pre').first().innerText();
+    assert.match(key, /^svc_/);
+    const ask = () => fetch(`${server.url}/v1/sandboxes`, { headers: { authorization: `Bearer ${key}` } });
+    assert.equal((await ask()).status, 200);
+    await page.getByRole('button', { name: 'I have it' }).click();
+    await page.getByRole('cell', { name: 'ci', exact: true }).waitFor();
+    assert.ok(!(await page.content()).includes(key), 'it is nowhere in the page any more');
+    await page.getByRole('button', { name: 'Revoke ci' }).click();
+    await page.getByRole('button', { name: 'Revoke it' }).click();
+    await page.getByText('No keys yet').waitFor();
+    assert.equal((await ask()).status, 401);
+  });
+
+  await t.test('somebody is invited by a link; what their role forbids is not offered', async () => {
+    await go('members');
+    await page.getByRole('button', { name: 'Invite somebody' }).click();
+    await page.getByLabel('E-mail address').fill('bob@example.com');
+    await page.getByRole('button', { name: 'Make the link' }).click();
+    const link = await page.locator('dialog pre').innerText();
+    await page.getByRole('button', { name: 'I have it' }).click();
+    await page.getByRole('region', { name: 'Open invites' }).getByText('bob@example.com').waitFor();
+    await page.context().clearCookies();
+    await page.goto('about:blank');
+    await page.goto(link);
+    await page.getByLabel('E-mail address').fill('bob@example.com');
+    await page.getByLabel('Password').fill('a long enough password');
+    await page.getByRole('button', { name: 'Make the account' }).click();
+    await page.getByRole('button', { name: 'Join it' }).click();
+    await page.getByRole('heading', { name: 'Acme' }).waitFor();
+    const main = page.getByRole('navigation', { name: 'Main' });
+    await main.getByRole('link', { name: 'Members' }).click();
+    await page.getByRole('cell', { name: 'bob@example.com' }).waitFor();
+    assert.equal(await page.getByRole('button', { name: 'Invite somebody' }).count(), 0);
+    assert.equal(await main.getByRole('link', { name: 'Audit log' }).count(), 0);
+    await page.context().clearCookies();
+    await page.goto('about:blank');
+    await signIn(dashboard);
+  });
+
+  await t.test('a volume takes files and gives them back', async () => {
+    await go('volumes');
+    await page.getByRole('button', { name: 'New volume' }).first().click();
+    await page.getByLabel('Name').fill('data');
+    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('link', { name: 'data', exact: true }).click();
+    const hostile = '<img src=x onerror=alert(1)>.txt';
+    await page
+      .getByLabel('Files to upload')
+      .setInputFiles({ name: hostile, mimeType: 'text/plain', buffer: Buffer.from('hello') });
+    await page.getByRole('cell', { name: hostile }).first().waitFor();
+    assert.equal(await page.locator('img').count(), 0, 'a name is text');
+    const coming = page.waitForEvent('download');
+    await page.getByRole('button', { name: `Download ${hostile}` }).click();
+    const download = await coming;
+    assert.equal(await readFile(await download.path(), 'utf8'), 'hello');
+    await page.getByRole('button', { name: 'New folder' }).click();
+    await page.getByLabel('Name').fill('deep');
+    await page.getByRole('button', { name: 'Make it' }).click();
+    await page.getByRole('link', { name: 'deep' }).click();
+    await page.getByText('Nothing is in it').waitFor();
+  });
+
+  await t.test('a secret and a registry are set and never shown', async () => {
+    await go('secrets');
+    await page.getByRole('button', { name: 'Set a secret' }).first().click();
+    await page.getByLabel('Name').fill('API_KEY');
+    await page.getByLabel('Value').fill('the value itself');
+    await page.getByLabel('Hosts').fill('api.example.com, *.example.org');
+    await page.getByRole('button', { name: 'Set it' }).click();
+    await page.getByRole('cell', { name: 'api.example.com, *.example.org' }).waitFor();
+    await page.getByRole('button', { name: 'Set a password' }).click();
+    await page.getByLabel('Host').fill('ghcr.io');
+    await page.getByLabel('User').fill('ann');
+    await page.getByLabel('Password or token').fill('the value itself');
+    await page.getByRole('button', { name: 'Set it' }).click();
+    await page.getByRole('cell', { name: 'ghcr.io', exact: true }).waitFor();
+    assert.ok(!(await page.content()).includes('the value itself'));
+  });
+
+  await t.test('the audit log tells all of that, and is filtered by its address', async () => {
+    await go('audit?type=api_key_revoked');
+    await page.getByText('api_key_revoked', { exact: true }).click();
+    await page.locator('.payload').first().waitFor();
+    assert.equal(await page.getByRole('row').count(), 2, 'the head and one event');
+  });
+
+  await t.test('usage of a window, with a file for a spreadsheet', async () => {
+    await go('usage?from=2026-01-01&to=2026-01-31');
+    await page.getByText('Nothing was used').waitFor();
+    assert.equal(await page.locator('.bar-chart .bar').count(), 31);
+    await go('usage?from=2026-02-01&to=2026-01-31');
+    await page.getByText('ends before it begins').waitFor();
+  });
+
+  await t.test('a member signs in at the provider of the organization, for it alone', async () => {
+    await go('settings');
+    await page.getByRole('button', { name: 'Set it up' }).click();
+    await page.getByLabel('Issuer').fill(provider.issuer);
+    await page.getByLabel('Client ID').fill(CLIENT.client_id);
+    await page.getByLabel('Client secret').fill(CLIENT.client_secret);
+    await page.getByRole('button', { name: 'Ask it and save' }).click();
+    await page.getByText(CLIENT.client_id).waitFor();
+    provider.claims = { sub: 'ann', email: OWNER, email_verified: true };
+    await page.context().clearCookies();
+    await page.goto(`${server.url}/sign-in/provider`);
+    await page.getByLabel('Organization').fill('acme');
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await page.getByRole('heading', { name: 'Acme' }).waitFor();
+    assert.equal(await page.evaluate('sessionStorage.length'), 0);
+    await page.goto(`${server.url}/account`);
+    await page.getByText('limited to the organization').waitFor();
+  });
+
+  assert.deepEqual(complaints, []);
+});
