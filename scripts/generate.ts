@@ -11,6 +11,7 @@ import {
 import { isPassing } from '../packages/contract/src/retry.ts';
 import { ERROR_DESCRIPTIONS } from '../packages/contract/src/error-descriptions.ts';
 import { renderCliReference } from './cli-reference.ts';
+import { renderMcpReference } from './mcp-reference.ts';
 import { renderSdkReference } from './sdk-reference.ts';
 import { renderSpecificationReference } from './specification-reference.ts';
 
@@ -29,6 +30,7 @@ const documents: Readonly<Record<string, string>> = {
   'operations.md': renderOperations(),
   'sdk.md': renderSdkReference(),
   'cli.md': await renderCliReference(),
+  'mcp.md': renderMcpReference(),
   'specification.md': await renderSpecificationReference(),
 };
 const files: Readonly<Record<string, string>> = {

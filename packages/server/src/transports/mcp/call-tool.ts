@@ -12,10 +12,14 @@ import type { Dispatch } from '../../dispatch/dispatch.ts';
 import { describeFailure } from '../rpc/describe-failure.ts';
 import { boundFailure, boundStreams } from './bound-output.ts';
 import { contentOfResults } from './result-content.ts';
-import { inWordsOfTools, type FailureData } from './next-step.ts';
+import { inWordsOfTools, MORE_MEMORY, type FailureData } from './next-step.ts';
 import { isToolName, operationOf, showOutput, TOOL_LIST, type ToolName } from './tools.ts';
 import { runWorkTool } from './toolbox/run-work-tool.ts';
 import type { ToolCaller, Workbench } from './toolbox/tool-scene.ts';
+
+/** As handlers and the code runner end what a killed program wrote. */
+const OUT_OF_MEMORY_NOTE =
+  /^\[The (?:program|interpreter) was killed because the sandbox ran out of memory; .*\]\n$/m;
 
 export interface ToolCall extends ToolCaller {
   readonly params: CallToolRequest['params'];
@@ -76,9 +80,16 @@ async function callMethod(
   const bounded = await boundStreams(workbench, call, input, output);
   const { text, structured } = showOutput(name, bounded.output);
   return {
-    content: [{ type: 'text', text }, ...bounded.links, ...shown],
+    content: [{ type: 'text', text }, ...bounded.links, ...shown, ...wayOut(bounded.output)],
     structuredContent: structured,
   };
+}
+
+/** A program that was killed leaves its sandbox running as small as it is: the same again would end the same way. */
+function wayOut(output: unknown): ContentBlock[] {
+  const { error } = output as { readonly error?: unknown };
+  const isOut = typeof error === 'string' && OUT_OF_MEMORY_NOTE.test(error);
+  return isOut ? [{ type: 'text', text: MORE_MEMORY }] : [];
 }
 
 /** What code showed is content that models look at; in the structured form it is for those who asked for it there. */

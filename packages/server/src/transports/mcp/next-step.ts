@@ -38,6 +38,10 @@ const NEXT_STEPS: Partial<Record<ErrorCode, string>> = {
 
 const OUT_OF_MEMORY =
   'Call sandbox_start with config.image and a larger config.memory (MiB); without them it starts again with as little as before.';
+/** While the sandbox runs on. */
+export const MORE_MEMORY =
+  'To give it more, call sandbox_stop, then sandbox_start with config.image and a larger config.memory (MiB), which begins with a new ' +
+  'disk; to keep the files, call sandbox_create_snapshot in between, and sandbox_start_from_snapshot with memory instead.';
 const FOR_OPERATORS = 'Commands that begin with svc are for the operator of this server.';
 
 /**
