@@ -117,7 +117,7 @@ for (const isolation of ['container', 'gvisor']) {
             hasStdin: true,
           });
           const start = { cmd: 'sh', args: ['-c', `echo run >> /tmp/process-${id}; exec sleep 1000`] };
-          const python = `open('/tmp/code-${id}', 'a').write('run')\nimport time\ntime.sleep(0.2)\nprint('said ${id}')`;
+          const python = `open('/tmp/code-${id}', 'a').write('run')\nimport time\ndisplay({'text/html': '<b>${id}</b>'}, raw=True)\ntime.sleep(0.2)\nprint('said ${id}')`;
           const code = JSON.stringify({ language: 'python', code: python });
           const calls = Promise.all([
             insist('/processes', JSON.stringify(start)),
@@ -132,6 +132,8 @@ for (const isolation of ['container', 'gvisor']) {
           for (const { status, text } of [started, written, ran, streamed])
             assert.equal(status, 200, `${where}: ${text}`);
           assert.equal(JSON.parse(ran.text).stdout, `said ${id}\n`, `${where}: ${ran.text}`);
+          assert.deepEqual(JSON.parse(ran.text).results[0]?.data, { 'text/html': `<b>${id}</b>` }, where);
+          assert.equal(streamed.text.split('event: result\n').length, 2, where);
           assert.match(
             streamed.text,
             new RegExp(`said ${id}.*\\n\\n(.*\\n)*event: end\\ndata: {"status":"success"`),

@@ -17,6 +17,15 @@ const Language = Type.Enum(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[],
   description: '`node`, `nodejs` and `javascript` are the same',
 });
 
+/** As `jupyter kernelspec list` has it. */
+const KernelName = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' });
+const KERNEL = {
+  kernel: optional(KernelName, {
+    description:
+      'A Jupyter kernel of the image, such as `python3` or `ir`, instead of `language`; the image needs python3 with jupyter_client',
+  }),
+};
+
 /** An id has a `:`, so that no name is also an id. */
 const ContextName = Type.String({
   pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,62}$',
@@ -24,7 +33,8 @@ const ContextName = Type.String({
 });
 
 export const CreateContextRequest = strictObject({
-  language: Language,
+  language: Type.Optional(Language),
+  ...KERNEL,
   name: optional(ContextName),
   cwd: optional(Word, { description: 'The working directory of the sandbox unless given' }),
   env: Type.Optional(
@@ -39,7 +49,8 @@ export type CreateContextRequest = Static<typeof CreateContextRequest>;
 export const CodeContext = strictObject({
   id: Type.String(),
   name: nullable(Type.String()),
-  language: Type.Enum(['python', 'javascript']),
+  language: nullable(Type.Enum(['python', 'javascript']), { description: 'Null: that of its kernel' }),
+  kernel: nullable(Type.String(), { description: 'The Jupyter kernel that runs its code, if one does' }),
   cwd: nullable(Type.String(), { description: 'Null: the working directory of the sandbox' }),
   status: Type.Enum(['idle', 'busy'], { description: 'Busy: code runs in it, or waits for its turn' }),
   created_at: Timestamp,
@@ -49,9 +60,10 @@ export type CodeContext = Static<typeof CodeContext>;
 export const RunCodeRequest = strictObject({
   code: Type.String(),
   language: Type.Optional(Language),
+  ...KERNEL,
   context: optional(Type.String({ minLength: 1, maxLength: 128 }), {
     description:
-      'Id or name of a context. Without one the code runs in the default context of `language`, which JSON-RPC and MCP share',
+      'Id or name of a context. Without one the code runs in the default context of `language`, which JSON-RPC and MCP share, or of `kernel`',
   }),
   timeout_ms: optional(Type.Integer({ minimum: 1, maximum: MAX_TIMEOUT_SECONDS * MS_PER_SECOND }), {
     description:

@@ -6,7 +6,10 @@ import { runCode, type CodeResult, type RunCodeOptions } from './run-code.ts';
 type ContextInfo = RestCallOutput<'contexts.get'>;
 
 export interface CreateContextOptions extends CallOptions {
-  readonly language: 'python' | 'javascript';
+  /** This, or `kernel`. */
+  readonly language?: 'python' | 'javascript';
+  /** A Jupyter kernel of the image, such as `python3` or `ir`. */
+  readonly kernel?: string;
   /** To find it again by; unique among the contexts of the sandbox. */
   readonly name?: string;
   /** The working directory of the sandbox unless given. */
@@ -27,9 +30,10 @@ export class CodeContexts {
 
   /** Resolves when it can run code. @throws SvcError `name_already_exists`, `quota_exceeded`, `exec_failed` */
   async create(options: CreateContextOptions): Promise<CodeContext> {
-    const { language, name, cwd, env } = options;
+    const { language, kernel, name, cwd, env } = options;
     const body = {
-      language,
+      ...(language === undefined ? {} : { language }),
+      ...(kernel === undefined ? {} : { kernel }),
       ...(name === undefined ? {} : { name }),
       ...(cwd === undefined ? {} : { cwd }),
       ...(env === undefined ? {} : { env: { ...env } }),
@@ -84,7 +88,7 @@ export class CodeContext {
 
   async runCode(
     code: string,
-    options: Omit<RunCodeOptions, 'language' | 'context'> = {},
+    options: Omit<RunCodeOptions, 'language' | 'kernel' | 'context'> = {},
   ): Promise<CodeResult> {
     return await runCode(this.#client, this.#sandboxId, code, { ...options, context: this });
   }

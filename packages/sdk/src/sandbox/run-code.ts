@@ -10,6 +10,8 @@ const MAX_KEPT_LENGTH = 10 * 1024 * 1024;
 export interface RunCodeOptions extends Pick<CallOptions, 'signal'> {
   /** Which default context it runs in: one per language, there as long as the sandbox runs. Not needed with `context`. */
   readonly language?: 'python' | 'javascript';
+  /** A Jupyter kernel of the image, such as `ir`, instead of `language`: in a default context of its own. */
+  readonly kernel?: string;
   /** One that was made with `contexts.create`, or its id or name. */
   readonly context?: { readonly id: string } | string;
   /** What it prints, as soon as it does. */
@@ -53,10 +55,11 @@ export async function runCode(
   code: string,
   options: RunCodeOptions,
 ): Promise<CodeResult> {
-  const { language, context, timeoutMs, signal } = options;
+  const { language, kernel, context, timeoutMs, signal } = options;
   const body = {
     code,
     ...(language === undefined ? {} : { language }),
+    ...(kernel === undefined ? {} : { kernel }),
     ...(context === undefined ? {} : { context: typeof context === 'string' ? context : context.id }),
     ...(timeoutMs === undefined ? {} : { timeout_ms: timeoutMs }),
   };

@@ -23,9 +23,10 @@ import type { CodeResult, SlotParts, SlotRequest } from './slot-request.ts';
 import { Interruption } from './interruption.ts';
 import type { ResultBytes } from './result-pieces.ts';
 import { ResultReader } from './result-reader.ts';
-import { INTERPRETERS, spareOf, type Language } from './languages.ts';
+import { interpreterOf, kernelOf, spareOf, type InterpreterProgram, type Language } from './languages.ts';
 
-const START_TIMEOUT_MS = 30_000;
+/** A kernel imports much before it answers. */
+const START_TIMEOUT_MS = 60_000;
 const REMOVE_TIMEOUT_MS = 10_000;
 
 /** Interpreters that ended are kept as long as somebody may ask what became of their code, but not more than these. */
@@ -67,7 +68,8 @@ export class InterpreterSlot {
       .update(JSON.stringify([sandboxId, language, name]))
       .digest('hex');
     this.#prefix = `svc.code.${digest.slice(0, 24)}.`;
-    this.#spare = name === SANDBOX_SLOT ? spareOf(language) : null;
+    const isSpared = name === SANDBOX_SLOT && kernelOf(language) === undefined;
+    this.#spare = isSpared ? spareOf(language) : null;
   }
 
   async run(request: SlotRequest, signal: AbortSignal): Promise<CodeResult> {
@@ -289,7 +291,7 @@ export class InterpreterSlot {
 
   #explain(error: unknown): unknown {
     this.#parts.logger.debug({ sandboxId: this.#sandboxId, err: error }, 'an interpreter did not start');
-    return explainStart(INTERPRETERS[this.#language].program, error);
+    return explainStart(interpreterOf(this.#language), error);
   }
 
   async #summarize(ran: Ran): Promise<CodeResult> {
@@ -351,7 +353,7 @@ function forgotten(): PlatformError {
   return new PlatformError('idempotency_conflict', message);
 }
 
-function explainStart(program: string, error: unknown): unknown {
+function explainStart({ program, title }: InterpreterProgram, error: unknown): unknown {
   if (error instanceof ExecFailed && error.kind === 'not_found') {
     const message = `'${program}' is not in the sandbox; use an image that has it on its PATH`;
     return new PlatformError('exec_failed', message, {
@@ -360,15 +362,15 @@ function explainStart(program: string, error: unknown): unknown {
     });
   }
   if (error instanceof ExecFailed || error instanceof InterpreterFailed) {
-    const message = `'${program}' of this sandbox could not be started: ${error.message}`;
+    const message = `${title} of this sandbox could not be started: ${error.message}`;
     return new PlatformError('exec_failed', message, { details: { program }, cause: error });
   }
   if (error instanceof ChannelError) {
-    const message = `the connection to the sandbox broke while '${program}' was starting; try again`;
+    const message = `the connection to the sandbox broke while ${title} was starting; try again`;
     return new PlatformError('unavailable', message, { cause: error });
   }
   if (error instanceof Error && error.name === 'TimeoutError') {
-    const message = `'${program}' of this sandbox did not start within ${START_TIMEOUT_MS / 1000} s`;
+    const message = `${title} of this sandbox did not start within ${START_TIMEOUT_MS / 1000} s`;
     return new PlatformError('exec_failed', message, { details: { program }, cause: error });
   }
   return error;

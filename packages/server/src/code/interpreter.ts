@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChannelError, PlatformError, type ChannelClient } from '@svc/contract';
 import { onAbort } from '@svc/contract/async';
-import { CONTROL_FD, INTERPRETERS, type Language } from './languages.ts';
+import { CONTROL_FD, interpreterOf, type Language } from './languages.ts';
 import { MarkedOutput, type Listen, type Marks, type Shown, type Taken } from './marked-output.ts';
 import { DetachedFollower, type InterpreterEnd } from './detached-follower.ts';
 import { readUnitAnswer, type UnitAnswer, type UnitEnd } from './unit-answer.ts';
@@ -117,7 +117,7 @@ export class Interpreter {
     signal: AbortSignal,
   ): Promise<Interpreter> {
     try {
-      const { program, args } = INTERPRETERS[language];
+      const { program, args } = interpreterOf(language);
       // SAFETY: the program runs inside the sandbox, as its user; no shell is involved.
       const request = { key: seat.key, cmd: program, args: [...args], ...place };
       const more = { stdin: true, stdinFd: CONTROL_FD, timeoutMs: null, isRepeat: true };

@@ -3,19 +3,52 @@ import { readFileSync } from 'node:fs';
 import type { SpareProcess } from '@svc/engine/client';
 
 /** Gives the driver a file name that nothing of the user has, so that its frames can be told from theirs. */
-const PYTHON_START = "import sys\nwhile sys.argv[1:]: exec(compile(sys.argv.pop(1), '<svc driver>', 'exec'))";
+const PYTHON_START =
+  "import sys\nfor text in [sys.argv.pop(1) for _ in range(int(sys.argv.pop(1)))]: exec(compile(text, '<svc driver>', 'exec'))";
 /** In this order, and with names in common. */
-const PYTHON_DRIVER = ['python-streams.py', 'python-results.py', 'python-commands.py', 'python-driver.py'];
+const PYTHON_DRIVER = ['python-wire.py', 'python-results.py', 'python-commands.py', 'python-driver.py'];
+const KERNEL_DRIVER = ['python-wire.py', 'python-results.py', 'kernel-driver.py'];
 /** The first one loads the others. */
 const NODE_DRIVER = ['node-driver.cjs', 'node-imports.cjs', 'node-results.cjs', 'node-errors.cjs'];
+const KERNEL_PREFIX = 'kernel:';
 
-/** How the interpreter of each language is started. Its driver is told in its own file what it speaks with us. */
-export const INTERPRETERS = {
-  python: { program: 'python3', args: ['-c', PYTHON_START, ...PYTHON_DRIVER.map(readDriver)] },
-  node: { program: 'node', args: ['-e', ...NODE_DRIVER.map(readDriver)] },
-} as const;
+/** How an interpreter is started. Its driver is told in its own file what it speaks with us. */
+export interface InterpreterProgram {
+  readonly program: string;
+  readonly args: readonly string[];
+  /** What callers know it by, in words. */
+  readonly title: string;
+}
 
-export type Language = keyof typeof INTERPRETERS;
+const INTERPRETERS = {
+  python: { program: 'python3', args: pythonArgs(PYTHON_DRIVER), title: "'python3'" },
+  node: { program: 'node', args: ['-e', ...NODE_DRIVER.map(readDriver)], title: "'node'" },
+} as const satisfies Record<string, InterpreterProgram>;
+
+/** Spoken by an interpreter with a driver of ours, or by a Jupyter kernel of the image. */
+export type Language = keyof typeof INTERPRETERS | `${typeof KERNEL_PREFIX}${string}`;
+
+const KERNEL_ARGS = pythonArgs(KERNEL_DRIVER);
+
+export function interpreterOf(language: Language): InterpreterProgram {
+  const kernel = kernelOf(language);
+  if (kernel === undefined) return INTERPRETERS[language as keyof typeof INTERPRETERS];
+  // SAFETY: an argument of its own; the driver hands the name to jupyter_client, which looks for it among the image's kernels.
+  return { program: 'python3', args: [...KERNEL_ARGS, kernel], title: `Jupyter kernel '${kernel}'` };
+}
+
+export function languageOfKernel(kernel: string): Language {
+  return `${KERNEL_PREFIX}${kernel}`;
+}
+
+/** Undefined when it is no kernel's. */
+export function kernelOf(language: Language): string | undefined {
+  return language.startsWith(KERNEL_PREFIX) ? language.slice(KERNEL_PREFIX.length) : undefined;
+}
+
+function pythonArgs(files: readonly string[]): readonly string[] {
+  return ['-c', PYTHON_START, `${files.length}`, ...files.map(readDriver)];
+}
 
 /** Where the drivers read their units. */
 export const CONTROL_FD = 12;
@@ -25,7 +58,7 @@ export const CONTROL_FD = 12;
  * another version speaks with another driver.
  */
 export function spareOf(language: Language): SpareProcess {
-  const { program, args } = INTERPRETERS[language];
+  const { program, args } = interpreterOf(language);
   const digest = createHash('sha256')
     .update(JSON.stringify([program, args]))
     .digest('hex');

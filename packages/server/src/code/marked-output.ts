@@ -33,7 +33,7 @@ const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
 
 /**
  * One output stream of an interpreter, cut into calls. Each call begins and ends with a mark of its own that the interpreter
- * writes, the last one with what there is to say about it (see drivers/python-driver.py). In between, a third one stands before
+ * writes, the last one with what there is to say about it (see drivers/python-wire.py). In between, a third one stands before
  * pieces of what the code shows as values. What comes after the last one, from threads and children that go on, belongs to the
  * next call.
  */

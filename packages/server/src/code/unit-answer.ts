@@ -39,7 +39,7 @@ const MAX_FRAME_TEXT = 500;
 const LENGTH_BYTES = 4;
 const NO_TEXT = 0xff_ff_ff_ff;
 
-/** Undefined when it cannot be from the driver. See drivers/python-driver.py. */
+/** Undefined when it cannot be from the driver. See drivers/python-wire.py. */
 export function readUnitAnswer(bytes: Buffer): UnitAnswer | undefined {
   const [status = 0, lost = 0] = bytes;
   const end = ENDS[status];

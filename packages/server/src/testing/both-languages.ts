@@ -2,10 +2,10 @@ import { after, before, test } from 'node:test';
 import { pino } from 'pino';
 import { createCodeRunner } from '../code/code-runner.ts';
 import type { CodeResult } from '../code/slot-request.ts';
-import type { Language } from '../code/languages.ts';
 import { TestSandbox } from './code-sandbox.ts';
 
 export type Run = (code: string, timeoutMs?: number) => Promise<CodeResult>;
+type Language = 'python' | 'node';
 type Check = (code: string, run: Run, language: Language) => Promise<void>;
 type InBoth = (title: string, codes: Readonly<Record<Language, string>>, check: Check) => void;
 

@@ -1,7 +1,7 @@
 // Runs units of JavaScript one after the other in one global scope, for a server outside of the sandbox.
 //
 // Started as `node -e <this text>` with the texts of the other node-….cjs as arguments. Works with Node 14 and later and needs no
-// file of its own. What it speaks with the server is described in python-driver.py and python-results.py; here the marks wait
+// file of its own. What it speaks with the server is described in python-wire.py and python-results.py; here the marks wait
 // in variables that no code of the user can name.
 //
 // Units are evaluated in the REPL mode of V8, reached through the inspector of this very thread: declarations stay, may be

@@ -1,20 +1,7 @@
 """Runs units of Python code one after the other in one namespace, for a server outside of the sandbox.
 
-Run by a line that gives it a file name of its own, after the other python-….py, which share its names. Works with Python 3.6 and later and needs no file of its own.
-
-- Units come on descriptor 12, and standard input is empty. The first line on standard output is `ready`.
-- A unit is its length (u32, big endian), a first mark of 16 bytes, the code, and a last mark of 16 bytes, which is not read
-  before the unit has ended. The first mark is written to both output streams when the unit begins.
-- When a unit has ended, everything it printed is flushed, and each output stream is given the last mark, a length (u32, big
-  endian) and so many bytes of the answer, none on one of the streams. A piece is written at once and is so small that
-  nobody else's output can get into it; the highest bit of the length says that another one follows, mark first.
-- The answer: a byte that says how the unit ended (`s` success, `e` error, `i` interrupted), one for which streams are lost
-  (1 stdout, 2 stderr), and five texts, each after its length in bytes (u32, big endian; 0xffffffff: there is none): the
-  value of a last expression as it was shown, and name, message and traceback of the exception that ended the unit, and where
-  in the user's code it came from: JSON, a list of file, line, function and source.
-- Values that are shown while the unit runs are written to stdout in such pieces, too; python-results.py says how.
-
-Whoever reads the output knows all that there is to know, also when it began to read later: nothing else is sent.
+Run by a line that gives it a file name of its own, after the other python-….py, which share its names; the first of them says
+what it speaks with the server. Works with Python 3.6 and later and needs no file of its own.
 
 User code shares this process, so nothing here can be hidden from code that looks for it. What must hold is that no code
 ends a unit, breaks the next one or gets hold of a descriptor of ours by accident.
@@ -32,14 +19,6 @@ import types
 
 OWN_FILE = (lambda: 0).__code__.co_filename
 ONLY_AST = 0x400  # ast.PyCF_ONLY_AST
-CONTROL_FD = 12
-MARK_BYTES = 16
-# With mark and length: what a pipe takes as one.
-MAX_PIECE_BYTES = 4096 - MARK_BYTES - 4
-MORE = 1 << 31
-MAX_UNIT_BYTES = 64 * 1024 * 1024
-# Of each text in an answer; the rest is cut off.
-MAX_TEXT_BYTES = 1024 * 1024
 # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 AWAIT_FLAG = 0x2000 if sys.version_info >= (3, 8) else 0
 IS_COROUTINE = 0x80  # inspect.CO_COROUTINE
@@ -66,6 +45,10 @@ class Runner:
         self.module = types.ModuleType("__main__")
         self.module.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = self.module
+
+    def answer(self, source):
+        status = self.run(source)
+        return status, (self.shown,) + self.exception
 
     def on_interrupt(self, _number, _frame):
         # One that comes too late must not hit anything of ours.
@@ -186,13 +169,6 @@ def describe(error):
         return "%s (it cannot be shown)\n" % type(error).__name__
 
 
-def message_of(error):
-    try:
-        return str(error)
-    except BaseException:
-        return ""
-
-
 def hide_own_frames(shown):
     while shown is not None:
         shown.stack[:] = user_frames(shown.stack)
@@ -222,63 +198,14 @@ def frames_of(error):
         return None
 
 
-def encode(text):
-    return text.encode("utf-8", "backslashreplace")
-
-
-def encode_field(text):
-    if text is None:
-        return b"\xff\xff\xff\xff"
-    data = encode(text)[:MAX_TEXT_BYTES]
-    return len(data).to_bytes(4, "big") + data
-
-
-def serve(control):
-    while True:
-        head = read_exactly(control, 4 + MARK_BYTES)
-        length = int.from_bytes(head[:4], "big") if head is not None else MAX_UNIT_BYTES + 1
-        source = read_exactly(control, length) if length <= MAX_UNIT_BYTES else None
-        if source is None:
-            return
-        for fd in (1, 2):
-            streams.write(fd, head[4:])
-        results.begin(head[4:])
-        status = runner.run(source.decode("utf-8", "replace"))
-        streams.flush()
-        if os.getpid() != OWN_PID:
-            # User code forked, and this is its child: the unit is the parent's.
-            os._exit(0 if status == b"s" else 1)
-        results.end()
-        mark = read_exactly(control, MARK_BYTES)
-        if mark is None:
-            return
-        lost = streams.restore()
-        fields = b"".join([encode_field(text) for text in (runner.shown, *runner.exception)])
-        if lost == 3:
-            return
-        answer(mark, lost, status + bytes([lost]) + fields)
-
-
-def answer(mark, lost, data):
-    """On stdout, unless that is lost; the other stream tells its end alone."""
-    write_pieces(2 if lost & 1 else 1, mark, data)
-    if not lost:
-        streams.write(2, mark + bytes(4))
-
-
-def write_pieces(fd, mark, data):
-    data = memoryview(data)
-    while len(data) > MAX_PIECE_BYTES:
-        length = (MAX_PIECE_BYTES | MORE).to_bytes(4, "big")
-        streams.write(fd, mark + length + data[:MAX_PIECE_BYTES])
-        data = data[MAX_PIECE_BYTES:]
-    streams.write(fd, mark + len(data).to_bytes(4, "big") + data)
-
-
 _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
 private_control = private_copy(CONTROL_FD)
 os.close(CONTROL_FD)
 streams = Streams()
+results = Results()
+sys.meta_path.insert(0, Patcher())
+# There is no screen; in children neither.
+os.environ.setdefault("MPLBACKEND", "agg")
 runner = Runner()
 sys.argv = [""]
 sys.displayhook = runner.display
@@ -288,7 +215,7 @@ builtins.__svc_cell__ = run_cell
 streams.write(1, b"ready\n")
 exit_code = 70
 try:
-    serve(private_control)
+    serve(private_control, runner.answer)
 except OSError:
     os.write(2, b"The interpreter lost its connection: user code has closed descriptors that it did not open.\n")
 finally:

@@ -340,9 +340,3 @@ class Patcher:
                 spec.loader.exec_module = lambda module: (load(module), patch(module))
             return spec
         return None
-
-
-results = Results()
-sys.meta_path.insert(0, Patcher())
-# There is no screen; in children neither.
-os.environ.setdefault("MPLBACKEND", "agg")

@@ -8,7 +8,7 @@ import {
   type ServerEvent,
 } from '@svc/contract/rest';
 import type { CodeContext, CodeContexts, SandboxRun } from '../../code/code-contexts.ts';
-import type { Language } from '../../code/languages.ts';
+import { kernelOf, languageOfKernel, type Language } from '../../code/languages.ts';
 import { runEvents, type RunEnd, type RunEvent } from '../../code/run-events.ts';
 import { badField } from '../../dispatch/rest-dispatch.ts';
 import { auditedCommand } from '../../processes/shown-command.ts';
@@ -85,7 +85,7 @@ async function runCode(
   const language = languageOf(body, context);
   const payload = {
     ...describe(sandbox, context),
-    language: shownLanguage(language),
+    ...shownLanguage(language),
     code: auditedCommand([body.code]),
   };
   await call.commit(({ record }) => record({ type: 'exec_started', category: 'exec', payload }));
@@ -98,16 +98,29 @@ async function runCode(
   );
 }
 
-function languageOf({ language }: RunCodeRequest, context: CodeContext | undefined): Language {
-  if (language === undefined && context === undefined) {
-    throw badField('language', 'must be given, unless context is');
+function languageOf(body: RunCodeRequest, context: CodeContext | undefined): Language {
+  const asked = askedLanguage(body);
+  if (context === undefined) return asked ?? refuseNone('must be given, unless kernel or context is');
+  const { language } = context.spec;
+  if (asked !== undefined && asked !== language) {
+    const { language: known, kernel } = shownLanguage(language);
+    throw badField(body.kernel == null ? 'language' : 'kernel', `is ${kernel ?? known} in this context`);
   }
-  const asked = language === undefined ? undefined : LANGUAGES[language];
-  if (context === undefined || asked === undefined) return asked ?? (context as CodeContext).spec.language;
-  if (asked !== context.spec.language) {
-    throw badField('language', `is ${shownLanguage(context.spec.language)} in this context`);
-  }
-  return asked;
+  return language;
+}
+
+/** Undefined when neither was given. */
+function askedLanguage({
+  language,
+  kernel,
+}: Pick<RunCodeRequest, 'language' | 'kernel'>): Language | undefined {
+  if (kernel == null) return language === undefined ? undefined : LANGUAGES[language];
+  if (language !== undefined) throw badField('kernel', 'cannot be given together with language');
+  return languageOfKernel(kernel);
+}
+
+function refuseNone(reason: string): never {
+  throw badField('language', reason);
 }
 
 /** The whole of it, as far as it fits. */
@@ -162,10 +175,11 @@ async function createContext(
     ...(typeof cwd === 'string' ? { cwd } : {}),
     ...(env === undefined ? {} : { env }),
   };
-  const spec = { language: LANGUAGES[body.language], name: body.name ?? null, place };
+  const language = askedLanguage(body) ?? refuseNone('must be given, unless kernel is');
+  const spec = { language, name: body.name ?? null, place };
   const context = await parts.codeContexts.create(run, spec, call.signal, call.work);
   try {
-    const payload = { ...describe(sandbox, context), language: shownLanguage(spec.language) };
+    const payload = { ...describe(sandbox, context), ...shownLanguage(spec.language) };
     await call.commit(
       ({ record }) => record({ type: 'code_context_created', category: 'exec', payload }),
       () => viewContext(context, NONE),
@@ -230,13 +244,15 @@ function viewContext({ id, spec, createdAt }: CodeContext, busy: ReadonlySet<str
   return {
     id,
     name: spec.name,
-    language: shownLanguage(spec.language),
+    ...shownLanguage(spec.language),
     cwd: spec.place.cwd ?? null,
     status: busy.has(id) ? 'busy' : 'idle',
     created_at: createdAt,
   };
 }
 
-function shownLanguage(language: Language): ContextView['language'] {
-  return language === 'node' ? 'javascript' : language;
+function shownLanguage(language: Language): Pick<ContextView, 'language' | 'kernel'> {
+  const kernel = kernelOf(language) ?? null;
+  if (kernel !== null) return { language: null, kernel };
+  return { language: language === 'node' ? 'javascript' : 'python', kernel };
 }
