@@ -8,12 +8,21 @@ import { ProgressLine } from '../terminal/progress.ts';
 
 export function createCommand(): Command {
   return new Command('build-demo')
-    .description('Makes images from Debian packages, without a registry: python, node, base.')
-    .argument('[name...]', 'which ones (default: all)')
+    .description(
+      'Makes images from Debian packages, without a registry: python, node, base; data when it is named.',
+    )
+    .argument('[name...]', 'which ones (default: python, node and base)')
     .option('--force', 'make them anew')
     .addHelpText(
       'after',
-      examples(['svc image build-demo', 'all three'], ['svc image build-demo python', 'one']),
+      examples(
+        ['svc image build-demo', 'python, node and base'],
+        ['svc image build-demo python', 'one'],
+        [
+          'svc image build-demo data',
+          'numpy, pandas, matplotlib and a Jupyter kernel: a gigabyte, and minutes',
+        ],
+      ),
     )
     .action(build);
 }

@@ -41,6 +41,7 @@ const IMAGE_ALIASES: Readonly<Record<string, string>> = {
   base: 'svc/base',
   python: 'svc/python',
   node: 'svc/node',
+  data: 'svc/data',
   'microsandbox/python': 'svc/python',
   'microsandbox/node': 'svc/node',
 };

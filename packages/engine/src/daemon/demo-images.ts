@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { PlatformError } from '@svc/contract/errors';
-import { allDemoImages, buildDemoImages } from '../images/build-demo.ts';
+import { allDemoImages, buildDemoImages, usualDemoImages } from '../images/build-demo.ts';
+import type { DemoImage } from '../images/demo-recipes.ts';
 import type { Images } from '../images/images.ts';
 import type { EngineConfig } from './config.ts';
 import { findNpm } from './find-npm.ts';
@@ -10,7 +11,7 @@ import type { BuildDemo } from './image-routes.ts';
 export function demoBuilder(config: EngineConfig, images: Images): BuildDemo {
   return async ({ names, force }, onProgress, signal) =>
     await buildDemoImages(images, {
-      names: allDemoImages().filter((name) => names === undefined || toNames(names).includes(name)),
+      names: names === undefined ? usualDemoImages() : toNames(names),
       force,
       workFolder: join(config.dataFolder, 'images', 'demo'),
       nodeBinary: process.execPath,
@@ -22,10 +23,11 @@ export function demoBuilder(config: EngineConfig, images: Images): BuildDemo {
 }
 
 /** `python` and `svc/python` both name the image. */
-function toNames(names: readonly string[]): string[] {
+function toNames(names: readonly string[]): readonly DemoImage[] {
   return names.map((given) => {
     const name = given.startsWith('svc/') ? given : `svc/${given}`;
-    if (allDemoImages().some((known) => known === name)) return name;
+    const found = allDemoImages().find((known) => known === name);
+    if (found !== undefined) return found;
     const known = allDemoImages().join(', ');
     throw new PlatformError('invalid_request', `names: ${given} is not a demo image; there are ${known}`);
   });

@@ -1,10 +1,12 @@
 import type { ImageConfig } from './images.ts';
 
-export type DemoImage = 'svc/base' | 'svc/python' | 'svc/node';
+export type DemoImage = 'svc/base' | 'svc/python' | 'svc/node' | 'svc/data';
 
 export interface DemoRecipe {
   readonly packages: readonly string[];
   readonly config: Partial<ImageConfig>;
+  /** A gigabyte, and minutes: made when it is asked for by its name. */
+  readonly isLarge?: boolean;
 }
 
 const PATH = 'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
@@ -36,12 +38,25 @@ const BASE = [
   'tar',
 ];
 
+const PYTHON = [...BASE, 'git', 'python3', 'python3-pip', 'python3-venv'];
+const PYTHON_CONFIG = { cmd: ['python3'], env: [PATH, 'LANG=C.UTF-8', 'PIP_ROOT_USER_ACTION=ignore'] };
+
 /** Recipes with the same packages share one unpacking, in this order: a later one may add to what an earlier one is. */
 export const DEMO_RECIPES: Readonly<Record<DemoImage, DemoRecipe>> = {
   'svc/base': { packages: BASE, config: { cmd: ['/bin/bash'], env: [PATH, 'LANG=C.UTF-8'] } },
   'svc/node': { packages: BASE, config: { cmd: ['node'], env: [PATH, 'LANG=C.UTF-8'] } },
-  'svc/python': {
-    packages: [...BASE, 'python3', 'python3-pip', 'python3-venv'],
-    config: { cmd: ['python3'], env: [PATH, 'LANG=C.UTF-8', 'PIP_ROOT_USER_ACTION=ignore'] },
+  'svc/python': { packages: PYTHON, config: PYTHON_CONFIG },
+  'svc/data': {
+    packages: [
+      ...PYTHON,
+      'fonts-dejavu-core',
+      'python3-ipykernel',
+      'python3-matplotlib',
+      'python3-numpy',
+      'python3-pandas',
+      'python3-pil',
+    ],
+    config: PYTHON_CONFIG,
+    isLarge: true,
   },
 };

@@ -60,6 +60,25 @@ export async function finishPython(root: string, signal: AbortSignal): Promise<v
   await run('chroot', [root, '/usr/bin/python3', ...compile, ...folders], { signal, env: TOOL_ENVIRONMENT });
 }
 
+const PLAIN_ALGEBRA = [
+  ['libblas.so.3', 'blas'],
+  ['liblapack.so.3', 'lapack'],
+] as const;
+const FAST_ALGEBRA = ['libblas.so.3', 'liblapack.so.3', 'libopenblas.so.0'].map(
+  (library) => [library, 'openblas-pthread'] as const,
+);
+
+/** What the alternatives system would have linked: numpy needs one of several libraries under a name they share. */
+export async function linkAlgebra(root: string): Promise<void> {
+  const folders = (await readdir(join(root, 'usr/lib'))).filter((name) => name.endsWith('-linux-gnu'));
+  for (const folder of folders) {
+    const hasFast = await exists(join(root, 'usr/lib', folder, 'openblas-pthread'));
+    for (const [library, place] of hasFast ? FAST_ALGEBRA : PLAIN_ALGEBRA) {
+      await linkIfMissing(root, join('usr/lib', folder, library), join(place, library));
+    }
+  }
+}
+
 /** Node beside Debian's libraries; npm when the host has one to copy. */
 export async function finishNode(root: string, nodeBinary: string, npmFolder: string | null): Promise<void> {
   await mkdir(join(root, 'usr/local/bin'), { recursive: true });
@@ -117,9 +136,12 @@ async function linkApplets(root: string, signal: AbortSignal): Promise<void> {
 }
 
 async function linkIfMissing(root: string, path: string, target: string): Promise<void> {
-  const exists = await access(join(root, path)).then(
+  if (!(await exists(join(root, path)))) await symlink(target, join(root, path));
+}
+
+async function exists(path: string): Promise<boolean> {
+  return await access(path).then(
     () => true,
     () => false,
   );
-  if (!exists) await symlink(target, join(root, path));
 }

@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Client, Sandbox, SvcError, type CodeRunResult } from '@svc/sdk';
+import { TestServer } from './start-server.ts';
+
+const PNG_HEAD = '89504e470d0a1a0a';
+const TABLE = 'application/vnd.svc.table+json';
+const CHART = 'import matplotlib.pyplot as plt\nplt.plot([1, 4, 9])\nplt.title("Squares")';
+const FRAME =
+  'import pandas as pd\npd.DataFrame({"n": [1, 2], "x": [0.5, None], "s": ["a", "b"], "t": pd.to_datetime(["2020-01-01", None])}, index=pd.Index(["r1", "r2"], name="row"))';
+
+let server: TestServer;
+let client: Client;
+
+// Once for the whole file: it takes minutes.
+before(async () => {
+  server = await TestServer.start();
+  await server.engine.client.images.buildDemoImages({ names: ['data'] });
+  client = new Client({ apiUrl: server.url, maxRetries: 0 });
+});
+after(() => server.destroy());
+
+/** What is beside the text. */
+function rich(results: readonly CodeRunResult[]): readonly CodeRunResult[] {
+  return results.filter(({ data }) => Object.keys(data).some((type) => type !== 'text/plain'));
+}
+
+function assertPng(bytes: Uint8Array | undefined): void {
+  const image = Buffer.from(bytes ?? []);
+  assert.equal(image.toString('hex', 0, 8), PNG_HEAD);
+  assert.ok(image.readUInt32BE(16) > 100 && image.readUInt32BE(20) > 100, 'it is too small for a chart');
+}
+
+for (const isolation of ['container', 'gvisor'] as const) {
+  describe(`results of the image data on ${isolation}`, { concurrency: false }, () => {
+    let box: Sandbox;
+    before(async () => {
+      const resources = { memory_mib: 1024 };
+      box = await Sandbox.create({ client, name: `data-${isolation}`, image: 'data', isolation, resources });
+    });
+    after(() => box.remove());
+
+    test('a chart that nobody asked for arrives as PNG, in the SDK and over REST', async () => {
+      const seen: CodeRunResult[] = [];
+      const onResult = (result: CodeRunResult) => void seen.push(result);
+      const { results, error } = await box.runCode(CHART, { language: 'python', onResult });
+      assert.equal(error, '');
+      assert.deepEqual(seen, results);
+      const [chart, ...more] = rich(results);
+      assert.deepEqual(more, []);
+      assertPng(chart?.png);
+      const response = await fetch(`${server.url}/v1/sandboxes/${box.id}/code`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ language: 'python', code: CHART }),
+      });
+      const body = (await response.json()) as { results: { data: Record<string, string> }[] };
+      const images = body.results.flatMap(({ data }) => data['image/png'] ?? []);
+      assert.equal(images.length, 1);
+      assertPng(Buffer.from(images[0] ?? '', 'base64'));
+    });
+
+    test('plt.show() shows at once, what is open at the end comes last, and each figure once', async () => {
+      const order: string[] = [];
+      await box.runCode(
+        'import matplotlib.pyplot as plt\nprint("one"); plt.plot([1, 2]); plt.show()\nprint("two"); fig, ax = plt.subplots(); ax.bar([1], [2])\nprint("three")\nfig',
+        {
+          language: 'python',
+          onStdout: (text) => order.push(...text.trim().split('\n')),
+          onResult: ({ data }) => order.push(data['image/png'] === undefined ? 'other' : 'chart'),
+        },
+      );
+      assert.deepEqual(order, ['one', 'chart', 'two', 'three', '<Figure size 640x480 with 1 Axes>', 'chart']);
+    });
+
+    test('a frame arrives as HTML and as data, an image of Pillow as PNG', async () => {
+      const { results } = await box.runCode(FRAME, { language: 'python' });
+      assert.match(results[0]?.html ?? '', /<table/);
+      assert.deepEqual(results[0]?.table, {
+        columns: [
+          { name: 'row', type: 'string' },
+          { name: 'n', type: 'integer' },
+          { name: 'x', type: 'number' },
+          { name: 's', type: 'string' },
+          { name: 't', type: 'datetime' },
+        ],
+        rows: [
+          ['r1', 1, 0.5, 'a', '2020-01-01T00:00:00'],
+          ['r2', 2, null, 'b', null],
+        ],
+        row_count: 2,
+        truncated: false,
+      });
+      const long = await box.runCode('pd.DataFrame({"n": range(5000)})', { language: 'python' });
+      const { rows, row_count: count, truncated } = long.results[0]?.table ?? {};
+      assert.deepEqual([rows?.length, count, truncated], [1000, 5000, true]);
+      const image = await box.runCode('from PIL import Image\nImage.new("RGB", (200, 150), "red")', {
+        language: 'python',
+      });
+      assertPng(image.results[0]?.png);
+    });
+
+    test('the Jupyter kernel of the image runs code: its results, its errors and its state', async () => {
+      const kernel = await box.contexts.create({ kernel: 'python3', name: 'notebook', cwd: '/tmp' });
+      assert.deepEqual([kernel.info.kernel, kernel.info.language], ['python3', null]);
+      const first = await kernel.runCode('import os; kept = 41; print("said"); os.getcwd()');
+      assert.deepEqual([first.output, first.result, first.error], ["said\n'/tmp'\n", "'/tmp'", '']);
+      const chart = await kernel.runCode(CHART);
+      assertPng(rich(chart.results)[0]?.png);
+      assert.match((await kernel.runCode(FRAME)).results[0]?.html ?? '', /<table/);
+      const failed = await kernel.runCode('1 / 0');
+      assert.deepEqual([failed.status, failed.exception?.name], ['error', 'ZeroDivisionError']);
+      // Without the colours of a terminal.
+      assert.equal(failed.error.includes('\u001B'), false);
+      assert.match((await kernel.runCode('input()')).exception?.message ?? '', /does not support input/);
+      const late = await kernel.runCode('import time\ntime.sleep(1000)', { timeoutMs: 2000 });
+      assert.equal(late.status, 'timeout');
+      assert.equal((await kernel.runCode('%time kept + 1')).result, '42');
+      await kernel.restart();
+      assert.equal((await kernel.runCode('kept')).exception?.name, 'NameError');
+      await kernel.remove();
+    });
+
+    test('a kernel that dies is replaced, one that is not there is named', async () => {
+      const died = await box.runCode('import os; print("last", flush=True); os._exit(3)', {
+        kernel: 'python3',
+      });
+      assert.equal(died.status, 'error');
+      assert.match(died.error, /kernel 'python3' has ended(.|\n)*its state is lost/);
+      assert.equal((await box.runCode('6 * 7', { kernel: 'python3' })).result, '42');
+      const left = await box.commands.run('sh', ['-c', 'ls -d /tmp/svc-kernel-* | wc -l']);
+      assert.equal(left.text().trim(), '1', 'what a kernel leaves behind is removed');
+      await assert.rejects(box.runCode('1', { kernel: 'cobol' }), (error) => {
+        assert.ok(SvcError.is(error, 'exec_failed'), String(error));
+        assert.match(error.message, /no Jupyter kernel 'cobol' in this image; there are: python3/);
+        return true;
+      });
+      await assert.rejects(box.runCode('1', { kernel: 'python3', language: 'python' }), /kernel/);
+    });
+  });
+}
