@@ -15,6 +15,7 @@ export const COMMANDS: readonly ListedCommand[] = [
   { name: 'run', summary: 'run a command in a new sandbox', load: () => import('./commands/run.ts') },
   { name: 'create', summary: 'make a sandbox, not started', load: () => import('./commands/create.ts') },
   { name: 'exec', summary: 'run a command in a sandbox', load: () => import('./commands/exec.ts') },
+  { name: 'code', summary: 'run code in an interpreter', load: () => import('./commands/code.ts') },
   { name: 'ssh', summary: 'a shell in a sandbox', load: () => import('./commands/ssh.ts') },
   { name: 'ps', alias: 'ls', summary: 'list sandboxes', load: () => import('./commands/ps.ts') },
   { name: 'inspect', summary: 'show all about sandboxes', load: () => import('./commands/inspect.ts') },

@@ -54,7 +54,7 @@ function isOutOfMemory(error: unknown): error is SvcError {
 }
 
 /** Commands whose exit code is that of a process, which may well be 1. */
-const RUN_PROCESSES = new Set(['run', 'exec', 'attach']);
+const RUN_PROCESSES = new Set(['run', 'exec', 'code', 'attach']);
 /** As a shell, and as others that run containers, say it. */
 const NOT_FOUND = 127;
 const NOT_EXECUTABLE = 126;

@@ -3,7 +3,7 @@
 Run like python-driver.py, and speaks the same with the server, after python-wire.py and python-results.py, which share its
 names; the last argument is the name of the kernel. It starts the kernel and speaks Jupyter's protocol with it, by the
 jupyter_client of the image: over sockets of the sandbox's own loopback, signed with a key that is made for this kernel and is
-in a file of its own that only this user can read.
+in a file, until the kernel has read it, that only this user can read.
 """
 
 import _thread
@@ -47,6 +47,8 @@ class Kernel:
         self.client = self.manager.blocking_client()
         self.client.start_channels()
         self.client.wait_for_ready(timeout=READY_SECONDS)
+        # Both sides have read it.
+        shutil.rmtree(self.folder, ignore_errors=True)
         self.is_ready = True
 
     def read_printed(self, printed):
@@ -141,7 +143,8 @@ def die_with_parent():
 
 def leave(reason):
     streams.write(2, encode(reason))
-    shutil.rmtree(kernel.folder, ignore_errors=True) if kernel is not None else None
+    if kernel is not None:
+        shutil.rmtree(kernel.folder, ignore_errors=True)
     os._exit(1)
 
 

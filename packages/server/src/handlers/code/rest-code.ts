@@ -104,7 +104,10 @@ function languageOf(body: RunCodeRequest, context: CodeContext | undefined): Lan
   const { language } = context.spec;
   if (asked !== undefined && asked !== language) {
     const { language: known, kernel } = shownLanguage(language);
-    throw badField(body.kernel == null ? 'language' : 'kernel', `is ${kernel ?? known} in this context`);
+    throw badField(
+      typeof body.kernel === 'string' ? 'kernel' : 'language',
+      `is ${kernel ?? known} in this context`,
+    );
   }
   return language;
 }
@@ -114,7 +117,7 @@ function askedLanguage({
   language,
   kernel,
 }: Pick<RunCodeRequest, 'language' | 'kernel'>): Language | undefined {
-  if (kernel == null) return language === undefined ? undefined : LANGUAGES[language];
+  if (typeof kernel !== 'string') return language === undefined ? undefined : LANGUAGES[language];
   if (language !== undefined) throw badField('kernel', 'cannot be given together with language');
   return languageOfKernel(kernel);
 }

@@ -1,0 +1,53 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { CodeRunResult } from '@svc/sdk';
+
+/** What is worth a file, the best first. */
+const EXTENSIONS = {
+  'image/png': 'png',
+  'image/jpeg': 'jpg',
+  'image/gif': 'gif',
+  'image/svg+xml': 'svg',
+  'application/pdf': 'pdf',
+  'application/vnd.svc.table+json': 'json',
+  'text/html': 'html',
+  'text/markdown': 'md',
+  'text/latex': 'tex',
+} as const;
+/** Those that the text of a result does not stand for. */
+const PICTURES = /^(?:image\/|application\/pdf)/;
+
+/** Where what code shows is put, beside its text, which is printed anyway. */
+export class ResultFiles {
+  readonly #folder: string | undefined;
+  #count = 0;
+
+  /** Without a folder nothing is written. */
+  constructor(folder: string | undefined) {
+    this.#folder = folder;
+  }
+
+  /** A line about a result that is more than text; undefined when there is nothing to say. */
+  async take(result: CodeRunResult): Promise<string | undefined> {
+    const missing = result.leftOut.map(({ type, message }) => `[${type} was left out: ${message}]`);
+    // The keys of the table.
+    const type = (Object.keys(EXTENSIONS) as (keyof typeof EXTENSIONS)[]).find(
+      (known) => result.data[known] !== undefined,
+    );
+    const said = type === undefined ? undefined : await this.#save(result, type);
+    const lines = [...(said === undefined ? [] : [said]), ...missing];
+    return lines.length === 0 ? undefined : lines.join('\n');
+  }
+
+  async #save(result: CodeRunResult, type: keyof typeof EXTENSIONS): Promise<string | undefined> {
+    if (this.#folder === undefined) {
+      return PICTURES.test(type) ? `[${type}: --save-results DIR writes it to a file]` : undefined;
+    }
+    this.#count += 1;
+    // SAFETY: nothing of the name comes from the sandbox.
+    const path = join(this.#folder, `${this.#count}.${EXTENSIONS[type]}`);
+    await mkdir(this.#folder, { recursive: true });
+    await writeFile(path, result.bytes(type) ?? '');
+    return `[${type}: ${path}]`;
+  }
+}
