@@ -52,6 +52,11 @@ bench: setup ## Measure the numbers in docs/promises.md
 pictures: setup ## Take pictures of every page of the dashboard: make pictures FOLDER=/tmp/pictures
 	@scripts/as-root.sh $(NODE) test/dashboard/take-pictures.ts $(FOLDER)
 
+.PHONY: bench-peers
+bench-peers: setup ## Compare with Docker and Podman in one run; writes the table of docs/promises.md and its picture
+	@scripts/install-peers.sh
+	@scripts/as-root.sh $(NODE) bench/peers.ts
+
 .PHONY: soak
 soak: setup ## Kill processes under load for a long time: make soak MINUTES=60 (CALM=1: load alone, to watch memory)
 	@scripts/as-root.sh $(NODE) test/faults/soak.ts $(or $(MINUTES),10) $(SEED) $(if $(CALM),--calm)

@@ -5,6 +5,7 @@ import type { Benchmark, BenchmarkContext } from './benchmark.ts';
 import { burst } from './burst.ts';
 import { cli } from './cli.ts';
 import { exec } from './exec.ts';
+import { idle } from './idle.ts';
 import { memory } from './memory.ts';
 import { neighbours } from './neighbours.ts';
 import { network } from './network.ts';
@@ -30,6 +31,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   warm,
   burst,
   memory,
+  idle,
   server,
   rest,
   sdk,

@@ -8,6 +8,7 @@ import { interleave, type BenchmarkContext, type Measurement } from './benchmark
 
 const SVC = resolve(import.meta.dirname, '../svc');
 const ROUNDS = 20;
+const START = ['server', 'start', '--detach', '--dev', '--port', '0', '--path'] as const;
 const run = promisify(execFile);
 
 /** How long the command line takes, and until a server with its own engine answers and can run sandboxes. */
@@ -32,9 +33,21 @@ export async function measureStarts({ isQuick, signal, note }: BenchmarkContext)
 
 async function timeStart(folder: string): Promise<number> {
   try {
-    return await time('server', 'start', '--detach', '--dev', '--port', '0', '--path', folder);
+    return await time(...START, folder);
   } finally {
     await run(SVC, ['server', 'stop', '--path', folder]);
+  }
+}
+
+/** What `work` finds while a server runs that was started as a person does it, on a folder of its own. */
+export async function whileStarted<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-bench-start-'));
+  try {
+    await run(SVC, [...START, folder]);
+    return await work(folder);
+  } finally {
+    await run(SVC, ['server', 'stop', '--path', folder]).catch(() => undefined);
+    await removeFolders(folder);
   }
 }
 

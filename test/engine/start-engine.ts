@@ -75,6 +75,11 @@ export class TestEngine {
     return join(this.folder, 'engine.log');
   }
 
+  /** Of tini, below which are the engine and what it has started. */
+  get wrapperPid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
   get pid(): number {
     // The engine is the child of its subreaper.
     const children = readFileSync(`/proc/${this.#child?.pid}/task/${this.#child?.pid}/children`, 'utf8');

@@ -1,0 +1,207 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { cpus, loadavg, release } from 'node:os';
+import { dirname, resolve } from 'node:path';
+import { Client, Sandbox } from '@svc/sdk';
+import { createKey } from '@svc/server/keys';
+import { TestServer } from '../test/e2e/start-server.ts';
+import { BUSYBOX } from '../test/engine/start-engine.ts';
+import { percentile } from './benchmark.ts';
+import { PeerDaemon, type PeerName } from './peer-daemons.ts';
+import { drawBars } from './peer-picture.ts';
+import { readTree, sumOf } from './process-memory.ts';
+
+/**
+ * `make bench-peers`: beside Docker and Podman, in turn in one run, on the same root file system, each through its HTTP interface and
+ * with the network that it gives by default. Each is asked for what all of them can: a container that waits, and processes in it.
+ * Writes the table of docs/promises.md and the picture of README.md.
+ */
+interface Contender {
+  readonly name: string;
+  create(): Promise<string>;
+  run(id: string, command: readonly string[]): Promise<unknown>;
+  remove(id: string): Promise<void>;
+  memoryBytes(): number;
+}
+
+const ROUNDS = 15;
+const EXECS = 40;
+const BURST = 100;
+const CALLERS = 4;
+const WINDOW_MS = 6000;
+const IDLE_COUNT = 20;
+const MIB = 2 ** 20;
+const DOCUMENT = resolve(import.meta.dirname, '../docs/promises.md');
+const PICTURE = resolve(import.meta.dirname, '../docs/pictures/peers.svg');
+const [BEGIN, END] = ['<!-- peers: begin -->', '<!-- peers: end -->'];
+
+const isQuick = process.argv.includes('--quick');
+await using stack = new AsyncDisposableStack();
+const contenders: Contender[] = [];
+for (const name of ['docker', 'podman'] as const) contenders.push(await openPeer(name));
+contenders.push(await openOwn('svc, container', 'container'), await openOwn('svc, gVisor', 'gvisor'));
+
+for (const name of ['SIGINT', 'SIGTERM'] as const)
+  process.once(name, () => void stack.disposeAsync().finally(() => process.exit(1)));
+
+const begun = loadavg()[0] ?? 0;
+/** Of the burst, in the order of the contenders. */
+const failures: number[] = [];
+const rows = [
+  await inTurn('create to first output, ms', isQuick ? 1 : ROUNDS, firstOutput),
+  await execs(),
+  await inTurn(`${isQuick ? 5 : BURST} at once, all have spoken, s`, 1, burst),
+  { what: 'of these failed', values: failures },
+  await inTurn(`created, used and removed by ${CALLERS} callers, per second`, isQuick ? 1 : 2, sustained),
+  await inTurn(`memory of processes per idle sandbox, MiB`, 1, memory),
+];
+const text = render(rows);
+console.log(text);
+if (!isQuick) await record(text);
+
+type Row = { readonly what: string; readonly values: readonly number[] };
+
+async function inTurn(
+  what: string,
+  rounds: number,
+  measure: (contender: Contender) => Promise<number>,
+): Promise<Row> {
+  console.error(what);
+  const values: number[][] = contenders.map(() => []);
+  for (let round = 0; round < rounds; round++)
+    for (const [index, contender] of contenders.entries()) values[index]?.push(await measure(contender));
+  return { what, values: values.map((own) => percentile(own, 50)) };
+}
+
+async function firstOutput(contender: Contender): Promise<number> {
+  const start = performance.now();
+  const id = await contender.create();
+  await contender.run(id, ['/bin/echo', 'x']);
+  const took = performance.now() - start;
+  await contender.remove(id);
+  return took;
+}
+
+async function execs(): Promise<Row> {
+  const ids = new Map<Contender, string>();
+  for (const contender of contenders) ids.set(contender, await contender.create());
+  const row = await inTurn('/bin/true in one that runs, ms', isQuick ? 2 : EXECS, async (contender) => {
+    const start = performance.now();
+    await contender.run(ids.get(contender) ?? '', ['/bin/true']);
+    return performance.now() - start;
+  });
+  for (const [contender, id] of ids) await contender.remove(id);
+  return row;
+}
+
+async function burst(contender: Contender): Promise<number> {
+  const start = performance.now();
+  const made: string[] = [];
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: isQuick ? 5 : BURST }, async () => {
+      const id = await contender.create();
+      made.push(id);
+      await contender.run(id, ['/bin/echo', 'x']);
+    }),
+  );
+  const took = (performance.now() - start) / 1000;
+  const failed = outcomes.filter(({ status }) => status === 'rejected');
+  failures.push(failed.length);
+  for (const { reason } of failed.slice(0, 1) as PromiseRejectedResult[])
+    console.error(`${contender.name}: ${String(reason)}`);
+  for (const id of made) await contender.remove(id);
+  return took;
+}
+
+async function sustained(contender: Contender): Promise<number> {
+  const start = performance.now();
+  let completed = 0;
+  const caller = async () => {
+    while (performance.now() - start < (isQuick ? 500 : WINDOW_MS)) {
+      await firstOutput(contender);
+      completed++;
+    }
+  };
+  await Promise.all(Array.from({ length: CALLERS }, caller));
+  return completed / ((performance.now() - start) / 1000);
+}
+
+/** By how much all its processes grow, those of the engines included. */
+async function memory(contender: Contender): Promise<number> {
+  const before = contender.memoryBytes();
+  const ids: string[] = [];
+  for (let count = 0; count < IDLE_COUNT; count++) ids.push(await contender.create());
+  const grown = contender.memoryBytes() - before;
+  for (const id of ids) await contender.remove(id);
+  return grown / IDLE_COUNT / MIB;
+}
+
+async function openPeer(name: PeerName): Promise<Contender> {
+  const daemon = stack.use(await PeerDaemon.start(name));
+  const { api } = daemon;
+  return {
+    name,
+    create: () => api.create(),
+    run: (id, command) => api.exec(id, command),
+    remove: (id) => api.remove(id),
+    memoryBytes: () => sumOf(readTree(daemon.pid)),
+  };
+}
+
+/** Cold: nothing is kept warm. */
+async function openOwn(name: string, isolation: 'container' | 'gvisor'): Promise<Contender> {
+  const server = await TestServer.start({ args: [] });
+  stack.defer(() => server.destroy());
+  const { key } = await createKey(server.engine.folder, { namespace: 'default' });
+  const client = new Client({ apiUrl: server.url, apiKey: key });
+  const sandboxes = new Map<string, Sandbox>();
+  return {
+    name,
+    create: async () => {
+      const sandbox = await Sandbox.create({ client, image: BUSYBOX, isolation });
+      sandboxes.set(sandbox.id, sandbox);
+      return sandbox.id;
+    },
+    run: async (id, [program = '', ...args]) => {
+      const result = await sandboxes.get(id)?.exec(program, args);
+      if (result?.code !== 0) throw new Error(`${program} ended with ${result?.code}`);
+    },
+    remove: async (id) => {
+      await sandboxes.get(id)?.remove();
+      sandboxes.delete(id);
+    },
+    memoryBytes: () => sumOf(readTree(server.pid)) + sumOf(readTree(server.engine.wrapperPid)),
+  };
+}
+
+function render(table: readonly Row[]): string {
+  const [first] = cpus();
+  const load = `${begun.toFixed(1)} before, ${(loadavg()[0] ?? 0).toFixed(1)} after`;
+  const host = `${cpus().length} cores (${first?.model ?? 'unknown'}), Linux ${release()}`;
+  const head = `| p50 | ${contenders.map(({ name }) => name).join(' | ')} |`;
+  const line = `|---|${contenders.map(() => '---|').join('')}`;
+  const body = table.map(({ what, values }) => `| ${what} | ${values.map(digits).join(' | ')} |`);
+  const date = new Date().toISOString().slice(0, 10);
+  return [`Measured ${date}, ${host}; load ${load}.`, '', head, line, ...body].join('\n');
+}
+
+function digits(value: number): string {
+  return value >= 100 || Number.isInteger(value)
+    ? value.toFixed(0)
+    : value >= 10
+      ? value.toFixed(1)
+      : value.toFixed(2);
+}
+
+async function record(table: string): Promise<void> {
+  const document = await readFile(DOCUMENT, 'utf8');
+  const [start, end] = [document.indexOf(BEGIN), document.indexOf(END)];
+  if (start < 0 || end < start) throw new Error(`${DOCUMENT} has no place between ${BEGIN} and ${END}`);
+  const changed = `${document.slice(0, start + BEGIN.length)}\n${table}\n${document.slice(end)}`;
+  await writeFile(DOCUMENT, changed);
+  const bars = rows.slice(0, 2).map(({ what, values }) => ({
+    title: what,
+    bars: contenders.map(({ name }, index) => ({ name, value: values[index] ?? 0 })),
+  }));
+  await mkdir(dirname(PICTURE), { recursive: true });
+  await writeFile(PICTURE, drawBars(bars));
+}

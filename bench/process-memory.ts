@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs';
+
+const KIB = 1024;
+
+export interface ProcessMemory {
+  readonly pid: number;
+  readonly name: string;
+  /** What is its own, and its share of what it shares with others. */
+  readonly pssBytes: number;
+}
+
+/** A process and all below it. */
+export function readTree(pid: number): ProcessMemory[] {
+  const own = readProcess(pid);
+  if (own === undefined) return [];
+  return [own, ...childrenOf(pid).flatMap(readTree)];
+}
+
+export function sumOf(processes: readonly ProcessMemory[]): number {
+  return processes.reduce((sum, { pssBytes }) => sum + pssBytes, 0);
+}
+
+/** Undefined when it is gone. */
+function readProcess(pid: number): ProcessMemory | undefined {
+  try {
+    const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+    const words = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+    const script = words.find((word) => /\.[cm]?[jt]s$/.test(word)) ?? words[0] ?? '';
+    const pssBytes = Number(/^Pss:\s+(\d+) kB$/m.exec(rollup)?.[1] ?? 0) * KIB;
+    return { pid, name: script.split('/').slice(-2).join('/'), pssBytes };
+  } catch {
+    return undefined;
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    // Those of all its threads: a child belongs to the one that made it.
+    const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+    return text.trim().split(' ').filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
