@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/ip_icmp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -24,7 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { CONNECT_MS = 1500, ANSWER_MS = 60000 };
+enum { CONNECT_MS = 1500, ANSWER_MS = 60000, ECHO_MS = 500 };
 
 static void tell(const char *name, const char *result) {
   printf("{\"name\":\"%s\",\"result\":\"%s\"}\n", name, result);
@@ -220,6 +221,27 @@ static void try_connections(int count, char **places) {
   while (wait(NULL) > 0) continue;
 }
 
+/** An echo request without a raw socket, again every so often until it is answered; "ETIMEDOUT" when it is not within so many ms. */
+static void ping(const char *address, int patience_ms) {
+  struct sockaddr_in peer = {.sin_family = AF_INET};
+  inet_pton(AF_INET, address, &peer.sin_addr);
+  int fd = socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP);
+  if (fd < 0) return tell(address, outcome(fd));
+  for (int sequence = 1; (sequence - 1) * ECHO_MS < patience_ms; sequence++) {
+    struct icmphdr echo = {.type = ICMP_ECHO, .un.echo.sequence = htons((unsigned short)sequence)};
+    struct pollfd waiting = {fd, POLLIN, 0};
+    if (sendto(fd, &echo, sizeof echo, 0, (void *)&peer, sizeof peer) < 0) return tell(address, outcome(-1));
+    if (poll(&waiting, 1, ECHO_MS) != 1) continue;
+    struct icmphdr answer = {0};
+    struct sockaddr_in sender = {0};
+    socklen_t size = sizeof sender;
+    ssize_t got = recvfrom(fd, &answer, sizeof answer, 0, (void *)&sender, &size);
+    if (got < 0) return tell(address, outcome(got));
+    if (answer.type == ICMP_ECHOREPLY && sender.sin_addr.s_addr == peer.sin_addr.s_addr) return tell(address, "ok");
+  }
+  tell(address, "ETIMEDOUT");
+}
+
 /** A path, or an abstract name after "@". */
 static int dial(const char *place) {
   struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -306,6 +328,7 @@ int main(int count, char **words) {
   else if (!strcmp(what, "connect")) try_connections(count - 2, words + 2);
   else if (!strcmp(what, "engine-socket") && count > 2) try_engine_socket(words[2]);
   else if (!strcmp(what, "dial") && count > 2) TRY(words[2], dial(words[2]));
+  else if (!strcmp(what, "ping") && count > 3) ping(words[3], atoi(words[2]));
   else if (!strcmp(what, "hold") && count > 3) hold(words[2], atoi(words[3]));
   else if (!strcmp(what, "open-many")) open_many();
   else if (!strcmp(what, "zombies") && count > 2) leave_zombies(atoi(words[2]));

@@ -226,7 +226,10 @@ test('what cannot be enforced is refused by name, not ignored', async () => {
     return outcome.details?.field;
   };
   const rule = { direction: 'egress', action: 'allow', destination: { domain: 'example.org' } } as const;
-  assert.equal(await refused({ network: { interface: { mtu: 1400 } } }), 'network.interface.mtu');
+  assert.equal(
+    await refused({ network: { interface: { ipv6_pool: 'fd00::/64' } } }),
+    'network.interface.ipv6_pool',
+  );
   const ipv6 = { ...rule, destination: { cidr: '2001:db8::/32' } };
   assert.equal(
     await refused({ network: { policy: { rules: [ipv6] } } }),

@@ -20,14 +20,14 @@ static int parse_id_base(const char *text, uint32_t *id_base, struct failure *fa
   return parse_number(text, LOWEST_ID_BASE, HIGHEST_ID_BASE, id_base, failure);
 }
 
-/** userPath networkPath idBase [hostInterface address gateway mtu] */
+/** userPath networkPath idBase [hostInterface address gateway mtu mac] */
 static int call_create_namespaces(const struct request *request, struct answer *answer, struct failure *failure) {
   (void)answer;
   const char *const *arguments = request->arguments;
   uint32_t id_base;
   struct link_plan link;
-  bool has_link = request->argument_count == 7;
-  if (!has_link && request->argument_count != 3) return fail_with(failure, EINVAL, "a link has four parts");
+  bool has_link = request->argument_count == 8;
+  if (!has_link && request->argument_count != 3) return fail_with(failure, EINVAL, "a link has five parts");
   if (check_path(arguments[0], failure) < 0 || check_path(arguments[1], failure) < 0) return -1;
   if (parse_id_base(arguments[2], &id_base, failure) < 0) return -1;
   if (has_link && parse_link_plan(arguments + 3, &link, failure) < 0) return -1;
@@ -184,7 +184,7 @@ static const struct {
   size_t most_arguments;
   int (*run)(const struct request *, struct answer *, struct failure *);
 } CALLS[] = {
-    {"createNamespaces", 3, 7, call_create_namespaces},
+    {"createNamespaces", 3, 8, call_create_namespaces},
     {"removeNamespaces", 2, 2, call_remove_namespaces},
     {"deleteLink", 1, 1, call_delete_link},
     {"mountOverlay", 6, 5 + MAX_LAYERS, call_mount_overlay},

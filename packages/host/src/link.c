@@ -6,6 +6,7 @@
 #include <linux/if_link.h>
 #include <linux/veth.h>
 #include <net/if.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,12 +25,30 @@ int check_interface_name(const char *name, struct failure *failure) {
   return 0;
 }
 
-int parse_link_plan(const char *const arguments[4], struct link_plan *plan, struct failure *failure) {
+/** Six pairs of hexadecimal digits with colons between them, of one station and not of a group. */
+static int parse_mac(const char *text, uint8_t mac[ETH_ALEN], struct failure *failure) {
+  static const char digits[] = "0123456789abcdef";
+  static const uint8_t none[ETH_ALEN];
+  if (strlen(text) != 3 * ETH_ALEN - 1) return fail_with(failure, EINVAL, "a MAC address is not six bytes");
+  for (size_t i = 0; i < ETH_ALEN; i++, text += 3) {
+    const char *high = strchr(digits, text[0]), *low = strchr(digits, text[1]);
+    bool is_parted = text[2] == (i + 1 < ETH_ALEN ? ':' : '\0');
+    if (high == NULL || low == NULL || !is_parted) return fail_with(failure, EINVAL, "a MAC address is not six bytes");
+    mac[i] = (uint8_t)((high - digits) << 4 | (low - digits));
+  }
+  if ((mac[0] & 1) != 0 || memcmp(mac, none, sizeof none) == 0) {
+    return fail_with(failure, EINVAL, "a MAC address is nobody's own");
+  }
+  return 0;
+}
+
+int parse_link_plan(const char *const arguments[5], struct link_plan *plan, struct failure *failure) {
   plan->host_interface = arguments[0];
   if (check_interface_name(arguments[0], failure) < 0) return -1;
   if (inet_pton(AF_INET, arguments[1], &plan->address) != 1) return fail_with(failure, EINVAL, "address is not IPv4");
   if (inet_pton(AF_INET, arguments[2], &plan->gateway) != 1) return fail_with(failure, EINVAL, "gateway is not IPv4");
-  return parse_number(arguments[3], 576, 65535, &plan->mtu, failure);
+  if (parse_number(arguments[3], 576, 65535, &plan->mtu, failure) < 0) return -1;
+  return parse_mac(arguments[4], plan->mac, failure);
 }
 
 int create_link(const struct link_plan *plan, pid_t peer, struct failure *failure) {
@@ -45,6 +64,7 @@ int create_link(const struct link_plan *plan, pid_t peer, struct failure *failur
   struct rtattr *end = netlink_nest(&batch, VETH_INFO_PEER, sizeof(struct ifinfomsg));
   netlink_text(&batch, IFLA_IFNAME, GUEST_INTERFACE);
   netlink_number(&batch, IFLA_MTU, plan->mtu);
+  netlink_attribute(&batch, IFLA_ADDRESS, plan->mac, sizeof plan->mac);
   netlink_number(&batch, IFLA_NET_NS_PID, (uint32_t)peer);
   netlink_nest_end(&batch, end);
   netlink_nest_end(&batch, data);

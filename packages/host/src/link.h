@@ -1,21 +1,23 @@
 #ifndef SVC_LINK_H
 #define SVC_LINK_H
 
+#include <net/ethernet.h>
 #include <netinet/in.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "failure.h"
 
-/** How a sandbox is wired up: `host_interface` here, `eth0` with `address`/32 there, all traffic via `gateway`. */
+/** How a sandbox is wired up: `host_interface` here, `eth0` with `address`/32 and `mac` there, all traffic via `gateway`. */
 struct link_plan {
   const char *host_interface;
   struct in_addr address;
   struct in_addr gateway;
   uint32_t mtu;
+  uint8_t mac[ETH_ALEN];
 };
 
-int parse_link_plan(const char *const arguments[4], struct link_plan *plan, struct failure *failure);
+int parse_link_plan(const char *const arguments[5], struct link_plan *plan, struct failure *failure);
 int check_interface_name(const char *name, struct failure *failure);
 
 /** Makes the pair, its other end as `eth0` in the network namespace of process `peer`. Both ends stay down. */

@@ -11,31 +11,40 @@
 #include "resident.h"
 #include "unmount.h"
 
+struct setting {
+  const char *file, *value;
+};
+
 /**
  * What a sandbox may take of things that are counted for the host's root as well: without a limit of its own one sandbox could
  * leave no inotify instance to anybody else.
  */
-static const struct {
-  const char *file, *limit;
-} limits[] = {
+static const struct setting limits[] = {
     {"/proc/sys/user/max_inotify_instances", "128"},
     {"/proc/sys/user/max_inotify_watches", "65536"},
     {"/proc/sys/user/max_fanotify_groups", "16"},
     {"/proc/sys/user/max_fanotify_marks", "65536"},
 };
 
-/** Inside, where these files are those of the new user namespace. A kernel that does not count something has no file for it. */
-static int limit_user(struct failure *failure) {
+/** Who may send echo requests without a raw socket: everybody inside. Where to is for the packet filter to say. */
+static const struct setting echo_senders = {"/proc/sys/net/ipv4/ping_group_range", "0 65535"};
+
+/** A kernel that does not have something has no file for it. */
+static int apply(const struct setting *setting, struct failure *failure) {
+  int fd = open(setting->file, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return errno == ENOENT ? 0 : fail(failure, "open %s", setting->file);
+  ssize_t length = (ssize_t)strlen(setting->value), written = write(fd, setting->value, (size_t)length);
+  if (written != length) fail(failure, "write %s", setting->file);
+  close(fd);
+  return written == length ? 0 : -1;
+}
+
+/** Inside, where these files are those of the new namespaces. */
+static int apply_settings(struct failure *failure) {
   for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-    int fd = open(limits[i].file, O_WRONLY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT) continue;
-    if (fd < 0) return fail(failure, "open %s", limits[i].file);
-    ssize_t length = (ssize_t)strlen(limits[i].limit), written = write(fd, limits[i].limit, (size_t)length);
-    if (written != length) fail(failure, "write %s", limits[i].file);
-    close(fd);
-    if (written != length) return -1;
+    if (apply(&limits[i], failure) < 0) return -1;
   }
-  return 0;
+  return apply(&echo_senders, failure);
 }
 
 /** Inside: waits for one byte (the link exists), configures its side, answers with a struct failure, waits for the end. */
@@ -43,7 +52,7 @@ static void configure_inside(int channel, const void *context) {
   struct failure failure = {0};
   char go;
   if (read(channel, &go, 1) != 1) return;
-  if (limit_user(&failure) == 0) configure_guest_end(context, &failure);
+  if (apply_settings(&failure) == 0) configure_guest_end(context, &failure);
   if (write(channel, &failure, sizeof failure) == sizeof failure) wait_inside(channel, NULL);
 }
 

@@ -75,7 +75,17 @@ function makeLine(random: (bound: number) => number): string {
   const at = (name: string) => `/mnt/${name}`;
   const requests = [
     ['createNamespaces', at('u'), at('n'), '100000'],
-    ['createNamespaces', at('u'), at('n'), '100000', 'fuzzlink', '10.0.0.2', '169.254.1.1', '1500'],
+    [
+      'createNamespaces',
+      at('u'),
+      at('n'),
+      '100000',
+      'fuzzlink',
+      '10.0.0.2',
+      '169.254.1.1',
+      '1500',
+      '02:00:00:00:00:02',
+    ],
     ['removeNamespaces', at('u'), at('n')],
     ['deleteLink', 'fuzzlink'],
     ['mountOverlay', at('t'), at('d/u'), at('d/w'), at('u'), '100000', at('l0'), at('l1')],

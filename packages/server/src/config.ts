@@ -84,6 +84,7 @@ const OPTIONS = {
   'keep-images': { type: 'string' },
   nameserver: { type: 'string', multiple: true },
   'address-pool': { type: 'string' },
+  'max-packets': { type: 'string' },
 } as const;
 
 const ENGINE_OPTIONS = [
@@ -99,6 +100,7 @@ const ENGINE_OPTIONS = [
   'keep-images',
   'nameserver',
   'address-pool',
+  'max-packets',
 ] as const;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const MAX_CALLS = 1024;

@@ -50,6 +50,12 @@ const DEFAULT_RULES = [
   },
   { direction: 'egress', destination: { group: 'public' }, protocols: [], ports: [], action: 'allow' },
 ];
+const INTERFACE_CLAIMS = {
+  ipv4_address: 'The address of the sandbox, one of the pool of the host (--address-pool) that no other has',
+  ipv4_pool: 'The range that its address is from, inside of the pool of the host',
+  mac: 'The MAC address of its interface',
+  mtu: 'The largest packet of its interface',
+} as const;
 const DENY_ALL = { default_egress: 'deny', default_ingress: 'deny', rules: [] };
 
 async function deniedBox(ground: Ground): Promise<Json> {
@@ -150,9 +156,17 @@ export const networkClaims: readonly Claim[] = [
     async (ground) => {
       const { status } = await ground.create({ network: { tls: null, interface: null } });
       const { tls, interface: wired } = (await plainBox(ground)).spec.network;
-      assert.deepEqual([status, tls.enabled, wired.mtu], [200, false, null]);
+      assert.deepEqual([status, tls.enabled, wired.mtu > 0], [200, false, true]);
     },
     { covers: ['spec.network.interface'] },
+  ),
+  ...(['ipv4_address', 'ipv4_pool', 'mac', 'mtu'] as const).map((name) =>
+    provedBy(
+      `spec.network.interface.${name}`,
+      INTERFACE_CLAIMS[name],
+      'test/engine/interface.test.ts',
+      'a sandbox has the address, MAC and MTU that it asks for, and reaches others with them',
+    ),
   ),
   claim(
     'spec.network.policy',

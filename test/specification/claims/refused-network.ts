@@ -192,15 +192,11 @@ const OTHERS: readonly Refused[] = [
     'network.trust_host_cas',
   ],
   ...Object.entries({
-    ipv4_address: '172.30.0.2',
-    ipv4_pool: '172.30.0.0/16',
     ipv6_address: 'fd00::2',
     ipv6_pool: 'fd00::/64',
-    mac: [2, 0, 0, 0, 0, 1],
-    mtu: 1400,
   }).map(([name, value]): Refused => [
     spec(`interface.${name}`),
-    `A choice of one's own for the interface: ${name}; the engine chooses`,
+    `A choice of one's own for the interface: ${name}; sandboxes have no IPv6`,
     { interface: { [name]: value } },
     `network.interface.${name}`,
   ]),

@@ -132,6 +132,12 @@ export const startFlagClaims: readonly Claim[] = [
   }),
   provedBy(`${START} --address-pool`, 'The addresses of sandboxes', CONFIG_TEST, HANDED_ON),
   provedBy(
+    `${START} --max-packets`,
+    'Packets that a sandbox may send in a second, and receive',
+    CONFIG_TEST,
+    HANDED_ON,
+  ),
+  provedBy(
     `${START} --database`,
     'PostgreSQL instead of the built-in store',
     'packages/server/src/host/explain-start.test.ts',

@@ -29,5 +29,9 @@ export function engineOptions(): Option[] {
     ),
     new Option('--nameserver <address...>', 'resolvers to forward to (default: those of this host)'),
     new Option('--address-pool <cidr>', 'addresses of sandboxes'),
+    new Option(
+      '--max-packets <n>',
+      'packets that a sandbox may send in a second, and receive (default: 100000)',
+    ),
   ];
 }

@@ -52,7 +52,7 @@ const Interface = strictObject({
       Type.Null(),
     ]),
   ),
-  mtu: Type.Optional(Type.Union([Type.Integer({ minimum: 68, maximum: 65_535 }), Type.Null()])),
+  mtu: Type.Optional(Type.Union([Type.Integer({ minimum: 576, maximum: 65_535 }), Type.Null()])),
 });
 
 export const Network = strictObject({

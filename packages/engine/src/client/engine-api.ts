@@ -71,6 +71,12 @@ export interface ResolvedSpec {
   readonly labels: Readonly<Record<string, string>>;
   /** As this host grants them. */
   readonly rlimits: NonNullable<SandboxSpec['rlimits']>;
+  /** What the sandbox has while it runs; null or absent: none. */
+  readonly interface?: {
+    readonly ipv4Address: string;
+    readonly mac: readonly number[];
+    readonly mtu: number;
+  } | null;
 }
 
 /**

@@ -173,6 +173,7 @@ async function makeNetwork(
     instance,
     firstHostId: firstHostId(instance),
     prepared: { public: config.preparedSlots, loopback: Math.min(1, config.preparedSlots) },
+    maxPackets: config.maxPackets,
     codeCache: config.codeCache,
     logger,
     ...(config.nameservers.length === 0 ? {} : { resolvers: config.nameservers.map(readNameserver) }),

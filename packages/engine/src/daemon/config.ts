@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { PlatformError } from '@svc/contract/errors';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from '../images/image-limits.ts';
+import { DEFAULT_MAX_PACKETS } from '../network/packet-limit.ts';
 import type { Isolation } from '../runtime/runtime.ts';
 import type { WarmTarget } from '../sandboxes/warm-pool.ts';
 
@@ -50,6 +51,8 @@ export interface EngineConfig {
   readonly keepImagesMs: number | null;
   readonly nameservers: readonly string[];
   readonly maxProcesses: number;
+  /** Packets that a sandbox may send in a second, and receive. */
+  readonly maxPackets: number;
   /** Where Node keeps compiled code, for the Node processes of the engine; null: nowhere. */
   readonly codeCache: string | null;
   /** PATH of this process. */
@@ -78,6 +81,7 @@ const OPTIONS = {
   'prepared-slots': { type: 'string' },
   'prepared-disks': { type: 'string' },
   'max-processes': { type: 'string' },
+  'max-packets': { type: 'string' },
   socket: { type: 'string' },
   'socket-owner': { type: 'string' },
   // Tells servers and commands that look at our command line that a server started us.
@@ -126,6 +130,7 @@ export function readConfig(
     ...readImages(values, whole),
     nameservers: values.nameserver ?? [],
     maxProcesses: whole('max-processes', values['max-processes'], 1024),
+    maxPackets: readMaxPackets(values['max-packets'], problems),
     codeCache: env['NODE_COMPILE_CACHE'] ?? null,
     path: env['PATH'] ?? '',
     proxy: readProxy(env),
@@ -212,4 +217,15 @@ function readWarm(text: string, problems: string[]): WarmTarget {
   const { reference = '', count = '0', isolation } = match.groups;
   // The pattern admits no other class.
   return { reference, count: Number(count), isolation: isolation as Isolation | undefined };
+}
+
+const [FEWEST_PACKETS, MOST_PACKETS] = [10, 100_000_000];
+
+function readMaxPackets(text: string | undefined, problems: string[]): number {
+  const count = text === undefined ? DEFAULT_MAX_PACKETS : Number(text);
+  if (!Number.isInteger(count) || count < FEWEST_PACKETS || count > MOST_PACKETS)
+    problems.push(
+      `--max-packets must be a whole number from ${FEWEST_PACKETS} to ${MOST_PACKETS}, not ${text}`,
+    );
+  return count;
 }

@@ -10,6 +10,7 @@ import { interfaces, makeTestHost, uniqueInterface } from '../testing/test-host.
 
 const ID_BASE = 1_100_000_000;
 const GATEWAY = '169.254.1.1';
+const MAC = '02:00:5e:10:00:07';
 
 const failsWith = (errno: string) => (error: unknown) =>
   error instanceof HostCallError && error.errno === errno;
@@ -18,7 +19,7 @@ test('namespaces with a link: the guest reaches its gateway and nothing has IPv6
   await using host = await makeTestHost();
   const [userPath, networkPath] = [join(host.folder, 'user'), join(host.folder, 'net')];
   const hostInterface = uniqueInterface();
-  const link = { hostInterface, address: '10.213.7.2', gateway: GATEWAY, mtu: 1400 };
+  const link = { hostInterface, address: '10.213.7.2', gateway: GATEWAY, mtu: 1400, mac: MAC };
   await host.calls.createNamespaces({ userPath, networkPath, idBase: ID_BASE, link });
   assert.deepEqual(await host.mounts(), [userPath, networkPath]);
 
@@ -30,6 +31,7 @@ test('namespaces with a link: the guest reaches its gateway and nothing has IPv6
   // The kernel tells the state of a link a moment after it has changed.
   const isUp = async (show: Promise<string>) => /mtu 1400 .*state UP/.test(await show);
   await waitUntil(() => isUp(inside('ip', '-o', 'link', 'show', 'eth0')), 'eth0 is up');
+  assert.match(await inside('ip', '-o', 'link', 'show', 'eth0'), new RegExp(`link/ether ${MAC}`));
   const routes = await inside('ip', 'route');
   assert.match(routes, /default via 169\.254\.1\.1 dev eth0/);
   assert.match(routes, /169\.254\.1\.1 dev eth0 .*scope link/);
@@ -80,7 +82,7 @@ test('namespaces that cannot be made leave no file, no mount and no interface', 
   await using host = await makeTestHost();
   const at = (name: string) => join(host.folder, name);
   const hostInterface = uniqueInterface();
-  const link = { hostInterface, address: '10.213.7.3', gateway: GATEWAY, mtu: 1500 };
+  const link = { hostInterface, address: '10.213.7.3', gateway: GATEWAY, mtu: 1500, mac: MAC };
   await writeFile(at('taken'), '');
   const request = { userPath: at('user'), networkPath: at('taken'), idBase: ID_BASE, link };
   await assert.rejects(host.calls.createNamespaces(request), failsWith('EEXIST'));
@@ -101,6 +103,17 @@ test('namespaces that cannot be made leave no file, no mount and no interface', 
   }
   for (const name of ['', 'a/b', 'x'.repeat(16), 'tab\tname', '..']) {
     const unusable = { ...request, link: { ...link, hostInterface: name } };
+    await assert.rejects(host.calls.createNamespaces(unusable), failsWith('EINVAL'));
+  }
+  for (const mac of [
+    '',
+    '02:00:5e:10:00',
+    '02:00:5e:10:00:0g',
+    '01:00:5e:10:00:07',
+    '00:00:00:00:00:00',
+    `${MAC}:08`,
+  ]) {
+    const unusable = { ...request, link: { ...link, mac } };
     await assert.rejects(host.calls.createNamespaces(unusable), failsWith('EINVAL'));
   }
   assert.deepEqual(await host.mounts(), []);
@@ -163,6 +176,7 @@ async function killHelpersAtWork(): Promise<number> {
       address: `10.213.8.${index}`,
       gateway: GATEWAY,
       mtu: 1500,
+      mac: MAC,
     };
     return host.calls.createNamespaces({
       userPath: `${path}u`,

@@ -43,7 +43,8 @@ export class SvcHostCalls implements HostCalls {
 
   async createNamespaces(request: Parameters<HostCalls['createNamespaces']>[0]): Promise<void> {
     const { userPath, networkPath, idBase, link } = request;
-    const wiring = link === null ? [] : [link.hostInterface, link.address, link.gateway, String(link.mtu)];
+    const wiring =
+      link === null ? [] : [link.hostInterface, link.address, link.gateway, String(link.mtu), link.mac];
     await this.#call('createNamespaces', [userPath, networkPath, String(idBase), ...wiring]);
   }
 

@@ -2,6 +2,25 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseAddressPool } from './address-pool.ts';
 
+test('a range of the pool is known by the sandboxes that have its addresses', () => {
+  const pool = parseAddressPool('10.1.4.0/24');
+  assert.deepEqual(pool.indexesOf('10.1.4.2', 32), { first: 0, last: 0 });
+  assert.deepEqual(pool.indexesOf('10.1.4.128', 25), { first: 126, last: 252 });
+  assert.equal(pool.addressOf(252), '10.1.4.254');
+  assert.deepEqual(pool.indexesOf('10.1.4.0', 24), { first: 0, last: pool.size - 1 });
+  for (const [base, length] of [
+    ['10.1.5.0', 32],
+    ['10.1.3.255', 32],
+    ['10.1.4.0', 23],
+    ['0.0.0.0', 0],
+  ] as const)
+    assert.equal(pool.indexesOf(base, length), null);
+  for (const nobodys of ['10.1.4.0', '10.1.4.1', '10.1.4.255']) {
+    const { first = 0, last = 0 } = pool.indexesOf(nobodys, 32) ?? {};
+    assert.ok(first > last, nobodys);
+  }
+});
+
 test('the first address is the gateway, the second and following are for sandboxes, the last one is nobody’s', () => {
   const pool = parseAddressPool('172.30.0.0/29');
   assert.equal(pool.gateway, '172.30.0.1');

@@ -5,6 +5,8 @@ export interface AddressPool {
   /** How many sandboxes it has addresses for. */
   readonly size: number;
   addressOf(index: number): string;
+  /** Which sandboxes have addresses of a range, the first one above the last when none; null when it does not lie in the pool. */
+  indexesOf(base: string, prefixLength: number): { readonly first: number; readonly last: number } | null;
   /** Whether the range and `cidr` share an address. */
   overlaps(base: string, prefixLength: number): boolean;
 }
@@ -30,6 +32,12 @@ export function parseAddressPool(cidr: string): AddressPool {
     // Without the network's own address, the gateway and the broadcast address.
     size: count - 3,
     addressOf: (index) => formatAddress(first + 2 + index),
+    indexesOf: (otherBase, otherPrefix) => {
+      const start = parseAddress(otherBase) - first;
+      const end = start + 2 ** (32 - otherPrefix) - 1;
+      if (start < 0 || end >= count) return null;
+      return { first: Math.max(0, start - 2), last: Math.min(count - 4, end - 2) };
+    },
     overlaps: (otherBase, otherPrefix) => {
       const otherCount = 2 ** (32 - otherPrefix);
       const otherFirst = Math.floor(parseAddress(otherBase) / otherCount) * otherCount;

@@ -45,6 +45,20 @@ test('close removes prepared slots, the table, the gateway address and the egres
   assert.ok(!(await isRunning(pid)));
 });
 
+test('every address of the pool can be asked for, also those that are prepared for others', async () => {
+  await using engine = await TestEngine.make(92);
+  const prefix = engine.options.addressPool.replace('.0/24', '');
+  const network = engine.open({ addressPool: `${prefix}.0/29`, prepared: { loopback: 0, public: 3 } });
+  await network.recover([]);
+  for (let last = 2; last <= 6; last++) {
+    const wish = { address: `${prefix}.${last}`, range: null, mac: null, mtu: null };
+    const slot = await network.acquire('public', soon(), wish);
+    assert.equal(slot.link?.address, wish.address);
+    await assert.rejects(network.acquire('public', soon(), wish), /is in use by another sandbox/);
+    await network.release(slot.key);
+  }
+});
+
 test('the egress process has no privileges, and another takes its place when it dies', async () => {
   await using engine = await TestEngine.make(92);
   const network = engine.open();

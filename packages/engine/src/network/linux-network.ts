@@ -1,5 +1,4 @@
 import { mkdir } from 'node:fs/promises';
-import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
@@ -17,10 +16,12 @@ import { connectedNetworks, followConnectedNetworks } from './connected-networks
 import { DenialWatch } from './denial-watch.ts';
 import { forwardPackets, warnOfObstacles } from './host-changes.ts';
 import { addGateway, interfacesWithPrefix, refuseOverlap, removeGateway, uplinkMtu } from './host-routing.ts';
+import type { InterfaceWish } from './interface-wish.ts';
 import { waitUntilLinkIsGone } from './link-removal.ts';
 import { readTraffic } from './link-traffic.ts';
 import type { KeptSlot, Network, Outlook, Reach, Slot, SlotLink, Traffic } from './network.ts';
 import { loadRuleset, Nft } from './nft.ts';
+import { DEFAULT_MAX_PACKETS } from './packet-limit.ts';
 import type { SlotRules } from './policy-rules.ts';
 import { PreparedSlots } from './prepared-slots.ts';
 import { addProxyRouting, removeProxyRouting } from './proxy-routing.ts';
@@ -34,7 +35,7 @@ import {
   setProxyPort,
   setResolverPort,
 } from './ruleset.ts';
-import { SlotIndexes } from './slot-indexes.ts';
+import { SlotPlans } from './slot-plans.ts';
 import { SlotPolicies } from './slot-policies.ts';
 import { SlotRecords, type SlotRecord } from './slot-records.ts';
 import { surroundingsOf } from './surroundings.ts';
@@ -53,6 +54,8 @@ export interface LinuxNetworkOptions {
   readonly firstHostId: number;
   readonly prepared: Readonly<Record<Reach, number>>;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
+  /** How many packets one sandbox may send in a second, and receive; 100,000 unless given. */
+  readonly maxPackets?: number;
   /** Where Node keeps compiled code; null: nowhere. */
   readonly codeCache?: string | null;
   /** svc-host, which opens sockets for the egress process; the one built here unless given. */
@@ -61,20 +64,12 @@ export interface LinuxNetworkOptions {
   readonly resolvers?: readonly Resolver[];
 }
 
-const IDS_PER_SLOT = 65_536;
-/** The last host id, 2^32 - 1, means "none". */
-const HOST_IDS = 2 ** 32 - 1;
-const KEY_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
-const KEY_LENGTH = 12;
-/** 15 characters is the longest name of an interface: v, 8 of the instance, a dash, 5 of the key. */
-const LINK_NAME_LETTERS = 5;
-
 /** Slots from user and network namespaces, veth pairs and one nftables table. Needs root. */
 export class LinuxNetwork implements Network {
   readonly #options: LinuxNetworkOptions;
   readonly #pool: AddressPool;
   readonly #records: SlotRecords;
-  readonly #indexes: SlotIndexes;
+  readonly #plans: SlotPlans;
   readonly #nft = new Nft();
   /** Every slot that exists or is being made: prepared, in use or on its way out. */
   readonly #slots = new Map<string, SlotRecord>();
@@ -84,7 +79,6 @@ export class LinuxNetwork implements Network {
   readonly #policies: SlotPolicies;
   #neighbours: Disposable | null = null;
   #networks: readonly string[] = [];
-  #mtu = 0;
   #authority: AuthorityPem = { certificate: '', key: '' };
   readonly denials: DenialWatch;
   onReport: Network['onReport'] = () => undefined;
@@ -110,8 +104,7 @@ export class LinuxNetwork implements Network {
       isNeeded: () => this.#slots.size > 0,
       logger: options.logger,
     });
-    const rangesOfIds = Math.floor((HOST_IDS - options.firstHostId) / IDS_PER_SLOT);
-    this.#indexes = new SlotIndexes(Math.min(this.#pool.size, rangesOfIds));
+    this.#plans = new SlotPlans({ ...options, pool: this.#pool, records: this.#records });
   }
 
   async recover(keep: readonly KeptSlot[]): Promise<readonly Slot[]> {
@@ -121,7 +114,7 @@ export class LinuxNetwork implements Network {
     await refuseOverlap(this.#pool, linkPrefix(instance));
     const rules = rulesByKey(keep);
     const kept = await this.#adopt(new Set(rules.keys()));
-    this.#mtu = await uplinkMtu();
+    this.#plans.mtu = await uplinkMtu();
     await addGateway(this.#pool.gateway);
     await addProxyRouting(instance);
     const { authorityFile = join(runFolder, 'authority.pem') } = this.#options;
@@ -142,9 +135,20 @@ export class LinuxNetwork implements Network {
     return kept;
   }
 
-  async acquire(reach: Reach, signal: AbortSignal): Promise<Slot> {
+  async acquire(reach: Reach, signal: AbortSignal, wish: InterfaceWish | null = null): Promise<Slot> {
     if (this.#prepared === null) throw notRunning();
-    return this.#prepared[reach].take(signal);
+    const prepared = this.#prepared[reach];
+    if (wish === null || reach === 'loopback') return prepared.take(signal);
+    signal.throwIfAborted();
+    if (!this.#plans.isFree(wish)) {
+      const unused = await prepared.withdraw((slot) => this.#plans.fits(slot, wish));
+      if (unused !== null) await this.release(unused.key);
+    }
+    return this.#make(reach, wish);
+  }
+
+  checkInterface(wish: InterfaceWish): void {
+    this.#plans.check(wish);
   }
 
   async setPolicy(
@@ -207,13 +211,13 @@ export class LinuxNetwork implements Network {
 
   /** Takes over the slots to keep from their records. */
   async #adopt(keep: ReadonlySet<string>): Promise<readonly Slot[]> {
-    for (const { index } of this.#slots.values()) this.#indexes.release(index);
+    for (const record of this.#slots.values()) this.#plans.giveBack(record);
     this.#slots.clear();
     for (const key of await this.#records.keys()) {
       const record = await this.#records.read(key);
       if (record === null) continue;
       this.#slots.set(key, record);
-      this.#indexes.reserve(record.index);
+      this.#plans.reserve(record);
     }
     const kept = [...this.#slots.values()].map(({ slot }) => slot).filter(({ key }) => keep.has(key));
     const pinned = await Promise.all(kept.map(({ key }) => this.#records.isPinned(key)));
@@ -221,13 +225,15 @@ export class LinuxNetwork implements Network {
   }
 
   async #loadRuleset(kept: readonly Slot[], rules: ReadonlyMap<string, SlotRules>): Promise<void> {
-    const { instance, logger } = this.#options;
+    const { instance, logger, maxPackets = DEFAULT_MAX_PACKETS } = this.#options;
     const links = kept.flatMap(({ link }) => (link === null ? [] : [link]));
     // Before anything is waited for, because the egress process that starts meanwhile has to know them.
     const policyLines = this.#policies.restore(kept, rules);
     const neighbours = await connectedNetworks(linkPrefix(instance));
     this.#networks = neighbours;
-    await loadRuleset(`${ruleset({ instance, pool: this.#pool, links, neighbours })}\n${policyLines}`);
+    await loadRuleset(
+      `${ruleset({ instance, pool: this.#pool, links, neighbours, maxPackets })}\n${policyLines}`,
+    );
     this.#neighbours = followConnectedNetworks(
       linkPrefix(instance),
       neighbours,
@@ -301,8 +307,8 @@ export class LinuxNetwork implements Network {
     });
   }
 
-  async #make(reach: Reach): Promise<Slot> {
-    const record = this.#plan(reach);
+  async #make(reach: Reach, wish: InterfaceWish | null = null): Promise<Slot> {
+    const record = this.#plans.plan(reach, wish);
     const { slot } = record;
     this.#slots.set(slot.key, record);
     try {
@@ -323,34 +329,6 @@ export class LinuxNetwork implements Network {
     }
   }
 
-  #plan(reach: Reach): SlotRecord {
-    const index = this.#indexes.take();
-    if (index === null) {
-      throw new PlatformError(
-        'insufficient_capacity',
-        'All sandbox addresses are in use; remove a sandbox first',
-      );
-    }
-    const key = Array.from({ length: KEY_LENGTH }, () => KEY_LETTERS[randomInt(KEY_LETTERS.length)]).join('');
-    const { gateway } = this.#pool;
-    const link = {
-      // Fresh for every slot: the name of a removed veth lingers in the kernel for a while.
-      hostInterface: `${linkPrefix(this.#options.instance)}${key.slice(0, LINK_NAME_LETTERS)}`,
-      address: this.#pool.addressOf(index),
-      gateway,
-      nameserver: gateway,
-      mtu: this.#mtu,
-    };
-    const slot: Slot = {
-      key,
-      userNamespace: this.#records.userPath(key),
-      networkNamespace: this.#records.networkPath(key),
-      idBase: this.#options.firstHostId + index * IDS_PER_SLOT,
-      link: reach === 'public' ? link : null,
-    };
-    return { index, slot };
-  }
-
   async #createNamespaces({ userNamespace, networkNamespace, idBase, link }: Slot): Promise<void> {
     await this.#options.hostCalls.createNamespaces({
       userPath: userNamespace,
@@ -365,7 +343,8 @@ export class LinuxNetwork implements Network {
   }
 
   /** The index, and with it address and ids, is free again only when nothing of the slot is left. */
-  async #remove({ index, slot }: SlotRecord): Promise<void> {
+  async #remove(record: SlotRecord): Promise<void> {
+    const { slot } = record;
     const { hostCalls, instance } = this.#options;
     const { userNamespace, networkNamespace, link } = slot;
     const steps = await Promise.allSettled([
@@ -381,7 +360,7 @@ export class LinuxNetwork implements Network {
     }
     await this.#records.remove(slot.key);
     this.#slots.delete(slot.key);
-    this.#indexes.release(index);
+    this.#plans.giveBack(record);
   }
 }
 

@@ -3,6 +3,7 @@ import type { KnownName } from '../policy/explain.ts';
 import type { Surroundings } from '../policy/groups.ts';
 import type { NetworkReport } from '../policy/network-decision.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
+import type { InterfaceWish } from './interface-wish.ts';
 
 /**
  * Where a sandbox lives on the network, and as whom: a user namespace whose root is an unprivileged range of
@@ -26,6 +27,8 @@ export interface SlotLink {
   readonly gateway: string;
   readonly nameserver: string;
   readonly mtu: number;
+  /** Of the sandbox's end: `02:…`. */
+  readonly mac: string;
 }
 
 /**
@@ -67,7 +70,8 @@ export interface Outlook {
  * - `recover` comes first. It finds the slots of an earlier process of this engine: those in `keep` stay usable and are
  *   returned, all others are removed. A slot in `keep` that does not exist any more is missing from the answer.
  * - `acquire` never hands out a slot twice, also not after a restart; it takes a prepared slot when one is ready. It fails
- *   with `insufficient_capacity` when all addresses are in use.
+ *   with `insufficient_capacity` when all addresses are in use. With a `wish` the link is as that says, and made for it; an address
+ *   that another sandbox has fails with `invalid_sandbox_config`.
  * - With reach `loopback` the namespace has no interface but lo.
  * - With reach `public` the sandbox reaches public addresses and DNS at `link.nameserver`, and never the host, its
  *   loopback, private, link-local, metadata or multicast addresses, or another sandbox, over IPv4 or IPv6.
@@ -83,7 +87,9 @@ export interface Outlook {
  */
 export interface Network {
   recover(keep: readonly KeptSlot[]): Promise<readonly Slot[]>;
-  acquire(reach: Reach, signal: AbortSignal): Promise<Slot>;
+  acquire(reach: Reach, signal: AbortSignal, wish?: InterfaceWish | null): Promise<Slot>;
+  /** @throws PlatformError `invalid_sandbox_config` for an interface that no sandbox of this host could have. */
+  checkInterface(wish: InterfaceWish): void;
   setPolicy(slot: Slot, policy: ResolvedPolicy, interception?: Interception | null): Promise<void>;
   /** PEM. Sandboxes whose connections are read have to trust it. */
   readonly authorityCertificate: string;

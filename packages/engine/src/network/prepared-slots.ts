@@ -57,6 +57,13 @@ export class PreparedSlots {
     });
   }
 
+  /** A slot that nobody took yet, to be removed by the caller; null when none fits. Those that are being made are waited for. */
+  async withdraw(fits: (slot: Slot) => boolean): Promise<Slot | null> {
+    if (!this.#ready.some(fits)) await Promise.all(this.#making);
+    const at = this.#ready.findIndex(fits);
+    return at < 0 ? null : (this.#ready.splice(at, 1)[0] ?? null);
+  }
+
   /** Stops making slots and removes those that nobody took. Never rejects. */
   async close(reason: Error): Promise<void> {
     this.#isOpen = false;

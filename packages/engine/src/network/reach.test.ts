@@ -245,6 +245,30 @@ test('a sandbox has at most so many connections at a time as answers say, and an
   assert.match((await probe(other.networkNamespace, tcp(internet.publicAddress)))[0] ?? '', /^you are/);
 });
 
+test('a sandbox that sends without end is cut short, and another one is not', async () => {
+  await using small = await TestEngine.make(95, {});
+  const limited = small.open({ maxPackets: 100 });
+  await limited.recover([]);
+  const [greedy, other] = await Promise.all(
+    [1, 2].map(() => limited.acquire('public', AbortSignal.timeout(100_000))),
+  );
+  assert.ok(greedy && other);
+  const text = `flood ${randomBytes(4).toString('hex')}`;
+  const heard = () => internet.received.filter((line) => line.startsWith(text)).length;
+  const send: Attempt = { kind: 'udp', host: internet.publicAddress, port: 9090, text };
+  const begun = performance.now();
+  for (let round = 0; round < 4; round++)
+    await probe(greedy.networkNamespace, ...Array.from({ length: 200 }, () => send));
+  assert.match((await probe(other.networkNamespace, tcp(internet.publicAddress)))[0] ?? '', /^you are/);
+  const elapsedMs = performance.now() - begun;
+  await waitUntil(() => heard() > 0);
+  // As many at once, and as many in each second that it lasted.
+  assert.ok(heard() <= 100 + (100 * elapsedMs) / 1000 + 10, `${heard()} in ${elapsedMs} ms`);
+  const table = await small.table();
+  for (const set of ['sent', 'received'])
+    assert.match(table, new RegExp(`@${set} .*limit rate over 100/second`));
+});
+
 test('a sandbox that asks without end is cut short, and another one is answered meanwhile', async () => {
   const [greedy, other] = await Promise.all([publicSlot(), publicSlot()]);
   const count = 6000;

@@ -14,6 +14,8 @@ export interface RulesetOptions {
   readonly links: readonly SlotLink[];
   /** Networks that this host is part of. */
   readonly neighbours: readonly string[];
+  /** Of one sandbox in a second, each way. */
+  readonly maxPackets: number;
 }
 
 /** Addresses that are not public wherever this host stands. */
@@ -72,7 +74,7 @@ export function setNeighbours(instance: string, networks: readonly string[]): st
 }
 
 /** The whole policy, to be loaded in place of what an earlier engine left. */
-export function ruleset({ instance, pool, links, neighbours }: RulesetOptions): string {
+export function ruleset({ instance, pool, links, neighbours, maxPackets }: RulesetOptions): string {
   return [
     `define ours = "${linkPrefix(instance)}*"`,
     `define pool = ${pool.cidr}`,
@@ -83,11 +85,10 @@ export function ruleset({ instance, pool, links, neighbours }: RulesetOptions): 
     `define proxy_mark = ${proxyMark(instance)}`,
     ...DENIAL_DEFINITIONS,
     deleteTable(instance),
-    // nft takes no definition in place of this number.
-    STATIC_RULES.replaceAll('svc_instance', tableName(instance)).replace(
-      '$max_connections',
-      String(DEFAULT_MAX_CONNECTIONS),
-    ),
+    // nft takes no definition in place of these numbers.
+    STATIC_RULES.replaceAll('svc_instance', tableName(instance))
+      .replaceAll('$max_connections', String(DEFAULT_MAX_CONNECTIONS))
+      .replaceAll('$max_packets', String(maxPackets)),
     ...links.map((link) => addLink(instance, link)),
     setNeighbours(instance, neighbours),
     '',

@@ -3,6 +3,18 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { SlotIndexes } from './slot-indexes.ts';
 
+test('a number out of a range is a free one of it, until there is none', () => {
+  const indexes = new SlotIndexes(10);
+  indexes.reserve(8);
+  const two = [1, 2].map(() => indexes.takeWithin({ first: 7, last: 12 }));
+  assert.deepEqual(new Set(two), new Set([7, 9]));
+  assert.equal(indexes.hasFree({ first: 7, last: 12 }), false);
+  assert.equal(indexes.takeWithin({ first: 7, last: 12 }), null);
+  assert.equal(indexes.takeWithin({ first: 5, last: 4 }), null);
+  indexes.release(8);
+  assert.equal(indexes.takeWithin({ first: 7, last: 9 }), 8);
+});
+
 test('no index has two owners, and one is free as long as not all are taken', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(fc.constant('take' as const), fc.nat(9)), { maxLength: 100 }), (steps) => {

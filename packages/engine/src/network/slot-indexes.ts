@@ -1,5 +1,11 @@
 import { randomInt } from 'node:crypto';
 
+/** Both ends included. */
+export interface IndexRange {
+  readonly first: number;
+  readonly last: number;
+}
+
 /**
  * Hands out numbers below `size`, each to one owner at a time. Goes round from a random start, so that a number (and with
  * it an address and a range of ids) comes back as late as possible: connections of its last owner are forgotten by then.
@@ -22,6 +28,28 @@ export class SlotIndexes {
     this.#taken.add(index);
     this.#next = (index + 1) % this.#size;
     return index;
+  }
+
+  /** One of those from `first` to `last`; null when all of them are taken. */
+  takeWithin(range: IndexRange): number | null {
+    const index = this.#freeWithin(range);
+    if (index !== null) this.#taken.add(index);
+    return index;
+  }
+
+  hasFree(range: IndexRange): boolean {
+    return this.#freeWithin(range) !== null;
+  }
+
+  #freeWithin({ first, last }: IndexRange): number | null {
+    const count = Math.min(last, this.#size - 1) - first + 1;
+    if (count < 1) return null;
+    const start = randomInt(count);
+    for (let step = 0; step < count; step++) {
+      const index = first + ((start + step) % count);
+      if (!this.#taken.has(index)) return index;
+    }
+    return null;
   }
 
   reserve(index: number): void {

@@ -1,5 +1,6 @@
 import type { SandboxSpec } from '@svc/contract';
 import type { CheckSandbox } from '../client/engine-api.ts';
+import { interfaceWish } from '../network/interface-wish.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { checkMounts } from './check-mounts.ts';
 import { checkSize } from './check-size.ts';
@@ -12,6 +13,7 @@ const loadCheck = () => import('@svc/contract/check-spec');
 let check: ReturnType<typeof loadCheck> | undefined;
 
 type CheckKit = Pick<Kit, 'runtimes' | 'defaultIsolation' | 'missing' | 'readHostSize'> & {
+  readonly network: Pick<Kit['network'], 'checkInterface'>;
   readonly mounts: Pick<Kit['mounts'], 'bindRoots' | 'diskImageRoots'>;
 };
 
@@ -26,6 +28,8 @@ export async function checkRequest(
   const { checkSpec } = await (check ??= loadCheck());
   const spec = checkSpec(request.spec);
   checkSupported(spec);
+  const wish = interfaceWish(spec.network);
+  if (wish !== null) kit.network.checkInterface(wish);
   const runtime = chooseRuntime(kit, request.isolation);
   checkLimitsKept(spec, runtime.isolation);
   checkSize(spec, await kit.readHostSize());

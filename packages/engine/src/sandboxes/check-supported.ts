@@ -1,6 +1,7 @@
 import type { Rlimit, SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
+import { interfaceWish } from '../network/interface-wish.ts';
 import type { Isolation } from '../runtime/runtime.ts';
 import { checkInterception } from './interception.ts';
 
@@ -31,18 +32,7 @@ function checkNetwork({ network }: SandboxSpec): void {
     if (protocols.length > 0 && protocols.every((protocol) => protocol === 'icmpv6'))
       throw unsupported(`${field}.protocols`, 'sandboxes of this host have no IPv6; leave the rule out');
   }
-  checkInterface(network?.interface ?? {});
-}
-
-/** Interfaces are wired before it is known who gets them, so that nobody waits for it. */
-function checkInterface(wanted: NonNullable<NonNullable<SandboxSpec['network']>['interface']>): void {
-  for (const [name, value] of Object.entries(wanted)) {
-    if (value === null) continue;
-    const reason = name.startsWith('ipv6')
-      ? 'sandboxes of this host have no IPv6; leave it out'
-      : 'is chosen by the engine, which wires interfaces ahead; leave it out';
-    throw unsupported(`network.interface.${name}`, reason);
-  }
+  interfaceWish(network);
 }
 
 /** Limits that a kernel takes and does not keep. gVisor's keeps CPU time for a process that set the limit itself, not for its children. */

@@ -11,6 +11,7 @@ import { guestConfig } from '../guest/guest-config.ts';
 import { refusalReason } from '../guest/guest-messages.ts';
 import { retryLostHelper } from '../host/retry-lost-helper.ts';
 import type { SandboxLog } from '../logs/sandbox-log.ts';
+import { interfaceWish } from '../network/interface-wish.ts';
 import type { Reach, Slot } from '../network/network.ts';
 import type { Runtime, RuntimeMount, RuntimeSpec } from '../runtime/runtime.ts';
 import { checkLanded, checkPlaces, refuseSharedPlaces } from './check-places.ts';
@@ -62,7 +63,9 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
   const values = kit.secrets.of(handle);
   requireValues(spec.network, values);
 
-  const slot = await timer.time('network', () => kit.network.acquire(reachOf(spec), signal));
+  const slot = await timer.time('network', () =>
+    kit.network.acquire(reachOf(spec), signal, interfaceWish(spec.network)),
+  );
   undo.defer(() => kit.network.release(slot.key));
 
   undo.defer(() => kit.rootfs.unmount(handle));

@@ -37,7 +37,16 @@ function resolve(record: EngineRecord, ceilings: RlimitCeilings): ResolvedSpec {
     hostname: hostnameOf(record),
     labels: image.config.labels,
     rlimits: [...grantableRlimits(spec.rlimits ?? [], ceilings)],
+    interface: interfaceOf(record),
   };
+}
+
+/** Null while there is none. */
+function interfaceOf({ run }: EngineRecord): NonNullable<ResolvedSpec['interface']> | null {
+  const link = run?.endedAt === null ? (run.slot?.link ?? null) : null;
+  if (link === null) return null;
+  const { address, mac, mtu } = link;
+  return { ipv4Address: address, mac: mac.split(':').map((byte) => Number.parseInt(byte, 16)), mtu };
 }
 
 function firstGiven(own: string | null | undefined, image: string | null, otherwise: string): string {

@@ -80,6 +80,8 @@ export class FakeNetwork implements Network {
     return slot;
   }
 
+  checkInterface(): void {}
+
   async setPolicy({ key }: Slot, policy: ResolvedPolicy): Promise<void> {
     await this.#beforeCall('setPolicy');
     this.#policies.set(key, policy);
@@ -125,6 +127,7 @@ function fakeSlot(index: number, reach: Reach): Slot {
     gateway,
     nameserver: gateway,
     mtu: 1500,
+    mac: '02:00:00:00:00:01',
   };
   return {
     key,

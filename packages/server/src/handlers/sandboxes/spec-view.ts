@@ -54,7 +54,7 @@ export function toSpecView(
     labels: labelsOf(spec, resolved),
     lifecycle: lifecycleOf(spec),
     mounts: (spec.mounts ?? []).map((mount) => toMountView(mount, spec)),
-    network: toNetworkView(spec, ports),
+    network: toNetworkView(spec, resolved, ports),
     resources: resourcesOf(spec),
     rlimits: resolved.rlimits.map(({ resource, soft, hard }) => ({
       resource: toPascalCase(resource),
@@ -163,7 +163,11 @@ function presentationOf({
   return { stat_virtualization, host_permissions };
 }
 
-function toNetworkView({ network }: SandboxSpec, ports: readonly PortMapping[]): SandboxSpecView['network'] {
+function toNetworkView(
+  { network }: SandboxSpec,
+  resolved: ResolvedSpec,
+  ports: readonly PortMapping[],
+): SandboxSpecView['network'] {
   const enabled = network?.enabled ?? true;
   return {
     enabled,
@@ -184,9 +188,14 @@ function toNetworkView({ network }: SandboxSpec, ports: readonly PortMapping[]):
       injection: { ...INJECTION, ...entry.injection },
       on_violation: entry.on_violation ?? null,
     })),
-    interface: { ...INTERFACE, ...network?.interface },
+    interface: { ...INTERFACE, ...network?.interface, ...interfaceOf(resolved) },
     tls: toTlsView(network?.tls ?? {}),
   };
+}
+
+/** What it has, rather than what was asked for, while it runs. */
+function interfaceOf({ interface: wired = null }: ResolvedSpec) {
+  return wired === null ? {} : { ipv4_address: wired.ipv4Address, mac: [...wired.mac], mtu: wired.mtu };
 }
 
 function toTlsView(tls: NonNullable<NonNullable<SandboxSpec['network']>['tls']>) {

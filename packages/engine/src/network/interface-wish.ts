@@ -1,0 +1,65 @@
+import type { Network } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
+import { parseAddress, parseCidr } from '../policy/address.ts';
+
+/** What a sandbox asks of its own interface; null: as the engine chooses. */
+export interface InterfaceWish {
+  readonly address: string | null;
+  /** Where the address is to be from. */
+  readonly range: string | null;
+  readonly mac: string | null;
+  readonly mtu: number | null;
+}
+
+type Given = NonNullable<Network['interface']>;
+
+/** Null when nothing is asked for. @throws PlatformError `invalid_sandbox_config` that names the field. */
+export function interfaceWish(network: Network | undefined): InterfaceWish | null {
+  const given = network?.interface ?? {};
+  if (Object.values(given).every((value) => value === null)) return null;
+  for (const name of ['ipv6_address', 'ipv6_pool'] as const)
+    if ((given[name] ?? null) !== null)
+      throw wrongInterface(name, 'sandboxes of this host have no IPv6; leave it out');
+  if (network?.enabled === false)
+    throw new PlatformError(
+      'invalid_sandbox_config',
+      'network.interface: there is none while network.enabled is false; leave one of them out',
+      { details: { field: 'network.interface', reason: 'there is no interface' } },
+    );
+  const { ipv4_address: address = null, ipv4_pool: range = null, mac = null, mtu = null } = given;
+  return {
+    address: address === null ? null : readAddress(address),
+    range: range === null ? null : readRange(range),
+    mac: mac === null ? null : readMac(mac),
+    mtu,
+  };
+}
+
+export function wrongInterface(name: keyof Given, reason: string): PlatformError {
+  const field = `network.interface.${name}`;
+  return new PlatformError('invalid_sandbox_config', `${field}: ${reason}`, { details: { field, reason } });
+}
+
+function readAddress(text: string): string {
+  if (parseAddress(text)?.family !== 4 || text.includes(':'))
+    throw wrongInterface('ipv4_address', 'must be an IPv4 address such as 172.20.0.7');
+  return text;
+}
+
+function readRange(text: string): string {
+  if (parseCidr(text)?.family !== 4 || text.includes(':'))
+    throw wrongInterface('ipv4_pool', 'must be a range such as 172.20.4.0/24 (bits behind the prefix 0)');
+  return text.includes('/') ? text : `${text}/32`;
+}
+
+/** The lowest bit of the first byte says that a group is meant. */
+const GROUP_BIT = 1;
+
+function readMac(bytes: readonly number[]): string {
+  if (((bytes[0] ?? 0) & GROUP_BIT) !== 0 || bytes.every((byte) => byte === 0))
+    throw wrongInterface(
+      'mac',
+      'must be the address of one station: its first byte even, and not all of them 0',
+    );
+  return bytes.map((byte) => byte.toString(16).padStart(2, '0')).join(':');
+}

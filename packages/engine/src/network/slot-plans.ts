@@ -1,0 +1,124 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import { PlatformError } from '@svc/contract/errors';
+import type { AddressPool } from './address-pool.ts';
+import { wrongInterface, type InterfaceWish } from './interface-wish.ts';
+import type { Reach, Slot, SlotLink } from './network.ts';
+import { linkPrefix } from './ruleset.ts';
+import { SlotIndexes, type IndexRange } from './slot-indexes.ts';
+import type { SlotRecord, SlotRecords } from './slot-records.ts';
+
+export interface SlotPlansOptions {
+  readonly pool: AddressPool;
+  readonly records: Pick<SlotRecords, 'userPath' | 'networkPath'>;
+  readonly instance: string;
+  readonly firstHostId: number;
+}
+
+const IDS_PER_SLOT = 65_536;
+/** The last host id, 2^32 - 1, means "none". */
+const HOST_IDS = 2 ** 32 - 1;
+const KEY_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
+const KEY_LENGTH = 12;
+/** 15 characters is the longest name of an interface: v, 8 of the instance, a dash, 5 of the key. */
+const LINK_NAME_LETTERS = 5;
+/** Says that nobody bought it from the registry of makers. */
+const LOCAL_MAC = '02';
+
+/** Who gets which address, ids and names. What is planned is taken until it is given back. */
+export class SlotPlans {
+  readonly #options: SlotPlansOptions;
+  readonly #indexes: SlotIndexes;
+  /** Of links whose sandbox asks for none. */
+  mtu = 0;
+
+  constructor(options: SlotPlansOptions) {
+    this.#options = options;
+    const rangesOfIds = Math.floor((HOST_IDS - options.firstHostId) / IDS_PER_SLOT);
+    this.#indexes = new SlotIndexes(Math.min(options.pool.size, rangesOfIds));
+  }
+
+  reserve({ index }: SlotRecord): void {
+    this.#indexes.reserve(index);
+  }
+
+  giveBack({ index }: SlotRecord): void {
+    this.#indexes.release(index);
+  }
+
+  /** @throws PlatformError `invalid_sandbox_config` when no sandbox of this engine could have such an interface. */
+  check(wish: InterfaceWish): void {
+    this.#indexesFor(wish);
+  }
+
+  /** Whether nobody has what is asked for, or not all of it. */
+  isFree(wish: InterfaceWish): boolean {
+    return this.#indexes.hasFree(this.#indexesFor(wish));
+  }
+
+  /** Whether the slot has an address that is asked for. */
+  fits({ link }: Slot, wish: InterfaceWish): boolean {
+    if (link === null) return false;
+    const { first, last } = this.#indexesFor(wish);
+    const own = this.#options.pool.indexesOf(link.address, 32);
+    return own !== null && own.first >= first && own.last <= last;
+  }
+
+  plan(reach: Reach, wish: InterfaceWish | null): SlotRecord {
+    const index = wish === null ? this.#indexes.take() : this.#indexes.takeWithin(this.#indexesFor(wish));
+    if (index === null) throw allTaken(wish);
+    const { records, instance, firstHostId } = this.#options;
+    const key = Array.from({ length: KEY_LENGTH }, () => KEY_LETTERS[randomInt(KEY_LETTERS.length)]).join('');
+    // Fresh for every slot: the name of a removed veth lingers in the kernel for a while.
+    const hostInterface = `${linkPrefix(instance)}${key.slice(0, LINK_NAME_LETTERS)}`;
+    const slot: Slot = {
+      key,
+      userNamespace: records.userPath(key),
+      networkNamespace: records.networkPath(key),
+      idBase: firstHostId + index * IDS_PER_SLOT,
+      link: reach === 'public' ? { hostInterface, ...this.#linkOf(index, wish) } : null,
+    };
+    return { index, slot };
+  }
+
+  #linkOf(index: number, wish: InterfaceWish | null): Omit<SlotLink, 'hostInterface'> {
+    const { pool } = this.#options;
+    return {
+      address: pool.addressOf(index),
+      gateway: pool.gateway,
+      nameserver: pool.gateway,
+      mtu: wish?.mtu ?? this.mtu,
+      mac: wish?.mac ?? randomMac(),
+    };
+  }
+
+  #indexesFor({ address, range }: InterfaceWish): IndexRange {
+    const { pool } = this.#options;
+    const [base = pool.cidr, length = ''] = (range ?? pool.cidr).split('/');
+    const within = pool.indexesOf(base, Number(length));
+    const remedy = `must lie in ${pool.cidr}, the range of this host's sandboxes (--address-pool)`;
+    if (within === null || within.first > within.last) throw wrongInterface('ipv4_pool', remedy);
+    if (address === null) return within;
+    const own = pool.indexesOf(address, 32);
+    if (own === null) throw wrongInterface('ipv4_address', remedy);
+    if (own.first > own.last)
+      throw wrongInterface(
+        'ipv4_address',
+        `${address} is no sandbox's: the first, second and last address of ${pool.cidr} are taken`,
+      );
+    if (own.first < within.first || own.last > within.last)
+      throw wrongInterface('ipv4_address', `must lie in ${range ?? pool.cidr}, which is ipv4_pool`);
+    return own;
+  }
+}
+
+function randomMac(): string {
+  return [LOCAL_MAC, ...(randomBytes(5).toString('hex').match(/../g) ?? [])].join(':');
+}
+
+function allTaken(wish: InterfaceWish | null): PlatformError {
+  const { address, range } = wish ?? { address: null, range: null };
+  if (address !== null)
+    return wrongInterface('ipv4_address', `${address} is in use by another sandbox; choose another one`);
+  const whose = range === null ? 'All sandbox addresses' : `All addresses of ${range}`;
+  return new PlatformError('insufficient_capacity', `${whose} are in use; remove a sandbox first`);
+}

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { networkInterfaces } from 'node:os';
+import { after, before, describe, test } from 'node:test';
+import type { Network } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
+import { startInternet, type Internet } from '../../packages/engine/src/testing/internet.ts';
+import { GuestProbe } from './guest-probe.ts';
+import { CLASSES, specOf, startSandbox } from './sandbox-fixture.ts';
+import { TestEngine } from './start-engine.ts';
+
+let internet: Internet;
+let engine: TestEngine;
+let probe: GuestProbe;
+/** Of the pool of the engine: everything but the last number. */
+let prefix: string;
+before(async () => {
+  internet = await startInternet();
+  [engine, probe] = await Promise.all([
+    TestEngine.start({ args: ['--nameserver', internet.resolver] }),
+    GuestProbe.compile(),
+  ]);
+  const first = await startSandbox(engine, 'container');
+  const [a, b, c] = (first.view.address ?? '').split('.').map(Number);
+  // The pool is a /22; its third quarter.
+  prefix = `${a}.${b}.${Math.floor((c ?? 0) / 4) * 4 + 2}`;
+  await first.remove();
+});
+after(async () => {
+  await engine.destroy();
+  await internet[Symbol.asyncDispose]();
+});
+
+type Interface = NonNullable<Network['interface']>;
+
+async function refusalOf(
+  wanted: Interface,
+  more: Network = {},
+): Promise<{ field: unknown; message: string }> {
+  const spec = specOf({ network: { ...more, interface: wanted } });
+  try {
+    const { id } = await engine.client.createSandbox({ spec, start: true });
+    await engine.client.removeSandbox(id);
+    return { field: null, message: 'it was taken' };
+  } catch (error) {
+    assert.ok(PlatformError.is(error, 'invalid_sandbox_config'), String(error));
+    return { field: error.details?.['field'], message: error.message };
+  }
+}
+
+for (const isolation of CLASSES) {
+  describe(`on class ${isolation}`, { concurrency: false }, () => {
+    test('a sandbox has the address, MAC and MTU that it asks for, and reaches others with them', async () => {
+      const wanted = { ipv4_address: `${prefix}.77`, mac: [0x02, 0xaa, 0xbb, 0xcc, 0xdd, 0x0e], mtu: 1280 };
+      const network = { interface: { ...wanted, ipv4_pool: `${prefix}.0/25` } };
+      const sandbox = await startSandbox(engine, isolation, { network });
+      const look = async () => {
+        const { stdout } = await sandbox.sh(
+          `ip -o addr show eth0; ip -o link show eth0; nc ${internet.publicAddress} 8080 < /dev/null`,
+        );
+        assert.match(stdout, new RegExp(`inet ${prefix}\\.77/`));
+        assert.match(stdout, /mtu 1280[^]*02:aa:bb:cc:dd:0e/);
+        assert.match(stdout, new RegExp(`you are ${internet.hostAddress}`));
+      };
+      await look();
+      const { resolved, address } = await engine.client.getSandbox(sandbox.id);
+      assert.deepEqual(resolved.interface, {
+        ipv4Address: wanted.ipv4_address,
+        mac: wanted.mac,
+        mtu: wanted.mtu,
+      });
+      assert.equal(address, wanted.ipv4_address);
+      const { field, message } = await refusalOf({ ipv4_address: wanted.ipv4_address });
+      assert.equal(field, 'network.interface.ipv4_address');
+      assert.match(message, /is in use by another sandbox/);
+      await engine.client.stopSandbox(sandbox.id, { graceMs: 0 });
+      assert.equal((await engine.client.getSandbox(sandbox.id)).resolved.interface, null);
+      await engine.client.startSandbox(sandbox.id);
+      await look();
+      await engine.restart();
+      await look();
+      await sandbox.remove();
+      assert.equal((await refusalOf({ ipv4_address: wanted.ipv4_address })).message, 'it was taken');
+    });
+
+    test('echo requests go where the policy lets them, without a raw socket', async () => {
+      const sandbox = await startSandbox(engine, isolation);
+      await probe.putInto(sandbox);
+      const ping = async (address: string, patienceMs: number) =>
+        (await probe.run(sandbox, ['ping', String(patienceMs), address]))[address];
+      assert.equal(await ping(internet.publicAddress, 60_000), 'ok');
+      for (const address of [internet.privateAddress, internet.metadataAddress, internet.hostAddress])
+        assert.notEqual(await ping(address, 1500), 'ok', address);
+      const allow = { direction: 'egress', action: 'allow', destination: 'any' } as const;
+      await engine.client.setNetwork(sandbox.id, {
+        policy: { rules: [{ ...allow, protocols: ['tcp', 'udp'] }] },
+      });
+      assert.notEqual(await ping(internet.publicAddress, 1500), 'ok');
+      const echo = {
+        ...allow,
+        destination: { cidr: internet.privateAddress },
+        protocols: ['icmpv4'],
+      } as const;
+      await engine.client.setNetwork(sandbox.id, { policy: { rules: [{ ...echo, protocols: ['icmpv4'] }] } });
+      assert.equal(await ping(internet.privateAddress, 60_000), 'ok');
+      assert.notEqual(await ping(internet.publicAddress, 1500), 'ok');
+      const { socket_raw: raw } = await probe.run(sandbox, ['calls']);
+      assert.match(raw ?? '', /^(EPERM|EACCES)$/);
+      await sandbox.remove();
+    });
+  });
+}
+
+test('an address out of a range is one of it, until all are in use', async () => {
+  const network = { interface: { ipv4_pool: `${prefix}.128/31` } };
+  const two = await Promise.all([1, 2].map(() => startSandbox(engine, 'container', { network })));
+  assert.deepEqual(new Set(two.map(({ view }) => view.address)), new Set([`${prefix}.128`, `${prefix}.129`]));
+  await assert.rejects(
+    startSandbox(engine, 'container', { network }),
+    (error) => PlatformError.is(error, 'insufficient_capacity') && error.message.includes(`${prefix}.128/31`),
+  );
+  await Promise.all(two.map((sandbox) => sandbox.remove()));
+});
+
+test('an interface that cannot be is refused by the name of its field, before anything is made', async () => {
+  const [own = ''] = Object.values(networkInterfaces()).flatMap((addresses) =>
+    (addresses ?? [])
+      .filter(({ family, internal }) => family === 'IPv4' && !internal)
+      .map(({ address }) => address),
+  );
+  const gateway = prefix.replace(/\d+$/, (third) => `${Number(third) - 2}.1`);
+  const cases: readonly (readonly [Interface, keyof Interface, RegExp])[] = [
+    [{ ipv4_address: '203.0.113.7' }, 'ipv4_address', /must lie in 10\./],
+    [{ ipv4_address: own }, 'ipv4_address', /must lie in 10\./],
+    [{ ipv4_address: gateway }, 'ipv4_address', /is no sandbox's/],
+    [{ ipv4_address: `${prefix}.7`, ipv4_pool: `${prefix}.128/25` }, 'ipv4_address', /which is ipv4_pool/],
+    [{ ipv4_address: '10.0.0.300' }, 'ipv4_address', /must be an IPv4 address/],
+    [{ ipv4_pool: '10.0.0.0/8' }, 'ipv4_pool', /must lie in 10\./],
+    [{ ipv4_pool: `${prefix}.7/24` }, 'ipv4_pool', /must be a range/],
+    [{ mac: [1, 0, 0, 0, 0, 1] }, 'mac', /one station/],
+    [{ mac: [0, 0, 0, 0, 0, 0] }, 'mac', /one station/],
+    [{ mtu: 575 }, 'mtu', /576/],
+    [{ ipv6_address: 'fd00::7' }, 'ipv6_address', /have no IPv6/],
+    [{ ipv6_pool: 'fd00::/64' }, 'ipv6_pool', /have no IPv6/],
+  ];
+  for (const [wanted, name, reason] of cases) {
+    const { field, message } = await refusalOf(wanted);
+    assert.equal(field, `network.interface.${name}`, message);
+    assert.match(message, reason);
+  }
+  assert.equal((await refusalOf({ mtu: 1400 }, { enabled: false })).field, 'network.interface');
+  assert.deepEqual(await engine.client.listSandboxes(), []);
+});
