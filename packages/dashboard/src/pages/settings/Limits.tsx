@@ -29,13 +29,16 @@ export function Limits() {
   );
 }
 
+const UNITS: Readonly<Record<string, string>> = { vcpu: 'vCPU', vcpus: 'vCPUs', gib: 'GiB', mib: 'MiB' };
+
 function wordsOf(name: string): string {
-  const words = name
+  const [first = '', ...rest] = name
     .replace(/^max_/, '')
     .replace(/_bytes$/, '')
-    .replaceAll('_', ' ')
-    .replace('vcpu', 'vCPU');
-  return words.charAt(0).toUpperCase() + words.slice(1);
+    .split('_')
+    .map((word) => UNITS[word] ?? word);
+  const begin = first.startsWith('vCPU') ? first : first.charAt(0).toUpperCase() + first.slice(1);
+  return [begin, ...rest].join(' ');
 }
 
 function spell(name: string, value: number | boolean | null): string {

@@ -13,7 +13,11 @@ const TICKET = 'provider-ticket';
 
 /** Signing in at the identity provider of an organization: where it begins, and where the provider sends the browser back to. */
 export function ProviderPage() {
-  const [answer] = useState(takeAnswer);
+  const [answer] = useState(readAnswer);
+  useEffect(() => {
+    sessionStorage.removeItem(TICKET);
+    if (location.search !== '') history.replaceState(null, '', location.pathname);
+  }, []);
   return answer === null ? <Begin /> : <End {...answer} />;
 }
 
@@ -69,12 +73,10 @@ function End(answer: Answer) {
   );
 }
 
-/** What the browser came back with. It is taken out of the address and of the tab. */
-function takeAnswer(): Answer | null {
+/** What the browser came back with. Only read: what is drawn may be drawn twice before it is shown. */
+function readAnswer(): Answer | null {
   const search = new URLSearchParams(location.search);
   const ticket = sessionStorage.getItem(TICKET);
   const [state, code] = [search.get('state'), search.get('code')];
-  sessionStorage.removeItem(TICKET);
-  if (location.search !== '') history.replaceState(null, '', location.pathname);
   return state === null || code === null || ticket === null ? null : { state, code, ticket };
 }
