@@ -63,5 +63,7 @@ async function take(at: Page, name: string, path: string): Promise<void> {
       await at.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`), fullPage: true });
     }
   }
+  // On a phone the navigation is folded away, and what follows looks for it.
+  await at.setViewportSize(SIZES.wide);
   console.log(name);
 }
