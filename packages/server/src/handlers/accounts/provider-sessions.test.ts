@@ -152,11 +152,10 @@ test('login CSRF: nobody ends what another browser began, with codes and states 
 test('code replay: what signed somebody in once does not do so again', async (t) => {
   const { ann, begin, provider } = await startWithProvider(t);
   provider.claims = { sub: 'a1', email: ann.email, email_verified: true };
-  const { url, end } = await begin();
-  const used = provider.signIn(url);
-  assert.equal((await end(used)).status, 200);
-  const refused = await fetch(url).then(() => end({ ...used, code: 'used' }));
-  assert.equal(refused.status, 503);
+  const { browser, url, ticket } = await begin();
+  const body = { ...provider.signIn(url), ticket };
+  assert.equal((await browser.call('POST', '/session/provider/answer', body)).status, 200);
+  assert.equal((await browser.call('POST', '/session/provider/answer', body)).status, 503);
 });
 
 test('a provider is asked before it is kept, and only owners choose it', async (t) => {

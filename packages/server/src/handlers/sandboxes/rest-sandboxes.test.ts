@@ -11,6 +11,7 @@ test('a sandbox that is created without a start rests as created and is shown wh
   assert.deepEqual(Object.keys(sandbox).toSorted(), [
     'automatic_recovery_ends_at',
     'created_at',
+    'ends_at',
     'ephemeral',
     'id',
     'isolation',
