@@ -26,6 +26,7 @@ const TEXTS = [
   '00000000-0000-4000-8000-000000000000',
   'https://example.com/a',
   'sample@example.com',
+  'sub.example.com',
   '0',
   'stdout',
   '10.0.0.0/8',

@@ -1,4 +1,4 @@
-import { checkSpec, PlatformError } from '@svc/contract';
+import { ChannelError, checkSpec, PlatformError } from '@svc/contract';
 import type { RestInput, RestOperations } from '@svc/contract/rest';
 import { askerOf } from '../../dispatch/asker-of.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
@@ -50,8 +50,8 @@ async function touch(channels: ChannelPool, { id, name }: SandboxRecord, caller:
   const channel = await channels.get(id);
   const deadline = AbortSignal.timeout(TOUCH_TIMEOUT_MS);
   await channel.touch({ signal: AbortSignal.any([caller, deadline]) }).catch((error: unknown) => {
-    if (!deadline.aborted) throw error;
-    const message = `Sandbox '${name}' did not answer within ${TOUCH_TIMEOUT_MS / 1000} s; try again`;
+    if (!deadline.aborted && !(error instanceof ChannelError)) throw error;
+    const message = `Sandbox '${name}' did not answer; try again, and look at its state when that does not help`;
     throw new PlatformError('unavailable', message, { cause: error });
   });
 }
