@@ -324,7 +324,8 @@ test('a key limited to a namespace works over MCP in that namespace and nowhere 
     ] as const) {
       const denied = await tool(name, { ...input, namespace });
       assert.equal(denied.isError, true, `${name} in ${namespace}`);
-      assert.equal(textOf(denied), `Access denied to namespace '${namespace ?? 'default'}'`);
+      const words = `Access denied to namespace '${namespace ?? 'default'}'. Call the tool with namespace "team"`;
+      assert.ok(textOf(denied).startsWith(words), textOf(denied));
     }
   }
   assert.equal(textOf(await tool('sandbox_stop', { sandbox: 'own' })), 'Sandbox own stopped successfully');
