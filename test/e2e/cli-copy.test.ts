@@ -150,6 +150,6 @@ test('a tree goes into a volume without a sandbox, and sandboxes that mount it s
   await waitUntil(async () => {
     const { stdout, stderr } = await svc.run(['volume', 'inspect', 'data']);
     if (stdout !== '') assert.match(stdout, /"status": "deleting"/);
-    return /try: svc volume ls\n$/.test(stderr);
+    return stderr.endsWith('try: svc volume ls\n');
   });
 });
