@@ -92,7 +92,7 @@ test('code runs in the interpreter of the sandbox, for keys and for tokens of me
       onStdout: (text) => heard.push(text),
       onStderr: (text) => heard.push(text),
     });
-    assert.deepEqual(result, { ...expected, isTruncated: false });
+    assert.deepEqual(result, { ...expected, isTruncated: false, results: [] });
     assert.deepEqual(heard, ['2\n', 'oh']);
   }
   assert.deepEqual(
