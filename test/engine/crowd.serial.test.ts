@@ -96,13 +96,14 @@ for (const isolation of CLASSES) {
             now.cpuPercent < 150 &&
             now.memoryBytes > first.memoryBytes + 40 * MIB &&
             now.diskUsedBytes > first.diskUsedBytes + 30 * MIB &&
-            now.networkSentBytes > first.networkSentBytes
+            now.networkSentBytes > first.networkSentBytes &&
+            // Counted inside of gVisor, every two seconds.
+            now.processes > first.processes
           );
         },
         { what: 'the figures show the work' },
       );
       const busy = await metrics();
-      assert.ok(busy.processes > first.processes);
       assert.ok(busy.cpuSeconds > first.cpuSeconds);
       assert.ok(busy.memoryBytes <= (256 + 64) * MIB);
       channel.close();
