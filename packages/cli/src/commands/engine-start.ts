@@ -1,23 +1,24 @@
-import { spawn } from 'node:child_process';
-import type { ChildProcess, StdioOptions } from 'node:child_process';
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, open } from 'node:fs/promises';
+import { mkdir, open, stat } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Capabilities, EngineClient } from '@svc/engine/client';
 import { Command, Option } from 'commander';
-import { checkPassable } from '../engine/check-passable.ts';
-import { engineOptions } from '../engine/engine-options.ts';
 import { connectEngine } from '../engine/connect.ts';
+import { engineOptions } from '../engine/engine-options.ts';
 import { findEngine, logPath } from '../engine/engine-process.ts';
 import { formatLogLine } from '../engine/format-log.ts';
 import { lastLines } from '../engine/log-lines.ts';
-import { followToEnd, handOn, withOptions } from '../engine/started-program.ts';
-import type { StartOptions } from '../engine/started-program.ts';
-import { waitForEngine } from '../engine/wait-for-engine.ts';
+import { followToEnd, handOn, withOptions, type StartOptions } from '../engine/started-program.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
 const START_TIMEOUT_MS = 60_000;
+const OTHERS_MAY_PASS = 0o001;
+const POLL_MS = 25;
 const SHOWN_LOG_LINES = 15;
 
 /** Options of the engine itself, handed on as they are. */
@@ -105,4 +106,29 @@ async function launch(
   const [program, ...args] = engineCommand(dataFolder, options);
   // SAFETY: no shell; a fixed program with the operator's own options.
   return spawn(program, args, { stdio, detached, cwd: '/' });
+}
+
+/** Root of a sandbox is an ordinary user of this host, who must be able to pass every folder above its own files. */
+async function checkPassable(folder: string): Promise<void> {
+  const { mode } = await stat(folder);
+  if ((mode & OTHERS_MAY_PASS) === 0)
+    throw new UsageError(
+      `sandboxes cannot pass through ${folder}\n  try: chmod o+x ${folder}, or another --path`,
+    );
+  if (folder !== '/') await checkPassable(dirname(folder));
+}
+
+/** Asks until the engine answers; undefined when `isOver` says that it never will, or after `timeoutMs`. */
+async function waitForEngine(
+  engine: EngineClient,
+  timeoutMs: number,
+  isOver: () => boolean,
+): Promise<Capabilities | undefined> {
+  const deadline = performance.now() + timeoutMs;
+  while (performance.now() < deadline && !isOver()) {
+    const answer = await engine.capabilities(AbortSignal.timeout(timeoutMs)).catch(() => undefined);
+    if (answer !== undefined) return answer;
+    await delay(POLL_MS);
+  }
+  return undefined;
 }

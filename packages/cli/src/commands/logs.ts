@@ -1,10 +1,11 @@
-import { Command } from 'commander';
 import type { LogEntry, LogSource } from '@svc/sdk';
-import { collectSource } from '../arguments/log-source.ts';
+import { Command, InvalidArgumentError } from 'commander';
 import { wholeNumber } from '../arguments/number.ts';
 import { parseTime } from '../arguments/time.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
+
+const SOURCES: readonly LogSource[] = ['stdout', 'stderr', 'output', 'system'];
 
 interface LogCommandOptions {
   readonly follow?: boolean;
@@ -62,4 +63,11 @@ function showEntry(entry: LogEntry, hasTimestamps: boolean): void {
   if (!hasTimestamps) return void stream.write(text);
   for (const line of text.replace(/\n$/, '').split('\n'))
     stream.write(`${entry.time} ${entry.source} ${line}\n`);
+}
+
+/** A stream of a sandbox's log, given any number of times. */
+function collectSource(text: string, earlier: readonly LogSource[] = []): readonly LogSource[] {
+  const source = SOURCES.find((known) => known === text);
+  if (source === undefined) throw new InvalidArgumentError(`Give one of ${SOURCES.join(', ')}.`);
+  return [...earlier, source];
 }

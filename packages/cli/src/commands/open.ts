@@ -1,10 +1,11 @@
-import { Command } from 'commander';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import type { Preview } from '@svc/sdk';
+import { Command } from 'commander';
 import { parseSeconds } from '../arguments/number.ts';
 import { parsePort } from '../arguments/port.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { openBrowser } from '../terminal/open-browser.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -65,4 +66,13 @@ function tellShared(name: string, { id, expires_at: end }: Preview, isLocal: boo
   tell(`public until ${end}; it ends with: svc preview revoke ${name} ${id}`);
   if (isLocal)
     tell('only this machine reaches it; for others: svc server start --preview-domain preview.example.com');
+}
+
+/** Shows an address to whoever sits at this machine. There may be no such program: the address is printed anyway. */
+async function openBrowser(program: string, url: string): Promise<void> {
+  if (!/^https?:\/\//.test(url)) return;
+  // SAFETY: no shell; the user's own program, and an address that is no option of it.
+  const child = spawn(program, [url], { stdio: 'ignore', detached: true });
+  await once(child, 'spawn').catch(() => undefined);
+  child.unref();
 }

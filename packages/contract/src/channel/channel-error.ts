@@ -1,3 +1,5 @@
+import type { ErrorCode } from '../errors.ts';
+
 /**
  * - `closed`: the connection ended; what was under way is unknown.
  * - `timeout`: the peer did not answer in time.
@@ -55,6 +57,18 @@ export class ExecFailed extends Error {
   }
 }
 
+const CODE_OF_ERRNO: Readonly<Record<string, ErrorCode>> = {
+  ENOENT: 'not_found',
+  ENOTDIR: 'not_found',
+  EEXIST: 'name_already_exists',
+  EACCES: 'forbidden',
+  EPERM: 'forbidden',
+  EROFS: 'forbidden',
+  ENOSPC: 'disk_full',
+  EDQUOT: 'disk_full',
+  EFBIG: 'payload_too_large',
+};
+
 /** A file operation that the sandbox answered with an error. */
 export class FileFailed extends Error {
   /** `ENOENT` and the like, when the answer says it. */
@@ -64,6 +78,11 @@ export class FileFailed extends Error {
     super(message);
     this.name = 'FileFailed';
     this.errnoName = errnoName ?? errnoNameIn(message);
+  }
+
+  /** What callers of every surface are told. */
+  get code(): ErrorCode {
+    return CODE_OF_ERRNO[this.errnoName ?? ''] ?? 'invalid_request';
   }
 }
 

@@ -1,9 +1,13 @@
+import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { Logger } from 'pino';
-import { findFirewallObstacles } from './firewall-obstacles.ts';
 import { enableForwarding } from './host-routing.ts';
 import { linkPrefix, tableName } from './ruleset.ts';
+
+const run = promisify(execFile);
+const COMMAND_TIMEOUT_MS = 10_000;
 
 /** Lets this host pass on packets; that it did not before is told, and written down. */
 export async function forwardPackets(runFolder: string, logger: Pick<Logger, 'warn'>): Promise<void> {
@@ -19,4 +23,31 @@ export async function warnOfObstacles(instance: string, logger: Pick<Logger, 'wa
   if (chains.length === 0) return;
   const details = { chains, interfaces: `${linkPrefix(instance)}*` };
   logger.warn(details, 'A firewall drops by default; let it accept these interfaces');
+}
+
+interface Chain {
+  readonly family?: string;
+  readonly table?: string;
+  readonly name?: string;
+  readonly hook?: string;
+  readonly policy?: string;
+}
+
+/**
+ * Chains of other programs (Docker, ufw, firewalld) that drop by default what passes through this host or comes to it. A
+ * verdict to accept in our table does not overrule them, so sandboxes may have no network until they are told about us.
+ */
+export async function findFirewallObstacles(ownTable: string): Promise<readonly string[]> {
+  const { stdout } = await run('nft', ['-j', 'list', 'chains'], { timeout: COMMAND_TIMEOUT_MS });
+  return chainsThatDrop(JSON.parse(stdout), ownTable);
+}
+
+export function chainsThatDrop(listing: unknown, ownTable: string): readonly string[] {
+  // The format of `nft -j`, see libnftables-json(5).
+  const { nftables } = listing as { readonly nftables: readonly { readonly chain?: Chain }[] };
+  return nftables
+    .flatMap(({ chain }) => (chain === undefined ? [] : [chain]))
+    .filter(({ table }) => table !== ownTable)
+    .filter(({ hook, policy }) => policy === 'drop' && (hook === 'forward' || hook === 'input'))
+    .map(({ family, table, name }) => `${family} ${table} ${name}`);
 }

@@ -1,5 +1,8 @@
 import { isErrno } from '@svc/contract/errno';
-import { keptSlotOf } from './kept-slot.ts';
+import type { SecretValues } from '../client/engine-api.ts';
+import type { KeptSlot } from '../network/network.ts';
+import { resolvePolicy } from '../policy/resolve-policy.ts';
+import { interceptionOf } from './interception.ts';
 import type { Kit } from './kit.ts';
 import { volumesOf } from './prepare-mounts.ts';
 import type { EngineRecord } from './record.ts';
@@ -50,4 +53,13 @@ function holdersOf(records: readonly EngineRecord[]): Map<string, string[]> {
       holders.set(volume, [...(holders.get(volume) ?? []), record.handle]);
   }
   return holders;
+}
+
+/** The slot that a record says is in use, and what it may reach. None when it has none. */
+function keptSlotOf({ run, spec }: EngineRecord, values: SecretValues): readonly KeptSlot[] {
+  const slot = run?.slot ?? null;
+  // The spec was understood when it was created, so this does not fail.
+  if (slot === null) return [];
+  const { network } = spec;
+  return [{ key: slot.key, policy: resolvePolicy(network), interception: interceptionOf(network, values) }];
 }

@@ -1,4 +1,3 @@
-import type { ErrorCode } from '@svc/contract/errors';
 import { ChannelError, ExecFailed, FileFailed, type ChannelErrorKind } from '@svc/contract/channel';
 import { SvcError, type SvcErrorCode } from '../svc-error.ts';
 
@@ -27,20 +26,6 @@ const CODE_OF_KIND = {
   unsupported: 'invalid_request',
 } as const satisfies Record<ChannelErrorKind, SvcErrorCode>;
 
-const CODE_OF_ERRNO: Readonly<Record<string, ErrorCode>> = {
-  ENOENT: 'not_found',
-  ENOTDIR: 'not_found',
-  EEXIST: 'name_already_exists',
-  EACCES: 'forbidden',
-  EPERM: 'forbidden',
-  EROFS: 'forbidden',
-  ENOSPC: 'disk_full',
-  EDQUOT: 'disk_full',
-  EFBIG: 'payload_too_large',
-};
-
 function ofFile(error: FileFailed): SvcError {
-  const { errnoName } = error;
-  const code = CODE_OF_ERRNO[errnoName ?? ''] ?? 'invalid_request';
-  return new SvcError(code, error.message, { details: { errno: errnoName }, cause: error });
+  return new SvcError(error.code, error.message, { details: { errno: error.errnoName }, cause: error });
 }

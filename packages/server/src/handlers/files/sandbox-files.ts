@@ -1,5 +1,5 @@
 import { posix } from 'node:path';
-import { ChannelError, FileFailed, PlatformError, type ChannelFiles, type ErrorCode } from '@svc/contract';
+import { ChannelError, FileFailed, PlatformError, type ChannelFiles } from '@svc/contract';
 import type { CallMetrics } from '../../accounting/call-metrics.ts';
 import type { ChannelPool } from '../../orchestrator/channel-pool.ts';
 import type { Database } from '../../store/database.ts';
@@ -62,18 +62,6 @@ function workdirOf({ spec, resolved }: SandboxRecord): string {
   return posix.resolve('/', resolved?.workdir ?? spec.runtime?.workdir ?? '/');
 }
 
-const CODE_OF_ERRNO: Readonly<Record<string, ErrorCode>> = {
-  ENOENT: 'not_found',
-  ENOTDIR: 'not_found',
-  EEXIST: 'name_already_exists',
-  EACCES: 'forbidden',
-  EPERM: 'forbidden',
-  EROFS: 'forbidden',
-  ENOSPC: 'disk_full',
-  EDQUOT: 'disk_full',
-  EFBIG: 'payload_too_large',
-};
-
 async function explain(
   channels: ChannelPool,
   sandboxId: string,
@@ -81,8 +69,7 @@ async function explain(
   error: unknown,
 ): Promise<unknown> {
   if (error instanceof FileFailed) {
-    const { errnoName, message } = error;
-    const code = CODE_OF_ERRNO[errnoName ?? ''] ?? 'invalid_request';
+    const { code, errnoName, message } = error;
     return new PlatformError(code, `${path}: ${message}`, {
       details: { path, errno: errnoName },
       cause: error,

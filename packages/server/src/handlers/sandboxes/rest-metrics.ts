@@ -1,11 +1,10 @@
 import { DEFAULT_METRICS_INTERVAL_MS, PlatformError, type SandboxSpec } from '@svc/contract';
 import { MIN_METRICS_STEP_SECONDS, SANDBOX_METRICS, type SandboxMetric } from '@svc/contract/rest';
+import type { MetricHistory, Sample } from '../../accounting/metric-history.ts';
 import { badField } from '../../dispatch/rest-dispatch.ts';
-import { toSeries, type Series } from '../../accounting/to-series.ts';
+import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import type { Database } from '../../store/database.ts';
 import { findOwnSandbox } from '../../store/sandboxes.ts';
-import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
-import type { MetricHistory } from '../../accounting/metric-history.ts';
 
 const DEFAULT_RANGE_SECONDS = 3600;
 const DEFAULT_STEP_SECONDS = 30;
@@ -47,4 +46,25 @@ async function requireSpec(db: Database, organizationId: string, id: string): Pr
   const found = await findOwnSandbox(db, organizationId, { id });
   if (found !== undefined) return found.spec;
   throw new PlatformError('sandbox_not_found', `There is no sandbox ${id}`, { details: { sandbox_id: id } });
+}
+
+interface Series {
+  labels: Record<string, string>;
+  samples: [number, number][];
+}
+
+/**
+ * Cuts the time from `startMs` on into steps; each becomes the mean of its samples, under the time at which it begins. Steps
+ * without a sample are left out, and a metric without any has no series.
+ */
+function toSeries(samples: readonly Sample[], metric: string, startMs: number, stepMs: number): Series[] {
+  const points: [number, number][] = [];
+  const steps = Map.groupBy(samples, ({ atMs }) => Math.floor((atMs - startMs) / stepMs));
+  for (const [step, group] of steps) {
+    const values = group.flatMap(({ values }) => values[metric] ?? []);
+    if (values.length === 0) continue;
+    const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
+    points.push([startMs + step * stepMs, Math.round(mean * 100) / 100]);
+  }
+  return points.length === 0 ? [] : [{ labels: {}, samples: points }];
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { chainsThatDrop, findFirewallObstacles } from './firewall-obstacles.ts';
+import { chainsThatDrop, findFirewallObstacles } from './host-changes.ts';
 
 test('chains of others that drop forwarded or incoming packets by default are named, and ours are not', () => {
   const chain = (table: string, hook: string, policy: string) => ({
