@@ -15,9 +15,9 @@ export async function importPython(engine: Pick<TestEngine, 'client'>): Promise<
 }
 
 /** The interpreter of this host, with its libraries. */
-export async function addPython(root: string): Promise<void> {
+export async function addPython(root: string, interpreter = 'python3'): Promise<void> {
   const script = 'import os, sys; print(sys.executable); print(os.path.dirname(os.__file__))';
-  const [program = '', library = ''] = (await run('python3', ['-c', script])).stdout.trim().split('\n');
+  const [program = '', library = ''] = (await run(interpreter, ['-c', script])).stdout.trim().split('\n');
   await copyProgram(root, program, 'python3');
   await cp(library, join(root, library), { recursive: true, filter: (path) => !UNUSED_MODULES.test(path) });
   // Some modules are written in C, and linked against more than the interpreter is.
@@ -36,7 +36,7 @@ export async function copyProgram(root: string, program: string, name: string): 
   await copyLibraries(root, program);
 }
 
-async function copyLibraries(root: string, program: string): Promise<void> {
+export async function copyLibraries(root: string, program: string): Promise<void> {
   const { stdout } = await run('ldd', [program]);
   for (const [library] of stdout.matchAll(/\/\S+\.so\S*/g)) {
     await copyFile(await realpath(library), join(root, library));

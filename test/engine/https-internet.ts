@@ -1,14 +1,13 @@
-import { execFile, spawn } from 'node:child_process';
-import { cp, mkdir, realpath } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import type { Network } from '@svc/contract';
 import { waitUntil } from '@svc/contract/testing';
 import type { EngineEvent, Isolation } from '@svc/engine/client';
 import { inNamespace } from '../../packages/engine/src/testing/command.ts';
 import { startInternet, type Internet } from '../../packages/engine/src/testing/internet.ts';
+import type { Mirror } from '../../packages/engine/src/testing/serve-mirror.ts';
+import { copyProgram } from '../e2e/interpreter-images.ts';
 import { importChanged } from './image-fixture.ts';
 import { startSandbox, type TestSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
@@ -51,22 +50,20 @@ export class HttpsInternet implements AsyncDisposable {
     this.#undo = undo;
   }
 
-  static async start(): Promise<HttpsInternet> {
+  /** With a mirror its hosts serve that too; `fill` makes the image that clients start from. */
+  static async start(mirror: Mirror | null = null, fill = addCurlAndNode): Promise<HttpsInternet> {
     await using undo = new AsyncDisposableStack();
     const internet = undo.use(await startInternet());
     const engine = await TestEngine.start({ args: ['--nameserver', internet.resolver] });
     undo.defer(() => engine.destroy());
-    await importChanged(engine, CLIENTS_IMAGE, async (root) => {
-      await copyProgram(root, process.execPath, 'node');
-      await copyProgram(root, '/usr/bin/curl', 'curl');
-    });
+    await importChanged(engine, CLIENTS_IMAGE, fill);
     const made = new HttpsInternet(internet, engine, undo.move());
-    await made.#listen();
+    await made.#listen(mirror === null ? [] : [mirror.folder, mirror.password]);
     return made;
   }
 
-  async #listen(): Promise<void> {
-    const line = inNamespace(this.internet.namespace, process.execPath, SERVER);
+  async #listen(served: readonly string[]): Promise<void> {
+    const line = inNamespace(this.internet.namespace, process.execPath, SERVER, ...served);
     const child = spawn(line[0], line.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
     this.#undo.defer(() => void child.kill('SIGKILL'));
     createInterface({ input: child.stdout }).on('line', (text) => this.#hear(JSON.parse(text) as Told));
@@ -116,13 +113,7 @@ export class HttpsInternet implements AsyncDisposable {
   }
 }
 
-/** With the libraries that it is linked against. */
-async function copyProgram(root: string, program: string, name: string): Promise<void> {
-  const copy = async (from: string, to: string) => {
-    await mkdir(dirname(to), { recursive: true });
-    await cp(await realpath(from), to);
-  };
-  await copy(program, join(root, 'usr/bin', name));
-  const { stdout } = await promisify(execFile)('ldd', [program]);
-  for (const [library] of stdout.matchAll(/\/\S+\.so\S*/g)) await copy(library, join(root, library));
+export async function addCurlAndNode(root: string): Promise<void> {
+  await copyProgram(root, process.execPath, 'node');
+  await copyProgram(root, '/usr/bin/curl', 'curl');
 }

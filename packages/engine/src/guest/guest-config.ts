@@ -43,7 +43,7 @@ export const AUTHORITY_FILE = '/usr/local/share/ca-certificates/svc.crt';
 
 /** For programs that have a list of their own. */
 const TRUST_ENV = [
-  ...['SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE', 'GIT_SSL_CAINFO'].map(
+  ...['SSL_CERT_FILE', 'REQUESTS_CA_BUNDLE', 'CURL_CA_BUNDLE', 'GIT_SSL_CAINFO', 'PIP_CERT'].map(
     (name) => `${name}=${TRUST_BUNDLE}`,
   ),
   `NODE_EXTRA_CA_CERTS=${AUTHORITY_FILE}`,

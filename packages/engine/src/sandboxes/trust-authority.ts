@@ -9,6 +9,13 @@ import type { EngineRecord } from './record.ts';
 
 /** Where Fedora and its relatives keep what Debian and Alpine keep in `TRUST_BUNDLE`. */
 const RED_HAT_BUNDLE = '/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem';
+/** Other names of the same, links to one of the two in most images and files of their own in some. */
+const OTHER_BUNDLES = [
+  '/etc/ssl/cert.pem',
+  '/etc/pki/tls/certs/ca-bundle.crt',
+  '/etc/pki/tls/cert.pem',
+  '/etc/ssl/ca-bundle.pem',
+];
 /** Whoever makes the bundles anew (update-ca-certificates, update-ca-trust) takes what lies here. */
 const RED_HAT_ANCHORS = '/etc/pki/ca-trust/source/anchors';
 const MAX_BUNDLE_BYTES = 8 * 1024 * 1024;
@@ -44,9 +51,14 @@ async function install(files: ChannelFiles, text: string, signal: AbortSignal): 
   const own = (await read(files, TRUST_BUNDLE, signal)) ?? redHat ?? '';
   await write(files, TRUST_BUNDLE, withBlock(own, text), signal);
   await write(files, AUTHORITY_FILE, text, signal);
-  if (redHat === null) return;
-  await write(files, RED_HAT_BUNDLE, withBlock(redHat, text), signal);
-  await write(files, `${RED_HAT_ANCHORS}/svc.pem`, text, signal);
+  if (redHat !== null) await write(files, `${RED_HAT_ANCHORS}/svc.pem`, text, signal);
+  for (const path of [RED_HAT_BUNDLE, ...OTHER_BUNDLES]) {
+    const bundle = await read(files, path, signal);
+    if (bundle === null) continue;
+    const extended = withBlock(bundle, text);
+    // A link to one of those before it has it already.
+    if (extended !== bundle) await write(files, path, extended, signal);
+  }
 }
 
 /** In place of what an earlier start has added. */

@@ -1,17 +1,21 @@
 /**
- * A server of HTTPS in a network namespace that is whoever it is asked for, on port 443, over HTTP/2 where the name begins with h2. It prints who signs for it, and then every
- * request as two lines of JSON: the name of the connection, and how it began; and when it is over everything that was said. What
- * arrives on port 443 over UDP is printed too.
+ * A server of HTTPS in a network namespace that is whoever it is asked for, on port 443, over HTTP/2 where the name begins with h2. It
+ * prints who signs for it, and then every request as two lines of JSON: the name of the connection, and how it began; and when it is
+ * over everything that was said. What arrives on port 443 over UDP is printed too. With a folder and a password as arguments it is a
+ * mirror, on port 80 too.
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import { createServer as createHttpServer } from 'node:http';
 import { createSecureServer, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import { buffer } from 'node:stream/consumers';
 import { createSecureContext, type TLSSocket } from 'node:tls';
 import { writeLeaf } from '../egress/tls/certificate.ts';
 import { makeAuthority, readIssuer } from '../egress/tls/installation-authority.ts';
+import { serveMirror } from './serve-mirror.ts';
 
+const [folder, password = ''] = process.argv.slice(2);
 const HOUR_MS = 3_600_000;
 const print = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`);
 const authority = makeAuthority();
@@ -29,7 +33,8 @@ async function answer(incoming: Http2ServerRequest, response: Http2ServerRespons
   const body = await buffer(incoming).catch(() => Buffer.alloc(0));
   const { method, url, rawHeaders, rawTrailers } = incoming;
   print({ name, said: [method, url, ...rawHeaders, body.toString('latin1'), ...rawTrailers].join(' ') });
-  if (url.startsWith('/elsewhere'))
+  if (folder !== undefined) await serveMirror({ folder, password }, incoming, body, response);
+  else if (url.startsWith('/elsewhere'))
     response.writeHead(302, { location: 'https://evil.public.example/stolen' }).end();
   else response.end(`hello from ${String(name)}\n`);
 }
@@ -46,6 +51,14 @@ const server = createSecureServer(
 server.on('tlsClientError', () => undefined);
 server.listen(443, '0.0.0.0');
 await once(server, 'listening');
+if (folder !== undefined) {
+  const plain = createHttpServer((incoming, response) => {
+    // Both versions of HTTP speak in the words that are used here.
+    void answer(incoming as unknown as Http2ServerRequest, response as unknown as Http2ServerResponse);
+  });
+  plain.listen(80, '0.0.0.0');
+  await once(plain, 'listening');
+}
 const datagrams = createSocket('udp4');
 datagrams.on('message', (message) => print({ datagram: message.toString('latin1') }));
 datagrams.bind(443);
