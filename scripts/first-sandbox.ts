@@ -60,6 +60,7 @@ function howToGoOn(): string {
   ] as const;
   return [
     `The server listens on ${url}${key === '' ? ' and asks for no key (--dev)' : '; a key: svc server keygen --quiet'}.`,
+    `The dashboard, in a browser: ${url}/`,
     '',
     'From anything that speaks HTTP:',
     `  curl -s ${url}/api/v1/rpc${authorization} -H 'Content-Type: application/json' \\`,

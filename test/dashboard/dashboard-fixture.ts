@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { createLocalOrganization, createLocalSignInLink } from '@svc/server/local';
+import { createLocalOrganization, createLocalOwnerLink, createLocalSignInLink } from '@svc/server/local';
 import { openBrowser, type Owner, type Page } from '../clients/open-browser.ts';
 import { TestServer } from '../e2e/start-server.ts';
 
@@ -22,18 +22,24 @@ export async function buildDashboard(): Promise<void> {
   await promisify(execFile)(process.execPath, [join(ROOT, 'scripts/build-dashboard.ts')]);
 }
 
-/** A real server on a real engine, with keys unless `--dev` is among its arguments, and a browser that reaches it and `others`. */
+interface DashboardOptions {
+  /** Of the server; without `--dev` it asks for keys. */
+  readonly args?: readonly string[];
+  /** What the browser reaches beside the server. */
+  readonly others?: readonly string[];
+  /** Nobody has an account yet. */
+  readonly isNew?: boolean;
+}
+
+/** A real server on a real engine, and a browser that reaches it. */
 export async function startDashboard(
   t: Owner,
-  args: readonly string[] = [],
-  others: readonly string[] = [],
+  { args = [], others = [], isNew = false }: DashboardOptions = {},
 ): Promise<Dashboard> {
   await buildDashboard();
   const server = await TestServer.start({ args, engineArgs: ['--isolation', 'container'] });
   t.after(() => server.destroy());
-  const place = { dataFolder: server.engine.folder };
-  if (!args.includes('--dev'))
-    await createLocalOrganization(place, { slug: 'acme', name: 'Acme', owner: OWNER });
+  if (!isNew && !args.includes('--dev')) await makeOrganization(server);
   const page = await openBrowser(t, `${server.url}/`, others);
   page.setDefaultTimeout(WAIT_MS);
   const complaints: string[] = [];
@@ -44,6 +50,17 @@ export async function startDashboard(
   });
   page.on('pageerror', (error) => complaints.push(String(error)));
   return { server, page, complaints };
+}
+
+/** With one owner. */
+export async function makeOrganization({ engine }: TestServer): Promise<void> {
+  await createLocalOrganization({ dataFolder: engine.folder }, { slug: 'acme', name: 'Acme', owner: OWNER });
+}
+
+/** What the first start shows whoever typed it. */
+export async function ownerAddress({ server }: Dashboard): Promise<string> {
+  const { secret } = await createLocalOwnerLink({ dataFolder: server.engine.folder }, '1h');
+  return `${server.url}/sign-up#owner=${secret}`;
 }
 
 /** The address of a link that signs somebody in once. */

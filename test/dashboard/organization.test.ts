@@ -7,7 +7,10 @@ import { OWNER, signIn, startDashboard } from './dashboard-fixture.ts';
 test('an owner runs an organization from its pages', async (t) => {
   const provider = await TestProvider.start();
   t.after(() => provider.close());
-  const dashboard = await startDashboard(t, ['--allow-private-targets'], [provider.issuer]);
+  const dashboard = await startDashboard(t, {
+    args: ['--allow-private-targets'],
+    others: [provider.issuer],
+  });
   const { page, server, complaints } = dashboard;
   const go = (path: string) => page.goto(`${server.url}/orgs/acme/${path}`);
   await signIn(dashboard);

@@ -1,12 +1,41 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { signIn, signInAddress, startDashboard } from './dashboard-fixture.ts';
+import {
+  makeOrganization,
+  ownerAddress,
+  signIn,
+  signInAddress,
+  startDashboard,
+} from './dashboard-fixture.ts';
 
 const PASSWORD = 'a long enough password';
 
 test('people sign in, stay where they wanted to be, and leave nothing behind', async (t) => {
-  const dashboard = await startDashboard(t);
+  const dashboard = await startDashboard(t, { isNew: true });
   const { page, server, complaints } = dashboard;
+
+  await t.test(
+    'the first person makes the owner’s account with the link of the first start, once',
+    async () => {
+      const address = await ownerAddress(dashboard);
+      await page.goto(address);
+      await page.getByRole('heading', { name: 'Welcome to svc' }).waitFor();
+      await page.getByLabel('E-mail address').fill('first@example.com');
+      await page.getByLabel('Password').fill(PASSWORD);
+      assert.equal(page.url(), `${server.url}/sign-up`, 'the secret is not in the address any more');
+      await page.getByRole('button', { name: 'Make the account' }).click();
+      await page.waitForURL(`${server.url}/orgs/default`);
+      await page.getByRole('link', { name: 'Settings' }).waitFor();
+      await page.context().clearCookies();
+      await page.goto('about:blank');
+      await page.goto(address);
+      await page.getByLabel('E-mail address').fill('second@example.com');
+      await page.getByLabel('Password').fill(PASSWORD);
+      await page.getByRole('button', { name: 'Make the account' }).click();
+      await page.getByText('was used, has expired').waitFor();
+      await makeOrganization(server);
+    },
+  );
 
   await t.test('a link signs in once, and a password can be chosen with it', async () => {
     const address = await signInAddress(dashboard);

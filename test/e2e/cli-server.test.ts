@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -66,7 +66,10 @@ test('start, status, logs and stop tell what is and what to do next, each with i
   const started = await start('--dev', ...NO_ENGINE);
   assert.equal(started.code, 0, started.stderr);
   const [, url = '', pid = ''] = /^server started on (http:\S+) \(pid (\d+)\)\n/.exec(started.stdout) ?? [];
-  assert.match(started.stdout, /\n {2}it cannot run sandboxes yet: .*\n {2}no key is needed \(--dev\)\n$/s);
+  assert.match(
+    started.stdout,
+    /\n {2}it cannot run sandboxes yet: .*\n {2}dashboard: http:\S+\/\n {2}no key is needed \(--dev\)\n$/s,
+  );
   const again = await start('--dev');
   assert.equal(again.code, EXIT.alreadyRunning);
   assert.equal(again.stdout, `the server runs already on ${url} (pid ${pid})\n  next: svc server status\n`);
@@ -115,6 +118,37 @@ test('at a terminal a bad option is answered in words, not as a line of the log'
     stdout.replaceAll('\r', ''),
     'error: --port must be a whole number up to 65535, not many\n  try: svc server start --help\n',
   );
+});
+
+test('the first start shows the owner a link on a terminal, never in a log or to a pipe, and it works once', async (t) => {
+  const { folder, line, start } = await serverLine(t);
+  const piped = await start(...NO_ENGINE);
+  assert.equal(piped.code, 0, piped.stderr);
+  assert.match(piped.stdout, /\n {2}nobody can sign in yet; .*: svc user link\n/);
+  assert.doesNotMatch(piped.stdout, /#owner=/);
+  assert.match(
+    (await line('status')).stdout,
+    /\ndashboard: http:\S+; nobody can sign in yet: svc user link\n/,
+  );
+  await line('stop');
+  const words = `server start --detach --path ${folder} --run-as 64555:64555 --port 0 ${NO_ENGINE.join(' ')}`;
+  const typed = await runProgram('script', ['-qec', `${SVC} ${words}`, '/dev/null'], {});
+  const [, url = '', shown = ''] = /(http:\S+)\/sign-up#owner=([\w-]{43})\r\n/.exec(typed.stdout) ?? [];
+  const link = () => runCli(['user', 'link'], { SVC_HOME: folder });
+  const token = /#owner=([\w-]{43})\n$/.exec((await link()).stdout)?.[1] ?? '';
+  const signUp = async (secret: string) => {
+    const body = JSON.stringify({ email: 'ann@example.com', password: 'correct horse', token: secret });
+    const headers = { 'content-type': 'application/json', 'x-svc-page': '1' };
+    return (await fetch(`${url}/v1/sign-up`, { method: 'POST', headers, body })).status;
+  };
+  assert.equal(await signUp(shown), 403, 'the later one made it void');
+  assert.equal(await signUp(token), 200);
+  assert.equal(await signUp(token), 403);
+  const refused = await link();
+  assert.equal(refused.code, 2);
+  assert.match(refused.stderr, /There are people on this server already/);
+  const logs = await readFile(join(folder, 'server.log'), 'utf8');
+  assert.ok(!logs.includes(shown) && !logs.includes(token) && shown.length === 43);
 });
 
 test('an engine that cannot start ends the start with its reason', async (t) => {

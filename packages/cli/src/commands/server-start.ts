@@ -12,6 +12,7 @@ import { lastLines } from '../engine/log-lines.ts';
 import { followToEnd, handOn, withOptions } from '../engine/started-program.ts';
 import type { StartOptions } from '../engine/started-program.ts';
 import { examples } from '../examples.ts';
+import { announceDashboard, type StartedServer } from '../server/announce-dashboard.ts';
 import { readGlobals } from '../globals.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 
@@ -111,7 +112,9 @@ async function start(options: StartOptions, command: Command): Promise<void> {
     if (isJson) return printJson({ pid: running, url: where, started: false });
     return print(`the server runs already on ${where} (pid ${running})\n  next: svc server status`);
   }
-  if (options['detach'] !== true) return await runHere(dataFolder, handOn(options, HANDED_ON));
+  const databaseUrl = typeof options['database'] === 'string' ? options['database'] : undefined;
+  if (options['detach'] !== true)
+    return await runHere({ dataFolder, databaseUrl }, handOn(options, HANDED_ON));
   const started = await startDetached(dataFolder, handOn(options, HANDED_ON));
   if (started === undefined) return;
   const { pid, status } = started;
@@ -121,6 +124,7 @@ async function start(options: StartOptions, command: Command): Promise<void> {
     print(`  it cannot run sandboxes yet: ${status.engine.reason}`);
     if (process.getuid?.() !== 0) print('  an engine needs root: sudo svc engine start --detach');
   }
+  await announceDashboard({ dataFolder, databaseUrl, status }, process.stdout);
   print(
     status.isDev ? '  no key is needed (--dev)' : '  next: export SVC_API_KEY=$(svc server keygen --quiet)',
   );
@@ -201,12 +205,24 @@ async function waitForStatus(
 }
 
 /** In the foreground: its log is our stderr, our signals are its signals. */
-async function runHere(dataFolder: string, options: readonly string[]): Promise<void> {
-  const child = await launch(dataFolder, options, ['ignore', 'inherit', 'inherit'], false);
-  const code = await followToEnd(child);
+async function runHere(place: Omit<StartedServer, 'status'>, options: readonly string[]): Promise<void> {
+  const child = await launch(place.dataFolder, options, ['ignore', 'inherit', 'inherit'], false);
+  const ended = followToEnd(child);
+  // Whoever looks on is told; a log has the address already.
+  if (process.stderr.isTTY) await announceWhenUp(place, child);
+  const code = await ended;
   process.exitCode = code;
   const { EXIT } = await import('@svc/server/admin');
   if (code === EXIT.usage) tell('  try: svc server start --help');
+}
+
+async function announceWhenUp(place: Omit<StartedServer, 'status'>, child: ChildProcess): Promise<void> {
+  const { readStatus } = await import('@svc/server/admin');
+  while (child.exitCode === null && child.signalCode === null) {
+    const status = await readStatus(place.dataFolder).catch(() => undefined);
+    if (status !== undefined) return await announceDashboard({ ...place, status }, process.stderr);
+    await delay(POLL_MS);
+  }
 }
 
 async function launch(

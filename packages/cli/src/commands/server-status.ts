@@ -39,6 +39,8 @@ async function showStatus(options: { readonly json?: boolean }, command: Command
       ? 'authentication: off (--dev); every caller may do everything'
       : `authentication: required; ${status.keys} keys handed out`,
   );
+  const way = status.isDev || status.hasPeople ? '' : '; nobody can sign in yet: svc user link';
+  print(`dashboard: ${status.url}/${way}`);
   const { engine } = status;
   print(engine.isHealthy ? `isolation: ${engine.isolation}` : `the engine is away: ${engine.reason}`);
   if (status.disk !== null) print(describeDisk(status.disk));

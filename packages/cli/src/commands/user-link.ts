@@ -7,14 +7,16 @@ export function createCommand(): Command {
   return new Command('link')
     .description(
       'Makes a secret that signs a person in, once, and prints it: for the first time, or when a password is lost.\n' +
-        'The user is made when there is none with this address. A second one makes the first void.',
+        'The user is made when there is none with this address. A second one makes the first void.\n' +
+        'Without an address, while nobody has an account: a link with which the owner of the server makes one.',
     )
-    .argument('<email>', 'whom it signs in')
+    .argument('[email]', 'whom it signs in')
     .option('--expire <duration>', 'number and unit: s, m, h, d', '1h')
     .addOption(databaseOption())
     .addHelpText(
       'after',
       examples(
+        ['svc user link', 'for the first person, who becomes the owner'],
         ['svc user link ann@example.com', 'what POST /v1/session/link takes as token'],
         ['svc user link ann@example.com --expire 2d', 'when it may take her a while'],
       ),
@@ -23,14 +25,20 @@ export function createCommand(): Command {
 }
 
 async function create(
-  email: string,
+  email: string | undefined,
   { expire }: { readonly expire: string },
   command: Command,
 ): Promise<void> {
   const { place, isJson } = await readHere(command, 'links to sign in with');
   const { readStatus } = await import('@svc/server/admin');
   const url = (await readStatus(place.dataFolder).catch(() => undefined))?.url;
-  const { createLocalSignInLink } = await loadLocal(place);
+  const { createLocalOwnerLink, createLocalSignInLink } = await loadLocal(place);
+  if (email === undefined) {
+    const { secret, expiresAt } = await createLocalOwnerLink(place, expire).catch(asUsage);
+    if (isJson) return printJson({ email: null, token: secret, expires_at: expiresAt });
+    print(url === undefined ? secret : `${url}/sign-up#owner=${secret}`);
+    return tell(`makes the account of the owner in a browser, once, until ${expiresAt}`);
+  }
   const { secret, expiresAt } = await createLocalSignInLink(place, email, expire).catch(asUsage);
   if (isJson) return printJson({ email, token: secret, expires_at: expiresAt });
   print(secret);

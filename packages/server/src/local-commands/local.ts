@@ -8,5 +8,5 @@ export { createLocalOrganization, listLocalOrganizations } from './organizations
 export type { OrganizationSummary } from './organizations.ts';
 export { setLocalQuotas } from './quotas.ts';
 export { rotateSecrets } from './rotate-secrets.ts';
-export { createLocalSignInLink } from './sign-in-links.ts';
+export { createLocalOwnerLink, createLocalSignInLink } from './sign-in-links.ts';
 export { createLocalToken, listLocalTokens, revokeLocalToken } from './tokens.ts';

@@ -45,6 +45,11 @@ export interface SignInLinkRow {
   expires_at: string;
 }
 
+export interface OwnerLinkRow {
+  hash: string;
+  expires_at: string;
+}
+
 /** `subject` is an account or an address that somebody tried to sign in as or from. */
 export interface SignInFailureRow {
   subject: string;

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test, type TestContext } from 'node:test';
 import type { Database } from './database.ts';
 import { findPasswordHash, putPasswordHash } from './passwords.ts';
+import { createOwnerLink, takeOwnerLink } from './owner-links.ts';
 import {
   beginSecondFactor,
   confirmSecondFactor,
@@ -88,6 +89,11 @@ export function accountsSuite(name: string, empty: (t: TestContext) => Promise<D
         (await Promise.all(Array.from({ length: 5 }, take))).filter((taken) => Boolean(taken)).length;
       const link = await createSignInLink(db, userId, FAR_AHEAD);
       assert.equal(await atOnce(() => takeSignInLink(db, link)), 1);
+      const former = await createOwnerLink(db, FAR_AHEAD);
+      const owners = await createOwnerLink(db, FAR_AHEAD);
+      assert.equal(await atOnce(() => takeOwnerLink(db, owners)), 1);
+      assert.equal(await takeOwnerLink(db, former), false);
+      assert.equal(await takeOwnerLink(db, await createOwnerLink(db, LONG_AGO)), false);
       assert.equal(await beginSecondFactor(db, userId, 'first'), true);
       assert.equal(await beginSecondFactor(db, userId, 'second'), true);
       await confirmSecondFactor(db, userId, ['a', 'b']);

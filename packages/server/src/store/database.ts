@@ -3,6 +3,7 @@ import type {
   PasswordRow,
   SecondFactorRow,
   IdentityProviderRow,
+  OwnerLinkRow,
   ProviderIdentityRow,
   SessionRow,
   SignInFailureRow,
@@ -38,6 +39,7 @@ export interface Tables {
   identity_providers: IdentityProviderRow;
   provider_identities: ProviderIdentityRow;
   sign_in_links: SignInLinkRow;
+  owner_links: OwnerLinkRow;
   sign_in_failures: SignInFailureRow;
   ssh_keys: SshKeyRow;
   preview_tokens: PreviewTokenRow;

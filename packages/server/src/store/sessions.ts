@@ -104,6 +104,7 @@ export async function forgetOldSignIns(db: Database, failuresBefore: string): Pr
   const now = new Date().toISOString();
   await db.deleteFrom('sessions').where('expires_at', '<', now).execute();
   await db.deleteFrom('sign_in_links').where('expires_at', '<', now).execute();
+  await db.deleteFrom('owner_links').where('expires_at', '<', now).execute();
   await db.deleteFrom('sign_in_failures').where('last_at', '<', failuresBefore).execute();
 }
 

@@ -51,6 +51,17 @@ export async function findUserByEmail(db: Database, email: string): Promise<User
   return row === undefined ? undefined : toUser(row);
 }
 
+/** Whether there is a user with another address than this. */
+export async function hasUserBeside(db: Database, email: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('users')
+    .select('id')
+    .where('email', '!=', email)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Changes of what a user has come one after the other: call this first in the transaction. */
 export async function lockUser(transaction: Database, id: string): Promise<void> {
   await transaction

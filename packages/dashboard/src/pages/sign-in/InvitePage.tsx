@@ -19,7 +19,7 @@ export function InvitePage() {
   if (token === null) return <Spent />;
   if (account === undefined) return error === null ? <Loading /> : <Failure error={error} />;
   const signedUp = () => void cache.invalidateQueries({ queryKey: ACCOUNT.queryKey });
-  if (account === null) return <SignUpForm token={token} onDone={signedUp} />;
+  if (account === null) return <SignUpForm way="invite" token={token} onDone={signedUp} />;
   return <Decide token={token} account={account} />;
 }
 

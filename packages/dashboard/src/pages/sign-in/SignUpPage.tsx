@@ -5,20 +5,37 @@ import { Failure } from '../../parts/Failure.tsx';
 import { TextField } from '../../parts/Field.tsx';
 import { Link } from '../../router/Link.tsx';
 import { Door } from './Door.tsx';
+import { useSecret } from './use-secret.ts';
 import { useSignedIn } from './use-signed-in.ts';
 
+/** What people are told, by what they come with. */
+const WAYS = {
+  open: {
+    title: 'Make an account',
+    hint: 'With an invite, open its link: it is for the address that it was made for.',
+  },
+  invite: { title: 'Accept the invite', hint: 'With the address that you were invited under.' },
+  owner: {
+    title: 'Welcome to svc',
+    hint: 'Nobody has an account here yet. Yours will own the organization “default”, which programs with a key of this machine act for too.',
+  },
+} as const;
+
 interface SignUpProps {
-  /** Of an invite; null: whoever wants one types it, or signs up freely where that is allowed. */
+  readonly way: keyof typeof WAYS;
+  /** Of an invite, or of the link that the first start printed. */
   readonly token: string | null;
   readonly onDone: () => void;
 }
 
+/** `/sign-up`, and `/sign-up#owner=…` for the first person. */
 export function SignUpPage() {
+  const owner = useSecret('owner');
   const signedIn = useSignedIn();
-  return <SignUpForm token={null} onDone={() => void signedIn()} />;
+  return <SignUpForm way={owner === null ? 'open' : 'owner'} token={owner} onDone={() => void signedIn()} />;
 }
 
-export function SignUpForm({ token, onDone }: SignUpProps) {
+export function SignUpForm({ way, token, onDone }: SignUpProps) {
   const [email, setEmail] = useState('');
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
@@ -34,12 +51,7 @@ export function SignUpForm({ token, onDone }: SignUpProps) {
     });
   return (
     <Door
-      title={token === null ? 'Make an account' : 'Accept the invite'}
-      hint={
-        token === null
-          ? 'With an invite, open its link: it is for the address that it was made for.'
-          : 'With the address that you were invited under.'
-      }
+      {...WAYS[way]}
       onSubmit={submit}
       foot={
         <>

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { codeOfStep } from '../../access/one-time-code.ts';
+import { createOwnerLink } from '../../store/owner-links.ts';
 import { createSignInLink } from '../../store/sessions.ts';
 import { Browser } from '../../testing/browser.ts';
 import { startWithPeople } from '../../testing/people.ts';
@@ -267,4 +268,32 @@ test('development mode has nothing to sign in to', async (t) => {
   const body = { email: 'a@example.com', password: PASSWORD };
   const answer = await server.rest('POST', '/session', { body });
   assert.deepEqual([answer.status, answer.body.error.code], [403, 'forbidden']);
+});
+
+test('the first person makes their account with the link of the server, owns what keys act for, and is the only one', async (t) => {
+  const people = await startWithPeople(t, { restSettings: { signUp: 'closed' } });
+  const { database } = people.server;
+  const signUp = (token: string, email = 'ann@example.com') =>
+    new Browser(people).call('POST', '/sign-up', { email, password: PASSWORD, token });
+  assert.equal((await signUp('made up')).status, 403);
+  const expired = await createOwnerLink(database, new Date(Date.now() - 1000).toISOString());
+  assert.equal((await signUp(expired)).status, 403);
+  const link = await createOwnerLink(database, SOON());
+  // Who gets no further than a password that is too short has not used it up.
+  assert.equal(
+    (await new Browser(people).call('POST', '/sign-up', { email: 'a@b.example', password: 'x', token: link }))
+      .status,
+    400,
+  );
+  const both = await Promise.all([signUp(link), signUp(link, 'eve@example.com')]);
+  assert.equal(both.filter(({ status }) => status === 200).length, 1);
+  assert.equal(both.filter(({ status }) => status === 403).length, 1);
+  const browser = new Browser(people);
+  const email = both.find(({ status }) => status === 200)?.body.user.email;
+  assert.equal((await browser.call('POST', '/session', { email, password: PASSWORD })).status, 200);
+  assert.equal((await browser.call('GET', '/orgs/default')).body.role, 'owner');
+  assert.equal((await signUp(link, 'late@example.com')).status, 403);
+  // One that was made before somebody came another way.
+  const late = await createOwnerLink(database, SOON());
+  assert.equal((await signUp(late, 'late@example.com')).status, 403);
 });

@@ -1,4 +1,5 @@
-import { PlatformError } from '@svc/contract';
+import { DEFAULT_NAMESPACE, PlatformError } from '@svc/contract';
+import { hasPeople } from '../../access/people.ts';
 import { hashPassword, isPassword } from '../../access/password.ts';
 import { SESSION_MS, type SignSession } from '../../access/sessions.ts';
 import { Attempts, proveCode, signInByPassword, type SignedIn } from '../../access/sign-in.ts';
@@ -11,6 +12,8 @@ import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import type { Sealer } from '../../secrets/sealer.ts';
 import type { Database } from '../../store/database.ts';
 import { findInvite } from '../../store/invites.ts';
+import { ensureOrganization, putMember } from '../../store/organizations.ts';
+import { takeOwnerLink } from '../../store/owner-links.ts';
 import { findPasswordHash, putPasswordHash } from '../../store/passwords.ts';
 import { findSecondFactor } from '../../store/second-factors.ts';
 import {
@@ -152,7 +155,7 @@ async function signUp(parts: AccountParts, account: NewAccount, call: RestCall) 
   const hash = await hashPassword(account.password);
   const session = await call.commit(async (change) => {
     const { db } = change;
-    await requireAdmission(parts, db, account);
+    const isOwner = await admit(parts, db, account);
     if ((await findUserByEmail(db, account.email)) !== undefined) {
       const message =
         'There is an account with this address; sign in, or ask the operator for `svc user link`';
@@ -162,24 +165,39 @@ async function signUp(parts: AccountParts, account: NewAccount, call: RestCall) 
     const { display_name: displayName } = account;
     const user = displayName === undefined ? made : await updateUser(db, made.id, { displayName });
     await putPasswordHash(db, user.id, hash);
+    if (isOwner) await giveDefaultOrganization(change, user);
     return await beginSession(parts, change, { user, hasSecondFactor: false }, call);
   });
   await attempts.succeed();
   return session;
 }
 
-/** @throws PlatformError `forbidden` */
-async function requireAdmission(
+/** Whether it is the owner of the server, who has the link of its first start. @throws PlatformError `forbidden` */
+async function admit(
   { signUp: rule }: AccountParts,
   db: Database,
   { email, token }: NewAccount,
-): Promise<void> {
-  if (token === undefined && rule === 'open') return;
+): Promise<boolean> {
+  if (token === undefined && rule === 'open') return false;
   if (token === undefined)
     throw new PlatformError('forbidden', 'Signing up takes an invite; ask a member to send you one');
+  // Nobody is above whoever came first, by another way.
+  if ((await takeOwnerLink(db, token)) && !(await hasPeople(db))) return true;
   const found = rule === 'closed' ? undefined : await findInvite(db, token);
   if (found?.invite.email !== email.toLowerCase())
-    throw new PlatformError('forbidden', 'The invite is not valid, has expired or is for another address');
+    throw new PlatformError(
+      'forbidden',
+      'The invite or link was used, has expired or is for another address',
+    );
+  return false;
+}
+
+/** What keys of this machine act for; it has no member yet but, maybe, the developer. */
+async function giveDefaultOrganization({ db, record }: Change, { id }: UserRecord): Promise<void> {
+  const organizationId = await ensureOrganization(db, DEFAULT_NAMESPACE);
+  await putMember(db, organizationId, id, 'owner');
+  const payload = { user_id: id, role: 'owner' };
+  await record({ type: 'member_joined', category: 'member', payload }, organizationId);
 }
 
 /** Whoever is at somebody's open browser may not take the account from them. */

@@ -1,4 +1,5 @@
 import type { SpaceView } from '@svc/engine/client';
+import { hasPeople } from '../../access/people.ts';
 import type { EngineHealth } from '../../orchestrator/engine-health.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { Database } from '../../store/database.ts';
@@ -12,6 +13,8 @@ export interface ServerStatus {
   readonly url: string;
   readonly isDev: boolean;
   readonly startedAt: string;
+  /** Whether anybody has an account; false: nobody can sign in yet. */
+  readonly hasPeople: boolean;
   /** How many keys were handed out and still count. */
   readonly keys: number;
   readonly engine: {
@@ -47,7 +50,11 @@ export interface StatusParts {
 export async function gatherStatus(parts: StatusParts): Promise<ServerStatus> {
   const { url, isDev, startedAt, database, orchestrator, health } = parts;
   const { current } = health;
-  const [records, keys] = await Promise.all([listSandboxes(database), listKeys(database)]);
+  const [records, keys, isInhabited] = await Promise.all([
+    listSandboxes(database),
+    listKeys(database),
+    hasPeople(database),
+  ]);
   const signal = AbortSignal.timeout(METRICS_TIMEOUT_MS);
   // What is known is shown, also while the engine is away.
   const usage = current.isHealthy ? await orchestrator.metrics(signal).catch(() => []) : [];
@@ -58,6 +65,7 @@ export async function gatherStatus(parts: StatusParts): Promise<ServerStatus> {
     url,
     isDev,
     startedAt,
+    hasPeople: isInhabited,
     keys: keys.filter(({ expires_at: expiresAt }) => expiresAt === null || expiresAt > now).length,
     engine: {
       isHealthy: current.isHealthy,
