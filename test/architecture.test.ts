@@ -63,6 +63,7 @@ const MAY_IMPORT: Readonly<
   cli: {
     static: [...CONTRACT, '@svc/sdk', '@svc/sdk/node'],
     dynamic: [
+      '@svc/engine/backup',
       '@svc/engine/client',
       '@svc/engine/doctor',
       '@svc/server/admin',

@@ -113,6 +113,16 @@ export const COMMANDS: readonly ListedCommand[] = [
   { name: 'user', summary: 'people who sign in', load: () => import('./commands/user.ts') },
   { name: 'audit', summary: 'audit events of the server here', load: () => import('./commands/audit.ts') },
   {
+    name: 'backup',
+    summary: 'copy all data of the server here into a file',
+    load: () => import('./commands/backup.ts'),
+  },
+  {
+    name: 'restore',
+    summary: 'make a data folder of a backup',
+    load: () => import('./commands/restore.ts'),
+  },
+  {
     name: 'mcp',
     summary: 'MCP on standard input and output, for AI tools',
     load: () => import('./commands/mcp.ts'),
@@ -139,5 +149,11 @@ export const COMMANDS: readonly ListedCommand[] = [
     summary: 'what may come next, for the shell',
     isHidden: true,
     load: () => import('./commands/complete-words.ts'),
+  },
+  {
+    name: 'save-server-files',
+    summary: 'the store and keys, for svc backup',
+    isHidden: true,
+    load: () => import('./commands/save-server-files.ts'),
   },
 ];

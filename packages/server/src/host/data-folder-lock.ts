@@ -15,7 +15,7 @@ import { StartError } from './start-error.ts';
  */
 export async function lockDataFolder(
   dataFolder: string,
-  role: 'server' | 'web',
+  role: 'server' | 'web' | 'backup',
 ): Promise<{ release(): Promise<void> } | undefined> {
   const digest = createHash('sha256')
     .update(await enter(dataFolder))

@@ -3,3 +3,5 @@ export { readStatus } from './read-status.ts';
 export { EXIT } from '../host/exit-codes.ts';
 export { findServer, SERVER_MAIN, serverLogPath } from '../host/pid-file.ts';
 export type { SandboxStatus, ServerStatus } from '../transports/admin/status.ts';
+export { lockDataFolder } from '../host/data-folder-lock.ts';
+export { LENGTH_BYTES, NO_FILE, SERVER_FILES } from './server-files.ts';

@@ -10,3 +10,4 @@ export { setLocalQuotas } from './quotas.ts';
 export { rotateSecrets } from './rotate-secrets.ts';
 export { createLocalOwnerLink, createLocalSignInLink } from './sign-in-links.ts';
 export { createLocalToken, listLocalTokens, revokeLocalToken } from './tokens.ts';
+export { saveServerFiles } from './save-server-files.ts';

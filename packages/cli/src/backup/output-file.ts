@@ -1,0 +1,69 @@
+import { link, lstat, open, rm, unlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { isErrno } from '@svc/contract/errno';
+import { LostReader } from '../terminal/lost-reader.ts';
+import { UsageError } from '../usage-error.ts';
+
+type Write = (bytes: Buffer) => Promise<void>;
+
+/** Lets `fill` write a new file, which appears under its name when it is whole, and is never for anybody but us. */
+export async function writePrivateFile<Result>(
+  path: string,
+  fill: (write: Write) => Promise<Result>,
+): Promise<Result> {
+  if (await isThere(path)) throw taken(path);
+  const draft = `${path}.unfinished`;
+  // Of a backup that was killed.
+  await rm(draft, { force: true });
+  try {
+    // SAFETY: made here, with this mode from the first moment; `wx` follows no link and takes no file that is there.
+    await using file = await open(draft, 'wx', 0o600);
+    const result = await fill(async (bytes) => {
+      for (let done = 0; done < bytes.length;) done += (await file.write(bytes, done)).bytesWritten;
+    });
+    await file.sync();
+    // Unlike a rename, a link never replaces what somebody has put there.
+    await link(draft, path);
+    await syncFolder(dirname(path));
+    return result;
+  } catch (error) {
+    throw isErrno(error, 'EEXIST') ? taken(path) : error;
+  } finally {
+    await unlink(draft).catch(() => undefined);
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return await lstat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+function taken(path: string): UsageError {
+  return new UsageError(`${path} is there already\n  try: another name, or remove it`);
+}
+
+/** The same to standard output. */
+export async function writeOutput<Result>(fill: (write: Write) => Promise<Result>): Promise<Result> {
+  if (process.stdout.isTTY)
+    throw new UsageError('a backup is not for a terminal\n  try: svc backup - > FILE, or svc backup FILE');
+  // A reader that goes away fails the backup: it must not end as if it were whole.
+  using reader = new LostReader();
+  const lost = reader.lost.then(() => {
+    throw new Error('whoever reads the backup went away: it is not whole');
+  });
+  lost.catch(() => undefined);
+  const write = async (bytes: Buffer) => {
+    const written = new Promise<void>((resolve, reject) =>
+      process.stdout.write(bytes, (error) => (error ? reject(error) : resolve())),
+    );
+    await Promise.race([written, lost]);
+  };
+  return await fill(write);
+}
+
+async function syncFolder(path: string): Promise<void> {
+  await using folder = await open(path, 'r');
+  await folder.sync();
+}

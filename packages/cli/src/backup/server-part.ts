@@ -1,0 +1,83 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import type { Piece } from '@svc/engine/backup';
+import type { StorePlace } from '@svc/server/local';
+
+const MAIN = join(import.meta.dirname, '..', 'main.ts');
+const PIECE_BYTES = 1024 * 1024;
+
+/**
+ * The files of the server, as a process gives them that is the server's user: root reads nothing below that user's folder.
+ * `secretsKey`: where its key file is when that is not in the data folder.
+ */
+export async function* serverPart(
+  { dataFolder, databaseUrl }: StorePlace,
+  secretsKey: string | undefined,
+): AsyncGenerator<Piece> {
+  const { LENGTH_BYTES, NO_FILE, SERVER_FILES } = await import('@svc/server/admin');
+  const words = secretsKey === undefined ? [] : ['--secrets-key', secretsKey];
+  // SAFETY: no shell; our own program, with options that were given to this one. A URL may hold a password, which the list of processes
+  // must not show.
+  const child = spawn(
+    process.execPath,
+    [...process.execArgv, MAIN, 'save-server-files', '--path', dataFolder, ...words],
+    {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: {
+        PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
+        ...(databaseUrl === undefined ? {} : { SVC_DATABASE_URL: databaseUrl }),
+      },
+    },
+  );
+  const ended = once(child, 'close') as Promise<[number | null]>;
+  const output = new ExactReader(child.stdout);
+  try {
+    for (const name of SERVER_FILES) {
+      const length = (await output.read(LENGTH_BYTES)).readBigUInt64BE();
+      if (length === NO_FILE) continue;
+      yield { path: `server/${name}`, sizeBytes: Number(length), data: output.pieces(Number(length)) };
+    }
+  } catch (error) {
+    const [code] = await ended;
+    // It has told why.
+    throw code === 0 ? error : new Error('the files of the server could not be read', { cause: error });
+  } finally {
+    child.kill('SIGKILL');
+  }
+}
+
+/** Reads a stream in pieces of the length that somebody asks for. */
+class ExactReader {
+  readonly #chunks: AsyncIterator<Buffer>;
+  #rest: Buffer = Buffer.alloc(0);
+
+  constructor(stream: Readable) {
+    this.#chunks = (stream as AsyncIterable<Buffer>)[Symbol.asyncIterator]();
+  }
+
+  async read(length: number): Promise<Buffer> {
+    const parts: Buffer[] = [];
+    for (let missing = length; missing > 0;) {
+      if (this.#rest.length === 0) {
+        const next = await this.#chunks.next();
+        if (next.done === true) throw new Error('it ended early');
+        this.#rest = next.value;
+      }
+      const part = this.#rest.subarray(0, missing);
+      this.#rest = this.#rest.subarray(part.length);
+      missing -= part.length;
+      parts.push(part);
+    }
+    return Buffer.concat(parts);
+  }
+
+  async *pieces(length: number): AsyncGenerator<{ readonly offset: number; readonly bytes: Buffer }> {
+    for (let offset = 0; offset < length;) {
+      const bytes = await this.read(Math.min(PIECE_BYTES, length - offset));
+      yield { offset, bytes };
+      offset += bytes.length;
+    }
+  }
+}

@@ -1,0 +1,89 @@
+import { chmod, mkdir, open, type FileHandle } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { PlatformError } from '@svc/contract/errors';
+import { DEFAULT_IMAGE_LIMITS } from '../images/image-limits.ts';
+import { unpackLayer } from '../images/unpack-layer.ts';
+import type { ArchiveHead, Piece, PieceData } from './archive-format.ts';
+import { ArchiveReader, refused, type Source } from './read-archive.ts';
+import { kindOfPath } from './saved-paths.ts';
+
+/** No file of ext4 is larger. */
+const MAX_FILE_BYTES = 16 * 2 ** 40;
+
+export interface RestoreOptions {
+  /** An empty private folder. What is left in it after a failure is the caller's to remove. */
+  readonly folder: string;
+  /** Files of the server that an archive may hold besides the engine's, by their path. */
+  readonly serverFiles: readonly string[];
+  readonly onPiece: (path: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Writes all of an archive into a folder. Only when this returns every checksum was right. */
+export async function restoreData(source: Source, options: RestoreOptions): Promise<ArchiveHead> {
+  const { folder, serverFiles, onPiece, signal } = options;
+  const reader = new ArchiveReader(source);
+  const head = await reader.head();
+  for await (const piece of reader.pieces()) {
+    signal.throwIfAborted();
+    const kind = serverFiles.includes(piece.path) ? 'file' : kindOfPath(piece.path);
+    if (kind === null)
+      throw refused(`it holds ${JSON.stringify(piece.path.slice(0, 100))}, which is no file of svc`);
+    onPiece(piece.path);
+    await prepareFolder(folder, piece.path);
+    if (kind === 'layer') await restoreLayer(join(folder, piece.path), piece, signal);
+    else await restoreFile(join(folder, piece.path), piece);
+  }
+  return head;
+}
+
+/** SAFETY: the path is one of those in `saved-paths.ts`, or the server's; all of them lie in folders that are made here, for root alone. */
+async function prepareFolder(folder: string, path: string): Promise<void> {
+  const inner = dirname(join(folder, path));
+  await mkdir(inner, { recursive: true, mode: 0o700 });
+  // Where the engine mounts it, and notes what is being written.
+  if (path.endsWith('/image.ext4'))
+    for (const name of ['mount', 'writing']) await mkdir(join(inner, name), { recursive: true, mode: 0o700 });
+}
+
+async function restoreFile(path: string, { sizeBytes, data }: Piece): Promise<void> {
+  if (sizeBytes === null || sizeBytes > MAX_FILE_BYTES) throw refused('a size in it is impossible');
+  await using file = await create(path);
+  await file.truncate(sizeBytes);
+  for await (const { offset, bytes } of data) await writeAll(file, bytes, offset);
+  await file.sync();
+}
+
+async function create(path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'wx', 0o600);
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST')
+      throw refused('it holds a file twice');
+    throw error;
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Buffer, offset: number): Promise<void> {
+  for (let done = 0; done < bytes.length;)
+    done += (await file.write(bytes, done, bytes.length - done, offset + done)).bytesWritten;
+}
+
+/** With no more trust than in a layer of a registry; how large it may be, the disk decides. */
+async function restoreLayer(folder: string, { data }: Piece, signal: AbortSignal): Promise<void> {
+  await mkdir(folder, { mode: 0o700 });
+  // As when it was unpacked first: its own root folder may say otherwise.
+  await chmod(folder, 0o755);
+  const limits = { ...DEFAULT_IMAGE_LIMITS, maxUnpackedBytes: Number.MAX_SAFE_INTEGER };
+  try {
+    await unpackLayer(bytesOf(data), folder, limits, signal);
+  } catch (error) {
+    if (PlatformError.is(error, 'invalid_image'))
+      throw refused(`a layer in it was refused (${error.message})`);
+    throw error;
+  }
+}
+
+async function* bytesOf(data: AsyncIterable<PieceData>): AsyncGenerator<Buffer> {
+  for await (const { bytes } of data) yield bytes;
+}

@@ -1,0 +1,165 @@
+import { constants, mkdir, open, readdir, rm, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isErrno } from '@svc/contract/errno';
+import { RecordFiles } from '../sandboxes/record-files.ts';
+import type { EngineRecord } from '../sandboxes/record.ts';
+import { dataRanges } from '../snapshots/data-ranges.ts';
+import { MAX_DATA_BYTES, type Piece, type PieceData } from './archive-format.ts';
+import { copyAtRest } from './copy-at-rest.ts';
+import { layerTar } from './layer-tar.ts';
+import { kindOfPath } from './saved-paths.ts';
+
+/** No boot of any machine: a run that a restored record tells of is over. */
+const FORMER_BOOT = 'before the backup';
+
+export interface SaveOptions {
+  readonly dataFolder: string;
+  /** A private folder on the same file system, for copies of disks; nobody else's. */
+  readonly stage: string;
+  readonly hasDisks: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What of the engine's part of a data folder cannot be made anew, whether an engine runs on it or not. Whatever is removed meanwhile is left
+ * out; of a sandbox, volume or snapshot there is all or nothing.
+ */
+export async function* engineParts(options: SaveOptions): AsyncGenerator<Piece> {
+  const { dataFolder } = options;
+  yield* file(dataFolder, 'authority.pem');
+  if (!options.hasDisks) return;
+  const records: EngineRecord[] = await new RecordFiles(join(dataFolder, 'sandboxes')).readAll(() => {});
+  // Those that wait for a caller, or whose create has not answered, are nobody's.
+  for (const record of records) if (record.id !== null && record.complete) yield* sandbox(options, record);
+  for (const name of await namesIn(dataFolder, 'volumes')) yield* volume(options, name);
+  for (const name of await namesIn(dataFolder, 'snapshots')) {
+    // The record says that it is whole, and it never changes.
+    yield* file(dataFolder, `snapshots/${name}/snapshot.json`);
+    yield* file(dataFolder, `snapshots/${name}/disk.img`);
+  }
+  yield* images(dataFolder);
+}
+
+async function* sandbox(options: SaveOptions, record: EngineRecord): AsyncGenerator<Piece> {
+  const { dataFolder } = options;
+  const { handle, run } = record;
+  const disk = await stagedDisk(options, `rootfs/disks/${handle}.img`);
+  if (disk === undefined) return;
+  yield disk;
+  const ended = run === null ? null : { ...run, bootId: FORMER_BOOT, slot: null };
+  yield content(`sandboxes/${handle}/record.json`, { ...record, run: ended });
+  for (const name of await namesIn(dataFolder, `sandboxes/${handle}`))
+    if (name.startsWith('log-')) yield* file(dataFolder, `sandboxes/${handle}/${name}`);
+}
+
+async function* volume(options: SaveOptions, name: string): AsyncGenerator<Piece> {
+  const { dataFolder } = options;
+  const image = await stagedDisk(options, `volumes/${name}/image.ext4`);
+  if (image === undefined) return;
+  yield image;
+  for (const note of await namesIn(dataFolder, `volumes/${name}/writing`))
+    yield* file(dataFolder, `volumes/${name}/writing/${note}`);
+  yield* file(dataFolder, `volumes/${name}/volume.json`);
+}
+
+async function* images(dataFolder: string): AsyncGenerator<Piece> {
+  for (const name of await namesIn(dataFolder, 'images/layers')) {
+    const folder = `images/layers/${name}`;
+    const path = `${folder}/fs`;
+    if (kindOfPath(path) === null) continue;
+    yield { path, sizeBytes: null, data: placed(layerTar(join(dataFolder, path))) };
+    yield* file(dataFolder, `${folder}/layer.json`);
+  }
+  for (const kind of ['holds', 'records'])
+    for (const name of await namesIn(dataFolder, `images/${kind}`))
+      yield* file(dataFolder, `images/${kind}/${name}`);
+}
+
+/** Its copy goes with the next one. */
+async function stagedDisk(
+  { dataFolder, stage, signal }: SaveOptions,
+  path: string,
+): Promise<Piece | undefined> {
+  if (kindOfPath(path) === null) return undefined;
+  signal.throwIfAborted();
+  await rm(join(stage, 'copy.img'), { force: true });
+  const copy = await copyAtRest(join(dataFolder, path), stage, signal);
+  if (copy === undefined) return undefined;
+  const [piece] = await Array.fromAsync(file(stage, 'copy.img', path));
+  return piece;
+}
+
+/** One piece, or none when there is no such file, or none of ours. */
+async function* file(folder: string, name: string, path = name): AsyncGenerator<Piece> {
+  if (kindOfPath(path) === null) return;
+  const handle = await openFile(join(folder, name));
+  if (handle === undefined) return;
+  const { size } = await handle.stat();
+  yield { path, sizeBytes: size, data: ranges(handle, join(folder, name), size) };
+}
+
+async function* ranges(handle: FileHandle, path: string, size: number): AsyncGenerator<PieceData> {
+  try {
+    for (const { start, end } of dataRanges(path, size)) yield* pieces(handle, start, end);
+  } finally {
+    await handle.close();
+  }
+}
+
+async function* pieces(handle: FileHandle, start: number, end: number): AsyncGenerator<PieceData> {
+  for (let offset = start; offset < end;) {
+    const { bytesRead, buffer } = await handle.read(
+      Buffer.allocUnsafe(Math.min(MAX_DATA_BYTES, end - offset)),
+      { position: offset },
+    );
+    if (bytesRead === 0) return;
+    yield { offset, bytes: buffer.subarray(0, bytesRead) };
+    offset += bytesRead;
+  }
+}
+
+/** As pieces of a stream, whose places are those where the one before ended. */
+async function* placed(chunks: AsyncIterable<Buffer>): AsyncGenerator<PieceData> {
+  let offset = 0;
+  for await (const chunk of chunks) {
+    for (let start = 0; start < chunk.length; start += MAX_DATA_BYTES) {
+      const bytes = chunk.subarray(start, start + MAX_DATA_BYTES);
+      yield { offset, bytes };
+      offset += bytes.length;
+    }
+  }
+}
+
+function content(path: string, value: unknown): Piece {
+  const bytes = Buffer.from(JSON.stringify(value));
+  return { path, sizeBytes: bytes.length, data: placed(single(bytes)) };
+}
+
+async function* single(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield await Promise.resolve(bytes);
+}
+
+/** SAFETY: a link in the place of a file of ours is no file of ours. */
+async function openFile(path: string): Promise<FileHandle | undefined> {
+  try {
+    return await open(path, constants.O_RDONLY | constants.O_NOFOLLOW);
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+async function namesIn(dataFolder: string, folder: string): Promise<readonly string[]> {
+  try {
+    return (await readdir(join(dataFolder, folder))).toSorted();
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return [];
+    throw error;
+  }
+}
+
+/** An empty folder for copies of disks. What a backup before left there goes. */
+export async function prepareStage(stage: string): Promise<void> {
+  await rm(stage, { recursive: true, force: true });
+  await mkdir(stage, { mode: 0o700 });
+}

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { waitUntil } from '@svc/contract/testing';
+import { BUSYBOX } from '../engine/start-engine.ts';
+import { SupervisedServer } from './supervised-server.ts';
+
+const SVC = resolve(import.meta.dirname, '../../svc');
+const exec = promisify(execFile);
+let server: SupervisedServer;
+let key: string;
+let scratch: string;
+let archive: string;
+
+before(async () => {
+  scratch = await mkdtemp(join(tmpdir(), 'svc-backup-'));
+  archive = join(scratch, 'svc.backup');
+  server = await SupervisedServer.prepare();
+  await startWithKeys(server);
+  await server.importBusybox();
+  key = await succeed(server, ['server', 'keygen', '--quiet']);
+  await succeed(server, ['volume', 'create', 'shelf']);
+  const write = 'echo on-disk > /kept; echo in-volume > /shelf/kept; i=0';
+  const count = 'while true; do i=$((i+1)); echo $i >> /count; sleep 0.02; done';
+  const command = ['sh', '-c', `${write}; ${count}`];
+  await succeed(server, ['run', '-d', '--name', 'web', '-v', 'shelf:/shelf', BUSYBOX, ...command]);
+  await waitUntil(async () => (await lastCount(server)) > 2, { what: 'the sandbox writes' });
+});
+after(async () => {
+  await server.clear();
+  await rm(scratch, { recursive: true, force: true });
+});
+
+async function startWithKeys(started: SupervisedServer): Promise<void> {
+  const words = ['--port', String(started.port), '--isolation', 'container'];
+  await succeed(started, ['server', 'start', '--detach', ...words]);
+  await started.untilHealthy();
+}
+
+/** As an operator types it, with the key where there is one. @returns what it printed */
+async function succeed(on: SupervisedServer, words: readonly string[]): Promise<string> {
+  const env = { PATH: process.env['PATH'], HOME: scratch, SVC_HOME: on.folder, SVC_API_KEY: key };
+  const url = `http://127.0.0.1:${on.port}`;
+  return (await exec(SVC, words, { env: { ...env, SVC_API_URL: url } })).stdout.trim();
+}
+
+async function lastCount(on: SupervisedServer): Promise<number> {
+  return Number((await succeed(on, ['exec', 'web', 'tail', '-n', '1', '/count'])) || 0);
+}
+
+async function refusal(on: SupervisedServer, ...words: readonly string[]): Promise<string> {
+  const { code, text } = await on.svc(...words);
+  assert.notEqual(code, 0, text);
+  return text;
+}
+
+test('a backup of a server at work, restored elsewhere, has its keys, rows, disks, volumes and images', async (t) => {
+  await succeed(server, ['backup', archive]);
+  assert.equal((await stat(archive)).mode & 0o777, 0o600);
+  const counted = await lastCount(server);
+  await waitUntil(async () => (await lastCount(server)) > counted + 2, { what: 'the sandbox writes on' });
+  assert.ok(!(await readdir(server.folder)).includes('backup.unfinished'));
+  const other = await SupervisedServer.prepare();
+  t.after(() => other.clear());
+  await succeed(other, ['restore', archive]);
+  await startWithKeys(other);
+  await succeed(other, ['start', 'web']);
+  assert.equal(await succeed(other, ['exec', 'web', 'cat', '/kept', '/shelf/kept']), 'on-disk\nin-volume');
+  const lines = (await succeed(other, ['exec', 'web', 'cat', '/count'])).split('\n').map(Number);
+  // What was written when the disk was copied is there as it was written.
+  const restarted = lines.indexOf(1, 1);
+  const before = lines.slice(0, restarted === -1 ? lines.length : restarted);
+  assert.ok(before.length > 2 && before.every((line, index) => line === index + 1), before.join());
+});
+
+test('a restore replaces nothing, and says what to do', async (t) => {
+  const running = await refusal(server, 'restore', archive);
+  assert.match(running, /a server or an engine runs on .*\n {2}try: svc server stop, or another --path/);
+  const other = await SupervisedServer.prepare();
+  t.after(() => rm(other.folder, { recursive: true, force: true }));
+  await writeFile(join(other.folder, 'mine'), 'kept');
+  assert.match(await refusal(other, 'restore', archive), /is not empty \(mine\).*\n {2}try: mv /);
+  assert.deepEqual(await readdir(other.folder), ['mine']);
+  assert.match(await refusal(server, 'backup', archive), /is there already\n {2}try: another name/);
+});
+
+test('a restore that fails leaves nothing, and one after a kill does not take what it left', async (t) => {
+  const other = await SupervisedServer.prepare();
+  const leftover = `${other.folder}.restore.unfinished`;
+  t.after(() => rm(other.folder, { recursive: true, force: true }));
+  const whole = await readFile(archive);
+  await writeFile(join(scratch, 'cut'), whole.subarray(0, whole.length - 100));
+  whole.writeUInt8(whole.readUInt8(whole.length >> 1) ^ 1, whole.length >> 1);
+  await writeFile(join(scratch, 'changed'), whole);
+  for (const name of ['cut', 'changed']) {
+    assert.match(
+      await refusal(other, 'restore', join(scratch, name)),
+      /cannot be restored.*Nothing was changed/,
+    );
+    assert.deepEqual(await readdir(other.folder), []);
+    await assert.rejects(stat(leftover), /ENOENT/);
+  }
+  await mkdir(join(leftover, 'server'), { recursive: true });
+  await writeFile(join(leftover, 'server/planted'), '');
+  const { code, text } = await other.svc('restore', archive);
+  assert.equal(code, 0, text);
+  assert.deepEqual((await readdir(join(other.folder, 'server'))).toSorted(), [
+    'secrets.key',
+    'signing.key',
+    'store.db',
+  ]);
+  for (const name of ['secrets.key', 'signing.key']) {
+    const path = join('server', name);
+    assert.deepEqual(
+      await readFile(join(other.folder, path)),
+      await readFile(join(server.folder, path)),
+      name,
+    );
+  }
+});
+
+test('the small one has the store and the keys, also through a pipe', async (t) => {
+  const other = await SupervisedServer.prepare();
+  t.after(() => rm(other.folder, { recursive: true, force: true }));
+  const small = join(scratch, 'small');
+  await exec('sh', ['-c', `umask 077; ${SVC} --path ${server.folder} backup - --no-disks > ${small}`]);
+  const { code, text } = await other.svc('restore', small);
+  assert.equal(code, 0, text);
+  assert.deepEqual((await readdir(other.folder)).toSorted(), ['authority.pem', 'server']);
+});
+
+test("root reads nothing for the server's user: a link in its folder is not followed", async (t) => {
+  const other = await SupervisedServer.prepare();
+  t.after(() => rm(other.folder, { recursive: true, force: true }));
+  assert.equal((await other.svc('restore', archive)).code, 0);
+  const planted = join(other.folder, 'server/signing.key');
+  await rm(planted);
+  await symlink('/etc/shadow', planted);
+  const target = join(scratch, 'planted');
+  await refusal(other, 'backup', '--no-disks', target);
+  await assert.rejects(stat(target), /ENOENT/);
+  await assert.rejects(stat(`${target}.unfinished`), /ENOENT/);
+});
