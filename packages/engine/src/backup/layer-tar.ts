@@ -40,11 +40,16 @@ export async function* layerTar(folder: string): AsyncGenerator<Buffer> {
   rewriting.catch((error: unknown) =>
     writer.destroy(error instanceof Error ? error : new Error(String(error))),
   );
+  let isWhole = false;
   try {
     yield* writer as AsyncIterable<Buffer>;
+    isWhole = true;
   } finally {
-    writer.destroy();
-    tar.kill('SIGKILL');
+    // A reader that stops early must not leave tar waiting for it; one that has written all of it ends by itself.
+    if (!isWhole) {
+      writer.destroy();
+      tar.kill('SIGKILL');
+    }
   }
   await rewriting;
   const [code] = await ended;
