@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import type { Channel } from './channel.ts';
 import { Engine, collect, shell } from './engine.ts';
 
@@ -71,6 +74,26 @@ test('a terminal whose program leaves a child behind still ends', async (t) => {
   const { stdout, end } = await shell(session, "trap '' HUP; sleep 30 & echo started", { tty: true });
   assert.match(stdout, /started/);
   assert.equal(end.payload['code'], 0);
+});
+
+test('what a terminal wrote last is not lost on a client that reads late', async (t) => {
+  const engine = await Engine.start(t);
+  const slow = await engine.session();
+  slow.socket.pause();
+  slow.send(slow.newId(), 'core.exec.request', { cmd: 'head', args: ['-c', '33554432', '/dev/zero'] });
+  const other = await engine.session();
+  await shell(other, 'sleep 0.5');
+  const id = slow.newId();
+  const pidFile = join(engine.dir, 'pid');
+  const script = `seq 1 200; echo $$ > ${pidFile}.new; mv ${pidFile}.new ${pidFile}`;
+  slow.send(id, 'core.exec.request', { cmd: '/bin/sh', args: ['-c', script], tty: true });
+  await waitUntil(() => existsSync(pidFile), 'the program wrote it all');
+  // Longer than svc-init waits, after the end of a program, for what may still come.
+  const wait = `while kill -0 $(cat ${pidFile}) 2>/dev/null; do sleep 0.01; done; sleep 0.2`;
+  await shell(other, wait);
+  slow.socket.resume();
+  const { stdout } = await collect(slow, id);
+  assert.equal(stdout, `${Array.from({ length: 200 }, (_, i) => i + 1).join('\r\n')}\r\n`);
 });
 
 test('large output through a terminal is complete', async (t) => {

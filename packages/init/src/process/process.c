@@ -98,6 +98,8 @@ void process_stdin_ended(struct sink *sink) {
 void process_resume(struct process *process) {
   if (!process->is_started) return;
   for (int i = 0; i < 2; i++) watch_want(&process->outlets[i].watch, EPOLLIN);
+  // Its program may have ended meanwhile with nothing left to read, and gVisor sends no hang-up: wait for quiet again.
+  if (process->tty && process->outlets[0].watch.fd >= 0) settle(process);
 }
 
 void process_free(struct process *process) {
@@ -211,7 +213,22 @@ static void settle(struct process *process) {
   timer_start(&process->quiet, quiet < left ? quiet : left);
 }
 
-static void on_quiet(struct timer *timer) { finish(containing(timer, struct process, quiet)); }
+/**
+ * The kernel carries what was written to a terminal in its own time, and only reading makes it hurry; the client may have had no
+ * room until now. So nothing is over before a look finds nothing. Of a pipe we know what it owes.
+ */
+static void on_quiet(struct timer *timer) {
+  struct process *process = containing(timer, struct process, quiet);
+  struct watch *terminal = &process->outlets[0].watch;
+  if (!process->tty || terminal->fd < 0) return finish(process);
+  ssize_t got = process->owner->readable(process, 0, terminal->fd);
+  if (got < 0 && errno == EBUSY) {
+    process->quiet_until_ms = 0; // counts from when the client reads again
+    return watch_want(terminal, 0);
+  }
+  if (got > 0 && now_ms() < process->quiet_until_ms) return settle(process);
+  finish(process);
+}
 
 static void on_timeout(struct timer *timer) {
   struct process *process = containing(timer, struct process, timeout);
