@@ -36,10 +36,18 @@ test('an owner runs an organization from its pages', async (t) => {
   await t.test('somebody is invited by a link; what their role forbids is not offered', async () => {
     await go('members');
     await page.getByRole('button', { name: 'Invite somebody' }).click();
+    await page.getByLabel('E-mail address').fill('nowhere');
+    await page.getByRole('button', { name: 'Make the link' }).click();
+    await page.locator('dialog .field [role=alert]').filter({ hasText: 'email' }).waitFor();
     await page.getByLabel('E-mail address').fill('bob@example.com');
     await page.getByRole('button', { name: 'Make the link' }).click();
     const link = await page.locator('dialog pre').innerText();
     await page.getByRole('button', { name: 'I have it' }).click();
+    // Shown at once, and taken back: an organization keeps an owner.
+    const role = page.getByLabel(`Role of ${OWNER}`);
+    await role.selectOption('member');
+    await page.getByText(`${OWNER} stays owner`).waitFor();
+    assert.equal(await role.inputValue(), 'owner');
     await page.getByRole('region', { name: 'Open invites' }).getByText('bob@example.com').waitFor();
     await page.context().clearCookies();
     await page.goto('about:blank');

@@ -107,9 +107,19 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
   await t.test('what the server refuses is shown with its code and what to do', async () => {
     await page.goto(`${server.url}/orgs/acme/sandboxes/new`);
     await page.getByRole('textbox', { name: 'Name' }).fill('web');
-    await page.getByLabel('Image', { exact: true }).fill('not//an image');
-    await page.getByRole('button', { name: 'Make and start it' }).click();
-    assert.match(await page.getByRole('alert').innerText(), /invalid_|image/);
+    await page.getByLabel('Image', { exact: true }).fill(BUSYBOX);
+    const volumes = page.getByLabel('Volumes', { exact: true });
+    const make = page.getByRole('button', { name: 'Make and start it' });
+    await volumes.fill('data:relative');
+    await make.click();
+    await page.locator('.field [role=alert]').waitFor();
+    const told = `document.activeElement.getAttribute('aria-invalid') + ' ' +
+      document.getElementById(document.activeElement.getAttribute('aria-describedby')).innerText`;
+    assert.match(String(await page.evaluate(told)), /^true invalid_\w+ .*guest/, 'beside its input');
+    assert.equal(await page.locator('.failure').count(), 0);
+    await volumes.fill('none-such:/data');
+    await make.click();
+    await page.getByRole('alert').filter({ hasText: 'none-such' }).waitFor();
     await checkAccessible(page, 'form');
   });
 

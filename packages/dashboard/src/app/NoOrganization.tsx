@@ -3,8 +3,8 @@ import { useState } from 'react';
 import { ACCOUNT } from '../api/account.ts';
 import { useAction } from '../api/use-call.ts';
 import { Button } from '../parts/Button.tsx';
-import { Failure } from '../parts/Failure.tsx';
 import { TextField } from '../parts/Field.tsx';
+import { Form, FormFailure } from '../parts/Form.tsx';
 
 /** Somebody who belongs to none yet makes one, or waits for an invite. */
 export function NoOrganization() {
@@ -15,24 +15,30 @@ export function NoOrganization() {
   });
   return (
     <main className="door">
-      <form
+      <Form
         className="panel door-panel"
-        onSubmit={(event) => {
-          event.preventDefault();
-          create.mutate({ body: { name: name.trim() } });
-        }}
+        error={create.error}
+        onSubmit={() => create.mutate({ body: { name: name.trim() } })}
       >
         <h1>Your first organization</h1>
         <p className="hint">
           Sandboxes, volumes and keys belong to one. If somebody has invited you to theirs, open their link
           instead.
         </p>
-        <TextField label="Name" required maxLength={128} value={name} onChange={setName} placeholder="Acme" />
-        {create.error === null ? null : <Failure error={create.error} />}
+        <TextField
+          label="Name"
+          field="name"
+          required
+          maxLength={128}
+          value={name}
+          onChange={setName}
+          placeholder="Acme"
+        />
+        <FormFailure />
         <Button type="submit" look="primary" isBusy={create.isPending}>
           Make it
         </Button>
-      </form>
+      </Form>
     </main>
   );
 }

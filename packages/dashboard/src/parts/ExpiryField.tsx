@@ -16,7 +16,9 @@ export function ExpiryField({
   readonly value: string;
   readonly onChange: (days: string) => void;
 }) {
-  return <SelectField label="Expires" choices={CHOICES} value={value} onChange={onChange} />;
+  return (
+    <SelectField label="Expires" field="expires_at" choices={CHOICES} value={value} onChange={onChange} />
+  );
 }
 
 /** What the API takes for it. */

@@ -1,93 +1,139 @@
-import { useId, type InputHTMLAttributes, type ReactNode, type SelectHTMLAttributes } from 'react';
+import {
+  useId,
+  type InputHTMLAttributes,
+  type ReactNode,
+  type SelectHTMLAttributes,
+  type TextareaHTMLAttributes,
+} from 'react';
+import { useProblem } from './Form.tsx';
 
 interface FieldProps {
   readonly label: string;
   readonly hint?: ReactNode;
-  /** What is wrong with what stands in it. */
-  readonly problem?: string | undefined;
+  /** What it is for, as the API names it: what the server finds wrong with that is shown here. */
+  readonly field?: string;
 }
 
-type TextFieldProps = FieldProps &
-  Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange'> & {
-    readonly onChange: (value: string) => void;
-  };
+interface Changes {
+  readonly onChange: (value: string) => void;
+}
+
+type TextFieldProps = FieldProps & Changes & Omit<InputHTMLAttributes<HTMLInputElement>, 'onChange'>;
 
 /** A line to type in, with its name, what belongs there, and what is wrong. */
-export function TextField({ label, hint, problem, onChange, ...rest }: TextFieldProps) {
-  const id = useId();
+export function TextField({ label, hint, field, onChange, ...rest }: TextFieldProps) {
   return (
-    <Frame id={id} label={label} hint={hint} problem={problem}>
-      <input
-        {...rest}
-        id={id}
-        aria-invalid={problem !== undefined}
-        aria-describedby={`${id}-hint`}
-        onChange={(event) => onChange(event.target.value)}
-      />
+    <Frame label={label} hint={hint} field={field}>
+      {(bound) => <input {...rest} {...bound} onChange={(event) => onChange(event.target.value)} />}
+    </Frame>
+  );
+}
+
+type LinesFieldProps = FieldProps & Changes & Omit<TextareaHTMLAttributes<HTMLTextAreaElement>, 'onChange'>;
+
+/** As `TextField`, for several lines. */
+export function LinesField({ label, hint, field, onChange, ...rest }: LinesFieldProps) {
+  return (
+    <Frame label={label} hint={hint} field={field}>
+      {(bound) => (
+        <textarea
+          rows={3}
+          spellCheck={false}
+          {...rest}
+          {...bound}
+          onChange={(event) => onChange(event.target.value)}
+        />
+      )}
     </Frame>
   );
 }
 
 type SelectFieldProps = FieldProps &
+  Changes &
   Omit<SelectHTMLAttributes<HTMLSelectElement>, 'onChange'> & {
     /** Value and what it is called. */
     readonly choices: readonly (readonly [string, string])[];
-    readonly onChange: (value: string) => void;
   };
 
-export function SelectField({ label, hint, problem, choices, onChange, ...rest }: SelectFieldProps) {
-  const id = useId();
+export function SelectField({ label, hint, field, choices, onChange, ...rest }: SelectFieldProps) {
   return (
-    <Frame id={id} label={label} hint={hint} problem={problem}>
-      <select
-        {...rest}
-        id={id}
-        aria-invalid={problem !== undefined}
-        aria-describedby={`${id}-hint`}
-        onChange={(event) => onChange(event.target.value)}
-      >
-        {choices.map(([value, name]) => (
-          <option key={value} value={value}>
-            {name}
-          </option>
-        ))}
-      </select>
+    <Frame label={label} hint={hint} field={field}>
+      {(bound) => (
+        <select {...rest} {...bound} onChange={(event) => onChange(event.target.value)}>
+          {choices.map(([value, name]) => (
+            <option key={value} value={value}>
+              {name}
+            </option>
+          ))}
+        </select>
+      )}
     </Frame>
   );
 }
 
-interface CheckFieldProps {
-  readonly label: string;
-  readonly hint?: ReactNode;
+interface CheckFieldProps extends FieldProps {
   readonly checked: boolean;
   readonly onChange: (isChecked: boolean) => void;
 }
 
-export function CheckField({ label, hint, checked, onChange }: CheckFieldProps) {
+export function CheckField({ label, hint, field, checked, onChange }: CheckFieldProps) {
   const id = useId();
+  const problem = useProblem(field);
   return (
     <div className="check">
-      <input id={id} type="checkbox" checked={checked} onChange={(event) => onChange(event.target.checked)} />
+      <input
+        {...boundTo(id, problem)}
+        type="checkbox"
+        checked={checked}
+        onChange={(event) => onChange(event.target.checked)}
+      />
       <label htmlFor={id}>{label}</label>
-      {hint === undefined ? null : <p className="hint">{hint}</p>}
+      <Remark id={id} hint={hint} problem={problem} />
     </div>
   );
 }
 
-function Frame({
-  id,
-  label,
-  hint,
-  problem,
-  children,
-}: FieldProps & { readonly id: string; readonly children: ReactNode }) {
+interface FrameProps {
+  readonly label: string;
+  readonly hint: ReactNode;
+  readonly field: string | undefined;
+  /** The input itself, with what joins it to its name and to what is said of it. */
+  readonly children: (bound: ReturnType<typeof boundTo>) => ReactNode;
+}
+
+function Frame({ label, hint, field, children }: FrameProps) {
+  const id = useId();
+  const problem = useProblem(field);
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      {children}
-      <p id={`${id}-hint`} className={problem === undefined ? 'hint' : 'problem'}>
-        {problem ?? hint}
-      </p>
+      {children(boundTo(id, problem))}
+      <Remark id={id} hint={hint} problem={problem} />
     </div>
+  );
+}
+
+function boundTo(id: string, problem: ReactNode) {
+  return { id, 'aria-invalid': problem !== undefined, 'aria-describedby': `${id}-hint` };
+}
+
+interface RemarkProps {
+  readonly id: string;
+  readonly hint: ReactNode;
+  readonly problem: ReactNode;
+}
+
+/** What belongs there, or what is wrong with what is there. */
+function Remark({ id, hint, problem }: RemarkProps) {
+  if (problem === undefined)
+    return (
+      <p id={`${id}-hint`} className="hint">
+        {hint}
+      </p>
+    );
+  return (
+    <p id={`${id}-hint`} className="problem" role="alert">
+      {problem}
+    </p>
   );
 }

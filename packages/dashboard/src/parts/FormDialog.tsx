@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { Button } from './Button.tsx';
 import { Dialog } from './Dialog.tsx';
-import { Failure } from './Failure.tsx';
+import { Form, FormFailure } from './Form.tsx';
 
 interface FormDialogProps {
   readonly title: string;
@@ -18,21 +18,16 @@ interface FormDialogProps {
 export function FormDialog({ title, action, isBusy, error, onSubmit, onClose, children }: FormDialogProps) {
   return (
     <Dialog title={title} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault();
-          onSubmit();
-        }}
-      >
+      <Form className="" error={error} onSubmit={onSubmit}>
         <div className="panel-body stack">{children}</div>
-        {error === null || error === undefined ? null : <Failure error={error} />}
+        <FormFailure />
         <footer className="dialog-foot">
           <Button onClick={onClose}>Cancel</Button>
           <Button type="submit" look="primary" isBusy={isBusy}>
             {action}
           </Button>
         </footer>
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -3,10 +3,11 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { ACCOUNT, useAccount } from '../../api/account.ts';
 import { useAction, useCall } from '../../api/use-call.ts';
+import { NewPasswordField } from '../../parts/AccountFields.tsx';
 import { Button } from '../../parts/Button.tsx';
 import { DataTable, type Column } from '../../parts/DataTable.tsx';
-import { Failure } from '../../parts/Failure.tsx';
 import { TextField } from '../../parts/Field.tsx';
+import { Form, FormFailure } from '../../parts/Form.tsx';
 import { Page } from '../../parts/Page.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 import { Time } from '../../parts/Time.tsx';
@@ -59,21 +60,25 @@ function Profile() {
   });
   return (
     <Panel title="You">
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.mutate({ body: { display_name: name.trim() === '' ? null : name.trim() } });
-        }}
+      <Form
+        error={save.error}
+        onSubmit={() => save.mutate({ body: { display_name: name.trim() === '' ? null : name.trim() } })}
       >
-        <TextField label="Name" hint="What others see" maxLength={128} value={name} onChange={setName} />
-        {save.error === null ? null : <Failure error={save.error} />}
+        <TextField
+          label="Name"
+          field="display_name"
+          hint="What others see"
+          maxLength={128}
+          value={name}
+          onChange={setName}
+        />
+        <FormFailure />
         <div className="actions">
           <Button type="submit" isBusy={save.isPending}>
             Save
           </Button>
         </div>
-      </form>
+      </Form>
     </Panel>
   );
 }
@@ -91,40 +96,26 @@ function Password() {
   const body = { password, ...(current === '' ? {} : { current_password: current }) };
   return (
     <Panel title="Password">
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.mutate({ body });
-        }}
-      >
+      <Form error={save.error} onSubmit={() => save.mutate({ body })}>
         <div className="fields">
           <TextField
             label="Current password"
+            field="current_password"
             hint="Empty if you have none yet"
             type="password"
             autoComplete="current-password"
             value={current}
             onChange={setCurrent}
           />
-          <TextField
-            label="New password"
-            hint="At least 10 characters; any of them"
-            type="password"
-            autoComplete="new-password"
-            required
-            minLength={10}
-            value={password}
-            onChange={setPassword}
-          />
+          <NewPasswordField label="New password" value={password} onChange={setPassword} />
         </div>
-        {save.error === null ? null : <Failure error={save.error} />}
+        <FormFailure />
         <div className="actions">
           <Button type="submit" isBusy={save.isPending}>
             Change it
           </Button>
         </div>
-      </form>
+      </Form>
     </Panel>
   );
 }

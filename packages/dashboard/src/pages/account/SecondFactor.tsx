@@ -76,6 +76,7 @@ function TurnOn({ onClose }: { readonly onClose: () => void }) {
       <CodeBlock label="Address" text={uri} />
       <TextField
         label="Code that it shows"
+        field="code"
         inputMode="numeric"
         autoComplete="one-time-code"
         required
@@ -98,7 +99,13 @@ function TurnOff({ onClose }: { readonly onClose: () => void }) {
       onSubmit={() => remove.mutate({ body: { code: code.trim() } })}
       onClose={onClose}
     >
-      <TextField label="A code of it, or a recovery code" required value={code} onChange={setCode} />
+      <TextField
+        label="A code of it, or a recovery code"
+        field="code"
+        required
+        value={code}
+        onChange={setCode}
+      />
     </FormDialog>
   );
 }

@@ -78,9 +78,18 @@ function NewSshKey({ onClose }: { readonly onClose: () => void }) {
       onSubmit={() => make.mutate({ body: { name: name.trim(), public_key: key.trim() } })}
       onClose={onClose}
     >
-      <TextField label="Name" placeholder="laptop" required autoFocus value={name} onChange={setName} />
+      <TextField
+        label="Name"
+        field="name"
+        placeholder="laptop"
+        required
+        autoFocus
+        value={name}
+        onChange={setName}
+      />
       <TextField
         label="Public key"
+        field="public_key"
         hint="A line of a .pub file; never the other one"
         placeholder="ssh-ed25519 AAAA…"
         required

@@ -80,7 +80,15 @@ function NewToken({ onClose }: { readonly onClose: () => void }) {
       onSubmit={() => make.mutate({ body: { name: name.trim(), expires_at: expiryOf(days) } })}
       onClose={onClose}
     >
-      <TextField label="Name" required autoFocus maxLength={128} value={name} onChange={setName} />
+      <TextField
+        label="Name"
+        field="name"
+        required
+        autoFocus
+        maxLength={128}
+        value={name}
+        onChange={setName}
+      />
       <ExpiryField value={days} onChange={setDays} />
     </FormDialog>
   );

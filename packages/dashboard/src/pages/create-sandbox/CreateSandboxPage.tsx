@@ -3,7 +3,7 @@ import { useOrganization } from '../../api/organization.ts';
 import { useAction } from '../../api/use-call.ts';
 import { Button } from '../../parts/Button.tsx';
 import { CodeBlock } from '../../parts/CodeBlock.tsx';
-import { Failure } from '../../parts/Failure.tsx';
+import { Form, FormFailure } from '../../parts/Form.tsx';
 import { Page } from '../../parts/Page.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 import { showToast } from '../../parts/toast-list.ts';
@@ -27,19 +27,17 @@ export function CreateSandboxPage() {
   const fields: FieldsProps = { form, set: (change) => setForm({ ...form, ...change }) };
   return (
     <Page title="New sandbox" hint="A small machine for code that you do not trust">
-      <form
+      <Form
         className="create"
-        onSubmit={(event) => {
-          event.preventDefault();
-          create.mutate({ body: toRequest(form), query: { start: true } });
-        }}
+        error={create.error}
+        onSubmit={() => create.mutate({ body: toRequest(form), query: { start: true } })}
       >
         <div className="create-fields">
           <BasicFields {...fields} />
           <NetworkFields {...fields} />
           <StorageFields {...fields} />
           <LifeFields {...fields} />
-          {create.error === null ? null : <Failure error={create.error} />}
+          <FormFailure />
           <div className="actions">
             <Button type="submit" look="primary" icon="play" isBusy={create.isPending}>
               Make and start it
@@ -56,7 +54,7 @@ export function CreateSandboxPage() {
             />
           </Panel>
         </div>
-      </form>
+      </Form>
     </Page>
   );
 }

@@ -1,6 +1,6 @@
 import { useId } from 'react';
 import { useCall } from '../../api/use-call.ts';
-import { CheckField, SelectField, TextField } from '../../parts/Field.tsx';
+import { CheckField, LinesField, SelectField, TextField } from '../../parts/Field.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 import type { SandboxForm } from './sandbox-form.ts';
 
@@ -34,6 +34,7 @@ export function BasicFields({ form, set }: FieldsProps) {
       <div className="fields">
         <TextField
           label="Name"
+          field="name"
           required
           autoFocus
           pattern="[A-Za-z0-9][A-Za-z0-9._\-]{0,127}"
@@ -45,44 +46,55 @@ export function BasicFields({ form, set }: FieldsProps) {
       </div>
       <TextField
         label="Command"
+        field="runtime"
         hint="Empty: what the image says, or just a machine that waits"
         value={form.command}
         onChange={(command) => set({ command })}
       />
-      <div className="fields">
-        <TextField
-          label="vCPUs"
-          type="number"
-          min={1}
-          max={255}
-          required
-          value={form.vcpus}
-          onChange={(vcpus) => set({ vcpus })}
-        />
-        <TextField
-          label="Memory, MiB"
-          type="number"
-          min={16}
-          required
-          value={form.memoryMib}
-          onChange={(memoryMib) => set({ memoryMib })}
-        />
-        <TextField
-          label="Disk, MiB"
-          type="number"
-          min={16}
-          placeholder="4096"
-          value={form.diskMib}
-          onChange={(diskMib) => set({ diskMib })}
-        />
-        <SelectField
-          label="Isolation"
-          choices={ISOLATIONS}
-          value={form.isolation}
-          onChange={(value) => set({ isolation: chosen(ISOLATIONS, value) })}
-        />
-      </div>
+      <SizeFields form={form} set={set} />
     </Panel>
+  );
+}
+
+function SizeFields({ form, set }: FieldsProps) {
+  return (
+    <div className="fields">
+      <TextField
+        label="vCPUs"
+        field="resources.vcpus"
+        type="number"
+        min={1}
+        max={255}
+        required
+        value={form.vcpus}
+        onChange={(vcpus) => set({ vcpus })}
+      />
+      <TextField
+        label="Memory, MiB"
+        field="resources.memory_mib"
+        type="number"
+        min={16}
+        required
+        value={form.memoryMib}
+        onChange={(memoryMib) => set({ memoryMib })}
+      />
+      <TextField
+        label="Disk, MiB"
+        field="resources.disk_size_mib"
+        type="number"
+        min={16}
+        placeholder="4096"
+        value={form.diskMib}
+        onChange={(diskMib) => set({ diskMib })}
+      />
+      <SelectField
+        label="Isolation"
+        field="isolation"
+        choices={ISOLATIONS}
+        value={form.isolation}
+        onChange={(value) => set({ isolation: chosen(ISOLATIONS, value) })}
+      />
+    </div>
   );
 }
 
@@ -94,6 +106,7 @@ function ImageField({ form, set }: FieldsProps) {
     <>
       <TextField
         label="Image"
+        field="image"
         required
         list={list}
         placeholder="python:3.13"
@@ -118,12 +131,13 @@ export function NetworkFields({ form, set }: FieldsProps) {
       <div className="fields">
         <SelectField
           label="What it may reach"
+          field="network.policy"
           choices={REACHES}
           value={form.reach}
           onChange={(value) => set({ reach: chosen(REACHES, value) })}
         />
         {form.reach === 'named' ? (
-          <Lines
+          <LinesField
             label="Domains"
             hint="One per line"
             value={form.domains}
@@ -131,8 +145,9 @@ export function NetworkFields({ form, set }: FieldsProps) {
           />
         ) : null}
         {form.reach === 'off' ? null : (
-          <Lines
+          <LinesField
             label="Secrets"
+            field="network.secrets"
             hint="NAME@host,host: a secret of the organization that it uses towards these hosts and never holds"
             value={form.secrets}
             onChange={(secrets) => set({ secrets })}
@@ -147,20 +162,23 @@ export function StorageFields({ form, set }: FieldsProps) {
   return (
     <Panel title="What it has">
       <div className="fields">
-        <Lines
+        <LinesField
           label="Environment"
+          field="env"
           hint="KEY=VALUE, one per line"
           value={form.env}
           onChange={(env) => set({ env })}
         />
-        <Lines
+        <LinesField
           label="Volumes"
+          field="mounts"
           hint="VOLUME:/path, with :ro to read only"
           value={form.mounts}
           onChange={(mounts) => set({ mounts })}
         />
-        <Lines
+        <LinesField
           label="Labels"
+          field="labels"
           hint="key=value, to find it by"
           value={form.labels}
           onChange={(labels) => set({ labels })}
@@ -176,6 +194,7 @@ export function LifeFields({ form, set }: FieldsProps) {
       <div className="fields">
         <TextField
           label="Stop when idle, minutes"
+          field="lifecycle.idle_timeout_secs"
           type="number"
           min={1}
           placeholder="never"
@@ -184,6 +203,7 @@ export function LifeFields({ form, set }: FieldsProps) {
         />
         <TextField
           label="Longest run, minutes"
+          field="lifecycle.max_duration_secs"
           type="number"
           min={1}
           placeholder="no limit"
@@ -192,38 +212,12 @@ export function LifeFields({ form, set }: FieldsProps) {
         />
         <CheckField
           label="Ephemeral"
+          field="lifecycle.ephemeral"
           hint="Removed when it stops"
           checked={form.isEphemeral}
           onChange={(isEphemeral) => set({ isEphemeral })}
         />
       </div>
     </Panel>
-  );
-}
-
-interface LinesProps {
-  readonly label: string;
-  readonly hint: string;
-  readonly value: string;
-  readonly onChange: (value: string) => void;
-}
-
-function Lines({ label, hint, value, onChange }: LinesProps) {
-  const id = useId();
-  return (
-    <div className="field">
-      <label htmlFor={id}>{label}</label>
-      <textarea
-        id={id}
-        rows={3}
-        spellCheck={false}
-        aria-describedby={`${id}-hint`}
-        value={value}
-        onChange={(event) => onChange(event.target.value)}
-      />
-      <p id={`${id}-hint`} className="hint">
-        {hint}
-      </p>
-    </div>
   );
 }

@@ -101,6 +101,7 @@ function NewKey({ onClose }: { readonly onClose: () => void }) {
     >
       <TextField
         label="Name"
+        field="name"
         hint="What uses it: you will know it by this"
         placeholder="ci"
         required

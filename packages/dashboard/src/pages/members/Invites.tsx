@@ -81,6 +81,7 @@ export function NewInvite({ onClose }: { readonly onClose: () => void }) {
     >
       <TextField
         label="E-mail address"
+        field="email"
         hint="No mail is sent: you get a link to pass on"
         inputMode="email"
         required
@@ -90,6 +91,7 @@ export function NewInvite({ onClose }: { readonly onClose: () => void }) {
       />
       <SelectField
         label="Role"
+        field="role"
         choices={roles.map((each) => [each, each] as const)}
         value={role}
         onChange={(value) => setRole(roles.find((each) => each === value) ?? 'member')}

@@ -2,6 +2,7 @@ import type { Role } from '@svc/contract/rest';
 import type { RestCallOutput } from '@svc/sdk';
 import { useState } from 'react';
 import { useAccount } from '../../api/account.ts';
+import { changeShown } from '../../api/change-shown.ts';
 import { canAct, useOrganization } from '../../api/organization.ts';
 import { useAction, usePages } from '../../api/use-call.ts';
 import { Button } from '../../parts/Button.tsx';
@@ -73,7 +74,10 @@ const COLUMNS: readonly Column<Member>[] = [
 
 function RoleChoice({ member }: { readonly member: Member }) {
   const { role: own } = useOrganization();
-  const change = useAction('members.update');
+  const change = useAction('members.update', {
+    optimistically: (cache, { params: { user_id }, body }) =>
+      changeShown(cache, ['members.list'], { user_id }, body),
+  });
   const mayChange = canAct(own, member.role === 'owner' ? 'owner' : 'admin');
   const roles: readonly Role[] = own === 'owner' ? ['member', 'admin', 'owner'] : ['member', 'admin'];
   if (!mayChange) return member.role;

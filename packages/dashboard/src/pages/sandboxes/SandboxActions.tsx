@@ -2,11 +2,11 @@ import type { RestCallOutput } from '@svc/sdk';
 import type { SandboxStatus } from '@svc/contract/rest';
 import type { QueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { changeShown } from '../../api/change-shown.ts';
 import { useAction } from '../../api/use-call.ts';
 import { Button } from '../../parts/Button.tsx';
 import { ConfirmDialog } from '../../parts/Dialog.tsx';
 import { showToast } from '../../parts/toast-list.ts';
-import { setShownStatus } from './set-shown-status.ts';
 
 type Sandbox = RestCallOutput<'sandboxes.get'>;
 
@@ -26,7 +26,8 @@ export function SandboxActions({ sandbox, isCompact = false, onRemoved }: Sandbo
   const { id, name, status } = sandbox;
   const input = { params: { sandbox_id: id } };
   const show = (shown: SandboxStatus) => ({
-    optimistically: (cache: QueryClient) => setShownStatus(cache, id, shown),
+    optimistically: (cache: QueryClient) =>
+      changeShown(cache, ['sandboxes.list', 'sandboxes.get'], { id }, { status: shown }),
   });
   const start = useAction('sandboxes.start', show('starting'));
   const stop = useAction('sandboxes.stop', show('stopping'));

@@ -89,10 +89,26 @@ function NewRegistry({ onClose }: { readonly onClose: () => void }) {
       onSubmit={() => put.mutate({ body })}
       onClose={onClose}
     >
-      <TextField label="Host" placeholder="ghcr.io" required autoFocus value={host} onChange={setHost} />
-      <TextField label="User" autoComplete="off" required value={username} onChange={setUsername} />
+      <TextField
+        label="Host"
+        field="registry_host"
+        placeholder="ghcr.io"
+        required
+        autoFocus
+        value={host}
+        onChange={setHost}
+      />
+      <TextField
+        label="User"
+        field="username"
+        autoComplete="off"
+        required
+        value={username}
+        onChange={setUsername}
+      />
       <TextField
         label="Password or token"
+        field="password"
         hint="Never shown again"
         type="password"
         autoComplete="off"

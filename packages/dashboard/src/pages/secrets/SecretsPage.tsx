@@ -101,6 +101,7 @@ function NewSecret({ onClose }: { readonly onClose: () => void }) {
     >
       <TextField
         label="Name"
+        field="name"
         hint="One that exists gets the new value, in running sandboxes too"
         required
         autoFocus
@@ -109,6 +110,7 @@ function NewSecret({ onClose }: { readonly onClose: () => void }) {
       />
       <TextField
         label="Value"
+        field="value"
         hint="Never shown again"
         type="password"
         autoComplete="off"
@@ -118,6 +120,7 @@ function NewSecret({ onClose }: { readonly onClose: () => void }) {
       />
       <TextField
         label="Hosts"
+        field="allowed_hosts"
         hint="Who may be sent the value, with commas: api.example.com, *.example.org"
         required
         value={hosts}

@@ -82,14 +82,16 @@ function ProviderForm({ onClose }: { readonly onClose: () => void }) {
       </p>
       <TextField
         label="Issuer"
+        field="issuer_url"
         placeholder="https://id.example.com"
         required
         value={issuer}
         onChange={setIssuer}
       />
-      <TextField label="Client ID" required value={client} onChange={setClient} />
+      <TextField label="Client ID" field="client_id" required value={client} onChange={setClient} />
       <TextField
         label="Client secret"
+        field="client_secret"
         hint="Empty: the provider asks for none"
         type="password"
         autoComplete="off"
@@ -98,6 +100,7 @@ function ProviderForm({ onClose }: { readonly onClose: () => void }) {
       />
       <TextField
         label="Domains"
+        field="allowed_domains"
         hint="Who has a confirmed address there joins as a member; others need an invite"
         placeholder="example.com"
         value={domains}

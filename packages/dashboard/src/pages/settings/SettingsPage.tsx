@@ -4,8 +4,8 @@ import { ACCOUNT } from '../../api/account.ts';
 import { canAct, useOrganization } from '../../api/organization.ts';
 import { useAction } from '../../api/use-call.ts';
 import { Button } from '../../parts/Button.tsx';
-import { Failure } from '../../parts/Failure.tsx';
 import { CheckField, TextField } from '../../parts/Field.tsx';
+import { Form, FormFailure } from '../../parts/Form.tsx';
 import { FormDialog } from '../../parts/FormDialog.tsx';
 import { Page } from '../../parts/Page.tsx';
 import { Panel } from '../../parts/Panel.tsx';
@@ -47,17 +47,12 @@ function General() {
   };
   return (
     <Panel title="Organization">
-      <form
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.mutate({ body });
-        }}
-      >
+      <Form error={save.error} onSubmit={() => save.mutate({ body })}>
         <div className="fields">
-          <TextField label="Name" required maxLength={128} value={name} onChange={setName} />
+          <TextField label="Name" field="name" required maxLength={128} value={name} onChange={setName} />
           <TextField
             label="Slug"
+            field="slug"
             hint="In addresses, and the namespace of the self-hosted API"
             required
             value={slug}
@@ -66,11 +61,12 @@ function General() {
         </div>
         <CheckField
           label="Only people with a second factor come in"
+          field="mfa_required"
           hint="Turn on your own first"
           checked={isStrict}
           onChange={setStrict}
         />
-        {save.error === null ? null : <Failure error={save.error} />}
+        <FormFailure />
         <div className="actions">
           <Button
             type="submit"
@@ -81,7 +77,7 @@ function General() {
             Save
           </Button>
         </div>
-      </form>
+      </Form>
     </Panel>
   );
 }
@@ -109,7 +105,13 @@ function End() {
           onSubmit={() => remove.mutate({ body: { confirm: typed } })}
           onClose={() => setAsking(false)}
         >
-          <TextField label={`Type ${slug} to confirm`} required value={typed} onChange={setTyped} />
+          <TextField
+            label={`Type ${slug} to confirm`}
+            field="confirm"
+            required
+            value={typed}
+            onChange={setTyped}
+          />
         </FormDialog>
       ) : null}
     </Panel>

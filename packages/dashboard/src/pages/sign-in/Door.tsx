@@ -1,15 +1,17 @@
 import { useEffect, type ReactNode } from 'react';
+import { Form } from '../../parts/Form.tsx';
 
 interface DoorProps {
   readonly title: string;
   readonly hint?: ReactNode;
   readonly foot?: ReactNode;
+  readonly error: unknown;
   readonly onSubmit: () => void;
   readonly children: ReactNode;
 }
 
 /** What whoever is not signed in sees: one small form. */
-export function Door({ title, hint, foot, onSubmit, children }: DoorProps) {
+export function Door({ title, hint, foot, error, onSubmit, children }: DoorProps) {
   useEffect(() => {
     document.title = `${title} · svc`;
   }, [title]);
@@ -21,17 +23,11 @@ export function Door({ title, hint, foot, onSubmit, children }: DoorProps) {
         </svg>
         svc
       </p>
-      <form
-        className="panel door-panel"
-        onSubmit={(event) => {
-          event.preventDefault();
-          onSubmit();
-        }}
-      >
+      <Form className="panel door-panel" error={error} onSubmit={onSubmit}>
         <h1>{title}</h1>
         {hint === undefined ? null : <p className="hint">{hint}</p>}
         {children}
-      </form>
+      </Form>
       {foot === undefined ? null : <p className="door-foot">{foot}</p>}
     </main>
   );

@@ -4,6 +4,7 @@ import { ACCOUNT, type Account } from '../../api/account.ts';
 import { useAction } from '../../api/use-call.ts';
 import { Button } from '../../parts/Button.tsx';
 import { Failure } from '../../parts/Failure.tsx';
+import { FormFailure } from '../../parts/Form.tsx';
 import { Loading } from '../../parts/Loading.tsx';
 import { navigate } from '../../router/location.ts';
 import { Door } from './Door.tsx';
@@ -40,9 +41,10 @@ function Decide({ token, account }: { readonly token: string; readonly account: 
           To an organization on this server, as <strong>{account.user.email}</strong>.
         </>
       }
+      error={error}
       onSubmit={() => accept.mutate({ params: { token } })}
     >
-      {error === null ? null : <Failure error={error} />}
+      <FormFailure />
       <Button type="submit" look="primary" isBusy={accept.isPending}>
         Join it
       </Button>
@@ -58,6 +60,7 @@ function Spent() {
     <Door
       title="Open the link again"
       hint="The secret of an invite stands in its link, and this address has none."
+      error={null}
       onSubmit={() => navigate('/')}
     >
       <Button type="submit">Go on</Button>

@@ -1,8 +1,9 @@
 import { useState } from 'react';
 import { useAction } from '../../api/use-call.ts';
+import { NewPasswordField } from '../../parts/AccountFields.tsx';
 import { Button } from '../../parts/Button.tsx';
-import { Failure } from '../../parts/Failure.tsx';
 import { TextField } from '../../parts/Field.tsx';
+import { FormFailure } from '../../parts/Form.tsx';
 import { Link } from '../../router/Link.tsx';
 import { Door } from './Door.tsx';
 import { wantsCode } from './wants-code.ts';
@@ -19,6 +20,7 @@ export function LinkSignIn({ token }: { readonly token: string }) {
     <Door
       title="Welcome"
       hint="This link signs you in, once."
+      error={needsCode && code === '' ? null : signIn.error}
       onSubmit={() => signIn.mutate({ body: { token, ...(code === '' ? {} : { code }) } })}
       foot={
         <>
@@ -29,6 +31,7 @@ export function LinkSignIn({ token }: { readonly token: string }) {
       {needsCode ? (
         <TextField
           label="Code"
+          field="code"
           hint="From your authenticator app"
           autoComplete="one-time-code"
           required
@@ -36,7 +39,7 @@ export function LinkSignIn({ token }: { readonly token: string }) {
           onChange={setCode}
         />
       ) : null}
-      {signIn.error === null || (needsCode && code === '') ? null : <Failure error={signIn.error} />}
+      <FormFailure />
       <Button type="submit" look="primary" isBusy={signIn.isPending}>
         Sign in
       </Button>
@@ -57,21 +60,12 @@ function ChoosePassword({ email }: { readonly email: string }) {
           You are signed in. With a password you get in next time without a link, as <strong>{email}</strong>.
         </>
       }
+      error={choose.error}
       onSubmit={() => choose.mutate({ body: { password } })}
     >
       <input type="text" autoComplete="username" value={email} readOnly hidden />
-      <TextField
-        label="Password"
-        type="password"
-        autoComplete="new-password"
-        minLength={10}
-        autoFocus
-        required
-        hint="At least 10 characters"
-        value={password}
-        onChange={setPassword}
-      />
-      {choose.error === null ? null : <Failure error={choose.error} />}
+      <NewPasswordField autoFocus value={password} onChange={setPassword} />
+      <FormFailure />
       <Button type="submit" look="primary" isBusy={choose.isPending}>
         Set the password
       </Button>

@@ -1,8 +1,8 @@
 import { useEffect, useRef, useState } from 'react';
 import { useAction } from '../../api/use-call.ts';
 import { Button } from '../../parts/Button.tsx';
-import { Failure } from '../../parts/Failure.tsx';
 import { TextField } from '../../parts/Field.tsx';
+import { FormFailure } from '../../parts/Form.tsx';
 import { Loading } from '../../parts/Loading.tsx';
 import { Link } from '../../router/Link.tsx';
 import { Door } from './Door.tsx';
@@ -34,11 +34,20 @@ function Begin() {
     <Door
       title="Sign in at a provider"
       hint="Your organization says where its members sign in."
+      error={begin.error}
       onSubmit={() => begin.mutate({ body: { organization: slug.trim(), redirect_uri: redirect } })}
       foot={<Link href="/sign-in">Sign in with a password</Link>}
     >
-      <TextField label="Organization" placeholder="acme" required autoFocus value={slug} onChange={setSlug} />
-      {begin.error === null ? null : <Failure error={begin.error} />}
+      <TextField
+        label="Organization"
+        field="organization"
+        placeholder="acme"
+        required
+        autoFocus
+        value={slug}
+        onChange={setSlug}
+      />
+      <FormFailure />
       <Button type="submit" look="primary" isBusy={begin.isPending}>
         Go on
       </Button>
@@ -64,8 +73,12 @@ function End(answer: Answer) {
   });
   if (end.error === null) return <Loading />;
   return (
-    <Door title="You are not signed in" onSubmit={() => location.assign('/sign-in/provider')}>
-      <Failure error={end.error} />
+    <Door
+      title="You are not signed in"
+      error={end.error}
+      onSubmit={() => location.assign('/sign-in/provider')}
+    >
+      <FormFailure />
       <Button type="submit" look="primary">
         Begin again
       </Button>

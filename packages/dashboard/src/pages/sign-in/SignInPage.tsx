@@ -1,8 +1,9 @@
 import { useState } from 'react';
 import { useAction } from '../../api/use-call.ts';
+import { EmailField } from '../../parts/AccountFields.tsx';
 import { Button } from '../../parts/Button.tsx';
-import { Failure } from '../../parts/Failure.tsx';
 import { TextField } from '../../parts/Field.tsx';
+import { FormFailure } from '../../parts/Form.tsx';
 import { Link } from '../../router/Link.tsx';
 import { Door } from './Door.tsx';
 import { LinkSignIn } from './LinkSignIn.tsx';
@@ -30,19 +31,11 @@ function PasswordSignIn() {
   // That a code is needed is no failure: it is the next step.
   const isFirstAsk = wantsCode(signIn.error) && code === '';
   return (
-    <Door title="Sign in" onSubmit={submit} foot={<OtherWays />}>
-      <TextField
-        label="E-mail address"
-        type="text"
-        inputMode="email"
-        autoComplete="username"
-        autoFocus
-        required
-        value={email}
-        onChange={setEmail}
-      />
+    <Door title="Sign in" error={isFirstAsk ? null : signIn.error} onSubmit={submit} foot={<OtherWays />}>
+      <EmailField value={email} onChange={setEmail} />
       <TextField
         label="Password"
+        field="password"
         type="password"
         autoComplete="current-password"
         required
@@ -52,6 +45,7 @@ function PasswordSignIn() {
       {needsCode ? (
         <TextField
           label="Code"
+          field="code"
           hint="From your authenticator app, or a recovery code"
           autoComplete="one-time-code"
           autoFocus
@@ -60,7 +54,7 @@ function PasswordSignIn() {
           onChange={setCode}
         />
       ) : null}
-      {signIn.error === null || isFirstAsk ? null : <Failure error={signIn.error} />}
+      <FormFailure />
       <Button type="submit" look="primary" isBusy={signIn.isPending}>
         Sign in
       </Button>

@@ -1,8 +1,9 @@
 import { useState } from 'react';
 import { useAction } from '../../api/use-call.ts';
+import { EmailField, NewPasswordField } from '../../parts/AccountFields.tsx';
 import { Button } from '../../parts/Button.tsx';
-import { Failure } from '../../parts/Failure.tsx';
 import { TextField } from '../../parts/Field.tsx';
+import { FormFailure } from '../../parts/Form.tsx';
 import { Link } from '../../router/Link.tsx';
 import { Door } from './Door.tsx';
 import { useSecret } from './use-secret.ts';
@@ -52,6 +53,7 @@ export function SignUpForm({ way, token, onDone }: SignUpProps) {
   return (
     <Door
       {...WAYS[way]}
+      error={signUp.error}
       onSubmit={submit}
       foot={
         <>
@@ -59,28 +61,17 @@ export function SignUpForm({ way, token, onDone }: SignUpProps) {
         </>
       }
     >
+      <EmailField value={email} onChange={setEmail} />
       <TextField
-        label="E-mail address"
-        type="text"
-        inputMode="email"
-        autoComplete="username"
-        autoFocus
-        required
-        value={email}
-        onChange={setEmail}
+        label="Your name"
+        field="display_name"
+        autoComplete="name"
+        maxLength={128}
+        value={name}
+        onChange={setName}
       />
-      <TextField label="Your name" autoComplete="name" maxLength={128} value={name} onChange={setName} />
-      <TextField
-        label="Password"
-        type="password"
-        autoComplete="new-password"
-        minLength={10}
-        required
-        hint="At least 10 characters"
-        value={password}
-        onChange={setPassword}
-      />
-      {signUp.error === null ? null : <Failure error={signUp.error} />}
+      <NewPasswordField value={password} onChange={setPassword} />
+      <FormFailure />
       <Button type="submit" look="primary" isBusy={signUp.isPending}>
         Make the account
       </Button>

@@ -225,7 +225,7 @@ function NewFolder({
       onSubmit={() => make.mutate({ params: { id }, body: { path } })}
       onClose={onClose}
     >
-      <TextField label="Name" required autoFocus value={name} onChange={setName} />
+      <TextField label="Name" field="path" required autoFocus value={name} onChange={setName} />
     </FormDialog>
   );
 }

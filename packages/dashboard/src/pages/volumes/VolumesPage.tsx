@@ -109,6 +109,7 @@ function NewVolume({ onClose }: { readonly onClose: () => void }) {
     >
       <TextField
         label="Name"
+        field="name"
         hint="Lowercase letters, digits and hyphens"
         required
         autoFocus
@@ -117,6 +118,7 @@ function NewVolume({ onClose }: { readonly onClose: () => void }) {
       />
       <TextField
         label="Cap in GiB"
+        field="capacity_gib"
         hint="Empty: none of its own"
         type="number"
         min={1}

@@ -1,0 +1,41 @@
+import { TextField } from './Field.tsx';
+
+interface ValueProps {
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+/** Whose account it is. */
+export function EmailField(props: ValueProps) {
+  return (
+    <TextField
+      label="E-mail address"
+      field="email"
+      type="text"
+      inputMode="email"
+      autoComplete="username"
+      autoFocus
+      required
+      {...props}
+    />
+  );
+}
+
+/** A password that somebody chooses. */
+export function NewPasswordField({
+  label = 'Password',
+  ...rest
+}: ValueProps & { readonly label?: string; readonly autoFocus?: boolean }) {
+  return (
+    <TextField
+      label={label}
+      field="password"
+      hint="At least 10 characters; any of them"
+      type="password"
+      autoComplete="new-password"
+      minLength={10}
+      required
+      {...rest}
+    />
+  );
+}
