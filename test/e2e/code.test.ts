@@ -7,6 +7,7 @@ import { createCodeRunner } from '../../packages/server/src/code/code-runner.ts'
 import type { CodeResult } from '../../packages/server/src/code/slot-request.ts';
 import { CLASSES, startSandbox, type TestSandbox } from '../engine/sandbox-fixture.ts';
 import { TestEngine } from '../engine/start-engine.ts';
+import { importNode, importPython } from './interpreter-images.ts';
 
 type Language = 'python' | 'node';
 
@@ -20,7 +21,8 @@ let runner: ReturnType<typeof createCodeRunner>;
 
 before(async () => {
   engine = await TestEngine.start();
-  await engine.client.images.buildDemoImages({ names: ['python', 'node'] });
+  await importPython(engine);
+  await importNode(engine);
   runner = createCodeRunner({
     openChannel: async (id, signal) =>
       await ChannelClient.connect(duplexTransport(await engine.client.openChannel(id, signal)), { signal }),

@@ -14,10 +14,12 @@ export async function importPython(engine: Pick<TestEngine, 'client'>): Promise<
   await importChanged(engine, 'python', addPython);
 }
 
-/** The interpreter of this host, with its libraries. */
-export async function addPython(root: string, interpreter = 'python3'): Promise<void> {
+/** Debian's interpreter on this host, with its libraries: others may lie where only root can read. */
+export async function addPython(root: string): Promise<void> {
   const script = 'import os, sys; print(sys.executable); print(os.path.dirname(os.__file__))';
-  const [program = '', library = ''] = (await run(interpreter, ['-c', script])).stdout.trim().split('\n');
+  const [program = '', library = ''] = (await run('/usr/bin/python3', ['-c', script])).stdout
+    .trim()
+    .split('\n');
   await copyProgram(root, program, 'python3');
   await cp(library, join(root, library), { recursive: true, filter: (path) => !UNUSED_MODULES.test(path) });
   // Some modules are written in C, and linked against more than the interpreter is.

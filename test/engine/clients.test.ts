@@ -168,7 +168,7 @@ test('the authority is trusted in every layout, once, beside those of the image,
 /** curl, Node, Python with requests and pip, git and apt, with what they need of a system. */
 async function addClients(root: string): Promise<void> {
   await addCurlAndNode(root);
-  await addPython(root, '/usr/bin/python3');
+  await addPython(root);
   await addPythonPackages(root);
   await copyProgram(root, '/usr/bin/git', 'git');
   const gitCore = '/usr/lib/git-core';
