@@ -80,8 +80,19 @@ export class Sealer {
 
 /** With a key of its own, derived from the one that seals. */
 function markWith(key: Uint8Array, text: string, context: string): string {
-  const derived = Buffer.from(hkdfSync('sha256', key, '', `svc mark ${context}`, MARK_KEY_BYTES));
-  return createHmac('sha256', derived).update(text).digest('hex');
+  return createHmac('sha256', markKeyOf(key, context)).update(text).digest('hex');
+}
+
+/** Derived once: every call with an idempotency key needs one. There are as many contexts as places in the code that mark. */
+const markKeys = new WeakMap<Uint8Array, Map<string, Buffer>>();
+
+function markKeyOf(key: Uint8Array, context: string): Buffer {
+  const known = markKeys.get(key) ?? new Map<string, Buffer>();
+  markKeys.set(key, known);
+  const derived =
+    known.get(context) ?? Buffer.from(hkdfSync('sha256', key, '', `svc mark ${context}`, MARK_KEY_BYTES));
+  known.set(context, derived);
+  return derived;
 }
 
 /** Tells keys apart without telling anything about them. */
