@@ -2,7 +2,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/if_link.h>
 #include <linux/veth.h>
 #include <net/if.h>
@@ -11,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "ipv6.h"
 #include "netlink.h"
 #include "request.h"
 
@@ -77,17 +77,6 @@ int create_link(const struct link_plan *plan, pid_t peer, struct failure *failur
   return outcome;
 }
 
-/** Done while the link is down, so that it never gets a link-local address. A kernel without IPv6 has nothing to turn off. */
-static int disable_ipv6(const char *interface, struct failure *failure) {
-  char path[96];
-  snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/disable_ipv6", interface);
-  int fd = open(path, O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return errno == ENOENT ? 0 : fail(failure, "turn off IPv6");
-  int outcome = write(fd, "1", 1) == 1 ? 0 : fail(failure, "turn off IPv6");
-  close(fd);
-  return outcome;
-}
-
 static void add_up(struct netlink_batch *batch, int index) {
   struct ifinfomsg *link = netlink_message(batch, RTM_NEWLINK, 0, sizeof *link);
   link->ifi_family = AF_UNSPEC;
@@ -150,7 +139,6 @@ int configure_guest_end(const struct link_plan *plan, struct failure *failure) {
   if (loopback == 0) return fail(failure, "find the loopback interface");
   add_up(&batch, loopback);
   if (plan != NULL) {
-    if (disable_ipv6(GUEST_INTERFACE, failure) < 0) return -1;
     int index = (int)if_nametoindex(GUEST_INTERFACE);
     if (index == 0) return fail(failure, "find the guest end of the link");
     add_address(&batch, index, plan->address, RT_SCOPE_UNIVERSE);

@@ -24,7 +24,7 @@ int check_interface_name(const char *name, struct failure *failure);
 int create_link(const struct link_plan *plan, pid_t peer, struct failure *failure);
 /** The host's end: IPv6 off, answers for `gateway`, up, route to `address`. */
 int configure_host_end(const struct link_plan *plan, struct failure *failure);
-/** Inside the sandbox's network namespace: lo up, and with a plan eth0 with its address and routes. */
+/** Inside the sandbox's network namespace: lo up, and with a plan eth0, which has no IPv6, with its address and routes. */
 int configure_guest_end(const struct link_plan *plan, struct failure *failure);
 /** Succeeds when there is no such interface. */
 int delete_link(const char *name, struct failure *failure);

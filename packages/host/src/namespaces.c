@@ -8,6 +8,7 @@
 #include <sys/mount.h>
 #include <unistd.h>
 
+#include "ipv6.h"
 #include "resident.h"
 #include "unmount.h"
 
@@ -47,34 +48,43 @@ static int apply_settings(struct failure *failure) {
   return apply(&echo_senders, failure);
 }
 
-/** Inside: waits for one byte (the link exists), configures its side, answers with a struct failure, waits for the end. */
+static bool answer_outside(int channel, const struct failure *failure) {
+  return write(channel, failure, sizeof *failure) == sizeof *failure;
+}
+
+/**
+ * Inside: turns IPv6 off before there is an interface and says so, waits for one byte (the link exists), configures its side, answers,
+ * waits for the end.
+ */
 static void configure_inside(int channel, const void *context) {
   struct failure failure = {0};
   char go;
-  if (read(channel, &go, 1) != 1) return;
-  if (apply_settings(&failure) == 0) configure_guest_end(context, &failure);
-  if (write(channel, &failure, sizeof failure) == sizeof failure) wait_inside(channel, NULL);
+  set_ipv6_of_new_interfaces(false, &failure);
+  if (!answer_outside(channel, &failure) || read(channel, &go, 1) != 1) return;
+  // What else the guest makes, if it may, is as it is everywhere.
+  if (set_ipv6_of_new_interfaces(true, &failure) == 0 && apply_settings(&failure) == 0) configure_guest_end(context, &failure);
+  if (answer_outside(channel, &failure)) wait_inside(channel, NULL);
 }
 
-static int read_answer(int channel, struct failure *answer, struct failure *failure) {
+/** What it answers: a struct failure. */
+static int hear(const struct resident *resident, struct failure *failure) {
+  struct failure answer = {0};
   size_t length = 0;
-  while (length < sizeof *answer) {
-    ssize_t got = read(channel, (char *)answer + length, sizeof *answer - length);
+  while (length < sizeof answer) {
+    ssize_t got = read(resident->channel, (char *)&answer + length, sizeof answer - length);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return fail(failure, "hear from the new namespace");
     if (got == 0) return fail_with(failure, ECHILD, "hear from the new namespace");
     length += (size_t)got;
   }
-  return 0;
+  return answer.error == 0 ? 0 : fail_with(failure, answer.error, "%s", answer.step);
 }
 
 /** The guest's side is configured by the resident while this process configures the host's side. */
 static int wire_up(const struct resident *resident, const struct link_plan *link, struct failure *failure) {
   if (write(resident->channel, "g", 1) != 1) return fail(failure, "tell the new namespace to go on");
   if (link != NULL && configure_host_end(link, failure) < 0) return -1;
-  struct failure answer = {0};
-  if (read_answer(resident->channel, &answer, failure) < 0) return -1;
-  return answer.error == 0 ? 0 : fail_with(failure, answer.error, "%s", answer.step);
+  return hear(resident, failure);
 }
 
 static int pin(const struct resident *resident, const char *kind, const char *path, struct failure *failure) {
@@ -99,6 +109,7 @@ static int pin_both(const struct resident *resident, const char *user_path, cons
 
 static int link_and_pin(const struct resident *resident, const char *user_path, const char *network_path,
                         const struct link_plan *link, struct failure *failure) {
+  if (hear(resident, failure) < 0) return -1;
   if (link != NULL && create_link(link, resident->pid, failure) < 0) return -1;
   if (wire_up(resident, link, failure) == 0 && pin_both(resident, user_path, network_path, failure) == 0) return 0;
   // The pair would go with the namespace, but only some time after this call; a repeat needs the name free now.
