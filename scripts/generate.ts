@@ -12,6 +12,7 @@ import { isPassing } from '../packages/contract/src/retry.ts';
 import { ERROR_DESCRIPTIONS } from '../packages/contract/src/error-descriptions.ts';
 import { renderCliReference } from './cli-reference.ts';
 import { renderMcpReference } from './mcp-reference.ts';
+import { renderGrafanaDashboard, renderMetricsReference } from './metrics-reference.ts';
 import { renderSdkReference } from './sdk-reference.ts';
 import { renderSpecificationReference } from './specification-reference.ts';
 
@@ -31,6 +32,8 @@ const documents: Readonly<Record<string, string>> = {
   'sdk.md': renderSdkReference(),
   'cli.md': await renderCliReference(),
   'mcp.md': renderMcpReference(),
+  'metrics.md': renderMetricsReference(),
+  'grafana-dashboard.json': renderGrafanaDashboard(),
   'specification.md': await renderSpecificationReference(),
 };
 const files: Readonly<Record<string, string>> = {

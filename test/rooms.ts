@@ -45,6 +45,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   ],
   server: [
     'tasks',
+    'tracing',
     'host',
     'orchestrator',
     'outbound',

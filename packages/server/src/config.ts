@@ -7,6 +7,7 @@ import { DEFAULT_REST_SETTINGS, type RestSettings } from './rest-settings.ts';
 import { EXIT } from './host/exit-codes.ts';
 import { StartError } from './host/start-error.ts';
 import { SUPERVISED } from './host/supervisor.ts';
+import { readOtelSettings, type OtelSettings } from './tracing/otel-settings.ts';
 import type { SshSettings } from './transports/ssh/ssh-settings.ts';
 import { DEFAULT_LIMITS } from './transports/http/http-limits.ts';
 import { isLoopback } from './transports/http/loopback.ts';
@@ -39,6 +40,8 @@ export interface ServerConfig {
   readonly plansPath: string | null;
   /** Null: no SSH. */
   readonly ssh: SshSettings | null;
+  /** Null: no traces. */
+  readonly otel: OtelSettings | null;
   /** We are the web-facing child of a supervisor. */
   readonly isSupervised: boolean;
 }
@@ -158,6 +161,7 @@ export function readConfig(
     secretsKeyPath: resolve(values['secrets-key'] ?? join(dataFolder, 'server', 'secrets.key')),
     plansPath: readPlansPath(values.plans, problems),
     ssh: readSsh(values, host, problems),
+    otel: readOtelSettings(env, problems),
     isSupervised: values[SUPERVISED] ?? false,
   };
   if (config.isDev && !isLoopback(host) && values['allow-remote-dev'] !== true) {

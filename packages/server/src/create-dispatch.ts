@@ -24,6 +24,7 @@ import { isCallerGone } from './transports/http/caller-gone.ts';
 import { describeRestFailure } from './transports/http/rest-failure.ts';
 import type { VolumeKeeper } from './volumes/volume-keeper.ts';
 import type { ServerParts } from './server-parts.ts';
+import { activeSpan } from './tracing/span.ts';
 
 /** What JSON-RPC and MCP offer. */
 export function createDispatch(
@@ -95,6 +96,7 @@ export function createRestDispatch(
     onCallEnd: ({ operation, requestId, organization, durationMs, failure }) => {
       const outcome = outcomeOf(failure);
       metrics.count(operation, outcome, durationMs);
+      traceCall(operation, organization, durationMs, outcome);
       logger.debug({ operation, requestId, organization, durationMs, outcome }, 'call');
     },
   });
@@ -106,10 +108,20 @@ function outcomeOf(failure: unknown): string {
   return PlatformError.is(failure) ? failure.code : 'internal';
 }
 
+/** A request may be several calls: a batch, or a tool of MCP. */
+function traceCall(operation: string, organization: string, durationMs: number, outcome: string): void {
+  const attributes = { 'svc.operation': operation, 'svc.organization': organization };
+  const isFine = outcome === 'success' || outcome === 'cancelled';
+  activeSpan()
+    ?.child(operation, { attributes, durationMs })
+    .end(isFine ? null : outcome);
+}
+
 function reportCalls(metrics: CallMetrics, logger: Logger): OnCallEnd {
   return ({ operation, requestId, namespace, durationMs, failure }) => {
     const outcome = outcomeOf(failure);
     metrics.count(operation, outcome, durationMs);
+    traceCall(operation, namespace, durationMs, outcome);
     logger.debug({ operation, requestId, namespace, durationMs, outcome }, 'call');
   };
 }

@@ -11,6 +11,7 @@ import type { RestSettings } from './rest-settings.ts';
 import type { Sealer } from './secrets/sealer.ts';
 import type { SshPlace } from './handlers/server/capabilities.ts';
 import type { Database } from './store/database.ts';
+import type { Tracer } from './tracing/tracer.ts';
 import type { ChannelSettings } from './transports/channel/register-channel.ts';
 import type { DashboardBuild } from './transports/dashboard/dashboard-build.ts';
 import type { HttpLimits } from './transports/http/http-limits.ts';
@@ -52,6 +53,8 @@ export interface ServerParts {
   /** Absent: only the API, and a page that says how to begin. */
   readonly dashboard?: DashboardBuild;
   readonly logger: Logger;
+  /** Absent: nobody records requests. */
+  readonly tracer?: Tracer;
   /** Absent: MCP offers our own tools and prompts alone. */
   readonly mcpExtras?: McpExtras;
 }

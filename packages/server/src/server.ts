@@ -69,14 +69,14 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const reconciler = new Reconciler({ database, orchestrator, convergence, health, recoveryMs, logger });
   const storage = new HostStorage({ orchestrator, database, logger });
   const dispatch = createDispatch(parts, { health, storage, metrics, convergence, channels });
-  const http = createHttpServer({ guard: new Guard(options), limits: options.limits, logger });
+  const http = openHttp(parts);
   const previews = previewAddresses(http, parts);
   registerPages(http, health, parts);
   const rateLimiter = options.requestsPerMinute === null ? null : new RateLimiter(options.requestsPerMinute);
   const calls = new CallShares(options.maxConcurrentCalls);
   const streams = new CallShares(Math.ceil(options.limits.maxConnections * STREAMS_PART));
   registerRpc(http, { dispatch, authenticate, logger, calls, rateLimiter });
-  registerPrometheus(http, { authenticate, database, health, storage, metrics });
+  registerPrometheus(http, { authenticate, database, orchestrator, health, storage, metrics });
   const workers = createWorkers(parts, channels);
   const made = { storage, convergence, channels, codeContexts, health, metrics, previews };
   const rest = createRestDispatch(parts, { ...made, ...workers });
@@ -110,6 +110,11 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
       await Promise.all(running);
     },
   };
+}
+
+function openHttp({ options, logger, tracer }: ServerParts): FastifyInstance {
+  const { limits } = options;
+  return createHttpServer({ guard: new Guard(options), limits, logger, tracer: tracer ?? null });
 }
 
 function openTools(

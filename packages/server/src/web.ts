@@ -21,6 +21,11 @@ import { openDatabase } from './store/open-database.ts';
 import { DASHBOARD_FOLDER, DashboardBuild } from './transports/dashboard/dashboard-build.ts';
 import { openAdminSocket } from './transports/admin/admin-socket.ts';
 import { gatherStatus } from './transports/admin/status.ts';
+import type { OtelSettings } from './tracing/otel-settings.ts';
+import { SpanExporter } from './tracing/span-exporter.ts';
+import { tracedCalls } from './tracing/traced-calls.ts';
+import { Tracer } from './tracing/tracer.ts';
+import about from '../package.json' with { type: 'json' };
 
 /** How long the web-facing process of a former supervisor may take to end. */
 const FORMER_WEB_MS = 30_000;
@@ -44,7 +49,10 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   const engine = new EngineClient({ socketPath: config.engineSocket });
   const watchdog = watchEngine(engine, logger);
   undo.defer(() => watchdog.close());
-  const orchestrator = new LocalOrchestrator(engine);
+  const tracing = config.otel === null ? null : startTracing(config.otel, logger);
+  undo.defer(async () => await tracing?.exporter.close());
+  const traced = <Target extends object>(target: Target) => (tracing === null ? target : tracedCalls(target));
+  const orchestrator = traced(new LocalOrchestrator(engine));
   const openChannel = (id: string, signal: AbortSignal) => orchestrator.openChannel(id, signal);
   const onUsed = (id: string, process: SpareProcess) =>
     void orchestrator
@@ -61,8 +69,8 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
     options,
     database,
     orchestrator,
-    volumeStore: engine.volumes,
-    snapshotStore: engine,
+    volumeStore: traced(engine.volumes),
+    snapshotStore: traced(engine),
     codeRunner,
     ...credentials,
     sealer,
@@ -71,6 +79,7 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
     isAlone: config.databaseUrl === null,
     dashboard,
     logger,
+    ...(tracing === null ? {} : { tracer: tracing.tracer }),
   });
   undo.defer(() => server.close());
   const { url, health } = server;
@@ -88,6 +97,14 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   logger.info({ url, isDev, pid: process.pid, uid: process.getuid?.() }, 'the server listens');
   const parts = undo.move();
   return { url, close: () => parts.disposeAsync() };
+}
+
+function startTracing(
+  settings: OtelSettings,
+  logger: Logger,
+): { readonly tracer: Tracer; readonly exporter: SpanExporter } {
+  const exporter = new SpanExporter(settings, about.version, logger);
+  return { tracer: new Tracer(settings, exporter.add), exporter };
 }
 
 /** The process of a supervisor that has ended may be about to end; two supervisors there are never. */

@@ -20,6 +20,7 @@ export type {
   NetworkLogEntry,
   NetworkLogLine,
   NetworkUpdate,
+  PoolView,
   PullImage,
   ReadLogs,
   ReadNetworkLog,

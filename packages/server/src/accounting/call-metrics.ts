@@ -1,3 +1,5 @@
+import { renderFamily } from './metric-families.ts';
+
 const DURATION_BUCKETS_SECONDS = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60,
 ] as const;
@@ -26,17 +28,12 @@ export class CallMetrics {
 
   /** The lines of both families. */
   render(): readonly string[] {
-    const lines = [
-      '# HELP svc_calls_total Calls by operation and outcome.',
-      '# TYPE svc_calls_total counter',
+    const outcomes = [...this.#byOutcome].map(([labels, count]) => [`{${labels}}`, count] as const);
+    const durations = [...this.#durations].flatMap(([operation, series]) => samplesOf(operation, series));
+    return [
+      ...renderFamily('svc_calls_total', outcomes),
+      ...renderFamily('svc_call_duration_seconds', durations),
     ];
-    for (const [labels, count] of this.#byOutcome) lines.push(`svc_calls_total{${labels}} ${count}`);
-    lines.push(
-      '# HELP svc_call_duration_seconds How long calls took.',
-      '# TYPE svc_call_duration_seconds histogram',
-    );
-    for (const [operation, series] of this.#durations) lines.push(...renderSeries(operation, series));
-    return lines;
   }
 
   #seriesOf(operation: string): Series {
@@ -48,17 +45,19 @@ export class CallMetrics {
   }
 }
 
-function renderSeries(operation: string, { buckets, sumSeconds, count }: Series): readonly string[] {
-  const name = 'svc_call_duration_seconds';
+function samplesOf(
+  operation: string,
+  { buckets, sumSeconds, count }: Series,
+): readonly (readonly [string, number])[] {
   let below = 0;
-  const lines = DURATION_BUCKETS_SECONDS.map((limit, index) => {
+  const limits = DURATION_BUCKETS_SECONDS.map((limit, index) => {
     below += buckets[index] ?? 0;
-    return `${name}_bucket{operation="${operation}",le="${limit}"} ${below}`;
+    return [`_bucket{operation="${operation}",le="${limit}"}`, below] as const;
   });
   return [
-    ...lines,
-    `${name}_bucket{operation="${operation}",le="+Inf"} ${count}`,
-    `${name}_sum{operation="${operation}"} ${sumSeconds}`,
-    `${name}_count{operation="${operation}"} ${count}`,
+    ...limits,
+    [`_bucket{operation="${operation}",le="+Inf"}`, count],
+    [`_sum{operation="${operation}"}`, sumSeconds],
+    [`_count{operation="${operation}"}`, count],
   ];
 }

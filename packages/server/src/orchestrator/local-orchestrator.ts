@@ -20,6 +20,7 @@ import {
   type ReadNetworkLog,
   type RefusedVisitors,
   type SandboxView,
+  type PoolView,
   type SpaceView,
   type SpareProcess,
 } from '@svc/engine/client';
@@ -118,6 +119,10 @@ export class LocalOrchestrator implements Orchestrator {
 
   async metrics(signal: AbortSignal): Promise<readonly SandboxUsageReport[]> {
     return await this.#engine.metrics(signal);
+  }
+
+  async pool(signal: AbortSignal): Promise<PoolView> {
+    return await this.#engine.pool(signal);
   }
 
   async storage(signal: AbortSignal): Promise<SpaceView> {

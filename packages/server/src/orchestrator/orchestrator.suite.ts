@@ -285,6 +285,12 @@ export function orchestratorSuite(
       assert.equal(await isMeasured(), false);
     });
 
+    test('tells how many sandboxes are kept started for callers to come', async (t) => {
+      const { orchestrator } = await made(t);
+      const { max, waiting, handedOut, missed } = await orchestrator.pool(never);
+      assert.ok(waiting.length <= max && handedOut >= 0 && missed >= 0);
+    });
+
     test('tells of changes as they happen', async (t) => {
       const { orchestrator, id } = await made(t);
       const over = new AbortController();

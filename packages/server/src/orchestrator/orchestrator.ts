@@ -11,6 +11,7 @@ import type {
   NetworkExplanation,
   NetworkLogLine,
   NetworkUpdate,
+  PoolView,
   PullImage,
   ReadLogs,
   ReadNetworkLog,
@@ -56,6 +57,7 @@ import type {
  * - `metrics` reports running sandboxes only, and of them those whose spec wants to be measured.
  * - `storage` tells how full the disk of sandboxes and volumes is, and by whom. While it is short of space whatever takes some is
  *   `insufficient_storage`; what reads, stops and removes works as ever.
+ * - `pool` tells which sandboxes are kept started for callers to come, and how often one of them was used.
  * - Sandboxes outlive the caller and the orchestrator's own process: `list` finds them again.
  * - `changes` yields the id of every sandbox that changed since the call (perhaps also before it), and null when any may
  *   have. It throws when the orchestrator goes away; a caller then asks again, and lists.
@@ -89,6 +91,7 @@ export interface Orchestrator {
   noteRefused(id: string, refused: RefusedVisitors, signal: AbortSignal): Promise<void>;
   metrics(signal: AbortSignal): Promise<readonly SandboxUsageReport[]>;
   storage(signal: AbortSignal): Promise<SpaceView>;
+  pool(signal: AbortSignal): Promise<PoolView>;
   expectProcess(id: string, process: SpareProcess, signal: AbortSignal): Promise<void>;
   openChannel(id: string, signal: AbortSignal): Promise<ChannelClient>;
   openStream(id: string, signal: AbortSignal): Promise<Duplex>;

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
+import type { Tracer } from '../tracing/tracer.ts';
 import { pino } from 'pino';
 import { withCredentials } from '../access/with-credentials.ts';
 import { FakeOrchestrator } from './fake-orchestrator.ts';
@@ -38,12 +39,13 @@ export interface ChannelServer {
 export async function startChannelServer(
   t: TestContext,
   settings: Partial<ChannelSettings> = {},
+  tracer: Tracer | null = null,
 ): Promise<ChannelServer> {
   const orchestrator = new FakeOrchestrator();
   const database = await openStore(sqliteDialect(join(await makeFolder(t), 'store.db')));
   const logger = pino({ level: 'silent' });
   const guard = new Guard({ host: '127.0.0.1', allowedHosts: [], corsOrigins: [] });
-  const http = createHttpServer({ guard, limits: DEFAULT_LIMITS, logger });
+  const http = createHttpServer({ guard, limits: DEFAULT_LIMITS, logger, tracer });
   const { identify } = withCredentials(database, new Uint8Array(32));
   registerChannel(http, {
     database,

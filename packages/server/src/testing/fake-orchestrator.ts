@@ -18,6 +18,7 @@ import {
   type ReadNetworkLog,
   type RefusedVisitors,
   type SecretValues,
+  type PoolView,
   type SpaceView,
 } from '@svc/engine/client';
 import { explain, resolvePolicy } from '@svc/engine/policy';
@@ -115,6 +116,11 @@ export class FakeOrchestrator implements Orchestrator {
     throw new PlatformError('isolation_unavailable', `isolation ${isolation} is not available here`, {
       details: { isolation },
     });
+  }
+
+  async pool(): Promise<PoolView> {
+    await this.#answer();
+    return { max: 3, waiting: [], handedOut: 0, missed: 0, givenBack: 0 };
   }
 
   async storage(): Promise<SpaceView> {

@@ -20,6 +20,7 @@ import { startServer, type RunningServer } from '../server.ts';
 import type { Database } from '../store/database.ts';
 import { openStore } from '../store/open-store.ts';
 import { sqliteDialect } from '../store/sqlite.ts';
+import type { Tracer } from '../tracing/tracer.ts';
 import type { DashboardBuild } from '../transports/dashboard/dashboard-build.ts';
 import type { ChannelSettings } from '../transports/channel/register-channel.ts';
 import { DEFAULT_LIMITS } from '../transports/http/http-limits.ts';
@@ -80,6 +81,7 @@ export interface TestServerOptions extends Partial<ServerOptions> {
   readonly previewRecheckMs?: number;
   readonly ssh?: ServerParts['ssh'];
   readonly dashboard?: DashboardBuild;
+  readonly tracer?: Tracer;
   /** Absent: SQLite in the folder. The test server closes it. */
   readonly database?: Database;
 }
@@ -117,6 +119,7 @@ export async function startTestServer(t: TestContext, options: TestServerOptions
     ...(rest.mcpExtras === undefined ? {} : { mcpExtras: rest.mcpExtras }),
     ...(rest.ssh === undefined ? {} : { ssh: rest.ssh }),
     ...(rest.dashboard === undefined ? {} : { dashboard: rest.dashboard }),
+    ...(rest.tracer === undefined ? {} : { tracer: rest.tracer }),
     ...(rest.previewRecheckMs === undefined ? {} : { previewRecheckMs: rest.previewRecheckMs }),
     ...(signingKey === undefined
       ? { authenticate: authenticateNobody, identify: identifyDeveloper(database), signSession: null }

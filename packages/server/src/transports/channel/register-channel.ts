@@ -16,6 +16,7 @@ import { EventQueue } from './event-queue.ts';
 import { MaskRemover } from './mask-remover.ts';
 import { CLOSE, relay, type ChannelEnd } from './relay.ts';
 import type { RateLimiter } from '../http/rate-limiter.ts';
+import { activeSpan } from '../../tracing/span.ts';
 import { ServerResponse } from '@svc/contract/node-http';
 import { REST_PREFIX, sendRestFailure } from '../http/rest-failure.ts';
 import { sessionOf } from '../rest/session-cookie.ts';
@@ -196,7 +197,9 @@ class ChannelRoute {
     opened: {
       readonly request: FastifyRequest;
       readonly sandbox: SandboxRecord;
-      readonly authority: Authority & { readonly organization: { readonly id: string } };
+      readonly authority: Authority & {
+        readonly organization: { readonly id: string; readonly slug: string };
+      };
       readonly slug: string | undefined;
       readonly authorization: string | undefined;
     },
@@ -204,6 +207,8 @@ class ChannelRoute {
     const { request, sandbox, authority, slug, authorization } = opened;
     const { organization, actor } = authority;
     const address = request.socket.remoteAddress ?? '';
+    const span = activeSpan();
+    span?.note({ 'svc.organization': authority.organization.slug, 'svc.sandbox.id': sandbox.id });
     await relay(client, duplexTransport(stream), {
       keepAliveMs: this.#parts.settings.keepAliveMs,
       explainEnd: () => explainEnd(this.#parts, sandbox),
@@ -213,7 +218,9 @@ class ChannelRoute {
         if (now.organization.id !== organization.id)
           throw new PlatformError('forbidden', 'not yours any more');
       },
-      onExec: async (exec) =>
+      onExec: async (exec) => {
+        // When it begins: bytes are handed on, and nobody here looks for its end.
+        span?.child('exec', { attributes: { 'svc.sandbox.id': sandbox.id } }).end();
         await this.#events.append({
           organizationId: organization.id,
           type: 'exec_started',
@@ -222,7 +229,8 @@ class ChannelRoute {
           payload: { sandbox_id: sandbox.id, sandbox_name: sandbox.name, ...exec },
           requestId: request.id,
           sourceAddress: isIP(address) === 0 ? null : address,
-        }),
+        });
+      },
     });
   }
 }

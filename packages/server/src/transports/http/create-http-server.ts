@@ -4,6 +4,8 @@ import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
 import type { Guard } from './guard.ts';
 import type { HttpLimits } from './http-limits.ts';
+import type { Tracer } from '../../tracing/tracer.ts';
+import { traceRequests } from './trace-requests.ts';
 import { describeHttpFailure, refuseConnection } from './http-failure.ts';
 import { isRestPath, sendRestFailure, tellWhenToRetry } from './rest-failure.ts';
 
@@ -17,8 +19,10 @@ export function createHttpServer(parts: {
   readonly guard: Guard;
   readonly limits: HttpLimits;
   readonly logger: Logger;
+  /** Null: nobody records requests. */
+  readonly tracer: Tracer | null;
 }): FastifyInstance {
-  const { guard, limits, logger } = parts;
+  const { guard, limits, logger, tracer } = parts;
   const server = Fastify({
     bodyLimit: limits.maxBodyBytes,
     // Only for the head; see `limitBodyTime`.
@@ -43,6 +47,7 @@ export function createHttpServer(parts: {
     frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, logger),
   });
   limitBodyTime(server, limits.requestTimeoutMs);
+  if (tracer !== null) traceRequests(server, tracer);
   server.addHook('onRequest', (request, reply, done) => {
     try {
       reply.header('x-request-id', request.id);

@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { request, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
+import { METRIC_FAMILIES } from '../../accounting/metric-families.ts';
 import { FakeOrchestrator } from '../../testing/fake-orchestrator.ts';
 import { makeFolder, startTestServer } from '../../testing/test-server.ts';
 import { DEFAULT_LIMITS } from './http-limits.ts';
 
+const ROOT = resolve(import.meta.dirname, '../../../../..');
 const METRICS = { jsonrpc: '2.0', method: 'sandbox.metrics.get', params: {}, id: 1 };
 
 test('health is 200 with its message, for GET and HEAD, without a key', async (t) => {
@@ -232,3 +234,29 @@ test('Prometheus reads counts of calls, sandboxes by state, and whether the engi
     assert.ok(text.includes(`${line}\n`), line);
   }
 });
+
+test('everything that /metrics tells is in its table, and nothing else; so is what the dashboard of Grafana asks for', async (t) => {
+  const server = await startTestServer(t);
+  await server.call('sandbox.metrics.get', {});
+  await waitUntil(async () => (await scrape(server.url)).includes('svc_disk_short'), {
+    what: 'the disk is told',
+  });
+  const told = [...(await scrape(server.url)).matchAll(/^# TYPE (\S+) (\S+)$/gm)].map(
+    ([, name, type]) => `${name} ${type}`,
+  );
+  const table = Object.entries(METRIC_FAMILIES).map(([name, { type }]) => `${name} ${type}`);
+  assert.deepEqual(told.toSorted(), table.toSorted());
+  const dashboard = readFileSync(join(ROOT, 'docs/reference/grafana-dashboard.json'), 'utf8');
+  const asked = [...dashboard.matchAll(/\b(svc_|process_)\w+/g)].map(([name]) =>
+    name.replace(/_bucket$/, ''),
+  );
+  assert.ok(asked.length > 10);
+  assert.deepEqual(
+    [...new Set(asked)].filter((name) => !(name in METRIC_FAMILIES)),
+    [],
+  );
+});
+
+async function scrape(url: string): Promise<string> {
+  return await (await fetch(`${url}/metrics`)).text();
+}

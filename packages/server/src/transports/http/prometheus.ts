@@ -2,11 +2,15 @@ import { ALL_NAMESPACES, PlatformError } from '@svc/contract';
 import type { FastifyInstance } from 'fastify';
 import type { Authenticate } from '../../access/authenticate.ts';
 import type { EngineHealth } from '../../orchestrator/engine-health.ts';
-import type { SpaceView } from '@svc/engine/client';
+import type { PoolView, SpaceView } from '@svc/engine/client';
+import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
+import { renderFamily } from '../../accounting/metric-families.ts';
 import type { HostStorage } from '../../accounting/host-storage.ts';
 import type { CallMetrics } from '../../accounting/call-metrics.ts';
 import type { Database } from '../../store/database.ts';
 import { countSandboxes } from '../../store/sandboxes.ts';
+
+const POOL_TIMEOUT_MS = 1000;
 
 /** What Prometheus scrapes. It tells about every namespace, so a key of one namespace may not read it. */
 export function registerPrometheus(
@@ -14,52 +18,62 @@ export function registerPrometheus(
   parts: {
     readonly authenticate: Authenticate;
     readonly database: Database;
+    readonly orchestrator: Orchestrator;
     readonly health: EngineHealth;
     readonly storage: HostStorage;
     readonly metrics: CallMetrics;
   },
 ): void {
-  const { authenticate, database, health, storage, metrics } = parts;
+  const { authenticate, database, orchestrator, health, storage, metrics } = parts;
   server.get('/metrics', async (request, reply) => {
     const caller = await authenticate(request.headers);
     if (caller.namespace !== ALL_NAMESPACES) {
       throw new PlatformError('forbidden', 'a key for all namespaces is needed to read /metrics');
     }
-    const sandboxes = [...(await countSandboxes(database))];
+    const states = [...(await countSandboxes(database))];
     const lines = [
-      '# HELP svc_engine_up Whether the engine can run sandboxes.',
-      '# TYPE svc_engine_up gauge',
-      `svc_engine_up ${health.current.isHealthy ? 1 : 0}`,
-      '# HELP svc_sandboxes Sandboxes by observed state.',
-      '# TYPE svc_sandboxes gauge',
-      ...sandboxes.map(([state, count]) => `svc_sandboxes{state="${state}"} ${count}`),
+      ...renderFamily('svc_engine_up', [['', health.current.isHealthy ? 1 : 0]]),
+      ...renderFamily(
+        'svc_sandboxes',
+        states.map(([state, count]) => [`{state="${state}"}`, count]),
+      ),
+      ...poolLines(await readPool(orchestrator)),
       ...storageLines(storage.latest),
-      '# HELP process_resident_memory_bytes Memory of the server.',
-      '# TYPE process_resident_memory_bytes gauge',
-      `process_resident_memory_bytes ${process.memoryUsage.rss()}`,
+      ...renderFamily('process_resident_memory_bytes', [['', process.memoryUsage.rss()]]),
       ...metrics.render(),
     ];
     return await reply.header('content-type', 'text/plain; version=0.0.4').send(`${lines.join('\n')}\n`);
   });
 }
 
+/** Undefined while the engine is away: what is scraped must not wait for it. */
+async function readPool(orchestrator: Orchestrator): Promise<PoolView | undefined> {
+  return await orchestrator.pool(AbortSignal.timeout(POOL_TIMEOUT_MS)).catch(() => undefined);
+}
+
+function poolLines(view: PoolView | undefined): readonly string[] {
+  if (view === undefined) return [];
+  const classes = Map.groupBy(view.waiting, ({ isolation }) => isolation);
+  return [
+    ...renderFamily(
+      'svc_pool_waiting',
+      [...classes].map(([name, waiting]) => [`{class="${name}"}`, waiting.length]),
+    ),
+    ...renderFamily('svc_pool_max', [['', view.max]]),
+    ...renderFamily('svc_pool_handed_out_total', [['', view.handedOut]]),
+    ...renderFamily('svc_pool_missed_total', [['', view.missed]]),
+    ...renderFamily('svc_pool_given_back_total', [['', view.givenBack]]),
+  ];
+}
+
 /** None while the engine is away. */
 function storageLines(view: SpaceView | undefined): readonly string[] {
   if (view === undefined) return [];
-  const gauges = [
-    ['free', 'Free on the disk of the data folder.', view.freeBytes],
-    ['reserve', 'Of it, kept for the engine and the server.', view.reserveBytes],
-    ['promised', 'What mounted disks and volumes may still come to take.', view.promisedBytes],
-    ['total', 'The disk of the data folder.', view.totalBytes],
-  ] as const;
   return [
-    ...gauges.flatMap(([name, help, bytes]) => [
-      `# HELP svc_disk_${name}_bytes ${help}`,
-      `# TYPE svc_disk_${name}_bytes gauge`,
-      `svc_disk_${name}_bytes ${bytes}`,
-    ]),
-    '# HELP svc_disk_short Whether nothing new is begun because the disk is nearly full.',
-    '# TYPE svc_disk_short gauge',
-    `svc_disk_short ${view.isShort ? 1 : 0}`,
+    ...renderFamily('svc_disk_free_bytes', [['', view.freeBytes]]),
+    ...renderFamily('svc_disk_reserve_bytes', [['', view.reserveBytes]]),
+    ...renderFamily('svc_disk_promised_bytes', [['', view.promisedBytes]]),
+    ...renderFamily('svc_disk_total_bytes', [['', view.totalBytes]]),
+    ...renderFamily('svc_disk_short', [['', view.isShort ? 1 : 0]]),
   ];
 }

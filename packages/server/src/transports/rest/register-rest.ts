@@ -25,6 +25,7 @@ import { claimConnection } from '../http/connection-shares.ts';
 import { isPreflight } from '../http/create-http-server.ts';
 import { CALLER_GONE } from '../http/caller-gone.ts';
 import type { RateLimiter } from '../http/rate-limiter.ts';
+import { nameRequest } from '../http/trace-requests.ts';
 import { readJsonBody, streamBody } from './read-body.ts';
 import { REST_PREFIX, sendRestFailure } from '../http/rest-failure.ts';
 import { sessionCookie, sessionOf } from './session-cookie.ts';
@@ -96,6 +97,8 @@ async function answer(
   // No name has one, and databases do not agree what to do with it.
   if (request.url.includes('%00')) throw badField('path', 'must not contain NUL');
   const { slug, ...params } = request.restRoute?.params ?? {};
+  const route = `${REST_PREFIX}${slug === undefined ? '' : '/orgs/{slug}'}${operation.path}`;
+  nameRequest(`${request.method} ${route}`, route, params['sandbox_id']);
   const { 'idempotency-key': key } = request.headers;
   const authorization = request.headers.authorization ?? sessionOf(request);
   const asked = { slug, authorization, isRepeatable: key !== undefined };

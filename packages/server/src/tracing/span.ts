@@ -1,0 +1,111 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomBytes } from 'node:crypto';
+
+/** As OTLP counts them. */
+export const SPAN_KIND = { internal: 1, server: 2, client: 3 } as const;
+
+export type Attributes = Readonly<Record<string, string | number | boolean>>;
+
+/** A span that is over. */
+export interface FinishedSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId: string | null;
+  readonly name: string;
+  readonly kind: number;
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly attributes: Attributes;
+  /** Null: it went well. Never more than a code: what a message says may be a secret. */
+  readonly failure: string | null;
+}
+
+/** Where a trace is: whose child is next. */
+export interface Trace {
+  readonly traceId: string;
+  readonly parentSpanId: string | null;
+}
+
+const active = new AsyncLocalStorage<Span>();
+
+/** The span that this is done for; undefined when nobody records it. */
+export function activeSpan(): Span | undefined {
+  return active.getStore();
+}
+
+/** Something that takes time, told to `onEnd` when it is over. Names and attributes are our own words and ids, never what a caller wrote. */
+export class Span {
+  readonly traceId: string;
+  readonly spanId = randomBytes(8).toString('hex');
+  readonly #onEnd: (span: FinishedSpan) => void;
+  readonly #parentSpanId: string | null;
+  readonly #kind: number;
+  readonly #startMs: number;
+  #name: string;
+  #attributes: Attributes;
+  #isOver = false;
+
+  constructor(
+    { traceId, parentSpanId }: Trace,
+    begun: {
+      readonly name: string;
+      readonly kind: number;
+      readonly attributes?: Attributes;
+      readonly startMs?: number;
+    },
+    onEnd: (span: FinishedSpan) => void,
+  ) {
+    this.traceId = traceId;
+    this.#parentSpanId = parentSpanId;
+    this.#onEnd = onEnd;
+    this.#name = begun.name;
+    this.#kind = begun.kind;
+    this.#attributes = begun.attributes ?? {};
+    this.#startMs = begun.startMs ?? nowMs();
+  }
+
+  /** `durationMs`: it began that long ago. */
+  child(
+    name: string,
+    options: { readonly kind?: number; readonly attributes?: Attributes; readonly durationMs?: number } = {},
+  ): Span {
+    const { kind = SPAN_KIND.internal, attributes = {}, durationMs = 0 } = options;
+    const begun = { name, kind, attributes, startMs: nowMs() - durationMs };
+    return new Span({ traceId: this.traceId, parentSpanId: this.spanId }, begun, this.#onEnd);
+  }
+
+  rename(name: string): void {
+    this.#name = name;
+  }
+
+  note(attributes: Attributes): void {
+    this.#attributes = { ...this.#attributes, ...attributes };
+  }
+
+  /** What `work` does is done for this span. */
+  run<Result>(work: () => Result): Result {
+    return active.run(this, work);
+  }
+
+  /** The second time nothing happens. */
+  end(failure: string | null = null): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#onEnd({
+      traceId: this.traceId,
+      spanId: this.spanId,
+      parentSpanId: this.#parentSpanId,
+      name: this.#name,
+      kind: this.#kind,
+      startMs: this.#startMs,
+      endMs: nowMs(),
+      attributes: this.#attributes,
+      failure,
+    });
+  }
+}
+
+/** Since 1970, finer than a millisecond. */
+function nowMs(): number {
+  return performance.timeOrigin + performance.now();
+}
