@@ -14,7 +14,8 @@ test('a server removes events that are older than it is told to keep, and the ch
   const before = await openStore(sqliteDialect(join(folder, 'store.db')));
   const organizationId = await ensureOrganization(before, 'acme');
   const actor = { kind: 'system', code: 'test', label: 'Test' } as const;
-  const event = { organizationId, type: 'thing_done', category: 'thing', actor, payload: {} };
+  const kind = { type: 'image_pulled', category: 'image' } as const;
+  const event = { organizationId, ...kind, actor, payload: {} };
   for (const _ of [1, 2, 3]) await appendEvent(before, { ...event, requestId: null, sourceAddress: null });
   await before.destroy();
   await nextMillisecond();

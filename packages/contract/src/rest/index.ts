@@ -5,6 +5,8 @@ export { API_VERSION, describeOpenApi } from './openapi.ts';
 export { pathsOf } from './paths.ts';
 export { CodeContext, CodeAnswer, MAX_ANSWERED_OUTPUT_LENGTH, MAX_CODE_CONTEXTS } from './code-fields.ts';
 export type { CreateContextRequest, RunCodeRequest } from './code-fields.ts';
+export { EVENT_PATTERNS, EVENT_TYPES, matchesEvent } from './event-types.ts';
+export type { EventKind, EventPattern, EventType } from './event-types.ts';
 export { FEATURES } from './capabilities.ts';
 export { MAX_METRICS_RANGE_SECONDS, MIN_METRICS_STEP_SECONDS, SANDBOX_METRICS } from './metrics.ts';
 export type { SandboxMetric } from './metrics.ts';

@@ -1,4 +1,4 @@
-import type { Role } from '@svc/contract/rest';
+import type { EventKind, Role } from '@svc/contract/rest';
 import type { Work } from '../store/idempotency.ts';
 import type { Database } from '../store/database.ts';
 import type { Actor } from '../store/events.ts';
@@ -55,10 +55,4 @@ export interface Change {
   readonly undo: () => Promise<void>;
 }
 
-export interface RecordedEvent {
-  /** `<resource>_<past participle>`. */
-  readonly type: string;
-  /** The resource. */
-  readonly category: string;
-  readonly payload: Readonly<Record<string, unknown>>;
-}
+export type RecordedEvent = EventKind & { readonly payload: Readonly<Record<string, unknown>> };

@@ -1,6 +1,7 @@
 import { access, constants } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PlatformError } from '@svc/contract';
+import type { EventKind } from '@svc/contract/rest';
 import { pino } from 'pino';
 import { prepareFolders } from '../host/prepare-folders.ts';
 import type { Database } from '../store/database.ts';
@@ -46,7 +47,7 @@ export async function changeStore<Result>(
 
 export async function recordFromCli(
   transaction: Database,
-  event: Pick<NewEvent, 'organizationId' | 'type' | 'category' | 'payload'>,
+  event: EventKind & Pick<NewEvent, 'organizationId' | 'payload'>,
 ): Promise<void> {
   await appendEvent(transaction, { ...event, actor: CLI_ACTOR, requestId: null, sourceAddress: null });
 }

@@ -1,5 +1,5 @@
 import { PlatformError } from '@svc/contract';
-import { checkRestInput } from '@svc/contract/rest';
+import { checkRestInput, type EventKind } from '@svc/contract/rest';
 import { createToken, listTokens, revokeToken, type CredentialRecord } from '../store/api-keys-and-tokens.ts';
 import type { Database } from '../store/database.ts';
 import { listMemberships } from '../store/organizations.ts';
@@ -65,7 +65,7 @@ async function requireUser(db: Database, email: string): Promise<UserRecord> {
 export async function recordForUser(
   transaction: Database,
   userId: string,
-  event: Pick<Parameters<typeof recordFromCli>[1], 'type' | 'category' | 'payload'>,
+  event: EventKind & Pick<Parameters<typeof recordFromCli>[1], 'payload'>,
 ): Promise<void> {
   const memberships = await listMemberships(transaction, userId);
   for (const organizationId of memberships.map(({ organization }) => organization.id).toSorted()) {

@@ -15,9 +15,9 @@ export function eventsSuite(name: string, empty: (t: TestContext) => Promise<Dat
     const prepare = async (t: TestContext, count = 0) => {
       const db = await empty(t);
       const organizationId = await ensureOrganization(db, 'acme');
-      const add = (type = 'thing_done', payload: Record<string, unknown> = {}) =>
+      const add = (type: ImageEvent = 'image_pulled', payload: Record<string, unknown> = {}) =>
         append(db, organizationId, type, payload);
-      for (let index = 1; index <= count; index++) await add('thing_done', { index });
+      for (let index = 1; index <= count; index++) await add('image_pulled', { index });
       const sequences = async (filter = {}, page = { before: null as number | null, limit: 100 }) =>
         (await listEvents(db, organizationId, filter, page)).map(({ sequence }) => Number(sequence));
       return { db, organizationId, add, sequences };
@@ -65,7 +65,7 @@ export function eventsSuite(name: string, empty: (t: TestContext) => Promise<Dat
     test('events come newest first, of their own organization alone', async (t) => {
       const { db, sequences } = await prepare(t, 3);
       const other = await ensureOrganization(db, 'other');
-      await append(db, other, 'thing_done', {});
+      await append(db, other, 'image_pulled', {});
       assert.deepEqual(await sequences(), [3, 2, 1]);
       const [event] = await listEvents(db, other, {}, { before: null, limit: 10 });
       assert.equal(Number(event?.sequence), 1);
@@ -88,18 +88,18 @@ export function eventsSuite(name: string, empty: (t: TestContext) => Promise<Dat
 
     test('events are found by type and by time, both ends included', async (t) => {
       const { db, organizationId, add, sequences } = await prepare(t, 2);
-      await add('other_done');
+      await add('image_removed');
       const rows = await listEventsAfter(db, organizationId, 0, 10);
       const [first, , last] = rows.map(({ timestamp }) => timestamp);
-      assert.deepEqual(await sequences({ eventType: 'other_done' }), [3]);
-      assert.deepEqual(await sequences({ eventType: 'nothing_done' }), []);
+      assert.deepEqual(await sequences({ eventType: 'image_removed' }), [3]);
+      assert.deepEqual(await sequences({ eventType: 'snapshot_created' }), []);
       assert.deepEqual(await sequences({ since: first, until: last }), [3, 2, 1]);
       assert.ok((await sequences({ since: last })).includes(3));
       assert.ok((await sequences({ until: first })).includes(1));
       assert.deepEqual(await sequences({ since: FUTURE }), []);
       assert.deepEqual(await sequences({ until: '2000-01-01T00:00:00.000Z' }), []);
       assert.deepEqual(
-        await sequences({ eventType: 'thing_done', since: first }, { before: 2, limit: 9 }),
+        await sequences({ eventType: 'image_pulled', since: first }, { before: 2, limit: 9 }),
         [1],
       );
     });
@@ -128,7 +128,7 @@ export function eventsSuite(name: string, empty: (t: TestContext) => Promise<Dat
     test('an event whose transaction is undone was never there', async (t) => {
       const { db, organizationId, add, sequences } = await prepare(t, 1);
       const failing = db.transaction().execute(async (transaction) => {
-        await appendEvent(transaction, newEvent(organizationId, 'thing_done', {}));
+        await appendEvent(transaction, newEvent(organizationId, 'image_pulled', {}));
         throw new Error('undone');
       });
       await assert.rejects(failing, /undone/);
@@ -207,7 +207,7 @@ export function eventsSuite(name: string, empty: (t: TestContext) => Promise<Dat
       const { db, organizationId } = await prepare(t);
       await db.transaction().execute(async (transaction) => {
         for (let index = 0; index < 1001; index++) {
-          await appendEvent(transaction, newEvent(organizationId, 'thing_done', { index }));
+          await appendEvent(transaction, newEvent(organizationId, 'image_pulled', { index }));
         }
       });
       assert.deepEqual((await verifyEvents(db, organizationId)).intact, 1001);
@@ -216,6 +216,8 @@ export function eventsSuite(name: string, empty: (t: TestContext) => Promise<Dat
     });
   });
 }
+
+type ImageEvent = 'image_pulled' | 'image_removed';
 
 interface Chain {
   readonly db: Database;
@@ -227,11 +229,11 @@ async function kindAndPlace({ db, organizationId }: Chain): Promise<readonly unk
   return [broken?.kind, broken?.sequence];
 }
 
-function newEvent(organizationId: string, type: string, payload: Record<string, unknown>) {
+function newEvent(organizationId: string, type: ImageEvent, payload: Record<string, unknown>) {
   return {
     organizationId,
     type,
-    category: 'thing',
+    category: 'image' as const,
     actor: ACTOR,
     payload,
     requestId: 'r',
@@ -239,7 +241,12 @@ function newEvent(organizationId: string, type: string, payload: Record<string, 
   };
 }
 
-async function append(db: Database, organizationId: string, type: string, payload: Record<string, unknown>) {
+async function append(
+  db: Database,
+  organizationId: string,
+  type: ImageEvent,
+  payload: Record<string, unknown>,
+) {
   await db
     .transaction()
     .execute((transaction) => appendEvent(transaction, newEvent(organizationId, type, payload)));

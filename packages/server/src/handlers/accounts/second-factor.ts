@@ -82,6 +82,6 @@ async function prove(
     throw badField('code', 'is wrong, or was used before; wait for the next one');
 }
 
-function event(type: string, userId: string) {
-  return { type, category: 'user', payload: { user_id: userId } };
+function event(type: 'second_factor_enabled' | 'second_factor_disabled', userId: string) {
+  return { type, category: 'user' as const, payload: { user_id: userId } };
 }

@@ -230,13 +230,17 @@ async function setPassword(
   return { message: 'The password is changed; your other sessions have ended' };
 }
 
-async function recordSession(change: Change, type: string, session: SessionRecord): Promise<void> {
+async function recordSession(
+  change: Change,
+  type: 'session_created' | 'session_ended',
+  session: SessionRecord,
+): Promise<void> {
   const payload = {
     session_id: session.id,
     user_id: session.userId,
     has_second_factor: session.hasSecondFactor,
   };
-  const event = { type, category: 'session', payload };
+  const event = { type, category: 'session' as const, payload };
   // What the provider of one organization says is nothing to the others.
   if (session.organizationId === null) await recordEverywhere(change, session.userId, event);
   else await change.record(event, session.organizationId);

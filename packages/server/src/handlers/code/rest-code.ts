@@ -6,6 +6,7 @@ import {
   type CreateContextRequest,
   type RunCodeRequest,
   type ServerEvent,
+  type EventType,
 } from '@svc/contract/rest';
 import type { CodeContext, CodeContexts, SandboxRun } from '../../code/code-contexts.ts';
 import { kernelOf, languageOfKernel, type Language } from '../../code/languages.ts';
@@ -198,7 +199,7 @@ async function changeContext<T>(
   parts: CodeParts,
   call: RestCall,
   params: ContextParams,
-  type: string,
+  type: Extract<EventType, `code_context_${string}`>,
   change: (context: CodeContext) => Promise<T> | T,
 ): Promise<T> {
   const { sandbox, context } = await requireContext(parts, call, params);

@@ -11,12 +11,12 @@ async function startAcme(t: TestContext) {
   await people.organization('other', {});
   const key = await people.apiKey('acme');
   const { server } = people;
-  const add = (type: string, payload: Record<string, unknown> = {}) =>
+  const add = (type: 'image_pulled' | 'image_removed', payload: Record<string, unknown> = {}) =>
     server.database.transaction().execute((transaction) =>
       appendEvent(transaction, {
         organizationId: id,
         type,
-        category: 'thing',
+        category: 'image',
         actor: { kind: 'api_key', api_key_id: 'k', name: 'ci' },
         payload,
         requestId: 'req-1',
@@ -29,21 +29,21 @@ async function startAcme(t: TestContext) {
 
 test('events come newest first, with who did what from where', async (t) => {
   const { get, add, id, admin } = await startAcme(t);
-  await add('thing_made', { size: 1 });
-  await add('thing_lost');
+  await add('image_pulled', { size: 1 });
+  await add('image_removed');
   const { status, body } = await get('/events');
   assert.equal(status, 200);
   assert.deepEqual(
     [body.has_more, body.next_cursor, body.data.map((event: { event_type: string }) => event.event_type)],
-    [false, null, ['thing_lost', 'thing_made']],
+    [false, null, ['image_removed', 'image_pulled']],
   );
   const [second, first] = body.data;
   assert.deepEqual(first, {
     id: first.id,
     org_id: id,
     sequence: 1,
-    category: 'thing',
-    event_type: 'thing_made',
+    category: 'image',
+    event_type: 'image_pulled',
     actor: { kind: 'api_key', api_key_id: 'k', name: 'ci' },
     payload: { size: 1 },
     request_id: 'req-1',
@@ -60,34 +60,34 @@ test('events come newest first, with who did what from where', async (t) => {
 
 test('pages neither skip nor repeat while events arrive', async (t) => {
   const { get, add } = await startAcme(t);
-  for (let index = 0; index < 5; index++) await add('thing_made', { index });
+  for (let index = 0; index < 5; index++) await add('image_pulled', { index });
   const seen: number[] = [];
   let cursor = '';
   do {
     const { body } = await get(`/events?limit=2${cursor === '' ? '' : `&cursor=${cursor}`}`);
     seen.push(...body.data.map((event: { payload: { index: number } }) => event.payload.index));
     cursor = body.next_cursor ?? '';
-    await add('thing_made', { index: 100 + seen.length });
+    await add('image_pulled', { index: 100 + seen.length });
   } while (cursor !== '');
   assert.deepEqual(seen, [4, 3, 2, 1, 0]);
 });
 
 test('events are filtered by type and by time', async (t) => {
   const { get, add } = await startAcme(t);
-  await add('thing_made');
-  await add('thing_lost');
+  await add('image_pulled');
+  await add('image_removed');
   const count = async (query: string) => (await get(`/events?${query}`)).body.data.length;
   const now = new Date().toISOString();
-  assert.equal(await count('event_type=thing_lost'), 1);
-  assert.equal(await count('event_type=thing_found'), 0);
+  assert.equal(await count('event_type=image_removed'), 1);
+  assert.equal(await count('event_type=snapshot_created'), 0);
   assert.equal(await count(`until=${now}`), 2);
   assert.equal(await count('since=2999-01-01T00:00:00Z'), 0);
-  assert.equal(await count(`since=2020-01-01T00:00:00%2B02:00&until=${now}&event_type=thing_made`), 1);
+  assert.equal(await count(`since=2020-01-01T00:00:00%2B02:00&until=${now}&event_type=image_pulled`), 1);
 });
 
 test('a filter, cursor or page size that makes no sense is refused by name', async (t) => {
   const { get, add } = await startAcme(t);
-  await add('thing_made');
+  await add('image_pulled');
   const bad: readonly [string, string, string][] = [
     ['since=now', 'invalid_request', 'since'],
     ['until=2026-02-31T00:00:00Z', 'invalid_request', 'until'],
@@ -107,7 +107,7 @@ test('a filter, cursor or page size that makes no sense is refused by name', asy
 
 test('an event that is not there, or of somebody else, is not found', async (t) => {
   const { get, add, apiKey } = await startAcme(t);
-  await add('thing_made');
+  await add('image_pulled');
   const [event] = (await get('/events')).body.data;
   const other = await apiKey('other');
   assert.deepEqual((await get('/events', other)).body.data, []);

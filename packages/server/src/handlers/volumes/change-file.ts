@@ -1,4 +1,5 @@
 import { PlatformError, type ErrorCode } from '@svc/contract';
+import type { EventType } from '@svc/contract/rest';
 import {
   announceFileChange,
   endFileChange,
@@ -28,7 +29,7 @@ const REFUSALS: ReadonlySet<ErrorCode> = new Set([
 export async function changeFile(
   database: Database,
   call: RestCall,
-  type: `volume_${string}`,
+  type: Extract<EventType, `volume_${string}`>,
   payload: Readonly<Record<string, unknown>>,
   work: () => Promise<Readonly<Record<string, unknown>> | void>,
 ): Promise<{ ok: boolean }> {

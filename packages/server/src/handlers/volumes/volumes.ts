@@ -1,4 +1,5 @@
 import { PlatformError } from '@svc/contract';
+import type { EventType } from '@svc/contract/rest';
 import { requireRoomForVolume } from '../../accounting/require-room.ts';
 import { closeUsage, listUsage } from '../../store/volume-usage.ts';
 import {
@@ -139,7 +140,7 @@ function setVersion(call: RestCall, { version }: VolumeRecord): void {
 
 async function record(
   change: Change,
-  type: `volume_${string}`,
+  type: Extract<EventType, `volume_${string}`>,
   { id, name }: VolumeRecord,
   payload: Readonly<Record<string, unknown>>,
 ): Promise<void> {

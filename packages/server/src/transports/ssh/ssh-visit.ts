@@ -1,5 +1,6 @@
 import { PlatformError } from '@svc/contract';
 import type { ChannelClient } from '@svc/contract/channel';
+import type { EventKind } from '@svc/contract/rest';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { Database } from '../../store/database.ts';
 import type { Actor } from '../../store/events.ts';
@@ -67,12 +68,15 @@ export class SshVisit {
   }
 
   async noteOpened(): Promise<void> {
-    await this.#append('ssh_session_opened', 'ssh', {});
+    await this.#append({ type: 'ssh_session_opened', category: 'ssh' }, {});
   }
 
   async noteClosed(reason: string): Promise<void> {
     const durationMs = Date.now() - this.#startedAt;
-    await this.#append('ssh_session_closed', 'ssh', { reason, duration_ms: durationMs, ...this.#counts });
+    await this.#append(
+      { type: 'ssh_session_closed', category: 'ssh' },
+      { reason, duration_ms: durationMs, ...this.#counts },
+    );
   }
 
   /** The environment may hold secrets and is left out. */
@@ -81,15 +85,14 @@ export class SshVisit {
       command.length > MAX_COMMAND_LENGTH
         ? `${command.slice(0, MAX_COMMAND_LENGTH).toWellFormed()}…`
         : command.toWellFormed();
-    await this.#append('exec_started', 'exec', { command: shown, user: SSH_USER, tty });
+    await this.#append({ type: 'exec_started', category: 'exec' }, { command: shown, user: SSH_USER, tty });
   }
 
-  async #append(type: string, category: string, payload: Readonly<Record<string, unknown>>): Promise<void> {
+  async #append(kind: EventKind, payload: Readonly<Record<string, unknown>>): Promise<void> {
     const { sandbox } = this.access;
     await this.#parts.events.append({
       organizationId: sandbox.organizationId,
-      type,
-      category,
+      ...kind,
       actor: this.#actor(),
       payload: { sandbox_id: sandbox.id, sandbox_name: sandbox.name, session_id: this.#id, ...payload },
       requestId: null,
