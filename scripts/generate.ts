@@ -4,6 +4,7 @@ import { ERROR_STATUS, isErrorCode, SandboxSpec } from '../packages/contract/src
 import {
   BYTES,
   describeOpenApi,
+  EVENT_TYPES,
   pathsOf,
   REST_OPERATIONS,
   type RestOperation,
@@ -26,6 +27,7 @@ const ROUTES = join(import.meta.dirname, '../packages/contract/src/rest/rest-rou
 
 const documents: Readonly<Record<string, string>> = {
   'errors.md': renderErrors(),
+  'events.md': renderEvents(),
   'spec.schema.json': renderSpecSchema(),
   'openapi.json': `${JSON.stringify(describeOpenApi(), null, 2)}\n`,
   'operations.md': renderOperations(),
@@ -105,6 +107,24 @@ function renderErrors(): string {
     '',
     '| Code | Status | Repeated | Meaning |',
     '|---|---|---|---|',
+    ...rows,
+    '',
+  ].join('\n');
+}
+
+function renderEvents(): string {
+  const rows = Object.entries(EVENT_TYPES).map(
+    ([type, { category, meaning }]) => `| \`${type}\` | \`${category}.*\` | ${meaning} |`,
+  );
+  return [
+    '# Events',
+    '',
+    'Generated from `packages/contract/src/rest/event-types.ts` by `make generate`.',
+    '',
+    'What the audit log holds (`svc events`, `GET /v1/events`), and what [webhooks](../webhooks.md) can be told of: by type, by category, or all with `*`.',
+    '',
+    '| Type | Of | Meaning |',
+    '|---|---|---|',
     ...rows,
     '',
   ].join('\n');

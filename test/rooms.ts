@@ -55,6 +55,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'accounting',
     'volumes',
     'snapshots',
+    'webhooks',
     'sandboxes',
     'processes',
     'code',

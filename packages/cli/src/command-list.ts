@@ -73,6 +73,11 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   { name: 'snapshot', summary: 'copies of disks', load: () => import('./commands/snapshot.ts') },
   { name: 'events', summary: 'what was done, and by whom', load: () => import('./commands/events.ts') },
+  {
+    name: 'webhook',
+    summary: 'addresses that are told of events',
+    load: () => import('./commands/webhook.ts'),
+  },
   { name: 'usage', summary: 'what was used this month', load: () => import('./commands/usage.ts') },
   { name: 'quota', summary: 'limits, and how much is taken', load: () => import('./commands/quota.ts') },
   {

@@ -48,3 +48,13 @@ export type { UsageWindow } from './resources/usage.ts';
 export { Volume } from './resources/volume.ts';
 export type { CreateVolumeOptions } from './resources/volume.ts';
 export type { VolumeFiles } from './resources/volume-files.ts';
+export { Webhooks } from './resources/webhooks.ts';
+export type {
+  CreateWebhook,
+  NewWebhook,
+  Webhook,
+  WebhookChange,
+  WebhookDelivery,
+} from './resources/webhooks.ts';
+export { verifyWebhook } from './resources/verify-webhook.ts';
+export type { VerifyOptions, WebhookHeaders, WebhookMessage } from './resources/verify-webhook.ts';

@@ -23,6 +23,7 @@ import type { SnapshotWorker } from './snapshots/snapshot-worker.ts';
 import { isCallerGone } from './transports/http/caller-gone.ts';
 import { describeRestFailure } from './transports/http/rest-failure.ts';
 import type { VolumeKeeper } from './volumes/volume-keeper.ts';
+import type { WebhookWorker } from './webhooks/webhook-worker.ts';
 import type { ServerParts } from './server-parts.ts';
 import { activeSpan } from './tracing/span.ts';
 
@@ -64,6 +65,7 @@ export function createRestDispatch(
     readonly codeContexts: CodeContexts;
     readonly processKeeper: ProcessKeeper;
     readonly metricHistory: MetricHistory;
+    readonly webhookWorker: WebhookWorker;
     readonly previews: PreviewAddresses | null;
   },
 ): RestDispatch {

@@ -12,6 +12,7 @@ import { removeStillborn } from './sandboxes/remove-stillborn.ts';
 import { SnapshotWorker } from './snapshots/snapshot-worker.ts';
 import { ensureMade } from './volumes/make-volume.ts';
 import { VolumeKeeper } from './volumes/volume-keeper.ts';
+import { WebhookWorker } from './webhooks/webhook-worker.ts';
 import type { ServerParts } from './server-parts.ts';
 
 const STILLBORN_CHECK_MS = 10 * 60_000;
@@ -54,6 +55,7 @@ export function createWorkers(parts: ServerParts, channels: ChannelPool) {
     volumeKeeper: createVolumeKeeper(parts),
     processKeeper: new ProcessKeeper({ database, channels, logger }),
     metricHistory: createMetricHistory(parts),
+    webhookWorker: createWebhookWorker(parts),
   };
 }
 
@@ -86,4 +88,9 @@ function createVolumeKeeper({ database, volumeStore, restSettings, logger }: Ser
 function createMetricHistory({ database, orchestrator, restSettings, logger }: ServerParts): MetricHistory {
   const { metricSampleMs: sampleMs } = restSettings;
   return new MetricHistory({ database, orchestrator, sampleMs, logger });
+}
+
+function createWebhookWorker({ database, sealer, restSettings, logger }: ServerParts): WebhookWorker {
+  const { outbound, webhooks: settings } = restSettings;
+  return new WebhookWorker({ database, sealer, outbound, settings, logger });
 }

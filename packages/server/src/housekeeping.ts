@@ -10,10 +10,13 @@ import { forgetOldKeys } from './store/idempotency.ts';
 import { forgetOfRemoved } from './store/processes.ts';
 import { forgetOldSignIns } from './store/sessions.ts';
 import { pruneEvents } from './store/prune-events.ts';
+import { pruneDeliveries } from './store/webhook-deliveries.ts';
+import { forgetFormerSecrets } from './store/webhooks.ts';
 
 const FORGET_INTERVAL_MS = 60 * 60_000;
 /** After their sandbox was removed. */
 const KEEP_PROCESSES_MS = 30 * 24 * 60 * 60_000;
+const KEEP_DELIVERIES_MS = 7 * 24 * 60 * 60_000;
 const CLOCK_CHECK_MS = 1000;
 
 export interface HousekeepingParts {
@@ -36,6 +39,8 @@ export function housekeeping({
     forget('processes', () => forgetOfRemoved(database, ago(KEEP_PROCESSES_MS))),
     forget('sign-ins', () => forgetOldSignIns(database, ago(FAILURE_MS))),
     forget('code contexts', () => forgetContextsOfEnded(database)),
+    forget('secrets of webhooks', () => forgetFormerSecrets(database)),
+    forget('deliveries', (signal) => pruneDeliveries(database, ago(KEEP_DELIVERIES_MS), signal)),
     ...(keepEventsMs === null
       ? []
       : [forget('events', (signal) => pruneEvents(database, ago(keepEventsMs), signal))]),

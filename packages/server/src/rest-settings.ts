@@ -1,5 +1,6 @@
 import type { SignUp } from './access/sign-up.ts';
 import type { OutboundRules } from './outbound/send-outbound.ts';
+import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from './webhooks/webhook-settings.ts';
 
 /** What an operator may choose of the control plane. */
 export interface RestSettings {
@@ -26,6 +27,7 @@ export interface RestSettings {
   readonly signUp: SignUp;
   /** Where requests to addresses go that organizations give. */
   readonly outbound: OutboundRules;
+  readonly webhooks: WebhookSettings;
 }
 
 export const DEFAULT_REST_SETTINGS: RestSettings = {
@@ -41,4 +43,5 @@ export const DEFAULT_REST_SETTINGS: RestSettings = {
   maxOrganizationsPerUser: 20,
   signUp: 'invited',
   outbound: { mayReachInside: false },
+  webhooks: DEFAULT_WEBHOOK_SETTINGS,
 };

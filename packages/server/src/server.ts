@@ -16,6 +16,7 @@ import { divertPreviews } from './transports/previews/divert-previews.ts';
 import { isBelowLocalhost, type PreviewAddresses } from './handlers/previews/preview-place.ts';
 import { Previews } from './transports/previews/previews.ts';
 import { releaseAllKeys } from './store/idempotency.ts';
+import { releaseAllDeliveries } from './store/webhook-deliveries.ts';
 import { registerDashboard } from './transports/dashboard/register-dashboard.ts';
 import { registerDocs } from './transports/docs/register-docs.ts';
 import { registerLanding } from './transports/docs/register-landing.ts';
@@ -57,7 +58,7 @@ export interface RunningServer {
 export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const { options, database, orchestrator, authenticate, logger } = parts;
   // The leases of a server that was killed: callers that repeat its calls need not wait until they run out.
-  if (parts.isAlone === true) await releaseAllKeys(database);
+  if (parts.isAlone === true) await Promise.all([releaseAllKeys(database), releaseAllDeliveries(database)]);
   const openChannel = (id: string, signal: AbortSignal) => orchestrator.openChannel(id, signal);
   const channels = new ChannelPool(openChannel);
   const ports = new PortForwarder(openChannel, logger);

@@ -9,6 +9,7 @@ import { everyOperation, MAX_BODY_BYTES } from './every-operation.ts';
 import { people } from './people.ts';
 import { providers } from './providers.ts';
 import { runOutcomes } from './run-outcomes.ts';
+import { webhooks } from './webhooks.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'svc-plans-'));
 after(() => rm(folder, { recursive: true, force: true }));
@@ -18,6 +19,6 @@ await writeFile(plans, JSON.stringify(PLANS));
 await chmod(folder, 0o755);
 
 runOutcomes(
-  [people, accounts, providers, credentials, accounting, everyOperation],
+  [people, accounts, providers, credentials, webhooks, accounting, everyOperation],
   ['--plans', plans, '--max-body-bytes', String(MAX_BODY_BYTES), '--allow-private-targets'],
 );

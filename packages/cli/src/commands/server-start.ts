@@ -72,7 +72,7 @@ const HANDED_ON = [
   new Option('--sign-up <who>', 'who may make an account: invited, open or closed (default: invited)'),
   new Option(
     '--allow-private-targets',
-    'let addresses that organizations give (identity providers) lead into this network, and without TLS (default: off)',
+    'let addresses that organizations give (identity providers, webhooks) lead into this network, and without TLS (default: off)',
   ),
   new Option('--keep-events <days>', 'for how long audit events are kept (default: 90; 0: for ever)'),
   new Option(

@@ -1,6 +1,15 @@
 import type { Command } from 'commander';
 import type { Globals } from '../globals.ts';
-import { contextNames, imageNames, processNames, sandboxNames, volumeNames } from './known-names.ts';
+import {
+  contextNames,
+  deliveryIds,
+  eventPatterns,
+  imageNames,
+  processNames,
+  sandboxNames,
+  volumeNames,
+  webhookIds,
+} from './known-names.ts';
 
 /** Makes the program with the command that the words name, for its names and options. */
 export type CreateProgram = (words: readonly string[]) => Promise<Command>;
@@ -84,6 +93,7 @@ async function valuesOf(command: Command, name: string, globals: Globals): Promi
   if (name === '--context') return await contextNames(globals);
   const option = command.options.find(({ long, short }) => long === name || short === name);
   if (option?.long === '--volume') return (await volumeNames(globals)).map((volume) => `${volume}:`);
+  if (option?.long === '--event') return await eventPatterns();
   return option?.argChoices ?? [];
 }
 
@@ -98,6 +108,8 @@ async function namesFor(
   const isImage = argument === 'reference' && command.name() !== 'import';
   if (argument === 'image' || (isImage && (group === 'image' || group === 'svc')))
     return await imageNames(globals);
+  if (argument === 'webhook') return await webhookIds(globals);
+  if (argument === 'delivery') return await deliveryIds(globals, given[0] ?? '');
   if (argument === 'process') return await processNames(globals, given[0] ?? '');
   if (group === 'volume' && argument === 'name' && command.name() !== 'create')
     return await volumeNames(globals);

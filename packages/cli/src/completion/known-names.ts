@@ -43,6 +43,24 @@ export async function processNames(globals: Globals, sandbox: string): Promise<r
   });
 }
 
+export async function webhookIds(globals: Globals): Promise<readonly string[]> {
+  const { Webhooks } = await import('@svc/sdk');
+  return await ask(globals, async (call) => (await Webhooks.list(call)).map(({ id }) => id));
+}
+
+/** The latest ones. */
+export async function deliveryIds(globals: Globals, webhook: string): Promise<readonly string[]> {
+  return await ask(globals, async (call) => {
+    const { data } = await call.client.call('webhooks.deliveries', { params: { webhook_id: webhook } }, call);
+    return data.map(({ id }) => id);
+  });
+}
+
+export async function eventPatterns(): Promise<readonly string[]> {
+  const { EVENT_PATTERNS } = await import('@svc/contract/rest');
+  return EVENT_PATTERNS;
+}
+
 /** A server that is away is no reason to spoil somebody's command line. */
 async function ask(
   globals: Globals,

@@ -25,6 +25,7 @@ import { sshKeyOperations } from './ssh-keys.ts';
 import { userOperations } from './users.ts';
 import { volumeFileOperations } from './volume-files.ts';
 import { volumeOperations } from './volumes.ts';
+import { webhookOperations } from './webhooks.ts';
 
 /** Everything that the control plane does. Routes, validation, OpenAPI and clients derive from this table. */
 export const REST_OPERATIONS = {
@@ -44,6 +45,7 @@ export const REST_OPERATIONS = {
   ...quotaOperations,
   ...billingOperations,
   ...eventOperations,
+  ...webhookOperations,
   ...organizationOperations,
   ...memberOperations,
   ...identityProviderOperations,

@@ -29,6 +29,7 @@ import { volumeFileHandlers } from './volumes/volume-files.ts';
 import type { RemovalParts } from './organizations/remove-organization.ts';
 import type { VolumeParts } from './volumes/update-volume.ts';
 import { volumeHandlers } from './volumes/volumes.ts';
+import { webhookHandlers, type WebhookParts } from './webhooks/webhooks.ts';
 import type { RestHandlers } from '../dispatch/rest-handlers.ts';
 import type { MetricHistory } from '../accounting/metric-history.ts';
 
@@ -42,7 +43,8 @@ export type RestParts = AccountParts &
   RemovalParts &
   SandboxParts &
   SnapshotParts &
-  VolumeParts & {
+  VolumeParts &
+  WebhookParts & {
     readonly metricHistory: MetricHistory;
     /** Null: as many as they like. */
     readonly maxOrganizationsPerUser: number | null;
@@ -81,5 +83,6 @@ export function createRestHandlers(parts: RestParts): RestHandlers {
     ...userHandlers(),
     ...volumeFileHandlers(parts),
     ...volumeHandlers(parts),
+    ...webhookHandlers(parts),
   };
 }

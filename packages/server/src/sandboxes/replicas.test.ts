@@ -11,6 +11,7 @@ import { openStore } from '../store/open-store.ts';
 import { postgresDialect } from '../store/postgres.ts';
 import { freePort } from '../testing/free-port.ts';
 import { TestPostgres } from '../testing/test-postgres.ts';
+import { startReceiver } from '../testing/webhook-receiver.ts';
 
 const postgres = await TestPostgres.start();
 after(() => postgres[Symbol.asyncDispose]());
@@ -40,6 +41,40 @@ test('two servers on one store start every sandbox once, whoever was asked', asy
   assert.equal(orchestrator.changesAsked, 30);
   const { id } = answers[0]?.body ?? {};
   assert.deepEqual(await eventsOf(second, id), ['sandbox_created', 'sandbox_started']);
+});
+
+test('two servers on one store tell a webhook of every event once, and one tells what the other left behind', async (t) => {
+  const { first, second } = await startTwo(t, { outbound: { mayReachInside: true } });
+  const receiver = await startReceiver(t);
+  const make = async (n: number) =>
+    await (n % 2 === 0 ? first : second).rest('POST', '/sandboxes', { body: body(`s${n}`) });
+  const hook = { url: receiver.url, event_types: ['sandbox_created'] };
+  const { id } = (await first.rest('POST', '/webhooks', { body: hook })).body;
+  await Promise.all(Array.from({ length: 12 }, (_, n) => make(n)));
+  const pages = async () =>
+    (await second.rest('GET', `/webhooks/${id}/deliveries?limit=100`)).body.data as { status: string }[];
+  const areOver = async (count: number) => {
+    const all = await pages();
+    return all.length === count && all.every(({ status }) => status === 'succeeded');
+  };
+  await waitUntil(() => areOver(12), 'all are delivered');
+  assert.equal(receiver.received.length, 12);
+  assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 12);
+
+  await first.close();
+  // As a server leaves it that was killed with it in its hands, and whose lease is over.
+  await second.database
+    .updateTable('webhook_deliveries')
+    .set({
+      status: 'pending',
+      next_attempt_at: '2020-01-01',
+      claimed_by: 'killed',
+      claimed_until: '2020-01-02',
+    })
+    .where('id', '=', (qb) => qb.selectFrom('webhook_deliveries').select('id').orderBy('id').limit(1))
+    .execute();
+  await waitUntil(() => receiver.received.length === 13, 'what it left is told');
+  assert.equal(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size, 12);
 });
 
 test('a server that joins leaves a start alone that another one is at', async (t) => {

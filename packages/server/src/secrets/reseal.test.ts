@@ -12,6 +12,7 @@ import { findOpenRun } from '../store/processes.ts';
 import { findRegistryFor, putRegistry, registryContext } from '../store/registries.ts';
 import { openRun } from '../store/runs.ts';
 import { listSecrets, putSecret, secretContext } from '../store/secrets.ts';
+import { insertWebhook, listWebhooks, rotateSecret, webhookContext } from '../store/webhooks.ts';
 import { makeFolder } from '../testing/test-server.ts';
 import { openSealer } from './open-sealer.ts';
 import { reseal } from './reseal.ts';
@@ -22,7 +23,7 @@ import { sandboxSecretsContext } from '../store/stored-secrets.ts';
 const SANDBOX_ID = randomUUID();
 const CONTEXT_ID = randomUUID();
 
-/** A data folder whose store holds a registry password, a sandbox's secrets and a code context's variables, all sealed. */
+/** A data folder whose store holds a registry password, a sandbox's secrets, a code context's variables and two secrets of a webhook, all sealed. */
 async function makeStore(t: TestContext) {
   const place = { dataFolder: await makeFolder(t) };
   const keyPath = join(place.dataFolder, 'server', 'secrets.key');
@@ -38,6 +39,12 @@ async function makeStore(t: TestContext) {
       authorities: [],
       seal: (secretId) => sealer.seal('stored', secretContext(secretId)),
     });
+    const hook = { url: 'https://example.com/', description: '', eventTypes: [], isEnabled: true };
+    const webhook = await insertWebhook(database, id, hook, (own) =>
+      sealer.seal('first', webhookContext(own)),
+    );
+    const second = sealer.seal('second', webhookContext(webhook.id));
+    await rotateSecret(database, webhook, second, '2999-01-01T00:00:00.000Z');
     await addSandbox(database, id, sealer.seal('{"A":"secret"}', sandboxSecretsContext(SANDBOX_ID)));
     await addContext(database, id, sealer.seal('{"B":"hush"}', contextEnvContext(CONTEXT_ID)));
     return id;
@@ -48,12 +55,15 @@ async function makeStore(t: TestContext) {
       const registry = await findRegistryFor(database, organizationId, 'ghcr.io');
       const sandbox = await database.selectFrom('sandboxes').select('secrets').executeTakeFirstOrThrow();
       const [secret] = await listSecrets(database, organizationId);
+      const [webhook] = await listWebhooks(database, organizationId);
       const context = await database.selectFrom('code_contexts').select('env').executeTakeFirstOrThrow();
       return [
         sealer.open(registry?.sealedPassword ?? '', registryContext(registry?.id ?? '')),
         sealer.open(sandbox.secrets ?? '', sandboxSecretsContext(SANDBOX_ID)),
         sealer.open(context.env ?? '', contextEnvContext(CONTEXT_ID)),
         sealer.open(secret?.sealedValue ?? '', secretContext(secret?.id ?? '')),
+        sealer.open(webhook?.sealedSecret ?? '', webhookContext(webhook?.id ?? '')),
+        sealer.open(webhook?.previous?.sealedSecret ?? '', webhookContext(webhook?.id ?? '')),
       ];
     });
   return { place, keyPath, read };
@@ -61,13 +71,20 @@ async function makeStore(t: TestContext) {
 
 test('a rotation seals every secret with the new key; none needs the old one', async (t) => {
   const { place, keyPath, read } = await makeStore(t);
-  assert.equal(await rotateSecrets(place, { isResealOnly: false }), 4);
+  assert.equal(await rotateSecrets(place, { isResealOnly: false }), 6);
   const [newest, ...older] = readSecretsKeys(keyPath);
   assert.equal(older.length, 1);
-  assert.deepEqual(await read([newest]), ['hunter2', '{"A":"secret"}', '{"B":"hush"}', 'stored']);
+  assert.deepEqual(await read([newest]), [
+    'hunter2',
+    '{"A":"secret"}',
+    '{"B":"hush"}',
+    'stored',
+    'second',
+    'first',
+  ]);
   assert.equal(await rotateSecrets(place, { isResealOnly: true }), 0);
-  assert.equal(await rotateSecrets(place, { isResealOnly: false }), 4);
-  assert.deepEqual(await read(), ['hunter2', '{"A":"secret"}', '{"B":"hush"}', 'stored']);
+  assert.equal(await rotateSecrets(place, { isResealOnly: false }), 6);
+  assert.deepEqual(await read(), ['hunter2', '{"A":"secret"}', '{"B":"hush"}', 'stored', 'second', 'first']);
 });
 
 test('a value that changed meanwhile is not overwritten by the rotation', async (t) => {
@@ -100,7 +117,7 @@ test('a server whose key file was lost, swapped or opened to others says so and 
   await assert.rejects(start(), /chmod 600/);
   await chmod(keyPath, 0o600);
   await rename(keyPath, `${keyPath}.lost`);
-  await assert.rejects(start(), /4 secrets in the database were sealed with a key that is not in/);
+  await assert.rejects(start(), /6 secrets in the database were sealed with a key that is not in/);
 });
 
 async function addSandbox(database: Database, organizationId: string, secrets: string): Promise<void> {

@@ -19,6 +19,7 @@ import type {
   SshKeyRow,
   TokenRow,
 } from './credential-rows.ts';
+import type { WebhookDeliveryRow, WebhookRow } from './webhook-rows.ts';
 
 /**
  * The tables, the same in SQLite and PostgreSQL. Times are RFC 3339 text in UTC with milliseconds, so that they sort as
@@ -60,6 +61,8 @@ export interface Tables {
   snapshot_operations: SnapshotOperationRow;
   events: EventRow;
   file_changes: FileChangeRow;
+  webhooks: WebhookRow;
+  webhook_deliveries: WebhookDeliveryRow;
   idempotency: IdempotencyRow;
   metric_samples: MetricSampleRow;
   keys: KeyRow;

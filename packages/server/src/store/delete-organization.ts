@@ -30,7 +30,7 @@ async function forgetAccess(transaction: Database, organizationId: string, now: 
     .where('revoked_at', 'is', null)
     .execute();
   await removeIdentityProvider(transaction, organizationId);
-  for (const table of ['registries', 'secrets', 'invites', 'members'] as const) {
+  for (const table of ['registries', 'secrets', 'webhooks', 'invites', 'members'] as const) {
     await transaction.deleteFrom(table).where('organization_id', '=', organizationId).execute();
   }
 }

@@ -1,7 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { PlatformError } from '@svc/contract';
+import type { EventKind } from '@svc/contract/rest';
 import { sql, type Selectable } from 'kysely';
 import type { Database, EventRow } from './database.ts';
+import { deliverEvent } from './webhook-deliveries.ts';
 
 /** Who did something. The shape is public. */
 export type Actor =
@@ -20,28 +22,32 @@ export type Actor =
       readonly label: string | null;
     };
 
-export interface NewEvent {
+export type NewEvent = EventKind & EventOrigin;
+
+interface EventOrigin {
   readonly organizationId: string;
-  /** `<resource>_<past participle>`. */
-  readonly type: string;
-  /** The resource. */
-  readonly category: string;
   readonly actor: Actor;
   readonly payload: Readonly<Record<string, unknown>>;
   readonly requestId: string | null;
   readonly sourceAddress: string | null;
 }
 
+/** Asked along with the head: most organizations have none, and every event would ask once more. */
+const HAS_WEBHOOKS = sql<
+  boolean | number
+>`exists (select 1 from webhooks where webhooks.organization_id = organizations.id)`;
+
 /**
  * Adds an event to its organization's chain. Call it in the transaction of what it records: the organization's row is
- * locked until its end, so that changes of one organization come one after the other, and so do their events.
+ * locked until its end, so that changes of one organization come one after the other, and so do their events. Webhooks that ask
+ * for it have it from then on to be delivered.
  */
 export async function appendEvent(transaction: Database, event: NewEvent): Promise<void> {
   const head = await transaction
     .updateTable('organizations')
     .set({ event_sequence: sql<number>`event_sequence + 1` })
     .where('id', '=', event.organizationId)
-    .returning(['event_sequence', 'event_hash', 'event_timestamp'])
+    .returning(['event_sequence', 'event_hash', 'event_timestamp', HAS_WEBHOOKS.as('has_webhooks')])
     .executeTakeFirst();
   if (head === undefined) throw new PlatformError('org_not_found', 'the organization is gone');
   const now = new Date().toISOString();
@@ -64,6 +70,7 @@ export async function appendEvent(transaction: Database, event: NewEvent): Promi
     .insertInto('events')
     .values({ ...row, hash })
     .execute();
+  if (Number(head.has_webhooks) === 1) await deliverEvent(transaction, row);
   await transaction
     .updateTable('organizations')
     .set({ event_hash: hash, event_timestamp: row.timestamp })

@@ -16,6 +16,7 @@ import { storeSuite } from './store.suite.ts';
 import { usagePropertySuite } from './usage-property.suite.ts';
 import { usageSuite } from './usage.suite.ts';
 import { volumesSuite } from './volumes.suite.ts';
+import { webhooksSuite } from './webhooks.suite.ts';
 
 /** Everything that a database must do. `open` gives an empty store, or the same one again when asked to reopen. */
 export function everySuite(name: string, open: (t: TestContext) => Promise<() => Promise<Database>>): void {
@@ -36,4 +37,5 @@ export function everySuite(name: string, open: (t: TestContext) => Promise<() =>
   snapshotSuite(name, empty);
   accessSuite(name, empty);
   accountsSuite(name, empty);
+  webhooksSuite(name, empty);
 }

@@ -14,6 +14,7 @@ import { accounts } from './migrations/0009-accounts.ts';
 import { publicPreviews } from './migrations/0010-public-previews.ts';
 import { identityProviders } from './migrations/0011-identity-providers.ts';
 import { announcedEnds } from './migrations/0012-announced-ends.ts';
+import { webhooks } from './migrations/0013-webhooks.ts';
 import { ownerLinks } from './migrations/0016-owner-links.ts';
 
 /** Forward only, in the order of their names. A migration that was released is never changed. */
@@ -30,6 +31,7 @@ const MIGRATIONS = {
   '0010-public-previews': publicPreviews,
   '0011-identity-providers': identityProviders,
   '0012-announced-ends': announcedEnds,
+  '0013-webhooks': webhooks,
   '0016-owner-links': ownerLinks,
 };
 

@@ -4,6 +4,7 @@ import { secondFactorContext } from './second-factors.ts';
 import { registryContext } from './registries.ts';
 import { clientSecretContext } from './identity-providers.ts';
 import { secretContext } from './secrets.ts';
+import { webhookContext } from './webhooks.ts';
 
 /** A value in the database that a `Sealer` sealed. */
 export interface StoredSecret {
@@ -27,6 +28,8 @@ export async function listStoredSecrets(db: Database): Promise<readonly StoredSe
     registryPasswords,
     secrets,
     sandboxSecrets,
+    webhookSecrets,
+    formerWebhookSecrets,
   ];
   return (await Promise.all(columns.map((list) => list(db)))).flat();
 }
@@ -111,6 +114,34 @@ async function sandboxSecrets(db: Database): Promise<readonly StoredSecret[]> {
     replace: async (sealed) => {
       const query = db.updateTable('sandboxes').set({ secrets: sealed }).where('id', '=', id);
       await query.where('secrets', '=', own).execute();
+    },
+  }));
+}
+
+async function webhookSecrets(db: Database): Promise<readonly StoredSecret[]> {
+  const rows = await db.selectFrom('webhooks').select(['id', 'secret']).execute();
+  return rows.map(({ id, secret }) => ({
+    sealed: secret,
+    context: webhookContext(id),
+    replace: async (sealed) => {
+      const query = db.updateTable('webhooks').set({ secret: sealed }).where('id', '=', id);
+      await query.where('secret', '=', secret).execute();
+    },
+  }));
+}
+
+async function formerWebhookSecrets(db: Database): Promise<readonly StoredSecret[]> {
+  const rows = await db
+    .selectFrom('webhooks')
+    .select(['id', 'previous_secret as own'])
+    .where('previous_secret', 'is not', null)
+    .execute();
+  return rows.map(({ id, own }) => ({
+    sealed: own ?? '',
+    context: webhookContext(id),
+    replace: async (sealed) => {
+      const query = db.updateTable('webhooks').set({ previous_secret: sealed }).where('id', '=', id);
+      await query.where('previous_secret', '=', own).execute();
     },
   }));
 }

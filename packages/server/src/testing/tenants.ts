@@ -10,6 +10,8 @@ import { ensureOrganization, putMember } from '../store/organizations.ts';
 import { createPreviewToken } from '../store/preview-tokens.ts';
 import { addSshKey } from '../store/ssh-keys.ts';
 import { ensureUser } from '../store/users.ts';
+import { insertTest } from '../store/webhook-deliveries.ts';
+import { insertWebhook } from '../store/webhooks.ts';
 import { startTestServer, type RestOptions, type TestServer } from './test-server.ts';
 
 /** Two organizations on one server: one that has something of everything, and one that is after it. */
@@ -180,6 +182,7 @@ async function fillOrganization(
     ...(await addSnapshot(db, organizationId, sandboxId)),
     ...(await addAccess(db, organizationId, sandboxId, ownerId)),
     ...(await addPaperwork(db, organizationId, ownerId)),
+    ...(await addWebhook(db, organizationId)),
   };
 }
 
@@ -315,6 +318,14 @@ async function addPaperwork(db: Database, organizationId: string, ownerId: strin
   };
 }
 
+async function addWebhook(db: Database, organizationId: string) {
+  const url = `https://example.com/${SECRET_WORD}`;
+  const settings = { url, description: SECRET_WORD, eventTypes: [], isEnabled: false };
+  const { id } = await insertWebhook(db, organizationId, settings, () => SECRET_WORD);
+  const delivery = await insertTest(db, id, { owner: 'test', leaseMs: 0 });
+  return { webhook_id: id, delivery_id: delivery.id };
+}
+
 async function issueKey(db: Database, organizationId: string, expiresAt: string | null = null) {
   const { secret } = await createApiKey(db, organizationId, { name: 'test', createdBy: null, expiresAt });
   return secret;
@@ -337,6 +348,7 @@ async function fingerprintOf(db: Database, organizationId: string): Promise<stri
     'api_keys',
     'preview_tokens',
     'registries',
+    'webhooks',
     'events',
   ] as const;
   const hash = createHash('sha256');

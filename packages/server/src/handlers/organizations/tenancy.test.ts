@@ -55,6 +55,7 @@ const BODIES: Partial<Record<RestOperationName, (tenants: Tenants) => unknown>> 
   'apiKeys.create': () => ({ name: 'intruder' }),
   'tokens.create': () => ({ name: 'intruder' }),
   'secrets.put': () => ({ value: 'v', allowed_hosts: [{ type: 'exact', value: 'api.example' }] }),
+  'webhooks.create': () => ({ url: 'https://example.com/', event_types: ['*'] }),
   'registries.put': () => ({ registry_host: 'registry.example', username: 'u', password: 'p' }),
   'users.remove': () => ({ confirm: 'somebody@example.com' }),
 };

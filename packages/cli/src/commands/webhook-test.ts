@@ -1,0 +1,23 @@
+import { Command } from 'commander';
+import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
+import { printJson } from '../terminal/print.ts';
+import { tellAttempt } from '../terminal/print-webhooks.ts';
+
+export function createCommand(): Command {
+  return new Command('test')
+    .description(
+      'Sends a test to a webhook now and says how it went; the exit code is 1 when it was not taken.',
+    )
+    .argument('<webhook>', 'its id, as svc webhook ls shows it')
+    .addHelpText('after', examples(['svc webhook test ID', 'one message of the type webhook_test']))
+    .action(async (id: string, _options: unknown, command: Command) => {
+      const globals = readGlobals(command);
+      const { Webhooks } = await import('@svc/sdk');
+      const { connectServer } = await import('../server/connect.ts');
+      const delivery = await Webhooks.test(id, { client: await connectServer(globals) });
+      if (globals.isJson) printJson(delivery);
+      const isTaken = globals.isJson ? delivery.status === 'succeeded' : tellAttempt(delivery);
+      if (!isTaken) process.exitCode = 1;
+    });
+}

@@ -1,0 +1,54 @@
+import type { NewWebhook, Webhook, WebhookDelivery } from '@svc/sdk';
+import { formatAge } from './amounts.ts';
+import { print, tell } from './print.ts';
+import { formatTable } from './table.ts';
+
+/** The secret alone, for a variable or a file; a call that was repeated after its answer was lost finds none. */
+export function printWebhookSecret({ id, secret }: NewWebhook): void {
+  if (secret !== null) print(secret);
+  const lost =
+    secret === null
+      ? '; its secret was lost on the way: svc webhook rotate'
+      : '; try it with: svc webhook test';
+  tell(`webhook ${id}${lost} ${id}`);
+}
+
+export function printWebhooks(webhooks: readonly Webhook[]): void {
+  const now = Date.now();
+  const rows = webhooks.map((webhook) => [
+    webhook.id,
+    webhook.url,
+    webhook.event_types.join(','),
+    stateOf(webhook),
+    formatAge(webhook.created_at, now),
+  ]);
+  print(formatTable(['ID', 'URL', 'EVENTS', 'STATE', 'AGE'], rows));
+}
+
+function stateOf({ enabled, disabled_reason: reason, failing_since: since }: Webhook): string {
+  if (!enabled) return reason === null ? 'disabled' : 'disabled: it failed';
+  return since === null ? 'enabled' : 'failing';
+}
+
+export function printDeliveries(deliveries: readonly WebhookDelivery[]): void {
+  const now = Date.now();
+  const rows = deliveries.map((delivery) => [
+    delivery.id,
+    delivery.event_type,
+    delivery.status,
+    String(delivery.attempts.length),
+    delivery.attempts.at(-1)?.status?.toString() ?? '-',
+    delivery.attempts.at(-1)?.error ?? '-',
+    formatAge(delivery.created_at, now),
+  ]);
+  print(formatTable(['ID', 'EVENT', 'STATE', 'ATTEMPTS', 'STATUS', 'ERROR', 'AGE'], rows));
+}
+
+/** @returns whether it was taken */
+export function tellAttempt({ id, status, attempts }: WebhookDelivery): boolean {
+  const last = attempts.at(-1);
+  if (last === undefined) tell(`delivery ${id} is on its way: svc webhook deliveries`);
+  else if (status === 'succeeded') tell(`taken with ${last.status} after ${last.latency_ms} ms`);
+  else tell(`not taken: ${last.error}${last.response === '' ? '' : `\n${last.response}`}`);
+  return status === 'succeeded';
+}

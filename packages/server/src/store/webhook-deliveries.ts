@@ -1,0 +1,313 @@
+import { randomUUID } from 'node:crypto';
+import { matchesEvent } from '@svc/contract/rest';
+import { sql, type Selectable } from 'kysely';
+import type { Database, EventRow } from './database.ts';
+import type { PageRequest } from './page-request.ts';
+import type { WebhookDeliveryRow } from './webhook-rows.ts';
+
+/** Attempts of one delivery: at once, and then each after a longer pause. */
+export const MAX_ATTEMPTS = 8;
+const MAX_KEPT_ATTEMPTS = 20;
+const TEST_TYPE = 'webhook_test';
+/** Rows that one statement removes, so that nobody waits long for it. */
+const BATCH = 500;
+
+export interface DeliveryAttempt {
+  readonly at: string;
+  readonly status: number | null;
+  readonly latencyMs: number;
+  /** Null: it was taken. */
+  readonly error: string | null;
+  readonly response: string;
+}
+
+export type DeliveryStatus = 'pending' | 'succeeded' | 'failed';
+
+export interface DeliveryRecord {
+  readonly id: string;
+  readonly webhookId: string;
+  readonly eventId: string | null;
+  readonly eventType: string;
+  readonly body: string;
+  readonly status: DeliveryStatus;
+  readonly attempts: readonly DeliveryAttempt[];
+  readonly attemptsLeft: number;
+  readonly nextAttemptAt: string | null;
+  readonly createdAt: string;
+}
+
+/** Who works on deliveries, and for how long nobody else does. */
+export interface DeliveryClaim {
+  readonly owner: string;
+  readonly leaseMs: number;
+}
+
+/**
+ * Writes down, in the transaction of an event, to whom it has to be told. So no event is lost whatever is killed
+ * afterwards, and none is told that did not happen. Addresses of callers stay in the audit log.
+ */
+export async function deliverEvent(
+  transaction: Database,
+  event: Pick<
+    Selectable<EventRow>,
+    'id' | 'organization_id' | 'sequence' | 'category' | 'event_type' | 'actor' | 'payload' | 'timestamp'
+  >,
+): Promise<void> {
+  const kind = { type: event.event_type, category: event.category };
+  const webhooks = await transaction
+    .selectFrom('webhooks')
+    .select(['id', 'event_types'])
+    .where('organization_id', '=', event.organization_id)
+    .where('is_enabled', '=', 1)
+    .execute();
+  // Written by us alone.
+  const told = webhooks.filter(({ event_types }) =>
+    matchesEvent(JSON.parse(event_types) as readonly string[], kind),
+  );
+  if (told.length === 0) return;
+  const body = JSON.stringify({
+    type: event.event_type,
+    timestamp: event.timestamp,
+    data: {
+      event_id: event.id,
+      org_id: event.organization_id,
+      sequence: Number(event.sequence),
+      category: event.category,
+      actor: JSON.parse(event.actor) as unknown,
+      payload: JSON.parse(event.payload) as unknown,
+    },
+  });
+  const shared = { event_id: event.id, event_type: event.event_type, body };
+  await transaction
+    .insertInto('webhook_deliveries')
+    .values(told.map(({ id }) => newRow(id, shared, MAX_ATTEMPTS)))
+    .execute();
+}
+
+/** One that is there to be tried once, by the one who claims it. */
+export async function insertTest(
+  db: Database,
+  webhookId: string,
+  claim: DeliveryClaim,
+): Promise<DeliveryRecord> {
+  const timestamp = new Date().toISOString();
+  const body = JSON.stringify({ type: TEST_TYPE, timestamp, data: { webhook_id: webhookId } });
+  const row = newRow(webhookId, { event_id: null, event_type: TEST_TYPE, body }, 1);
+  const claimed = { ...row, claimed_by: claim.owner, claimed_until: leaseEnd(claim) };
+  await db.insertInto('webhook_deliveries').values(claimed).execute();
+  return toDelivery(claimed);
+}
+
+/** To be tried once more, by the one who claims it. @returns undefined while somebody is at it */
+export async function claimAgain(
+  db: Database,
+  { id, attemptsLeft }: DeliveryRecord,
+  claim: DeliveryClaim,
+): Promise<DeliveryRecord | undefined> {
+  const now = new Date().toISOString();
+  const row = await db
+    .updateTable('webhook_deliveries')
+    .set({
+      status: 'pending',
+      attempts_left: Math.max(attemptsLeft, 1),
+      next_attempt_at: now,
+      claimed_by: claim.owner,
+      claimed_until: leaseEnd(claim),
+    })
+    .where('id', '=', id)
+    .where((build) => build.or([build('claimed_until', 'is', null), build('claimed_until', '<', now)]))
+    .returningAll()
+    .executeTakeFirst();
+  return row === undefined ? undefined : toDelivery(row);
+}
+
+export interface DueWebhook {
+  readonly id: string;
+  readonly organizationId: string;
+}
+
+/** Webhooks that are enabled and have something to be sent that nobody works on. */
+export async function listDueWebhooks(db: Database): Promise<readonly DueWebhook[]> {
+  const now = new Date().toISOString();
+  return await db
+    .selectFrom('webhooks')
+    .select(['webhooks.id', 'webhooks.organization_id as organizationId'])
+    .where('is_enabled', '=', 1)
+    .where((build) =>
+      build.exists(
+        build
+          .selectFrom('webhook_deliveries')
+          .select('webhook_deliveries.id')
+          .whereRef('webhook_deliveries.webhook_id', '=', 'webhooks.id')
+          // As it stands in the index: a parameter would not do.
+          .where('status', '=', sql.lit('pending'))
+          .where('next_attempt_at', '<=', now)
+          .where((inner) => inner.or([inner('claimed_until', 'is', null), inner('claimed_until', '<', now)])),
+      ),
+    )
+    .execute();
+}
+
+/** Takes what is due for longest and nobody works on; undefined when there is none. */
+export async function claimDelivery(
+  db: Database,
+  webhookId: string,
+  claim: DeliveryClaim,
+): Promise<DeliveryRecord | undefined> {
+  const now = new Date().toISOString();
+  const free = await db
+    .selectFrom('webhook_deliveries')
+    .select('id')
+    .where('webhook_id', '=', webhookId)
+    .where('status', '=', sql.lit('pending'))
+    .where('next_attempt_at', '<=', now)
+    .where((build) => build.or([build('claimed_until', 'is', null), build('claimed_until', '<', now)]))
+    .orderBy('next_attempt_at')
+    .limit(1)
+    .executeTakeFirst();
+  if (free === undefined) return undefined;
+  const row = await db
+    .updateTable('webhook_deliveries')
+    .set({ claimed_by: claim.owner, claimed_until: leaseEnd(claim) })
+    .where('id', '=', free.id)
+    .where('status', '=', 'pending')
+    // Another server may have taken it since, and may even be done with this attempt.
+    .where('next_attempt_at', '<=', now)
+    .where((build) => build.or([build('claimed_until', 'is', null), build('claimed_until', '<', now)]))
+    .returningAll()
+    .executeTakeFirst();
+  return row === undefined ? undefined : toDelivery(row);
+}
+
+/** Notes an attempt of a delivery that `owner` has, and when the next one is; null: it was taken, or there is none. */
+export async function endAttempt(
+  db: Database,
+  { id, attempts, attemptsLeft }: DeliveryRecord,
+  owner: string,
+  { attempt, nextAttemptAt }: { readonly attempt: DeliveryAttempt; readonly nextAttemptAt: string | null },
+): Promise<void> {
+  const hasFailed = attempt.error !== null;
+  await db
+    .updateTable('webhook_deliveries')
+    .set({
+      status: !hasFailed ? 'succeeded' : nextAttemptAt === null ? 'failed' : 'pending',
+      attempts: JSON.stringify([...attempts, attempt].slice(-MAX_KEPT_ATTEMPTS)),
+      attempts_left: hasFailed ? attemptsLeft - 1 : 0,
+      next_attempt_at: nextAttemptAt,
+      claimed_by: null,
+      claimed_until: null,
+    })
+    .where('id', '=', id)
+    // One that came too late tells of an attempt that another server made again.
+    .where('claimed_by', '=', owner)
+    .execute();
+}
+
+/** So that it is taken up again at once, by whoever comes next. */
+export async function releaseDelivery(db: Database, id: string, owner: string): Promise<void> {
+  await db
+    .updateTable('webhook_deliveries')
+    .set({ claimed_by: null, claimed_until: null })
+    .where('id', '=', id)
+    .where('claimed_by', '=', owner)
+    .execute();
+}
+
+/** What a server that was killed had: for a server that has the store for itself. */
+export async function releaseAllDeliveries(db: Database): Promise<void> {
+  await db
+    .updateTable('webhook_deliveries')
+    .set({ claimed_by: null, claimed_until: null })
+    .where('status', '=', sql.lit('pending'))
+    .where('claimed_by', 'is not', null)
+    .execute();
+}
+
+export async function findDelivery(
+  db: Database,
+  webhookId: string,
+  id: string,
+): Promise<DeliveryRecord | undefined> {
+  const row = await db
+    .selectFrom('webhook_deliveries')
+    .selectAll()
+    .where('webhook_id', '=', webhookId)
+    .where('id', '=', id.toLowerCase())
+    .executeTakeFirst();
+  return row === undefined ? undefined : toDelivery(row);
+}
+
+/** Newest first; one more than the page holds when there is another. */
+export async function listDeliveries(
+  db: Database,
+  webhookId: string,
+  { limit, after }: PageRequest,
+): Promise<readonly DeliveryRecord[]> {
+  let query = db.selectFrom('webhook_deliveries').selectAll().where('webhook_id', '=', webhookId);
+  if (after !== null) {
+    const [createdAt, id] = after.map(String) as [string, string];
+    query = query.where((build) =>
+      build(build.refTuple('created_at', 'id'), '<', build.tuple(createdAt, id)),
+    );
+  }
+  const rows = await query
+    .orderBy('created_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit + 1)
+    .execute();
+  return rows.map(toDelivery);
+}
+
+/** Removes deliveries from before a time, and those of webhooks that are gone. */
+export async function pruneDeliveries(db: Database, before: string, signal: AbortSignal): Promise<void> {
+  const rows = db.selectFrom('webhook_deliveries').select('id').limit(BATCH);
+  const old = rows.where('created_at', '<', before);
+  const orphaned = rows.where('webhook_id', 'not in', db.selectFrom('webhooks').select('id'));
+  for (const query of [old, orphaned]) {
+    for (let isMore = true; isMore && !signal.aborted;) {
+      const ids = (await query.execute()).map(({ id }) => id);
+      if (ids.length > 0) await db.deleteFrom('webhook_deliveries').where('id', 'in', ids).execute();
+      isMore = ids.length === BATCH;
+    }
+  }
+}
+
+function newRow(
+  webhookId: string,
+  message: Pick<WebhookDeliveryRow, 'event_id' | 'event_type' | 'body'>,
+  attemptsLeft: number,
+): WebhookDeliveryRow {
+  const now = new Date().toISOString();
+  return {
+    id: randomUUID(),
+    webhook_id: webhookId,
+    ...message,
+    status: 'pending',
+    attempts: '[]',
+    attempts_left: attemptsLeft,
+    next_attempt_at: now,
+    claimed_by: null,
+    claimed_until: null,
+    created_at: now,
+  };
+}
+
+function leaseEnd({ leaseMs }: DeliveryClaim): string {
+  return new Date(Date.now() + leaseMs).toISOString();
+}
+
+function toDelivery(row: Selectable<WebhookDeliveryRow>): DeliveryRecord {
+  return {
+    id: row.id,
+    webhookId: row.webhook_id,
+    eventId: row.event_id,
+    eventType: row.event_type,
+    body: row.body,
+    // Written by the functions above alone, as the attempts are.
+    status: row.status as DeliveryStatus,
+    attempts: JSON.parse(row.attempts) as readonly DeliveryAttempt[],
+    attemptsLeft: row.attempts_left,
+    nextAttemptAt: row.next_attempt_at,
+    createdAt: row.created_at,
+  };
+}

@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto';
+import type { EventPattern } from '@svc/contract/rest';
+import { sql, type Selectable } from 'kysely';
+import type { Database } from './database.ts';
+import type { WebhookRow } from './webhook-rows.ts';
+
+export interface WebhookRecord {
+  readonly id: string;
+  readonly organizationId: string;
+  readonly url: string;
+  readonly description: string;
+  readonly eventTypes: readonly EventPattern[];
+  readonly isEnabled: boolean;
+  /** Why the server disabled it; null: it did not. */
+  readonly disabledReason: string | null;
+  /** Opens with `webhookContext(id)`, as the one before does. */
+  readonly sealedSecret: string;
+  readonly previous: { readonly sealedSecret: string; readonly until: string } | null;
+  /** Null: the latest attempt did not fail. */
+  readonly failingSince: string | null;
+  /** Attempts that failed in a row. */
+  readonly failures: number;
+  readonly createdAt: string;
+  readonly updatedAt: string;
+}
+
+export type WebhookSettings = Pick<WebhookRecord, 'url' | 'description' | 'eventTypes' | 'isEnabled'>;
+
+export function webhookContext(webhookId: string): string {
+  return `webhook:${webhookId}`;
+}
+
+/** Oldest first. */
+export async function listWebhooks(db: Database, organizationId: string): Promise<readonly WebhookRecord[]> {
+  const rows = await db
+    .selectFrom('webhooks')
+    .selectAll()
+    .where('organization_id', '=', organizationId)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute();
+  return rows.map(toWebhook);
+}
+
+/** `organizationId` null: of whichever organization. */
+export async function findWebhook(
+  db: Database,
+  organizationId: string | null,
+  id: string,
+): Promise<WebhookRecord | undefined> {
+  let query = db.selectFrom('webhooks').selectAll().where('id', '=', id.toLowerCase());
+  if (organizationId !== null) query = query.where('organization_id', '=', organizationId);
+  const row = await query.executeTakeFirst();
+  return row === undefined ? undefined : toWebhook(row);
+}
+
+/** `seal` gets the id that the secret belongs to. */
+export async function insertWebhook(
+  db: Database,
+  organizationId: string,
+  settings: WebhookSettings,
+  seal: (id: string) => string,
+): Promise<WebhookRecord> {
+  const now = new Date().toISOString();
+  const id = randomUUID();
+  const row = {
+    id,
+    organization_id: organizationId,
+    ...toColumns(settings),
+    disabled_reason: null,
+    secret: seal(id),
+    previous_secret: null,
+    previous_secret_until: null,
+    failing_since: null,
+    failures: 0,
+    created_at: now,
+    updated_at: now,
+  };
+  await db.insertInto('webhooks').values(row).execute();
+  return toWebhook(row);
+}
+
+/** Whoever changes it looks at it: what failed before counts no more. */
+export async function updateWebhook(
+  db: Database,
+  id: string,
+  settings: WebhookSettings,
+): Promise<WebhookRecord> {
+  const row = await db
+    .updateTable('webhooks')
+    .set({
+      ...toColumns(settings),
+      ...(settings.isEnabled ? { disabled_reason: null } : {}),
+      failing_since: null,
+      failures: 0,
+      updated_at: new Date().toISOString(),
+    })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toWebhook(row);
+}
+
+/** The secret that it had signs until then, too; null: no more from now on. */
+export async function rotateSecret(
+  db: Database,
+  { id, sealedSecret: former }: WebhookRecord,
+  sealedSecret: string,
+  formerUntil: string | null,
+): Promise<WebhookRecord> {
+  const row = await db
+    .updateTable('webhooks')
+    .set({
+      secret: sealedSecret,
+      previous_secret: formerUntil === null ? null : former,
+      previous_secret_until: formerUntil,
+      updated_at: new Date().toISOString(),
+    })
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return toWebhook(row);
+}
+
+/** Secrets that sign no more. */
+export async function forgetFormerSecrets(db: Database): Promise<void> {
+  await db
+    .updateTable('webhooks')
+    .set({ previous_secret: null, previous_secret_until: null })
+    .where('previous_secret_until', '<', new Date().toISOString())
+    .execute();
+}
+
+export async function removeWebhook(db: Database, id: string): Promise<void> {
+  await db.deleteFrom('webhooks').where('id', '=', id).execute();
+}
+
+/** @returns false when it is disabled already, or gone */
+export async function disableWebhook(db: Database, id: string, reason: string): Promise<boolean> {
+  const row = await db
+    .updateTable('webhooks')
+    .set({ is_enabled: 0, disabled_reason: reason, updated_at: new Date().toISOString() })
+    .where('id', '=', id)
+    .where('is_enabled', '=', 1)
+    .returning('id')
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Notes how an attempt at the webhook went. */
+export async function noteAttempt(db: Database, id: string, at: string, hasFailed: boolean): Promise<void> {
+  const query = db.updateTable('webhooks').where('id', '=', id);
+  if (hasFailed) {
+    const failures = sql<number>`failures + 1`;
+    const since = sql<string>`coalesce(failing_since, ${at})`;
+    await query.set({ failures, failing_since: since }).execute();
+  } else {
+    // Mostly nothing changes, and so nothing is written.
+    await query.set({ failures: 0, failing_since: null }).where('failures', '>', 0).execute();
+  }
+}
+
+function toColumns({ url, description, eventTypes, isEnabled }: WebhookSettings) {
+  return { url, description, event_types: JSON.stringify(eventTypes), is_enabled: isEnabled ? 1 : 0 };
+}
+
+function toWebhook(row: Selectable<WebhookRow>): WebhookRecord {
+  const { previous_secret: former, previous_secret_until: until } = row;
+  return {
+    id: row.id,
+    organizationId: row.organization_id,
+    url: row.url,
+    description: row.description,
+    // Written by `toColumns` alone.
+    eventTypes: JSON.parse(row.event_types) as readonly EventPattern[],
+    isEnabled: row.is_enabled === 1,
+    disabledReason: row.disabled_reason,
+    sealedSecret: row.secret,
+    previous: former === null || until === null ? null : { sealedSecret: former, until },
+    failingSince: row.failing_since,
+    failures: row.failures,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+  };
+}

@@ -1,0 +1,74 @@
+import { OutboundError, sendOutbound, type OutboundRules } from '../outbound/send-outbound.ts';
+import type { Sealer } from '../secrets/sealer.ts';
+import type { DeliveryAttempt, DeliveryRecord } from '../store/webhook-deliveries.ts';
+import { webhookContext, type WebhookRecord } from '../store/webhooks.ts';
+import { signMessage } from './sign-message.ts';
+
+/** What is kept of an answer. */
+const MAX_RESPONSE_BYTES = 1024;
+// oxlint-disable-next-line no-control-regex -- What a terminal would act on, and databases do not agree about.
+const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
+
+export interface SendParts {
+  readonly sealer: Sealer;
+  readonly outbound: OutboundRules;
+  readonly timeoutMs: number;
+}
+
+/** What receivers recognize a delivery by, whatever the attempt. */
+export function messageIdOf(deliveryId: string): string {
+  return `msg_${deliveryId.replaceAll('-', '')}`;
+}
+
+/** One attempt. Redirects are not followed: an answer of theirs is a failure like any other that is not 2xx. */
+export async function sendDelivery(
+  { sealer, outbound, timeoutMs }: SendParts,
+  webhook: WebhookRecord,
+  delivery: DeliveryRecord,
+  signal: AbortSignal,
+): Promise<DeliveryAttempt> {
+  const sentAt = new Date();
+  const startedAt = performance.now();
+  const message = { id: messageIdOf(delivery.id), sentAt, body: delivery.body };
+  const end = (rest: Omit<DeliveryAttempt, 'at' | 'latencyMs'>) => ({
+    at: sentAt.toISOString(),
+    latencyMs: Math.round(performance.now() - startedAt),
+    ...rest,
+  });
+  try {
+    const answer = await sendOutbound(outbound, {
+      url: new URL(webhook.url),
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...signMessage(message, secretsOf(sealer, webhook, sentAt)),
+      },
+      body: delivery.body,
+      timeoutMs,
+      maxAnswerBytes: MAX_RESPONSE_BYTES,
+      signal,
+    });
+    const { status } = answer;
+    const error = status >= 200 && status < 300 ? null : failureOf(status);
+    return end({ status, error, response: toText(answer.body) });
+  } catch (error) {
+    if (signal.aborted || !(error instanceof OutboundError)) throw error;
+    return end({ status: null, error: error.message, response: '' });
+  }
+}
+
+function secretsOf(sealer: Sealer, { id, sealedSecret, previous }: WebhookRecord, now: Date): string[] {
+  const sealed = [sealedSecret];
+  if (previous !== null && now.toISOString() < previous.until) sealed.push(previous.sealedSecret);
+  return sealed.map((each) => sealer.open(each, webhookContext(id)));
+}
+
+function failureOf(status: number): string {
+  return status >= 300 && status < 400
+    ? `it answered ${status}, which leads elsewhere; give the address that answers itself`
+    : `it answered ${status}`;
+}
+
+function toText(bytes: Buffer): string {
+  return bytes.toString('utf8').replaceAll(CONTROL, '\uFFFD');
+}

@@ -1,0 +1,127 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { OutboundRules } from '../outbound/send-outbound.ts';
+import type { Sealer } from '../secrets/sealer.ts';
+import type { Database } from '../store/database.ts';
+import {
+  claimDelivery,
+  listDueWebhooks,
+  releaseDelivery,
+  type DeliveryClaim,
+  type DeliveryRecord,
+  type DueWebhook,
+} from '../store/webhook-deliveries.ts';
+import { findWebhook } from '../store/webhooks.ts';
+import { endDelivery } from './end-delivery.ts';
+import { sendDelivery } from './send-delivery.ts';
+import type { WebhookSettings } from './webhook-settings.ts';
+
+/** Longer than an attempt can take: one that is not over then was a server's that died. */
+const LEASE_SLACK_MS = 30_000;
+/** What is under way at a time. Who answers slowly holds up nobody but themselves. */
+const MOST_PER_WEBHOOK = 4;
+const MOST_PER_ORGANIZATION = 16;
+const MOST = 256;
+
+export interface WebhookWorkerParts {
+  readonly database: Database;
+  readonly sealer: Sealer;
+  readonly outbound: OutboundRules;
+  readonly settings: WebhookSettings;
+  readonly logger: Logger;
+}
+
+/**
+ * Sends what events left to be delivered. A delivery is claimed before it is sent, so that several servers may work on one
+ * store; whatever a server that died had is sent again after its lease, under the same id.
+ */
+export class WebhookWorker {
+  readonly claim: DeliveryClaim;
+  readonly #parts: WebhookWorkerParts;
+  readonly #underWay = new Map<Promise<void>, DueWebhook>();
+  readonly #stopped = new AbortController();
+  #wake = Promise.withResolvers<void>();
+
+  constructor(parts: WebhookWorkerParts) {
+    this.#parts = parts;
+    this.claim = { owner: randomUUID(), leaseMs: parts.settings.timeoutMs + LEASE_SLACK_MS };
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const { settings, logger } = this.#parts;
+    signal.addEventListener('abort', () => this.#stopped.abort(signal.reason), { once: true });
+    while (!signal.aborted) {
+      this.#wake = Promise.withResolvers();
+      try {
+        await this.#sendDue();
+      } catch (error) {
+        if (!signal.aborted)
+          logger.error({ err: error }, 'webhooks could not be delivered; it is tried again');
+      }
+      const pause = delay(settings.pollMs, undefined, { signal }).catch(() => undefined);
+      await Promise.race([this.#wake.promise, pause]);
+    }
+    await Promise.all(this.#underWay.keys());
+  }
+
+  /** Makes one attempt now, of a delivery that was claimed with `claim`. */
+  async attempt(delivery: DeliveryRecord): Promise<void> {
+    const { database, settings, outbound, sealer } = this.#parts;
+    try {
+      const webhook = await findWebhook(database, null, delivery.webhookId);
+      // Removed since.
+      if (webhook === undefined) return;
+      const { timeoutMs } = settings;
+      const attempt = await sendDelivery(
+        { sealer, outbound, timeoutMs },
+        webhook,
+        delivery,
+        this.#stopped.signal,
+      );
+      await endDelivery(database, settings, { webhook, delivery, attempt, owner: this.claim.owner });
+    } catch (error) {
+      await releaseDelivery(database, delivery.id, this.claim.owner);
+      throw error;
+    }
+  }
+
+  /** One of each webhook in turn, for as long as there are some and there is room. */
+  async #sendDue(): Promise<void> {
+    let due = await listDueWebhooks(this.#parts.database);
+    while (due.length > 0 && !this.#stopped.signal.aborted) {
+      const more: DueWebhook[] = [];
+      for (const webhook of due) {
+        if (!this.#hasRoom(webhook)) continue;
+        const delivery = await claimDelivery(this.#parts.database, webhook.id, this.claim);
+        if (delivery === undefined) continue;
+        this.#begin(webhook, delivery);
+        more.push(webhook);
+      }
+      due = more;
+    }
+  }
+
+  #begin(webhook: DueWebhook, delivery: DeliveryRecord): void {
+    const { logger } = this.#parts;
+    const work = this.attempt(delivery)
+      .catch((error: unknown) => {
+        if (!this.#stopped.signal.aborted)
+          logger.error({ err: error, deliveryId: delivery.id }, 'a webhook could not be delivered');
+      })
+      .finally(() => {
+        this.#underWay.delete(work);
+        this.#wake.resolve();
+      });
+    this.#underWay.set(work, webhook);
+  }
+
+  #hasRoom({ id, organizationId }: DueWebhook): boolean {
+    const all = [...this.#underWay.values()];
+    return (
+      all.length < MOST &&
+      all.filter((other) => other.organizationId === organizationId).length < MOST_PER_ORGANIZATION &&
+      all.filter((other) => other.id === id).length < MOST_PER_WEBHOOK
+    );
+  }
+}
