@@ -267,7 +267,7 @@ test('completion scripts are sound, and complete commands, options, values and n
     assert.match(await svc.succeed(['completion', shell]), /svc complete-words/);
   const complete = async (...words: string[]) =>
     (await svc.succeed(['complete-words', '--', ...words])).split('\n').filter((word) => word !== '');
-  assert.deepEqual(await complete('re'), ['recover', 'rename', 'restart']);
+  assert.deepEqual(await complete('re'), ['recover', 'rename', 'restart', 'restore']);
   assert.deepEqual(await complete('volume', 'c'), ['cp', 'create']);
   assert.deepEqual(await complete('run', '--isolation', 'g'), ['gvisor']);
   assert.deepEqual(await complete('run', '--idle'), ['--idle-timeout']);
