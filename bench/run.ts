@@ -14,6 +14,7 @@ import { newReport, renderTable, summarize, type BenchmarkReport } from './repor
 import { rest } from './rest.ts';
 import { sdk } from './sdk.ts';
 import { server } from './server.ts';
+import { snapshot } from './snapshot.ts';
 import { start } from './start.ts';
 import { terminal } from './terminal.ts';
 import { throughput } from './throughput.ts';
@@ -38,6 +39,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   terminal,
   cli,
   recovery,
+  snapshot,
   neighbours,
   network,
 ];

@@ -113,13 +113,15 @@ test('what was done is in the events, each once while they are followed', async 
   );
 });
 
-test('a snapshot of a stopped sandbox is what another one begins with', async () => {
+test('a snapshot of a running sandbox is what another one begins with', async () => {
   const { svc } = cli;
-  await svc.succeed(['run', '--name', 'origin', BUSYBOX, 'sh', '-c', 'echo kept > /kept']);
-  const running = await svc.run(['snapshot', 'create', 'origin', 'clean']);
-  assert.match(running.stderr, /try: svc stop/);
-  await svc.succeed(['stop', 'origin']);
+  await svc.succeed(['create', '--name', 'origin', BUSYBOX]);
+  const early = await svc.run(['snapshot', 'create', 'origin', 'clean']);
+  assert.match(early.stderr, /origin' is created; wait until it runs, or start it\n {2}try: svc start/);
+  await svc.succeed(['start', 'origin']);
+  await svc.succeed(['exec', 'origin', 'sh', '-c', 'echo kept > /kept']);
   await svc.succeed(['snapshot', 'create', 'origin', 'clean']);
+  assert.equal(await svc.succeed(['exec', 'origin', 'cat', '/kept']), 'kept\n');
   assert.equal(await svc.succeed(['snapshot', 'ls', '-q']), 'clean\n');
   await svc.succeed(['create', '--name', 'copy', '--snapshot', 'clean', '-']);
   await svc.succeed(['start', 'copy']);

@@ -37,7 +37,7 @@ export const ERROR_DESCRIPTIONS = {
   isolation_unavailable:
     'This host lacks the isolation class that was asked for. `svc doctor` says why; protection is never weakened silently.',
   snapshot_ineligible:
-    'No snapshot can be made of this sandbox as it is: it runs, is ephemeral, or has never been started.',
+    'No snapshot can be made of this sandbox as it is: it has never been started, is between two states, or is ephemeral and does not run.',
   exec_failed: 'The command could not be started in the sandbox. The message says why.',
   quota_exceeded: 'The quota does not allow more. Remove something, or have the quota raised.',
   rate_limited: 'Too many requests. Wait as long as the answer says.',

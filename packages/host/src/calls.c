@@ -1,10 +1,13 @@
 #include "calls.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "bind.h"
 #include "copy.h"
+#include "freeze.h"
 #include "image.h"
 #include "launch.h"
 #include "namespaces.h"
@@ -128,7 +131,38 @@ static int call_unmount(const struct request *request, struct answer *answer, st
 static int call_copy_sparse(const struct request *request, struct answer *answer, struct failure *failure) {
   (void)answer;
   if (check_path(request->arguments[0], failure) < 0 || check_path(request->arguments[1], failure) < 0) return -1;
-  return copy_sparse(request->arguments[0], request->arguments[1], failure);
+  return copy_sparse(request->arguments[0], request->arguments[1], NULL, failure);
+}
+
+static int parse_disk(const char *const arguments[3], struct frozen_disk *disk, struct failure *failure) {
+  *disk = (struct frozen_disk){.image = arguments[0], .device = arguments[1], .mark = arguments[2]};
+  for (size_t index = 0; index < 3; index++) {
+    if (check_path(arguments[index], failure) < 0) return -1;
+  }
+  return 0;
+}
+
+/** image device mark to mostMs */
+static int call_copy_frozen(const struct request *request, struct answer *answer, struct failure *failure) {
+  static _Thread_local char text[24];
+  const char *const *arguments = request->arguments;
+  struct frozen_disk disk;
+  uint32_t most_ms;
+  uint64_t frozen_us = 0;
+  if (parse_disk(arguments, &disk, failure) < 0 || check_path(arguments[3], failure) < 0) return -1;
+  if (parse_number(arguments[4], 1, UINT32_MAX, &most_ms, failure) < 0) return -1;
+  if (copy_frozen(&disk, arguments[3], most_ms, &frozen_us, failure) < 0) return -1;
+  snprintf(text, sizeof text, "%" PRIu64, frozen_us);
+  answer->text = text;
+  return 0;
+}
+
+/** image device mark */
+static int call_thaw(const struct request *request, struct answer *answer, struct failure *failure) {
+  (void)answer;
+  struct frozen_disk disk;
+  if (parse_disk(request->arguments, &disk, failure) < 0) return -1;
+  return thaw(&disk, failure);
 }
 
 /** name streams cover claim count variable… program argument… */
@@ -192,6 +226,8 @@ static const struct {
     {"bind", 4, 12, call_bind},
     {"unmount", 1, 1, call_unmount},
     {"copySparse", 2, 2, call_copy_sparse},
+    {"copyFrozen", 5, 5, call_copy_frozen},
+    {"thaw", 3, 3, call_thaw},
     {"launch", 6, MAX_ARGUMENTS, call_launch},
     {"endLaunch", 1, 1, call_end_launch},
     {"findClaim", 1, 1, call_find_claim},

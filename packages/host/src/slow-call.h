@@ -6,7 +6,7 @@
 #include "request.h"
 
 /**
- * Unmounting may have to write a whole disk out, so it has a thread of its own, which also answers. False when this is no such
+ * Calls that may have to write a whole disk out have a thread of their own, which also answers. False when this is no such
  * call or there is no thread to be had: then it is run like any other.
  */
 bool start_slow_call(const struct request *request);

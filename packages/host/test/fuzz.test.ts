@@ -94,6 +94,8 @@ function makeLine(random: (bound: number) => number): string {
     ['bind', '/etc', 'passwd', at('t'), '1'],
     ['unmount', at('t')],
     ['copySparse', '/etc/hostname', at('c')],
+    ['copyFrozen', '/etc/hostname', '/dev/loop0', at('m'), at('c'), '1000'],
+    ['thaw', '/etc/hostname', '/dev/loop0', at('m')],
     ['launch', '7', 'null', '', '', '1', 'PATH=/bin', 'true', 'x'],
     ['launch', '8', 'closed', at('ends'), at('ends'), '0', at('ends')],
     ['findClaim', at('ends')],

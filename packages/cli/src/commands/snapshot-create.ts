@@ -12,7 +12,9 @@ interface SnapshotCommandOptions {
 
 export function createCommand(): Command {
   return new Command('create')
-    .description('Makes a snapshot of the disk of a stopped sandbox, and waits until it is there.')
+    .description(
+      'Makes a snapshot of the disk of a sandbox, and waits until it is there. A sandbox that runs goes on.',
+    )
     .argument('<sandbox>', 'the sandbox')
     .argument('<name>', 'what to call the snapshot')
     .option('-f, --force', 'replace a snapshot of this name')
@@ -20,7 +22,7 @@ export function createCommand(): Command {
     .addHelpText(
       'after',
       examples(
-        ['svc stop web && svc snapshot create web clean', 'of a stopped sandbox'],
+        ['svc snapshot create web clean', 'of a sandbox that runs, or is stopped'],
         ['svc create --snapshot clean --name copy -', 'then: a sandbox that begins with it'],
       ),
     )

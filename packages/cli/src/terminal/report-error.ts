@@ -101,7 +101,7 @@ const NEXT_STEP: Partial<Record<SvcErrorCode, string>> = {
   name_already_exists: 'svc ps --all',
   quota_exceeded: 'svc quota',
   volume_in_use: 'svc ps --all',
-  snapshot_ineligible: 'svc stop NAME',
+  snapshot_ineligible: 'svc start NAME',
   timeout: 'svc ps --all',
   internal: 'svc server logs',
 };

@@ -113,8 +113,8 @@ export const snapshotTools = {
   sandbox_create_snapshot: {
     title: 'Take a snapshot',
     description:
-      'Keep the disk of a sandbox as it is now under a name, and wait until that is done. New sandboxes begin with it: ' +
-      'sandbox_start_from_snapshot.',
+      'Keep the disk of a sandbox as it is now under a name, and wait until that is done. The sandbox may run, and goes on: its ' +
+      'files are kept, its processes are not. New sandboxes begin with it: sandbox_start_from_snapshot.',
     hints: ADDS,
     input: strictObject({
       ...SandboxReference,

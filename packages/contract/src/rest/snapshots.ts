@@ -38,7 +38,10 @@ export const Snapshot = strictObject({
   id: Uuid,
   name: Type.String(),
   location: SnapshotLocation,
-  digest: Type.String({ description: '`sha256:` and the hexadecimal digest of the disk' }),
+  digest: Type.String({
+    description:
+      '`sha256:` and the hexadecimal SHA-256 of the SHA-256 digests of the disk’s blocks of 64 KiB, in their order',
+  }),
   size_bytes: Type.Integer(),
   manifest: Type.Object({}, { additionalProperties: true, description: 'What the snapshot was made of' }),
   labels: Labels,
@@ -80,7 +83,8 @@ const NOT_FOUND = ['snapshot_not_found'] as const;
 export const snapshotOperations = {
   'snapshots.candidates': {
     ...COMMON,
-    summary: 'List the sandboxes that a snapshot can be made of: stopped ones that are not ephemeral',
+    summary:
+      'List the stopped sandboxes that a snapshot can be made of; one can be made of any running sandbox too',
     method: 'GET',
     path: '/sandboxes/snapshot-candidates',
     params: NO_FIELDS,
@@ -131,7 +135,7 @@ export const snapshotOperations = {
   },
   'snapshots.create': {
     ...COMMON,
-    summary: 'Begin to make a snapshot of the disk of a stopped sandbox',
+    summary: 'Begin to make a snapshot of the disk of a sandbox; one that runs goes on',
     method: 'POST',
     path: '/snapshots',
     params: NO_FIELDS,

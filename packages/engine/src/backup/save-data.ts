@@ -100,7 +100,7 @@ async function* file(folder: string, name: string, path = name): AsyncGenerator<
 
 async function* ranges(handle: FileHandle, path: string, size: number): AsyncGenerator<PieceData> {
   try {
-    for (const { start, end } of dataRanges(path, size)) yield* pieces(handle, start, end);
+    for (const { start, end } of await dataRanges(path, size)) yield* pieces(handle, start, end);
   } finally {
     await handle.close();
   }

@@ -79,6 +79,15 @@ export interface HostCalls {
   /** Copies a sparse file to a new one, holes kept; `EEXIST` when there is one already. */
   copySparse(from: string, to: string): Promise<void>;
   /**
+   * Copies an ext4 image that is mounted writable from the loop device `device` to the new file `to`, holes kept, while its file system
+   * stands still: what was written is in it, and whoever writes waits. `mark` is there, and locked, from before the freeze until after
+   * it. `EBUSY` while another program has frozen it, `ETIMEDOUT` when it would stand still for more than `mostMs`. Returns for how many milliseconds it did. After `ECHILD` it may
+   * be frozen still: then `thaw`.
+   */
+  copyFrozen(request: FrozenDisk & { readonly to: string; readonly mostMs: number }): Promise<number>;
+  /** Lets a file system go on that a helper left frozen; waits for one that is at it. Succeeds when there is no mark. */
+  thaw(disk: FrozenDisk): Promise<void>;
+  /**
    * Runs a program that outlives this process and the helper: in a session of its own, so that signals to ours pass it by, in the
    * folder /, and with nothing open but its streams. Resolves when it has ended, with its exit code or 128 plus the number of the
    * signal that ended it. `ENOENT` when there is no such program. When `signal` aborts, rejects with its reason after the program and
@@ -91,6 +100,12 @@ export interface HostCalls {
    */
   isClaimed(folder: string): Promise<boolean>;
   close(): Promise<void>;
+}
+
+export interface FrozenDisk {
+  readonly image: string;
+  readonly device: string;
+  readonly mark: string;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { onAbort } from '@svc/contract/async';
 import { HostCallError } from './host-calls.ts';
-import type { HostCalls, LaunchRequest } from './host-calls.ts';
+import type { FrozenDisk, HostCalls, LaunchRequest } from './host-calls.ts';
 import { HostProcess } from './host-process.ts';
 
 /** Where `npm run build` puts the helper. */
@@ -10,8 +10,8 @@ export const BUILT_SVC_HOST = fileURLToPath(new URL('../../../host/build/svc-hos
 /** Longer than any call takes on a loaded machine, apart from those in SLOW_CALLS. */
 const CALL_TIMEOUT_MS = 60_000;
 const LOOK_MS = 1000;
-/** Unmounting writes a disk out, a launched program takes its time. The helper takes other calls meanwhile. */
-const SLOW_CALLS: ReadonlySet<string> = new Set(['unmount', 'launch']);
+/** Disks are written out, a launched program takes its time. The helper takes other calls meanwhile. */
+const SLOW_CALLS: ReadonlySet<string> = new Set(['unmount', 'launch', 'copyFrozen', 'thaw']);
 
 export interface SvcHostOptions {
   readonly binary?: string;
@@ -90,6 +90,15 @@ export class SvcHostCalls implements HostCalls {
 
   async copySparse(from: string, to: string): Promise<void> {
     await this.#call('copySparse', [from, to]);
+  }
+
+  async copyFrozen(request: Parameters<HostCalls['copyFrozen']>[0]): Promise<number> {
+    const { image, device, mark, to, mostMs } = request;
+    return Number(await this.#call('copyFrozen', [image, device, mark, to, String(mostMs)])) / 1000;
+  }
+
+  async thaw({ image, device, mark }: FrozenDisk): Promise<void> {
+    await this.#repeatable('thaw', [image, device, mark]);
   }
 
   async launch(request: LaunchRequest, signal: AbortSignal): Promise<number> {

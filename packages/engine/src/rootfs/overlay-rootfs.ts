@@ -10,6 +10,7 @@ import { deviceOf, devicesByImage } from '../space/disk-limit.ts';
 import type { HostSpace } from '../space/host-space.ts';
 import { copyDisk } from './copy-disk.ts';
 import { DiskTemplates } from './disk-templates.ts';
+import { LiveDisks } from './live-disk.ts';
 import { repairDisk } from './repair-disk.ts';
 import type { DiskUsage, Rootfs } from './rootfs.ts';
 import { runTool } from '../host/run-tool.ts';
@@ -47,6 +48,7 @@ export class OverlayRootfs implements Rootfs {
   readonly #folders: Readonly<Record<'disks' | 'stages' | 'mounts', string>>;
   readonly #hostCalls: HostCalls;
   readonly #templates: DiskTemplates;
+  readonly #live: LiveDisks;
   readonly #defaultSizeMib: number;
   readonly #space: HostSpace;
 
@@ -61,6 +63,7 @@ export class OverlayRootfs implements Rootfs {
     this.#defaultSizeMib = defaultSizeMib;
     this.#space = space;
     this.#templates = new DiskTemplates(join(folder, 'templates'), hostCalls);
+    this.#live = new LiveDisks(join(mountFolder, 'frozen'), hostCalls);
   }
 
   async recover(keep: readonly string[]): Promise<void> {
@@ -70,6 +73,8 @@ export class OverlayRootfs implements Rootfs {
     await chmod(dirname(mounts), 0o711);
     await chmod(mounts, 0o711);
     const kept = new Set(keep);
+    // First of all: whatever writes to one of them waits.
+    await this.#live.recover((handle) => this.#disk(handle));
     for (const name of await readdir(stages)) await this.#release(this.#place('stages', name));
     for (const name of await readdir(mounts)) if (!kept.has(name)) await this.#releaseMount(name);
     this.#watchAgain(await readdir(mounts));
@@ -94,10 +99,25 @@ export class OverlayRootfs implements Rootfs {
     this.#space.require(await allocatedBytes(disk), dirname(file));
     await wholeFile(file, async (unfinished) => {
       await copyDisk(disk, unfinished, signal);
-      // Only after a crash of the host there is something to do.
-      await repairDisk(unfinished, signal);
-      await flush(unfinished);
+      await this.settleCopy(unfinished, signal);
     });
+  }
+
+  async copyLiveDisk(handle: string, file: string, signal: AbortSignal): Promise<number> {
+    const disk = this.#disk(handle);
+    signal.throwIfAborted();
+    this.#space.require(await allocatedBytes(disk), dirname(file));
+    let frozenMs = 0;
+    await wholeFile(file, async (unfinished) => {
+      frozenMs = await this.#live.copy(handle, disk, unfinished);
+    });
+    return frozenMs;
+  }
+
+  async settleCopy(file: string, signal: AbortSignal): Promise<void> {
+    // There is something to do when the disk was mounted at the time, be it by a host that crashed.
+    await repairDisk(file, signal);
+    await flush(file);
   }
 
   async restoreDisk(handle: string, file: string, sizeMib: number, signal: AbortSignal): Promise<void> {

@@ -129,6 +129,33 @@ export function rootfsSuite(name: string, makeHost: () => Promise<RootfsSuiteHos
     assert.equal(await host.read('firstdisk', slot, 'motd'), 'later');
   });
 
+  test(`${name}: the copy of a mounted disk has all that was written, and the disk goes on`, async () => {
+    await using host = await makeHost();
+    const [slot, otherSlot] = host.slots;
+    const rootfs = host.open();
+    await rootfs.recover([]);
+    const layer = makeLayer(join(host.scratch, 'layer'), { motd: 'image', victim: 'image' });
+    const file = join(host.scratch, 'saved');
+    await rootfs.createDisk('livedisk', 16, soon());
+    await assert.rejects(rootfs.copyLiveDisk('livedisk', file, soon()), /not mounted/);
+    await rootfs.mount('livedisk', [layer], slot, soon());
+    await host.write('livedisk', slot, 'motd', 'when copied');
+    await host.write('livedisk', slot, 'much', 'x'.repeat(300_000));
+    await host.remove('livedisk', slot, 'victim');
+    assert.ok((await rootfs.copyLiveDisk('livedisk', file, soon())) >= 0);
+    await host.write('livedisk', slot, 'motd', 'later');
+    await rootfs.settleCopy(file, soon());
+    await rootfs.restoreDisk('seconddisk', file, 16, soon());
+    await rootfs.mount('seconddisk', [layer], otherSlot, soon());
+    assert.equal(await host.read('seconddisk', otherSlot, 'motd'), 'when copied');
+    assert.equal(await host.read('seconddisk', otherSlot, 'much'), 'x'.repeat(300_000));
+    await assert.rejects(host.read('seconddisk', otherSlot, 'victim'), /no such file/i);
+    assert.equal(await host.read('livedisk', slot, 'motd'), 'later');
+    await rootfs.unmount('livedisk');
+    await rootfs.mount('livedisk', [layer], slot, soon());
+    assert.equal(await host.read('livedisk', slot, 'motd'), 'later');
+  });
+
   test(`${name}: a disk is restored as large as asked for, and never smaller than it was`, async () => {
     await using host = await makeHost();
     const [slot] = host.slots;
@@ -261,6 +288,7 @@ export function rootfsSuite(name: string, makeHost: () => Promise<RootfsSuiteHos
       await assert.rejects(rootfs.unmount(handle), /not a disk handle/);
       await assert.rejects(rootfs.removeDisk(handle), /not a disk handle/);
       await assert.rejects(rootfs.saveDisk(handle, saved, soon()), /not a disk handle/);
+      await assert.rejects(rootfs.copyLiveDisk(handle, saved, soon()), /not a disk handle/);
       await assert.rejects(rootfs.restoreDisk(handle, saved, 16, soon()), /not a disk handle/);
       assert.throws(() => rootfs.usage(handle), /not a disk handle/);
     }
@@ -274,7 +302,9 @@ export function rootfsSuite(name: string, makeHost: () => Promise<RootfsSuiteHos
     await assert.rejects(rootfs.restoreDisk('otherdisk', saved, 16, AbortSignal.abort()), {
       name: 'AbortError',
     });
+    await assert.rejects(rootfs.copyLiveDisk('latedisk', saved, AbortSignal.abort()), { name: 'AbortError' });
     await assert.rejects(rootfs.saveDisk('neverexisted', saved, soon()));
+    await assert.rejects(rootfs.copyLiveDisk('neverexisted', saved, soon()));
     assert.ok(!existsSync(saved));
     await assert.rejects(rootfs.restoreDisk('otherdisk', saved, 16, soon()));
     await assert.rejects(rootfs.mount('latedisk', ['/'], slot, AbortSignal.abort()), { name: 'AbortError' });

@@ -15,6 +15,9 @@ export interface DiskUsage {
  * - `saveDisk` copies a disk that is not mounted to the new file `file`, on the host's disk when it returns. `restoreDisk` makes a disk
  *   of such a file, as large as asked for or as it was, whichever is more; the two have nothing in common from then on. Either
  *   leaves no file when it fails; without room it is `insufficient_storage`.
+ * - `copyLiveDisk` does the same with a disk that is mounted: all that was written is in it, whoever writes meanwhile waits, half a minute
+ *   at most (`unavailable`). Whatever happens, also to this process, they go on. The copy is as a crash of the host would leave it
+ *   until `settleCopy` has put it in order and on the host's disk.
  * - `unmount` and `removeDisk` succeed when there is nothing (left) to do, so cleanup can be repeated.
  * - `recover` runs once at start-up, before anything else: mounts and disks of handles not in `keep` are removed, those in `keep`
  *   stay as they are, mounted or not.
@@ -25,6 +28,9 @@ export interface Rootfs {
   recover(keep: readonly string[]): Promise<void>;
   createDisk(handle: string, sizeMib: number, signal: AbortSignal): Promise<void>;
   saveDisk(handle: string, file: string, signal: AbortSignal): Promise<void>;
+  /** Returns for how many milliseconds the disk stood still. */
+  copyLiveDisk(handle: string, file: string, signal: AbortSignal): Promise<number>;
+  settleCopy(file: string, signal: AbortSignal): Promise<void>;
   restoreDisk(handle: string, file: string, sizeMib: number, signal: AbortSignal): Promise<void>;
   /** `layers`: absolute folders, lowest first. */
   mount(handle: string, layers: readonly string[], slot: Slot, signal: AbortSignal): Promise<string>;

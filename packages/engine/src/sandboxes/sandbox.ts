@@ -25,6 +25,7 @@ import { noteStop } from './note-stop.ts';
 import { endingOf } from './overdue.ts';
 import { wasRemoved, withoutPatches, type EngineRecord, type RunRecord } from './record.ts';
 import type { Run } from './run.ts';
+import { saveDisk } from './save-disk.ts';
 import { shutDown } from './shut-down.ts';
 import { configureAgain, limitsOf, prepareCommands, releaseRun, startRun } from './start-run.ts';
 import { inWords, StepTimer } from './step-timer.ts';
@@ -172,17 +173,15 @@ export class Sandbox {
     });
   }
 
-  /** Copies the disk to a new file. Nothing else happens to the sandbox meanwhile. */
+  /** Copies the disk to a new file; while it is copied, nothing else happens to the sandbox, and a running one cannot write. */
   async saveDisk(file: string, signal: AbortSignal): Promise<void> {
-    await this.#turns.take(async () => {
+    const frozenMs = await this.#turns.take(async () => {
       if (this.#isRemoved) throw wasRemoved(this.record);
-      const { id, state } = this.record;
-      if (this.#isActive) {
-        const message = `Sandbox ${id} is ${state}; stop it before its disk is copied`;
-        throw new PlatformError('invalid_state_transition', message, { details: { sandboxId: id, state } });
-      }
-      await this.#kit.rootfs.saveDisk(this.record.handle, file, signal);
+      return await saveDisk(this.#kit, this.record, file, signal);
     });
+    if (frozenMs === undefined) return;
+    this.#kept.journal.note('debug', `its disk was copied and stood still for ${Math.ceil(frozenMs)} ms`);
+    await this.#kit.rootfs.settleCopy(file, signal);
   }
 
   /** What it may reach, from now on and in later runs. */

@@ -137,7 +137,7 @@ export class Sandboxes {
     return await sandbox.setLifecycle(change);
   }
 
-  /** Copies the disk of a sandbox that does not run. */
+  /** Copies the disk of a sandbox. One that runs goes on. */
   async snapshot({ id, sandboxId }: CreateSnapshot, signal: AbortSignal): Promise<SnapshotView> {
     const sandbox = this.get(sandboxId);
     const { image, spec } = sandbox.record;

@@ -1,4 +1,7 @@
-import { execFileSync } from 'node:child_process';
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
 
 const BLOCK_BYTES = 4096;
 const EXTENT = /^\s*\d+:\s+(\d+)\.\.\s*(\d+):/;
@@ -10,24 +13,27 @@ export interface DataRange {
 }
 
 /**
- * Which parts of a file may hold something, in order; all others are holes. A hole of a disk takes twice as long to read as to hash.
- * Where the file system does not tell, it is the whole file. Blocks the thread that it is called on.
+ * Which parts of a file may hold something, in order; all others are holes. Where the file system does not tell, it is the whole file.
  */
-export function dataRanges(path: string, sizeBytes: number): readonly DataRange[] {
-  let text: string;
+export async function dataRanges(
+  path: string,
+  sizeBytes: number,
+  signal?: AbortSignal,
+): Promise<readonly DataRange[]> {
   try {
     // SAFETY: no shell; the path is made by the engine, under its own folder. `-s` writes out what has no place on disk yet.
-    text = execFileSync('filefrag', ['-s', '-v', `-b${BLOCK_BYTES}`, path], {
+    const { stdout } = await run('filefrag', ['-s', '-v', `-b${BLOCK_BYTES}`, path], {
       encoding: 'utf8',
       env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },
-      stdio: ['ignore', 'pipe', 'ignore'],
       maxBuffer: MAX_OUTPUT_BYTES,
+      ...(signal === undefined ? {} : { signal }),
     });
+    return parseExtents(stdout, sizeBytes);
   } catch {
+    signal?.throwIfAborted();
     // tmpfs and network file systems cannot say.
     return [{ start: 0, end: sizeBytes }];
   }
-  return parseExtents(text, sizeBytes);
 }
 
 /** Reads what `filefrag -v` prints: `0:  first..  last: …`, in blocks, both included. */

@@ -2,6 +2,8 @@ import { rm, stat } from 'node:fs/promises';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import type { SnapshotView } from '../client/engine-api.ts';
+import { digestBlocks } from './block-digest.ts';
+import { dataRanges, type DataRange } from './data-ranges.ts';
 import { SnapshotRecords, type StoredSnapshot } from './snapshot-records.ts';
 import { Worker } from 'node:worker_threads';
 import { abortable } from '@svc/contract/async';
@@ -19,7 +21,7 @@ export interface SnapshotSource extends Pick<
 }
 
 /**
- * Copies of the disks of sandboxes that do not run, kept for sandboxes to begin with.
+ * Copies of the disks of sandboxes, kept for sandboxes to begin with.
  * - A snapshot exists whole or not at all: what fails or is killed half-way leaves nothing after the next `recover`.
  * - It never changes. Sandboxes made from it have copies of their own, so `remove` is always legal, and succeeds when it is gone.
  * - The image that it was made on counts as in use as long as it exists or is being made.
@@ -100,7 +102,7 @@ export class Snapshots {
     const { folder, disk } = await this.#records.prepare();
     undo.defer(() => rm(folder, { recursive: true, force: true }));
     await source.saveDisk(disk, signal);
-    // The sandbox is free again from here on: hashing takes longer than copying.
+    // The sandbox is free again from here on.
     const digest = await digestDisk(disk, signal);
     const { size: sizeBytes, blocks } = await stat(disk);
     const storedBytes = blocks * STAT_BLOCK_BYTES;
@@ -140,14 +142,26 @@ function taken(id: string): PlatformError {
   return new PlatformError('name_already_exists', message, { details: { snapshot: id } });
 }
 
-/**
- * `sha256:…` of the file's content. A disk of 4 GiB keeps a processor busy for some four seconds, so this happens on a thread of its
- * own. When it returns, also after an abort, the thread is over.
- */
+/** So much is hashed in the time that a thread takes to start, and in pieces that nobody notices. */
+const FEW_BYTES = 16 * 2 ** 20;
+const FEW_VIRTUAL_BYTES = 16 * 2 ** 30;
+
 async function digestDisk(path: string, signal: AbortSignal): Promise<string> {
+  const { size } = await stat(path);
+  const ranges = await dataRanges(path, size, signal);
+  const dataBytes = ranges.reduce((sum, { start, end }) => sum + end - start, 0);
+  if (dataBytes <= FEW_BYTES && size <= FEW_VIRTUAL_BYTES) return await digestBlocks(path, ranges);
+  return await digestOnThread({ path, ranges }, signal);
+}
+
+/** A gigabyte keeps a processor busy for about a second. When this returns, also after an abort, the thread is over. */
+async function digestOnThread(
+  workerData: { readonly path: string; readonly ranges: readonly DataRange[] },
+  signal: AbortSignal,
+): Promise<string> {
   signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const worker = new Worker(new URL('./digest-thread.ts', import.meta.url), { workerData: path, env: {} });
+  const worker = new Worker(new URL('./digest-thread.ts', import.meta.url), { workerData, env: {} });
   worker.once('message', (digest: string) => resolve(digest));
   worker.once('error', reject);
   worker.once('exit', () => reject(new Error('the thread that hashes disks ended')));

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { cp, lstat, mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Slot } from '../network/network.ts';
 import type { DiskUsage, Rootfs } from '../rootfs/rootfs.ts';
@@ -44,6 +44,30 @@ export class FakeRootfs implements Rootfs {
     signal.throwIfAborted();
     await readFile(join(disk, 'size'));
     await run('tar', ['-cf', file, '-C', disk, '.']);
+  }
+
+  async copyLiveDisk(handle: string, file: string, signal: AbortSignal): Promise<number> {
+    const disk = this.#place('disks', handle);
+    const tree = this.#place('mounts', handle);
+    signal.throwIfAborted();
+    if (!existsSync(tree)) throw new Error(`the disk ${handle} is not mounted`);
+    await run('tar', [
+      '-cf',
+      file,
+      `--transform=s,^${handle},tree,`,
+      '-C',
+      disk,
+      'size',
+      '-C',
+      dirname(tree),
+      handle,
+    ]);
+    return 0;
+  }
+
+  async settleCopy(file: string, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    await readFile(file);
   }
 
   async restoreDisk(handle: string, file: string, sizeMib: number, signal: AbortSignal): Promise<void> {

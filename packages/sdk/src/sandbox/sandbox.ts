@@ -259,7 +259,10 @@ export class Sandbox implements AsyncDisposable {
     return await this.client.call('sandboxes.metrics', { ...this.#self, query }, options);
   }
 
-  /** Of its disk, while it is stopped. New sandboxes begin with it: `Sandbox.create({ snapshotId })`. */
+  /**
+   * Of its disk, while it runs or is stopped: all that was written until then. It goes on. New sandboxes begin with it:
+   * `Sandbox.create({ snapshotId })`.
+   */
   async snapshot(name: string, options: SnapshotOptions = {}): Promise<Snapshot> {
     return await makeSnapshot(this.client, this.id, name, options);
   }

@@ -2,9 +2,12 @@ import { isErrorCode } from '@svc/contract/errors';
 import type { Snapshot } from '@svc/contract/rest';
 import { withBudget, type CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
+import type { RestCallOutput } from '../client/rest-call.ts';
 import { SvcError } from '../svc-error.ts';
 
-const POLL_MS = 200;
+/** Most are made at once; what takes long is asked for less often. */
+const FIRST_POLL_MS = 10;
+const MOST_POLL_MS = 200;
 
 export interface SnapshotOptions extends CallOptions {
   /** Replaces a snapshot of this name. */
@@ -12,7 +15,7 @@ export interface SnapshotOptions extends CallOptions {
   readonly labels?: Readonly<Record<string, string>>;
 }
 
-/** Waits until it is made. @throws SvcError `snapshot_ineligible` when the sandbox runs, `name_already_exists`, … */
+/** Waits until it is made. @throws SvcError `snapshot_ineligible` before its first start, `name_already_exists`, … */
 export async function makeSnapshot(
   client: Client,
   sandboxId: string,
@@ -29,8 +32,8 @@ export async function makeSnapshot(
   return await withBudget(options, async (budget) => {
     const call = { signal: budget.signal };
     let operation = await client.call('snapshots.create', { body }, call);
-    while (operation.status === 'queued' || operation.status === 'in_progress') {
-      await budget.pause(POLL_MS);
+    for (let pauseMs = FIRST_POLL_MS; isUnderWay(operation); pauseMs = Math.min(2 * pauseMs, MOST_POLL_MS)) {
+      await budget.pause(pauseMs);
       const input = { params: { operation_id: operation.id } };
       operation = await client.call('snapshots.getOperation', input, call);
     }
@@ -38,4 +41,8 @@ export async function makeSnapshot(
     const { code, message } = operation.error ?? { code: 'internal', message: `Snapshot ${name} failed` };
     throw new SvcError(isErrorCode(code) ? code : 'internal', message);
   });
+}
+
+function isUnderWay({ status }: RestCallOutput<'snapshots.getOperation'>): boolean {
+  return status === 'queued' || status === 'in_progress';
 }

@@ -68,13 +68,27 @@ test('a snapshot is asked for with 202, made in the background, and then listed,
   assert.deepEqual((await server.rest('GET', '/snapshots/by-name/first')).body, result);
 });
 
-test('only a sandbox that rests and is meant to last can be copied, and is a candidate', async (t) => {
+test('a sandbox that runs can be copied, or one that rests and is meant to last; those are candidates', async (t) => {
   const { server, stopped } = await start(t);
-  const running = await server.rest('POST', '/sandboxes?start=true&wait_for=running', { body: body('busy') });
+  const make = async (name: string, more: object = {}) =>
+    await server.rest('POST', '/sandboxes?start=true&wait_for=running', { body: { ...body(name), ...more } });
+  const running = await make('busy');
+  const ephemeral = await make('brief', { lifecycle: { ephemeral: true } });
+  for (const { body: sandbox } of [running, ephemeral]) {
+    const asked = await server.rest('POST', '/snapshots', request(sandbox.id, `of-${sandbox.name}`));
+    assert.equal((await finished(server, asked.body.id)).status, 'succeeded', JSON.stringify(asked.body));
+  }
   const created = await server.rest('POST', '/sandboxes', { body: body('fresh') });
-  for (const id of [running.body.id, created.body.id]) {
-    const { status, body: answer } = await server.rest('POST', '/snapshots', request(id, 'x'));
+  const unborn = await server.rest('POST', '/sandboxes', {
+    body: { ...body('unborn'), lifecycle: { ephemeral: true } },
+  });
+  for (const [{ body: sandbox }, reason] of [
+    [created, /is created; wait until it runs, or start it/],
+    [unborn, /is ephemeral and created; its disk goes with it/],
+  ] as const) {
+    const { status, body: answer } = await server.rest('POST', '/snapshots', request(sandbox.id, 'x'));
     assert.deepEqual([status, answer.error.code], [422, 'snapshot_ineligible']);
+    assert.match(answer.error.message, reason);
   }
   const missing = await server.rest('POST', '/snapshots', request(UNKNOWN_ID, 'x'));
   assert.deepEqual([missing.status, missing.body.error.code], [404, 'sandbox_not_found']);

@@ -156,9 +156,12 @@ async function requireEligible(db: Database, organizationId: string, id: string)
   if (sandbox === undefined) {
     throw new PlatformError('sandbox_not_found', `Sandbox '${id}' not found`, { details: { sandbox: id } });
   }
-  if (sandbox.isEphemeral) throw ineligible(`Sandbox '${sandbox.name}' is ephemeral; it has no disk to keep`);
+  if (sandbox.observed === 'running') return sandbox;
+  if (sandbox.isEphemeral) {
+    throw ineligible(`Sandbox '${sandbox.name}' is ephemeral and ${sandbox.observed}; its disk goes with it`);
+  }
   if (sandbox.observed === 'stopped' || sandbox.observed === 'failed') return sandbox;
-  throw ineligible(`Sandbox '${sandbox.name}' is ${sandbox.observed}; stop it first`);
+  throw ineligible(`Sandbox '${sandbox.name}' is ${sandbox.observed}; wait until it runs, or start it`);
 }
 
 function ineligible(message: string): PlatformError {

@@ -26,7 +26,7 @@ const NEXT_STEPS: Partial<Record<ErrorCode, string>> = {
     'Call the tool again with a larger timeout, or with less to do; sandbox_start_process runs it in the background.',
   process_not_found: 'Call sandbox_list_processes to see which there are.',
   snapshot_not_found: 'Call sandbox_list_snapshots to see which there are.',
-  snapshot_ineligible: 'Call sandbox_stop, then this tool again, then sandbox_start.',
+  snapshot_ineligible: 'Call sandbox_start, then this tool again.',
   not_found: 'Call sandbox_list_files to see what is there.',
   disk_full: 'Call sandbox_remove_file for what is not needed any more.',
   payload_too_large:

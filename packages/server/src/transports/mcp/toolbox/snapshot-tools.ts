@@ -7,7 +7,8 @@ import type { WorkToolHandlers } from './tool-answer.ts';
 import type { ToolScene } from './tool-scene.ts';
 
 /** Another server may make it, and tells nobody but the store. */
-const POLL_MS = 100;
+const FIRST_POLL_MS = 10;
+const MOST_POLL_MS = 100;
 const START_WAIT_SECONDS = 600;
 
 type SnapshotTools = Pick<
@@ -63,7 +64,7 @@ export function snapshotTools(): SnapshotTools {
 }
 
 async function waitForSnapshot(scene: ToolScene, operationId: string): Promise<Snapshot> {
-  for (;;) {
+  for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(2 * pauseMs, MOST_POLL_MS)) {
     const operation = await scene.rest('snapshots.getOperation', { params: { operation_id: operationId } });
     const { status, result, error } = operation;
     if (result !== null) return result;
@@ -75,7 +76,7 @@ async function waitForSnapshot(scene: ToolScene, operationId: string): Promise<S
       throw new PlatformError('snapshot_not_found', 'The snapshot was made, and removed since');
     }
     scene.tell('making the snapshot');
-    await delay(POLL_MS, undefined, { signal: scene.signal });
+    await delay(pauseMs, undefined, { signal: scene.signal });
   }
 }
 

@@ -1,0 +1,144 @@
+#include "freeze.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/loop.h>
+#include <linux/mount.h>
+#include <stdbool.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "copy.h"
+
+static int64_t now_us(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
+}
+
+/** Device numbers are given to another image as soon as they are free. */
+static int check_device(int loop, const char *image, struct failure *failure) {
+  struct loop_info64 info;
+  struct stat status;
+  if (ioctl(loop, LOOP_GET_STATUS64, &info) < 0) return fail(failure, "inspect the loop device");
+  if (stat(image, &status) < 0) return fail(failure, "inspect the image");
+  bool is_same = info.lo_inode == status.st_ino && major(info.lo_device) == major(status.st_dev) &&
+                 minor(info.lo_device) == minor(status.st_dev);
+  return is_same ? 0 : fail_with(failure, ENXIO, "find the image on the loop device");
+}
+
+/** Another mount of what is mounted from the device: an ext4 that is mounted twice is one file system. */
+static int mount_again(const char *device, struct failure *failure) {
+  int context = (int)syscall(SYS_fsopen, "ext4", FSOPEN_CLOEXEC);
+  if (context < 0) return fail(failure, "open an ext4 context");
+  int mount = -1;
+  if (syscall(SYS_fsconfig, context, FSCONFIG_SET_STRING, "source", device, 0) < 0 ||
+      syscall(SYS_fsconfig, context, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0) {
+    fail(failure, "read the device");
+  } else {
+    mount = (int)syscall(SYS_fsmount, context, FSMOUNT_CLOEXEC, MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    if (mount < 0) fail(failure, "mount the device again");
+  }
+  close(context);
+  return mount;
+}
+
+/** Opens the root of the file system. The overlay that guests use lies over it and cannot be frozen. */
+static int open_root(const struct frozen_disk *disk, struct failure *failure) {
+  // Open, the device cannot be given to another image.
+  int loop = open(disk->device, O_RDONLY | O_CLOEXEC), root = -1;
+  if (loop < 0) return fail(failure, "open the loop device");
+  int mount = check_device(loop, disk->image, failure) == 0 ? mount_again(disk->device, failure) : -1;
+  if (mount >= 0) {
+    root = openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0) fail(failure, "open the file system");
+    close(mount);
+  }
+  close(loop);
+  return root;
+}
+
+struct deadline {
+  struct copy_watch watch;
+  int64_t at_us;
+  pid_t engine;
+};
+
+static int may_go_on(const struct copy_watch *watch, struct failure *failure) {
+  const struct deadline *deadline = (const struct deadline *)watch;
+  if (now_us() > deadline->at_us) return fail_with(failure, ETIMEDOUT, "copy the disk in time");
+  // Nobody would use it, and the next engine waits for us.
+  if (getppid() != deadline->engine) return fail_with(failure, ECANCELED, "copy the disk: the engine has ended");
+  return 0;
+}
+
+static int copy_standing(int root, const struct frozen_disk *disk, const char *to, uint32_t most_ms, uint64_t *frozen_us,
+                         struct failure *failure) {
+  // Most is written out before anybody has to wait.
+  if (syncfs(root) < 0) return fail(failure, "write the file system out");
+  int64_t start_us = now_us();
+  struct deadline deadline = {{may_go_on}, start_us + (int64_t)most_ms * 1000, getppid()};
+  if (ioctl(root, FIFREEZE, 0) < 0) return fail(failure, "freeze the file system");
+  int outcome = copy_sparse(disk->image, to, &deadline.watch, failure);
+  bool was_frozen = ioctl(root, FITHAW, 0) == 0;
+  *frozen_us = (uint64_t)(now_us() - start_us);
+  if (was_frozen || outcome < 0) return outcome;
+  unlink(to);
+  return fail(failure, "keep the file system frozen");
+}
+
+/** Opens and locks the mark. One that was removed while we waited for it is none any more. */
+static int lock_mark(const char *path, int flags, int lock, struct failure *failure) {
+  for (;;) {
+    int mark = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+    if (mark < 0) return fail(failure, "open the mark");
+    struct stat status;
+    if (flock(mark, LOCK_EX | lock) < 0) {
+      fail_with(failure, errno == EWOULDBLOCK ? EBUSY : errno, "lock the mark");
+    } else if (fstat(mark, &status) < 0) {
+      fail(failure, "inspect the mark");
+    } else if (status.st_nlink > 0) {
+      return mark;
+    }
+    close(mark);
+    if (failure->error != 0) return -1;
+  }
+}
+
+int copy_frozen(const struct frozen_disk *disk, const char *to, uint32_t most_ms, uint64_t *frozen_us, struct failure *failure) {
+  // SAFETY: a freeze outlives whoever made it. The mark is there before it, so that the next engine finds it, and locked as long as
+  // somebody alive will end it.
+  bool was_left = access(disk->mark, F_OK) == 0;
+  int mark = lock_mark(disk->mark, O_CREAT, LOCK_NB, failure);
+  if (mark < 0) return -1;
+  int root = open_root(disk, failure);
+  // Of a helper that was killed; without a mark it is the freeze of another program, which is none of our business.
+  if (root >= 0 && was_left) ioctl(root, FITHAW, 0);
+  int outcome = root < 0 ? -1 : copy_standing(root, disk, to, most_ms, frozen_us, failure);
+  unlink(disk->mark);
+  if (root >= 0) close(root);
+  close(mark);
+  return outcome;
+}
+
+int thaw(const struct frozen_disk *disk, struct failure *failure) {
+  struct failure unlocked = {0};
+  int mark = lock_mark(disk->mark, 0, 0, &unlocked);
+  if (mark < 0 && unlocked.error == ENOENT) return 0;
+  if (mark < 0) return fail_with(failure, unlocked.error, "%s", unlocked.step);
+  int root = open_root(disk, failure), outcome = -1;
+  if (root >= 0) {
+    // EINVAL: it is not frozen.
+    outcome = ioctl(root, FITHAW, 0) == 0 || errno == EINVAL ? 0 : fail(failure, "thaw the file system");
+    close(root);
+  }
+  if (outcome == 0) unlink(disk->mark);
+  close(mark);
+  return outcome;
+}
