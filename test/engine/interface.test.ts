@@ -13,16 +13,21 @@ let engine: TestEngine;
 let probe: GuestProbe;
 /** Of the pool of the engine: everything but the last number. */
 let prefix: string;
+/** Of its IPv6 addresses: everything but the last four digits, which are those of the last two numbers. */
+let ipv6Prefix: string;
+const ipv6Of = (last: number) => `${ipv6Prefix}${((Number(prefix.split('.')[2]) << 8) | last).toString(16)}`;
 before(async () => {
   internet = await startInternet();
   [engine, probe] = await Promise.all([
-    TestEngine.start({ args: ['--nameserver', internet.resolver] }),
+    TestEngine.start({ args: ['--nameserver', internet.resolver, '--ipv6-pool', 'auto'] }),
     GuestProbe.compile(),
   ]);
   const first = await startSandbox(engine, 'container');
   const [a, b, c] = (first.view.address ?? '').split('.').map(Number);
   // The pool is a /22; its third quarter.
   prefix = `${a}.${b}.${Math.floor((c ?? 0) / 4) * 4 + 2}`;
+  const { ipv6Address } = (await engine.client.getSandbox(first.id)).resolved.interface ?? {};
+  ipv6Prefix = ipv6Address?.replace(/[^:]*$/, '') ?? '';
   await first.remove();
 });
 after(async () => {
@@ -55,8 +60,11 @@ for (const isolation of CLASSES) {
       const sandbox = await startSandbox(engine, isolation, { network });
       const look = async () => {
         const { stdout } = await sandbox.sh(
-          `ip -o addr show eth0; ip -o link show eth0; nc ${internet.publicAddress} 8080 < /dev/null`,
+          `ip -o addr show eth0; ip -o link show eth0; nc ${internet.publicAddress} 8080 < /dev/null
+           nc ${internet.publicIpv6Address} 8080 < /dev/null`,
         );
+        assert.match(stdout, new RegExp(`inet6 ${ipv6Of(77)}/`));
+        assert.match(stdout, new RegExp(`you are ${internet.hostIpv6Address}`));
         assert.match(stdout, new RegExp(`inet ${prefix}\\.77/`));
         assert.match(stdout, /mtu 1280[^]*02:aa:bb:cc:dd:0e/);
         assert.match(stdout, new RegExp(`you are ${internet.hostAddress}`));
@@ -65,6 +73,7 @@ for (const isolation of CLASSES) {
       const { resolved, address } = await engine.client.getSandbox(sandbox.id);
       assert.deepEqual(resolved.interface, {
         ipv4Address: wanted.ipv4_address,
+        ipv6Address: ipv6Of(77),
         mac: wanted.mac,
         mtu: wanted.mtu,
       });
@@ -72,6 +81,9 @@ for (const isolation of CLASSES) {
       const { field, message } = await refusalOf({ ipv4_address: wanted.ipv4_address });
       assert.equal(field, 'network.interface.ipv4_address');
       assert.match(message, /is in use by another sandbox/);
+      const taken = await refusalOf({ ipv6_address: ipv6Of(77) });
+      assert.equal(taken.field, 'network.interface.ipv6_address');
+      assert.match(taken.message, /is in use by another sandbox/);
       await engine.client.stopSandbox(sandbox.id, { graceMs: 0 });
       assert.equal((await engine.client.getSandbox(sandbox.id)).resolved.interface, null);
       await engine.client.startSandbox(sandbox.id);
@@ -87,14 +99,17 @@ for (const isolation of CLASSES) {
       await probe.putInto(sandbox);
       const ping = async (address: string, patienceMs: number) =>
         (await probe.run(sandbox, ['ping', String(patienceMs), address]))[address];
-      assert.equal(await ping(internet.publicAddress, 60_000), 'ok');
-      for (const address of [internet.privateAddress, internet.metadataAddress, internet.hostAddress])
+      for (const address of [internet.publicAddress, internet.publicIpv6Address])
+        assert.equal(await ping(address, 60_000), 'ok', address);
+      const { privateAddress, metadataAddress, hostAddress, hostIpv6Address, ipv6Address } = internet;
+      for (const address of [privateAddress, metadataAddress, hostAddress, hostIpv6Address, ipv6Address])
         assert.notEqual(await ping(address, 1500), 'ok', address);
       const allow = { direction: 'egress', action: 'allow', destination: 'any' } as const;
       await engine.client.setNetwork(sandbox.id, {
         policy: { rules: [{ ...allow, protocols: ['tcp', 'udp'] }] },
       });
-      assert.notEqual(await ping(internet.publicAddress, 1500), 'ok');
+      for (const address of [internet.publicAddress, internet.publicIpv6Address])
+        assert.notEqual(await ping(address, 1500), 'ok', address);
       const echo = {
         ...allow,
         destination: { cidr: internet.privateAddress },
@@ -109,6 +124,18 @@ for (const isolation of CLASSES) {
     });
   });
 }
+
+test('an IPv6 address is that of the IPv4 address it ends with, and a range of one is a range of the other', async () => {
+  const ask = async (wanted: Interface) => {
+    const sandbox = await startSandbox(engine, 'container', { network: { interface: wanted } });
+    const { resolved } = await engine.client.getSandbox(sandbox.id);
+    await sandbox.remove();
+    return [resolved.interface?.ipv4Address, resolved.interface?.ipv6Address];
+  };
+  assert.deepEqual(await ask({ ipv6_address: ipv6Of(99) }), [`${prefix}.99`, ipv6Of(99)]);
+  assert.deepEqual(await ask({ ipv6_pool: `${ipv6Of(98)}/128` }), [`${prefix}.98`, ipv6Of(98)]);
+  assert.deepEqual(await ask({ ipv4_address: `${prefix}.97`, mtu: 1000 }), [`${prefix}.97`, null]);
+});
 
 test('an address out of a range is one of it, until all are in use', async () => {
   const network = { interface: { ipv4_pool: `${prefix}.128/31` } };
@@ -139,8 +166,12 @@ test('an interface that cannot be is refused by the name of its field, before an
     [{ mac: [1, 0, 0, 0, 0, 1] }, 'mac', /one station/],
     [{ mac: [0, 0, 0, 0, 0, 0] }, 'mac', /one station/],
     [{ mtu: 575 }, 'mtu', /576/],
-    [{ ipv6_address: 'fd00::7' }, 'ipv6_address', /have no IPv6/],
-    [{ ipv6_pool: 'fd00::/64' }, 'ipv6_pool', /have no IPv6/],
+    [{ ipv6_address: 'fd00::7' }, 'ipv6_address', /must end with an address of 10\./],
+    [{ ipv6_address: '10.0.0.7' }, 'ipv6_address', /must be an IPv6 address/],
+    [{ ipv6_address: ipv6Of(7), ipv4_address: `${prefix}.8` }, 'ipv6_address', /rest of network.interface/],
+    [{ ipv6_address: ipv6Of(7), mtu: 1279 }, 'ipv6_address', /1280/],
+    [{ ipv6_pool: 'fd00::/64' }, 'ipv6_pool', /must end with an address of 10\./],
+    [{ ipv6_pool: `${ipv6Of(7)}/120` }, 'ipv6_pool', /must be a range/],
   ];
   for (const [wanted, name, reason] of cases) {
     const { field, message } = await refusalOf(wanted);

@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/icmp6.h>
 #include <netinet/ip_icmp.h>
 #include <poll.h>
 #include <sched.h>
@@ -222,7 +223,26 @@ static void try_connections(int count, char **places) {
 }
 
 /** An echo request without a raw socket, again every so often until it is answered; "ETIMEDOUT" when it is not within so many ms. */
+static void ping6(const char *address, int patience_ms) {
+  struct sockaddr_in6 peer = {.sin6_family = AF_INET6};
+  inet_pton(AF_INET6, address, &peer.sin6_addr);
+  int fd = socket(AF_INET6, SOCK_DGRAM, IPPROTO_ICMPV6);
+  if (fd < 0) return tell(address, outcome(fd));
+  for (int sequence = 1; (sequence - 1) * ECHO_MS < patience_ms; sequence++) {
+    struct icmp6_hdr echo = {.icmp6_type = ICMP6_ECHO_REQUEST, .icmp6_seq = htons((unsigned short)sequence)};
+    struct pollfd waiting = {fd, POLLIN, 0};
+    if (sendto(fd, &echo, sizeof echo, 0, (void *)&peer, sizeof peer) < 0) return tell(address, outcome(-1));
+    if (poll(&waiting, 1, ECHO_MS) != 1) continue;
+    struct icmp6_hdr answer = {0};
+    ssize_t got = recv(fd, &answer, sizeof answer, 0);
+    if (got < 0) return tell(address, outcome(got));
+    if (answer.icmp6_type == ICMP6_ECHO_REPLY) return tell(address, "ok");
+  }
+  tell(address, "ETIMEDOUT");
+}
+
 static void ping(const char *address, int patience_ms) {
+  if (strchr(address, ':') != NULL) return ping6(address, patience_ms);
   struct sockaddr_in peer = {.sin_family = AF_INET};
   inet_pton(AF_INET, address, &peer.sin_addr);
   int fd = socket(AF_INET, SOCK_DGRAM, IPPROTO_ICMP);

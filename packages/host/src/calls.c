@@ -17,23 +17,24 @@
 
 /** Host ids below this belong to the host's own users. */
 enum { LOWEST_ID_BASE = 65536 };
+enum { NAMESPACE_ARGUMENTS = 3 };
 static const uint32_t HIGHEST_ID_BASE = UINT32_MAX - IDS_PER_SANDBOX;
 
 static int parse_id_base(const char *text, uint32_t *id_base, struct failure *failure) {
   return parse_number(text, LOWEST_ID_BASE, HIGHEST_ID_BASE, id_base, failure);
 }
 
-/** userPath networkPath idBase [hostInterface address gateway mtu mac] */
+/** userPath networkPath idBase [hostInterface address gateway mtu mac [address6 gateway6]] */
 static int call_create_namespaces(const struct request *request, struct answer *answer, struct failure *failure) {
   (void)answer;
   const char *const *arguments = request->arguments;
   uint32_t id_base;
   struct link_plan link;
-  bool has_link = request->argument_count == 8;
-  if (!has_link && request->argument_count != 3) return fail_with(failure, EINVAL, "a link has five parts");
+  size_t parts = request->argument_count - NAMESPACE_ARGUMENTS;
+  bool has_link = parts > 0;
   if (check_path(arguments[0], failure) < 0 || check_path(arguments[1], failure) < 0) return -1;
   if (parse_id_base(arguments[2], &id_base, failure) < 0) return -1;
-  if (has_link && parse_link_plan(arguments + 3, &link, failure) < 0) return -1;
+  if (has_link && parse_link_plan(arguments + NAMESPACE_ARGUMENTS, parts, &link, failure) < 0) return -1;
   return create_namespaces(arguments[0], arguments[1], id_base, has_link ? &link : NULL, failure);
 }
 
@@ -218,7 +219,7 @@ static const struct {
   size_t most_arguments;
   int (*run)(const struct request *, struct answer *, struct failure *);
 } CALLS[] = {
-    {"createNamespaces", 3, 8, call_create_namespaces},
+    {"createNamespaces", NAMESPACE_ARGUMENTS, NAMESPACE_ARGUMENTS + LINK_ARGUMENTS_WITH_IPV6, call_create_namespaces},
     {"removeNamespaces", 2, 2, call_remove_namespaces},
     {"deleteLink", 1, 1, call_delete_link},
     {"mountOverlay", 6, 5 + MAX_LAYERS, call_mount_overlay},

@@ -33,14 +33,20 @@ static bool start_pauses(timer_t *timer) {
   return true;
 }
 
-static int set_disabled(const char *interface, const char *value, struct failure *failure) {
+static int set(const char *interface, const char *name, const char *value, struct failure *failure) {
   char path[96];
-  snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/disable_ipv6", interface);
+  snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/%s", interface, name);
   int fd = open(path, O_WRONLY | O_CLOEXEC);
-  if (fd < 0) return errno == ENOENT ? 0 : fail(failure, "turn off IPv6");
-  int outcome = write(fd, value, 1) == 1 ? 0 : fail(failure, "turn off IPv6");
+  if (fd < 0) return fail(failure, "open %s of IPv6", name);
+  int outcome = write(fd, value, 1) == 1 ? 0 : fail(failure, "set %s of IPv6", name);
   close(fd);
   return outcome;
+}
+
+static int set_disabled(const char *interface, const char *value, struct failure *failure) {
+  struct failure attempt = {0};
+  if (set(interface, "disable_ipv6", value, &attempt) == 0 || attempt.error == ENOENT) return 0;
+  return fail_with(failure, attempt.error, "turn off IPv6");
 }
 
 int disable_ipv6(const char *interface, struct failure *failure) {
@@ -49,6 +55,16 @@ int disable_ipv6(const char *interface, struct failure *failure) {
   timer_t timer;
   bool has_pauses = start_pauses(&timer);
   int outcome = set_disabled(interface, "1", failure);
+  if (has_pauses) timer_delete(timer);
+  return outcome;
+}
+
+int enable_ipv6(const char *interface, struct failure *failure) {
+  timer_t timer;
+  bool has_pauses = start_pauses(&timer);
+  int outcome = set(interface, "addr_gen_mode", "1", failure);
+  if (outcome == 0) outcome = set(interface, "accept_ra", "0", failure);
+  if (outcome == 0) outcome = set(interface, "disable_ipv6", "0", failure);
   if (has_pauses) timer_delete(timer);
   return outcome;
 }

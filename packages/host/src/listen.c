@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,17 +19,22 @@ static int complain(const char *step) {
   return 1;
 }
 
+/** Of either family. Takes connections that are meant for any address, once the packet filter leads them here. */
 static int open_listener(const char *address) {
   struct sockaddr_in place = {.sin_family = AF_INET};
+  struct sockaddr_in6 place6 = {.sin6_family = AF_INET6};
   int on = 1;
-  if (inet_pton(AF_INET, address, &place.sin_addr) != 1) {
+  bool is_ipv6 = inet_pton(AF_INET6, address, &place6.sin6_addr) == 1;
+  if (!is_ipv6 && inet_pton(AF_INET, address, &place.sin_addr) != 1) {
     errno = EINVAL;
     return -1;
   }
-  int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  int listener = socket(is_ipv6 ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (listener < 0) return -1;
-  if (setsockopt(listener, SOL_IP, IP_TRANSPARENT, &on, sizeof on) < 0) return -1;
-  if (bind(listener, (const struct sockaddr *)&place, sizeof place) < 0) return -1;
+  int level = is_ipv6 ? SOL_IPV6 : SOL_IP, transparent = is_ipv6 ? IPV6_TRANSPARENT : IP_TRANSPARENT;
+  if (setsockopt(listener, level, transparent, &on, sizeof on) < 0) return -1;
+  const struct sockaddr *where = is_ipv6 ? (const struct sockaddr *)&place6 : (const struct sockaddr *)&place;
+  if (bind(listener, where, is_ipv6 ? sizeof place6 : sizeof place) < 0) return -1;
   if (listen(listener, BACKLOG) < 0) return -1;
   return listener;
 }

@@ -62,7 +62,8 @@ test('options of the engine are handed on as they are', () => {
   const handedOn = '--isolation gvisor --warm python=2 --bind-root /a --bind-root /b'.split(' ');
   assert.deepEqual(readConfig(args, {}).engineArguments, handedOn);
   const others = ['--disk-image-root', '/c', '--trusted-registry', 'r', '--insecure-registry', 'i'];
-  const network = ['--nameserver', '192.0.2.1', '--address-pool', '10.1.0.0/16', '--max-packets', '500'];
+  const pools = ['--address-pool', '10.1.0.0/16', '--ipv6-pool', 'auto'];
+  const network = ['--nameserver', '192.0.2.1', ...pools, '--max-packets', '500'];
   assert.deepEqual(readConfig([...others, ...network], {}).engineArguments, [...others, ...network]);
   const warm = ['--warm-adaptive', '0'];
   assert.deepEqual(readConfig(warm, {}).engineArguments, warm);

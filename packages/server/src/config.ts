@@ -87,6 +87,7 @@ const OPTIONS = {
   'keep-images': { type: 'string' },
   nameserver: { type: 'string', multiple: true },
   'address-pool': { type: 'string' },
+  'ipv6-pool': { type: 'string' },
   'max-packets': { type: 'string' },
 } as const;
 
@@ -103,6 +104,7 @@ const ENGINE_OPTIONS = [
   'keep-images',
   'nameserver',
   'address-pool',
+  'ipv6-pool',
   'max-packets',
 ] as const;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];

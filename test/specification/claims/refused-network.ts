@@ -43,7 +43,7 @@ const POLICY: readonly Refused[] = [
   ],
   [
     rule('protocols=icmpv6'),
-    'There is no IPv6 inside; a rule may deny it',
+    'There is no IPv6 inside without `--ipv6-pool`; a rule may deny it',
     withRule({ protocols: ['icmpv6'] }),
     `${RULES}[0].protocols`,
   ],
@@ -196,7 +196,7 @@ const OTHERS: readonly Refused[] = [
     ipv6_pool: 'fd00::/64',
   }).map(([name, value]): Refused => [
     spec(`interface.${name}`),
-    `A choice of one's own for the interface: ${name}; sandboxes have no IPv6`,
+    `A choice of one's own for the interface: ${name}; without \`--ipv6-pool\` sandboxes have no IPv6`,
     { interface: { [name]: value } },
     `network.interface.${name}`,
   ]),

@@ -132,6 +132,15 @@ export const startFlagClaims: readonly Claim[] = [
   }),
   provedBy(`${START} --address-pool`, 'The addresses of sandboxes', CONFIG_TEST, HANDED_ON),
   provedBy(
+    `${START} --ipv6-pool`,
+    'The IPv6 addresses of sandboxes: auto, or a /96',
+    CONFIG_TEST,
+    HANDED_ON,
+    {
+      default: 'they have no IPv6',
+    },
+  ),
+  provedBy(
     `${START} --max-packets`,
     'Packets that a sandbox may send in a second, and receive',
     CONFIG_TEST,

@@ -30,6 +30,10 @@ export function engineOptions(): Option[] {
     new Option('--nameserver <address...>', 'resolvers to forward to (default: those of this host)'),
     new Option('--address-pool <cidr>', 'addresses of sandboxes'),
     new Option(
+      '--ipv6-pool <cidr>',
+      'IPv6 addresses of sandboxes: auto, or a /96 (default: they have no IPv6)',
+    ),
+    new Option(
       '--max-packets <n>',
       'packets that a sandbox may send in a second, and receive (default: 100000)',
     ),

@@ -74,6 +74,7 @@ export interface ResolvedSpec {
   /** What the sandbox has while it runs; null or absent: none. */
   readonly interface?: {
     readonly ipv4Address: string;
+    readonly ipv6Address: string | null;
     readonly mac: readonly number[];
     readonly mtu: number;
   } | null;

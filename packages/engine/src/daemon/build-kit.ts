@@ -170,6 +170,7 @@ async function makeNetwork(
     authorityFile: join(config.dataFolder, 'authority.pem'),
     hostCalls,
     addressPool: config.addressPool ?? (await chooseAddressPool(runFolder, instance)),
+    ipv6Pool: config.ipv6Pool,
     instance,
     firstHostId: firstHostId(instance),
     prepared: { public: config.preparedSlots, loopback: Math.min(1, config.preparedSlots) },

@@ -32,6 +32,8 @@ export interface EngineConfig {
   readonly logLevel: string;
   /** Null: one that nobody on this host uses. */
   readonly addressPool: string | null;
+  /** Null: sandboxes have no IPv6. */
+  readonly ipv6Pool: string | null;
   readonly isolation: Isolation | 'auto';
   readonly runtimePaths: { readonly runc: string; readonly runsc: string; readonly crun: string };
   readonly warm: readonly WarmTarget[];
@@ -66,6 +68,7 @@ export interface EngineConfig {
 const OPTIONS = {
   path: { type: 'string' },
   'address-pool': { type: 'string' },
+  'ipv6-pool': { type: 'string' },
   isolation: { type: 'string' },
   'log-level': { type: 'string' },
   warm: { type: 'string', multiple: true },
@@ -111,6 +114,7 @@ export function readConfig(
     instance,
     logLevel: oneOf('log-level', values['log-level'] ?? 'info', LOG_LEVELS, problems),
     addressPool: values['address-pool'] ?? null,
+    ipv6Pool: values['ipv6-pool'] ?? null,
     isolation: oneOf('isolation', values.isolation ?? 'auto', ISOLATIONS, problems),
     runtimePaths: {
       runc: env['SVC_RUNC'] ?? (existsSync(FIXED_RUNC) ? FIXED_RUNC : 'runc'),

@@ -58,7 +58,7 @@ async function resolverThatHolds(t: TestContext) {
 
 test('a question is answered over UDP and over TCP', async (t) => {
   const upstream = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('93.184.215.9')])]);
-  const listeners = await listenForDns(forwarderTo(upstream), '127.0.0.1');
+  const listeners = await listenForDns(forwarderTo(upstream), ['127.0.0.1']);
   t.after(() => listeners[Symbol.asyncDispose]());
 
   const udp = createSocket('udp4');
@@ -187,7 +187,7 @@ test('a client that sends questions without end over TCP waits for its turn, and
   const count = 20_000;
   const upstream = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('93.184.215.9')])]);
   let asked = 0;
-  const listeners = await listenForDns(forwarderTo(upstream), '127.0.0.1', () => (asked += 1));
+  const listeners = await listenForDns(forwarderTo(upstream), ['127.0.0.1'], () => (asked += 1));
   t.after(() => listeners[Symbol.asyncDispose]());
   const flood = connect({ port: listeners.port, host: '127.0.0.1', localAddress: '127.0.0.2' });
   t.after(() => flood.destroy());
@@ -205,7 +205,7 @@ test('a client that sends questions without end over TCP waits for its turn, and
 
 test('a listener that was sent garbage answers the next question', async (t) => {
   const upstream = await resolver(t, (query) => [encodeAnswer(query, [addressRecord('93.184.215.9')])]);
-  const listeners = await listenForDns(forwarderTo(upstream), '127.0.0.1');
+  const listeners = await listenForDns(forwarderTo(upstream), ['127.0.0.1']);
   t.after(() => listeners[Symbol.asyncDispose]());
   const udp = createSocket('udp4');
   t.after(() => udp.close());

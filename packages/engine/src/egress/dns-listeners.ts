@@ -1,7 +1,8 @@
 import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
 import { once } from 'node:events';
-import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createServer, isIPv6, type AddressInfo, type Server, type Socket } from 'node:net';
 import { isErrno } from '@svc/contract/errno';
+import { clientOf } from '../policy/client-address.ts';
 import type { DnsForwarder } from './dns-forwarder.ts';
 import { DnsFrames, frame } from './dns-frames.ts';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -25,40 +26,46 @@ const IDLE_TIMEOUT_MS = 10_000;
 const MAX_UNREAD_BYTES = 256 * 1024;
 const PORT_ATTEMPTS = 20;
 
-/** Listens on a free port of `address`, over UDP and TCP. */
+/** Listens on a port that is free on each of the addresses, over UDP and TCP. */
 export async function listenForDns(
   forwarder: DnsForwarder,
-  address: string,
+  addresses: readonly string[],
   onQuery: () => void = () => undefined,
 ): Promise<DnsListeners> {
   for (let attempt = 1; ; attempt += 1) {
-    const sockets = new Set<Socket>();
-    const server = serveTcp(forwarder, onQuery, sockets);
-    const datagrams = serveUdp(forwarder, onQuery);
+    await using opened = new AsyncDisposableStack();
+    const rate = new QuestionRate();
     try {
-      server.listen({ host: address, port: 0 });
-      await once(server, 'listening');
-      // `listen` on a host and port gives an AddressInfo.
-      const { port } = server.address() as AddressInfo;
-      datagrams.bind(port, address);
-      await once(datagrams, 'listening');
-      return { port, [Symbol.asyncDispose]: () => closeAll(server, datagrams, sockets) };
+      let port = 0;
+      for (const address of addresses) {
+        const sockets = new Set<Socket>();
+        const server = serveTcp(forwarder, rate, onQuery, sockets);
+        const datagrams = serveUdp(forwarder, onQuery, isIPv6(address) ? 'udp6' : 'udp4');
+        opened.defer(() => closeAll(server, datagrams, sockets));
+        server.listen({ host: address, port });
+        await once(server, 'listening');
+        // `listen` on a host and port gives an AddressInfo.
+        ({ port } = server.address() as AddressInfo);
+        datagrams.bind(port, address);
+        await once(datagrams, 'listening');
+      }
+      const kept = opened.move();
+      return { port, [Symbol.asyncDispose]: () => kept.disposeAsync() };
     } catch (error) {
-      await closeAll(server, datagrams, sockets);
       // A port that is free for TCP can be taken for UDP.
       if (attempt === PORT_ATTEMPTS || !isErrno(error, 'EADDRINUSE')) throw error;
     }
   }
 }
 
-function serveUdp(forwarder: DnsForwarder, onQuery: () => void): DatagramSocket {
-  const socket = createSocket('udp4');
+function serveUdp(forwarder: DnsForwarder, onQuery: () => void, type: 'udp4' | 'udp6'): DatagramSocket {
+  const socket = createSocket(type);
   // An answer that could not be sent; without a listener it would end the process.
   socket.on('error', () => undefined);
   socket.on('message', (message, sender) => {
     if (message.length > MAX_QUERY_BYTES) return;
     onQuery();
-    void forwarder.answer(message, sender.address, 'udp').then((answer) => {
+    void forwarder.answer(message, clientOf(sender.address), 'udp').then((answer) => {
       // A client that is gone by now is no concern of the others.
       if (answer !== null && isOpen(socket))
         socket.send(answer, sender.port, sender.address, () => undefined);
@@ -67,11 +74,15 @@ function serveUdp(forwarder: DnsForwarder, onQuery: () => void): DatagramSocket 
   return socket;
 }
 
-function serveTcp(forwarder: DnsForwarder, onQuery: () => void, sockets: Set<Socket>): Server {
-  const rate = new QuestionRate();
+function serveTcp(
+  forwarder: DnsForwarder,
+  rate: QuestionRate,
+  onQuery: () => void,
+  sockets: Set<Socket>,
+): Server {
   const server = createServer((socket) => {
-    const client = socket.remoteAddress ?? '';
-    const others = [...sockets].filter((other) => other.remoteAddress === client);
+    const client = clientOf(socket.remoteAddress ?? '');
+    const others = [...sockets].filter((other) => clientOf(other.remoteAddress ?? '') === client);
     if (client === '' || others.length >= MAX_CONNECTIONS_PER_CLIENT) {
       socket.destroy();
       return;

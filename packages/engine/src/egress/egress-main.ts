@@ -7,7 +7,7 @@ import { ClientPolicies } from './client-policies.ts';
 import { DnsForwarder } from './dns-forwarder.ts';
 import { listenForDns } from './dns-listeners.ts';
 import {
-  LISTENER_DESCRIPTOR,
+  LISTENER_DESCRIPTORS,
   type EgressConfig,
   type EgressOrder,
   type EgressReport,
@@ -68,9 +68,14 @@ async function serve(config: EgressConfig): Promise<void> {
     pin: (client, wanted) => pins.request(client, wanted),
     told,
   });
-  const listeners = await listenForDns(forwarder, config.listenAddress, () => abandoned.refresh());
-  const proxyPort = await listenTransparently(LISTENER_DESCRIPTOR, proxy);
-  report({ kind: 'listening', port: listeners.port, proxyPort }, () => undefined);
+  const { listenAddress, ipv6ListenAddress } = config;
+  const addresses = [listenAddress, ...(ipv6ListenAddress === null ? [] : [ipv6ListenAddress])];
+  const { port } = await listenForDns(forwarder, addresses, () => abandoned.refresh());
+  const proxyPorts = {
+    ipv4: await listenTransparently(LISTENER_DESCRIPTORS.ipv4, proxy),
+    ipv6: ipv6ListenAddress === null ? null : await listenTransparently(LISTENER_DESCRIPTORS.ipv6, proxy),
+  };
+  report({ kind: 'listening', port, proxyPorts }, () => undefined);
 }
 
 /** Until a sandbox is set it is not known to the proxy, which refuses whoever it does not know. */

@@ -8,6 +8,8 @@ import type { Resolver } from './resolvers.ts';
 /** What the engine tells an egress process first, over the channel that Node opens between them. */
 export interface EgressConfig {
   readonly listenAddress: string;
+  /** Null when sandboxes have no IPv6. */
+  readonly ipv6ListenAddress: string | null;
   /** Host id to run as; no account and no sandbox has it. */
   readonly hostId: number;
   /** null = the resolvers of this host. */
@@ -53,7 +55,7 @@ export type EgressReport =
       readonly kind: 'listening';
       readonly port: number;
       /** Where connections that sandboxes open to others can be led. */
-      readonly proxyPort: number;
+      readonly proxyPorts: ProxyPorts;
     }
   | { readonly kind: 'failed'; readonly reason: string }
   | { readonly kind: 'known'; readonly id: number; readonly pins: readonly Pin[] }
@@ -62,5 +64,11 @@ export type EgressReport =
   /** What was decided about what the sandbox with that address does. Not everything is told of. */
   | { readonly kind: 'decided'; readonly client: string; readonly report: NetworkReport };
 
-/** Where an egress process finds the socket of its proxy; Node's channel to the engine is the one before it. */
-export const LISTENER_DESCRIPTOR = 4;
+/** Where connections can be led, by the family that they speak. */
+export interface ProxyPorts {
+  readonly ipv4: number;
+  readonly ipv6: number | null;
+}
+
+/** Where an egress process finds the sockets of its proxy; Node's channel to the engine is the one before them. */
+export const LISTENER_DESCRIPTORS = { ipv4: 4, ipv6: 5 } as const;

@@ -27,6 +27,7 @@ test('nobody waits for a new process while that of an earlier engine answers; it
   const mayGoOn = Promise.withResolvers<void>();
   const egress = new EgressProcess({
     listenAddress: '127.0.0.1',
+    ipv6ListenAddress: null,
     hostId: HOST_ID,
     resolvers: [],
     hostProgram: BUILT_SVC_HOST,

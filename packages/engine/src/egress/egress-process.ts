@@ -7,11 +7,12 @@ import type { Surroundings } from '../policy/groups.ts';
 import type { NetworkReport } from '../policy/network-decision.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import {
-  LISTENER_DESCRIPTOR,
+  LISTENER_DESCRIPTORS,
   type EgressConfig,
   type EgressOrder,
   type EgressReport,
   type Pin,
+  type ProxyPorts,
 } from './egress-messages.ts';
 import type { ProxySettings } from './proxied-sandboxes.ts';
 import { endRecordedProcess, findRecordedProcess, recordProcess } from './recorded-process.ts';
@@ -25,7 +26,7 @@ export interface EgressOptions extends Omit<EgressConfig, 'surroundings' | 'poli
   /** Where Node keeps compiled code; null: nowhere. */
   readonly codeCache: string | null;
   /** Queries are to be sent to this port from now on, connections to the other if there is one. Called again whenever the process was replaced. */
-  readonly onListening: (port: number, proxyPort: number | null) => Promise<void>;
+  readonly onListening: (port: number, proxyPorts: ProxyPorts | null) => Promise<void>;
   /** What a process that starts now has to know. */
   readonly surroundings: () => Surroundings;
   readonly sandboxes: () => Pick<EgressConfig, 'policies' | 'proxied' | 'pins'>;
@@ -157,9 +158,9 @@ export class EgressProcess {
     const startedAt = performance.now();
     child.once('exit', (code, signal) => this.#replace(child, performance.now() - startedAt, code ?? signal));
     try {
-      const { port, proxyPort } = await whenListening(child);
+      const { port, proxyPorts } = await whenListening(child);
       if (this.#isClosed) return;
-      await this.#options.onListening(port, proxyPort);
+      await this.#options.onListening(port, proxyPorts);
       this.#ours.resolve();
       await endRecordedProcess(this.#options.recordFile);
       await recordProcess(this.#options.recordFile, child.pid, port);
@@ -177,12 +178,23 @@ export class EgressProcess {
   }
 
   #spawn(): ChildProcess {
-    const { listenAddress, hostId, resolvers, hostProgram, logger, codeCache } = this.#options;
+    const { listenAddress, ipv6ListenAddress, hostId, resolvers, hostProgram, logger, codeCache } =
+      this.#options;
     const { surroundings, sandboxes } = this.#options;
-    const listen = ['--listen', listenAddress, String(LISTENER_DESCRIPTOR)];
+    const listen = (address: string, descriptor: number) => ['--listen', address, String(descriptor)];
     const child = spawn(
       hostProgram,
-      [...listen, 'setpriv', ...CONFINE, process.execPath, `--max-old-space-size=${MAX_HEAP_MIB}`, MAIN],
+      [
+        ...listen(listenAddress, LISTENER_DESCRIPTORS.ipv4),
+        ...(ipv6ListenAddress === null
+          ? []
+          : [hostProgram, ...listen(ipv6ListenAddress, LISTENER_DESCRIPTORS.ipv6)]),
+        'setpriv',
+        ...CONFINE,
+        process.execPath,
+        `--max-old-space-size=${MAX_HEAP_MIB}`,
+        MAIN,
+      ],
       {
         stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
         // Addresses are numbers that JSON does not have.
@@ -203,6 +215,7 @@ export class EgressProcess {
     child.on('message', (report: EgressReport) => this.#hear(child, report));
     const config: EgressConfig = {
       listenAddress,
+      ipv6ListenAddress,
       hostId,
       resolvers,
       surroundings: surroundings(),
@@ -255,7 +268,7 @@ export class EgressProcess {
 
 async function whenListening(
   child: ChildProcess,
-): Promise<{ readonly port: number; readonly proxyPort: number }> {
+): Promise<{ readonly port: number; readonly proxyPorts: ProxyPorts }> {
   const signal = AbortSignal.timeout(START_DEADLINE_MS);
   const exited = once(child, 'exit', { signal }).then(() => {
     throw new Error('The egress process ended before it listened; see the log');

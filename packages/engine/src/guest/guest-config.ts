@@ -74,6 +74,7 @@ function mergeEnv(
 function networkFiles(hostname: string, link: SlotLink | null): GuestFile[] {
   const hosts = ['127.0.0.1\tlocalhost', '::1\tlocalhost ip6-localhost ip6-loopback'];
   hosts.push(`${link?.address ?? '127.0.1.1'}\t${hostname}`);
+  if (link?.ipv6 !== undefined) hosts.push(`${link.ipv6.address}\t${hostname}`);
   if (link !== null) hosts.push(`${link.gateway}\thost.svc.internal`);
   const resolver = link === null ? '' : `nameserver ${link.nameserver}\noptions timeout:2 attempts:2\n`;
   return [

@@ -8,7 +8,8 @@ export interface HostCalls {
   /**
    * Makes a user namespace (root = `idBase`, 65,536 ids) and a network namespace owned by it, pinned at the two paths
    * (made as empty files). lo is up, and everybody inside may send echo requests without a raw socket. With `link` also a veth pair:
-   * `hostInterface` on the host side, `eth0` inside with `mac` and `address`/32, default route via `gateway`, IPv6 off on both ends, host side up with `gateway`/32 and a route to `address`.
+   * `hostInterface` on the host side, `eth0` inside with `mac` and `address`/32, default route via `gateway`, host side up with `gateway`/32 and a route
+   * to `address`. With `ipv6` the same of that, and each end knows the other's MAC; without, IPv6 is off on both ends.
    * `idBase` is at least 65,536.
    */
   createNamespaces(request: {
@@ -22,6 +23,8 @@ export interface HostCalls {
       readonly mtu: number;
       /** `02:00:00:00:00:07`, of one station. */
       readonly mac: string;
+      /** The MTU is 1,280 or more then. */
+      readonly ipv6?: { readonly address: string; readonly gateway: string };
     } | null;
   }): Promise<void>;
   /** Unpins and deletes both files; succeeds when they are gone. The veth pair goes with the namespace. */

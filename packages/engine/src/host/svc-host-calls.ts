@@ -45,7 +45,8 @@ export class SvcHostCalls implements HostCalls {
     const { userPath, networkPath, idBase, link } = request;
     const wiring =
       link === null ? [] : [link.hostInterface, link.address, link.gateway, String(link.mtu), link.mac];
-    await this.#call('createNamespaces', [userPath, networkPath, String(idBase), ...wiring]);
+    const ipv6 = link?.ipv6 === undefined ? [] : [link.ipv6.address, link.ipv6.gateway];
+    await this.#call('createNamespaces', [userPath, networkPath, String(idBase), ...wiring, ...ipv6]);
   }
 
   async removeNamespaces(userPath: string, networkPath: string): Promise<void> {

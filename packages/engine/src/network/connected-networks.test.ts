@@ -22,6 +22,9 @@ test('the networks of this host are read', async () => {
   const isConnected = Object.values(networkInterfaces())
     .flat()
     .some((each) => each?.family === 'IPv4' && !each.internal);
-  assert.equal(networks.length > 0, isConnected);
-  for (const each of networks) assert.match(each, /^\d+\.\d+\.\d+\.\d+\/[1-9]\d?$/);
+  const ipv4 = networks.filter((each) => !each.includes(':'));
+  assert.equal(ipv4.length > 0, isConnected);
+  for (const each of ipv4) assert.match(each, /^\d+\.\d+\.\d+\.\d+\/[1-9]\d?$/);
+  for (const each of networks.slice(ipv4.length))
+    assert.match(each, /^[2-9a-e][\da-f:]+\/\d+$|^f[cd][\da-f:]+\/\d+$/);
 });

@@ -1,18 +1,24 @@
 import { networkInterfaces } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
+import { formatCidr } from '../policy/address.ts';
+import { readIpv6Routes } from './host-ipv6.ts';
 import { readRoutes, type Route } from './host-routing.ts';
 
 const POLL_INTERVAL_MS = 2000;
 
 /**
- * The IPv4 networks that this host is connected to, as `address/prefix`, without those that lie inside another. A host's own network
+ * The networks that this host is connected to, as `address/prefix`, those of IPv4 without what lies inside another. A host's own network
  * may have any range, public ones too: who is in it is a neighbour of the host, not part of the internet.
  */
 export async function connectedNetworks(ownPrefix: string): Promise<readonly string[]> {
   const routed = (await readRoutes()).filter(({ isOnLink }) => isOnLink);
-  return distinctNetworks(
-    [...addressed(), ...routed].filter((each) => !each.interface.startsWith(ownPrefix)),
+  const ipv6 = (await readIpv6Routes()).filter(
+    (route) => route.isOnLink && !route.interface.startsWith(ownPrefix),
   );
+  return [
+    ...distinctNetworks([...addressed(), ...routed].filter((each) => !each.interface.startsWith(ownPrefix))),
+    ...new Set(ipv6.map(({ range }) => formatCidr(range)).toSorted()),
+  ];
 }
 
 /** Calls `onChange` with the networks whenever they have become others than `known`. Disposing ends it. */

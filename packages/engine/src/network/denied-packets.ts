@@ -25,12 +25,12 @@ export async function takeDeniedPackets(instance: string): Promise<readonly Deni
   const table = `inet ${tableName(instance)}`;
   // Line by line: in one command nft would list what it is about to flush as empty.
   const output = await askNft(
-    ['denied_packets', 'denied_places'].flatMap((set) => [
+    ['denied_packets', 'denied_places', 'denied_places6'].flatMap((set) => [
       `list set ${table} ${set}`,
       `flush set ${table} ${set}`,
     ]),
   );
-  const [packets = [], places = []] = output.map(elementsOf);
+  const [packets = [], ...places] = output.map(elementsOf);
   const found = new Map<string, { places: DeniedPackets['places'][number][]; packets: number }>();
   const of = (name: string) => {
     const known = found.get(name) ?? { places: [], packets: 0 };
@@ -38,7 +38,7 @@ export async function takeDeniedPackets(instance: string): Promise<readonly Deni
     return known;
   };
   for (const { value, count } of packets) if (typeof value === 'string') of(value).packets += count;
-  for (const { value, count } of places) {
+  for (const { value, count } of places.flat()) {
     const [name, ...place] = Array.isArray(value) ? value : [];
     const decision = toDecision(place);
     if (typeof name === 'string' && decision !== null) of(name).places.push({ decision, count });
@@ -46,7 +46,12 @@ export async function takeDeniedPackets(instance: string): Promise<readonly Deni
   return [...found].map(([hostInterface, known]) => ({ hostInterface, ...known }));
 }
 
-const PROTOCOLS: Readonly<Record<string, Protocol>> = { tcp: 'tcp', udp: 'udp', icmp: 'icmpv4' };
+const PROTOCOLS: Readonly<Record<string, Protocol>> = {
+  tcp: 'tcp',
+  udp: 'udp',
+  icmp: 'icmpv4',
+  'ipv6-icmp': 'icmpv6',
+};
 
 function toDecision([address, protocolName, port, mark]: readonly unknown[]): NetworkDecision | null {
   const protocol = PROTOCOLS[String(protocolName)];

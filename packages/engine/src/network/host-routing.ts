@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { readFile, readdir, writeFile } from 'node:fs/promises';
+import { isIPv6 } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { promisify } from 'node:util';
 import { PlatformError } from '@svc/contract/errors';
@@ -17,12 +18,14 @@ const COMMAND_TIMEOUT_MS = 10_000;
  */
 export async function addGateway(gateway: string): Promise<void> {
   if (hasGateway(gateway)) return;
-  await run('ip', ['address', 'add', `${gateway}/32`, 'dev', 'lo'], { timeout: COMMAND_TIMEOUT_MS });
+  const words = isIPv6(gateway) ? [`${gateway}/128`, 'dev', 'lo', 'nodad'] : [`${gateway}/32`, 'dev', 'lo'];
+  await run('ip', ['address', 'add', ...words], { timeout: COMMAND_TIMEOUT_MS });
 }
 
 export async function removeGateway(gateway: string): Promise<void> {
   if (!hasGateway(gateway)) return;
-  await run('ip', ['address', 'delete', `${gateway}/32`, 'dev', 'lo'], { timeout: COMMAND_TIMEOUT_MS });
+  const own = `${gateway}/${isIPv6(gateway) ? 128 : 32}`;
+  await run('ip', ['address', 'delete', own, 'dev', 'lo'], { timeout: COMMAND_TIMEOUT_MS });
 }
 
 function hasGateway(gateway: string): boolean {

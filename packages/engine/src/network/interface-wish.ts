@@ -1,12 +1,14 @@
 import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
-import { parseAddress, parseCidr } from '../policy/address.ts';
+import { formatAddress, formatCidr, parseAddress, parseCidr } from '../policy/address.ts';
 
 /** What a sandbox asks of its own interface; null: as the engine chooses. */
 export interface InterfaceWish {
   readonly address: string | null;
   /** Where the address is to be from. */
   readonly range: string | null;
+  readonly ipv6Address: string | null;
+  readonly ipv6Range: string | null;
   readonly mac: string | null;
   readonly mtu: number | null;
 }
@@ -17,9 +19,6 @@ type Given = NonNullable<Network['interface']>;
 export function interfaceWish(network: Network | undefined): InterfaceWish | null {
   const given = network?.interface ?? {};
   if (Object.values(given).every((value) => value === null)) return null;
-  for (const name of ['ipv6_address', 'ipv6_pool'] as const)
-    if ((given[name] ?? null) !== null)
-      throw wrongInterface(name, 'sandboxes of this host have no IPv6; leave it out');
   if (network?.enabled === false)
     throw new PlatformError(
       'invalid_sandbox_config',
@@ -27,9 +26,12 @@ export function interfaceWish(network: Network | undefined): InterfaceWish | nul
       { details: { field: 'network.interface', reason: 'there is no interface' } },
     );
   const { ipv4_address: address = null, ipv4_pool: range = null, mac = null, mtu = null } = given;
+  const { ipv6_address: ipv6Address = null, ipv6_pool: ipv6Range = null } = given;
   return {
     address: address === null ? null : readAddress(address),
     range: range === null ? null : readRange(range),
+    ipv6Address: ipv6Address === null ? null : readIpv6Address(ipv6Address),
+    ipv6Range: ipv6Range === null ? null : readIpv6Range(ipv6Range),
     mac: mac === null ? null : readMac(mac),
     mtu,
   };
@@ -50,6 +52,23 @@ function readRange(text: string): string {
   if (parseCidr(text)?.family !== 4 || text.includes(':'))
     throw wrongInterface('ipv4_pool', 'must be a range such as 172.20.4.0/24 (bits behind the prefix 0)');
   return text.includes('/') ? text : `${text}/32`;
+}
+
+function readIpv6Address(text: string): string {
+  const address = parseAddress(text);
+  if (address?.family !== 6)
+    throw wrongInterface('ipv6_address', 'must be an IPv6 address such as fd12::ac14:7');
+  return formatAddress(address);
+}
+
+function readIpv6Range(text: string): string {
+  const range = parseCidr(text);
+  if (range?.family !== 6)
+    throw wrongInterface(
+      'ipv6_pool',
+      'must be a range such as fd12::ac14:400/120 (bits behind the prefix 0)',
+    );
+  return formatCidr(range);
 }
 
 /** The lowest bit of the first byte says that a group is meant. */

@@ -51,7 +51,14 @@ test('every address of the pool can be asked for, also those that are prepared f
   const network = engine.open({ addressPool: `${prefix}.0/29`, prepared: { loopback: 0, public: 3 } });
   await network.recover([]);
   for (let last = 2; last <= 6; last++) {
-    const wish = { address: `${prefix}.${last}`, range: null, mac: null, mtu: null };
+    const wish = {
+      address: `${prefix}.${last}`,
+      range: null,
+      ipv6Address: null,
+      ipv6Range: null,
+      mac: null,
+      mtu: null,
+    };
     const slot = await network.acquire('public', soon(), wish);
     assert.equal(slot.link?.address, wish.address);
     await assert.rejects(network.acquire('public', soon(), wish), /is in use by another sandbox/);

@@ -16,6 +16,8 @@ import { connectedNetworks, followConnectedNetworks } from './connected-networks
 import { DenialWatch } from './denial-watch.ts';
 import { forwardPackets, warnOfObstacles } from './host-changes.ts';
 import { addGateway, interfacesWithPrefix, refuseOverlap, removeGateway, uplinkMtu } from './host-routing.ts';
+import { closeIpv6, openIpv6 } from './host-ipv6.ts';
+import { parseIpv6Pool, withinPool, type Ipv6Pool } from './ipv6-pool.ts';
 import type { InterfaceWish } from './interface-wish.ts';
 import { waitUntilLinkIsGone } from './link-removal.ts';
 import { readTraffic } from './link-traffic.ts';
@@ -46,6 +48,8 @@ export interface LinuxNetworkOptions {
   readonly hostCalls: HostCalls;
   /** For example 172.30.0.0/16. Engines on one host need pools that do not overlap. */
   readonly addressPool: string;
+  /** `auto`, or a range such as fd12:3456:789a::/96 that no other engine of this host has. Without it sandboxes have no IPv6. */
+  readonly ipv6Pool?: string | null;
   /** Keeps the authority that signs for hosts whose connections are read; in the run folder unless given. */
   readonly authorityFile?: string;
   /** 4 to 8 hexadecimal digits that no other engine of this host has. */
@@ -68,6 +72,7 @@ export interface LinuxNetworkOptions {
 export class LinuxNetwork implements Network {
   readonly #options: LinuxNetworkOptions;
   readonly #pool: AddressPool;
+  readonly #ipv6Pool: Ipv6Pool | null;
   readonly #records: SlotRecords;
   readonly #plans: SlotPlans;
   readonly #nft = new Nft();
@@ -88,9 +93,12 @@ export class LinuxNetwork implements Network {
       throw new Error('An instance is 4 to 8 hexadecimal digits');
     this.#options = options;
     this.#pool = parseAddressPool(options.addressPool);
+    const { ipv6Pool = null } = options;
+    this.#ipv6Pool = ipv6Pool === null ? null : parseIpv6Pool(ipv6Pool, options.instance, this.#pool.gateway);
     this.#records = new SlotRecords(options.runFolder);
     this.#policies = new SlotPolicies({
       instance: options.instance,
+      hasIpv6: this.hasIpv6,
       nft: this.#nft,
       egress: () => this.#egress,
       surroundings: () => this.surroundings(),
@@ -104,7 +112,12 @@ export class LinuxNetwork implements Network {
       isNeeded: () => this.#slots.size > 0,
       logger: options.logger,
     });
-    this.#plans = new SlotPlans({ ...options, pool: this.#pool, records: this.#records });
+    this.#plans = new SlotPlans({
+      ...options,
+      pool: this.#pool,
+      ipv6Pool: this.#ipv6Pool,
+      records: this.#records,
+    });
   }
 
   async recover(keep: readonly KeptSlot[]): Promise<readonly Slot[]> {
@@ -117,6 +130,7 @@ export class LinuxNetwork implements Network {
     this.#plans.mtu = await uplinkMtu();
     await addGateway(this.#pool.gateway);
     await addProxyRouting(instance);
+    if (this.#ipv6Pool !== null) await openIpv6(this.#ipv6Pool, instance, this.#options);
     const { authorityFile = join(runFolder, 'authority.pem') } = this.#options;
     this.#authority = await openInstallationAuthority(authorityFile);
     const ruled = this.#loadRuleset(kept, rules);
@@ -160,13 +174,17 @@ export class LinuxNetwork implements Network {
     await this.#policies.set(slot, { policy, interception });
   }
 
+  get hasIpv6(): boolean {
+    return this.#ipv6Pool !== null;
+  }
+
   get authorityCertificate(): string {
     return this.#authority.certificate;
   }
 
   /** What addresses are from where this host stands, now. */
   surroundings(): Surroundings {
-    return surroundingsOf(this.#pool, this.#networks);
+    return surroundingsOf(this.#pool, this.#ipv6Pool, this.#networks);
   }
 
   async outlook(slot: Slot | null): Promise<Outlook> {
@@ -194,6 +212,7 @@ export class LinuxNetwork implements Network {
       await this.#nft.run(deleteTable(this.#options.instance));
       await removeProxyRouting(this.#options.instance);
       await removeGateway(this.#pool.gateway);
+      if (this.#ipv6Pool !== null) await closeIpv6(this.#ipv6Pool, this.#options.instance);
     }
     await this.#nft.close();
   }
@@ -226,13 +245,13 @@ export class LinuxNetwork implements Network {
 
   async #loadRuleset(kept: readonly Slot[], rules: ReadonlyMap<string, SlotRules>): Promise<void> {
     const { instance, logger, maxPackets = DEFAULT_MAX_PACKETS } = this.#options;
-    const links = kept.flatMap(({ link }) => (link === null ? [] : [link]));
+    const links = kept.flatMap(({ link }) => (link === null ? [] : [withinPool(link, this.#ipv6Pool)]));
     // Before anything is waited for, because the egress process that starts meanwhile has to know them.
     const policyLines = this.#policies.restore(kept, rules);
     const neighbours = await connectedNetworks(linkPrefix(instance));
     this.#networks = neighbours;
     await loadRuleset(
-      `${ruleset({ instance, pool: this.#pool, links, neighbours, maxPackets })}\n${policyLines}`,
+      `${ruleset({ instance, pool: this.#pool, ipv6Pool: this.#ipv6Pool, links, neighbours, maxPackets })}\n${policyLines}`,
     );
     this.#neighbours = followConnectedNetworks(
       linkPrefix(instance),
@@ -268,19 +287,23 @@ export class LinuxNetwork implements Network {
   async #startEgress(ruled: Promise<void>): Promise<void> {
     const { instance, runFolder, firstHostId, resolvers, logger, codeCache = null } = this.#options;
     const { hostProgram = BUILT_SVC_HOST } = this.#options;
-    const { gateway } = this.#pool;
+    const gateways = { ipv4: this.#pool.gateway, ipv6: this.#ipv6Pool?.gateway ?? null };
     const egress = new EgressProcess({
-      listenAddress: gateway,
+      listenAddress: gateways.ipv4,
+      ipv6ListenAddress: gateways.ipv6,
       hostId: firstHostId - 1,
       resolvers: resolvers ?? null,
       hostProgram,
       recordFile: join(runFolder, 'egress.json'),
       logger,
       codeCache,
-      onListening: async (port, proxyPort) => {
+      onListening: async (port, proxyPorts) => {
         await ruled;
         egress.setSurroundings(this.surroundings());
-        const lead = [setResolverPort(instance, gateway, port), setProxyPort(instance, gateway, proxyPort)];
+        const lead = [
+          setResolverPort(instance, gateways, port),
+          setProxyPort(instance, gateways, proxyPorts),
+        ];
         await this.#nft.run(lead.join('; '));
       },
       surroundings: () => this.surroundings(),

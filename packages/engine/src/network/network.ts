@@ -29,11 +29,13 @@ export interface SlotLink {
   readonly mtu: number;
   /** Of the sandbox's end: `02:…`. */
   readonly mac: string;
+  /** Absent in a sandbox without IPv6. */
+  readonly ipv6?: { readonly address: string; readonly gateway: string };
 }
 
 /**
  * How a sandbox is wired, which has to be known before it exists, because prepared slots are wired for it: nothing but itself, or a
- * link over which it reaches public IPv4 addresses and our resolver (there is no IPv6 inside). `setPolicy` changes what it reaches.
+ * link over which it reaches public addresses and our resolver. `setPolicy` changes what it reaches.
  */
 export type Reach = 'loopback' | 'public';
 
@@ -90,6 +92,8 @@ export interface Network {
   acquire(reach: Reach, signal: AbortSignal, wish?: InterfaceWish | null): Promise<Slot>;
   /** @throws PlatformError `invalid_sandbox_config` for an interface that no sandbox of this host could have. */
   checkInterface(wish: InterfaceWish): void;
+  /** Whether sandboxes with a link have IPv6 too. */
+  readonly hasIpv6: boolean;
   setPolicy(slot: Slot, policy: ResolvedPolicy, interception?: Interception | null): Promise<void>;
   /** PEM. Sandboxes whose connections are read have to trust it. */
   readonly authorityCertificate: string;

@@ -3,16 +3,30 @@ import { randomBytes } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { addressPolicies, PEERS } from '../testing/random-policies.ts';
+import { addressPolicies, IPV6_PEERS, PEERS } from '../testing/random-policies.ts';
 import { referenceAction, type Place } from '../testing/reference-model.ts';
+import { formatAddress, parseAddress } from '../policy/address.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
-import { command } from '../testing/command.ts';
+import { command, inNamespace } from '../testing/command.ts';
 import { probe } from '../testing/probe.ts';
 import { TestEngine } from '../testing/test-engine.ts';
 import { loadRuleset } from './nft.ts';
 
 const POLICIES = 12;
+const ICMP_NAMES: Readonly<Record<string, string>> = { icmp: 'icmpv4', 'ipv6-icmp': 'icmpv6' };
 const PORTS = [22, 80, 443, 8080, 65_535];
+
+/** An echo request to each; nobody answers. The kernel fills in the checksum of IPv6 alone. */
+const ECHO = `
+import socket, sys
+for address in sys.argv[1:]:
+    v6 = ":" in address
+    family, protocol = (socket.AF_INET6, socket.IPPROTO_ICMPV6) if v6 else (socket.AF_INET, socket.IPPROTO_ICMP)
+    sender = socket.socket(family, socket.SOCK_RAW, protocol)
+    try:
+        sender.sendto((b"\\x80" + bytes(7) if v6 else b"\\x08\\x00\\xf7\\xff" + bytes(4)), (address, 0))
+    except OSError:
+        pass`;
 
 /** Sees, behind our rules and before anybody else's, what they let through, and lets nothing of it go any further. */
 async function watchBehind(
@@ -22,20 +36,30 @@ async function watchBehind(
   await loadRuleset(`
     table ${table} {
       set seen { type inet_proto . ipv4_addr . inet_service; flags dynamic; size 65535; }
+      set seen6 { type inet_proto . ipv6_addr . inet_service; flags dynamic; size 65535; }
       chain behind {
         type filter hook prerouting priority mangle + 1; policy accept;
         iifname != "${hostInterface}" return
-        meta l4proto { tcp, udp } add @seen { ip protocol . ip daddr . th dport }
+        meta nfproto ipv6 meta l4proto { tcp, udp } add @seen6 { meta l4proto . ip6 daddr . th dport }
+        icmpv6 type echo-request add @seen6 { meta l4proto . ip6 daddr . 0 }
+        meta nfproto ipv4 meta l4proto { tcp, udp } add @seen { ip protocol . ip daddr . th dport }
+        icmp type echo-request add @seen { ip protocol . ip daddr . 0 }
         drop
       }
     }
   `);
   return {
     seen: async () => {
-      const text = await command('nft', 'list', 'set', ...table.split(' '), 'seen');
-      await command('nft', 'flush', 'set', ...table.split(' '), 'seen');
+      let text = '';
+      for (const name of ['seen', 'seen6']) {
+        text += await command('nft', 'list', 'set', ...table.split(' '), name);
+        await command('nft', 'flush', 'set', ...table.split(' '), name);
+      }
       return new Set(
-        [...text.matchAll(/(tcp|udp) \. ([\d.]+) \. (\d+)/g)].map(([, ...parts]) => parts.join(' ')),
+        [...text.matchAll(/(tcp|udp|icmp|ipv6-icmp) \. ([\da-f.:]+) \. (\d+)/g)].map(
+          ([, protocol = '', address = '', port]) =>
+            `${ICMP_NAMES[protocol] ?? protocol} ${writtenOut(address)} ${port}`,
+        ),
       );
     },
     [Symbol.asyncDispose]: async () => void (await command('nft', 'delete', 'table', ...table.split(' '))),
@@ -43,40 +67,63 @@ async function watchBehind(
 }
 
 test('for random policies the packet filter decides as the reference model, for every kind of address', async () => {
-  await using engine = await TestEngine.make(95);
+  await using engine = await TestEngine.make(95, { ipv6Pool: 'auto' });
   const network = engine.open();
   await network.recover([]);
   const slot = await network.acquire('public', AbortSignal.timeout(100_000));
-  assert.ok(slot.link);
+  assert.ok(slot.link?.ipv6);
+  const { ipv6 } = slot.link;
   await using behind = await watchBehind(slot.link.hostInterface);
-  const place = placeOf(slot.link.gateway);
+  const place = placeOf(slot.link.gateway, writtenOut(ipv6.gateway));
   // Packets to loopback, to nobody, and of TCP to a group of hosts never leave a sandbox.
   const peers = [
     ...PEERS.filter((peer) => !/^(127|0|224)\./.test(peer)),
+    ...IPV6_PEERS,
     slot.link.gateway,
-    ...place.own.slice(0, 2),
+    place.gateway6,
+    // Another sandbox's.
+    place.gateway6.replace(/[^:]*$/, 'fffe'),
+    ...place.own.filter((address) => !address.includes(':')).slice(0, 2),
   ];
-  const flows = peers.flatMap((address) =>
+  const knocks = peers.flatMap((address) =>
     (['tcp', 'udp'] as const).flatMap((protocol) => PORTS.map((port) => ({ address, protocol, port }))),
   );
+  const flows = [
+    ...knocks,
+    ...peers.map((address) => ({ address, protocol: address.includes(':') ? 'icmpv6' : 'icmpv4', port: 0 })),
+  ];
   for (const policy of fc.sample(addressPolicies, POLICIES)) {
     await network.setPolicy(slot, resolvePolicy({ policy, max_connections: 4096 }));
     const expected = flows.filter(
       (flow) => referenceAction(policy, { ...flow, direction: 'egress', names: [] }, place) === 'allow',
     );
     const wanted = new Set(expected.map(({ protocol, address, port }) => `${protocol} ${address} ${port}`));
-    await probe(slot.networkNamespace, { kind: 'knock', flows });
+    await probe(slot.networkNamespace, { kind: 'knock', flows: knocks });
+    const [program, ...parameters] = inNamespace(
+      slot.networkNamespace,
+      '/usr/bin/python3',
+      '-c',
+      ECHO,
+      ...peers,
+    );
+    await command(program, ...parameters);
     const seen = await behind.seen();
     const difference = { closed: [...wanted.difference(seen)], opened: [...seen.difference(wanted)] };
     assert.deepEqual(difference, { closed: [], opened: [] }, JSON.stringify({ policy, difference }));
   }
 });
 
-function placeOf(gateway: string): Place {
+function writtenOut(address: string): string {
+  const parsed = parseAddress(address);
+  return parsed === null ? address : formatAddress(parsed);
+}
+
+function placeOf(gateway: string, gateway6: string): Place & { readonly gateway6: string } {
   const own = Object.values(networkInterfaces())
     .flatMap((addresses) => addresses ?? [])
-    .filter(({ family, internal }) => family === 'IPv4' && !internal)
-    .map(({ address }) => address);
+    .filter(({ internal }) => !internal)
+    .map(({ address }) => writtenOut(address));
   // None of the peers is in a network of this host but by its range.
-  return { gateway, own, neighbours: [], sandboxes: gateway.replace(/1$/, '') };
+  const sandboxes6 = gateway6.split(':').slice(0, 6).join(':');
+  return { gateway, own, neighbours: [], sandboxes: gateway.replace(/1$/, ''), gateway6, sandboxes6 };
 }

@@ -17,6 +17,8 @@ export interface SlotRules {
 export interface PolicySlot {
   readonly key: string;
   readonly hostInterface: string;
+  /** Whether what is said of IPv6 matters. */
+  readonly hasIpv6: boolean;
 }
 
 /**
@@ -25,11 +27,12 @@ export interface PolicySlot {
  */
 export function policyCommands(
   instance: string,
-  { key, hostInterface }: PolicySlot,
+  slot: PolicySlot,
   { policy, interception }: SlotRules,
   pins: readonly Pin[],
   old: ResolvedPolicy | null,
 ): string {
+  const { key, hostInterface } = slot;
   const table = `inet ${tableName(instance)}`;
   const chain = `${table} ${chainName(key)}`;
   const limit = `${table} ${limitName(key)}`;
@@ -39,15 +42,14 @@ export function policyCommands(
     `flush chain ${proxied}`,
     `add chain ${chain}`,
     `flush chain ${chain}`,
-    ...(old === null ? [] : namedRules(old).map((index) => `delete set ${table} ${pinSet(key, index)}`)),
-    ...namedRules(policy).map(
-      (index) =>
-        `add set ${table} ${pinSet(key, index)} { type ipv4_addr; flags timeout; size ${MAX_PINS}; }`,
+    ...(old === null ? [] : pinSets(slot, old).map(({ name }) => `delete set ${table} ${name}`)),
+    ...pinSets(slot, policy).map(
+      ({ name, type }) => `add set ${table} ${name} { type ${type}; flags timeout; size ${MAX_PINS}; }`,
     ),
-    ...proxiedLines(policy, interception, key).map((line) => `add rule ${proxied} ${line}`),
+    ...proxiedLines(policy, interception, slot).map((line) => `add rule ${proxied} ${line}`),
     ...quicLines(interception).map((line) => `add rule ${chain} ${line}`),
     ...policy.rules
-      .flatMap((rule, index) => ruleLines(rule, index, pinSet(key, index), policy.strict))
+      .flatMap((rule, index) => ruleLines(rule, index, slot, policy.strict))
       .map((line) => `add rule ${chain} ${line}`),
     `add rule ${chain} ${policy.defaultEgress === 'allow' ? 'accept' : denyBecause('default')}`,
     `add chain ${limit}`,
@@ -56,16 +58,13 @@ export function policyCommands(
     `add element ${table} policies { "${hostInterface}" : goto ${chainName(key)} }`,
     `add element ${table} limits { "${hostInterface}" : goto ${limitName(key)} }`,
     `add element ${table} proxied { "${hostInterface}" : jump ${proxiedName(key)} }`,
-    ...pinCommands(instance, key, policy, pins),
+    ...pinCommands(instance, slot, policy, pins),
     '',
   ].join('\n');
 }
 
-export function removePolicyCommands(
-  instance: string,
-  { key, hostInterface }: PolicySlot,
-  old: ResolvedPolicy,
-): string {
+export function removePolicyCommands(instance: string, slot: PolicySlot, old: ResolvedPolicy): string {
+  const { key, hostInterface } = slot;
   const table = `inet ${tableName(instance)}`;
   return [
     `delete element ${table} policies { "${hostInterface}" }`,
@@ -74,7 +73,7 @@ export function removePolicyCommands(
     `delete chain ${table} ${chainName(key)}`,
     `delete chain ${table} ${proxiedName(key)}`,
     `delete chain ${table} ${limitName(key)}`,
-    ...namedRules(old).map((index) => `delete set ${table} ${pinSet(key, index)}`),
+    ...pinSets(slot, old).map(({ name }) => `delete set ${table} ${name}`),
     '',
   ].join('\n');
 }
@@ -82,14 +81,14 @@ export function removePolicyCommands(
 /** Lets the rules about a name know an address that it leads to. A pin that is there already lives on until the new time. */
 export function pinCommands(
   instance: string,
-  key: string,
+  { key, hasIpv6 }: Omit<PolicySlot, 'hostInterface'>,
   policy: ResolvedPolicy,
   pins: readonly Pin[],
 ): readonly string[] {
   return pins.flatMap(({ name, address, seconds }) => {
-    if (address.family !== 4) return [];
+    if (address.family === 6 && !hasIpv6) return [];
     return rulesFor(policy, name).flatMap((index) => {
-      const element = `element inet ${tableName(instance)} ${pinSet(key, index)}`;
+      const element = `element inet ${tableName(instance)} ${pinSet(key, index, address.family)}`;
       const text = formatAddress(address);
       return [
         `add ${element} { ${text} }`,
@@ -115,8 +114,15 @@ function limitName(key: string): string {
   return `l_${key}`;
 }
 
-function pinSet(key: string, index: number): string {
-  return `n_${key}_${index}`;
+function pinSet(key: string, index: number, family: 4 | 6): string {
+  return `${family === 4 ? 'n' : 'm'}_${key}_${index}`;
+}
+
+function pinSets({ key, hasIpv6 }: PolicySlot, policy: ResolvedPolicy) {
+  return namedRules(policy).flatMap((index) => [
+    { name: pinSet(key, index, 4), type: 'ipv4_addr' },
+    ...(hasIpv6 ? [{ name: pinSet(key, index, 6), type: 'ipv6_addr' }] : []),
+  ]);
 }
 
 function namedRules(policy: ResolvedPolicy): readonly number[] {
@@ -126,17 +132,17 @@ function namedRules(policy: ResolvedPolicy): readonly number[] {
 }
 
 /** What a packet looks like that an egress rule is about; several lines when one cannot say it. */
-function ruleLines(rule: Rule, index: number, pins: string, isStrict: boolean): readonly string[] {
+function ruleLines(rule: Rule, index: number, slot: PolicySlot, isStrict: boolean): readonly string[] {
   // A packet says no name, and that is what strict rules want.
   if (isStrict && rule.action === 'allow' && isByName(rule.destination)) return [];
   const verdict = rule.action === 'allow' ? 'accept' : denyBecause('rule', index);
-  return matchesOf(rule, pins).map((match) => line(match, verdict));
+  return matchesOf(rule, index, slot).map((match) => line(match, verdict));
 }
 
-function matchesOf(rule: Rule, pins: string): readonly string[] {
-  const transport = isAbout(rule, 'egress') ? transportOf(rule) : null;
+function matchesOf(rule: Rule, index: number, slot: PolicySlot): readonly string[] {
+  const transport = isAbout(rule, 'egress') ? transportOf(rule, slot) : null;
   if (transport === null) return [];
-  return destinationsOf(rule.destination, pins).map((peer) => line(peer, transport));
+  return destinationsOf(rule.destination, index, slot).map((peer) => line(peer, transport));
 }
 
 function line(...parts: readonly string[]): string {
@@ -150,7 +156,7 @@ function line(...parts: readonly string[]): string {
 function proxiedLines(
   policy: ResolvedPolicy,
   interception: Interception | null,
-  key: string,
+  slot: PolicySlot,
 ): readonly string[] {
   if (!isProxied(policy, interception)) return [];
   // Only TCP comes here. nft takes no second protocol beside those of a rule.
@@ -161,9 +167,9 @@ function proxiedLines(
       if (isByName(rule.destination)) {
         // What a connection says can be denied wherever it goes.
         const told = rule.action === 'deny' ? { ...rule, destination: { kind: 'any' as const } } : rule;
-        return matchesOf(told, pinSet(key, index)).map((match) => line(match, TO_PROXY));
+        return matchesOf(told, index, slot).map((match) => line(match, TO_PROXY));
       }
-      return matchesOf(rule, '').flatMap((match) => [
+      return matchesOf(rule, index, slot).flatMap((match) => [
         ...(rule.action === 'allow' ? read.map((lead) => line(match, lead)) : []),
         line(match, 'return'),
       ]);
@@ -192,9 +198,9 @@ export function isProxied(policy: ResolvedPolicy, interception: Interception | n
 
 const PROTOCOL_NAMES = { tcp: 'tcp', udp: 'udp', icmpv4: 'icmp', icmpv6: 'icmpv6' } as const;
 
-/** null: no packet of IPv4 fits. */
-function transportOf({ protocols, ports }: Rule): string | null {
-  const named = protocols.filter((protocol) => protocol !== 'icmpv6');
+/** null: no packet fits. */
+function transportOf({ protocols, ports }: Rule, { hasIpv6 }: PolicySlot): string | null {
+  const named = protocols.filter((protocol) => hasIpv6 || protocol !== 'icmpv6');
   if (protocols.length > 0 && named.length === 0) return null;
   if (ports.length === 0) {
     return named.length === 0
@@ -218,18 +224,28 @@ function mergedRanges(ports: Rule['ports']): readonly string[] {
   return merged.map(({ start, end }) => (start === end ? `${start}` : `${start}-${end}`));
 }
 
-function destinationsOf(destination: Destination, pins: string): readonly string[] {
+function destinationsOf(
+  destination: Destination,
+  index: number,
+  { key, hasIpv6 }: PolicySlot,
+): readonly string[] {
+  const families = hasIpv6 ? ([4, 6] as const) : ([4] as const);
   if (destination.kind === 'any') return [''];
-  if (isByName(destination)) return [`ip daddr @${pins}`];
-  if (destination.kind === 'group') return GROUP_MATCHES[destination.group];
+  if (isByName(destination))
+    return families.map((family) => `${DADDR[family]} @${pinSet(key, index, family)}`);
+  if (destination.kind === 'group')
+    return [...GROUP_MATCHES[destination.group], ...(hasIpv6 ? IPV6_GROUP_MATCHES[destination.group] : [])];
   const { range } = destination;
-  if (range.family !== 4) return [];
-  return [range.prefixLength === 0 ? '' : `ip daddr ${formatCidr(range)}`];
+  if (range.family === 6 && !hasIpv6) return [];
+  if (range.prefixLength === 0) return [`meta nfproto ipv${range.family}`];
+  return [`${DADDR[range.family]} ${formatCidr(range)}`];
 }
 
-const ranges = (group: keyof typeof GROUP_RANGES): string =>
+const DADDR = { 4: 'ip daddr', 6: 'ip6 daddr' } as const;
+
+const ranges = (group: keyof typeof GROUP_RANGES, wanted: 4 | 6 = 4): string =>
   `{ ${GROUP_RANGES[group]
-    .filter(({ family }) => family === 4)
+    .filter(({ family }) => family === wanted)
     .map(formatCidr)
     .join(', ')} }`;
 const NOT_OURS = 'fib daddr type != local';
@@ -246,4 +262,18 @@ const GROUP_MATCHES: Readonly<Record<Group, readonly string[]>> = {
   link_local: [`${NOT_OURS} ip daddr != ${ranges('metadata')} ip daddr ${ranges('link_local')}`],
   multicast: [`ip daddr ${ranges('multicast')}`],
   public: [`${NOT_OURS} ip daddr != @refused ip daddr != @neighbours`],
+};
+
+/** The same of IPv6, but for what is closed to everybody, and `host`, which is said of both at once. */
+const IPV6_GROUP_MATCHES: Readonly<Record<Group, readonly string[]>> = {
+  loopback: [],
+  host: [],
+  metadata: [`${NOT_OURS} ip6 daddr ${ranges('metadata', 6)}`],
+  private: [
+    `${NOT_OURS} ip6 daddr != ${ranges('metadata', 6)} ip6 daddr ${ranges('private', 6)}`,
+    `${NOT_OURS} ip6 daddr != ${ranges('metadata', 6)} ip6 daddr @neighbours6`,
+  ],
+  link_local: [],
+  multicast: [],
+  public: [`${NOT_OURS} ip6 daddr != @refused6 ip6 daddr != @neighbours6`],
 };

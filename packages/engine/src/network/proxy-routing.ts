@@ -18,16 +18,16 @@ export function proxyMark(instance: string): number {
  * Makes this host take what is marked for itself, whatever its address: one rule, and one route in a table of its own. Succeeds when
  * an earlier engine has left them.
  */
-export async function addProxyRouting(instance: string): Promise<void> {
+export async function addProxyRouting(instance: string, family: Family = '-4'): Promise<void> {
   const mark = String(proxyMark(instance));
-  await ip('route', 'replace', 'local', 'default', 'dev', 'lo', 'table', mark);
-  if (!(await hasRule(mark))) await ip('rule', 'add', ...ruleOf(mark));
+  await ip(family, 'route', 'replace', 'local', 'default', 'dev', 'lo', 'table', mark);
+  if (!(await hasRule(family, mark))) await ip(family, 'rule', 'add', ...ruleOf(mark));
 }
 
-export async function removeProxyRouting(instance: string): Promise<void> {
+export async function removeProxyRouting(instance: string, family: Family = '-4'): Promise<void> {
   const mark = String(proxyMark(instance));
-  if (await hasRule(mark)) await ip('rule', 'delete', ...ruleOf(mark));
-  await ip('route', 'flush', 'table', mark).catch((error: unknown) => {
+  if (await hasRule(family, mark)) await ip(family, 'rule', 'delete', ...ruleOf(mark));
+  await ip(family, 'route', 'flush', 'table', mark).catch((error: unknown) => {
     // 2: there is no such table any more.
     if (!(error instanceof Error && 'code' in error && error.code === 2)) throw error;
   });
@@ -37,11 +37,13 @@ function ruleOf(mark: string): readonly string[] {
   return ['fwmark', mark, 'lookup', mark, 'pref', PREFERENCE];
 }
 
-async function hasRule(mark: string): Promise<boolean> {
-  return (await ip('rule', 'list', 'lookup', mark)).trim() !== '';
+async function hasRule(family: Family, mark: string): Promise<boolean> {
+  return (await ip(family, 'rule', 'list', 'lookup', mark)).trim() !== '';
 }
+
+type Family = '-4' | '-6';
 
 async function ip(...words: readonly string[]): Promise<string> {
   // SAFETY: no shell, a fixed program; the words are ours and numbers.
-  return (await run('ip', ['-4', ...words], { timeout: COMMAND_TIMEOUT_MS })).stdout;
+  return (await run('ip', words, { timeout: COMMAND_TIMEOUT_MS })).stdout;
 }

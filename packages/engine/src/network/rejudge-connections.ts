@@ -12,6 +12,7 @@ const MAX_LIST_BYTES = 64 * 1024 * 1024;
 const DNS_PORT = 53;
 
 interface Connection {
+  readonly address: string;
   readonly protocol: Protocol;
   readonly peer: string;
   readonly port: number;
@@ -23,11 +24,12 @@ interface Connection {
  */
 export async function rejudgeConnections(
   {
-    address,
+    addresses,
     policy,
     ports,
   }: {
-    readonly address: string;
+    /** Of the sandbox, of each family. */
+    readonly addresses: readonly string[];
     readonly policy: ResolvedPolicy;
     /** Connections to these are read from their first byte on; those that the proxy has already it keeps. */
     readonly ports: ReadonlySet<number>;
@@ -35,7 +37,8 @@ export async function rejudgeConnections(
   pins: readonly Pin[],
   surroundings: Surroundings,
 ): Promise<void> {
-  const denied = (await listConnections(address)).filter(({ protocol, peer, port }) => {
+  const all = (await Promise.all(addresses.map(listConnections))).flat();
+  const denied = all.filter(({ protocol, peer, port }) => {
     const parsed = parseAddress(peer);
     if (parsed === null) return false;
     const names = pins
@@ -45,23 +48,38 @@ export async function rejudgeConnections(
     const { action, needsName } = decide(policy, flow, surroundings);
     return action === 'deny' || needsName || (protocol === 'tcp' && ports.has(port));
   });
-  const filters = new Set(denied.map((connection) => JSON.stringify(filterOf(address, connection))));
+  const filters = new Set(denied.map((connection) => JSON.stringify(filterOf(connection))));
   for (const filter of filters) await conntrack('-D', ...(JSON.parse(filter) as string[]));
 }
 
-function filterOf(address: string, { protocol, peer, port }: Connection): readonly string[] {
-  const line = ['-f', 'ipv4', '-s', address, '-d', peer, '-p', protocol === 'icmpv4' ? 'icmp' : protocol];
-  return protocol === 'icmpv4' ? line : [...line, '--dport', String(port)];
+function filterOf({ address, protocol, peer, port }: Connection): readonly string[] {
+  const line = [
+    '-f',
+    familyOf(address),
+    '-s',
+    address,
+    '-d',
+    peer,
+    '-p',
+    protocol === 'icmpv4' ? 'icmp' : protocol,
+  ];
+  return protocol === 'icmpv4' || protocol === 'icmpv6' ? line : [...line, '--dport', String(port)];
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return address.includes(':') ? 'ipv6' : 'ipv4';
 }
 
 /** Questions to the resolver are left out: each of them is judged by its name. */
 async function listConnections(address: string): Promise<readonly Connection[]> {
-  const text = await conntrack('-L', '-f', 'ipv4', '-s', address);
+  const text = await conntrack('-L', '-f', familyOf(address), '-s', address);
   return text.split('\n').flatMap((line): readonly Connection[] => {
     const [, name = '', peer = ''] = /^(\w+)\s.*?\bdst=(\S+)/.exec(line) ?? [];
     const port = Number(/\bdport=(\d+)/.exec(line)?.[1] ?? 0);
-    if (name === 'icmp') return [{ protocol: 'icmpv4', peer, port: 0 }];
-    return (name === 'tcp' || name === 'udp') && port !== DNS_PORT ? [{ protocol: name, peer, port }] : [];
+    if (name === 'icmp' || name === 'icmpv6')
+      return [{ address, protocol: name === 'icmp' ? 'icmpv4' : name, peer, port: 0 }];
+    const isJudged = (name === 'tcp' || name === 'udp') && port !== DNS_PORT;
+    return isJudged ? [{ address, protocol: name, peer, port }] : [];
   });
 }
 

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { DEFAULT_MAX_CONNECTIONS } from '@svc/contract/spec';
 import { formatCidr } from '../policy/address.ts';
+import type { ProxyPorts } from '../egress/egress-messages.ts';
 import { CLOSED_PORTS } from '../policy/decide.ts';
-import { GROUP_RANGES, RESERVED_RANGES } from '../policy/groups.ts';
+import { CLOSED_IPV6, GROUP_RANGES, RESERVED_RANGES } from '../policy/groups.ts';
 import { DENIAL_DEFINITIONS, denyBecause } from './denial-marks.ts';
+import type { Ipv6Pool } from './ipv6-pool.ts';
 import type { SlotLink } from './network.ts';
 import { proxyMark } from './proxy-routing.ts';
 
@@ -11,6 +13,8 @@ export interface RulesetOptions {
   readonly instance: string;
   /** Addresses of the sandboxes, and the first one, where they find the resolver. */
   readonly pool: { readonly cidr: string; readonly gateway: string };
+  /** Null when sandboxes have no IPv6. */
+  readonly ipv6Pool: Pick<Ipv6Pool, 'range' | 'gateway'> | null;
   readonly links: readonly SlotLink[];
   /** Networks that this host is part of. */
   readonly neighbours: readonly string[];
@@ -19,9 +23,10 @@ export interface RulesetOptions {
 }
 
 /** Addresses that are not public wherever this host stands. */
-const NOT_PUBLIC_IPV4 = [...Object.values(GROUP_RANGES).flat(), ...RESERVED_RANGES]
-  .filter(({ family }) => family === 4)
-  .map(formatCidr);
+const NOT_PUBLIC = [...Object.values(GROUP_RANGES).flat(), ...RESERVED_RANGES];
+const notPublic = (wanted: 4 | 6) => NOT_PUBLIC.filter(({ family }) => family === wanted).map(formatCidr);
+/** In place of a pool when there is none: an address that nobody has. */
+const NOBODY = '::';
 
 const STATIC_RULES = readFileSync(new URL('ruleset.nft', import.meta.url), 'utf8');
 
@@ -36,12 +41,16 @@ export function linkPrefix(instance: string): string {
 
 /** Adding what is there, and deleting what is not, both succeed. */
 export function addLink(instance: string, link: SlotLink): string {
-  return `add element inet ${tableName(instance)} slots { ${element(link)} }`;
+  return elementsOf(link)
+    .map((element) => `add element inet ${tableName(instance)} ${element}`)
+    .join('; ');
 }
 
 export function deleteLink(instance: string, link: SlotLink): string {
-  const target = `element inet ${tableName(instance)} slots { ${element(link)} }`;
-  return `add ${target}; delete ${target}`;
+  return elementsOf(link)
+    .map((element) => `element inet ${tableName(instance)} ${element}`)
+    .map((target) => `add ${target}; delete ${target}`)
+    .join('; ');
 }
 
 export function deleteTable(instance: string): string {
@@ -49,37 +58,69 @@ export function deleteTable(instance: string): string {
 }
 
 /** Sends questions to the egress process. Until there is one they are dropped. */
-export function setResolverPort(instance: string, gateway: string, port: number): string {
+export function setResolverPort(instance: string, { ipv4, ipv6 }: Gateways, port: number): string {
   const chain = `inet ${tableName(instance)} resolver`;
-  return `flush chain ${chain}; add rule ${chain} meta l4proto { tcp, udp } dnat ip to ${gateway}:${port}`;
+  const lead = (family: 'ip' | 'ip6', nfproto: string, to: string) =>
+    `add rule ${chain} meta nfproto ${nfproto} meta l4proto { tcp, udp } dnat ${family} to ${to}:${port}`;
+  return [
+    `flush chain ${chain}`,
+    lead('ip', 'ipv4', ipv4),
+    ...(ipv6 === null ? [] : [lead('ip6', 'ipv6', `[${ipv6}]`)]),
+  ].join('; ');
+}
+
+/** Where sandboxes find this host. */
+interface Gateways {
+  readonly ipv4: string;
+  readonly ipv6: string | null;
 }
 
 /** Sends connections that sandboxes open to others to the proxy. Until there is one they are dropped; null: there is none. */
-export function setProxyPort(instance: string, gateway: string, port: number | null): string {
+export function setProxyPort(instance: string, gateways: Gateways, ports: ProxyPorts | null): string {
   const chain = `inet ${tableName(instance)} to_proxy`;
   const mark = proxyMark(instance);
-  const lead = `meta l4proto tcp tproxy ip to ${gateway}:${port} ct mark set ${mark} meta mark set ${mark} accept`;
+  const lead = (nfproto: string, to: string) =>
+    `add rule ${chain} meta nfproto ${nfproto} meta l4proto tcp tproxy ${to} ct mark set ${mark} meta mark set ${mark} accept`;
+  const { ipv6 } = gateways;
   return [
     `flush chain ${chain}`,
-    ...(port === null ? [] : [`add rule ${chain} ${lead}`]),
+    ...(ports === null ? [] : [lead('ipv4', `ip to ${gateways.ipv4}:${ports.ipv4}`)]),
+    ...(ipv6 === null || ports === null || ports.ipv6 === null
+      ? []
+      : [lead('ipv6', `ip6 to [${ipv6}]:${ports.ipv6}`)]),
     `add rule ${chain} ${denyBecause('no_proxy')}`,
   ].join('; ');
 }
 
 /** In one transaction, so that no packet meets an empty set. */
 export function setNeighbours(instance: string, networks: readonly string[]): string {
-  const set = `set inet ${tableName(instance)} neighbours`;
-  const elements = `element inet ${tableName(instance)} neighbours { ${networks.join(', ')} }`;
-  return networks.length === 0 ? `flush ${set}` : `flush ${set}; add ${elements}`;
+  const [ipv6 = [], ipv4 = []] = [true, false].map((is) =>
+    networks.filter((each) => each.includes(':') === is),
+  );
+  return Object.entries({ neighbours: ipv4, neighbours6: ipv6 })
+    .flatMap(([name, ranges]) => {
+      const place = `inet ${tableName(instance)} ${name}`;
+      return [
+        `flush set ${place}`,
+        ...(ranges.length === 0 ? [] : [`add element ${place} { ${ranges.join(', ')} }`]),
+      ];
+    })
+    .join('; ');
 }
 
 /** The whole policy, to be loaded in place of what an earlier engine left. */
-export function ruleset({ instance, pool, links, neighbours, maxPackets }: RulesetOptions): string {
+export function ruleset(options: RulesetOptions): string {
+  const { instance, pool, ipv6Pool, links, neighbours, maxPackets } = options;
+  const pool6 = ipv6Pool === null ? NOBODY : formatCidr(ipv6Pool.range);
   return [
     `define ours = "${linkPrefix(instance)}*"`,
     `define pool = ${pool.cidr}`,
     `define gateway = ${pool.gateway}`,
-    `define not_public = { ${[...NOT_PUBLIC_IPV4, pool.cidr].join(', ')} }`,
+    `define not_public = { ${[...notPublic(4), pool.cidr].join(', ')} }`,
+    `define pool6 = ${pool6}`,
+    `define gateway6 = ${ipv6Pool?.gateway ?? NOBODY}`,
+    `define not_public6 = { ${[...notPublic(6), pool6].join(', ')} }`,
+    `define closed6 = { ${CLOSED_IPV6.map(formatCidr).join(', ')} }`,
     `define closed_tcp = { ${CLOSED_PORTS.tcp.join(', ')} }`,
     `define closed_udp = { ${CLOSED_PORTS.udp.join(', ')} }`,
     `define proxy_mark = ${proxyMark(instance)}`,
@@ -95,6 +136,9 @@ export function ruleset({ instance, pool, links, neighbours, maxPackets }: Rules
   ].join('\n');
 }
 
-function element(link: SlotLink): string {
-  return `"${link.hostInterface}" . ${link.address}`;
+function elementsOf({ hostInterface, address, ipv6 }: SlotLink): readonly string[] {
+  return [
+    `slots { "${hostInterface}" . ${address} }`,
+    ...(ipv6 === undefined ? [] : [`slots6 { "${hostInterface}" . ${ipv6.address} }`]),
+  ];
 }

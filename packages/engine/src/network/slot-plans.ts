@@ -1,6 +1,8 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { PlatformError } from '@svc/contract/errors';
 import type { AddressPool } from './address-pool.ts';
+import { cidr } from '../policy/address.ts';
+import type { Ipv6Pool } from './ipv6-pool.ts';
 import { wrongInterface, type InterfaceWish } from './interface-wish.ts';
 import type { Reach, Slot, SlotLink } from './network.ts';
 import { linkPrefix } from './ruleset.ts';
@@ -9,6 +11,7 @@ import type { SlotRecord, SlotRecords } from './slot-records.ts';
 
 export interface SlotPlansOptions {
   readonly pool: AddressPool;
+  readonly ipv6Pool: Ipv6Pool | null;
   readonly records: Pick<SlotRecords, 'userPath' | 'networkPath'>;
   readonly instance: string;
   readonly firstHostId: number;
@@ -21,6 +24,8 @@ const KEY_LETTERS = 'abcdefghijklmnopqrstuvwxyz0123456789';
 const KEY_LENGTH = 12;
 /** 15 characters is the longest name of an interface: v, 8 of the instance, a dash, 5 of the key. */
 const LINK_NAME_LETTERS = 5;
+/** What every link has to carry for IPv6 to be on it. */
+const IPV6_MIN_MTU = 1280;
 /** Says that nobody bought it from the registry of makers. */
 const LOCAL_MAC = '02';
 
@@ -81,17 +86,58 @@ export class SlotPlans {
   }
 
   #linkOf(index: number, wish: InterfaceWish | null): Omit<SlotLink, 'hostInterface'> {
-    const { pool } = this.#options;
+    const { pool, ipv6Pool } = this.#options;
+    const address = pool.addressOf(index);
+    const mtu = wish?.mtu ?? this.mtu;
+    const ipv6 =
+      ipv6Pool === null || mtu < IPV6_MIN_MTU
+        ? {}
+        : { ipv6: { address: ipv6Pool.addressOf(address), gateway: ipv6Pool.gateway } };
     return {
-      address: pool.addressOf(index),
+      address,
       gateway: pool.gateway,
       nameserver: pool.gateway,
-      mtu: wish?.mtu ?? this.mtu,
+      mtu,
       mac: wish?.mac ?? randomMac(),
+      ...ipv6,
     };
   }
 
-  #indexesFor({ address, range }: InterfaceWish): IndexRange {
+  /** An IPv6 address ends with the IPv4 address that belongs to it, so asking for one asks for the other. */
+  #indexesFor(wish: InterfaceWish): IndexRange {
+    const all = this.#ipv4Indexes(wish);
+    const narrowed = (['ipv6_address', 'ipv6_pool'] as const).reduce((indexes, name) => {
+      const wanted = name === 'ipv6_address' ? wish.ipv6Address : wish.ipv6Range;
+      if (wanted === null) return indexes;
+      const own = this.#ipv6Indexes(name, wanted, wish.mtu ?? this.mtu);
+      return { first: Math.max(indexes.first, own.first), last: Math.min(indexes.last, own.last) };
+    }, all);
+    if (narrowed.first <= narrowed.last) return narrowed;
+    throw wrongInterface(
+      wish.ipv6Address === null ? 'ipv6_pool' : 'ipv6_address',
+      'ends with an IPv4 address that the rest of network.interface, or no sandbox of this host, can have',
+    );
+  }
+
+  #ipv6Indexes(name: 'ipv6_address' | 'ipv6_pool', wanted: string, mtu: number): IndexRange {
+    const { pool, ipv6Pool } = this.#options;
+    if (ipv6Pool === null)
+      throw wrongInterface(name, 'sandboxes of this host have no IPv6 (--ipv6-pool); leave it out');
+    if (mtu < IPV6_MIN_MTU) throw wrongInterface(name, `needs an mtu of ${IPV6_MIN_MTU} or more`);
+    const within = ipv6Pool.ipv4RangeOf(cidr(wanted));
+    const [base = '', length] = within?.split('/') ?? [];
+    // All of it, which is more than there are addresses for.
+    if (length === '0') return { first: 0, last: pool.size - 1 };
+    const found = within === null ? null : pool.indexesOf(base, Number(length));
+    if (found !== null) return found;
+    const { gateway } = ipv6Pool;
+    throw wrongInterface(
+      name,
+      `must end with an address of ${pool.cidr}, in the range of ${gateway} (--ipv6-pool)`,
+    );
+  }
+
+  #ipv4Indexes({ address, range }: InterfaceWish): IndexRange {
     const { pool } = this.#options;
     const [base = pool.cidr, length = ''] = (range ?? pool.cidr).split('/');
     const within = pool.indexesOf(base, Number(length));
@@ -116,9 +162,11 @@ function randomMac(): string {
 }
 
 function allTaken(wish: InterfaceWish | null): PlatformError {
-  const { address, range } = wish ?? { address: null, range: null };
+  const { address, range, ipv6Address } = wish ?? { address: null, range: null, ipv6Address: null };
   if (address !== null)
     return wrongInterface('ipv4_address', `${address} is in use by another sandbox; choose another one`);
+  if (ipv6Address !== null)
+    return wrongInterface('ipv6_address', `${ipv6Address} is in use by another sandbox; choose another one`);
   const whose = range === null ? 'All sandbox addresses' : `All addresses of ${range}`;
   return new PlatformError('insufficient_capacity', `${whose} are in use; remove a sandbox first`);
 }

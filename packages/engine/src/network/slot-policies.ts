@@ -16,12 +16,14 @@ import {
   pinCommands,
   policyCommands,
   removePolicyCommands,
+  type PolicySlot,
   type SlotRules,
 } from './policy-rules.ts';
 import { rejudgeConnections } from './rejudge-connections.ts';
 
 export interface SlotPoliciesOptions {
   readonly instance: string;
+  readonly hasIpv6: boolean;
   readonly nft: Pick<Nft, 'run'>;
   readonly egress: () => Pick<EgressProcess, 'setPolicy'> | null;
   readonly surroundings: () => Surroundings;
@@ -86,7 +88,13 @@ export class SlotPolicies {
     this.#pins.load(new Set([...this.#held.values()].map(({ link }) => link.address)));
     return [...this.#held.values()]
       .map(({ key, link, ...rules }) =>
-        policyCommands(this.#options.instance, slotOf(key, link), rules, this.#pins.of(link.address), null),
+        policyCommands(
+          this.#options.instance,
+          this.#slotOf(key, link),
+          rules,
+          this.#pins.of(link.address),
+          null,
+        ),
       )
       .join('\n');
   }
@@ -105,7 +113,7 @@ export class SlotPolicies {
       try {
         const pins = (await egress()?.setPolicy(link.address, rules.policy, this.#settingsOf(held))) ?? [];
         await this.#loads.load(
-          policyCommands(instance, slotOf(key, link), rules, pins, before?.policy ?? null),
+          policyCommands(instance, this.#slotOf(key, link), rules, pins, before?.policy ?? null),
         );
         await this.#rejudge(held, pins);
       } catch (error) {
@@ -128,9 +136,9 @@ export class SlotPolicies {
     // A sandbox that has sent nothing has no connection either, and most get their rules before they run.
     if (readTraffic({ link }).sentBytes === 0) return;
     const ports = new Set(interception?.interceptedPorts ?? []);
-    await rejudgeConnections({ address: link.address, policy, ports }, pins, surroundings()).catch(
-      (error: unknown) =>
-        logger.warn({ error, address: link.address }, 'Connections from before a change of rules may go on'),
+    const addresses = [link.address, ...(link.ipv6 === undefined ? [] : [link.ipv6.address])];
+    await rejudgeConnections({ addresses, policy, ports }, pins, surroundings()).catch((error: unknown) =>
+      logger.warn({ error, address: link.address }, 'Connections from before a change of rules may go on'),
     );
   }
 
@@ -140,6 +148,10 @@ export class SlotPolicies {
     return { ...(interception ?? NO_INTERCEPTION), maxConnections, authority: this.#options.authority() };
   }
 
+  #slotOf(key: string, { hostInterface }: SlotLink): PolicySlot {
+    return { key, hostInterface, hasIpv6: this.#options.hasIpv6 };
+  }
+
   async remove(key: string): Promise<void> {
     await this.#turns.take(key, async () => {
       const held = this.#held.get(key);
@@ -147,7 +159,7 @@ export class SlotPolicies {
       const { link, policy } = held;
       this.#pins.forget(link.address);
       await this.#options.egress()?.setPolicy(link.address, null);
-      await this.#loads.load(removePolicyCommands(this.#options.instance, slotOf(key, link), policy));
+      await this.#loads.load(removePolicyCommands(this.#options.instance, this.#slotOf(key, link), policy));
       this.#held.delete(key);
     });
   }
@@ -160,7 +172,7 @@ export class SlotPolicies {
       const held = this.#held.get(key);
       if (held === undefined) return;
       this.#pins.keep(address, pins);
-      const commands = pinCommands(this.#options.instance, key, held.policy, pins);
+      const commands = pinCommands(this.#options.instance, this.#slotOf(key, held.link), held.policy, pins);
       if (commands.length > 0) await this.#options.nft.run(commands.join('; '));
     });
   }
@@ -168,8 +180,4 @@ export class SlotPolicies {
 
 function rulesOf({ policy, interception }: SlotRules): SlotRules {
   return { policy, interception };
-}
-
-function slotOf(key: string, link: SlotLink): { readonly key: string; readonly hostInterface: string } {
-  return { key, hostInterface: link.hostInterface };
 }

@@ -2,9 +2,14 @@ import { networkInterfaces } from 'node:os';
 import { cidr, parseAddress, parseCidr, type Address } from '../policy/address.ts';
 import type { Surroundings } from '../policy/groups.ts';
 import type { AddressPool } from './address-pool.ts';
+import type { Ipv6Pool } from './ipv6-pool.ts';
 
 /** What addresses are to a sandbox of this host, which is part of `networks`. */
-export function surroundingsOf(pool: AddressPool, networks: readonly string[]): Surroundings {
+export function surroundingsOf(
+  pool: AddressPool,
+  ipv6Pool: Ipv6Pool | null,
+  networks: readonly string[],
+): Surroundings {
   return {
     gateway: known(pool.gateway),
     hostAddresses: Object.values(networkInterfaces())
@@ -12,6 +17,7 @@ export function surroundingsOf(pool: AddressPool, networks: readonly string[]): 
       .flatMap(({ address }) => parseAddress(address) ?? []),
     neighbours: networks.flatMap((network) => parseCidr(network) ?? []),
     pool: cidr(pool.cidr),
+    ...(ipv6Pool === null ? {} : { ipv6: { gateway: known(ipv6Pool.gateway), pool: ipv6Pool.range } }),
   };
 }
 

@@ -1,5 +1,5 @@
 import { contains, type Address } from './address.ts';
-import { classify, isReachable, type Surroundings } from './groups.ts';
+import { classify, isClosedIpv6, isReachable, type Surroundings } from './groups.ts';
 import { hasSuffix, normalizeName } from './names.ts';
 import type { Action, Destination, Direction, Protocol, ResolvedPolicy, Rule } from './resolve-policy.ts';
 
@@ -28,8 +28,8 @@ export interface Decision {
 /** The first rule that matches decides; without one, the default does. */
 export function decide(policy: ResolvedPolicy, flow: Flow, surroundings: Surroundings): Decision {
   const isEgress = flow.direction === 'egress';
-  if (isEgress && (!isReachable(flow.address, surroundings) || isClosed(flow)))
-    return { action: 'deny', rule: null, needsName: false };
+  const isOpenable = isReachable(flow.address, surroundings) && !isClosedIpv6(flow.address);
+  if (isEgress && (!isOpenable || isClosed(flow))) return { action: 'deny', rule: null, needsName: false };
   let needsName = false;
   for (const [index, rule] of policy.rules.entries()) {
     if (!isAbout(rule, flow.direction) || !fitsTransport(rule, flow)) continue;

@@ -2,7 +2,7 @@ import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import { cidr, contains, formatAddress, parseAddress, type Address } from './address.ts';
 import { decide, decideName, isByName, isClosed } from './decide.ts';
-import { classify, isReachable, type Group, type Surroundings } from './groups.ts';
+import { classify, isClosedIpv6, isReachable, type Group, type Surroundings } from './groups.ts';
 import { isHostName, normalizeName } from './names.ts';
 import type { DecidedBy } from './network-decision.ts';
 import { isIntercepted, readPorts } from './read-ports.ts';
@@ -69,7 +69,9 @@ export function explain(
 ): Explanation {
   const policy = resolvePolicy(network);
   if (question.direction === 'ingress') return explainIngress(network, policy, question, surroundings);
-  const { name, addresses, isAssumed } = placesOf(question, known, policy);
+  const hasIpv6 = surroundings.ipv6 !== undefined;
+  const reached = hasIpv6 ? known : known.filter(({ address }) => address.family === 4);
+  const { name, addresses, isAssumed } = placesOf(question, reached, policy);
   const considered = addresses.map((address) => {
     const text = formatAddress(address);
     const led = known.filter((pin) => formatAddress(pin.address) === text).map((pin) => pin.name);
@@ -172,10 +174,7 @@ function placesOf(
   if (address !== null) return { name: null, addresses: [address], isAssumed: false };
   const name = normalizeName(host);
   if (!isHostName(name)) throw invalid('host', 'must be a name such as example.com, or an address');
-  // Sandboxes have no IPv6, so what a name leads to there is never reached.
-  const addresses = known
-    .filter((pin) => pin.address.family === 4 && normalizeName(pin.name) === name)
-    .map((pin) => pin.address);
+  const addresses = known.filter((pin) => normalizeName(pin.name) === name).map((pin) => pin.address);
   return addresses.length > 0
     ? { name, addresses, isAssumed: false }
     : { name, addresses: [somePublicAddress(policy)], isAssumed: true };
@@ -221,7 +220,9 @@ function judge(
   surroundings: Surroundings,
 ): Verdict {
   if (isClosed({ protocol, port })) return { action: 'deny', decidedBy: 'closed_port', rule: null };
-  if (address.family === 6 || protocol === 'icmpv6' || !isReachable(address, surroundings))
+  const isIpv6 = address.family === 6 || protocol === 'icmpv6';
+  const isOutOfReach = !isReachable(address, surroundings) || isClosedIpv6(address);
+  if ((isIpv6 && surroundings.ipv6 === undefined) || isOutOfReach)
     return { action: 'deny', decidedBy: 'out_of_reach', rule: null };
   if (protocol === 'udp' && isClosedToUdp(network, port))
     return { action: 'deny', decidedBy: 'quic', rule: null };

@@ -12,6 +12,8 @@ export interface Surroundings {
   readonly neighbours: readonly Cidr[];
   /** Addresses of sandboxes, the gateway among them. */
   readonly pool: Cidr;
+  /** The same of IPv6, where sandboxes have it. */
+  readonly ipv6?: { readonly gateway: Address; readonly pool: Cidr };
 }
 
 /** Ranges by group, in the order in which they are looked at. The packet filter is made from the same lists. */
@@ -56,7 +58,7 @@ export const RESERVED_RANGES: readonly Cidr[] = [
  * `isReachable` is false for them whatever a policy says.
  */
 export function classify(address: Address, surroundings: Surroundings): Group | null {
-  if (isSame(address, surroundings.gateway)) return 'host';
+  if (isGateway(address, surroundings)) return 'host';
   if (!isReachable(address, surroundings)) return null;
   const inside = embeddedIpv4(address);
   if (inside !== null) return classify(inside, surroundings);
@@ -79,9 +81,27 @@ export function isPublicEverywhere(address: Address): boolean {
 }
 
 /** Sandboxes see each other through published ports alone, so no rule opens their addresses; nor those of nobody and everybody. */
-export function isReachable(address: Address, { gateway, pool }: Surroundings): boolean {
+export function isReachable(address: Address, surroundings: Surroundings): boolean {
   if (address.value === 0n || isSame(address, BROADCAST)) return false;
-  return isSame(address, gateway) || !contains(pool, address);
+  if (isGateway(address, surroundings)) return true;
+  const { pool, ipv6 } = surroundings;
+  return !contains(pool, address) && (ipv6 === undefined || !contains(ipv6.pool, address));
+}
+
+function isGateway(address: Address, { gateway, ipv6 }: Surroundings): boolean {
+  return isSame(address, gateway) || (ipv6 !== undefined && isSame(address, ipv6.gateway));
+}
+
+/**
+ * What no rule opens over IPv6: what is somebody else in disguise (IPv4 inside of IPv6, by mapping, translation or tunnel: rules about
+ * IPv4 would not see it), and what does not leave a link, on which a sandbox is alone with its host.
+ */
+export const CLOSED_IPV6: readonly Cidr[] = ['::/8', '2002::/16', 'fe80::/10', 'fec0::/10', 'ff00::/8'].map(
+  cidr,
+);
+
+export function isClosedIpv6(address: Address): boolean {
+  return CLOSED_IPV6.some((range) => contains(range, address));
 }
 
 const BROADCAST: Address = { family: 4, value: 0xffffffffn };

@@ -12,7 +12,7 @@ export type DecidedBy =
   | 'resolver'
   /** A way to resolve names past the resolver, closed to everybody. */
   | 'closed_port'
-  /** An address that no rule opens: IPv6, another sandbox, or nobody's. */
+  /** An address that no rule opens: another sandbox, nobody's, or IPv6 where there is none. */
   | 'out_of_reach'
   /** A port that is read, closed to UDP so that nothing goes past that. */
   | 'quic';

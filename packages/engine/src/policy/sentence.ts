@@ -59,7 +59,7 @@ const WHY: Readonly<Record<Exclude<Decider, 'rule' | 'default' | 'name'>, string
   resolver: "port 53 leads to the sandbox's own resolver, which judges each name that is asked for",
   closed_port: 'the port is a way to resolve names past the resolver, and closed to every sandbox',
   out_of_reach:
-    'no rule opens it; sandboxes have no IPv6, and reach each other through published ports alone',
+    'no rule opens it; sandboxes reach each other through published ports alone, and IPv6 where the engine has a pool for it',
   quic: 'the port is read over TCP, and closed to UDP for that (network.tls.block_quic_on_intercept)',
   too_many_connections: 'the sandbox has as many connections as it may (network.max_connections)',
   too_many_questions: 'the sandbox asks for more names in a second than any may',

@@ -22,7 +22,7 @@ async function makeKit(t: TestContext): Promise<Kit & { readonly folder: string 
     runtimes: [new FakeRuntime(join(folder, 'runtime'))],
     defaultIsolation: 'container',
     missing: new Map([['microvm', 'no runtime of this class is installed']]),
-    network: { checkInterface: () => undefined },
+    network: { checkInterface: () => undefined, hasIpv6: false },
     readHostSize: () => Promise.resolve({ vcpus: 2, memoryMib: 2048, diskMib: 100_000 }),
     mounts: { bindRoots: [join(folder, 'binds')], diskImageRoots: [join(folder, 'images')] },
   };

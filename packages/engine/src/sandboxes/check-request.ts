@@ -13,7 +13,7 @@ const loadCheck = () => import('@svc/contract/check-spec');
 let check: ReturnType<typeof loadCheck> | undefined;
 
 type CheckKit = Pick<Kit, 'runtimes' | 'defaultIsolation' | 'missing' | 'readHostSize'> & {
-  readonly network: Pick<Kit['network'], 'checkInterface'>;
+  readonly network: Pick<Kit['network'], 'checkInterface' | 'hasIpv6'>;
   readonly mounts: Pick<Kit['mounts'], 'bindRoots' | 'diskImageRoots'>;
 };
 
@@ -27,7 +27,7 @@ export async function checkRequest(
 ): Promise<{ readonly spec: SandboxSpec; readonly runtime: Runtime }> {
   const { checkSpec } = await (check ??= loadCheck());
   const spec = checkSpec(request.spec);
-  checkSupported(spec);
+  checkSupported(spec, kit.network);
   const wish = interfaceWish(spec.network);
   if (wish !== null) kit.network.checkInterface(wish);
   const runtime = chooseRuntime(kit, request.isolation);

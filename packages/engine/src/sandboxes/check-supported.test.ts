@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { SandboxSpec } from '@svc/contract';
 import { checkSupported } from './check-supported.ts';
 
+const check = (spec: SandboxSpec, hasIpv6 = false) => checkSupported(spec, { hasIpv6 });
 const image = { type: 'oci', reference: 'x' } as const;
 type Policy = NonNullable<NonNullable<SandboxSpec['network']>['policy']>;
 
@@ -30,16 +31,16 @@ test('the default policy, spelled out as clients send it, and deny-all can be en
     { ...DNS, protocols: [...DNS.protocols], ports: [...DNS.ports] },
     { ...PUBLIC, protocols: [], ports: [] },
   ];
-  checkSupported(withPolicy({ default_egress: 'deny', default_ingress: 'allow', rules }));
-  checkSupported(withPolicy({ default_egress: 'deny', default_ingress: 'deny', rules: [] }));
-  checkSupported({ image });
+  check(withPolicy({ default_egress: 'deny', default_ingress: 'allow', rules }));
+  check(withPolicy({ default_egress: 'deny', default_ingress: 'deny', rules: [] }));
+  check({ image });
   // What a published client sends when nobody asked for anything.
-  checkSupported({ image, network: { enabled: true, strict: false, max_connections: null } });
+  check({ image, network: { enabled: true, strict: false, max_connections: null } });
 });
 
 test('rules about addresses, groups and names, limits and resolvers of its own can be enforced', () => {
   const allow = { direction: 'egress', action: 'allow' } as const;
-  checkSupported({
+  check({
     image,
     network: {
       policy: {
@@ -55,7 +56,7 @@ test('rules about addresses, groups and names, limits and resolvers of its own c
       dns: { nameservers: ['192.0.2.1'], query_timeout_ms: 100, rebind_protection: false },
     },
   });
-  checkSupported({ image, network: { strict: true } });
+  check({ image, network: { strict: true } });
 });
 
 function allowing(rule: object, network: object = {}): SandboxSpec {
@@ -96,10 +97,15 @@ const refused: readonly (readonly [title: string, spec: SandboxSpec, field: stri
   ['an init system', { image, init: { cmd: 'auto' } }, 'init'],
 ];
 
+test('rules about IPv6 are taken where sandboxes have it', () => {
+  check(allowing({ destination: { cidr: '2001:db8::/32' } }), true);
+  check(allowing({ protocols: ['icmpv6'] }), true);
+});
+
 for (const [title, spec, field] of refused) {
   test(`${title} is refused by name instead of being ignored`, () => {
     assert.throws(
-      () => checkSupported(spec),
+      () => check(spec),
       (error: Error) => error.message.startsWith(`${field}:`),
     );
   });

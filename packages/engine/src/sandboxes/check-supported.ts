@@ -5,32 +5,31 @@ import { interfaceWish } from '../network/interface-wish.ts';
 import type { Isolation } from '../runtime/runtime.ts';
 import { checkInterception } from './interception.ts';
 
+const NO_IPV6 = 'sandboxes of this host have no IPv6 (--ipv6-pool); leave the rule out';
+
 /** Refuses what this host could not enforce, instead of ignoring it. */
-export function checkSupported(spec: SandboxSpec): void {
-  checkNetwork(spec);
+export function checkSupported(spec: SandboxSpec, host: { readonly hasIpv6: boolean }): void {
+  checkNetwork(spec, host);
   checkInterception(spec);
   if (spec.init !== undefined && spec.init !== null) {
     throw unsupported('init', 'an init system of the image needs a kernel of its own (isolation microvm)');
   }
 }
 
-function checkNetwork({ network }: SandboxSpec): void {
+function checkNetwork({ network }: SandboxSpec, { hasIpv6 }: { readonly hasIpv6: boolean }): void {
   const policy = resolvePolicy(network);
   for (const [index, { action, destination, protocols }] of policy.rules.entries()) {
     if (action === 'deny') continue;
     const field = `network.policy.rules[${index}]`;
-    if (destination.kind === 'cidr' && destination.range.family === 6)
-      throw unsupported(
-        `${field}.destination.cidr`,
-        'sandboxes of this host have no IPv6; leave the rule out',
-      );
+    if (!hasIpv6 && destination.kind === 'cidr' && destination.range.family === 6)
+      throw unsupported(`${field}.destination.cidr`, NO_IPV6);
     if (destination.kind === 'group' && destination.group === 'multicast')
       throw unsupported(
         `${field}.destination.group`,
         'multicast does not leave a sandbox; leave the rule out',
       );
-    if (protocols.length > 0 && protocols.every((protocol) => protocol === 'icmpv6'))
-      throw unsupported(`${field}.protocols`, 'sandboxes of this host have no IPv6; leave the rule out');
+    if (!hasIpv6 && protocols.length > 0 && protocols.every((protocol) => protocol === 'icmpv6'))
+      throw unsupported(`${field}.protocols`, NO_IPV6);
   }
   interfaceWish(network);
 }

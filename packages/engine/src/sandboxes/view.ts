@@ -45,8 +45,13 @@ function resolve(record: EngineRecord, ceilings: RlimitCeilings): ResolvedSpec {
 function interfaceOf({ run }: EngineRecord): NonNullable<ResolvedSpec['interface']> | null {
   const link = run?.endedAt === null ? (run.slot?.link ?? null) : null;
   if (link === null) return null;
-  const { address, mac, mtu } = link;
-  return { ipv4Address: address, mac: mac.split(':').map((byte) => Number.parseInt(byte, 16)), mtu };
+  const { address, ipv6, mac, mtu } = link;
+  return {
+    ipv4Address: address,
+    ipv6Address: ipv6?.address ?? null,
+    mac: mac.split(':').map((byte) => Number.parseInt(byte, 16)),
+    mtu,
+  };
 }
 
 function firstGiven(own: string | null | undefined, image: string | null, otherwise: string): string {

@@ -26,6 +26,7 @@ export class FakeNetwork implements Network {
   readonly #known = new Map<string, readonly KnownName[]>();
   readonly #traffic = new Map<string, Traffic>();
   #isRunning = false;
+  readonly hasIpv6 = false;
   readonly authorityCertificate = 'the certificate of a pretended authority\n';
   onReport: Network['onReport'] = () => undefined;
   readonly denials = { look: () => Promise.resolve(), watch: () => ({ [Symbol.dispose]: () => undefined }) };

@@ -1,7 +1,7 @@
 /**
  * Stands for everything outside, in a network namespace of its own: on TCP 8080 it tells callers who they are and
  * then repeats what they say, on UDP 9090 it prints what it gets, on port 53 of the address given as argument it resolves a few names
- * and prints which it was asked for.
+ * (those with `dual` in them to IPv6 too) and prints which it was asked for.
  */
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -9,7 +9,7 @@ import { createServer } from 'node:net';
 import { addressRecord, encodeAnswer, TYPE } from './dns-samples.ts';
 import { startSampleResolver } from '../egress/sample-resolver.ts';
 
-const [address = '', publicAddress = '', privateAddress = ''] = process.argv.slice(2);
+const [address = '', publicAddress = '', privateAddress = '', publicIpv6Address = ''] = process.argv.slice(2);
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
 const text = { type: TYPE.txt, data: Buffer.alloc(200, 1) };
@@ -17,6 +17,10 @@ await startSampleResolver(
   address,
   (query) => {
     print(`asked for ${query.toString('latin1', 13).replaceAll(/[^ -~]+/g, '.')}`);
+    // Their type stands in front of the class, at the end.
+    const isForIpv6 = query.readUInt16BE(query.length - 4) === TYPE.aaaa;
+    if (query.includes('dual') && isForIpv6) return [encodeAnswer(query, [addressRecord(publicIpv6Address)])];
+    if (query.includes('dual')) return [encodeAnswer(query, [addressRecord(publicAddress)])];
     if (query.includes('public')) return [encodeAnswer(query, [addressRecord(publicAddress)])];
     if (query.includes('rebind')) return [encodeAnswer(query, [addressRecord(privateAddress)])];
     if (query.includes('large'))
@@ -34,8 +38,10 @@ const server = createServer((socket) => {
 server.listen(8080, '::');
 await once(server, 'listening');
 
-const datagrams = createSocket('udp4');
-datagrams.on('message', (message, sender) => print(`${message.toString()} from ${sender.address}`));
+const datagrams = createSocket('udp6');
+datagrams.on('message', (message, sender) =>
+  print(`${message.toString()} from ${sender.address.replace('::ffff:', '')}`),
+);
 datagrams.bind(9090);
 await once(datagrams, 'listening');
 print('ready');

@@ -17,6 +17,8 @@ export interface Internet extends AsyncDisposable {
   readonly privateAddress: string;
   readonly metadataAddress: string;
   readonly ipv6Address: string;
+  /** Behind it, as `publicAddress` is. */
+  readonly publicIpv6Address: string;
   /** The lines printed for UDP packets that arrived. */
   readonly received: readonly string[];
   readonly namespace: string;
@@ -38,8 +40,9 @@ export async function startInternet(): Promise<Internet> {
   await configureHostEnd(hostInterface, addresses);
 
   const namespace = `/run/netns/${name}`;
-  const { resolver, publicAddress, privateAddress } = addresses;
-  const line = inNamespace(namespace, process.execPath, MAIN, resolver, publicAddress, privateAddress);
+  const { resolver, publicAddress, privateAddress, publicIpv6Address } = addresses;
+  const known = [resolver, publicAddress, privateAddress, publicIpv6Address];
+  const line = inNamespace(namespace, process.execPath, MAIN, ...known);
   const child = spawn(line[0], line.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
   undo.defer(() => void child.kill('SIGKILL'));
   const received: string[] = [];
@@ -71,6 +74,7 @@ function chooseAddresses() {
     // The metadata address is the same in every run; one of them has the route, and all are answered.
     metric: String(7 + part),
     ipv6Address: `2001:db8:77:${part + 1}::2`,
+    publicIpv6Address: `2a00:77:${part + 1}::1`,
   };
 }
 
@@ -81,6 +85,16 @@ async function configureHostEnd(hostInterface: string, addresses: Addresses): Pr
   for (const far of [addresses.publicAddress, addresses.privateAddress, addresses.metadataAddress]) {
     await ip('route', 'add', far, 'via', addresses.resolver, 'metric', addresses.metric);
   }
+  await ip(
+    '-6',
+    'route',
+    'add',
+    addresses.publicIpv6Address,
+    'via',
+    addresses.ipv6Address,
+    'dev',
+    hostInterface,
+  );
 }
 
 async function configureFarEnd(name: string, addresses: Addresses): Promise<void> {
@@ -88,10 +102,12 @@ async function configureFarEnd(name: string, addresses: Addresses): Promise<void
   for (const own of [`${resolver}/30`, publicAddress, privateAddress, metadataAddress]) {
     await ip('-n', name, 'address', 'add', own, 'dev', 'eth0');
   }
-  await ip('-n', name, '-6', 'address', 'add', `${addresses.ipv6Address}/64`, 'dev', 'eth0', 'nodad');
+  for (const own of [`${addresses.ipv6Address}/64`, `${addresses.publicIpv6Address}/128`])
+    await ip('-n', name, '-6', 'address', 'add', own, 'dev', 'eth0', 'nodad');
   await ip('-n', name, 'link', 'set', 'eth0', 'up');
   await ip('-n', name, 'link', 'set', 'lo', 'up');
   await ip('-n', name, 'route', 'add', 'default', 'via', addresses.hostAddress);
+  await ip('-n', name, '-6', 'route', 'add', 'default', 'via', addresses.hostIpv6Address, 'dev', 'eth0');
 }
 
 async function ip(...parameters: readonly string[]): Promise<void> {

@@ -20,16 +20,19 @@ async function attemptOne(attempt: Attempt): Promise<string> {
   if (attempt.kind === 'udp') return send(attempt.host, attempt.port, attempt.text, attempt.from);
   if (attempt.kind === 'dns') {
     const ask = attempt.transport === 'udp' ? askUdp : askTcp;
-    return readable(await ask(attempt.server, attempt.port ?? 53, encodeQuery(attempt.name)));
+    return readable(
+      await ask(attempt.server, attempt.port ?? 53, encodeQuery(attempt.name, { type: attempt.type ?? 1 })),
+    );
   }
   if (attempt.kind === 'knock') return knock(attempt.flows);
   return attempt.kind === 'dnsFlood' ? floodUdp(attempt) : countAnswers(attempt);
 }
 
 async function knock(flows: Extract<Attempt, { kind: 'knock' }>['flows']): Promise<string> {
-  const datagrams = createSocket('udp4');
-  datagrams.on('error', () => undefined);
+  const sockets = { udp4: createSocket('udp4'), udp6: createSocket('udp6') };
+  for (const socket of Object.values(sockets)) socket.on('error', () => undefined);
   for (const { address, protocol, port } of flows) {
+    const datagrams = sockets[typeOf(address)];
     if (protocol === 'udp') await new Promise((resolve) => datagrams.send('knock', port, address, resolve));
     else connect({ host: address, port }).on('error', () => undefined);
     // The first packet of a connection leaves while `connect` is called.
@@ -71,7 +74,7 @@ async function countAnswers(attempt: Extract<Attempt, { kind: 'tcpMany' }>): Pro
 }
 
 async function send(host: string, port: number, text: string, from?: string): Promise<string> {
-  const socket = createSocket('udp4');
+  const socket = createSocket(typeOf(host));
   socket.bind(0, from);
   await once(socket, 'listening');
   await new Promise((resolve) => socket.send(text, port, host, resolve));
@@ -86,7 +89,7 @@ async function tcp(host: string, port: number): Promise<string> {
 }
 
 async function askUdp(server: string, port: number, query: Buffer): Promise<Buffer> {
-  const socket = createSocket('udp4');
+  const socket = createSocket(typeOf(server));
   socket.connect(port, server);
   await once(socket, 'connect');
   socket.send(query);
@@ -103,6 +106,10 @@ async function askTcp(server: string, port: number, query: Buffer): Promise<Buff
     const [answer] = frames.push(data) ?? [];
     if (answer !== undefined) return answer;
   }
+}
+
+function typeOf(address: string): 'udp4' | 'udp6' {
+  return address.includes(':') ? 'udp6' : 'udp4';
 }
 
 function readable(answer: Buffer): string {

@@ -37,6 +37,8 @@ export type Attempt =
       readonly transport: 'udp' | 'tcp';
       /** 53 unless given. */
       readonly port?: number;
+      /** 1, an IPv4 address, unless given. */
+      readonly type?: number;
     };
 
 const MAIN = fileURLToPath(new URL('probe-main.ts', import.meta.url));

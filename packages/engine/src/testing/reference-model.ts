@@ -10,6 +10,9 @@ export interface Place {
   /** The leading texts of the host's networks, and of the addresses of sandboxes. */
   readonly neighbours: readonly string[];
   readonly sandboxes: string;
+  /** The same of IPv6; absent without it. */
+  readonly gateway6?: string;
+  readonly sandboxes6?: string;
 }
 interface Flow {
   readonly direction: string;
@@ -23,6 +26,7 @@ interface Flow {
 type Rule = NonNullable<NetworkPolicy['rules']>[number];
 
 export function referenceGroup(address: string, place: Place): string | null {
+  if (address.includes(':')) return referenceGroup6(address, place);
   const [a = 0, b = 0] = address.split('.').map(Number);
   if (address === place.gateway) return 'host';
   if (address === '0.0.0.0' || address.startsWith(place.sandboxes)) return null;
@@ -37,10 +41,24 @@ export function referenceGroup(address: string, place: Place): string | null {
   return a === 0 || a >= 240 || /^(198\.51\.100\.|168\.63\.129\.16$)/.test(address) ? null : 'public';
 }
 
+/** Written out without `::`, in lower case. */
+function referenceGroup6(address: string, place: Place): string | null {
+  if (address === place.gateway6 || place.own.includes(address)) return 'host';
+  if (address.startsWith(place.sandboxes6 ?? 'none')) return null;
+  if (address === 'fd00:ec2:0:0:0:0:0:254') return 'metadata';
+  if (/^f[cd]/.test(address) || place.neighbours.some((start) => address.startsWith(start))) return 'private';
+  return /^[23]/.test(address) && !/^(2001:db8|2001:[01]?..?|3fff):/.test(address) ? 'public' : null;
+}
+
+/** In disguise, or for one link alone. */
+const CLOSED6 = /^(?:[0-9a-f]{1,2}:|2002:|fe[89abcdef]|ff)/;
+
 export function referenceAction(policy: NetworkPolicy, flow: Flow, place: Place): string {
   const out = flow.direction === 'egress';
   const closed =
     flow.address === '0.0.0.0' ||
+    (flow.address.includes(':') && CLOSED6.test(flow.address)) ||
+    (flow.address.startsWith(place.sandboxes6 ?? 'none') && flow.address !== place.gateway6) ||
     (flow.address.startsWith(place.sandboxes) && flow.address !== place.gateway);
   if (out && closed) return 'deny';
   const rule = (policy.rules ?? []).find(
@@ -87,10 +105,16 @@ function isPeer(rule: Rule, flow: Flow, place: Place): boolean {
   if ('group' in destination) return referenceGroup(flow.address, place) === destination.group;
   if ('cidr' in destination) {
     const [base = '', prefix] = destination.cidr.split('/');
+    const isIpv6 = flow.address.includes(':');
+    if (isIpv6 !== base.includes(':')) return false;
     const bits = (text: string) =>
       text
-        .split('.')
-        .map((part) => Number(part).toString(2).padStart(8, '0'))
+        .split(isIpv6 ? ':' : '.')
+        .map((part) =>
+          Number.parseInt(part, isIpv6 ? 16 : 10)
+            .toString(2)
+            .padStart(isIpv6 ? 16 : 8, '0'),
+        )
         .join('');
     return bits(flow.address).startsWith(bits(base).slice(0, Number(prefix)));
   }

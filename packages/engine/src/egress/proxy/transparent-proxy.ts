@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { clientOf } from '../../policy/client-address.ts';
 import { readFirstFlight, type FirstFlight } from './first-flight.ts';
 import { judge, nameSaid, type Judgement } from './judge.ts';
 import type { Destination, Refusal, RefusalReason, SandboxEgress, SeenConnection } from './sandbox-egress.ts';
@@ -67,7 +68,7 @@ export class TransparentProxy {
   /** `client` must be paused, and stay open when its peer has sent everything (`allowHalfOpen`). */
   accept(client: Socket, destination: Destination): void {
     client.on('error', () => undefined); // `close` follows.
-    const sandbox = withoutMapping(client.remoteAddress ?? '');
+    const sandbox = clientOf(client.remoteAddress ?? '');
     const egress = this.#options.find(sandbox);
     const refuse = (reason: RefusalReason, flight?: FirstFlight) => {
       this.#options.onRefusal({ ...seen(sandbox, destination, flight ?? null), reason });
@@ -183,10 +184,6 @@ async function within(flight: Promise<FirstFlight>, timeoutMs: number): Promise<
 function seen(sandbox: string, destination: Destination, flight: FirstFlight | null): SeenConnection {
   const speaks = flight?.kind === 'tls' || flight?.kind === 'http' ? flight.kind : 'tcp';
   return { sandbox, destination, speaks, name: nameSaid(flight) ?? null };
-}
-
-function withoutMapping(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.)/i, '');
 }
 
 /** Counts the open connections of each sandbox and of all, and refuses what would be too many. */

@@ -195,7 +195,9 @@ function toNetworkView(
 
 /** What it has, rather than what was asked for, while it runs. */
 function interfaceOf({ interface: wired = null }: ResolvedSpec) {
-  return wired === null ? {} : { ipv4_address: wired.ipv4Address, mac: [...wired.mac], mtu: wired.mtu };
+  if (wired === null) return {};
+  const { ipv4Address, ipv6Address, mac, mtu } = wired;
+  return { ipv4_address: ipv4Address, ipv6_address: ipv6Address, mac: [...mac], mtu };
 }
 
 function toTlsView(tls: NonNullable<NonNullable<SandboxSpec['network']>['tls']>) {

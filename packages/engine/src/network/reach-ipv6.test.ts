@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { after, before, test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
+import { resolvePolicy } from '../policy/resolve-policy.ts';
+import { command, inNamespace } from '../testing/command.ts';
+import { startInternet, type Internet } from '../testing/internet.ts';
+import { probe, probeBriefly, type Attempt } from '../testing/probe.ts';
+import { TestEngine } from '../testing/test-engine.ts';
+import type { LinuxNetwork } from './linux-network.ts';
+import { keptAs } from './network.suite.ts';
+import type { Slot, SlotLink } from './network.ts';
+
+type Wired = Slot & { readonly link: SlotLink & { readonly ipv6: NonNullable<SlotLink['ipv6']> } };
+
+const AAAA = 28;
+const undo = new AsyncDisposableStack();
+let internet: Internet;
+let engine: TestEngine;
+let network: LinuxNetwork;
+let slot: Wired;
+let other: Wired;
+
+let ready: Promise<void> | undefined;
+before(() => (ready = setUp()));
+after(async () => {
+  // A set-up that failed has something to take back too.
+  await ready?.catch(() => undefined);
+  await undo.disposeAsync();
+});
+
+async function setUp(): Promise<void> {
+  internet = undo.use(await startInternet());
+  const resolvers = [{ address: internet.resolver, port: 53 }];
+  engine = undo.use(await TestEngine.make(96, { resolvers, ipv6Pool: 'auto' }));
+  network = engine.open();
+  await network.recover([]);
+  [slot, other] = await Promise.all([acquire(), acquire()]);
+}
+
+async function acquire(): Promise<Wired> {
+  const found = await network.acquire('public', AbortSignal.timeout(100_000));
+  assert.ok(found.link?.ipv6);
+  return { ...found, link: { ...found.link, ipv6: found.link.ipv6 } };
+}
+
+const tcp = (host: string, port = 8080): Attempt => ({ kind: 'tcp', host, port });
+const allowAll = resolvePolicy({ policy: { default_egress: 'allow', rules: [] } });
+const DEFAULT = resolvePolicy(undefined);
+
+async function inside(of: Slot, script: string): Promise<string> {
+  const [program, ...parameters] = inNamespace(of.networkNamespace, 'sh', '-ec', script);
+  return await command(program, ...parameters);
+}
+
+test('a sandbox reaches public IPv6 addresses, behind the address of the host, with one address and no other', async () => {
+  assert.deepEqual(
+    await probe(slot.networkNamespace, tcp(internet.publicIpv6Address), tcp(internet.publicAddress)),
+    [`you are ${internet.hostIpv6Address}`, `you are ${internet.hostAddress}`],
+  );
+  const addresses = await inside(slot, 'ip -o -6 address show dev eth0');
+  assert.deepEqual(addresses.match(/inet6 \S+/g), [`inet6 ${slot.link.ipv6.address}/128`]);
+  assert.equal(await command('ip', '-o', '-6', 'address', 'show', 'dev', slot.link.hostInterface), '');
+});
+
+/** Somebody of this host who answers whoever comes. */
+async function listenHere(): Promise<{ readonly port: number } & AsyncDisposable> {
+  const server = createServer((socket) => void socket.on('error', () => undefined).end('you are inside'));
+  server.listen(0, '::');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  return {
+    port,
+    [Symbol.asyncDispose]: async () => {
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+test('nobody else is reached over IPv6: not this host, its networks, other sandboxes, nor what does not leave a link', async () => {
+  await using here = await listenHere();
+  const { gateway } = slot.link.ipv6;
+  const forbidden = [
+    tcp(internet.hostIpv6Address, here.port),
+    tcp(gateway, here.port),
+    tcp(internet.ipv6Address),
+    tcp('fd00:ec2::254', 80),
+    tcp('fd00::1', 80),
+    tcp(other.link.ipv6.address, here.port),
+    tcp('64:ff9b::808:808', 80),
+    tcp('2002:808:808::1', 80),
+    tcp(`::ffff:${internet.privateAddress}`),
+    tcp('fe80::1%eth0', here.port),
+  ];
+  const closed = /^(silence|E(?:HOSTUNREACH|NETUNREACH|INVAL|ADDRNOTAVAIL))$/;
+  for (const [index, outcome] of (await probeBriefly(slot.networkNamespace, ...forbidden)).entries())
+    assert.match(outcome, closed, JSON.stringify(forbidden[index]));
+  // What no rule opens: other sandboxes, and IPv4 in disguise. The rest is open to one that may go anywhere.
+  await network.setPolicy(slot, allowAll);
+  const outcomes = await probeBriefly(slot.networkNamespace, ...forbidden);
+  assert.deepEqual(outcomes.slice(0, 2), ['you are inside', 'you are inside']);
+  assert.match(outcomes[2] ?? '', /^you are/);
+  for (const index of [5, 6, 7, 9])
+    assert.match(outcomes[index] ?? '', closed, JSON.stringify(forbidden[index]));
+  await network.setPolicy(slot, DEFAULT);
+  assert.match((await probeBriefly(slot.networkNamespace, tcp(gateway, here.port)))[0] ?? '', closed);
+});
+
+test('nothing leaves a sandbox under an address that is not its own, and nothing that speaks for the link', async () => {
+  const text = `forged6 ${engine.options.instance}`;
+  const spare = slot.link.ipv6.address.replace(/:[^:]*$/, ':fffe');
+  await inside(
+    slot,
+    `ip -6 address add ${other.link.ipv6.address}/128 dev eth0 nodad
+     ip -6 address add ${spare}/128 dev eth0 nodad
+     ip -6 address add fe80::7/64 dev eth0 nodad`,
+  );
+  await network.setPolicy(slot, allowAll);
+  const from = (address: string) => ({
+    kind: 'udp' as const,
+    host: internet.publicIpv6Address,
+    port: 9090,
+    text,
+    from: address,
+  });
+  await probe(slot.networkNamespace, from(other.link.ipv6.address), from(spare), from('fe80::7%eth0'));
+  await probe(slot.networkNamespace, { ...from(slot.link.ipv6.address), text: `own ${text}` });
+  await waitUntil(() => internet.received.some((line) => line.startsWith(`own ${text}`)));
+  assert.deepEqual(
+    internet.received.filter((line) => line.startsWith(text)),
+    [],
+  );
+
+  // Router and neighbour advertisements, from its own address and as anybody: counted behind our first chain.
+  await using behind = await countBehind(slot.link.hostInterface);
+  for (const source of [slot.link.ipv6.address, 'fe80::7'])
+    await inside(slot, `/usr/bin/python3 -c '${ADVERTISE}' ${source} ff02::1 ${slot.link.ipv6.gateway}`);
+  assert.deepEqual(await behind.types(), ['echo-request'], 'the control alone');
+  assert.equal(await command('ip', '-6', 'route', 'show', 'default', 'dev', slot.link.hostInterface), '');
+  await inside(
+    slot,
+    `for address in ${other.link.ipv6.address} ${spare} fe80::7; do ip -6 address flush to "$address" dev eth0; done`,
+  );
+  await network.setPolicy(slot, DEFAULT);
+});
+
+/** One echo request, by which it is known that packets get there, and everything of neighbour discovery and multicast groups. */
+const ADVERTISE = `
+import socket, struct, sys
+source, group, gateway = sys.argv[1:]
+for kind, to in [(128, gateway)] + [(kind, group) for kind in (130, 131, 132, 133, 134, 135, 136, 137, 143)]:
+    raw = socket.socket(socket.AF_INET6, socket.SOCK_RAW, socket.IPPROTO_ICMPV6)
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, b"eth0")
+    raw.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)
+    raw.bind((source, 0, 0, socket.if_nametoindex("eth0")))
+    try:
+        raw.sendto(struct.pack("!BBH", kind, 0, 0) + bytes(20), (to, 0, 0, socket.if_nametoindex("eth0")))
+    except OSError:
+        pass`;
+
+async function countBehind(
+  hostInterface: string,
+): Promise<AsyncDisposable & { types(): Promise<readonly string[]> }> {
+  const table = `svctest6_${engine.options.instance}`;
+  const chain = `chain behind { type filter hook prerouting priority raw + 1; policy accept; iifname "${hostInterface}" meta l4proto ipv6-icmp add @seen { icmpv6 type }; }`;
+  await command(
+    'nft',
+    `table inet ${table} { set seen { type icmpv6_type; flags dynamic; size 64; }; ${chain}; }`,
+  );
+  return {
+    types: async () => {
+      const found =
+        /elements = \{([^}]*)\}/.exec(await command('nft', 'list', 'set', 'inet', table, 'seen'))?.[1] ?? '';
+      return found.split(',').map((each) => each.trim());
+    },
+    [Symbol.asyncDispose]: async () => void (await command('nft', 'delete', 'table', 'inet', table)),
+  };
+}
+
+test('rules about names know their IPv6 addresses, and lead to the proxy over both families', async () => {
+  const rule = { direction: 'egress', action: 'allow', destination: { domain: 'dual.example' } } as const;
+  await network.setPolicy(other, resolvePolicy({ policy: { default_egress: 'deny', rules: [rule] } }));
+  const reach = tcp(internet.publicIpv6Address);
+  assert.deepEqual(
+    await probeBriefly(other.networkNamespace, reach),
+    ['silence'],
+    'nobody has asked for it yet',
+  );
+  const ask = (server: string, name = 'dual.example'): Attempt => ({
+    kind: 'dns',
+    server,
+    name,
+    transport: 'udp',
+    type: AAAA,
+  });
+  // Whomever a question is sent to, over whichever family, our resolver answers.
+  const [own, anybody, denied] = await probe(
+    other.networkNamespace,
+    ask(other.link.nameserver),
+    ask('2001:4860:4860::8888'),
+    ask('2001:4860:4860::8888', 'public.example'),
+  );
+  assert.deepEqual([own, anybody, denied], ['0.0.0.1', '0.0.0.1', 'rcode 3']);
+  assert.deepEqual(await probe(other.networkNamespace, reach), [`you are ${internet.hostIpv6Address}`]);
+  const { known } = await network.outlook(other);
+  assert.deepEqual(
+    known.map(({ address }) => address.family),
+    [6],
+  );
+  assert.match(await engine.table(), /tproxy ip6 to/);
+});
+
+test('what was denied over IPv6 is told with its address', async () => {
+  const told: string[] = [];
+  network.onReport = (key, { decisions }) => {
+    if (key !== other.key) return;
+    for (const { decision } of decisions)
+      told.push(`${decision.kind} ${decision.address} ${decision.port} ${decision.decidedBy}`);
+  };
+  await network.setPolicy(other, resolvePolicy({ policy: { default_egress: 'deny', rules: [] } }));
+  assert.deepEqual(await probeBriefly(other.networkNamespace, tcp(internet.publicIpv6Address)), ['silence']);
+  await network.denials.look();
+  const parts = internet.publicIpv6Address.split('::')[0];
+  assert.ok(
+    told.some((line) => line.startsWith(`tcp ${parts}`) && line.endsWith(' 8080 default')),
+    told.join(),
+  );
+});
+
+test('a sandbox keeps its IPv6 over a restart of the engine, and nothing is left when the last is gone', async () => {
+  await network.close();
+  network = engine.open();
+  await network.recover([keptAs(slot.key)]);
+  assert.deepEqual(await probe(slot.networkNamespace, tcp(internet.publicIpv6Address)), [
+    `you are ${internet.hostIpv6Address}`,
+  ]);
+  await network.release(slot.key);
+  await network.close();
+  assert.deepEqual(await engine.traces(), []);
+  const host = await command('sh', '-c', 'ip -6 address show dev lo; ip -6 rule; ip -6 route show table all');
+  assert.ok(!host.includes(slot.link.ipv6.gateway), host);
+  assert.ok(
+    !host.includes(String(0x5c000000 + (Number.parseInt(engine.options.instance, 16) & 0xffffff))),
+    host,
+  );
+});
