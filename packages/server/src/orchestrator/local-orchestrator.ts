@@ -190,10 +190,12 @@ export class LocalOrchestrator implements Orchestrator {
   }
 
   async *denials(signal: AbortSignal): AsyncGenerator<NetworkDenial> {
-    for await (const { type, sandboxId, reason } of this.#engine.events({}, signal)) {
+    for await (const { sequence, time, type, sandboxId, reason } of this.#engine.events({}, signal)) {
       if ((type !== 'policy_denied' && type !== 'secret_violation') || sandboxId === null) continue;
       // The engine writes an object of its own making.
-      yield { sandboxId, type, details: JSON.parse(reason ?? '{}') as NetworkDenial['details'] };
+      const details = JSON.parse(reason ?? '{}') as NetworkDenial['details'];
+      // An engine that was restarted counts anew, and not at the same time.
+      yield { id: `${sandboxId} ${time} ${sequence}`, time, sandboxId, type, details };
     }
   }
 }

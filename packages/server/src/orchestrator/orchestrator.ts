@@ -102,6 +102,10 @@ export interface Orchestrator {
 
 /** Something that a sandbox tried and was kept from. */
 export interface NetworkDenial {
+  /** The same to everybody who is told of it. */
+  readonly id: string;
+  /** When it happened; as a Date takes it. */
+  readonly time: string;
   readonly sandboxId: string;
   readonly type: 'policy_denied' | 'secret_violation';
   /** Where it wanted to go, and why not; never a value. */

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
+import pino from 'pino';
 import { body, startHealthy } from '../testing/sandboxes.ts';
+import { recordDenials } from './record-denials.ts';
 
 test('what a sandbox was kept from is in the audit log: the first ten of a minute, of each kind', async (t) => {
   const server = await startHealthy(t);
@@ -25,4 +27,30 @@ test('what a sandbox was kept from is in the audit log: the first ten of a minut
   const [told] = await events('secret_violation');
   assert.deepEqual(told.payload, { sandbox_id: made.id, name: 'one', ...violation, left_out: 0 });
   assert.equal((await events('policy_denied')).length, 10);
+});
+
+test('servers that share a database and hear of the same denial write it down once', async (t) => {
+  const server = await startHealthy(t);
+  const { body: made } = await server.rest('POST', '/sandboxes', { body: body('one') });
+  const { database, orchestrator } = server;
+  const over = new AbortController();
+  const another = recordDenials({
+    database,
+    orchestrator: { denials: (signal) => orchestrator.denied.read(signal) },
+    logger: pino({ level: 'silent' }),
+  });
+  const ended = another.run(over.signal);
+  await waitUntil(() => orchestrator.denied.listeners === 2);
+  for (const port of [22, 23, 24])
+    orchestrator.denied.tell({ sandboxId: made.id, type: 'policy_denied', details: { port } });
+  orchestrator.denied.tell({ sandboxId: made.id, type: 'secret_violation', details: {} });
+  const ports = async (type: string) =>
+    (await server.rest('GET', `/events?event_type=${type}&limit=100`)).body.data.map(
+      ({ payload }: { payload: { port?: number } }) => payload.port,
+    );
+  // Whoever comes second has looked by then: each takes what it hears in its order.
+  await waitUntil(async () => (await ports('secret_violation')).length > 0);
+  over.abort();
+  await ended;
+  assert.deepEqual((await ports('policy_denied')).toSorted(), [22, 23, 24]);
 });

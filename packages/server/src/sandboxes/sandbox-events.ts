@@ -30,9 +30,11 @@ export async function recordSandboxEvent(
   { id, name, organizationId }: SandboxRecord,
   asker: Asker | null,
   details: Readonly<Record<string, unknown>> = {},
+  eventId?: string,
 ): Promise<void> {
   await appendEvent(transaction, {
     ...(asker ?? SERVICE),
+    ...(eventId === undefined ? {} : { id: eventId }),
     organizationId,
     type,
     category: 'sandbox',

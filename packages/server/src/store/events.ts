@@ -25,6 +25,8 @@ export type Actor =
 export type NewEvent = EventKind & EventOrigin;
 
 interface EventOrigin {
+  /** A UUID of the caller's making, for what must be in the log once; any unless given. */
+  readonly id?: string;
   readonly organizationId: string;
   readonly actor: Actor;
   readonly payload: Readonly<Record<string, unknown>>;
@@ -52,7 +54,7 @@ export async function appendEvent(transaction: Database, event: NewEvent): Promi
   if (head === undefined) throw new PlatformError('org_not_found', 'the organization is gone');
   const now = new Date().toISOString();
   const row = {
-    id: randomUUID(),
+    id: event.id ?? randomUUID(),
     organization_id: event.organizationId,
     sequence: Number(head.event_sequence),
     category: event.category,
@@ -76,6 +78,11 @@ export async function appendEvent(transaction: Database, event: NewEvent): Promi
     .set({ event_hash: hash, event_timestamp: row.timestamp })
     .where('id', '=', event.organizationId)
     .execute();
+}
+
+export async function hasEvent(db: Database, id: string): Promise<boolean> {
+  const found = await db.selectFrom('events').select('id').where('id', '=', id).executeTakeFirst();
+  return found !== undefined;
 }
 
 export type EventRecord = Selectable<EventRow>;

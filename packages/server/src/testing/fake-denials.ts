@@ -5,12 +5,16 @@ import type { NetworkDenial } from '../orchestrator/orchestrator.ts';
 export class FakeDenials {
   readonly #events = new EventEmitter<{ denial: [NetworkDenial] }>();
 
+  #told = 0;
+
   get listeners(): number {
     return this.#events.listenerCount('denial');
   }
 
-  tell(denial: NetworkDenial): void {
-    this.#events.emit('denial', denial);
+  /** All at one time, so that what counts by the minute counts them together. */
+  tell(denial: Omit<NetworkDenial, 'id' | 'time'>): void {
+    this.#told += 1;
+    this.#events.emit('denial', { ...denial, id: String(this.#told), time: '2026-01-01T00:00:00.000Z' });
   }
 
   async *read(signal: AbortSignal): AsyncGenerator<NetworkDenial> {
