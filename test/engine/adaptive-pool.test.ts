@@ -55,7 +55,7 @@ for (const isolation of CLASSES) {
       });
       assert.ok(prepared.includes(next.handle));
       assert.equal((await next.sh('echo $OWN')).stdout, 'value\n');
-      const limit = cgroups.usage(next.handle)?.memoryLimitBytes ?? 0;
+      const limit = cgroups.memoryLimitBytes(next.handle) ?? 0;
       assert.equal(limit / 2 ** 20, 200 + (isolation === 'gvisor' ? 64 : 0));
       const other = await startSandbox(engine, isolation, { resources: { vcpus: 1, memory_mib: 136 } });
       assert.ok(!prepared.includes(other.handle), 'another size is started for itself');

@@ -13,11 +13,8 @@ export interface CgroupUsage {
   readonly cpuMicroseconds: number;
   /** What would have to be given back: page cache that the kernel can drop at once is not counted. */
   readonly memoryBytes: number;
-  /** Null when memory is not limited. */
-  readonly memoryLimitBytes: number | null;
   /** As the host sees them; threads do not count. Of gVisor these are its own. */
   readonly processes: number;
-  readonly oomKills: number;
 }
 
 /**
@@ -62,14 +59,27 @@ export class Cgroups {
       readKernelFile(`${memory}/memory.stat`) ?? '',
       isV1 ? 'total_inactive_file' : 'inactive_file',
     );
-    const limit = readKernelFile(`${memory}/${isV1 ? 'memory.limit_in_bytes' : 'memory.max'}`) ?? '';
     return {
-      cpuMicroseconds: this.#cpuMicroseconds(handle),
+      cpuMicroseconds: this.cpuMicroseconds(handle),
       memoryBytes: Math.max(0, (singleNumber(used) ?? 0) - (droppable ?? 0)),
-      memoryLimitBytes: limitBytes(limit),
       processes: processIds(readKernelFile(`${this.#pids}/${handle}/cgroup.procs`) ?? '').length,
-      oomKills: this.oomKills(handle),
     };
+  }
+
+  /** CPU time used since the cgroup was made; 0 when it is gone. */
+  cpuMicroseconds(handle: string): number {
+    if (this.layout.version === 2) {
+      return valueOf(readKernelFile(`${this.#cpu}/${handle}/cpu.stat`) ?? '', 'usage_usec') ?? 0;
+    }
+    return Math.round(
+      (singleNumber(readKernelFile(`${this.#cpu}/${handle}/cpuacct.usage`) ?? '') ?? 0) / 1000,
+    );
+  }
+
+  /** Null when its memory is not limited. */
+  memoryLimitBytes(handle: string): number | null {
+    const file = this.layout.version === 1 ? 'memory.limit_in_bytes' : 'memory.max';
+    return limitBytes(readKernelFile(`${this.#memory}/${handle}/${file}`) ?? '');
   }
 
   /** Processes that the kernel killed because the sandbox was out of memory; 0 when the cgroup is gone. */
@@ -138,15 +148,6 @@ export class Cgroups {
     if (this.layout.version === 2) return;
     const bytes = Math.max(MIN_SOCKET_BYTES, Math.floor(memoryBytes / SOCKET_SHARE));
     writeIfThere(`${this.#memory}/${handle}/memory.kmem.tcp.limit_in_bytes`, String(bytes));
-  }
-
-  #cpuMicroseconds(handle: string): number {
-    if (this.layout.version === 2) {
-      return valueOf(readKernelFile(`${this.#cpu}/${handle}/cpu.stat`) ?? '', 'usage_usec') ?? 0;
-    }
-    return Math.round(
-      (singleNumber(readKernelFile(`${this.#cpu}/${handle}/cpuacct.usage`) ?? '') ?? 0) / 1000,
-    );
   }
 }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { pino } from 'pino';
 import { GuestFolders } from '../guest/guest-folders.ts';
 import { FakeNetwork } from '../testing/fake-network.ts';
@@ -18,15 +18,41 @@ class BrokenDisk extends FakeRootfs {
 }
 
 test('a sandbox that cannot be measured costs the others nothing', async (t) => {
+  const { sampler, sandbox } = await makeSampler(t, () => 1);
+  const sandboxes = [sandbox('broken'), sandbox('fine')];
+  sampler.sampleShare(sandboxes, 1);
+  assert.deepEqual(
+    sampler.read(sandboxes).map(({ id }) => id),
+    ['fine'],
+  );
+});
+
+test('a sandbox that used no processor time since is not looked at as a whole, and one that did is', async (t) => {
+  let cpuMicroseconds = 5;
+  const { sampler, sandbox, looks } = await makeSampler(t, () => cpuMicroseconds);
+  const sandboxes = [sandbox('fine')];
+  for (let round = 0; round < 3; round++) sampler.sampleShare(sandboxes, 1);
+  assert.equal(looks(), 1);
+  assert.equal(sampler.read(sandboxes)[0]?.memoryBytes, 1);
+  cpuMicroseconds = 6;
+  sampler.sampleShare(sandboxes, 1);
+  assert.equal(looks(), 2);
+});
+
+async function makeSampler(t: TestContext, cpuMicroseconds: () => number) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-sampler-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const network = new FakeNetwork();
   await network.recover([]);
   const slot = await network.acquire('loopback', AbortSignal.timeout(10_000));
-  const usage = { cpuMicroseconds: 1, memoryBytes: 1, memoryLimitBytes: null, processes: 1, oomKills: 0 };
+  let count = 0;
   const sampler = new Sampler({
     cgroups: {
-      usage: () => usage,
+      usage: () => {
+        count += 1;
+        return { cpuMicroseconds: cpuMicroseconds(), memoryBytes: 1, processes: 1 };
+      },
+      cpuMicroseconds,
       oomKills: () => 0,
       forkRefusals: () => 0,
       limitSockets: () => {},
@@ -38,12 +64,10 @@ test('a sandbox that cannot be measured costs the others nothing', async (t) => 
     guestFolders: new GuestFolders(folder),
     logger: pino({ level: 'silent' }),
   });
-  const sandbox = (handle: string) =>
-    ({ record: { handle, id: handle, state: 'running', spec: {} }, run: { slot } }) as unknown as Sandbox;
-  const sandboxes = [sandbox('broken'), sandbox('fine')];
-  sampler.sampleShare(sandboxes, 1);
-  assert.deepEqual(
-    sampler.read(sandboxes).map(({ id }) => id),
-    ['fine'],
-  );
-});
+  const sandbox = (handle: string, resources = {}) =>
+    ({
+      record: { handle, id: handle, state: 'running', spec: { resources } },
+      run: { slot },
+    }) as unknown as Sandbox;
+  return { sampler, sandbox, looks: () => count };
+}

@@ -77,7 +77,7 @@ for (const createRuntime of [runc, crun, runsc]) {
       const { output } = await run('cat /proc/meminfo; cat /proc/cpuinfo');
       assert.match(output, sharesHostKernel ? /^shown\nshown\n$/ : /^MemTotal:\s+98304 kB\n[^]*\nshown\n$/);
       assert.equal(
-        guest.cgroups.usage(guest.spec.handle)?.memoryLimitBytes,
+        guest.cgroups.memoryLimitBytes(guest.spec.handle),
         (96 + (sharesHostKernel ? 0 : 64)) * 2 ** 20,
       );
     });

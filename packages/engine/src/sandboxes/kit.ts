@@ -43,7 +43,7 @@ export interface Kit {
   readonly probes: readonly { readonly name: string; readonly version: string | null }[];
   readonly cgroups: Pick<
     Cgroups,
-    'usage' | 'oomKills' | 'forkRefusals' | 'quickMoves' | 'limitSockets' | 'processIds'
+    'usage' | 'cpuMicroseconds' | 'oomKills' | 'forkRefusals' | 'quickMoves' | 'limitSockets' | 'processIds'
   >;
   readonly mounts: HostFiles;
   readonly rlimitCeilings: RlimitCeilings;

@@ -70,6 +70,7 @@ class PretendedHost {
       probes: [],
       cgroups: {
         usage: () => undefined,
+        cpuMicroseconds: () => 0,
         oomKills: () => 0,
         forkRefusals: () => 0,
         limitSockets: () => {},
