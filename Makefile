@@ -53,9 +53,13 @@ pictures: setup ## Take pictures of every page of the dashboard: make pictures F
 	@scripts/as-root.sh $(NODE) test/dashboard/take-pictures.ts $(FOLDER)
 
 .PHONY: bench-peers
-bench-peers: setup ## Compare with Docker and Podman in one run; writes the table of docs/promises.md and its picture
+bench-peers: setup ## Compare with Docker and Podman in one run; writes the table of docs/promises.md and the picture of README.md
 	@scripts/install-peers.sh
 	@scripts/as-root.sh $(NODE) bench/peers.ts
+
+.PHONY: bench-scale
+bench-scale: setup ## Measure how cost grows with the number of sandboxes; writes the table of docs/promises.md and its picture
+	@scripts/as-root.sh $(NODE) bench/scale.ts
 
 .PHONY: soak
 soak: setup ## Kill processes under load for a long time: make soak MINUTES=60 (CALM=1: load alone, to watch memory)

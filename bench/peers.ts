@@ -1,14 +1,13 @@
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { cpus, loadavg, release } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { loadavg } from 'node:os';
 import { Client, Sandbox } from '@svc/sdk';
 import { createKey } from '@svc/server/keys';
 import { TestServer } from '../test/e2e/start-server.ts';
 import { BUSYBOX } from '../test/engine/start-engine.ts';
+import { drawBars } from './bar-picture.ts';
 import { percentile } from './benchmark.ts';
 import { PeerDaemon, type PeerName } from './peer-daemons.ts';
-import { drawBars } from './peer-picture.ts';
 import { readTree, sumOf } from './process-memory.ts';
+import { describeRun, renderRows, writeBetween, writePicture } from './write-between.ts';
 
 /**
  * `make bench-peers`: beside Docker and Podman, in turn in one run, on the same root file system, each through its HTTP interface and
@@ -30,9 +29,7 @@ const CALLERS = 4;
 const WINDOW_MS = 6000;
 const IDLE_COUNT = 20;
 const MIB = 2 ** 20;
-const DOCUMENT = resolve(import.meta.dirname, '../docs/promises.md');
-const PICTURE = resolve(import.meta.dirname, '../docs/pictures/peers.svg');
-const [BEGIN, END] = ['<!-- peers: begin -->', '<!-- peers: end -->'];
+const PICTURE = 'docs/pictures/peers.svg';
 
 const isQuick = process.argv.includes('--quick');
 await using stack = new AsyncDisposableStack();
@@ -54,7 +51,7 @@ const rows = [
   await inTurn(`created, used and removed by ${CALLERS} callers, per second`, isQuick ? 1 : 2, sustained),
   await inTurn(`memory of processes per idle sandbox, MiB`, 1, memory),
 ];
-const text = render(rows);
+const text = `${loads()}\n\n${renderRows(['p50', ...contenders.map(({ name }) => name)], rows)}`;
 console.log(text);
 if (!isQuick) await record(text);
 
@@ -108,8 +105,17 @@ async function burst(contender: Contender): Promise<number> {
   failures.push(failed.length);
   for (const { reason } of failed.slice(0, 1) as PromiseRejectedResult[])
     console.error(`${contender.name}: ${String(reason)}`);
-  for (const id of made) await contender.remove(id);
+  await removeAll(contender, made);
   return took;
+}
+
+/** As many at a time as callers, or the hundred containers of each would take most of the run. */
+async function removeAll(contender: Contender, ids: readonly string[]): Promise<void> {
+  const left = [...ids];
+  const remover = async () => {
+    for (let id = left.pop(); id !== undefined; id = left.pop()) await contender.remove(id);
+  };
+  await Promise.all(Array.from({ length: CALLERS }, remover));
 }
 
 async function sustained(contender: Contender): Promise<number> {
@@ -131,7 +137,7 @@ async function memory(contender: Contender): Promise<number> {
   const ids: string[] = [];
   for (let count = 0; count < IDLE_COUNT; count++) ids.push(await contender.create());
   const grown = contender.memoryBytes() - before;
-  for (const id of ids) await contender.remove(id);
+  await removeAll(contender, ids);
   return grown / IDLE_COUNT / MIB;
 }
 
@@ -173,35 +179,25 @@ async function openOwn(name: string, isolation: 'container' | 'gvisor'): Promise
   };
 }
 
-function render(table: readonly Row[]): string {
-  const [first] = cpus();
-  const load = `${begun.toFixed(1)} before, ${(loadavg()[0] ?? 0).toFixed(1)} after`;
-  const host = `${cpus().length} cores (${first?.model ?? 'unknown'}), Linux ${release()}`;
-  const head = `| p50 | ${contenders.map(({ name }) => name).join(' | ')} |`;
-  const line = `|---|${contenders.map(() => '---|').join('')}`;
-  const body = table.map(({ what, values }) => `| ${what} | ${values.map(digits).join(' | ')} |`);
-  const date = new Date().toISOString().slice(0, 10);
-  return [`Measured ${date}, ${host}; load ${load}.`, '', head, line, ...body].join('\n');
-}
-
-function digits(value: number): string {
-  return value >= 100 || Number.isInteger(value)
-    ? value.toFixed(0)
-    : value >= 10
-      ? value.toFixed(1)
-      : value.toFixed(2);
-}
-
 async function record(table: string): Promise<void> {
-  const document = await readFile(DOCUMENT, 'utf8');
-  const [start, end] = [document.indexOf(BEGIN), document.indexOf(END)];
-  if (start < 0 || end < start) throw new Error(`${DOCUMENT} has no place between ${BEGIN} and ${END}`);
-  const changed = `${document.slice(0, start + BEGIN.length)}\n${table}\n${document.slice(end)}`;
-  await writeFile(DOCUMENT, changed);
-  const bars = rows.slice(0, 2).map(({ what, values }) => ({
-    title: what,
-    bars: contenders.map(({ name }, index) => ({ name, value: values[index] ?? 0 })),
-  }));
-  await mkdir(dirname(PICTURE), { recursive: true });
-  await writeFile(PICTURE, drawBars(bars));
+  await writeBetween('docs/promises.md', 'peers', table);
+  await writePicture(
+    PICTURE,
+    drawBars(
+      rows.slice(0, 2).map(({ what, values }) => ({
+        title: what,
+        bars: contenders.map(({ name }, index) => ({ name, value: values[index] ?? 0 })),
+      })),
+    ),
+  );
+  const about = 'nothing is kept warm; [the whole table](docs/promises.md#beside-docker-and-podman).';
+  await writeBetween(
+    'README.md',
+    'peers',
+    `![Beside Docker and Podman](${PICTURE})\n\n${loads()} Each ran in turn with the others; ${about}`,
+  );
+}
+
+function loads(): string {
+  return describeRun({ before: begun, after: loadavg()[0] ?? 0 });
 }

@@ -1,0 +1,124 @@
+import { readFileSync } from 'node:fs';
+import { freemem, loadavg } from 'node:os';
+import { resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { Client, Sandbox } from '@svc/sdk';
+import { TestServer } from '../test/e2e/start-server.ts';
+import { BUSYBOX } from '../test/engine/start-engine.ts';
+import { drawBars } from './bar-picture.ts';
+import { percentile } from './benchmark.ts';
+import { timed } from './measure.ts';
+import { readTree, sumOf } from './process-memory.ts';
+import { describeRun, renderRows, writeBetween, writePicture } from './write-between.ts';
+
+/**
+ * `make bench-scale`: how cost grows with the number of idle sandboxes, class container, over HTTP. Writes the table of
+ * docs/promises.md and its picture. `bench/scale.ts 10 100` for other numbers; with `--quick` it only shows that it works.
+ */
+const { values: options, positionals } = parseArgs({
+  options: { quick: { type: 'boolean' } },
+  allowPositionals: true,
+});
+const isQuick = options.quick === true;
+const USUAL = isQuick ? [2, 4] : [10, 100, 500, 1000];
+const COUNTS = positionals.length > 0 ? positionals.map(Number) : USUAL;
+/** Of one sandbox, with what the kernel keeps for it; counts for which there is no memory are left out. */
+const SANDBOX_BYTES = 4 * 2 ** 20;
+const AT_ONCE = 4;
+const SAMPLES = isQuick ? 2 : 20;
+/** Compiled code, as `svc` itself uses it: without it every process is larger. */
+process.env['NODE_COMPILE_CACHE'] ??= resolve(import.meta.dirname, '../node_modules/.cache/svc');
+const SETTLE_MS = isQuick ? 100 : 10_000;
+const IDLE_MS = isQuick ? 500 : 10_000;
+const CALL_TIMEOUT_MS = 120_000;
+const TICKS_PER_SECOND = 100;
+const MIB = 2 ** 20;
+
+const WHATS = [
+  'create, ms',
+  'exec of `/bin/true`, ms',
+  'list of 100, ms',
+  'CPU of server and engine while all are idle, % of a core',
+  'memory of server and engine, MiB',
+] as const;
+
+const before = loadavg()[0] ?? 0;
+const server = await TestServer.start();
+try {
+  const client = new Client({ apiUrl: server.url, timeoutMs: CALL_TIMEOUT_MS });
+  const sandboxes: Sandbox[] = [];
+  const columns: { readonly count: number; readonly values: readonly number[] }[] = [];
+  for (const count of COUNTS) {
+    if ((count - sandboxes.length) * SANDBOX_BYTES > freemem() / 2) break;
+    console.error(`${count} sandboxes`);
+    columns.push({ count, values: await measure(client, sandboxes, count) });
+  }
+  const rows = WHATS.map((what, row) => ({
+    what,
+    values: columns.map(({ values }) => values[row] ?? Number.NaN),
+  }));
+  const head = ['p50', ...columns.map(({ count }) => `${count} sandboxes`)];
+  const text = `${describeRun({ before, after: loadavg()[0] ?? 0 })}\n\n${renderRows(head, rows)}`;
+  console.log(text);
+  if (!isQuick) await record(text, columns);
+} finally {
+  // It takes its sandboxes with it.
+  await server.destroy();
+}
+
+async function measure(client: Client, sandboxes: Sandbox[], count: number): Promise<number[]> {
+  const create = async () => {
+    sandboxes.push(await Sandbox.create({ client, image: BUSYBOX, isolation: 'container' }));
+  };
+  while (sandboxes.length < count - SAMPLES / 2)
+    await Promise.all(
+      Array.from({ length: Math.min(AT_ONCE, count - SAMPLES / 2 - sandboxes.length) }, create),
+    );
+  const creates: number[] = [];
+  while (sandboxes.length < count) creates.push(await timed(create));
+  const [first] = sandboxes;
+  await first?.exec('/bin/true');
+  const execs = await repeat(() => timed(async () => await first?.exec('/bin/true')));
+  const lists = await repeat(() =>
+    timed(async () => await client.call('sandboxes.list', { query: { limit: 100 } })),
+  );
+  await delay(SETTLE_MS);
+  const begun = { ticks: ticksOf(ownPids()), at: performance.now() };
+  await delay(IDLE_MS);
+  const seconds = (performance.now() - begun.at) / 1000;
+  const cpuPercent = ((ticksOf(ownPids()) - begun.ticks) / TICKS_PER_SECOND / seconds) * 100;
+  const memoryMib = sumOf([server.pid, server.engine.pid].flatMap(readTree)) / MIB;
+  return [percentile(creates, 50), percentile(execs, 50), percentile(lists, 50), cpuPercent, memoryMib];
+}
+
+async function repeat(work: () => Promise<number>): Promise<number[]> {
+  const values: number[] = [];
+  for (let count = 0; count < SAMPLES; count++) values.push(await work());
+  return values;
+}
+
+/** Sandboxes are below the engine's tini, not below the engine. */
+function ownPids(): number[] {
+  return [server.pid, server.engine.pid].flatMap(readTree).map(({ pid }) => pid);
+}
+
+/** Of the processor, for the process itself and in the kernel: fields 14 and 15 of its `stat`. */
+function ticksOf(pids: readonly number[]): number {
+  return pids.reduce((sum, pid) => {
+    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? [];
+    return sum + Number(fields[11]) + Number(fields[12]);
+  }, 0);
+}
+
+async function record(
+  text: string,
+  columns: readonly { readonly count: number; readonly values: readonly number[] }[],
+): Promise<void> {
+  await writeBetween('docs/promises.md', 'scale', text);
+  const charts = WHATS.map((title, row) => ({
+    title: title.replaceAll('`', ''),
+    bars: columns.map(({ count, values }) => ({ name: `svc, ${count}`, value: values[row] ?? 0 })),
+  }));
+  await writePicture('docs/pictures/scale.svg', drawBars(charts));
+}
