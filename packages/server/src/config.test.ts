@@ -63,7 +63,7 @@ test('options of the engine are handed on as they are', () => {
   assert.deepEqual(readConfig(args, {}).engineArguments, handedOn);
   const others = ['--disk-image-root', '/c', '--trusted-registry', 'r', '--insecure-registry', 'i'];
   const pools = ['--address-pool', '10.1.0.0/16', '--ipv6-pool', 'auto'];
-  const network = ['--nameserver', '192.0.2.1', ...pools, '--max-packets', '500'];
+  const network = ['--nameserver', '192.0.2.1', ...pools, '--max-packets', '500', '--max-bandwidth', '50'];
   assert.deepEqual(readConfig([...others, ...network], {}).engineArguments, [...others, ...network]);
   const warm = ['--warm-adaptive', '0'];
   assert.deepEqual(readConfig(warm, {}).engineArguments, warm);

@@ -89,6 +89,7 @@ const OPTIONS = {
   'address-pool': { type: 'string' },
   'ipv6-pool': { type: 'string' },
   'max-packets': { type: 'string' },
+  'max-bandwidth': { type: 'string' },
 } as const;
 
 const ENGINE_OPTIONS = [
@@ -106,6 +107,7 @@ const ENGINE_OPTIONS = [
   'address-pool',
   'ipv6-pool',
   'max-packets',
+  'max-bandwidth',
 ] as const;
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'];
 const MAX_CALLS = 1024;

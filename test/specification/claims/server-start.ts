@@ -141,6 +141,13 @@ export const startFlagClaims: readonly Claim[] = [
     },
   ),
   provedBy(
+    `${START} --max-bandwidth`,
+    'MiB that a sandbox may send in a second, and receive',
+    CONFIG_TEST,
+    HANDED_ON,
+    { default: 'no limit' },
+  ),
+  provedBy(
     `${START} --max-packets`,
     'Packets that a sandbox may send in a second, and receive',
     CONFIG_TEST,

@@ -37,5 +37,9 @@ export function engineOptions(): Option[] {
       '--max-packets <n>',
       'packets that a sandbox may send in a second, and receive (default: 100000)',
     ),
+    new Option(
+      '--max-bandwidth <mib>',
+      'MiB that a sandbox may send in a second, and receive (default: no limit)',
+    ),
   ];
 }

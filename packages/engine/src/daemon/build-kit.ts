@@ -175,6 +175,7 @@ async function makeNetwork(
     firstHostId: firstHostId(instance),
     prepared: { public: config.preparedSlots, loopback: Math.min(1, config.preparedSlots) },
     maxPackets: config.maxPackets,
+    maxMib: config.maxMib,
     codeCache: config.codeCache,
     logger,
     ...(config.nameservers.length === 0 ? {} : { resolvers: config.nameservers.map(readNameserver) }),

@@ -55,6 +55,8 @@ export interface EngineConfig {
   readonly maxProcesses: number;
   /** Packets that a sandbox may send in a second, and receive. */
   readonly maxPackets: number;
+  /** The same of MiB; null: any number. */
+  readonly maxMib: number | null;
   /** Where Node keeps compiled code, for the Node processes of the engine; null: nowhere. */
   readonly codeCache: string | null;
   /** PATH of this process. */
@@ -85,6 +87,7 @@ const OPTIONS = {
   'prepared-disks': { type: 'string' },
   'max-processes': { type: 'string' },
   'max-packets': { type: 'string' },
+  'max-bandwidth': { type: 'string' },
   socket: { type: 'string' },
   'socket-owner': { type: 'string' },
   // Tells servers and commands that look at our command line that a server started us.
@@ -135,6 +138,7 @@ export function readConfig(
     nameservers: values.nameserver ?? [],
     maxProcesses: whole('max-processes', values['max-processes'], 1024),
     maxPackets: readMaxPackets(values['max-packets'], problems),
+    maxMib: readMaxBandwidth(values['max-bandwidth'], problems),
     codeCache: env['NODE_COMPILE_CACHE'] ?? null,
     path: env['PATH'] ?? '',
     proxy: readProxy(env),
@@ -232,4 +236,15 @@ function readMaxPackets(text: string | undefined, problems: string[]): number {
       `--max-packets must be a whole number from ${FEWEST_PACKETS} to ${MOST_PACKETS}, not ${text}`,
     );
   return count;
+}
+
+/** More than a host passes on. */
+const MOST_MIB = 1_000_000;
+
+function readMaxBandwidth(text: string | undefined, problems: string[]): number | null {
+  if (text === undefined) return null;
+  const mib = Number(text);
+  if (!Number.isInteger(mib) || mib < 1 || mib > MOST_MIB)
+    problems.push(`--max-bandwidth must be a whole number of MiB from 1 to ${MOST_MIB}, not ${text}`);
+  return mib;
 }

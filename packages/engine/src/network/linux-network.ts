@@ -60,6 +60,8 @@ export interface LinuxNetworkOptions {
   readonly logger: Pick<Logger, 'info' | 'warn'>;
   /** How many packets one sandbox may send in a second, and receive; 100,000 unless given. */
   readonly maxPackets?: number;
+  /** How many MiB; null: any number. */
+  readonly maxMib?: number | null;
   /** Where Node keeps compiled code; null: nowhere. */
   readonly codeCache?: string | null;
   /** svc-host, which opens sockets for the egress process; the one built here unless given. */
@@ -244,15 +246,15 @@ export class LinuxNetwork implements Network {
   }
 
   async #loadRuleset(kept: readonly Slot[], rules: ReadonlyMap<string, SlotRules>): Promise<void> {
-    const { instance, logger, maxPackets = DEFAULT_MAX_PACKETS } = this.#options;
+    const { instance, logger, maxPackets = DEFAULT_MAX_PACKETS, maxMib = null } = this.#options;
     const links = kept.flatMap(({ link }) => (link === null ? [] : [withinPool(link, this.#ipv6Pool)]));
     // Before anything is waited for, because the egress process that starts meanwhile has to know them.
     const policyLines = this.#policies.restore(kept, rules);
     const neighbours = await connectedNetworks(linkPrefix(instance));
     this.#networks = neighbours;
-    await loadRuleset(
-      `${ruleset({ instance, pool: this.#pool, ipv6Pool: this.#ipv6Pool, links, neighbours, maxPackets })}\n${policyLines}`,
-    );
+    const pools = { pool: this.#pool, ipv6Pool: this.#ipv6Pool };
+    const rulesetLines = ruleset({ instance, ...pools, links, neighbours, maxPackets, maxMib });
+    await loadRuleset(`${rulesetLines}\n${policyLines}`);
     this.#neighbours = followConnectedNetworks(
       linkPrefix(instance),
       neighbours,

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { after, before, test } from 'node:test';
@@ -227,6 +229,70 @@ test('what was denied over IPv6 is told with its address', async () => {
     told.some((line) => line.startsWith(`tcp ${parts}`) && line.endsWith(' 8080 default')),
     told.join(),
   );
+});
+
+const MIB = 2 ** 20;
+const DATAGRAM_BYTES = 30_000;
+/** Thirty megabytes at once. */
+const PUSH = `
+import socket, sys
+pushing = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+for _ in range(1000):
+    pushing.sendto(sys.argv[2].encode().ljust(${DATAGRAM_BYTES}, b"."), (sys.argv[1], 9090))`;
+/** Answers the first datagram that comes to port 9191 with as much. */
+const POUR = `
+import socket, sys
+pouring = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+pouring.bind((sys.argv[1], 9191))
+print("ready", flush=True)
+_, peer = pouring.recvfrom(100)
+for _ in range(1000):
+    pouring.sendto(bytes(${DATAGRAM_BYTES}), peer)`;
+/** Asks for them, and tells how many came before there was silence. */
+const DRINK = `
+import socket, sys
+drinking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+drinking.setsockopt(socket.SOL_SOCKET, 33, 64 << 20) # SO_RCVBUFFORCE
+drinking.sendto(b"go", (sys.argv[1], 9191))
+drinking.settimeout(20)
+count = 0
+try:
+    while True:
+        drinking.recv(${DATAGRAM_BYTES})
+        count += 1
+        drinking.settimeout(2)
+except TimeoutError:
+    print(count)`;
+
+test('a sandbox sends and receives no more bytes than the operator lets it, over either family', async () => {
+  await using small = await TestEngine.make(97, { ipv6Pool: 'auto' });
+  const limited = small.open({ maxMib: 1 });
+  await limited.recover([]);
+  const greedy = await limited.acquire('public', AbortSignal.timeout(100_000));
+  const python = async (script: string, ...words: readonly string[]) => {
+    const line = inNamespace(greedy.networkNamespace, '/usr/bin/python3', '-c', script, ...words);
+    return await command(line[0], ...line.slice(1));
+  };
+  const most = (elapsedMs: number) => (MIB + (MIB * elapsedMs) / 1000) / DATAGRAM_BYTES + 10;
+  const text = `bytes ${randomBytes(4).toString('hex')} `;
+  const heard = () => internet.received.filter((line) => line.startsWith(text)).length;
+  const begun = performance.now();
+  await python(PUSH, internet.publicIpv6Address, text);
+  await waitUntil(() => heard() > 0);
+  assert.ok(heard() <= most(performance.now() - begun), `${heard()} of 1000 were let out`);
+
+  const [program, ...parameters] = inNamespace(
+    internet.namespace,
+    '/usr/bin/python3',
+    '-c',
+    POUR,
+    internet.publicAddress,
+  );
+  const pouring = spawn(program, parameters, { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(pouring.stdout, 'data');
+  const asked = performance.now();
+  const received = Number(await python(DRINK, internet.publicAddress));
+  assert.ok(received > 0 && received <= most(performance.now() - asked), `${received} of 1000 came in`);
 });
 
 test('a sandbox keeps its IPv6 over a restart of the engine, and nothing is left when the last is gone', async () => {

@@ -20,11 +20,14 @@ export interface RulesetOptions {
   readonly neighbours: readonly string[];
   /** Of one sandbox in a second, each way. */
   readonly maxPackets: number;
+  /** The same of MiB; null: no limit. */
+  readonly maxMib: number | null;
 }
 
 /** Addresses that are not public wherever this host stands. */
 const NOT_PUBLIC = [...Object.values(GROUP_RANGES).flat(), ...RESERVED_RANGES];
 const notPublic = (wanted: 4 | 6) => NOT_PUBLIC.filter(({ family }) => family === wanted).map(formatCidr);
+const KBYTES_PER_MIB = 1024;
 /** In place of a pool when there is none: an address that nobody has. */
 const NOBODY = '::';
 
@@ -110,7 +113,7 @@ export function setNeighbours(instance: string, networks: readonly string[]): st
 
 /** The whole policy, to be loaded in place of what an earlier engine left. */
 export function ruleset(options: RulesetOptions): string {
-  const { instance, pool, ipv6Pool, links, neighbours, maxPackets } = options;
+  const { instance, pool, ipv6Pool, links, neighbours, maxPackets, maxMib } = options;
   const pool6 = ipv6Pool === null ? NOBODY : formatCidr(ipv6Pool.range);
   return [
     `define ours = "${linkPrefix(instance)}*"`,
@@ -127,9 +130,11 @@ export function ruleset(options: RulesetOptions): string {
     ...DENIAL_DEFINITIONS,
     deleteTable(instance),
     // nft takes no definition in place of these numbers.
-    STATIC_RULES.replaceAll('svc_instance', tableName(instance))
+    (maxMib === null ? STATIC_RULES.replaceAll(/^.*\$max_kbytes.*\n/gm, '') : STATIC_RULES)
+      .replaceAll('svc_instance', tableName(instance))
       .replaceAll('$max_connections', String(DEFAULT_MAX_CONNECTIONS))
-      .replaceAll('$max_packets', String(maxPackets)),
+      .replaceAll('$max_packets', String(maxPackets))
+      .replaceAll('$max_kbytes', String((maxMib ?? 0) * KBYTES_PER_MIB)),
     ...links.map((link) => addLink(instance, link)),
     setNeighbours(instance, neighbours),
     '',
