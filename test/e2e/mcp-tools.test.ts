@@ -115,6 +115,7 @@ for (const isolation of CLASSES) {
           await runThings(agent);
           await runInBackground(agent);
           await openPreview(agent, server);
+          await setLifetime(agent);
           await takeSnapshots(agent, transport.toLowerCase());
           await lookAndRemove(agent, `box-${transport.toLowerCase()}`);
           assert.deepEqual([...agent.called].toSorted(), [...TOOL_LIST].toSorted());
@@ -292,6 +293,17 @@ async function runInBackground(agent: Agent): Promise<void> {
   const joined = `${head.data.stdout}${next.data.stdout}`;
   assert.match(joined, /^(?:\d+\n)+\d*$/);
   assert.ok(joined.includes('\n6000\n6001\n'), 'nothing is missing between the parts');
+}
+
+async function setLifetime(agent: Agent): Promise<void> {
+  const set = { ends_in_secs: 3600, idle_timeout_secs: 900, keep_alive: true };
+  const { data } = await agent.call('sandbox_set_lifetime', set);
+  assert.deepEqual([data.status, data.idle_timeout_secs], ['running', 900]);
+  assert.ok(Math.abs(Date.parse(data.ends_at) - Date.now() - 3_600_000) < 120_000, data.ends_at);
+  const none = await agent.call('sandbox_set_lifetime', { max_duration_secs: 0, idle_timeout_secs: 0 });
+  const { ends_at: end, max_duration_secs: most, idle_timeout_secs: idle } = none.data;
+  assert.deepEqual([end, most, idle], [null, null, null]);
+  assert.match(await agent.fail('sandbox_set_lifetime'), /ends_in_secs is missing; give it, or/);
 }
 
 async function openPreview(agent: Agent, server: TestServer): Promise<void> {

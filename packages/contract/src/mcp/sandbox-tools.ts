@@ -5,6 +5,7 @@ import { SANDBOX_STATUSES } from '../rest/sandbox-fields.ts';
 import { SnapshotName } from '../rest/snapshots.ts';
 import { Type } from '../schema/type.ts';
 import { Port } from '../spec/published-port.ts';
+import { MAX_DURATION_SECS } from '../spec/sandbox-spec.ts';
 import { strictObject } from '../spec/strict.ts';
 import { ADDS, nullable, optional, READS, REPLACES, RUNS, type ToolSchema } from './tool-schema.ts';
 
@@ -50,6 +51,38 @@ export const sandboxTools = {
     hints: REPLACES,
     input: strictObject(SandboxReference),
     output: strictObject({ message: Message }),
+  },
+  sandbox_set_lifetime: {
+    title: 'Change how long a sandbox may run',
+    description:
+      'Put off or bring forward the end of a running sandbox, set limits for this run and the next ones, or count as use of it, ' +
+      'so that its idle time begins anew. Give at least one of ends_in_secs, max_duration_secs, idle_timeout_secs and keep_alive.',
+    hints: REPLACES,
+    input: strictObject({
+      ...SandboxReference,
+      ends_in_secs: optional(
+        Type.Integer({ minimum: 1, maximum: MAX_DURATION_SECS }),
+        'Seconds from now until a sandbox that runs ends; not with max_duration_secs',
+      ),
+      max_duration_secs: optional(
+        Type.Integer({ minimum: 0, maximum: MAX_DURATION_SECS }),
+        'Seconds from the start of a run to its end; 0: without an end',
+      ),
+      idle_timeout_secs: optional(
+        Type.Integer({ minimum: 0, maximum: MAX_DURATION_SECS }),
+        'Seconds without anybody who uses it after which it ends; 0: never',
+      ),
+      keep_alive: optional(Type.Boolean(), 'True: its idle time begins anew now'),
+    }),
+    output: strictObject({
+      status: Type.Enum([...SANDBOX_STATUSES]),
+      ends_at: nullable(
+        Type.String(),
+        'When it has run for as long as it may; null: never, or it does not run',
+      ),
+      max_duration_secs: nullable(Type.Integer(), 'Null: without an end'),
+      idle_timeout_secs: nullable(Type.Integer(), 'Null: never'),
+    }),
   },
   sandbox_preview_url: {
     title: 'Get the address of a port',

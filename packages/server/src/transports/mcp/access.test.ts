@@ -40,12 +40,14 @@ test('what tools change is on record like everything else, with who did it', asy
     assert.equal(result.isError, undefined, textOf(result));
   };
   await call('sandbox_start', { config: { image: 'python' } });
+  await call('sandbox_set_lifetime', { max_duration_secs: 60, ends_in_secs: null });
   await call('sandbox_remove');
   const events = await server.database
     .selectFrom('events')
     .select(['event_type', 'actor'])
     .where('event_type', 'like', 'sandbox_%')
     .execute();
+  assert.ok(events.some(({ event_type: type }) => type === 'sandbox_lifecycle_changed'));
   const removal = events.find(({ event_type: type }) => /delet|remov/.test(type));
   assert.match(JSON.stringify(removal?.actor), /server key for team/, JSON.stringify(events));
 });

@@ -1,3 +1,4 @@
+import { PlatformError } from '@svc/contract';
 import type { WorkToolOutput } from '@svc/contract/mcp';
 import type { Sandbox } from '@svc/contract/rest';
 import { MAX_SHOWN_LENGTH } from './bounded-text.ts';
@@ -9,7 +10,7 @@ const ALL_SOURCES = 'stdout,stderr,output,system';
 
 type SandboxTools = Pick<
   WorkToolHandlers,
-  'sandbox_list' | 'sandbox_remove' | 'sandbox_preview_url' | 'sandbox_read_logs'
+  'sandbox_list' | 'sandbox_remove' | 'sandbox_set_lifetime' | 'sandbox_preview_url' | 'sandbox_read_logs'
 >;
 
 export function sandboxTools(): SandboxTools {
@@ -23,6 +24,7 @@ export function sandboxTools(): SandboxTools {
       const { id } = await scene.sandbox(sandbox);
       return { structured: await scene.rest('sandboxes.remove', { params: { sandbox_id: id } }) };
     },
+    sandbox_set_lifetime: setLifetime,
     sandbox_preview_url: async (input, scene) => {
       const { id } = await scene.sandbox(input.sandbox);
       const { port, expires_in_secs: seconds } = input;
@@ -57,6 +59,28 @@ export function sandboxTools(): SandboxTools {
     },
   };
 }
+
+const setLifetime: WorkToolHandlers['sandbox_set_lifetime'] = async (input, scene) => {
+  const { ends_in_secs: left, max_duration_secs: most, idle_timeout_secs: idle, keep_alive: isUse } = input;
+  // A model that leaves a field out sends null, so that "none" is 0 here.
+  const body = {
+    ...(typeof left === 'number' ? { ends_in_secs: left } : {}),
+    ...(typeof most === 'number' ? { max_duration_secs: most === 0 ? null : most } : {}),
+    ...(typeof idle === 'number' ? { idle_timeout_secs: idle === 0 ? null : idle } : {}),
+  };
+  const hasChange = Object.keys(body).length > 0;
+  if (!hasChange && isUse !== true) {
+    const reason = 'is missing; give it, or max_duration_secs, idle_timeout_secs or keep_alive';
+    const details = { field: 'ends_in_secs', reason };
+    throw new PlatformError('invalid_request', `Invalid params: ends_in_secs ${reason}`, { details });
+  }
+  const params = { sandbox_id: (await scene.sandbox(input.sandbox)).id };
+  if (hasChange) await scene.rest('lifecycle.update', { params, body });
+  if (isUse === true) await scene.rest('lifecycle.keepAlive', { params });
+  const { status, ends_at: endsAt, spec } = await scene.rest('sandboxes.get', { params });
+  const { max_duration_secs = null, idle_timeout_secs = null } = spec?.lifecycle ?? {};
+  return { structured: { status, ends_at: endsAt, max_duration_secs, idle_timeout_secs } };
+};
 
 export function pageOf({
   limit,
