@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { waitUntil } from '@svc/contract/testing';
 import type { LogLevel } from '@svc/contract/spec';
 import { EngineOfEachRuntime, RUNTIMES } from './each-runtime.ts';
@@ -16,6 +18,17 @@ after(async () => {
 async function systemLines({ engine, id }: TestSandbox): Promise<string[]> {
   const entries = await Array.fromAsync(engine.client.logs(id, { sources: ['system'] }));
   return entries.map(({ text }) => text.replace(/:.*/s, ''));
+}
+
+/** How late the timers of each thread may be. */
+function slacksOf(pid: number): readonly string[] {
+  try {
+    const threads = readdirSync(`/proc/${pid}/task`);
+    return threads.map((thread) => readFileSync(`/proc/${thread}/timerslack_ns`, 'utf8').trim());
+  } catch {
+    // It has ended since it was listed.
+    return [];
+  }
 }
 
 for (const runtime of RUNTIMES) {
@@ -79,6 +92,21 @@ for (const runtime of RUNTIMES) {
       await isCounted(7);
       await shell.signal(9);
       await isCounted(1);
+      channel.close();
+      await sandbox.remove();
+    });
+
+    test('a sandbox of gVisor without a process rests, and is awake when somebody comes', async () => {
+      const sandbox = await engines.start(runtime);
+      const slacks = () => [...new Set(sandbox.hostPids().flatMap(slacksOf))].toSorted();
+      const isResting = () => isDeepStrictEqual(slacks(), ['20000000']);
+      if (runtime === 'runsc')
+        await waitUntil(isResting, { what: `it rests, but: ${String(slacks())}`, timeoutMs: 60_000 });
+      const channel = await sandbox.connect();
+      const cat = await channel.exec({ cmd: '/bin/cat' });
+      assert.deepEqual(slacks(), ['50000']);
+      await cat.closeStdin();
+      await cat.exited;
       channel.close();
       await sandbox.remove();
     });

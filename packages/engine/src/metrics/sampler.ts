@@ -13,6 +13,8 @@ const MIB = 1024 * 1024;
 const COUNT_MS = 2000;
 /** A sandbox that does nothing is looked at as a whole this often: the kernel may have taken memory back, or somebody knocked. */
 const WHOLE_MS = 10_000;
+/** Longer than two counts: what they say is of a time in which nothing happened. */
+const REST_AFTER_MS = 5000;
 
 type SampledKit = Pick<Kit, 'cgroups' | 'rootfs' | 'network' | 'guestFolders' | 'logger'>;
 
@@ -125,7 +127,15 @@ export class Sampler {
       processes: sandbox.record.isolation === 'gvisor' ? this.#countOf(handle) : usage.processes,
     };
     this.#latest.set(handle, { at, wholeAt: at, metrics });
-    if (sandbox.record.isolation === 'gvisor') this.#countInside(sandbox, at);
+    if (sandbox.record.isolation === 'gvisor') this.#lookInside(sandbox, at);
+  }
+
+  /** One without a process of its user's rests after a while: there is nothing to count then until somebody starts one. */
+  #lookInside(sandbox: Sandbox, at: number): void {
+    const { run, record } = sandbox;
+    const isAlone = this.#counts.get(record.handle)?.processes === 1;
+    if (isAlone && run !== undefined && run.idleMs() > REST_AFTER_MS) run.rest();
+    else this.#countInside(sandbox, at);
   }
 
   /** What used no processor time since the last sample wrote, sent and took nothing: one file says so, in place of seven. */

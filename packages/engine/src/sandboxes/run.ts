@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { abortable } from '@svc/contract/async';
+import { TimerRest } from '../cgroup/timer-rest.ts';
 import { GuestLink, type GuestListener } from '../guest/guest-link.ts';
 import type { GuestStatus, Hello, ProcessOutput, ProcessState } from '../guest/guest-messages.ts';
 import type { SandboxLog } from '../logs/sandbox-log.ts';
@@ -29,6 +30,7 @@ const DEATH_CHECK_MS = 20;
 export class Run implements GuestListener {
   readonly slot: Slot;
   readonly main: MainProcess;
+  readonly #timers: TimerRest;
   readonly ended = Promise.withResolvers<RunEnd>();
   readonly #parts: RunParts;
   readonly #hello = Promise.withResolvers<Hello>();
@@ -42,6 +44,7 @@ export class Run implements GuestListener {
   private constructor(parts: RunParts) {
     this.#parts = parts;
     this.slot = parts.slot;
+    this.#timers = new TimerRest(() => parts.kit.cgroups.processIds(parts.handle));
     this.#forkRefusals = parts.kit.cgroups.forkRefusals(parts.handle);
     this.main = new MainProcess(`main-${parts.token.slice(0, 8)}`, parts.log, {
       notify: (type, payload) => this.#link?.notify(type, payload),
@@ -78,6 +81,16 @@ export class Run implements GuestListener {
     this.#lastActivityMs = performance.now();
   }
 
+  /** Nothing happens in it, and nobody waits for anything: gVisor's kernel need not look every millisecond. */
+  rest(): void {
+    if (this.#parts.runtime.isolation === 'gvisor') this.#timers.rest();
+  }
+
+  /** Before anything is asked of it. */
+  wake(): void {
+    if (this.#parts.runtime.isolation === 'gvisor') this.#timers.wake();
+  }
+
   connected(hello: Hello): void {
     this.touch();
     this.#hello.resolve(hello);
@@ -93,6 +106,7 @@ export class Run implements GuestListener {
 
   status(status: GuestStatus): void {
     this.#activeProcesses = status.activeProcesses;
+    if (status.activeProcesses > 0) this.wake();
     this.touch();
   }
 

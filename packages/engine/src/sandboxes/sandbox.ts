@@ -140,7 +140,7 @@ export class Sandbox {
     await this.#turns.take(async () => {
       if (this.#run === undefined || this.record.id !== null) return;
       this.#hasSpares = true;
-      await startSpare(this.#run.link, process, signal);
+      await startSpare(this.#run, process, signal);
     });
   }
 
@@ -215,6 +215,7 @@ export class Sandbox {
       const message = `Sandbox ${this.record.id ?? ''} is ${state}; start it first`;
       throw new PlatformError('sandbox_not_running', message, { details: { state } });
     }
+    run.wake();
     const deadline = AbortSignal.timeout(SESSION_TIMEOUT_MS);
     const session = await run.link.takeSession(deadline).catch((error: unknown) => {
       if (!deadline.aborted) throw error;

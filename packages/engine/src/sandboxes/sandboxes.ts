@@ -246,6 +246,7 @@ export class Sandboxes {
       await sandbox.remove();
       throw error;
     }
+    sandbox.run?.rest();
     return sandbox;
   }
 

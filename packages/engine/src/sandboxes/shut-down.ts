@@ -14,6 +14,7 @@ interface ShutDown {
 
 /** Asks svc-init to end everything; returns when it has, or when the grace of whoever waits is over. */
 export async function shutDown(run: Run, { graceMs, reason, isAlive, over }: ShutDown): Promise<void> {
+  run.wake();
   run.link.notify('svc.shutdown', { grace_ms: graceMs, reason });
   const deadline = performance.now() + graceMs + 1000;
   while (performance.now() < Math.min(deadline, over())) {

@@ -1,18 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ChannelClient } from '@svc/contract/channel';
 import type { SpareProcess } from '../client/engine-api.ts';
-import type { GuestLink } from '../guest/guest-link.ts';
 import { socketTransport } from '../guest/socket-transport.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { isIntercepted } from '../policy/read-ports.ts';
 import type { EngineRecord } from './record.ts';
+import type { Run } from './run.ts';
 
 /** Starts a process for whoever gets the sandbox. @throws when it cannot start, as a program that the image lacks */
 export async function startSpare(
-  link: GuestLink,
+  run: Run,
   { key, cmd, args, stdinFd }: SpareProcess,
   signal: AbortSignal,
 ): Promise<void> {
+  const { link } = run;
+  run.wake();
   const session = await link.takeSession(signal);
   try {
     const client = await ChannelClient.connect(socketTransport(session.socket), { signal });
@@ -22,6 +24,7 @@ export async function startSpare(
     client.close();
   } finally {
     link.drop(session);
+    run.rest();
   }
 }
 
