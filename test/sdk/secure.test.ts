@@ -29,9 +29,11 @@ async function startProxy(
   t: TestContext,
   certificate: { readonly key: Buffer; readonly cert: Buffer },
   target: string,
+  asked: (string | false | null)[] = [],
 ): Promise<number> {
   const { hostname, port } = new URL(target);
   const proxy = createServer(certificate, (client) => {
+    asked.push(client.servername);
     const upstream = connect(Number(port), hostname);
     client.pipe(upstream).pipe(client);
     client.on('error', () => upstream.destroy());
@@ -47,7 +49,8 @@ test('a channel is encrypted for a server whose certificate is known, and refuse
   const server = await startChannelServer(t);
   const { url, sandboxId, key } = await server.addSandbox();
   const certificate = await makeCertificate(t);
-  const port = await startProxy(t, certificate, url);
+  const asked: (string | false | null)[] = [];
+  const port = await startProxy(t, certificate, url, asked);
   const request = {
     url: `wss://localhost:${port}/v1/sandboxes/${sandboxId}/agent`,
     apiKey: key,
@@ -67,6 +70,8 @@ test('a channel is encrypted for a server whose certificate is known, and refuse
   const channel = await ChannelClient.connect(transport);
   const { stdout } = await channel.run({ cmd: 'head', args: ['-c', '3000000', '/dev/zero'] });
   assert.equal(stdout.length, 3_000_000);
+  // Who has several certificates chooses by it, and some refuse whoever names none.
+  assert.equal(asked.at(-1), 'localhost');
   const stranger = `wss://127.0.0.1:${port}/v1/sandboxes/${sandboxId}/agent`;
   await assert.rejects(dialNode({ ...request, url: stranger }), (error) =>
     SvcError.is(error, 'connection_failed'),

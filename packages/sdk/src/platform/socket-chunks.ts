@@ -1,5 +1,5 @@
 import { LentChunks } from '@svc/contract/channel';
-import { connect as connectPlain, type Socket } from 'node:net';
+import { connect as connectPlain, isIP, type Socket } from 'node:net';
 
 /** A connection, and what it receives. While nobody asks, the socket is not read, so that the peer waits. */
 export class SocketChunks {
@@ -34,7 +34,9 @@ export class SocketChunks {
   static connectSecurely(host: string, port: number): SocketChunks {
     const { connect } = process.getBuiltinModule('node:tls');
     return new SocketChunks((chunks) => {
-      const socket = connect({ host, port });
+      // Servers with several certificates, and proxies, choose one by the name; an address is none.
+      const servername = isIP(host) === 0 ? host : '';
+      const socket = connect({ host, port, servername });
       socket.setNoDelay(true);
       return socket.on('data', (chunk: Buffer) => {
         if (!chunks.take(chunk)) socket.pause();
