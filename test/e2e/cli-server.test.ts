@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { EXIT } from '@svc/server/admin';
+import { waitUntil } from '@svc/contract/testing';
+import { EXIT, findServer } from '@svc/server/admin';
 
 const SVC = resolve(import.meta.dirname, '../../svc');
 /** There is none behind it, and none is started. */
@@ -90,6 +91,21 @@ test('start, status, logs and stop tell what is and what to do next, each with i
     [0, 'server stopped; its sandboxes run on. Next: svc server start --detach\n'],
   );
   assert.equal((await line('stop')).stdout, 'the server does not run\n');
+});
+
+test('without a terminal the command becomes the server: whoever ends the one has ended the other', async (t) => {
+  const { folder, line } = await serverLine(t);
+  const words = ['server', 'start', '--run-as', '64555:64555', '--port', '0', '--dev', ...NO_ENGINE];
+  const child = spawn(SVC, words, { env: { PATH: process.env['PATH'], SVC_HOME: folder }, stdio: 'ignore' });
+  t.after(() => child.kill('SIGKILL'));
+  await waitUntil(async () => (await line('status')).code === 0, {
+    timeoutMs: 60_000,
+    what: 'the server runs',
+  });
+  assert.equal(await findServer(folder), child.pid);
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  assert.deepEqual(await ended, [0, null]);
 });
 
 test('a start that fails says why it failed, not why earlier ones did, and what to do', async (t) => {

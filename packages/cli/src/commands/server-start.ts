@@ -206,6 +206,8 @@ async function waitForStatus(
 
 /** In the foreground: its log is our stderr, our signals are its signals. */
 async function runHere(place: Omit<StartedServer, 'status'>, options: readonly string[]): Promise<void> {
+  // Whoever supervises us is to have the server itself: its end is ours, however it comes.
+  if (!process.stderr.isTTY) await becomeServer(place.dataFolder, options);
   const child = await launch(place.dataFolder, options, ['ignore', 'inherit', 'inherit'], false);
   const ended = followToEnd(child);
   // Whoever looks on is told; a log has the address already.
@@ -223,6 +225,15 @@ async function announceWhenUp(place: Omit<StartedServer, 'status'>, child: Child
     if (status !== undefined) return await announceDashboard({ ...place, status }, process.stderr);
     await delay(POLL_MS);
   }
+}
+
+/** Does not come back. */
+async function becomeServer(dataFolder: string, options: readonly string[]): Promise<void> {
+  const { SERVER_MAIN } = await import('@svc/server/admin');
+  process.chdir('/');
+  // SAFETY: no shell; our own program with the operator's own options, as in `launch`.
+  const words = [process.execPath, SERVER_MAIN, '--path', dataFolder, ...options];
+  process.execve?.(process.execPath, words);
 }
 
 async function launch(
