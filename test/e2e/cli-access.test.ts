@@ -339,3 +339,35 @@ test('a token without an organization names what is missing; the SDK takes it fr
   const options = { cwd: join(import.meta.dirname, '../..'), env: { ...env, SVC_ORG } };
   assert.equal((await exec(process.execPath, words, options)).stdout, 'listed\n');
 });
+
+test('an admin invites, the invited person accepts, and roles and members change by address', async () => {
+  const { svc } = cli;
+  const at = ['--path', svc.server.engine.folder];
+  const ben = (await svc.succeed([...at, 'token', 'create', '--user', 'ben@example.com'])).trim();
+  const asBen = (...words: readonly string[]) =>
+    svc.run(words, { env: { ...annOf(svc.env), SVC_API_KEY: ben } });
+  const invited = await ann(['member', 'invite', 'Ben@example.com', '--role', 'admin']);
+  assert.match(
+    invited.stderr,
+    /^lets Ben@example.com into acme as admin, until .*svc member accept TOKEN\n$/,
+  );
+  assert.match(await annDoes(['member', 'ls', '--invites']), /ben@example.com +admin/);
+  assert.equal((await asBen('member', 'ls')).code, 1, 'not yet');
+  const accepted = await asBen('member', 'accept', invited.stdout.trim());
+  assert.match(accepted.stdout, /^you are admin of acme\n {2}next: export SVC_ORG=acme\n$/, accepted.stderr);
+  assert.match(
+    (await asBen('member', 'ls')).stdout,
+    /^MEMBER .*\nann@example.com +owner.*\nben@example.com +admin/,
+  );
+  await annDoes(['member', 'role', 'ben@example.com', 'member']);
+  const refused = await asBen('member', 'invite', 'eve@example.com');
+  assert.deepEqual([refused.code, refused.stdout], [1, '']);
+  await annDoes(['member', 'invite', 'eve@example.com']);
+  assert.match(
+    await annDoes(['member', 'rm', 'eve@example.com']),
+    /^the invite to eve@example.com is void\n$/,
+  );
+  assert.match(await annDoes(['member', 'rm', 'BEN@example.com']), /is no member any more\n$/);
+  const gone = await ann(['member', 'role', 'ben@example.com', 'admin']);
+  assert.deepEqual([gone.code, /is no member of acme\n {2}try: svc member ls/.test(gone.stderr)], [2, true]);
+});

@@ -109,6 +109,11 @@ export const COMMANDS: readonly ListedCommand[] = [
   },
   { name: 'org', summary: 'organizations of the server here', load: () => import('./commands/org.ts') },
   {
+    name: 'member',
+    summary: 'people of an organization, and invites',
+    load: () => import('./commands/member.ts'),
+  },
+  {
     name: 'apikey',
     summary: 'API keys of organizations, for programs',
     load: () => import('./commands/apikey.ts'),

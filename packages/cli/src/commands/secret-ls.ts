@@ -23,7 +23,9 @@ async function list({ org }: { readonly org?: string }, command: Command): Promi
   const { connectServer } = await import('../server/connect.ts');
   const { inOrganization } = await import('../server/remote-credentials.ts');
   const client = await connectServer(globals);
-  const secrets = await inOrganization(client, org, (options) => Secrets.list(options));
+  const secrets = await inOrganization(client, org, 'Secrets are kept by users', (options) =>
+    Secrets.list(options),
+  );
   if (globals.isJson) return printJson(secrets);
   if (secrets.length === 0) return tell('no secrets; set one with: svc secret set NAME --host HOST');
   const now = Date.now();

@@ -23,7 +23,9 @@ async function remove(
   const { inOrganization } = await import('../server/remote-credentials.ts');
   const client = await connectServer(globals);
   for (const name of names) {
-    await inOrganization(client, org, (options) => Secrets.remove(name, options));
+    await inOrganization(client, org, 'Secrets are kept by users', (options) =>
+      Secrets.remove(name, options),
+    );
     if (!globals.isJson) print(name);
   }
   if (globals.isJson) printJson({ removed: names });

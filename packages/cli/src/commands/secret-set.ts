@@ -50,7 +50,7 @@ async function set(name: string, { host: hosts, ca, org }: Options, command: Com
   const client = await connectServer(globals);
   const trusted = ca === undefined ? {} : { authorities: [await readFile(ca, 'utf8')] };
   const value = await readSecret(`${name}: `);
-  const secret = await inOrganization(client, org, (options) =>
+  const secret = await inOrganization(client, org, 'Secrets are kept by users', (options) =>
     Secrets.set(name, { value, hosts, ...trusted }, options),
   );
   if (globals.isJson) printJson(secret);

@@ -72,9 +72,10 @@ export async function revokeRemoteToken(client: Client, id: string): Promise<voi
 export async function inOrganization<T>(
   client: Client,
   org: string | undefined,
+  rule: string,
   work: (options: { readonly client: Client; readonly organization: string }) => Promise<T>,
 ): Promise<T> {
-  return await asUser('Secrets are kept by users', async () =>
+  return await asUser(rule, async () =>
     work({ client, organization: await chooseOrganization(client, org) }),
   );
 }
@@ -127,7 +128,7 @@ function toListed(
 }
 
 /** Whoever comes with an API key, which is no user, is told what to come with instead. */
-async function asUser<T>(rule: string, work: () => Promise<T>): Promise<T> {
+export async function asUser<T>(rule: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
