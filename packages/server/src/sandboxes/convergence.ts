@@ -91,9 +91,9 @@ export class Convergence {
   }
 
   /** Something else is wanted of this sandbox: ends what is under way and sees to it, in the background. */
-  convergeSoon(sandboxId: string): void {
+  convergeSoon(sandboxId: string, options: Pick<ConvergeOptions, 'isNew'> = {}): void {
     this.interrupt(sandboxId);
-    this.converge(sandboxId).catch((error: unknown) => {
+    this.converge(sandboxId, options).catch((error: unknown) => {
       // A start that failed says so on its record.
       this.#parts.logger.info({ sandboxId, err: error }, 'a sandbox did not get where it should be');
     });

@@ -127,7 +127,7 @@ async function createSandbox(
     { id, organization: call.organization, sandbox, isStarted, asker: askerOf(call) },
     (work) => call.commit(({ db }) => work(db), viewFor(call)),
   );
-  if (isStarted) parts.convergence.convergeSoon(id);
+  if (isStarted) parts.convergence.convergeSoon(id, { isNew: true });
   return record;
 }
 
