@@ -26,7 +26,10 @@ export interface ClientOptions {
    * this or `apiKey` is given.
    */
   readonly organization?: string;
-  /** For each call that is given no other; 60 s unless given. Processes and streams are not limited by it. */
+  /**
+   * For each call that is given no other; 60 s unless given. Processes and streams are not limited by it, but the opening of the
+   * connection that they go over is.
+   */
   readonly timeoutMs?: number;
   /** How often a call is repeated at most after failures that pass by themselves; 3 unless given. */
   readonly maxRetries?: number;

@@ -4,9 +4,6 @@ import { withBudget, withBudgetEach, type CallBudget, type CallOptions } from '.
 import type { Client } from '../client/client.ts';
 import type { HeldTransport } from '../platform/platform.ts';
 
-/** For the way to the sandbox and its greeting. */
-const OPEN_MS = 15_000;
-
 /** A channel, and how to say whether it is in use. */
 interface OpenChannel {
   readonly channel: ChannelClient;
@@ -53,7 +50,7 @@ export class HeldChannel {
 
   /** A connection for one user alone, who closes it. @throws SvcError */
   async openOwn(options: CallOptions): Promise<ChannelClient> {
-    const timeoutMs = Math.min(options.timeoutMs ?? OPEN_MS, OPEN_MS);
+    const timeoutMs = Math.min(options.timeoutMs ?? this.#client.timeoutMs, this.#client.timeoutMs);
     return await withBudget({ ...options, timeoutMs }, async (budget) => (await this.#open(budget)).channel);
   }
 
@@ -92,10 +89,13 @@ export class HeldChannel {
     if (this.#uses === 0) transport.setInUse(false);
   }
 
-  /** Others may wait for the same connection, so nobody's signal ends it but its own. */
+  /**
+   * Others may wait for the same connection, so nobody's signal ends it but its own. It has as long as any call of the client: of a
+   * hundred sandboxes that start at once on few cores the last ones take their time to greet.
+   */
   async #openShared(): Promise<OpenChannel> {
     try {
-      const open = await withBudget({ timeoutMs: OPEN_MS }, (budget) => this.#open(budget));
+      const open = await withBudget({ timeoutMs: this.#client.timeoutMs }, (budget) => this.#open(budget));
       void open.channel.closed.then(() => this.#forget(open));
       return open;
     } catch (error) {
