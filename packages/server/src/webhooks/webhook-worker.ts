@@ -81,7 +81,9 @@ export class WebhookWorker {
       );
       await endDelivery(database, settings, { webhook, delivery, attempt, owner: this.claim.owner });
     } catch (error) {
-      await releaseDelivery(database, delivery.id, this.claim.owner);
+      // A fault of ours, or of the store, is there in the next moment too: the lease is the pause, so that nobody is sent the
+      // same again and again. Who stops leaves it to others at once.
+      if (this.#stopped.signal.aborted) await releaseDelivery(database, delivery.id, this.claim.owner);
       throw error;
     }
   }

@@ -285,6 +285,20 @@ test('addresses inside, and those that would be more than an address, are refuse
   assert.match(body.attempts[0].error, /localhost leads to no public address/);
 });
 
+test('what fails here, and not at the receiver, is not sent again before its lease is over', async (t) => {
+  const { create, rest, server } = await startAcme(t);
+  const receiver = await startReceiver(t);
+  const { id } = await create(receiver.url);
+  // As if the key that sealed it were lost.
+  await server.database.updateTable('webhooks').set({ secret: '00000000.AAAA' }).execute();
+  const { status, body } = await rest('POST', `/webhooks/${id}/test`);
+  assert.deepEqual([status, body.error.code], [500, 'internal']);
+  const [left] = await server.database.selectFrom('webhook_deliveries').selectAll().execute();
+  assert.equal(left?.status, 'pending');
+  assert.ok(Date.parse(left.claimed_until ?? '') > Date.now(), String(left.claimed_until));
+  assert.equal(receiver.received.length, 0);
+});
+
 test('a create that is repeated under its key makes one webhook, and shows its secret no more', async (t) => {
   const { server, key, rest } = await startAcme(t);
   const body = { url: 'http://127.0.0.1:1/', event_types: ['sandbox.*'] };
