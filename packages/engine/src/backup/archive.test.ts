@@ -159,7 +159,7 @@ test('a layer comes back as it was: owners, modes, links, attributes, and what i
   await writeFile(join(layer, `${'long-'.repeat(40)}name`), 'é');
   const shell = [
     'chown 7:8 opaque/file; chmod 4751 opaque/file; chmod 000 long-*; mknod -m 000 hidden c 0 0',
-    `touch -d @1000000000 way opaque .`,
+    `touch -h -d @1000000000 way opaque .`,
   ].join('; ');
   execFileSync('sh', ['-ec', shell], { cwd: layer });
   execFileSync(
