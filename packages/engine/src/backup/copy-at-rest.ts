@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, stat, statfs } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import { copyDisk } from '../rootfs/copy-disk.ts';
@@ -11,23 +12,28 @@ import { devicesByImage } from '../space/disk-limit.ts';
 const MAX_FROZEN_SECONDS = 120;
 /** `st_blocks` counts these, whatever the file system's own block size. */
 const STAT_BLOCK_BYTES = 512;
+/** What the shell below ends with when it could not freeze: a snapshot of the same disk is being taken. */
+const BUSY_STATUS = 75;
+const BUSY_WAIT_MS = 60_000;
+const BUSY_LOOK_MS = 100;
 /** As the engine keeps it: see docs/disk.md. */
 const RESERVE = { part: 10, mostBytes: 2 ** 30 } as const;
 
 /**
  * Freezes a file system while its image is copied. SAFETY: whatever becomes of the copy, or of this shell, the file system is thawed:
  * by the shell, or by the one behind it that waits. Both are of a session of their own, so Ctrl-C does not reach them.
- * The device is mounted once more, where nobody sees it, because the mount that a sandbox uses is an overlay, which cannot be frozen.
+ * What somebody else has frozen is theirs to thaw. The device is mounted once more, where nobody sees it, because the mount that a sandbox uses is an overlay, which cannot be frozen.
  */
 const COPY_FROZEN = `
 mount -t ext4 -o nodev,nosuid,noexec "/dev/$1" "$2" || exit 1
-trap 'fsfreeze -u "$2" 2>/dev/null' EXIT
+thaw() { [ ! -e "$2.frozen" ] || fsfreeze -u "$2"; rm -f "$2.frozen"; }
+trap 'thaw "$@"' EXIT
 trap 'exit 1' TERM INT HUP
-( trap 'kill "$waiting"' TERM; sleep "$5" & waiting=$!; wait; fsfreeze -u "$2" ) >/dev/null 2>&1 & guard=$!
-fsfreeze -f "$2" || exit 1
+( trap 'kill "$waiting"' TERM; sleep "$5" & waiting=$!; wait; thaw "$@" ) >/dev/null 2>&1 & guard=$!
+touch "$2.frozen"
+fsfreeze -f "$2" || { rm "$2.frozen"; kill "$guard"; wait "$guard"; exit ${BUSY_STATUS}; }
 timeout -s KILL "$5" cp --reflink=auto --sparse=auto -- "$3" "$4"; status=$?
-fsfreeze -u "$2"; trap - EXIT
-kill "$guard"; wait "$guard"; umount "$2"
+thaw "$@"; kill "$guard"; wait "$guard"; umount "$2"
 exit "$status"
 `;
 
@@ -57,9 +63,27 @@ export async function copyAtRest(
 
 async function copyFrozen(device: string, image: string, copy: string, mountPoint: string): Promise<void> {
   await mkdir(mountPoint, { recursive: true, mode: 0o700 });
+  const deadline = performance.now() + BUSY_WAIT_MS;
+  for (;;) {
+    const { status, said } = await runCopy([device, mountPoint, image, copy, String(MAX_FROZEN_SECONDS)]);
+    if (status === 0) return;
+    const isBusy = status === BUSY_STATUS && performance.now() < deadline;
+    if (isBusy) {
+      await delay(BUSY_LOOK_MS);
+      continue;
+    }
+    const reason = status === 137 ? `it took longer than ${MAX_FROZEN_SECONDS} s` : said.trim();
+    const message = `${basename(image)} of a running sandbox could not be copied (${reason}); stop the sandbox, or leave disks out with --no-disks`;
+    throw new PlatformError('unavailable', message);
+  }
+}
+
+async function runCopy(
+  args: readonly string[],
+): Promise<{ readonly status: number | null; readonly said: string }> {
   // SAFETY: no shell reads the arguments as commands; all are paths of ours, or a name that the kernel gave.
   const words = ['--mount', '--propagation', 'private', 'sh', '-c', COPY_FROZEN, 'sh'];
-  const child = spawn('unshare', [...words, device, mountPoint, image, copy, String(MAX_FROZEN_SECONDS)], {
+  const child = spawn('unshare', [...words, ...args], {
     stdio: ['ignore', 'ignore', 'pipe'],
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' },
     detached: true,
@@ -67,10 +91,7 @@ async function copyFrozen(device: string, image: string, copy: string, mountPoin
   let said = '';
   child.stderr.on('data', (chunk: Buffer) => (said = (said + chunk.toString()).slice(-2000)));
   const [status] = (await once(child, 'exit')) as [number | null];
-  if (status === 0) return;
-  const reason = status === 137 ? `it took longer than ${MAX_FROZEN_SECONDS} s` : said.trim();
-  const message = `${basename(image)} of a running sandbox could not be copied (${reason}); stop the sandbox, or leave disks out with --no-disks`;
-  throw new PlatformError('unavailable', message);
+  return { status, said };
 }
 
 /** Sandboxes must not run out of room because of a copy. */
