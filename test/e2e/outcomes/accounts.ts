@@ -85,6 +85,10 @@ accounts.add('password.set', 'forbidden', async (call, world) => {
   const { token: as } = await withPassword(call, world);
   return await call('password.set', { body: { password: 'another one', current_password: 'guessed' }, as });
 });
+accounts.add('users.remove', 'forbidden', async (call, world) => {
+  const { email: confirm, token: as } = await withPassword(call, world);
+  return await call('users.remove', { body: { confirm, current_password: 'guessed' }, as });
+});
 accounts.add('secondFactor.get', 'ok', async (call, world) => {
   const reply = await call('secondFactor.get', { as: (await withSecondFactor(call, world)).as });
   assert.equal(reply.body.is_on, true);

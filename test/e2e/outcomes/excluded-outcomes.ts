@@ -43,7 +43,7 @@ export const EXCLUDED_OUTCOMES: readonly ExcludedOutcome[] = [
     reason: 'the server needs a limit of its own, as in test/security/09-quotas.test.ts',
   },
   {
-    operations: ['session.create', 'sessions.signUp', 'password.set'],
+    operations: ['session.create', 'sessions.signUp', 'password.set', 'users.remove'],
     outcome: 'unavailable',
     reason: 'takes dozens of people who sign in at the same moment',
   },

@@ -52,10 +52,27 @@ export const userOperations = {
   },
   'users.remove': {
     ...COMMON,
-    summary: 'Delete the user with their tokens and memberships; their address confirms it',
+    summary:
+      'Delete the user with their tokens and memberships; their address confirms it, and their password or a code of their second factor that it is them',
     method: 'DELETE',
-    body: strictObject({ confirm: Type.String({ description: 'The e-mail address of the user' }) }),
+    body: strictObject({
+      confirm: Type.String({ description: 'The e-mail address of the user' }),
+      current_password: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: 1024,
+          description: 'Of who has one; a code of their second factor does as well',
+        }),
+      ),
+      code: Type.Optional(
+        Type.String({
+          minLength: 6,
+          maxLength: 32,
+          description: 'Of the authenticator app, or a recovery code',
+        }),
+      ),
+    }),
     output: MessageResponse,
-    errors: [],
+    errors: ['forbidden', 'rate_limited', 'unavailable'],
   },
 } as const satisfies Record<string, RestOperation>;

@@ -80,7 +80,7 @@ export function createRestHandlers(parts: RestParts): RestHandlers {
     ...secretHandlers(parts),
     ...snapshotHandlers(parts),
     ...sshKeyHandlers(database),
-    ...userHandlers(),
+    ...userHandlers(parts),
     ...volumeFileHandlers(parts),
     ...volumeHandlers(parts),
     ...webhookHandlers(parts),

@@ -15,7 +15,8 @@ type Fault =
   | 'expired'
   | 'other-audience'
   | 'other-nonce'
-  | 'other-issuer';
+  | 'other-issuer'
+  | 'away';
 
 export const CLIENT = { client_id: 'svc at acme', client_secret: 's3cret/+ü' };
 
@@ -81,6 +82,7 @@ export class TestProvider {
       response.writeHead(302, { location: back.href }).end();
     } else if (request.url === '/keys') send(200, { keys: [this.#published] });
     else if (request.url === '/token') {
+      if (this.fault === 'away') return void request.socket.destroy();
       this.redeemed.push(request.headers.authorization ?? '');
       const asked = this.#take(new URLSearchParams(await text(request)));
       if (asked === undefined) send(400, { error: 'invalid_grant' });

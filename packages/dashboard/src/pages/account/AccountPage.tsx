@@ -12,6 +12,7 @@ import { Page } from '../../parts/Page.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 import { Time } from '../../parts/Time.tsx';
 import { showToast } from '../../parts/toast-list.ts';
+import { DeleteAccount } from './DeleteAccount.tsx';
 import { SecondFactor } from './SecondFactor.tsx';
 import { SshKeys } from './SshKeys.tsx';
 import { Tokens } from './Tokens.tsx';
@@ -43,7 +44,12 @@ export function AccountPage() {
       )}
       <Tokens />
       <SshKeys />
-      {session === null ? null : <Sessions />}
+      {session === null ? null : (
+        <>
+          <Sessions />
+          <DeleteAccount />
+        </>
+      )}
     </Page>
   );
 }

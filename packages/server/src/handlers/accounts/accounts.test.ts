@@ -297,3 +297,21 @@ test('the first person makes their account with the link of the server, owns wha
   const late = await createOwnerLink(database, SOON());
   assert.equal((await signUp(late, 'late@example.com')).status, 403);
 });
+
+test('an account is deleted by who knows its password or has its second factor, not by who found it open', async (t) => {
+  const people = await startWithAnn(t);
+  const { ann, signIn, withSecondFactor } = people;
+  const bob = await people.person('bob');
+  await people.organization('other', { owner: bob, member: ann });
+  await people.server.rest('DELETE', '/orgs/acme', { key: ann.key, body: { confirm: 'acme' } });
+  const { browser } = await signIn();
+  const remove = (proof: object) => browser.call('DELETE', '/users/me', { confirm: ann.email, ...proof });
+  assert.equal((await remove({})).body.error.details.field, 'current_password');
+  const guessed = await remove({ current_password: 'guessed' });
+  assert.deepEqual([guessed.status, guessed.body.error.details.field], [403, 'current_password']);
+  const { code } = await withSecondFactor();
+  assert.equal((await remove({})).status, 400, 'one of the two is needed');
+  assert.equal((await remove({ code: '000000' })).body.error.details.field, 'code');
+  assert.equal((await remove({ code: code() })).status, 200);
+  assert.equal((await browser.call('GET', '/session')).status, 401);
+});

@@ -1,20 +1,20 @@
 import { DEFAULT_NAMESPACE, PlatformError } from '@svc/contract';
+import { requirePassword } from '../../access/fresh-proof.ts';
 import { hasPeople } from '../../access/people.ts';
-import { hashPassword, isPassword } from '../../access/password.ts';
+import { hashPassword } from '../../access/password.ts';
 import { SESSION_MS, type SignSession } from '../../access/sessions.ts';
 import { Attempts, proveCode, signInByPassword, type SignedIn } from '../../access/sign-in.ts';
 import type { SignUp } from '../../access/sign-up.ts';
 import { recordEverywhere } from '../../dispatch/record-everywhere.ts';
 import { requireUser } from '../../dispatch/require-user.ts';
 import type { Change, RestCall } from '../../dispatch/rest-call.ts';
-import { badField } from '../../dispatch/rest-dispatch.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import type { Sealer } from '../../secrets/sealer.ts';
 import type { Database } from '../../store/database.ts';
 import { findInvite } from '../../store/invites.ts';
 import { ensureOrganization, putMember } from '../../store/organizations.ts';
 import { takeOwnerLink } from '../../store/owner-links.ts';
-import { findPasswordHash, putPasswordHash } from '../../store/passwords.ts';
+import { putPasswordHash } from '../../store/passwords.ts';
 import { findSecondFactor } from '../../store/second-factors.ts';
 import {
   createSession,
@@ -208,17 +208,7 @@ async function setPassword(
   call: RestCall,
 ): Promise<{ message: string }> {
   const user = requireUser(call);
-  const known = await findPasswordHash(database, user.id);
-  if (known !== undefined) {
-    if (current === undefined) throw badField('current_password', 'is needed to choose another');
-    const attempts = new Attempts(database, user.email, call.sourceAddress);
-    await attempts.begin();
-    if (!(await isPassword(current, known)))
-      throw new PlatformError('forbidden', 'current_password is wrong', {
-        details: { field: 'current_password' },
-      });
-    await attempts.succeed();
-  }
+  await requirePassword(database, user, current, call.sourceAddress);
   const hash = await hashPassword(password);
   await call.commit(async (change) => {
     await lockUser(change.db, user.id);

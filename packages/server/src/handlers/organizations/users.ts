@@ -1,4 +1,8 @@
 import { PlatformError } from '@svc/contract';
+import type { RestInput, RestOperations } from '@svc/contract/rest';
+import { requireFreshProof } from '../../access/fresh-proof.ts';
+import type { Sealer } from '../../secrets/sealer.ts';
+import type { Database } from '../../store/database.ts';
 import { lockLivingOrganization } from '../../store/lock-organization.ts';
 import { findMember, hasOtherOwner } from '../../store/members.ts';
 import { listMemberships, type OrganizationRecord } from '../../store/organizations.ts';
@@ -8,7 +12,14 @@ import { requireUser } from '../../dispatch/require-user.ts';
 import type { Change, RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 
-export function userHandlers(): Pick<RestHandlers, Extract<keyof RestHandlers, `users.${string}`>> {
+interface UserParts {
+  readonly database: Database;
+  readonly sealer: Sealer;
+}
+
+export function userHandlers(
+  parts: UserParts,
+): Pick<RestHandlers, Extract<keyof RestHandlers, `users.${string}`>> {
   return {
     'users.get': async (_input, call) => await Promise.resolve(viewUser(requireUser(call))),
     'users.update': async ({ body }, call) => {
@@ -21,20 +32,22 @@ export function userHandlers(): Pick<RestHandlers, Extract<keyof RestHandlers, `
       }, viewUser);
       return viewUser(changed);
     },
-    'users.remove': async ({ body }, call) => await remove(body.confirm, call),
+    'users.remove': async ({ body }, call) => await remove(parts, body, call),
   };
 }
 
-/**
- * Passwords and one-time codes are the business of whoever logs people in; here nobody deletes an account by a slip, as
- * its address has to be written out.
- */
-async function remove(confirm: string, call: RestCall): Promise<{ message: string }> {
+/** Not by a slip, as the address has to be written out, and not by whoever found a browser open. */
+async function remove(
+  parts: UserParts,
+  { confirm, current_password: password, code }: RestInput<RestOperations['users.remove']>['body'],
+  call: RestCall,
+): Promise<{ message: string }> {
   const user = requireUser(call);
   if (confirm.toLowerCase() !== user.email) {
     const message = 'confirm must be your e-mail address';
     throw new PlatformError('invalid_request', message, { details: { field: 'confirm' } });
   }
+  await requireFreshProof(parts, user, { password, code }, call.sourceAddress);
   const answer = () => ({ message: 'Your account is deleted' });
   await call.commit(async (change) => {
     const memberships = await listMemberships(change.db, user.id);
