@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { createLocalOrganization, createLocalOwnerLink, createLocalSignInLink } from '@svc/server/local';
+import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { openBrowser, type Owner, type Page } from '../clients/open-browser.ts';
 import { TestServer } from '../e2e/start-server.ts';
 
@@ -37,7 +38,12 @@ export async function startDashboard(
   { args = [], others = [], isNew = false }: DashboardOptions = {},
 ): Promise<Dashboard> {
   await buildDashboard();
-  const server = await TestServer.start({ args, engineArgs: ['--isolation', 'container'] });
+  // One that stays when the server, or a process of it, is replaced.
+  const port = ['--port', String(await freePort())];
+  const server = await TestServer.start({
+    args: [...port, ...args],
+    engineArgs: ['--isolation', 'container'],
+  });
   t.after(() => server.destroy());
   if (!isNew && !args.includes('--dev')) await makeOrganization(server);
   const page = await openBrowser(t, `${server.url}/`, others);

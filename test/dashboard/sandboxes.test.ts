@@ -1,15 +1,23 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { BUSYBOX } from '../engine/start-engine.ts';
+import { importPython } from '../e2e/interpreter-images.ts';
 import { checkAccessible } from './check-accessible.ts';
 import { signIn, startDashboard } from './dashboard-fixture.ts';
 
+/** A picture of one pixel. */
+const DOT =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
+/** Of nobody here; sandboxes may not reach it. */
+const PRIVATE = '192.168.77.77';
 const HOSTILE = `<img src=x onerror="window.broken=1">`;
 
 test('a sandbox is made, used, watched, stopped and deleted in a browser', async (t) => {
-  const dashboard = await startDashboard(t);
+  const dashboard = await startDashboard(t, { args: ['--recovery-time', '1'] });
   const { page, server, complaints } = dashboard;
+  await importPython(server.engine);
   await signIn(dashboard);
   const view = async (name: string) =>
     await page.getByRole('navigation', { name: 'Views of web' }).getByRole('link', { name }).click();
@@ -22,7 +30,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
   await t.test('the form says what it would send, and makes it', async () => {
     await page.getByRole('link', { name: 'New sandbox' }).click();
     await page.getByRole('textbox', { name: 'Name' }).fill('web');
-    await page.getByLabel('Image', { exact: true }).fill(BUSYBOX);
+    await page.getByLabel('Image', { exact: true }).fill('python');
     await page
       .getByLabel('Command', { exact: true })
       .fill(`sh -c "while :; do echo '${HOSTILE.replaceAll('"', '')}' tick; sleep 1; done"`);
@@ -68,6 +76,71 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
     assert.equal(await page.evaluate('window.broken'), undefined);
   });
 
+  await t.test('an upload that breaks off is told, and can be repeated', async () => {
+    const file = { name: 'large', mimeType: '', buffer: Buffer.alloc(8 * 1024 * 1024) };
+    const web = await server.webPid();
+    // SAFETY: 0 would be everything that runs this test.
+    assert.ok(web > 1);
+    // So that it ends in the middle of it; when it hangs for long it is replaced anyway.
+    process.kill(web, 'SIGSTOP');
+    await page.locator('input[type=file]').setInputFiles(file);
+    if (web === (await server.webPid())) process.kill(web, 'SIGKILL');
+    await page.getByText('large was not uploaded').waitFor();
+    const isBack = async () =>
+      await fetch(`${server.url}/api/v1/health`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    await waitUntil(isBack, { what: 'another one answers' });
+    await page.locator('input[type=file]').setInputFiles(file);
+    await page.getByText('large is uploaded').waitFor();
+    await page.getByRole('cell', { name: '8 MiB' }).waitFor();
+  });
+
+  await t.test('code runs, and what it shows arrives: pictures as such, markup as text', async () => {
+    await view('Code');
+    const run = async (code: string) => {
+      await page.getByLabel('Code', { exact: true }).fill(code);
+      await page.getByLabel('Code', { exact: true }).press('Control+Enter');
+    };
+    await run(
+      [
+        'answer = 6 * 7',
+        `display({'image/png': '${DOT}'}, raw=True)`,
+        `display({'image/svg+xml': '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>top.broken=1</script></svg>'}, raw=True)`,
+        `display({'text/html': '${HOSTILE}'}, raw=True)`,
+        `display({'application/vnd.svc.table+json': {'columns': [{'name': 'n', 'type': 'int'}], 'rows': [[7]], 'row_count': 1, 'truncated': False}}, raw=True)`,
+      ].join('\n'),
+    );
+    await page.getByText('It ended.').waitFor();
+    const widths = `[...document.querySelectorAll('.result img')].map((image) => image.naturalWidth)`;
+    assert.deepEqual(await page.evaluate(widths), [1, 9]);
+    await page.locator('.result pre').filter({ hasText: HOSTILE }).waitFor();
+    await page.locator('.result').getByRole('cell', { name: '7', exact: true }).waitFor();
+    await run('print("still", answer)');
+    await page.locator('.code-output').getByText('still 42').waitFor();
+    await run('import time\nprint("begun", flush=True)\ntime.sleep(600)');
+    await page.locator('.code-output').getByText('begun').waitFor();
+    await page.getByRole('button', { name: 'Interrupt' }).click();
+    await page.getByText('It was interrupted.').waitFor();
+    await run(
+      `import socket\ntry: socket.create_connection(('${PRIVATE}', 80), 1)\nexcept OSError as error: print("refused", error)`,
+    );
+    await page.locator('.code-output').getByText('refused').waitFor();
+    assert.equal(await page.evaluate('window.broken'), undefined);
+  });
+
+  await t.test('what the network refused is shown, with the reason', async () => {
+    await view('Network');
+    const row = page.getByRole('row').filter({ hasText: `${PRIVATE}:80` });
+    await row.getByText('denied', { exact: true }).first().waitFor();
+    await page.getByLabel('Only denied').click();
+    await row.getByText('denied', { exact: true }).first().waitFor();
+    await page.getByLabel('Name or address').fill(PRIVATE);
+    await page.getByRole('button', { name: 'Explain' }).click();
+    await page.getByRole('status').filter({ hasText: 'denied' }).waitFor();
+  });
+
   await t.test('its log and its charts move', async () => {
     await view('Logs');
     await page.locator('.log li').nth(3).waitFor();
@@ -77,13 +150,23 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
     await view('Charts');
     await page
       .locator('figcaption')
-      .filter({ hasText: /used [\d.]+ [KM]iB · limit 512 MiB/ })
+      .filter({ hasText: /used [\d.]+ [KM]iB\s*limit 512 MiB/ })
       .waitFor();
     assert.equal(await page.locator('.chart canvas').count(), 4);
     await view('Events');
     await page.getByText('sandbox created').waitFor();
     await view('Processes');
     await page.getByText('None was started').waitFor();
+  });
+
+  await t.test('while its host is away it says so; then somebody decides, and it runs again', async () => {
+    await view('Summary');
+    await server.engine.stop();
+    await page.getByRole('heading', { name: 'What shall become of it?' }).waitFor();
+    await checkAccessible(page, 'recovery');
+    await page.getByRole('button', { name: 'Start it again' }).click();
+    await server.engine.launch();
+    await page.locator('.page-head [data-status=running]').waitFor();
   });
 
   await t.test(
@@ -124,4 +207,18 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
   });
 
   assert.deepEqual(complaints, []);
+
+  await t.test('in development mode it opens without signing in, and says so', async () => {
+    await page.context().clearCookies();
+    await server.stop();
+    const dev = server.with('--dev');
+    await dev.launch();
+    t.after(() => dev.stop().then(() => undefined));
+    await page.goto(`${dev.url}/`);
+    await page.getByText('Development mode.').waitFor();
+    await page.getByRole('link', { name: 'New sandbox' }).waitFor();
+    await page.goto(`${dev.url}/account`);
+    await page.getByRole('heading', { name: 'SSH keys' }).waitFor();
+    assert.equal(await page.getByRole('heading', { name: 'Password' }).count(), 0);
+  });
 });

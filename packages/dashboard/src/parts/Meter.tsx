@@ -18,15 +18,12 @@ export function Meter({ label, used, limit, format }: MeterProps) {
         <span>{label}</span>
         <span className="amount">
           {format(used)}
-          <span className="hint"> {limit === null ? 'of no limit' : `of ${format(limit)}`}</span>
+          <span className="hint"> {limit === null ? '· no limit' : `of ${format(limit)}`}</span>
         </span>
       </div>
-      <progress
-        className={tone}
-        max={limit ?? 1}
-        value={limit === null ? 0 : Math.min(used, limit)}
-        aria-label={label}
-      />
+      {limit === null ? null : (
+        <progress className={tone} max={limit} value={Math.min(used, limit)} aria-label={label} />
+      )}
     </div>
   );
 }

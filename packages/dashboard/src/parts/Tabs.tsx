@@ -1,3 +1,4 @@
+import { useEffect, useRef } from 'react';
 import { Link } from '../router/Link.tsx';
 
 interface TabsProps {
@@ -9,8 +10,13 @@ interface TabsProps {
 
 /** Views of one thing. Each has an address, so they are links. */
 export function Tabs({ label, tabs, current }: TabsProps) {
+  const element = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // On a phone there is not room for all of them.
+    element.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [current]);
   return (
-    <nav className="tabs" aria-label={label}>
+    <nav ref={element} className="tabs" aria-label={label}>
       {tabs.map(({ href, name }) => (
         <Link key={href} href={href} aria-current={href === current ? 'page' : undefined}>
           {name}

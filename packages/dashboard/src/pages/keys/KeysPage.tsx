@@ -3,16 +3,12 @@ import { useState } from 'react';
 import { useAction, usePages } from '../../api/use-call.ts';
 import { Button } from '../../parts/Button.tsx';
 import { CodeBlock } from '../../parts/CodeBlock.tsx';
-import { DataTable, type Column } from '../../parts/DataTable.tsx';
+import { credentialColumns, NewCredential, RevokeCredential } from '../../parts/Credentials.tsx';
+import { DataTable } from '../../parts/DataTable.tsx';
 import { EmptyState } from '../../parts/EmptyState.tsx';
-import { ExpiryField, expiryOf } from '../../parts/ExpiryField.tsx';
-import { TextField } from '../../parts/Field.tsx';
-import { FormDialog } from '../../parts/FormDialog.tsx';
 import { OnceDialog } from '../../parts/OnceDialog.tsx';
 import { Page } from '../../parts/Page.tsx';
 import { Panel } from '../../parts/Panel.tsx';
-import { RemoveButton } from '../../parts/RemoveButton.tsx';
-import { Time } from '../../parts/Time.tsx';
 
 type ApiKey = RestCallOutput<'apiKeys.list'>['data'][number];
 
@@ -52,35 +48,15 @@ export function KeysPage() {
   );
 }
 
-const COLUMNS: readonly Column<ApiKey>[] = [
-  { title: 'Name', look: 'main', render: ({ name }) => name },
-  { title: 'Ends with', render: ({ prefix }) => <span className="mono">…{prefix}</span> },
-  { title: 'Made', look: 'small', render: ({ created_at }) => <Time at={created_at} /> },
-  { title: 'Last used', look: 'small', render: ({ last_used_at }) => <Time at={last_used_at} /> },
-  { title: 'Expires', look: 'small', render: ({ expires_at }) => <Time at={expires_at} /> },
-  { title: 'Actions', look: 'end', render: (key) => <Revoke {...key} /> },
-];
+const COLUMNS = credentialColumns<ApiKey>((key) => <Revoke {...key} />);
 
-function Revoke({ id, name }: ApiKey) {
-  const action = useAction('apiKeys.revoke');
-  return (
-    <RemoveButton
-      label={`Revoke ${name}`}
-      question={`Revoke ${name}?`}
-      verb="Revoke it"
-      input={{ params: { id } }}
-      action={action}
-    >
-      <p>Whatever uses it is refused from its next request on. This cannot be undone.</p>
-    </RemoveButton>
-  );
+function Revoke(key: ApiKey) {
+  return <RevokeCredential credential={key} action={useAction('apiKeys.revoke')} />;
 }
 
 function NewKey({ onClose }: { readonly onClose: () => void }) {
-  const [name, setName] = useState('');
-  const [days, setDays] = useState('90');
   const make = useAction('apiKeys.create');
-  const key = make.data?.key;
+  const { key, name } = make.data ?? {};
   if (typeof key === 'string')
     return (
       <OnceDialog title={`The key ${name}`} label="API key" secret={key} onClose={onClose}>
@@ -91,26 +67,12 @@ function NewKey({ onClose }: { readonly onClose: () => void }) {
       </OnceDialog>
     );
   return (
-    <FormDialog
+    <NewCredential
       title="New API key"
-      action="Make it"
       isBusy={make.isPending}
       error={make.error}
-      onSubmit={() => make.mutate({ body: { name: name.trim(), expires_at: expiryOf(days) } })}
+      onMake={(body) => make.mutate({ body })}
       onClose={onClose}
-    >
-      <TextField
-        label="Name"
-        field="name"
-        hint="What uses it: you will know it by this"
-        placeholder="ci"
-        required
-        autoFocus
-        maxLength={128}
-        value={name}
-        onChange={setName}
-      />
-      <ExpiryField value={days} onChange={setDays} />
-    </FormDialog>
+    />
   );
 }

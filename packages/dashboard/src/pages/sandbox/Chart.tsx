@@ -10,31 +10,38 @@ interface ChartProps {
   readonly range: { readonly start: number; readonly end: number };
   readonly series: readonly Series[];
   readonly format: (amount: number) => string;
+  /** What lies between two lines of the scale is one of these. */
+  readonly steps?: readonly number[];
 }
 
 /** Lines over time. The latest amounts stand below it in words, for who does not see them. */
-export function Chart({ label, range, series, format }: ChartProps) {
+export function Chart({ label, range, series, format, steps }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const element = place.current;
     if (element === null) return undefined;
-    const plot = new Plot(optionsOf(element, range, series, format), alignSamples(series), element);
+    const plot = new Plot(
+      optionsOf(element, { range, series, format, steps }),
+      alignSamples(series),
+      element,
+    );
     const watcher = new ResizeObserver(() => plot.setSize({ width: element.clientWidth, height: HEIGHT }));
     watcher.observe(element);
     return () => {
       watcher.disconnect();
       plot.destroy();
     };
-  }, [range, series, format]);
+  }, [range, series, format, steps]);
   return (
     <figure>
       <div ref={place} className="chart" role="img" aria-label={label} />
-      <figcaption className="hint">
-        {series
-          .map(
-            ({ name, samples }) => `${name} ${samples.length === 0 ? '–' : format(samples.at(-1)?.[1] ?? 0)}`,
-          )
-          .join(' · ')}
+      <figcaption className="hint chart-key">
+        {series.map(({ name, samples }, index) => (
+          <span key={name}>
+            <span className={`swatch series-${index + 1}`} aria-hidden="true" /> {name}{' '}
+            {samples.length === 0 ? '–' : format(samples.at(-1)?.[1] ?? 0)}
+          </span>
+        ))}
       </figcaption>
     </figure>
   );
@@ -42,9 +49,12 @@ export function Chart({ label, range, series, format }: ChartProps) {
 
 function optionsOf(
   element: HTMLElement,
-  range: ChartProps['range'],
-  series: readonly Series[],
-  format: ChartProps['format'],
+  {
+    range,
+    series,
+    format,
+    steps,
+  }: Omit<ChartProps, 'label' | 'steps'> & { readonly steps: ChartProps['steps'] | undefined },
 ): Plot.Options {
   const style = getComputedStyle(element);
   const colour = (name: string) => resolveColour(element, `var(${name})`);
@@ -58,7 +68,15 @@ function optionsOf(
       x: { range: () => [range.start / 1000, range.end / 1000] },
       y: { range: (_plot, _low, high) => [0, Math.max(high, 1) * 1.1] },
     },
-    axes: [axis, { ...axis, size: 70, values: (_plot, amounts) => amounts.map(format) }],
+    axes: [
+      axis,
+      {
+        ...axis,
+        size: 70,
+        values: (_plot, amounts) => amounts.map(format),
+        ...(steps === undefined ? {} : { incrs: [...steps] }),
+      },
+    ],
     series: [
       {},
       ...series.map(({ name }, index) => ({

@@ -21,10 +21,14 @@ const RANGES: Readonly<Record<string, { readonly title: string; readonly step: n
   604_800: { title: 'Last week', step: 3600 },
 };
 
+/** Bytes are counted in powers of two, or no line of the scale would stand at a round amount. */
+const BINARY_STEPS = Array.from({ length: 50 }, (_, power) => 2 ** power);
+
 const CHARTS: readonly {
   readonly title: string;
   readonly series: readonly (readonly [keyof Metrics, string])[];
   readonly format: (amount: number) => string;
+  readonly steps?: readonly number[];
 }[] = [
   {
     title: 'CPU, percent of one core',
@@ -38,6 +42,7 @@ const CHARTS: readonly {
       ['memory_limit_bytes', 'limit'],
     ],
     format: formatBytes,
+    steps: BINARY_STEPS,
   },
   {
     title: 'Disk',
@@ -46,6 +51,7 @@ const CHARTS: readonly {
       ['disk_total_bytes', 'size'],
     ],
     format: formatBytes,
+    steps: BINARY_STEPS,
   },
   {
     title: 'Network, per second',
@@ -54,6 +60,7 @@ const CHARTS: readonly {
       ['net_tx_bytes_rate', 'sent'],
     ],
     format: formatBytes,
+    steps: BINARY_STEPS,
   },
 ];
 
@@ -84,7 +91,7 @@ export function ChartsView({ sandbox }: { readonly sandbox: SandboxRecord }) {
         />
       </div>
       <div className="charts">
-        {CHARTS.map(({ title, series, format }) => (
+        {CHARTS.map(({ title, series, format, steps }) => (
           <Panel key={title} title={title}>
             <Chart
               label={title}
@@ -94,6 +101,7 @@ export function ChartsView({ sandbox }: { readonly sandbox: SandboxRecord }) {
                 samples: data.metrics[name][0]?.samples ?? [],
               }))}
               format={format}
+              {...(steps === undefined ? {} : { steps })}
             />
           </Panel>
         ))}

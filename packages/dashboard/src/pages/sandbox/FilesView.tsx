@@ -1,6 +1,6 @@
 import type { FileInfo, Sandbox } from '@svc/sdk';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import { Button } from '../../parts/Button.tsx';
 import { DataTable, type Column } from '../../parts/DataTable.tsx';
 import { ConfirmDialog } from '../../parts/Dialog.tsx';
@@ -10,6 +10,7 @@ import { Icon } from '../../parts/Icon.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 import { Time } from '../../parts/Time.tsx';
 import { showToast } from '../../parts/toast-list.ts';
+import { UploadButton } from '../../parts/UploadButton.tsx';
 import { useSearch } from '../../router/location.ts';
 import { downloadFile } from './download-file.ts';
 import { FileEditor } from './FileEditor.tsx';
@@ -52,7 +53,10 @@ function Folder({ sandbox }: { readonly sandbox: Sandbox }) {
               Up
             </Button>
           )}
-          <Upload sandbox={sandbox} folder={path} onDone={refresh} />
+          <UploadButton
+            send={(file) => sandbox.files.write(joinPath(path, file.name), file.stream())}
+            onDone={refresh}
+          />
         </>
       }
     >
@@ -180,46 +184,5 @@ function FileActions({ sandbox, folder, file, refresh }: FileActionsProps) {
         </ConfirmDialog>
       ) : null}
     </div>
-  );
-}
-
-function Upload({
-  sandbox,
-  folder,
-  onDone,
-}: {
-  readonly sandbox: Sandbox;
-  readonly folder: string;
-  readonly onDone: () => void;
-}) {
-  const input = useRef<HTMLInputElement>(null);
-  const [isBusy, setBusy] = useState(false);
-  const upload = async (files: readonly File[]): Promise<void> => {
-    setBusy(true);
-    for (const file of files) {
-      try {
-        await sandbox.files.write(joinPath(folder, file.name), file.stream());
-        showToast(`${file.name} is uploaded`);
-      } catch (error) {
-        showToast(`${file.name} was not uploaded`, error);
-      }
-    }
-    setBusy(false);
-    onDone();
-  };
-  return (
-    <>
-      <input
-        ref={input}
-        type="file"
-        multiple
-        hidden
-        aria-label="Files to upload"
-        onChange={(event) => void upload([...(event.target.files ?? [])])}
-      />
-      <Button icon="upload" isBusy={isBusy} onClick={() => input.current?.click()}>
-        Upload
-      </Button>
-    </>
   );
 }

@@ -1,21 +1,28 @@
-import type { LogEntry } from '@svc/sdk';
-import { useEffect, useRef, useState } from 'react';
+import type { Sandbox } from '@svc/sdk';
+import { useCallback, useEffect, useRef, useState } from 'react';
 import { CheckField } from '../../parts/Field.tsx';
 import { EmptyState } from '../../parts/EmptyState.tsx';
 import { Failure } from '../../parts/Failure.tsx';
 import { inFull } from '../../parts/format-time.ts';
 import { Panel } from '../../parts/Panel.tsx';
 import type { SandboxRecord } from './sandbox-record.ts';
-import { useSandbox } from './use-sandbox.ts';
+import { useFollowed } from './use-followed.ts';
 
 const TAIL = 500;
-const KEPT = 5000;
 const SOURCES = ['stdout', 'stderr', 'output'] as const;
 
 /** What it printed, and goes on with what it prints. */
 export function LogsView({ sandbox }: { readonly sandbox: SandboxRecord }) {
   const [hasSystem, setSystem] = useState(false);
-  const { entries, error } = useLog(sandbox, hasSystem);
+  const isRunning = sandbox.status === 'running';
+  const follow = useCallback(
+    (from: Sandbox, signal: AbortSignal) => {
+      const sources = hasSystem ? [...SOURCES, 'system' as const] : SOURCES;
+      return from.logs({ follow: isRunning, sources, tail: TAIL, signal });
+    },
+    [isRunning, hasSystem],
+  );
+  const { entries, error } = useFollowed(sandbox.id, follow);
   const list = useRef<HTMLOListElement>(null);
   const isAtEnd = useRef(true);
   useEffect(() => {
@@ -52,27 +59,4 @@ export function LogsView({ sandbox }: { readonly sandbox: SandboxRecord }) {
       )}
     </Panel>
   );
-}
-
-function useLog({ id, status }: SandboxRecord, hasSystem: boolean) {
-  const { data: sandbox, error: unreached } = useSandbox(id);
-  const [entries, setEntries] = useState<readonly LogEntry[]>([]);
-  const [error, setError] = useState<unknown>(null);
-  const follow = status === 'running';
-  useEffect(() => {
-    if (sandbox === undefined) return undefined;
-    const left = new AbortController();
-    const sources = hasSystem ? [...SOURCES, 'system' as const] : SOURCES;
-    setEntries([]);
-    void (async () => {
-      try {
-        for await (const entry of sandbox.logs({ follow, sources, tail: TAIL, signal: left.signal }))
-          setEntries((known) => [...known.slice(1 - KEPT), entry]);
-      } catch (failure) {
-        if (!left.signal.aborted) setError(failure);
-      }
-    })();
-    return () => left.abort();
-  }, [sandbox, follow, hasSystem]);
-  return { entries, error: error ?? unreached };
 }

@@ -9,9 +9,11 @@ import { Tabs } from '../../parts/Tabs.tsx';
 import { navigate } from '../../router/location.ts';
 import type { PathParams } from '../../router/match-path.ts';
 import { SandboxActions } from '../sandboxes/SandboxActions.tsx';
+import { CodeView } from './CodeView.tsx';
 import { EventsView } from './EventsView.tsx';
 import { FilesView } from './FilesView.tsx';
 import { LogsView } from './LogsView.tsx';
+import { NetworkView } from './NetworkView.tsx';
 import { ProcessesView } from './ProcessesView.tsx';
 import { RecoveryPanel } from './RecoveryPanel.tsx';
 import type { SandboxRecord } from './sandbox-record.ts';
@@ -27,10 +29,12 @@ const ChartsView = lazy(async () => ({ default: (await import('./ChartsView.tsx'
 const VIEWS = [
   ['', 'Summary'],
   ['terminal', 'Terminal'],
+  ['code', 'Code'],
   ['logs', 'Logs'],
   ['files', 'Files'],
   ['charts', 'Charts'],
   ['processes', 'Processes'],
+  ['network', 'Network'],
   ['events', 'Events'],
 ] as const;
 type View = (typeof VIEWS)[number][0];
@@ -83,9 +87,11 @@ export function SandboxPage({ params }: { readonly params: PathParams }) {
 const SHOWN: Readonly<Record<View, ComponentType<{ readonly sandbox: SandboxRecord }>>> = {
   '': SummaryView,
   terminal: TerminalView,
+  code: CodeView,
   logs: LogsView,
   files: FilesView,
   charts: ChartsView,
   processes: ProcessesView,
+  network: NetworkView,
   events: EventsView,
 };

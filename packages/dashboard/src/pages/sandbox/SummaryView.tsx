@@ -64,7 +64,9 @@ function MadeOf({ spec }: { readonly spec: NonNullable<SandboxRecord['spec']> })
       <Facts facts={facts} />
       {spec.env.length === 0 ? null : (
         <details className="env">
-          <summary>{spec.env.length} environment variables</summary>
+          <summary>
+            {spec.env.length} environment variable{spec.env.length === 1 ? '' : 's'}
+          </summary>
           <pre tabIndex={0}>{spec.env.map(({ key, value }) => `${key}=${value}`).join('\n')}</pre>
         </details>
       )}

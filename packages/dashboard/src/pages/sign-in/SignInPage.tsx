@@ -65,9 +65,11 @@ function PasswordSignIn() {
 function OtherWays() {
   return (
     <>
-      <Link href="/sign-in/provider">Sign in at your organization&apos;s provider</Link>. Invited, or new
-      here? <Link href="/sign-up">Make an account</Link>. Locked out? The operator has{' '}
-      <code>svc user link</code>.
+      <Link href="/sign-in/provider">Sign in at your organization&apos;s provider</Link>
+      <br />
+      Invited, or new here? <Link href="/sign-up">Make an account</Link>
+      <br />
+      Locked out? The operator has <code>svc user link</code>
     </>
   );
 }

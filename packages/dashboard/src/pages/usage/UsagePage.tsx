@@ -82,7 +82,7 @@ function WindowPanels({ from, to }: { readonly from: string; readonly to: string
   );
   const days = sandboxes.data === undefined ? [] : sumByDay(sandboxes.data, start, end);
   const save = (): void => {
-    if (things !== undefined) saveFile(`usage-${from}-${to}.csv`, toCsv(things), 'text/csv');
+    if (things !== undefined) saveFile(`usage-${from}-${to}.csv`, [toCsv(things)], 'text/csv');
   };
   return (
     <>

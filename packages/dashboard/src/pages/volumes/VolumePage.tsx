@@ -1,6 +1,6 @@
 import { encodeVolumePath } from '@svc/contract/volume-path';
 import type { RestCallOutput } from '@svc/sdk';
-import { useRef, useState } from 'react';
+import { useState } from 'react';
 import { useClient, useOrganization } from '../../api/organization.ts';
 import { useAction, useCall } from '../../api/use-call.ts';
 import type { PathParams } from '../../router/match-path.ts';
@@ -17,6 +17,7 @@ import { RemoveButton } from '../../parts/RemoveButton.tsx';
 import { saveFile } from '../../parts/save-file.ts';
 import { Time } from '../../parts/Time.tsx';
 import { showToast } from '../../parts/toast-list.ts';
+import { UploadButton } from '../../parts/UploadButton.tsx';
 import { Link } from '../../router/Link.tsx';
 import { useSearch } from '../../router/location.ts';
 
@@ -135,7 +136,7 @@ function FileActions({ id, file: { path, kind } }: { readonly id: string; readon
     try {
       const chunks: BlobPart[] = [];
       for await (const chunk of await client.call('volumeFiles.read', at)) chunks.push(new Uint8Array(chunk));
-      saveFile(path.slice(path.lastIndexOf('/') + 1), new Blob(chunks));
+      saveFile(path.slice(path.lastIndexOf('/') + 1), chunks);
     } catch (error) {
       showToast(`${path} could not be read`, error);
     } finally {
@@ -168,40 +169,14 @@ function FileActions({ id, file: { path, kind } }: { readonly id: string; readon
 }
 
 function Upload({ id, folder }: { readonly id: string; readonly folder: string }) {
-  const input = useRef<HTMLInputElement>(null);
   const write = useAction('volumeFiles.write');
-  const send = async (chosen: readonly File[]): Promise<void> => {
-    for (const file of chosen) {
-      const path = folder === '' ? file.name : `${folder}/${file.name}`;
-      const body = new Uint8Array(await file.arrayBuffer());
-      const at = { params: { id }, headers: { 'x-svc-file-path': encodeVolumePath(path) } };
-      try {
-        await write.mutateAsync({ ...at, body });
-        showToast(`${file.name} is uploaded`);
-      } catch (error) {
-        showToast(`${file.name} could not be uploaded`, error);
-      }
-    }
+  const send = async (file: File): Promise<void> => {
+    const path = folder === '' ? file.name : `${folder}/${file.name}`;
+    const body = new Uint8Array(await file.arrayBuffer());
+    const headers = { 'x-svc-file-path': encodeVolumePath(path) };
+    await write.mutateAsync({ params: { id }, headers, body });
   };
-  return (
-    <>
-      <input
-        ref={input}
-        type="file"
-        multiple
-        hidden
-        aria-label="Files to upload"
-        onChange={(event) => {
-          const chosen = [...(event.target.files ?? [])];
-          event.target.value = '';
-          void send(chosen);
-        }}
-      />
-      <Button look="primary" icon="upload" isBusy={write.isPending} onClick={() => input.current?.click()}>
-        Upload
-      </Button>
-    </>
-  );
+  return <UploadButton look="primary" send={send} />;
 }
 
 function NewFolder({

@@ -1,0 +1,67 @@
+import { useState } from 'react';
+import { useAction } from '../../api/use-call.ts';
+import { Button } from '../../parts/Button.tsx';
+import { SelectField, TextField } from '../../parts/Field.tsx';
+import { Form, FormFailure } from '../../parts/Form.tsx';
+import { Panel } from '../../parts/Panel.tsx';
+import type { SandboxRecord } from './sandbox-record.ts';
+
+const PROTOCOLS = ['tcp', 'udp', 'icmpv4', 'icmpv6'] as const;
+
+/** Asks the rules about a connection that nobody has made. */
+export function ExplainPanel({ sandbox }: { readonly sandbox: SandboxRecord }) {
+  const [host, setHost] = useState('');
+  const [port, setPort] = useState('443');
+  const [protocol, setProtocol] = useState<(typeof PROTOCOLS)[number]>('tcp');
+  const explain = useAction('network.explain');
+  const submit = (): void => {
+    const body = { host: host.trim(), protocol, ...(port === '' ? {} : { port: Number(port) }) };
+    explain.mutate({ params: { sandbox_id: sandbox.id }, body });
+  };
+  return (
+    <Panel title="May it reach…?" hint="Says which rule decides, without a connection being made">
+      <Form error={explain.error} onSubmit={submit}>
+        <div className="fields">
+          <TextField
+            label="Name or address"
+            field="host"
+            placeholder="api.example.com"
+            required
+            value={host}
+            onChange={setHost}
+          />
+          <TextField
+            label="Port"
+            field="port"
+            type="number"
+            min={0}
+            max={65_535}
+            value={port}
+            onChange={setPort}
+          />
+          <SelectField
+            label="Protocol"
+            field="protocol"
+            choices={PROTOCOLS.map((name) => [name, name] as const)}
+            value={protocol}
+            onChange={(value) => setProtocol(PROTOCOLS.find((name) => name === value) ?? 'tcp')}
+          />
+        </div>
+        <FormFailure />
+        <div className="actions">
+          <Button type="submit" isBusy={explain.isPending}>
+            Explain
+          </Button>
+        </div>
+      </Form>
+      {explain.data === undefined ? null : (
+        <p className="explained" role="status">
+          <span className={explain.data.action === 'allow' ? 'status good' : 'status bad'}>
+            {explain.data.action === 'allow' ? 'allowed' : 'denied'}
+          </span>{' '}
+          {explain.data.reason}
+        </p>
+      )}
+    </Panel>
+  );
+}

@@ -1,0 +1,69 @@
+import { Sandbox, SvcError, type CodeRunResult } from '@svc/sdk';
+import { useEffect, useRef, useState } from 'react';
+import { useClient } from '../../api/organization.ts';
+
+/** What code printed and showed, in its order. */
+export type Shown =
+  | { readonly kind: 'stdout' | 'stderr'; readonly text: string }
+  | { readonly kind: 'result'; readonly result: CodeRunResult };
+
+export interface CodeRun {
+  readonly isRunning: boolean;
+  readonly shown: readonly Shown[];
+  /** How it ended, in words; null: it did not yet. */
+  readonly end: string | null;
+  /** Why it could not be run. */
+  readonly error: unknown;
+  readonly start: (code: string, language: 'python' | 'javascript') => Promise<void>;
+  readonly interrupt: () => void;
+}
+
+const MAX_TEXT = 200_000;
+const ENDS = {
+  success: 'It ended.',
+  error: 'It ended with an exception.',
+  timeout: 'It took too long and was interrupted.',
+  interrupted: 'It was interrupted.',
+} as const;
+
+/** One run at a time; it is interrupted when the page that shows it goes away. */
+export function useCodeRun(id: string): CodeRun {
+  const client = useClient();
+  const [shown, setShown] = useState<readonly Shown[]>([]);
+  const [end, setEnd] = useState<string | null>(null);
+  const [error, setError] = useState<unknown>(null);
+  const [isRunning, setRunning] = useState(false);
+  const running = useRef<AbortController>(null);
+  useEffect(() => () => running.current?.abort(), []);
+  const start: CodeRun['start'] = async (code, language) => {
+    const stop = new AbortController();
+    running.current = stop;
+    setShown([]);
+    setEnd(null);
+    setError(null);
+    setRunning(true);
+    try {
+      const sandbox = await Sandbox.connect(id, { client, signal: stop.signal });
+      const { status } = await sandbox.runCode(code, {
+        language,
+        signal: stop.signal,
+        onStdout: (text) => setShown((before) => addText(before, 'stdout', text)),
+        onStderr: (text) => setShown((before) => addText(before, 'stderr', text)),
+        onResult: (result) => setShown((before) => [...before, { kind: 'result', result }]),
+      });
+      setEnd(ENDS[status]);
+    } catch (failure) {
+      if (SvcError.is(failure, 'aborted')) setEnd(ENDS.interrupted);
+      else setError(failure);
+    }
+    setRunning(false);
+  };
+  return { isRunning, shown, end, error, start, interrupt: () => running.current?.abort() };
+}
+
+/** Joined to what the same stream printed before; of very much, the end. */
+function addText(before: readonly Shown[], kind: 'stdout' | 'stderr', text: string): readonly Shown[] {
+  const last = before.at(-1);
+  if (last?.kind !== kind) return [...before, { kind, text: text.slice(-MAX_TEXT) }];
+  return [...before.slice(0, -1), { kind, text: (last.text + text).slice(-MAX_TEXT) }];
+}
