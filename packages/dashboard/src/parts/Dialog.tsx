@@ -1,4 +1,4 @@
-import { useEffect, useRef, type ReactNode } from 'react';
+import { useLayoutEffect, useRef, type ReactNode } from 'react';
 import { Button } from './Button.tsx';
 import { Failure } from './Failure.tsx';
 
@@ -11,7 +11,8 @@ interface DialogProps {
 /** Over the page, with the keyboard kept inside and Escape to leave: the browser's own. Render it while it is open. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // While it is still part of the page: only then closing it gives the keyboard back to what had it before.
+  useLayoutEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
     return () => dialog?.close();

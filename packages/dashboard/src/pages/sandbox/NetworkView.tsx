@@ -27,7 +27,6 @@ export function NetworkView({ sandbox }: { readonly sandbox: SandboxRecord }) {
   const rows = useMemo(() => latestDecisions(entries).slice(0, SHOWN), [entries]);
   return (
     <>
-      <ExplainPanel sandbox={sandbox} />
       <Panel
         title="Network decisions"
         hint="All that was denied, within reason, and samples of what was allowed; the newest first, as it happens"
@@ -47,6 +46,7 @@ export function NetworkView({ sandbox }: { readonly sandbox: SandboxRecord }) {
           }
         />
       </Panel>
+      <ExplainPanel sandbox={sandbox} />
     </>
   );
 }
