@@ -4,9 +4,23 @@ import { createRequire } from 'node:module';
 import type { Page } from '../clients/open-browser.ts';
 
 // Installed beside the driver of the browser, outside the workspace.
-const AXE = createRequire(new URL('../clients/open-browser.ts', import.meta.url)).resolve(
-  'axe-core/axe.min.js',
+const AXE = readFileSync(
+  createRequire(new URL('../clients/open-browser.ts', import.meta.url)).resolve('axe-core/axe.min.js'),
+  'utf8',
 );
+
+export const SIZES = { wide: { width: 1320, height: 860 }, phone: { width: 390, height: 844 } } as const;
+export const SCHEMES = ['light', 'dark'] as const;
+
+/** Between them every colour and every width. */
+const LOOKS = [
+  { size: 'phone', colorScheme: 'dark' },
+  { size: 'wide', colorScheme: 'light' },
+] as const;
+
+export const SETTLED = `Promise.allSettled(
+  document.getAnimations().filter((each) => each instanceof CSSTransition).map(({ finished }) => finished),
+).then(() => undefined)`;
 
 interface Finding {
   readonly id: string;
@@ -14,11 +28,24 @@ interface Finding {
   readonly nodes: readonly { readonly html: string }[];
 }
 
-/** That axe finds nothing serious on the page as it is. */
+/** That axe finds nothing serious on the page as it is, and that nothing of it is beyond the edge. */
 export async function checkAccessible(page: Page, name: string): Promise<void> {
-  await page.evaluate(readFileSync(AXE, 'utf8'));
+  await page.evaluate(AXE);
   const { violations } = (await page.evaluate('axe.run()')) as { readonly violations: readonly Finding[] };
   const serious = violations.filter(({ impact }) => impact === 'serious' || impact === 'critical');
   const told = serious.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`);
   assert.deepEqual(told, [], name);
+  const overflow = Number(await page.evaluate('document.documentElement.scrollWidth - innerWidth'));
+  assert.ok(overflow <= 0, `${name} is ${overflow} pixels too wide`);
+}
+
+/** As `checkAccessible`, in the dark on a phone and in the light on a wide screen; it stays that. */
+export async function checkLooks(page: Page, name: string): Promise<void> {
+  for (const { size, colorScheme } of LOOKS) {
+    await page.setViewportSize(SIZES[size]);
+    await page.emulateMedia({ colorScheme });
+    // Colours that are on their way to others are nobody's choice.
+    await page.evaluate(SETTLED);
+    await checkAccessible(page, `${name}, ${size}, ${colorScheme}`);
+  }
 }

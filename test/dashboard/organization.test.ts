@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { CLIENT, TestProvider } from '../../packages/server/src/testing/identity-provider.ts';
+import { checkLooks } from './check-accessible.ts';
 import { OWNER, signIn, startDashboard } from './dashboard-fixture.ts';
 
 test('an owner runs an organization from its pages', async (t) => {
@@ -17,6 +18,25 @@ test('an owner runs an organization from its pages', async (t) => {
 
   await t.test('a key is shown once, works, and is revoked', async () => {
     await go('keys');
+    // With the keyboard alone: it stays in the dialog, and can be seen.
+    // Between the last and the first of its elements a browser shows its own, and none of the page has the keyboard.
+    const focus = `(() => {
+      const { activeElement: element, body } = document;
+      if (element === body) return 'browser';
+      return (element.closest('dialog') === null ? 'page ' : 'dialog ') + getComputedStyle(element).outlineStyle;
+    })()`;
+    await page.getByRole('button', { name: 'New key' }).first().press('Enter');
+    await page.getByRole('dialog').waitFor();
+    for (let presses = 0; presses < 6; presses += 1) {
+      assert.match(
+        String(await page.evaluate(focus)),
+        /^(browser|dialog (?!none))/,
+        `after ${presses} of Tab`,
+      );
+      await page.keyboard.press('Tab');
+    }
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'New key' }).first().click();
     await page.getByLabel('Name').fill('ci');
     await page.getByRole('button', { name: 'Make it' }).click();
@@ -122,6 +142,18 @@ test('an owner runs an organization from its pages', async (t) => {
     await page.getByText('ends before it begins').waitFor();
   });
 
+  await t.test(
+    'every page is for everybody: axe finds nothing serious, in the dark and on a phone too',
+    async () => {
+      const names = ['', 'volumes', 'secrets', 'usage', 'audit', 'keys', 'members', 'settings', 'nothing'];
+      for (const address of [...names.map((name) => `orgs/acme/${name}`), 'account']) {
+        await page.goto(`${server.url}/${address}`);
+        await page.getByRole('heading').first().waitFor();
+        await checkLooks(page, address);
+      }
+    },
+  );
+
   await t.test('a member signs in at the provider of the organization, for it alone', async () => {
     await go('settings');
     await page.getByRole('button', { name: 'Set it up' }).click();
@@ -133,8 +165,17 @@ test('an owner runs an organization from its pages', async (t) => {
     provider.claims = { sub: 'ann', email: OWNER, email_verified: true };
     await page.context().clearCookies();
     await page.goto(`${server.url}/sign-in/provider`);
-    await page.getByLabel('Organization').fill('acme');
-    await page.getByRole('button', { name: 'Go on' }).click();
+    provider.fault = 'away';
+    const begin = async () => {
+      await page.getByLabel('Organization').fill('acme');
+      await page.getByRole('button', { name: 'Go on' }).click();
+    };
+    await begin();
+    await page.getByRole('heading', { name: 'You are not signed in' }).waitFor();
+    assert.match(await page.getByRole('alert').innerText(), /^unavailable /);
+    provider.fault = 'none';
+    await page.getByRole('button', { name: 'Begin again' }).click();
+    await begin();
     await page.getByRole('heading', { name: 'Acme' }).waitFor();
     assert.equal(await page.evaluate('sessionStorage.length'), 0);
     await page.goto(`${server.url}/account`);

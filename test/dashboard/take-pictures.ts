@@ -5,14 +5,12 @@ import { Client, Sandbox } from '@svc/sdk';
 import { createLocalToken } from '@svc/server/local';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import type { Page } from '../clients/open-browser.ts';
+import { checkAccessible, SCHEMES, SETTLED, SIZES } from './check-accessible.ts';
 import { OWNER, signIn, startDashboard } from './dashboard-fixture.ts';
 
-/** Pictures of every page for people to look at, light and dark, wide and narrow. `make pictures FOLDER=…` */
+/** Pictures of every page for people to look at, light and dark, wide and narrow, each examined by axe. `make pictures FOLDER=…` */
 const folder = resolve(process.argv[2] ?? join(tmpdir(), 'svc-pictures'));
 mkdirSync(folder, { recursive: true });
-
-const SIZES = { wide: { width: 1320, height: 860 }, phone: { width: 390, height: 844 } } as const;
-const SCHEMES = ['light', 'dark'] as const;
 
 await using ends = new AsyncDisposableStack();
 const dashboard = await startDashboard({ after: (end) => ends.defer(end) });
@@ -25,7 +23,17 @@ const id = await fill();
 await take(page, 'overview', '/orgs/acme');
 await take(page, 'sandboxes', '/orgs/acme/sandboxes');
 await take(page, 'new', '/orgs/acme/sandboxes/new');
-for (const view of ['', '/terminal', '/logs', '/files', '/charts', '/processes', '/events'])
+for (const view of [
+  '',
+  '/terminal',
+  '/code',
+  '/logs',
+  '/files',
+  '/charts',
+  '/processes',
+  '/network',
+  '/events',
+])
   await take(page, `sandbox${view.replace('/', '-')}`, `/orgs/acme/sandboxes/${id}${view}`);
 for (const name of ['volumes', 'secrets', 'usage', 'audit', 'keys', 'members', 'settings'])
   await take(page, name, `/orgs/acme/${name}`);
@@ -58,12 +66,20 @@ async function take(at: Page, name: string, path: string): Promise<void> {
     await at.setViewportSize(viewport);
     for (const colorScheme of SCHEMES) {
       await at.emulateMedia({ colorScheme });
+      await at.evaluate(SETTLED);
       // What is asked for once the page is there, too.
       await at.evaluate('new Promise((resolve) => setTimeout(resolve, 700))');
+      await checkAccessible(at, `${name}, ${size}, ${colorScheme}`).catch(tell);
       await at.screenshot({ path: join(folder, `${name}-${size}-${colorScheme}.png`), fullPage: true });
     }
   }
   // On a phone the navigation is folded away, and what follows looks for it.
   await at.setViewportSize(SIZES.wide);
   console.log(name);
+}
+
+/** All pictures are taken, whatever is found. */
+function tell(finding: unknown): void {
+  console.error(String(finding));
+  process.exitCode = 1;
 }
