@@ -12,15 +12,9 @@ import { BUSYBOX, TestEngine } from './start-engine.ts';
 /** Small disks are read in no time. */
 const SMALL = { resources: { vcpus: 1, memory_mib: 128, disk_size_mib: 64 } };
 
-/** The digest of a disk as docs/disk.md says it. */
-const DIGEST = `
-import hashlib, sys
-digest = hashlib.sha256()
-with open(sys.argv[1], 'rb') as disk:
-    while block := disk.read(65536):
-        digest.update(hashlib.sha256(block).digest())
-print(digest.hexdigest())
-`;
+/** The program of docs/disk.md that tells the digest of a disk. */
+const DOCUMENT = readFileSync(new URL('../../docs/disk.md', import.meta.url), 'utf8');
+const DIGEST = /```python\n(?<program>.*?)```/s.exec(DOCUMENT)?.groups?.['program'] ?? '';
 
 let engine: TestEngine;
 before(async () => {
@@ -133,7 +127,6 @@ test('a snapshot is told by its id, and by a digest of what is in it', async () 
   await assert.rejects(engine.client.createSnapshot(request), { code: 'name_already_exists' });
   const [folder = ''] = filesOf('snapshots');
   const disk = join(engine.folder, 'snapshots', folder, 'disk.img');
-  // As docs/disk.md shows it.
   const { stdout } = await promisify(execFile)('python3', ['-c', DIGEST, disk]);
   assert.equal(snapshot.digest, `sha256:${stdout.trim()}`);
   assert.ok(snapshot.storedBytes < snapshot.sizeBytes / 4, 'holes stay holes');
