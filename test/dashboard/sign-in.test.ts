@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { codeOfStep } from '../../packages/server/src/access/one-time-code.ts';
+import { checkLooks } from './check-accessible.ts';
 import {
   makeOrganization,
   ownerAddress,
@@ -8,11 +10,18 @@ import {
   startDashboard,
 } from './dashboard-fixture.ts';
 
+const STEP_MS = 30_000;
 const PASSWORD = 'a long enough password';
 
 test('people sign in, stay where they wanted to be, and leave nothing behind', async (t) => {
   const dashboard = await startDashboard(t, { isNew: true });
   const { page, server, complaints } = dashboard;
+  const signInAs = async (email: string) => {
+    await page.goto(`${server.url}/sign-in`);
+    await page.getByLabel('E-mail address').fill(email);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+  };
 
   await t.test(
     'the first person makes the owner’s account with the link of the first start, once',
@@ -75,7 +84,60 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', a
     await signIn(dashboard);
   });
 
+  await t.test('a second factor is set up and asked for; a recovery code replaces it, once', async () => {
+    await page.goto(`${server.url}/account`);
+    await page.getByRole('button', { name: 'Turn it on' }).click();
+    await page.getByRole('button', { name: 'Show the secret' }).click();
+    const secret = await page.locator('dialog pre').first().innerText();
+    const now = Math.floor(Date.now() / STEP_MS);
+    await page.getByLabel('Code that it shows').fill(codeOfStep(secret, now - 1));
+    await page.locator('dialog').getByRole('button', { name: 'Turn it on' }).click();
+    await page.getByText('Recovery codes', { exact: true }).waitFor();
+    const [recovery = ''] = (await page.locator('dialog pre').innerText()).split('\n');
+    await page.getByRole('button', { name: 'I have it' }).click();
+    await page.getByText('It is on.').waitFor();
+    const signInWith = async (code: string) => {
+      await page.context().clearCookies();
+      await signInAs('ann@example.com');
+      await page.getByLabel('Code').fill(code);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+    };
+    await signInWith(codeOfStep(secret, Math.max(now, Math.floor(Date.now() / STEP_MS))));
+    await page.getByRole('heading', { name: 'Acme' }).waitFor();
+    await signInWith(recovery);
+    await page.getByRole('heading', { name: 'Acme' }).waitFor();
+    await signInWith(recovery);
+    await page.getByText('The code is wrong, or was used before').waitFor();
+    for (const path of ['sign-in', 'sign-up', 'sign-in/provider', 'invite']) {
+      await page.goto(`${server.url}/${path}`);
+      await page.getByRole('heading').first().waitFor();
+      await checkLooks(page, path);
+    }
+  });
+
+  await t.test(
+    'an account is deleted by who knows its password, unless an organization would be left alone',
+    async () => {
+      await signInAs('first@example.com');
+      await page.getByRole('heading', { name: 'default' }).waitFor();
+      await page.goto(`${server.url}/account`);
+      await page.getByRole('button', { name: 'Delete your account' }).click();
+      await page.getByLabel('Type first@example.com to confirm').fill('first@example.com');
+      const password = page.locator('dialog').getByRole('textbox', { name: 'Password' });
+      await password.fill('a guess');
+      await page.getByRole('button', { name: 'Delete it for good' }).click();
+      await page.locator('dialog .field [role=alert]').filter({ hasText: 'current_password' }).waitFor();
+      await password.fill(PASSWORD);
+      await page.getByRole('button', { name: 'Delete it for good' }).click();
+      await page.getByText("You are the only owner of 'default'").waitFor();
+      await page.context().clearCookies();
+      await page.goto('about:blank');
+    },
+  );
+
   await t.test('nothing of the session is in reach of a script, and only the theme is kept', async () => {
+    await signInAs('first@example.com');
+    await page.getByRole('heading', { name: 'default' }).waitFor();
     assert.equal(await page.evaluate('document.cookie'), '');
     await page.getByRole('button', { name: 'Theme: as the system' }).click();
     await page.getByRole('button', { name: 'Theme: light' }).click();
@@ -83,7 +145,7 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', a
     assert.deepEqual(await page.evaluate('Object.entries({ ...localStorage })'), [['theme', 'dark']]);
     assert.equal(await page.evaluate('sessionStorage.length'), 0);
     await page.reload();
-    await page.getByRole('heading', { name: 'Acme' }).waitFor();
+    await page.getByRole('heading', { name: 'default' }).waitFor();
     assert.equal(await page.evaluate('document.documentElement.dataset.theme'), 'dark');
   });
 
