@@ -12,6 +12,7 @@ const QUICK_CONTRACT = [
   '@svc/contract/bounded-json',
   '@svc/contract/errno',
   '@svc/contract/errors',
+  '@svc/contract/image-reference',
   '@svc/contract/node-http',
   '@svc/contract/channel',
   '@svc/contract/frames',

@@ -9,6 +9,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'node-http.ts',
     'async',
     'errors.ts',
+    'image-reference.ts',
     'bounded-json.ts',
     'frames',
     'schema',

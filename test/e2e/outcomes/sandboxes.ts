@@ -41,6 +41,10 @@ sandboxes.add('sandboxes.create', 'ok', async (call, world) => {
 sandboxes.add('sandboxes.create', 'invalid_sandbox_config', async (call) => {
   return await call('sandboxes.create', { body: { name: 'without-an-image' } });
 });
+sandboxes.add('sandboxes.create', 'invalid_image', async (call, world) => {
+  const image = { type: 'oci', reference: 'No Image!' };
+  return await call('sandboxes.create', { body: world.bodyOf(world.fresh('x'), { image }) });
+});
 sandboxes.add('sandboxes.create', 'isolation_unavailable', async (call, world) => {
   return await call('sandboxes.create', { body: world.bodyOf(world.fresh('x'), { isolation: 'microvm' }) });
 });

@@ -87,6 +87,7 @@ export const sandboxOperations = {
     output: Sandbox,
     errors: [
       'invalid_sandbox_config',
+      'invalid_image',
       'isolation_unavailable',
       'name_already_exists',
       'volume_not_found',

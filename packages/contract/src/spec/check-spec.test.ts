@@ -210,3 +210,12 @@ test('u64 max and whatever else JSON cannot carry exactly means unlimited, and i
     '{"hard":18446744073709551615,"soft":7}',
   );
 });
+
+test('what cannot name an image is refused before anything is made of it', () => {
+  for (const reference of ['No Image', 'https://example.com/a', 'a:b:c/d', 'UPPER', 'a@sha256:12']) {
+    assert.throws(() => checkSpec({ image: { type: 'oci', reference } }), {
+      code: 'invalid_image',
+      details: { field: 'image.reference', reference },
+    });
+  }
+});

@@ -1,4 +1,5 @@
 import { PlatformError } from '../errors.ts';
+import { parseReference } from '../image-reference.ts';
 import { compile, type Validator } from '../schema/compile.ts';
 import { firstProblem } from '../schema/first-problem.ts';
 import { checkNetwork } from './check-network.ts';
@@ -13,7 +14,10 @@ const MAX_SCRIPT_CHARACTERS = 1_048_576;
 
 let compiled: Validator<SandboxSpec> | undefined;
 
-/** Checks a spec from outside. @throws PlatformError `invalid_sandbox_config` that names the field and what it takes. */
+/**
+ * Checks a spec from outside. @throws PlatformError `invalid_sandbox_config` that names the field and what it takes, `invalid_image` when what
+ * it names cannot be an image.
+ */
 export function checkSpec(value: unknown): SandboxSpec {
   compiled ??= compile(SandboxSpec);
   const validator = compiled;
@@ -21,6 +25,7 @@ export function checkSpec(value: unknown): SandboxSpec {
     const { field, reason } = firstProblem(SandboxSpec, value, 'spec');
     throw invalid(field, reason);
   }
+  if (value.image.type === 'oci') parseReference(value.image.reference);
   checkLabels(value.labels ?? {});
   checkEnv(value.env ?? []);
   checkRlimits(value.rlimits ?? []);

@@ -1,6 +1,6 @@
 import { PlatformError } from '@svc/contract/errors';
+import { parseReference } from '@svc/contract/image-reference';
 import { isDigest } from './digest.ts';
-import { parseReference } from './reference.ts';
 
 export function inUse(name: string, imageId: string): PlatformError {
   const message = `Image ${name} is used by a sandbox or a snapshot; remove that first`;

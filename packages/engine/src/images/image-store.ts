@@ -1,6 +1,7 @@
 import { join, resolve as absolute } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract/errors';
+import { parseReference, type Reference } from '@svc/contract/image-reference';
 import type { AddOptions } from './add-image.ts';
 import { isDigest } from './digest.ts';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './image-limits.ts';
@@ -10,7 +11,7 @@ import { ImageHolds, OPERATOR } from './image-holds.ts';
 import { ImageRecords, type ImageRecord } from './image-records.ts';
 import type { HeldImages, Image, Images, ImportSource, IsImageInUse, ResolveOptions } from './images.ts';
 import { LayerStore } from './layer-store.ts';
-import { formatReference, nameOf, parseReference, type Reference } from './reference.ts';
+import { formatReference, nameOf } from './reference.ts';
 import type { RegistrySettings } from './registry.ts';
 import type { HostSpace } from '../space/host-space.ts';
 import { SharedTasks } from './shared-task.ts';

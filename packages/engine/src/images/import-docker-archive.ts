@@ -1,4 +1,5 @@
 import { parseBoundedJson } from '@svc/contract/bounded-json';
+import { parseReference } from '@svc/contract/image-reference';
 import { Type, type Static } from 'typebox';
 import { Value } from 'typebox/value';
 import { addImage, type AddOptions } from './add-image.ts';
@@ -7,7 +8,7 @@ import { hostArchitecture } from './host-architecture.ts';
 import type { ImageRecord } from './image-records.ts';
 import type { LayerArchive } from './layer-archive.ts';
 import { checkArchitecture, checkLayerCount, parseConfig, refused } from './oci-documents.ts';
-import { formatReference, parseReference } from './reference.ts';
+import { formatReference } from './reference.ts';
 
 const Saved = Type.Object({
   Config: Type.String(),

@@ -1,3 +1,4 @@
+import { parseReference } from '@svc/contract/image-reference';
 import { addImage, type AddOptions } from './add-image.ts';
 import type { ArchiveContents } from './archive-contents.ts';
 import { checkDigest, digestOf, hexOf } from './digest.ts';
@@ -13,7 +14,6 @@ import {
   type Manifest,
   type ManifestList,
 } from './oci-documents.ts';
-import { parseReference } from './reference.ts';
 
 const REF_NAME = 'org.opencontainers.image.ref.name';
 

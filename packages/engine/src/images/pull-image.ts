@@ -1,5 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { PlatformError } from '@svc/contract/errors';
+import { parseReference, type Reference } from '@svc/contract/image-reference';
 import { addImage, holdAndName, type AddOptions } from './add-image.ts';
 import { checkDigest, digestOf } from './digest.ts';
 import { hostArchitecture } from './host-architecture.ts';
@@ -16,14 +17,7 @@ import {
   type Manifest,
   type ParsedConfig,
 } from './oci-documents.ts';
-import {
-  formatReference,
-  isHostLocal,
-  isPrivateAddress,
-  nameOf,
-  parseReference,
-  type Reference,
-} from './reference.ts';
+import { formatReference, isHostLocal, isPrivateAddress, nameOf } from './reference.ts';
 import {
   DEFAULT_REGISTRY_SETTINGS,
   Registry,

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { PlatformError } from '@svc/contract/errors';
 import fc from 'fast-check';
-import { formatReference, isHostLocal, isPrivateAddress, parseReference } from './reference.ts';
+import { parseReference } from '@svc/contract/image-reference';
+import { formatReference, isHostLocal, isPrivateAddress } from './reference.ts';
 
 const DIGEST = `sha256:${'a1'.repeat(32)}`;
 

@@ -22,7 +22,8 @@ import type {
   RegistryAuth,
   ResolveOptions,
 } from '../images/images.ts';
-import { formatReference, parseReference } from '../images/reference.ts';
+import { parseReference } from '@svc/contract/image-reference';
+import { formatReference } from '../images/reference.ts';
 import { SharedTasks } from '../images/shared-task.ts';
 
 const CONTENT_BYTES = 1000;
