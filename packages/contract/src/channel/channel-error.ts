@@ -80,8 +80,8 @@ export class FileFailed extends Error {
     this.errnoName = errnoName ?? errnoNameIn(message);
   }
 
-  /** What callers of every surface are told. */
-  get code(): ErrorCode {
+  /** What callers of every surface are told. Not `code`, which Node's own errors have the errno in. */
+  get platformCode(): ErrorCode {
     return CODE_OF_ERRNO[this.errnoName ?? ''] ?? 'invalid_request';
   }
 }

@@ -27,5 +27,8 @@ const CODE_OF_KIND = {
 } as const satisfies Record<ChannelErrorKind, SvcErrorCode>;
 
 function ofFile(error: FileFailed): SvcError {
-  return new SvcError(error.code, error.message, { details: { errno: error.errnoName }, cause: error });
+  return new SvcError(error.platformCode, error.message, {
+    details: { errno: error.errnoName },
+    cause: error,
+  });
 }

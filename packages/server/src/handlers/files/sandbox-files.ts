@@ -69,7 +69,7 @@ async function explain(
   error: unknown,
 ): Promise<unknown> {
   if (error instanceof FileFailed) {
-    const { code, errnoName, message } = error;
+    const { platformCode: code, errnoName, message } = error;
     return new PlatformError(code, `${path}: ${message}`, {
       details: { path, errno: errnoName },
       cause: error,
