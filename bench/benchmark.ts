@@ -15,7 +15,7 @@ export interface BenchmarkContext {
   readonly note: (text: string) => void;
 }
 
-export type Unit = 'µs' | 'ms' | 's' | 'MiB' | 'MiB/s' | '/s' | '×' | '';
+export type Unit = 'µs' | 'ms' | 's' | 'kB' | 'MiB' | 'MiB/s' | '/s' | '×' | '';
 
 export interface Measurement {
   readonly what: string;

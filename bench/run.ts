@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util';
 import type { Benchmark, BenchmarkContext } from './benchmark.ts';
 import { burst } from './burst.ts';
 import { cli } from './cli.ts';
+import { dashboard } from './dashboard.ts';
 import { exec } from './exec.ts';
 import { idle } from './idle.ts';
 import { memory } from './memory.ts';
@@ -38,6 +39,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   sdk,
   terminal,
   cli,
+  dashboard,
   recovery,
   snapshot,
   neighbours,

@@ -21,6 +21,7 @@ for (const name of [
   'sdk',
   'terminal',
   'cli',
+  'dashboard',
   'recovery',
   'neighbours',
   'network',

@@ -49,6 +49,8 @@ export interface Page extends Pick<Locator, 'locator' | 'getByRole' | 'getByText
   screenshot(options: { readonly path: string; readonly fullPage?: boolean }): Promise<unknown>;
   context(): {
     clearCookies(): Promise<void>;
+    /** The browser's own interface. */
+    newCDPSession(page: Page): Promise<{ send(method: string, input: object): Promise<unknown> }>;
     cookies(): Promise<readonly Readonly<Record<string, unknown>>[]>;
   };
 }
