@@ -48,6 +48,8 @@ async function measure(
 ): Promise<Measurement[]> {
   const loads = { first: [] as Load[], again: [] as Load[], floor: [] as Load[] };
   const browser = await page.context().newCDPSession(page);
+  // Without it the browser takes no notice of what is asked below.
+  await browser.send('Network.enable', {});
   for (let round = 0; round <= (isQuick ? 1 : ROUNDS); round += 1) {
     signal.throwIfAborted();
     await browser.send('Network.setCacheDisabled', { cacheDisabled: true });
