@@ -48,15 +48,25 @@ export async function openStore(dialect: Dialect): Promise<Database> {
   }
 }
 
-/** Asked first, because the migrator describes every table to find it out. */
+/** Asked first, because the migrator describes every table to find it out. @throws when a later version was here */
 async function isUpToDate(database: Database): Promise<boolean> {
+  const applied = await readApplied(database);
+  const known = Object.keys(MIGRATIONS).toSorted();
+  const later = applied.filter((name) => !known.includes(name));
+  if (later.length > 0)
+    throw new Error(
+      `the store belongs to a newer svc (${later.join(', ')}): start that one, or put back the store of a backup from before it`,
+    );
+  return applied.join() === known.join();
+}
+
+async function readApplied(database: Database): Promise<readonly string[]> {
   const applied = sql<{ name: string }>`select name from ${sql.table(DEFAULT_MIGRATION_TABLE)} order by name`;
   try {
-    const { rows } = await applied.execute(database);
-    return rows.map(({ name }) => name).join() === Object.keys(MIGRATIONS).toSorted().join();
+    return (await applied.execute(database)).rows.map(({ name }) => name);
   } catch {
     // A new store has no such table; whatever else it is, the migrator meets it too, and says so.
-    return false;
+    return [];
   }
 }
 
