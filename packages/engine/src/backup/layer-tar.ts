@@ -3,23 +3,12 @@ import { once } from 'node:events';
 import { dirname, basename, join } from 'node:path/posix';
 import { pack, type Pack } from 'tar-stream';
 import { drained } from '../images/drained.ts';
+import { LAYER_TAR_OPTIONS } from '../images/layer-archive.ts';
 import { tarEntries, type TarHeader } from '../images/tar-entries.ts';
 
 const OPAQUE = 'SCHILY.xattr.trusted.overlay.opaque';
 const USER_XATTR = 'SCHILY.xattr.user.';
-const CREATE_OPTIONS = [
-  '--create',
-  '--file=-',
-  '--format=pax',
-  '--pax-option=delete=atime,delete=ctime',
-  '--sort=name',
-  '--numeric-owner',
-  '--one-file-system',
-  '--xattrs',
-  '--xattrs-include=user.*',
-  '--xattrs-include=trusted.overlay.opaque',
-  '.',
-];
+const CREATE_OPTIONS = [...LAYER_TAR_OPTIONS, '--xattrs-include=trusted.overlay.opaque', '.'];
 
 /**
  * A layer as images have it: what it hides is said by files `.wh.…`, and not by devices and attributes as on the disk. So a restore unpacks it

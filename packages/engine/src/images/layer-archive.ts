@@ -12,7 +12,8 @@ export type LayerArchive =
   | { readonly type: 'file'; readonly path: string; readonly digest: string | null }
   | { readonly type: 'folder'; readonly path: string };
 
-const CREATE_OPTIONS = [
+/** How every layer that we make is written, so that the same files give the same bytes. */
+export const LAYER_TAR_OPTIONS = [
   '--create',
   '--file=-',
   '--format=pax',
@@ -56,7 +57,7 @@ export async function* readArchive(
 /** A folder as the archive it would be in a layer: sorted, one file system, owners as numbers. */
 async function* tarOfFolder(folder: string, signal: AbortSignal): AsyncGenerator<Buffer> {
   const tar = spawnConfined({
-    command: ['tar', ...CREATE_OPTIONS, '.'],
+    command: ['tar', ...LAYER_TAR_OPTIONS, '.'],
     folders: [{ host: folder, inside: '/rootfs', writable: false }],
     workdir: '/rootfs',
     capabilities: ['CAP_DAC_READ_SEARCH'],
