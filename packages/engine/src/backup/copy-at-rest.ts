@@ -7,6 +7,7 @@ import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import { copyDisk } from '../rootfs/copy-disk.ts';
 import { devicesByImage } from '../space/disk-limit.ts';
+import { usualReserve } from '../space/host-space.ts';
 
 /** What a sandbox that writes waits for at most; a copy that takes longer fails. */
 const MAX_FROZEN_SECONDS = 120;
@@ -16,8 +17,6 @@ const STAT_BLOCK_BYTES = 512;
 const BUSY_STATUS = 75;
 const BUSY_WAIT_MS = 60_000;
 const BUSY_LOOK_MS = 100;
-/** As the engine keeps it: see docs/disk.md. */
-const RESERVE = { part: 10, mostBytes: 2 ** 30 } as const;
 
 /**
  * Freezes a file system while its image is copied. SAFETY: whatever becomes of the copy, or of this shell, the file system is thawed:
@@ -98,8 +97,7 @@ async function runCopy(
 async function requireRoom(image: string, folder: string): Promise<void> {
   const { blocks: taken } = await stat(image);
   const { bavail, blocks, bsize } = await statfs(folder);
-  const reserve = Math.min((blocks * bsize) / RESERVE.part, RESERVE.mostBytes);
-  if (bavail * bsize - taken * STAT_BLOCK_BYTES > reserve) return;
+  if (bavail * bsize - taken * STAT_BLOCK_BYTES > usualReserve(blocks * bsize)) return;
   throw new PlatformError(
     'insufficient_storage',
     'there is too little room for a copy of a disk, which is made before it goes into the backup; free some, or leave disks out with --no-disks',

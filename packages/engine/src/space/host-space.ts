@@ -48,6 +48,11 @@ export interface HostSpaceView {
   readonly isShort: boolean;
 }
 
+/** What is kept free on a disk of this size, unless the operator says otherwise. */
+export function usualReserve(totalBytes: number): number {
+  return Math.min(MOST_RESERVE_BYTES, Math.floor(totalBytes / 10));
+}
+
 /**
  * Keeps the disk of the host from filling up under the guests: their disks are sparse, so what they were promised may be more than
  * there is. Every mounted disk is granted a part of the room, and beyond it a write is ENOSPC inside, when it is made. What was
@@ -76,7 +81,7 @@ export class HostSpace {
     this.#folder = folder;
     this.#logger = logger;
     const { totalBytes } = readDisk(folder);
-    this.#reserveBytes = reserveBytes ?? Math.min(MOST_RESERVE_BYTES, Math.floor(totalBytes / 10));
+    this.#reserveBytes = reserveBytes ?? usualReserve(totalBytes);
     const ballastBytes = Math.min(MOST_BALLAST_BYTES, Math.floor(totalBytes / 40));
     this.#ballast = new Ballast(join(folder, 'ballast'), ballastBytes, BALLAST_PIECES);
   }
