@@ -5,7 +5,7 @@ import { applyNetwork, requireValues } from './interception.ts';
 import type { Kit } from './kit.ts';
 import type { EngineRecord } from './record.ts';
 import type { Run } from './run.ts';
-import { configureAgain } from './start-run.ts';
+import { configureAgain } from './configure-guest.ts';
 import { trustAuthority } from './trust-authority.ts';
 
 export interface NewNetwork {

@@ -42,7 +42,7 @@ export interface RunRecord {
     readonly message: string;
     readonly exitCode: number | null;
   } | null;
-  /** Bytes of the main process that are safely in the log. */
+  /** Milliseconds of each step of the start. */
   readonly timings: Readonly<Record<string, number>>;
 }
 

@@ -1,28 +1,22 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { isDeepStrictEqual } from 'node:util';
-import type { Rlimit, SandboxSpec } from '@svc/contract';
+import type { SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
-import type { Payload } from '@svc/contract/frames';
-import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS, isUnlimited } from '@svc/contract/spec';
+import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from '@svc/contract/spec';
 import { missingAdvisories } from '../runtime/advisories.ts';
-import { grantableRlimits } from '../runtime/rlimits.ts';
-import { guestConfig } from '../guest/guest-config.ts';
-import { refusalReason } from '../guest/guest-messages.ts';
 import { retryLostHelper } from '../host/retry-lost-helper.ts';
 import type { SandboxLog } from '../logs/sandbox-log.ts';
 import { interfaceWish } from '../network/interface-wish.ts';
 import type { Reach, Slot } from '../network/network.ts';
 import type { Runtime, RuntimeMount, RuntimeSpec } from '../runtime/runtime.ts';
 import { checkLanded, checkPlaces, refuseSharedPlaces } from './check-places.ts';
-import { NOT_KEPT } from './check-supported.ts';
+import { configure, hostnameOf } from './configure-guest.ts';
 import { applyNetwork, requireValues } from './interception.ts';
 import type { Kit } from './kit.ts';
 import { prepareMounts, releaseStaging, releaseVolumes } from './prepare-mounts.ts';
 import type { EngineRecord } from './record.ts';
 import { Run } from './run.ts';
 import { StepTimer } from './step-timer.ts';
-import { trustAuthority } from './trust-authority.ts';
 
 export interface StartedRun {
   readonly run: Run;
@@ -128,83 +122,8 @@ async function allSteps(steps: readonly (() => Promise<void>)[]): Promise<void> 
   for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
-/** Sends svc-init what every process starts from. */
-export async function configure(
-  kit: Pick<Kit, 'rlimitCeilings'>,
-  run: Run,
-  record: EngineRecord,
-  signal: AbortSignal,
-): Promise<void> {
-  await sendConfig(run, configOf(kit, run, record), signal);
-}
-
-/**
- * As `configure`, for a sandbox that was configured for `before` and not used since: it is told what has changed, if anything has.
- * With `endsSpares` in any case: that ends what was started while it waited.
- */
-export async function configureAgain(
-  kit: Pick<Kit, 'rlimitCeilings'>,
-  run: Run,
-  change: { readonly before: EngineRecord; readonly record: EngineRecord; readonly endsSpares: boolean },
-  signal: AbortSignal,
-): Promise<void> {
-  const { before, record, endsSpares } = change;
-  run.wake();
-  const { files: known, ...old } = configOf(kit, run, before);
-  const { files: wanted, ...config } = configOf(kit, run, record);
-  const files = isDeepStrictEqual(known, wanted) ? [] : wanted;
-  if (endsSpares || files.length > 0 || !isDeepStrictEqual(old, config))
-    await sendConfig(run, { ...config, files }, signal);
-}
-
-async function sendConfig(run: Run, config: Payload, signal: AbortSignal): Promise<void> {
-  const answer = await run.link.request('svc.configure', config, signal);
-  if (answer.type === 'svc.configured') return;
-  throw new PlatformError('start_failed', `the sandbox refused its configuration: ${refusalReason(answer)}`);
-}
-
-/**
- * Makes sure that commands can be started: the working directory is made when the image lacks it, and an unknown user is told now
- * rather than with every command, and programs trust whom they meet. After the patches, which may bring both.
- */
-export async function prepareCommands(
-  kit: Pick<Kit, 'network'>,
-  run: Run,
-  record: EngineRecord,
-  signal: AbortSignal,
-): Promise<void> {
-  await trustAuthority(kit.network, record, run.link, signal);
-  const user = record.spec.runtime?.user ?? record.image.config.user;
-  const workdir = record.spec.runtime?.workdir ?? record.image.config.workdir;
-  if ((user ?? '') === '' && (workdir ?? '') === '') return;
-  const answer = await run.link.request('svc.prepare', {}, signal);
-  if (answer.type === 'svc.prepared') return;
-  const details = { user: user ?? null, workdir: workdir ?? null };
-  throw new PlatformError('start_failed', `no command can be started: ${refusalReason(answer)}`, { details });
-}
-
-function configOf(kit: Pick<Kit, 'rlimitCeilings'>, run: Run, record: EngineRecord) {
-  const host = { hostname: hostnameOf(record), link: run.slot.link };
-  const config = guestConfig(record.spec, record.image.config, host);
-  // As the runtime lowers them: svc-init could not raise them again.
-  const rlimits = grantableRlimits(record.spec.rlimits ?? [], kit.rlimitCeilings);
-  return { ...config, rlimits: rlimits.map(toGuestLimit), unkept_limits: NOT_KEPT[record.isolation] };
-}
-
-/** The kernel's own word for no limit, which is no number that JavaScript has. */
-const RLIM_INFINITY = 2n ** 64n - 1n;
-
-function toGuestLimit({ resource, soft, hard }: Rlimit): Payload {
-  const toLimit = (value: number) => (isUnlimited(value) ? RLIM_INFINITY : value);
-  return { resource, soft: toLimit(soft), hard: toLimit(hard) };
-}
-
-export function hostnameOf(record: EngineRecord): string {
-  return record.spec.runtime?.hostname ?? record.handle.slice(0, 12);
-}
-
 /** A policy that denies everything keeps its link: it can be changed while the sandbox runs. */
-export function reachOf(spec: SandboxSpec): Reach {
+function reachOf(spec: SandboxSpec): Reach {
   return (spec.network?.enabled ?? true) ? 'public' : 'loopback';
 }
 

@@ -2,7 +2,7 @@ import type { ResolvedSpec, SandboxView } from '../client/engine-api.ts';
 import { envOf } from '../guest/guest-config.ts';
 import { grantableRlimits, type RlimitCeilings } from '../runtime/rlimits.ts';
 import type { EngineRecord } from './record.ts';
-import { hostnameOf } from './start-run.ts';
+import { hostnameOf } from './configure-guest.ts';
 
 /** What callers see of a record: no handle, no token, no host path. */
 export function toView(record: EngineRecord, ceilings: RlimitCeilings): Omit<SandboxView, 'ending'> {

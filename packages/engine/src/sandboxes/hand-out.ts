@@ -1,0 +1,46 @@
+import { applyNetwork } from './interception.ts';
+import { configureAgain } from './configure-guest.ts';
+import type { KeptRecord } from './kept-record.ts';
+import type { Kit } from './kit.ts';
+import { makeUsable } from './make-usable.ts';
+import type { EngineRecord } from './record.ts';
+import type { Run } from './run.ts';
+import { keepsSpares } from './spare-process.ts';
+
+/** What a sandbox that waited in the pool learns of its caller. */
+export type Identity = Pick<
+  EngineRecord,
+  'id' | 'spec' | 'volumes' | 'hostVolume' | 'hostFolder' | 'imageScope'
+>;
+
+interface Waiting {
+  readonly kept: KeptRecord;
+  readonly run: Run;
+  /** Something was started in it while it waited. */
+  readonly hasSpares: boolean;
+}
+
+/** Makes a running sandbox of the pool a caller's: from now on its record, configuration, network and scripts are what they asked for. */
+export async function handOut(
+  kit: Kit,
+  { kept, run, hasSpares }: Waiting,
+  identity: Identity,
+  signal: AbortSignal,
+): Promise<void> {
+  const startedAt = new Date().toISOString();
+  const before = kept.value;
+  const image = { ...before.image, reference: identity.spec.image.reference };
+  const base = { ...before, ...identity, image, createdAt: startedAt, complete: true };
+  const record = { ...base, run: base.run === null ? null : { ...base.run, startedAt } };
+  const endsSpares = hasSpares && !keepsSpares(before, record);
+  kept.append(record);
+  // Side by side, because a caller waits; each is over before the sandbox is theirs or, when one fails, removed.
+  const steps = await Promise.allSettled([
+    configureAgain(kit, run, { before, record, endsSpares }, signal),
+    applyNetwork(kit.network, run.slot, record.spec.network, kit.secrets.of(record.handle)),
+    kit.guestFolders.writeScripts(record.handle, identity.spec.runtime?.scripts ?? {}),
+  ]);
+  for (const step of steps) if (step.status === 'rejected') throw step.reason;
+  await makeUsable(kit, kept, run, signal);
+  run.touch();
+}

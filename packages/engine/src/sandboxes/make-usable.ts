@@ -1,0 +1,57 @@
+import { PlatformError } from '@svc/contract/errors';
+import { refusalReason } from '../guest/guest-messages.ts';
+import { applyPatches } from './apply-patches.ts';
+import type { KeptRecord } from './kept-record.ts';
+import type { Kit } from './kit.ts';
+import { withoutPatches, type EngineRecord } from './record.ts';
+import type { Run } from './run.ts';
+import { trustAuthority } from './trust-authority.ts';
+
+/** What must have happened in a run before a caller may use the sandbox: its patches are applied, and its main command runs. */
+export async function makeUsable(
+  kit: Pick<Kit, 'mounts' | 'network'>,
+  kept: KeptRecord,
+  run: Run,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!kept.value.patched && (kept.value.spec.patches ?? []).length > 0) {
+    await applyPatches(kit.mounts, kept.value, run.link, signal);
+    await kept.save(withoutPatches(kept.value));
+  }
+  await prepareCommands(kit, run, kept.value, signal);
+  const command = commandOf(kept.value);
+  if (command === undefined || run.main.isRunning) return;
+  await run.main.start(command, signal);
+  kept.journal.note('debug', `the main command ${command[0]} has been started`);
+}
+
+/**
+ * Makes sure that commands can be started: the working directory is made when the image lacks it, and an unknown user is told now
+ * rather than with every command, and programs trust whom they meet. After the patches, which may bring both.
+ */
+async function prepareCommands(
+  kit: Pick<Kit, 'network'>,
+  run: Run,
+  record: EngineRecord,
+  signal: AbortSignal,
+): Promise<void> {
+  await trustAuthority(kit.network, record, run.link, signal);
+  const user = record.spec.runtime?.user ?? record.image.config.user;
+  const workdir = record.spec.runtime?.workdir ?? record.image.config.workdir;
+  if ((user ?? '') === '' && (workdir ?? '') === '') return;
+  const answer = await run.link.request('svc.prepare', {}, signal);
+  if (answer.type === 'svc.prepared') return;
+  const details = { user: user ?? null, workdir: workdir ?? null };
+  throw new PlatformError('start_failed', `no command can be started: ${refusalReason(answer)}`, { details });
+}
+
+/**
+ * The command that runs from the start: the caller's `cmd`, behind the entrypoint. Without a `cmd` of the caller
+ * nothing runs: a sandbox is started to be used, and the image's own CMD is for `exec` without a command.
+ */
+function commandOf(record: EngineRecord): readonly string[] | undefined {
+  const cmd = record.spec.runtime?.cmd ?? [];
+  if (cmd.length === 0) return undefined;
+  const entrypoint = record.spec.runtime?.entrypoint ?? record.image.config.entrypoint;
+  return [...entrypoint, ...cmd];
+}
