@@ -12,34 +12,24 @@ import type { NetworkReport } from '../policy/network-decision.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { Surroundings } from '../policy/groups.ts';
 import { parseAddressPool, type AddressPool } from './address-pool.ts';
-import { connectedNetworks, followConnectedNetworks } from './connected-networks.ts';
 import { DenialWatch } from './denial-watch.ts';
 import { forwardPackets, warnOfObstacles } from './host-changes.ts';
-import { addGateway, interfacesWithPrefix, refuseOverlap, removeGateway, uplinkMtu } from './host-routing.ts';
+import { addGateway, refuseOverlap, removeGateway, uplinkMtu } from './host-routing.ts';
 import { closeIpv6, openIpv6 } from './host-ipv6.ts';
-import { parseIpv6Pool, withinPool, type Ipv6Pool } from './ipv6-pool.ts';
+import { parseIpv6Pool, type Ipv6Pool } from './ipv6-pool.ts';
 import type { InterfaceWish } from './interface-wish.ts';
-import { waitUntilLinkIsGone } from './link-removal.ts';
 import { readTraffic } from './link-traffic.ts';
 import type { KeptSlot, Network, Outlook, Reach, Slot, SlotLink, Traffic } from './network.ts';
-import { loadRuleset, Nft } from './nft.ts';
 import { DEFAULT_MAX_PACKETS } from './packet-limit.ts';
+import { PacketFilter } from './packet-filter.ts';
 import type { SlotRules } from './policy-rules.ts';
 import { PreparedSlots } from './prepared-slots.ts';
 import { addProxyRouting, removeProxyRouting } from './proxy-routing.ts';
-import {
-  addLink,
-  deleteLink,
-  deleteTable,
-  linkPrefix,
-  ruleset,
-  setNeighbours,
-  setProxyPort,
-  setResolverPort,
-} from './ruleset.ts';
+import { linkPrefix } from './ruleset.ts';
 import { SlotPlans } from './slot-plans.ts';
 import { SlotPolicies } from './slot-policies.ts';
-import { SlotRecords, type SlotRecord } from './slot-records.ts';
+import { SlotRecords } from './slot-records.ts';
+import { Slots } from './slots.ts';
 import { surroundingsOf } from './surroundings.ts';
 
 export interface LinuxNetworkOptions {
@@ -75,17 +65,12 @@ export class LinuxNetwork implements Network {
   readonly #options: LinuxNetworkOptions;
   readonly #pool: AddressPool;
   readonly #ipv6Pool: Ipv6Pool | null;
-  readonly #records: SlotRecords;
   readonly #plans: SlotPlans;
-  readonly #nft = new Nft();
-  /** Every slot that exists or is being made: prepared, in use or on its way out. */
-  readonly #slots = new Map<string, SlotRecord>();
-  readonly #removing = new Map<string, Promise<void>>();
+  readonly #slots: Slots;
+  readonly #filter: PacketFilter;
+  readonly #policies: SlotPolicies;
   #prepared: Readonly<Record<Reach, PreparedSlots>> | null = null;
   #egress: EgressProcess | null = null;
-  readonly #policies: SlotPolicies;
-  #neighbours: Disposable | null = null;
-  #networks: readonly string[] = [];
   #authority: AuthorityPem = { certificate: '', key: '' };
   readonly denials: DenialWatch;
   onReport: Network['onReport'] = () => undefined;
@@ -97,28 +82,37 @@ export class LinuxNetwork implements Network {
     this.#pool = parseAddressPool(options.addressPool);
     const { ipv6Pool = null } = options;
     this.#ipv6Pool = ipv6Pool === null ? null : parseIpv6Pool(ipv6Pool, options.instance, this.#pool.gateway);
-    this.#records = new SlotRecords(options.runFolder);
+    const pools = { pool: this.#pool, ipv6Pool: this.#ipv6Pool };
+    const { maxPackets = DEFAULT_MAX_PACKETS, maxMib = null, instance, logger } = options;
+    const onNeighbours = () => this.#egress?.setSurroundings(this.surroundings());
+    this.#filter = new PacketFilter({ instance, ...pools, maxPackets, maxMib, logger, onNeighbours });
     this.#policies = new SlotPolicies({
-      instance: options.instance,
+      instance,
       hasIpv6: this.hasIpv6,
-      nft: this.#nft,
+      nft: this.#filter.nft,
       egress: () => this.#egress,
       surroundings: () => this.surroundings(),
       authority: () => this.#authority,
-      logger: options.logger,
+      logger,
       pinsFile: join(options.runFolder, 'pins.jsonl'),
     });
     this.denials = new DenialWatch({
-      instance: options.instance,
+      instance,
       onDenied: (hostInterface, report) => this.#tell((link) => link.hostInterface === hostInterface, report),
       isNeeded: () => this.#slots.size > 0,
-      logger: options.logger,
+      logger,
     });
-    this.#plans = new SlotPlans({
-      ...options,
-      pool: this.#pool,
-      ipv6Pool: this.#ipv6Pool,
-      records: this.#records,
+    const records = new SlotRecords(options.runFolder);
+    this.#plans = new SlotPlans({ ...options, ...pools, records });
+    this.#slots = new Slots({
+      instance,
+      hostCalls: options.hostCalls,
+      logger,
+      plans: this.#plans,
+      records,
+      filter: this.#filter,
+      onLeaving: async (slot) => (readTraffic(slot).sentBytes > 0 ? this.denials.look() : undefined),
+      onLeft: (slot) => this.#forget(slot),
     });
   }
 
@@ -128,7 +122,7 @@ export class LinuxNetwork implements Network {
     await mkdir(runFolder, { recursive: true, mode: 0o700 });
     await refuseOverlap(this.#pool, linkPrefix(instance));
     const rules = rulesByKey(keep);
-    const kept = await this.#adopt(new Set(rules.keys()));
+    const kept = await this.#slots.adopt(new Set(rules.keys()));
     this.#plans.mtu = await uplinkMtu();
     await addGateway(this.#pool.gateway);
     await addProxyRouting(instance);
@@ -137,7 +131,7 @@ export class LinuxNetwork implements Network {
     this.#authority = await openInstallationAuthority(authorityFile);
     const ruled = this.#loadRuleset(kept, rules);
     const steps = await Promise.allSettled([
-      ruled.then(() => this.#removeStrangers(kept)).then(() => forwardPackets(runFolder, logger)),
+      ruled.then(() => this.#slots.removeOthers(kept)).then(() => forwardPackets(runFolder, logger)),
       this.#startEgress(ruled),
       warnOfObstacles(instance, logger),
     ]);
@@ -158,9 +152,9 @@ export class LinuxNetwork implements Network {
     signal.throwIfAborted();
     if (!this.#plans.isFree(wish)) {
       const unused = await prepared.withdraw((slot) => this.#plans.fits(slot, wish));
-      if (unused !== null) await this.release(unused.key);
+      if (unused !== null) await this.#slots.release(unused.key);
     }
-    return this.#make(reach, wish);
+    return this.#slots.make(reach, wish);
   }
 
   checkInterface(wish: InterfaceWish): void {
@@ -186,7 +180,7 @@ export class LinuxNetwork implements Network {
 
   /** What addresses are from where this host stands, now. */
   surroundings(): Surroundings {
-    return surroundingsOf(this.#pool, this.#ipv6Pool, this.#networks);
+    return surroundingsOf(this.#pool, this.#ipv6Pool, this.#filter.networks);
   }
 
   async outlook(slot: Slot | null): Promise<Outlook> {
@@ -196,12 +190,7 @@ export class LinuxNetwork implements Network {
   }
 
   async release(key: string): Promise<void> {
-    const record = this.#slots.get(key);
-    if (record === undefined) return;
-    const removing =
-      this.#removing.get(key) ?? this.#remove(record).finally(() => this.#removing.delete(key));
-    this.#removing.set(key, removing);
-    await removing;
+    await this.#slots.release(key);
   }
 
   traffic(slot: Slot): Traffic {
@@ -211,12 +200,12 @@ export class LinuxNetwork implements Network {
   async close(): Promise<void> {
     await this.#stop();
     if (this.#slots.size === 0) {
-      await this.#nft.run(deleteTable(this.#options.instance));
+      await this.#filter.remove();
       await removeProxyRouting(this.#options.instance);
       await removeGateway(this.#pool.gateway);
       if (this.#ipv6Pool !== null) await closeIpv6(this.#ipv6Pool, this.#options.instance);
     }
-    await this.#nft.close();
+    await this.#filter.nft.close();
   }
 
   async #stop(): Promise<void> {
@@ -224,75 +213,27 @@ export class LinuxNetwork implements Network {
     this.#prepared = null;
     await Promise.all([loopback?.close(notRunning()), wired?.close(notRunning())]);
     this.denials.close();
-    this.#neighbours?.[Symbol.dispose]();
-    this.#neighbours = null;
+    this.#filter.stopFollowing();
     await this.#egress?.close();
     this.#egress = null;
   }
 
-  /** Takes over the slots to keep from their records. */
-  async #adopt(keep: ReadonlySet<string>): Promise<readonly Slot[]> {
-    for (const record of this.#slots.values()) this.#plans.giveBack(record);
-    this.#slots.clear();
-    for (const key of await this.#records.keys()) {
-      const record = await this.#records.read(key);
-      if (record === null) continue;
-      this.#slots.set(key, record);
-      this.#plans.reserve(record);
-    }
-    const kept = [...this.#slots.values()].map(({ slot }) => slot).filter(({ key }) => keep.has(key));
-    const pinned = await Promise.all(kept.map(({ key }) => this.#records.isPinned(key)));
-    return kept.filter((_, position) => pinned[position]);
-  }
-
   async #loadRuleset(kept: readonly Slot[], rules: ReadonlyMap<string, SlotRules>): Promise<void> {
-    const { instance, logger, maxPackets = DEFAULT_MAX_PACKETS, maxMib = null } = this.#options;
-    const links = kept.flatMap(({ link }) => (link === null ? [] : [withinPool(link, this.#ipv6Pool)]));
     // Before anything is waited for, because the egress process that starts meanwhile has to know them.
     const policyLines = this.#policies.restore(kept, rules);
-    const neighbours = await connectedNetworks(linkPrefix(instance));
-    this.#networks = neighbours;
-    const pools = { pool: this.#pool, ipv6Pool: this.#ipv6Pool };
-    const rulesetLines = ruleset({ instance, ...pools, links, neighbours, maxPackets, maxMib });
-    await loadRuleset(`${rulesetLines}\n${policyLines}`);
-    this.#neighbours = followConnectedNetworks(
-      linkPrefix(instance),
-      neighbours,
-      async (networks) => {
-        await this.#nft.run(setNeighbours(instance, networks));
-        this.#networks = networks;
-        this.#egress?.setSurroundings(this.surroundings());
-      },
-      (error) => logger.warn({ error }, 'The networks of this host could not be read; trying again'),
+    await this.#filter.load(
+      kept.flatMap(({ link }) => link ?? []),
+      policyLines,
     );
-  }
-
-  async #removeStrangers(kept: readonly Slot[]): Promise<void> {
-    const keys = new Set(kept.map(({ key }) => key));
-    const names = new Set(kept.map(({ link }) => link?.hostInterface));
-    const { hostCalls, instance } = this.#options;
-    await Promise.all(
-      (await this.#records.keys())
-        .filter((key) => !keys.has(key))
-        .map(async (key) => {
-          if (this.#slots.has(key)) return this.release(key);
-          // Cut short before its record was complete.
-          await hostCalls.removeNamespaces(this.#records.userPath(key), this.#records.networkPath(key));
-          await this.#records.remove(key);
-        }),
-    );
-    const links = await interfacesWithPrefix(linkPrefix(instance));
-    await Promise.all(links.filter((name) => !names.has(name)).map((name) => hostCalls.deleteLink(name)));
   }
 
   /** Queries can be led to the process once there are rules. */
   async #startEgress(ruled: Promise<void>): Promise<void> {
-    const { instance, runFolder, firstHostId, resolvers, logger, codeCache = null } = this.#options;
+    const { runFolder, firstHostId, resolvers, logger, codeCache = null } = this.#options;
     const { hostProgram = BUILT_SVC_HOST } = this.#options;
-    const gateways = { ipv4: this.#pool.gateway, ipv6: this.#ipv6Pool?.gateway ?? null };
     const egress = new EgressProcess({
-      listenAddress: gateways.ipv4,
-      ipv6ListenAddress: gateways.ipv6,
+      listenAddress: this.#pool.gateway,
+      ipv6ListenAddress: this.#ipv6Pool?.gateway ?? null,
       hostId: firstHostId - 1,
       resolvers: resolvers ?? null,
       hostProgram,
@@ -302,11 +243,7 @@ export class LinuxNetwork implements Network {
       onListening: async (port, proxyPorts) => {
         await ruled;
         egress.setSurroundings(this.surroundings());
-        const lead = [
-          setResolverPort(instance, gateways, port),
-          setProxyPort(instance, gateways, proxyPorts),
-        ];
-        await this.#nft.run(lead.join('; '));
+        await this.#filter.lead(port, proxyPorts);
       },
       surroundings: () => this.surroundings(),
       sandboxes: () => this.#policies.byAddress(),
@@ -318,74 +255,23 @@ export class LinuxNetwork implements Network {
   }
 
   #tell(isMeant: (link: SlotLink) => boolean, report: NetworkReport): void {
-    const found = this.#slots.values().find(({ slot: { link } }) => link !== null && isMeant(link));
-    if (found !== undefined) this.onReport(found.slot.key, report);
+    const slot = this.#slots.withLink(isMeant);
+    if (slot !== undefined) this.onReport(slot.key, report);
+  }
+
+  async #forget({ key, link }: Slot): Promise<void> {
+    await this.#policies.remove(key);
+    if (link !== null) this.#egress?.forget(link.address);
   }
 
   #prepare(reach: Reach): PreparedSlots {
     const { prepared, logger } = this.#options;
     return new PreparedSlots({
       target: prepared[reach],
-      make: () => this.#make(reach),
-      remove: ({ key }) => this.release(key),
+      make: () => this.#slots.make(reach),
+      remove: ({ key }) => this.#slots.release(key),
       logger,
     });
-  }
-
-  async #make(reach: Reach, wish: InterfaceWish | null = null): Promise<Slot> {
-    const record = this.#plans.plan(reach, wish);
-    const { slot } = record;
-    this.#slots.set(slot.key, record);
-    try {
-      await this.#records.write(record);
-      // Side by side, because an interface without an element gets nothing through.
-      const steps = await Promise.allSettled([this.#createNamespaces(slot), this.#admit(slot)]);
-      for (const step of steps) if (step.status === 'rejected') throw step.reason;
-      return slot;
-    } catch (error) {
-      // The first error counts; what cannot be removed now is removed by the next `recover`.
-      await this.release(slot.key).catch((failure: unknown) => {
-        this.#options.logger.warn(
-          { error: failure, slot: slot.key },
-          'A network slot that failed could not be removed',
-        );
-      });
-      throw error;
-    }
-  }
-
-  async #createNamespaces({ userNamespace, networkNamespace, idBase, link }: Slot): Promise<void> {
-    await this.#options.hostCalls.createNamespaces({
-      userPath: userNamespace,
-      networkPath: networkNamespace,
-      idBase,
-      link,
-    });
-  }
-
-  async #admit({ link }: Slot): Promise<void> {
-    if (link !== null) await this.#nft.run(addLink(this.#options.instance, link));
-  }
-
-  /** The index, and with it address and ids, is free again only when nothing of the slot is left. */
-  async #remove(record: SlotRecord): Promise<void> {
-    const { slot } = record;
-    const { hostCalls, instance } = this.#options;
-    const { userNamespace, networkNamespace, link } = slot;
-    const steps = await Promise.allSettled([
-      hostCalls.removeNamespaces(userNamespace, networkNamespace),
-      link === null ? null : this.#nft.run(deleteLink(instance, link)),
-      readTraffic(slot).sentBytes > 0 ? this.denials.look() : null,
-    ]);
-    for (const step of steps) if (step.status === 'rejected') throw step.reason;
-    await this.#policies.remove(slot.key);
-    if (link !== null) {
-      this.#egress?.forget(link.address);
-      await waitUntilLinkIsGone(link.hostInterface, hostCalls);
-    }
-    await this.#records.remove(slot.key);
-    this.#slots.delete(slot.key);
-    this.#plans.giveBack(record);
   }
 }
 

@@ -1,0 +1,138 @@
+import type { Logger } from 'pino';
+import type { HostCalls } from '../host/host-calls.ts';
+import { interfacesWithPrefix } from './host-routing.ts';
+import type { InterfaceWish } from './interface-wish.ts';
+import { waitUntilLinkIsGone } from './link-removal.ts';
+import type { Reach, Slot, SlotLink } from './network.ts';
+import type { PacketFilter } from './packet-filter.ts';
+import { linkPrefix } from './ruleset.ts';
+import type { SlotPlans } from './slot-plans.ts';
+import type { SlotRecord, SlotRecords } from './slot-records.ts';
+
+interface SlotsOptions {
+  readonly instance: string;
+  readonly hostCalls: HostCalls;
+  readonly logger: Pick<Logger, 'warn'>;
+  readonly plans: SlotPlans;
+  readonly records: SlotRecords;
+  readonly filter: Pick<PacketFilter, 'admit' | 'dismiss'>;
+  /** While the namespaces of a slot go: its counters can still be read. */
+  readonly onLeaving: (slot: Slot) => Promise<void>;
+  /** The packet filter knows the slot no more: nor should anybody else. */
+  readonly onLeft: (slot: Slot) => Promise<void>;
+}
+
+/** Every slot that exists or is being made: prepared, in use or on its way out. */
+export class Slots {
+  readonly #options: SlotsOptions;
+  readonly #byKey = new Map<string, SlotRecord>();
+  readonly #removing = new Map<string, Promise<void>>();
+
+  constructor(options: SlotsOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  withLink(isMeant: (link: SlotLink) => boolean): Slot | undefined {
+    return this.#byKey.values().find(({ slot: { link } }) => link !== null && isMeant(link))?.slot;
+  }
+
+  /** Takes over the slots of an earlier process from their records. Returns those to keep that still exist. */
+  async adopt(keep: ReadonlySet<string>): Promise<readonly Slot[]> {
+    const { plans, records } = this.#options;
+    for (const record of this.#byKey.values()) plans.giveBack(record);
+    this.#byKey.clear();
+    for (const key of await records.keys()) {
+      const record = await records.read(key);
+      if (record === null) continue;
+      this.#byKey.set(key, record);
+      plans.reserve(record);
+    }
+    const kept = [...this.#byKey.values()].map(({ slot }) => slot).filter(({ key }) => keep.has(key));
+    const pinned = await Promise.all(kept.map(({ key }) => records.isPinned(key)));
+    return kept.filter((_, position) => pinned[position]);
+  }
+
+  /** Removes all slots and links but these. */
+  async removeOthers(kept: readonly Slot[]): Promise<void> {
+    const keys = new Set(kept.map(({ key }) => key));
+    const names = new Set(kept.map(({ link }) => link?.hostInterface));
+    const { hostCalls, instance, records } = this.#options;
+    await Promise.all(
+      (await records.keys())
+        .filter((key) => !keys.has(key))
+        .map(async (key) => {
+          if (this.#byKey.has(key)) return this.release(key);
+          // Cut short before its record was complete.
+          await hostCalls.removeNamespaces(records.userPath(key), records.networkPath(key));
+          await records.remove(key);
+        }),
+    );
+    const links = await interfacesWithPrefix(linkPrefix(instance));
+    await Promise.all(links.filter((name) => !names.has(name)).map((name) => hostCalls.deleteLink(name)));
+  }
+
+  async make(reach: Reach, wish: InterfaceWish | null = null): Promise<Slot> {
+    const { plans, records, logger } = this.#options;
+    const record = plans.plan(reach, wish);
+    const { slot } = record;
+    this.#byKey.set(slot.key, record);
+    try {
+      await records.write(record);
+      // Side by side, because an interface without an element gets nothing through.
+      const steps = await Promise.allSettled([this.#createNamespaces(slot), this.#admit(slot)]);
+      for (const step of steps) if (step.status === 'rejected') throw step.reason;
+      return slot;
+    } catch (error) {
+      // The first error counts; what cannot be removed now is removed by the next `recover`.
+      await this.release(slot.key).catch((failure: unknown) => {
+        logger.warn({ error: failure, slot: slot.key }, 'A network slot that failed could not be removed');
+      });
+      throw error;
+    }
+  }
+
+  /** Returns when nothing of the slot is left. Can be repeated; whoever comes while it is going waits for the same removal. */
+  async release(key: string): Promise<void> {
+    const record = this.#byKey.get(key);
+    if (record === undefined) return;
+    const removing =
+      this.#removing.get(key) ?? this.#remove(record).finally(() => this.#removing.delete(key));
+    this.#removing.set(key, removing);
+    await removing;
+  }
+
+  async #createNamespaces({ userNamespace, networkNamespace, idBase, link }: Slot): Promise<void> {
+    await this.#options.hostCalls.createNamespaces({
+      userPath: userNamespace,
+      networkPath: networkNamespace,
+      idBase,
+      link,
+    });
+  }
+
+  async #admit({ link }: Slot): Promise<void> {
+    if (link !== null) await this.#options.filter.admit(link);
+  }
+
+  /** The index, and with it address and ids, is free again only when nothing of the slot is left. */
+  async #remove(record: SlotRecord): Promise<void> {
+    const { slot } = record;
+    const { hostCalls, plans, records, filter, onLeaving, onLeft } = this.#options;
+    const { userNamespace, networkNamespace, link } = slot;
+    const steps = await Promise.allSettled([
+      hostCalls.removeNamespaces(userNamespace, networkNamespace),
+      link === null ? null : filter.dismiss(link),
+      onLeaving(slot),
+    ]);
+    for (const step of steps) if (step.status === 'rejected') throw step.reason;
+    await onLeft(slot);
+    if (link !== null) await waitUntilLinkIsGone(link.hostInterface, hostCalls);
+    await records.remove(slot.key);
+    this.#byKey.delete(slot.key);
+    plans.giveBack(record);
+  }
+}
