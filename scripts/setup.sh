@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes this checkout ready to use: Debian packages, runc and runsc, npm packages, the two C programs, the dashboard. Installs only what is missing,
+# Makes this checkout ready to use: Debian packages, runc and runsc, npm packages, the two C programs, the CLI, the dashboard. Installs only what is missing,
 # so it can be repeated and interrupted at any point. As root, or as a user who may use sudo.
 set -euo pipefail
 
@@ -22,6 +22,7 @@ main() {
   install_npm_packages
   if [ "$for_tests" = yes ]; then install_test_clients; fi
   build_programs
+  build_cli
   build_dashboard
   compile_ahead
   as_root ./svc doctor --compact
@@ -107,6 +108,13 @@ build_programs() {
       fail "svc-$program could not be built" "read the compiler's lines above; try: make -C packages/$program"
   done
   step_done 'svc-init, svc-host' 'built'
+}
+
+# What svc starts from. Without it svc runs its sources, which takes a tenth of a second longer.
+build_cli() {
+  with_our_node node scripts/build-cli.ts >/dev/null ||
+    fail 'the CLI could not be built' 'read the lines above; try: npm run build:cli'
+  step_done 'svc' 'built'
 }
 
 # What a browser gets at the address of the server. Without it the server says there how to begin, and everything else works.

@@ -78,8 +78,10 @@ export class PlatformError extends Error {
     this.isConflict = options.isConflict ?? false;
   }
 
+  /** By its name: a program that is built has this class twice when it loads a part that is not. */
   static is(error: unknown, code?: ErrorCode): error is PlatformError {
-    return error instanceof PlatformError && (code === undefined || error.code === code);
+    if (!(error instanceof Error) || error.name !== 'PlatformError') return false;
+    return code === undefined || ('code' in error && error.code === code);
   }
 }
 
