@@ -89,9 +89,15 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', a
     await page.getByRole('button', { name: 'Turn it on' }).click();
     await page.getByRole('button', { name: 'Show the secret' }).click();
     const secret = await page.locator('dialog pre').first().innerText();
+    const confirm = async (code: string) => {
+      await page.getByLabel('Code that it shows').fill(code);
+      await page.locator('dialog').getByRole('button', { name: 'Turn it on' }).click();
+    };
     const now = Math.floor(Date.now() / STEP_MS);
-    await page.getByLabel('Code that it shows').fill(codeOfStep(secret, now - 1));
-    await page.locator('dialog').getByRole('button', { name: 'Turn it on' }).click();
+    // Of long ago: said where it was typed, and the next one is taken.
+    await confirm(codeOfStep(secret, now - 9));
+    await page.locator('dialog .field [role=alert]').filter({ hasText: 'wait for the next one' }).waitFor();
+    await confirm(codeOfStep(secret, now));
     await page.getByText('Recovery codes', { exact: true }).waitFor();
     const [recovery = ''] = (await page.locator('dialog pre').innerText()).split('\n');
     await page.getByRole('button', { name: 'I have it' }).click();
@@ -102,12 +108,12 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', a
       await page.getByLabel('Code').fill(code);
       await page.getByRole('button', { name: 'Sign in' }).click();
     };
-    await signInWith(codeOfStep(secret, Math.max(now, Math.floor(Date.now() / STEP_MS))));
+    await signInWith(codeOfStep(secret, Math.max(now + 1, Math.floor(Date.now() / STEP_MS))));
     await page.getByRole('heading', { name: 'Acme' }).waitFor();
     await signInWith(recovery);
     await page.getByRole('heading', { name: 'Acme' }).waitFor();
     await signInWith(recovery);
-    await page.getByText('The code is wrong, or was used before').waitFor();
+    await page.locator('.field [role=alert]').filter({ hasText: 'The code is wrong, or was used' }).waitFor();
     for (const path of ['sign-in', 'sign-up', 'sign-in/provider', 'invite']) {
       await page.goto(`${server.url}/${path}`);
       await page.getByRole('heading').first().waitFor();

@@ -61,9 +61,8 @@ export async function signInByPassword(
     return { user, hasSecondFactor: false };
   }
   // Asked for only after the password was right, so that it tells a stranger nothing.
-  if (attempt.code === undefined) throw refused('A code of your authenticator app is needed too', 'code');
-  if (!(await takeCode(database, sealer, user.id, factor, attempt.code)))
-    throw refused('The code is wrong, or was used before; wait for the next one', 'code');
+  if (attempt.code === undefined || !(await takeCode(database, sealer, user.id, factor, attempt.code)))
+    throw noCode(attempt.code);
   await attempts.succeed();
   return { user, hasSecondFactor: true };
 }
@@ -153,6 +152,19 @@ function secondsToWait({ count, lastAt }: Failures, { free, waitsMs }: FailureRu
   return Math.max(1, Math.ceil((Date.parse(lastAt) + waitMs - Date.now()) / 1000));
 }
 
-function refused(message = 'The e-mail address or the password is wrong', needed?: string): PlatformError {
-  return new PlatformError('invalid_api_key', message, needed === undefined ? {} : { details: { needed } });
+function refused(): PlatformError {
+  return new PlatformError('invalid_api_key', 'The e-mail address or the password is wrong');
+}
+
+/** What says that a second factor is asked for; with a code that was typed, that this is not it. */
+export function noCode(typed: string | undefined): PlatformError {
+  if (typed === undefined)
+    return new PlatformError('invalid_api_key', 'A code of your authenticator app is needed too', {
+      details: { needed: 'code' },
+    });
+  return new PlatformError(
+    'invalid_api_key',
+    'The code is wrong, or was used before; wait for the next one',
+    { details: { needed: 'code', field: 'code' } },
+  );
 }

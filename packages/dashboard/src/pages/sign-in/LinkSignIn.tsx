@@ -12,16 +12,21 @@ import { useSignedIn } from './use-signed-in.ts';
 /** A link works once, so it is used when its reader says so, not when a program looks at what it leads to. */
 export function LinkSignIn({ token }: { readonly token: string }) {
   const [code, setCode] = useState('');
+  const [needsCode, setNeedsCode] = useState(false);
   const [email, setEmail] = useState<string | null>(null);
   const signIn = useAction('session.createByLink', { onDone: ({ user }) => setEmail(user.email) });
   if (email !== null) return <ChoosePassword email={email} />;
-  const needsCode = wantsCode(signIn.error);
+  const submit = (): void => {
+    const body = { token, ...(code === '' ? {} : { code }) };
+    // Once asked for it stays: while it is sent, and when something else is wrong.
+    signIn.mutate({ body }, { onError: (error) => setNeedsCode(needsCode || wantsCode(error)) });
+  };
   return (
     <Door
       title="Welcome"
       hint="This link signs you in, once."
-      error={needsCode && code === '' ? null : signIn.error}
-      onSubmit={() => signIn.mutate({ body: { token, ...(code === '' ? {} : { code }) } })}
+      error={wantsCode(signIn.error) && code === '' ? null : signIn.error}
+      onSubmit={submit}
       foot={
         <>
           Or <Link href="/sign-in">sign in with a password</Link>
@@ -32,8 +37,9 @@ export function LinkSignIn({ token }: { readonly token: string }) {
         <TextField
           label="Code"
           field="code"
-          hint="From your authenticator app"
+          hint="From your authenticator app, or a recovery code"
           autoComplete="one-time-code"
+          autoFocus
           required
           value={code}
           onChange={setCode}

@@ -3,7 +3,7 @@ import { requirePassword } from '../../access/fresh-proof.ts';
 import { hasPeople } from '../../access/people.ts';
 import { hashPassword } from '../../access/password.ts';
 import { SESSION_MS, type SignSession } from '../../access/sessions.ts';
-import { Attempts, proveCode, signInByPassword, type SignedIn } from '../../access/sign-in.ts';
+import { Attempts, noCode, proveCode, signInByPassword, type SignedIn } from '../../access/sign-in.ts';
 import type { SignUp } from '../../access/sign-up.ts';
 import { recordEverywhere } from '../../dispatch/record-everywhere.ts';
 import { requireUser } from '../../dispatch/require-user.ts';
@@ -137,8 +137,7 @@ async function checkFactor(
   const factor = await findSecondFactor(parts.database, user.id);
   if (factor?.isConfirmed !== true) return false;
   if (code !== undefined && (await proveCode(parts, user, { factor, code }, call.sourceAddress))) return true;
-  const message = 'A code of your authenticator app is needed too, and each works once';
-  throw new PlatformError('invalid_api_key', message, { details: { needed: 'code' } });
+  throw noCode(code);
 }
 
 interface NewAccount {
