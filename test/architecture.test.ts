@@ -55,6 +55,7 @@ const MAY_IMPORT: Readonly<
   dashboard: {
     static: [
       '@svc/contract/error-descriptions',
+      '@svc/contract/event-types',
       '@svc/contract/errors',
       '@svc/contract/volume-path',
       '@svc/sdk',

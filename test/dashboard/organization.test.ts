@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { signatureOf, startReceiver } from '../../packages/server/src/testing/webhook-receiver.ts';
 import { CLIENT, TestProvider } from '../../packages/server/src/testing/identity-provider.ts';
 import { checkLooks } from './check-accessible.ts';
 import { OWNER, signIn, startDashboard } from './dashboard-fixture.ts';
+
+const HOSTILE = '<img src=x onerror=alert(1)>.txt';
 
 test('an owner runs an organization from its pages', async (t) => {
   const provider = await TestProvider.start();
@@ -93,14 +96,13 @@ test('an owner runs an organization from its pages', async (t) => {
     await page.getByLabel('Name').fill('data');
     await page.getByRole('button', { name: 'Make it' }).click();
     await page.getByRole('link', { name: 'data', exact: true }).click();
-    const hostile = '<img src=x onerror=alert(1)>.txt';
     await page
       .getByLabel('Files to upload')
-      .setInputFiles({ name: hostile, mimeType: 'text/plain', buffer: Buffer.from('hello') });
-    await page.getByRole('cell', { name: hostile }).first().waitFor();
+      .setInputFiles({ name: HOSTILE, mimeType: 'text/plain', buffer: Buffer.from('hello') });
+    await page.getByRole('cell', { name: HOSTILE }).first().waitFor();
     assert.equal(await page.locator('img').count(), 0, 'a name is text');
     const coming = page.waitForEvent('download');
-    await page.getByRole('button', { name: `Download ${hostile}` }).click();
+    await page.getByRole('button', { name: `Download ${HOSTILE}` }).click();
     const download = await coming;
     assert.equal(await readFile(await download.path(), 'utf8'), 'hello');
     await page.getByRole('button', { name: 'New folder' }).click();
@@ -127,6 +129,80 @@ test('an owner runs an organization from its pages', async (t) => {
     assert.ok(!(await page.content()).includes('the value itself'));
   });
 
+  await t.test('a webhook is made, tested, followed, rested and given another secret', async () => {
+    let status = 204;
+    const receiver = await startReceiver(t, (_hook, response) => response.writeHead(status).end(HOSTILE));
+    await go('webhooks');
+    await page.getByText('No webhooks yet').waitFor();
+    await page.getByRole('button', { name: 'New webhook' }).first().click();
+    const make = page.getByRole('button', { name: 'Make it' });
+    await page.getByLabel('Address').fill('ftp://example.com');
+    await make.click();
+    await page.locator('dialog .field [role=alert]').filter({ hasText: 'url' }).waitFor();
+    await page.getByLabel('Address').fill(receiver.url);
+    await page.getByLabel('sandbox.*', { exact: true }).click();
+    await make.click();
+    await page.locator('dialog .check [role=alert]').filter({ hasText: 'event_types' }).waitFor();
+    await page.getByRole('button', { name: '0 of 8 types of volume' }).press('Enter');
+    await page.getByLabel('volume_created', { exact: true }).press('Space');
+    await checkLooks(page, 'a new webhook');
+    await make.click();
+    const secret = await page.locator('dialog pre').innerText();
+    assert.match(secret, /^whsec_/);
+    await page.getByRole('button', { name: 'I have it' }).click();
+    await page.getByText('Nothing was sent yet').waitFor();
+    assert.ok(!(await page.content()).includes(secret), 'it is nowhere in the page any more');
+
+    const test = page.getByRole('button', { name: 'Send a test' });
+    await test.click();
+    await page.getByText('The test: taken with 204').waitFor();
+    const [hook] = receiver.received;
+    assert.ok(hook && hook.headers['webhook-signature'] === signatureOf(secret, hook));
+    status = 500;
+    await test.click();
+    const told = page.locator('.failure[role=status]');
+    await told.filter({ hasText: HOSTILE }).waitFor();
+    assert.match(await told.innerText(), /500[^]*from 200 to 299/);
+    assert.equal(await page.locator('img').count(), 0, 'what a receiver answers is text');
+
+    // An event of its own: it fails, which shows without a reload, and is taken when it is sent again.
+    await page.evaluate(`fetch('/v1/orgs/acme/volumes', { method: 'POST', body: '{"name":"told"}',
+      headers: { 'x-svc-page': '1', 'content-type': 'application/json' } })`);
+    const row = page.getByRole('row').filter({ hasText: 'volume_created' });
+    await row.getByText('is tried again').waitFor();
+    await page.locator('.page-head').getByText('failing').waitFor();
+    await row.getByText('volume_created').click();
+    await row
+      .getByText(/500.* after [\d,]+ ms/)
+      .first()
+      .waitFor();
+    await checkLooks(page, 'a webhook');
+    status = 204;
+    await page.getByRole('button', { name: 'Send volume_created again' }).click();
+    await row.getByText('taken, 204').waitFor();
+    await page.locator('.page-head').getByText('enabled').waitFor();
+
+    await page.getByRole('button', { name: 'New secret' }).click();
+    await page.getByLabel('The one before signs too for').selectOption('0');
+    await make.click();
+    const other = await page.locator('dialog pre').innerText();
+    assert.ok(other.startsWith('whsec_') && other !== secret);
+    await page.getByRole('button', { name: 'I have it' }).click();
+    await page.getByRole('button', { name: 'Change' }).click();
+    await page.getByLabel('Description').fill('of the volumes');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('of the volumes').waitFor();
+    await page.getByRole('button', { name: 'Disable' }).click();
+    await page.getByRole('button', { name: 'Enable' }).waitFor();
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Webhooks' }).click();
+    await page.getByRole('row').filter({ hasText: 'disabled' }).getByText('volume_created').waitFor();
+    await page.getByRole('button', { name: `Delete ${receiver.url}` }).click();
+    await page.getByRole('button', { name: 'Delete it' }).click();
+    await page.getByText('No webhooks yet').waitFor();
+    const last = receiver.received.at(-1);
+    assert.ok(last && last.headers['webhook-signature'] === signatureOf(secret, last));
+  });
+
   await t.test('the audit log tells all of that, and is filtered by its address', async () => {
     await go('audit?type=api_key_revoked');
     await page.getByText('api_key_revoked', { exact: true }).click();
@@ -145,7 +221,18 @@ test('an owner runs an organization from its pages', async (t) => {
   await t.test(
     'every page is for everybody: axe finds nothing serious, in the dark and on a phone too',
     async () => {
-      const names = ['', 'volumes', 'secrets', 'usage', 'audit', 'keys', 'members', 'settings', 'nothing'];
+      const names = [
+        '',
+        'volumes',
+        'secrets',
+        'usage',
+        'audit',
+        'keys',
+        'members',
+        'webhooks',
+        'settings',
+        'nothing',
+      ];
       for (const address of [...names.map((name) => `orgs/acme/${name}`), 'account']) {
         await page.goto(`${server.url}/${address}`);
         await page.getByRole('heading').first().waitFor();

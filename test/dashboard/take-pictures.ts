@@ -35,7 +35,7 @@ for (const view of [
   '/events',
 ])
   await take(page, `sandbox${view.replace('/', '-')}`, `/orgs/acme/sandboxes/${id}${view}`);
-for (const name of ['volumes', 'secrets', 'usage', 'audit', 'keys', 'members', 'settings'])
+for (const name of ['volumes', 'secrets', 'usage', 'audit', 'keys', 'members', 'webhooks', 'settings'])
   await take(page, name, `/orgs/acme/${name}`);
 await take(page, 'account', '/account');
 await take(page, 'not-found', '/orgs/acme/nothing');

@@ -90,6 +90,16 @@ export const ROUTES: readonly Route[] = [
     entry: { group: 'Organization', label: 'Members', icon: 'users' },
   },
   {
+    path: '/orgs/:slug/webhooks',
+    page: lazyPage(() => import('../pages/webhooks/WebhooksPage.tsx'), 'WebhooksPage'),
+    entry: { group: 'Organization', label: 'Webhooks', icon: 'signal' },
+    least: 'admin',
+  },
+  {
+    path: '/orgs/:slug/webhooks/:id',
+    page: lazyPage(() => import('../pages/webhooks/WebhookPage.tsx'), 'WebhookPage'),
+  },
+  {
     path: '/orgs/:slug/settings',
     page: lazyPage(() => import('../pages/settings/SettingsPage.tsx'), 'SettingsPage'),
     entry: { group: 'Organization', label: 'Settings', icon: 'gear' },

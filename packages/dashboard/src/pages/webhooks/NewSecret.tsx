@@ -1,0 +1,34 @@
+import { Button } from '../../parts/Button.tsx';
+import { Dialog } from '../../parts/Dialog.tsx';
+import { OnceDialog } from '../../parts/OnceDialog.tsx';
+
+interface NewSecretProps {
+  /** Null: the answer was lost on the way, and asked for again it holds none. */
+  readonly secret: string | null;
+  readonly onClose: () => void;
+}
+
+/** What messages are signed with, this once. */
+export function NewSecret({ secret, onClose }: NewSecretProps) {
+  if (secret !== null)
+    return (
+      <OnceDialog title="The secret of the webhook" label="Secret" secret={secret} onClose={onClose}>
+        <p className="hint">
+          The receiver checks with it that a message is from here: <code>verifyWebhook</code> of the SDK, or
+          any library for Standard Webhooks.
+        </p>
+      </OnceDialog>
+    );
+  return (
+    <Dialog title="The secret was lost" onClose={onClose}>
+      <p className="panel-body">
+        It was made, but its secret got lost on the way here. Make a new one on the page of the webhook.
+      </p>
+      <footer className="dialog-foot">
+        <Button look="primary" onClick={onClose}>
+          Go on
+        </Button>
+      </footer>
+    </Dialog>
+  );
+}
