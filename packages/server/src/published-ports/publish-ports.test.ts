@@ -74,6 +74,26 @@ test('who comes before the program listens is served once it does', async (t) =>
   assert.equal(Buffer.concat(await Array.fromAsync(early as AsyncIterable<Buffer>)).toString(), 'early');
 });
 
+test('who comes while the sandbox is being started is served once its program listens', async (t) => {
+  const guestPort = await listenAnywhere(
+    t,
+    createServer({ allowHalfOpen: true }, (socket) => void socket.pipe(socket)),
+  );
+  const server = await startTestServer(t);
+  const hostPort = await freePort();
+  const ports = [{ guest_port: guestPort, host_port: hostPort }];
+  const body = { name: 'web', image: { type: 'oci', reference: 'slow' }, network: { enabled: true, ports } };
+  await server.rest('POST', '/sandboxes?start=true', { body });
+  await waitUntil(() => server.orchestrator.fetching === 1, 'the start waits for its image');
+  const early = converse(hostPort, 'early');
+  // It has been turned away inside by the time that another one was heard of.
+  const other = connect({ port: hostPort, host: '127.0.0.1' });
+  await once(other, 'connect');
+  other.destroy();
+  server.orchestrator.finishFetching();
+  assert.equal(await early, 'early');
+});
+
 test('a port that is taken is named, and nothing is made', async (t) => {
   const taken = await listenAnywhere(t, createServer());
   const server = await startTestServer(t);

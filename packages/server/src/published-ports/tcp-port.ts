@@ -2,21 +2,32 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { ChannelError, type ChannelClient, type TcpStream } from '@svc/contract';
+import { ChannelError, PlatformError, type ChannelClient, type TcpStream } from '@svc/contract';
 import type { OpenPort, PortTarget } from './open-port.ts';
 import { readHalf } from './read-half.ts';
 
 const LOOPBACK = '127.0.0.1';
-/** How long a connection waits for a program that does not listen yet. */
-const LISTENS_WITHIN_MS = 10_000;
-const ATTEMPT_PAUSE_MS = 50;
+const FIRST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 400;
+
+/** How long a connection waits for a service that does not listen. */
+export interface Patience {
+  /** While none has listened since the port was opened: the sandbox may be starting, and then its program. */
+  readonly firstMs: number;
+  /** Afterwards: it may have been started anew. */
+  readonly againMs: number;
+}
+
+const PATIENCE: Patience = { firstMs: 60_000, againMs: 10_000 };
 
 /** Each connection has a channel of its own, so that a slow one holds up no other. @throws what listening fails with */
 export async function openTcpPort(
   { address: host, port }: { readonly address: string; readonly port: number },
   target: PortTarget,
+  patience = PATIENCE,
 ): Promise<OpenPort> {
   const sockets = new Set<Socket>();
+  const service = new Service(target, patience);
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     if (!target.mayEnter(socket.remoteAddress ?? '')) {
       socket.resetAndDestroy();
@@ -25,7 +36,7 @@ export async function openTcpPort(
     sockets.add(socket);
     socket.on('error', () => socket.destroy());
     socket.once('close', () => sockets.delete(socket));
-    void forward(socket, target);
+    void forward(socket, target, service);
   });
   server.listen({ host, port });
   await once(server, 'listening');
@@ -41,12 +52,18 @@ export async function openTcpPort(
 
 async function forward(
   socket: Socket,
-  { sandboxId, guestPort, openChannel, logger }: PortTarget,
+  { sandboxId, guestPort, logger }: PortTarget,
+  service: Service,
 ): Promise<void> {
   try {
-    const channel = await openChannel();
+    const { channel, stream } = await service
+      .connect(() => socket.destroyed)
+      .catch((error: unknown) => {
+        // An end would say that the service had nothing to say.
+        socket.resetAndDestroy();
+        throw error;
+      });
     try {
-      const stream = await connectWhenListening(channel, guestPort, socket);
       await Promise.all([pipeline(stream.readable, socket), sendAll(socket, stream)]);
     } finally {
       channel.close();
@@ -58,22 +75,53 @@ async function forward(
   }
 }
 
-/** Whoever comes before the program listens waits for it: it may just be starting. @throws what the last attempt failed with */
-async function connectWhenListening(
-  channel: ChannelClient,
-  guestPort: number,
-  socket: Socket,
-): Promise<TcpStream> {
-  const deadline = performance.now() + LISTENS_WITHIN_MS;
-  for (;;) {
-    try {
-      return await channel.connectTcp(LOOPBACK, guestPort);
-    } catch (error) {
-      const isRefused = error instanceof ChannelError && error.kind === 'refused';
-      if (!isRefused || socket.destroyed || performance.now() > deadline) throw error;
-      await delay(ATTEMPT_PAUSE_MS);
+/** What listens behind a port, sooner or later. */
+class Service {
+  readonly #target: PortTarget;
+  readonly #patience: Patience;
+  #hasListened = false;
+
+  constructor(target: PortTarget, patience: Patience) {
+    this.#target = target;
+    this.#patience = patience;
+  }
+
+  /** Whoever comes before it listens waits for it. @throws what the last attempt failed with */
+  async connect(hasLeft: () => boolean): Promise<{ channel: ChannelClient; stream: TcpStream }> {
+    const since = performance.now();
+    let channel: ChannelClient | undefined;
+    for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+      try {
+        channel ??= await this.#target.openChannel();
+        const stream = await channel.connectTcp(LOOPBACK, this.#target.guestPort);
+        this.#hasListened = true;
+        return { channel, stream };
+      } catch (error) {
+        const { firstMs, againMs } = this.#patience;
+        const isOver = performance.now() - since >= (this.#hasListened ? againMs : firstMs);
+        const mayGoOn = !isOver && !hasLeft() && mayPass(error);
+        if (!mayGoOn || !isRefused(error)) {
+          channel?.close();
+          channel = undefined;
+        }
+        if (!mayGoOn) throw error;
+        await delay(pauseMs);
+      }
     }
   }
+}
+
+function isRefused(error: unknown): boolean {
+  return error instanceof ChannelError && error.kind === 'refused';
+}
+
+/** Nobody listens inside, or the sandbox itself is not there: ports are opened before it starts, and closed when it ends. */
+function mayPass(error: unknown): boolean {
+  return (
+    error instanceof ChannelError ||
+    PlatformError.is(error) ||
+    (error as Error | null)?.name === 'TimeoutError'
+  );
 }
 
 async function sendAll(socket: Socket, stream: TcpStream): Promise<void> {
