@@ -11,6 +11,7 @@ import { HostStorage } from './accounting/host-storage.ts';
 import { Reconciler } from './sandboxes/reconciler.ts';
 import { recordDenials } from './sandboxes/record-denials.ts';
 import { CallMetrics } from './accounting/call-metrics.ts';
+import { createOpenChannel } from './sandboxes/open-channel.ts';
 import { PortForwarder } from './published-ports/port-forwarder.ts';
 import { divertPreviews } from './transports/previews/divert-previews.ts';
 import { isBelowLocalhost, type PreviewAddresses } from './handlers/previews/preview-place.ts';
@@ -59,7 +60,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const { options, database, orchestrator, authenticate, logger } = parts;
   // The leases of a server that was killed: callers that repeat its calls need not wait until they run out.
   if (parts.isAlone === true) await Promise.all([releaseAllKeys(database), releaseAllDeliveries(database)]);
-  const openChannel = (id: string, signal: AbortSignal) => orchestrator.openChannel(id, signal);
+  const openChannel = createOpenChannel(orchestrator, database);
   const channels = new ChannelPool(openChannel);
   const ports = new PortForwarder(openChannel, logger);
   const health = new EngineHealth();

@@ -15,6 +15,7 @@ import type { Database } from './store/database.ts';
 import type { ServerParts } from './server-parts.ts';
 import { identifyDeveloper } from './access/principal.ts';
 import type { RunningSshGateway, startSshGateway } from './transports/ssh/ssh-gateway.ts';
+import { createOpenChannel } from './sandboxes/open-channel.ts';
 import { openSealer } from './secrets/open-sealer.ts';
 import { forgetKeys } from './store/signed-keys.ts';
 import { openDatabase } from './store/open-database.ts';
@@ -53,7 +54,7 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   undo.defer(async () => await tracing?.exporter.close());
   const traced = <Target extends object>(target: Target) => (tracing === null ? target : tracedCalls(target));
   const orchestrator = traced(new LocalOrchestrator(engine));
-  const openChannel = (id: string, signal: AbortSignal) => orchestrator.openChannel(id, signal);
+  const openChannel = createOpenChannel(orchestrator, database);
   const onUsed = (id: string, process: SpareProcess) =>
     void orchestrator
       .expectProcess(id, process, AbortSignal.timeout(EXPECT_TIMEOUT_MS))

@@ -145,7 +145,8 @@ export class LocalOrchestrator implements Orchestrator {
           throw error;
         const report = await this.get(id, signal);
         if (report !== undefined && report.end !== null) throw notRunning(report, error);
-        const mayEnd = report?.state === 'running' || report?.state === 'stopping';
+        // Removed between the two questions, as ephemeral ones are when they end: the engine is asked once more and says so.
+        const mayEnd = report === undefined || report.state === 'running' || report.state === 'stopping';
         if (!mayEnd || performance.now() > deadline) throw error;
         await delay(END_CHECK_MS, undefined, { signal });
       }

@@ -14,7 +14,7 @@ const ID_RANGE = Uint8Array.of(0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff);
 
 /**
  * The sandbox's end of a command channel that starts real processes on this host: for tests, with programs that the test
- * itself chose. It speaks exec and TCP.
+ * itself chose. It speaks exec and TCP, and answers pings.
  */
 export function createFakeAgent(env: Readonly<Record<string, string>>, cwd: string): Duplex {
   const processes = new Map<number, ChildProcess>();
@@ -38,6 +38,7 @@ export function createFakeAgent(env: Readonly<Record<string, string>>, cwd: stri
   const receive = (message: Message) => {
     const { id, type, payload } = message;
     if (type.startsWith('core.tcp.')) return tcp.receive(message);
+    if (type === 'core.ping') return send(id, 'core.pong', {});
     const child = processes.get(id);
     if (type === 'core.exec.request') {
       processes.set(

@@ -23,9 +23,7 @@ import { sessionOf } from '../rest/session-cookie.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
 import { explainBreak } from '../../orchestrator/explain-break.ts';
 import { OUT_OF_MEMORY } from '../../orchestrator/not-running.ts';
-import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
-import type { Database } from '../../store/database.ts';
-import { listRuns } from '../../store/runs.ts';
+import { createOpenChannel, type OpenChannel } from '../../sandboxes/open-channel.ts';
 
 /** The protocol of the channel, for clients that must name one. */
 const PROTOCOL = 'svc.channel';
@@ -105,6 +103,7 @@ class ChannelRoute {
   readonly #access: ChannelAccess;
   readonly #slots: ChannelSlots;
   readonly #events: EventQueue;
+  readonly #openChannel: OpenChannel;
   readonly #sockets = new WebSocketServer({
     noServer: true,
     clientTracking: true,
@@ -118,6 +117,7 @@ class ChannelRoute {
     this.#access = new ChannelAccess(parts);
     this.#slots = new ChannelSlots(parts.settings.limits);
     this.#events = new EventQueue(parts.database);
+    this.#openChannel = createOpenChannel(parts.orchestrator, parts.database);
   }
 
   /** Sandboxes run on, but what was started over a channel ends with it. */
@@ -211,7 +211,7 @@ class ChannelRoute {
     span?.note({ 'svc.organization': authority.organization.slug, 'svc.sandbox.id': sandbox.id });
     await relay(client, duplexTransport(stream), {
       keepAliveMs: this.#parts.settings.keepAliveMs,
-      explainEnd: () => explainEnd(this.#parts, sandbox),
+      explainEnd: () => explainEnd(this.#openChannel, sandbox),
       recheck: async () => {
         const now = await this.#access.admit(slug, authorization);
         // A slug may be another organization's by now.
@@ -289,24 +289,10 @@ function chooseProtocol(offered: ReadonlySet<string>): string | false {
 }
 
 /** What a client is told whose channel the sandbox has ended: it may have run out of memory. */
-async function explainEnd(
-  { orchestrator, database }: { readonly orchestrator: Orchestrator; readonly database: Database },
-  { id, name }: SandboxRecord,
-): Promise<ChannelEnd> {
-  const why = await explainBreak((signal) => orchestrator.openChannel(id, signal));
-  const ended = PlatformError.is(why) ? await memoryEnd(database, id, why) : undefined;
-  return ended === undefined
-    ? null
-    : { code: CLOSE.outOfMemory, message: `Sandbox '${name}' ended, ${ended}` };
-}
-
-/** A sandbox that is gone after its run has left a record. */
-async function memoryEnd(database: Database, id: string, why: PlatformError): Promise<string | undefined> {
-  const { reason, ended } = why.details ?? {};
-  if (reason === OUT_OF_MEMORY && typeof ended === 'string') return ended;
-  if (why.code !== 'sandbox_not_found') return undefined;
-  const latest = (await listRuns(database, id)).at(-1);
-  return latest?.end_reason === OUT_OF_MEMORY
-    ? 'out of memory: it needed more than it has; raise resources.memory_mib'
-    : undefined;
+async function explainEnd(openChannel: OpenChannel, { id, name }: SandboxRecord): Promise<ChannelEnd> {
+  const why = await explainBreak((signal) => openChannel(id, signal));
+  const { reason, ended } = PlatformError.is(why) ? (why.details ?? {}) : {};
+  return reason === OUT_OF_MEMORY && typeof ended === 'string'
+    ? { code: CLOSE.outOfMemory, message: `Sandbox '${name}' ended, ${ended}` }
+    : null;
 }

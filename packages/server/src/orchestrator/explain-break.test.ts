@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ChannelClient, ChannelError, PlatformError } from '@svc/contract';
+import { duplexTransport } from '@svc/engine/client';
+import { createFakeAgent } from '../testing/fake-agent.ts';
+import { explainBreak } from './explain-break.ts';
+
+const outOfMemory = new PlatformError('sandbox_not_running', 'it is failed; out of memory', {
+  details: { state: 'failed', reason: 'oom' },
+});
+/** What is seen of a sandbox from its death until everything that it had is released, in this order. */
+const ending = [
+  new ChannelError('closed', 'The sandbox closed the channel'),
+  new PlatformError('unavailable', 'the sandbox is not connected to its engine yet'),
+  new PlatformError('sandbox_not_running', 'it is stopping; start it first', {
+    details: { state: 'stopping' },
+  }),
+];
+
+test('who asks why a channel broke hears the reason, however long the end takes', async () => {
+  // One that does not answer is given up at once here, one that ends is not.
+  const patience = { silentMs: 1, endingMs: 60_000 };
+  const answers = [...ending.slice(1), ...ending, outOfMemory];
+  const next = () => Promise.reject(answers.shift() ?? new Error('asked too often'));
+  const why = await explainBreak(next, patience);
+  assert.equal(why, outOfMemory);
+  assert.deepEqual(answers, []);
+});
+
+test('when patience ends before the reason is known, what was seen last is told', async () => {
+  const stopping = ending[2];
+  assert.equal(await explainBreak(() => Promise.reject(stopping), { silentMs: 1, endingMs: 2 }), stopping);
+});
+
+test('a sandbox that answers has not ended, and what cannot be waited for is told at once', async () => {
+  const open = (signal: AbortSignal) =>
+    ChannelClient.connect(duplexTransport(createFakeAgent({}, '/')), { signal });
+  const answers = [ending[0]];
+  const opens = (signal: AbortSignal) =>
+    answers.length > 0 ? Promise.reject(answers.shift()) : open(signal);
+  assert.equal(await explainBreak(opens), undefined);
+  const away = new PlatformError('orchestrator_unreachable', 'the engine is away');
+  assert.equal(await explainBreak(() => Promise.reject(away)), away);
+});
