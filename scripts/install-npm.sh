@@ -5,6 +5,8 @@ set -euo pipefail
 
 # shellcheck source=scripts/terminal.sh
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/terminal.sh"
+# shellcheck source=scripts/debian-packages.sh
+source "$ROOT/scripts/debian-packages.sh"
 
 # The last line of npm that runs with the Node of Debian 12.
 VERSION=10.9.9
@@ -42,8 +44,8 @@ fetch() {
 fetch_with_debian() {
   local folder=$1
   note 'no npm registry is named, or it cannot be reached: taking the npm of Debian, and 350 packages with it'
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends npm ||
-    fail 'npm could not be installed' "check the network, or install npm by hand; then run this again"
+  # In a shell of its own, whose traps are its own. It has told what went wrong.
+  (apt_install npm) || exit 1
   npm pack --silent --pack-destination "$folder" "npm@$VERSION" >/dev/null || return 1
   mv "$folder/npm-$VERSION.tgz" "$folder/npm.tgz"
   unpack "$folder"
