@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -52,6 +53,10 @@ async function lastCount(on: SupervisedServer): Promise<number> {
   return Number((await succeed(on, ['exec', 'web', 'tail', '-n', '1', '/count'])) || 0);
 }
 
+function stageOf({ folder }: SupervisedServer): string {
+  return `${folder}.restore.unfinished`;
+}
+
 async function refusal(on: SupervisedServer, ...words: readonly string[]): Promise<string> {
   const { code, text } = await on.svc(...words);
   assert.notEqual(code, 0, text);
@@ -88,9 +93,8 @@ test('a restore replaces nothing, and says what to do', async (t) => {
   assert.match(await refusal(server, 'backup', archive), /is there already\n {2}try: another name/);
 });
 
-test('a restore that fails leaves nothing, and one after a kill does not take what it left', async (t) => {
+test('a restore that fails leaves nothing', async (t) => {
   const other = await SupervisedServer.prepare();
-  const leftover = `${other.folder}.restore.unfinished`;
   t.after(() => rm(other.folder, { recursive: true, force: true }));
   const whole = await readFile(archive);
   await writeFile(join(scratch, 'cut'), whole.subarray(0, whole.length - 100));
@@ -102,12 +106,34 @@ test('a restore that fails leaves nothing, and one after a kill does not take wh
       /cannot be restored.*Nothing was changed/,
     );
     assert.deepEqual(await readdir(other.folder), []);
-    await assert.rejects(stat(leftover), /ENOENT/);
+    await assert.rejects(stat(stageOf(other)), /ENOENT/);
   }
-  await mkdir(join(leftover, 'server'), { recursive: true });
-  await writeFile(join(leftover, 'server/planted'), '');
+});
+
+test('after a restore that was killed no server starts until it is begun anew, which takes nothing that was left', async (t) => {
+  const other = await SupervisedServer.prepare();
+  t.after(() => rm(other.folder, { recursive: true, force: true }));
+  const killed = spawn(SVC, ['--path', other.folder, 'restore', '-'], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+  });
+  // It goes away before it has read all.
+  killed.stdin.on('error', () => undefined);
+  const whole = await readFile(archive);
+  killed.stdin.write(whole.subarray(0, whole.length >> 1));
+  const planted = join(stageOf(other), 'data/server');
+  await waitUntil(async () => (await readdir(planted).catch(() => [])).length > 0, { what: 'it writes' });
+  const ended = once(killed, 'exit');
+  killed.kill('SIGKILL');
+  await ended;
+  await writeFile(join(planted, 'planted'), '');
+  for (const program of ['server', 'engine']) {
+    const said = await refusal(other, program, 'start', '--detach');
+    assert.match(said, /was begun and has not ended\n {2}try: svc restore FILE/);
+  }
+  assert.deepEqual(await readdir(other.folder), []);
   const { code, text } = await other.svc('restore', archive);
   assert.equal(code, 0, text);
+  await assert.rejects(stat(stageOf(other)), /ENOENT/);
   assert.deepEqual((await readdir(join(other.folder, 'server'))).toSorted(), [
     'secrets.key',
     'signing.key',
@@ -121,6 +147,21 @@ test('a restore that fails leaves nothing, and one after a kill does not take wh
       name,
     );
   }
+});
+
+test('a disk that is too small for a backup, or for what it holds, is named, and nothing is left on it', async (t) => {
+  const other = await SupervisedServer.prepare();
+  await exec('mount', ['-t', 'tmpfs', '-o', 'size=512k', 'svc-test', other.folder]);
+  t.after(async () => {
+    await exec('umount', [other.folder]);
+    await rm(other.folder, { recursive: true });
+  });
+  assert.match(
+    await refusal(other, 'restore', archive),
+    /too little room.*Nothing was changed\n {2}try: df -h/,
+  );
+  assert.match(await refusal(server, 'backup', join(other.folder, 'all')), /too little room for the backup/);
+  assert.deepEqual(await readdir(other.folder), []);
 });
 
 test('the small one has the store and the keys, also through a pipe', async (t) => {

@@ -1,6 +1,7 @@
 import { link, lstat, open, rm, unlink } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
+import { PlatformError } from '@svc/contract/errors';
 import { LostReader } from '../terminal/lost-reader.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -15,19 +16,26 @@ export async function writePrivateFile<Result>(
   const draft = `${path}.unfinished`;
   // Of a backup that was killed.
   await rm(draft, { force: true });
+  let isFull = false;
   try {
     // SAFETY: made here, with this mode from the first moment; `wx` follows no link and takes no file that is there.
     await using file = await open(draft, 'wx', 0o600);
+    const noteFull = (error: unknown) => {
+      isFull = isErrno(error, 'ENOSPC', 'EDQUOT');
+      throw error;
+    };
     const result = await fill(async (bytes) => {
-      for (let done = 0; done < bytes.length;) done += (await file.write(bytes, done)).bytesWritten;
+      for (let done = 0; done < bytes.length;)
+        done += (await file.write(bytes, done).catch(noteFull)).bytesWritten;
     });
-    await file.sync();
+    await file.sync().catch(noteFull);
     // Unlike a rename, a link never replaces what somebody has put there.
     await link(draft, path);
     await syncFolder(dirname(path));
     return result;
   } catch (error) {
-    throw isErrno(error, 'EEXIST') ? taken(path) : error;
+    if (isErrno(error, 'EEXIST')) throw taken(path);
+    throw isFull ? noRoom(path, error) : error;
   } finally {
     await unlink(draft).catch(() => undefined);
   }
@@ -42,6 +50,12 @@ async function isThere(path: string): Promise<boolean> {
 
 function taken(path: string): UsageError {
   return new UsageError(`${path} is there already\n  try: another name, or remove it`);
+}
+
+function noRoom(path: string, cause: unknown): PlatformError {
+  const message = `the disk of ${path} has too little room for the backup, so there is none`;
+  const remedy = 'make room, choose another place, or leave disks out with --no-disks';
+  return new PlatformError('insufficient_storage', `${message}\n  try: ${remedy}`, { cause });
 }
 
 /** The same to standard output. */

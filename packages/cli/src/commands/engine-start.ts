@@ -5,6 +5,7 @@ import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Capabilities, EngineClient } from '@svc/engine/client';
 import { Command, Option } from 'commander';
+import { requireRestored } from '../backup/restore-stage.ts';
 import { connectEngine } from '../engine/connect.ts';
 import { engineOptions } from '../engine/engine-options.ts';
 import { findEngine, logPath } from '../engine/engine-process.ts';
@@ -59,6 +60,7 @@ async function start(options: StartOptions, command: Command): Promise<void> {
       ? printJson({ pid: running, started: false })
       : print(`the engine runs already (pid ${running})`);
   }
+  await requireRestored(dataFolder);
   // SAFETY: sandboxes' root users pass through this folder on the way to their sockets and may not look around.
   await mkdir(dataFolder, { recursive: true, mode: 0o711 });
   await checkPassable(dataFolder);

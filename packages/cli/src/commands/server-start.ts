@@ -5,6 +5,7 @@ import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command, Option } from 'commander';
 import type { ServerStatus } from '@svc/server/admin';
+import { requireRestored } from '../backup/restore-stage.ts';
 import { logPath as engineLogPath } from '../engine/engine-process.ts';
 import { engineOptions } from '../engine/engine-options.ts';
 import { formatLogLine } from '../engine/format-log.ts';
@@ -112,6 +113,7 @@ async function start(options: StartOptions, command: Command): Promise<void> {
     if (isJson) return printJson({ pid: running, url: where, started: false });
     return print(`the server runs already on ${where} (pid ${running})\n  next: svc server status`);
   }
+  await requireRestored(dataFolder);
   const databaseUrl = typeof options['database'] === 'string' ? options['database'] : undefined;
   if (options['detach'] !== true)
     return await runHere({ dataFolder, databaseUrl }, handOn(options, HANDED_ON));

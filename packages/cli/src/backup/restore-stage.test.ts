@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { RestoreStage, requireRestored } from './restore-stage.ts';
+
+const UNFINISHED = /a restore into .* was begun and has not ended\n {2}try: svc restore FILE/;
+
+/** `words`: what to mount there, as `mount` reads it. */
+async function folderFor(t: TestContext, ...words: readonly string[]): Promise<string> {
+  const outer = await mkdtemp(join(tmpdir(), 'svc-stage-'));
+  const folder = join(outer, 'a data folder');
+  t.after(async () => {
+    if (words.length > 0) execFileSync('umount', [folder]);
+    await rm(outer, { recursive: true, force: true });
+  });
+  await mkdir(folder);
+  if (words.length > 0) execFileSync('mount', [...words, folder]);
+  return folder;
+}
+
+async function fill(stage: RestoreStage, names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    await mkdir(join(stage.folder, name));
+    await writeFile(join(stage.folder, name, 'content'), name);
+  }
+}
+
+/** As one that is killed leaves it: some names have taken their place, others have not. */
+async function stopMidway(folder: string): Promise<void> {
+  const stage = await RestoreStage.prepare(folder);
+  await fill(stage, ['images', 'rootfs', 'server']);
+  await mkdir(join(folder, 'rootfs/in the way'), { recursive: true });
+  await assert.rejects(stage.takePlace(), /ENOTEMPTY/);
+  await rm(join(folder, 'rootfs'), { recursive: true });
+  assert.deepEqual((await readdir(folder)).toSorted(), ['images', 'restore.unfinished']);
+}
+
+test('what was restored takes its place at once, also behind a link, and nothing is left beside it', async (t) => {
+  const folder = await folderFor(t);
+  const link = `${folder}.link`;
+  await symlink(folder, link);
+  const stage = await RestoreStage.prepare(link);
+  await fill(stage, ['server']);
+  await assert.rejects(requireRestored(link), UNFINISHED);
+  assert.deepEqual(await readdir(folder), []);
+  await stage.takePlace();
+  await requireRestored(folder);
+  assert.equal(await readFile(join(link, 'server/content'), 'utf8'), 'server');
+  assert.deepEqual((await readdir(dirname(folder))).toSorted(), ['a data folder', 'a data folder.link']);
+});
+
+test('on a mount point the names take their places, on one of the same file system too', async (t) => {
+  const source = await folderFor(t);
+  for (const words of [
+    ['-t', 'tmpfs', 'tmpfs'],
+    ['--bind', source],
+  ]) {
+    const folder = await folderFor(t, ...words);
+    await mkdir(join(folder, 'lost+found'));
+    const stage = await RestoreStage.prepare(folder);
+    await fill(stage, ['server', 'images']);
+    await stage.takePlace();
+    await requireRestored(folder);
+    assert.deepEqual((await readdir(folder)).toSorted(), ['images', 'lost+found', 'server']);
+  }
+});
+
+test('one that ended while names took their places is begun anew, and no server starts meanwhile', async (t) => {
+  const folder = await folderFor(t, '-t', 'tmpfs', 'tmpfs');
+  await stopMidway(folder);
+  await assert.rejects(requireRestored(folder), UNFINISHED);
+  const again = await RestoreStage.prepare(folder);
+  assert.deepEqual(await readdir(folder), ['restore.unfinished']);
+  await fill(again, ['server']);
+  await again.takePlace();
+  await requireRestored(folder);
+  assert.deepEqual(await readdir(folder), ['server']);
+});
+
+test('a restore that fails while names take their places leaves nothing', async (t) => {
+  const folder = await folderFor(t, '-t', 'tmpfs', 'tmpfs');
+  const stage = await RestoreStage.prepare(folder);
+  await fill(stage, ['images', 'rootfs']);
+  await mkdir(join(folder, 'rootfs/in the way'), { recursive: true });
+  await assert.rejects(stage.takePlace(), /ENOTEMPTY/);
+  await stage.discard();
+  assert.deepEqual(await readdir(folder), []);
+});
+
+test('files that are not of the restore stay, and keep another one from beginning', async (t) => {
+  const folder = await folderFor(t, '-t', 'tmpfs', 'tmpfs');
+  await stopMidway(folder);
+  await writeFile(join(folder, 'mine'), 'kept');
+  await assert.rejects(RestoreStage.prepare(folder), /is not empty \(mine\).*\n {2}try: move what is in/);
+  assert.deepEqual(await readdir(folder), ['mine']);
+});
