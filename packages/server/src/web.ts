@@ -19,6 +19,7 @@ import { createOpenChannel } from './sandboxes/open-channel.ts';
 import { openSealer } from './secrets/open-sealer.ts';
 import { forgetKeys } from './store/signed-keys.ts';
 import { openDatabase } from './store/open-database.ts';
+import { noteStore } from './store/store-note.ts';
 import { DASHBOARD_FOLDER, DashboardBuild } from './transports/dashboard/dashboard-build.ts';
 import { openAdminSocket } from './transports/admin/admin-socket.ts';
 import { gatherStatus } from './transports/admin/status.ts';
@@ -47,6 +48,7 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   undo.defer(() => lock.release());
   const database = await openDatabase(config, logger);
   undo.defer(() => database.destroy());
+  await noteStore(config);
   const engine = new EngineClient({ socketPath: config.engineSocket });
   const watchdog = watchEngine(engine, logger);
   undo.defer(() => watchdog.close());
@@ -95,7 +97,7 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   const status = () => gatherStatus({ url, isDev, startedAt, database, orchestrator, health });
   const admin = await openAdminSocket(config.serverFolder, status, logger);
   undo.defer(() => admin.close());
-  logger.info({ url, isDev, pid: process.pid, uid: process.getuid?.() }, 'the server listens');
+  logger.info({ url, isDev, uid: process.getuid?.() }, 'the server listens');
   const parts = undo.move();
   return { url, close: () => parts.disposeAsync() };
 }

@@ -12,6 +12,8 @@ export function systemdUnit(program: string, dataFolder: string | undefined): st
 Description=svc, a server that runs untrusted code in sandboxes
 Wants=network-online.target
 After=network-online.target
+# However often and quickly it fails, while its database is away say, it is tried again.
+StartLimitIntervalSec=0
 
 [Service]
 # Options of svc server start, such as SVC_SERVER_OPTIONS=--host 0.0.0.0 --port 5555

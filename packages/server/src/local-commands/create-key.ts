@@ -7,6 +7,7 @@ import { ensureSigningKey } from '../access/signing-key.ts';
 import { prepareFolders } from '../host/prepare-folders.ts';
 import { recordKey } from '../store/signed-keys.ts';
 import { openDatabase } from '../store/open-database.ts';
+import { requireNoted } from '../store/store-note.ts';
 
 export { becomeServerUser } from './become-server-user.ts';
 
@@ -39,12 +40,13 @@ export async function createKey(
   const expiresAt =
     lifetimeMs === null ? null : new Date(Math.floor((createdAt.getTime() + lifetimeMs) / 1000) * 1000);
   const serverFolder = join(dataFolder, 'server');
+  const store = { databaseUrl: request.databaseUrl ?? null, serverFolder };
+  await requireNoted(store);
   await prepareFolders({ dataFolder, serverFolder }, null);
   const signingKey = await ensureSigningKey(serverFolder);
   const key = await signKey(signingKey, { namespace, createdAt, expiresAt });
   const shown = expiresAt?.toISOString() ?? null;
-  const databaseUrl = request.databaseUrl ?? null;
-  await using database = await openDatabase({ databaseUrl, serverFolder }, pino({ level: 'silent' }));
+  await using database = await openDatabase(store, pino({ level: 'silent' }));
   await recordKey(database, key, { namespace, createdAt: createdAt.toISOString(), expiresAt: shown });
   return { key, namespace, expiresAt: shown };
 }

@@ -8,6 +8,7 @@ import type { Database } from '../store/database.ts';
 import { inTransaction } from '../store/in-transaction.ts';
 import { appendEvent, type Actor, type NewEvent } from '../store/events.ts';
 import { openDatabase } from '../store/open-database.ts';
+import { requireNoted } from '../store/store-note.ts';
 import { findOrganization, type OrganizationRecord } from '../store/organizations.ts';
 
 /** Where the store of a server is, as seen from its machine. */
@@ -30,10 +31,9 @@ export async function withStore<Result>(
     await prepareFolders({ dataFolder, serverFolder }, null);
     await requireAccess(serverFolder);
   }
-  await using database = await openDatabase(
-    { databaseUrl: databaseUrl ?? null, serverFolder },
-    pino({ level: 'silent' }),
-  );
+  const store = { databaseUrl: databaseUrl ?? null, serverFolder };
+  await requireNoted(store);
+  await using database = await openDatabase(store, pino({ level: 'silent' }));
   return await work(database);
 }
 

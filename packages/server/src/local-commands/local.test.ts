@@ -5,12 +5,18 @@ import { join } from 'node:path';
 import { after, describe, test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { PlatformError } from '@svc/contract';
+import { pino } from 'pino';
+import { readConfig } from '../config.ts';
+import { prepareFolders } from '../host/prepare-folders.ts';
 import { hashEvent } from '../store/events.ts';
 import { findApiKey, findToken } from '../store/api-keys-and-tokens.ts';
 import { ensureOrganization, findMembership } from '../store/organizations.ts';
 import { TestPostgres } from '../testing/test-postgres.ts';
 import { makeFolder } from '../testing/test-server.ts';
+import { startWeb } from '../web.ts';
+import { createKey } from './create-key.ts';
 import { withStore, type StorePlace } from './local-store.ts';
+import { saveServerFiles } from './save-server-files.ts';
 import {
   createLocalApiKey,
   createLocalOrganization,
@@ -119,6 +125,33 @@ for (const [name, makePlace] of Object.entries(places)) {
     });
   });
 }
+
+test('commands do not use the built-in store of a server that has its rows in PostgreSQL', async (t) => {
+  const dataFolder = await makeFolder(t);
+  const databaseUrl = await postgres.createDatabase();
+  const serve = async (words: readonly string[]) => {
+    const config = readConfig(
+      ['--path', dataFolder, '--port', '0', '--engine-socket', '/nowhere', ...words],
+      {},
+    );
+    await prepareFolders(config, null);
+    await (await startWeb(config, pino({ level: 'silent' }))).close();
+  };
+  await serve(['--database', databaseUrl]);
+  await serve(['--database', databaseUrl]);
+  const elsewhere = (error: unknown) =>
+    PlatformError.is(error, 'invalid_request') &&
+    /no database was named\n {2}try: set SVC_D/.test(error.message);
+  await assert.rejects(createLocalOrganization({ dataFolder }, { slug: 'acme' }), elsewhere);
+  await assert.rejects(createKey(dataFolder, {}), elsewhere);
+  await assert.rejects(
+    saveServerFiles({ dataFolder }, {}, async () => {}),
+    elsewhere,
+  );
+  await createLocalOrganization({ dataFolder, databaseUrl }, { slug: 'acme' });
+  await serve([]);
+  await createLocalOrganization({ dataFolder }, { slug: 'acme' });
+});
 
 test('whoever may not use the store is told who may', async (t) => {
   const dataFolder = await makeFolder(t);

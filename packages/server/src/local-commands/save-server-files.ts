@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { PlatformError } from '@svc/contract';
 import { isErrno } from '@svc/contract/errno';
+import { requireNoted } from '../store/store-note.ts';
 import type { StorePlace } from './local-store.ts';
 import { LENGTH_BYTES, NO_FILE, SECRETS_KEY, SERVER_FILES, STORE } from './server-files.ts';
 
@@ -21,6 +22,7 @@ export async function saveServerFiles(
   // What SQLite makes is for us alone as well.
   process.umask(0o077);
   const folder = join(dataFolder, 'server');
+  await requireNoted({ databaseUrl: databaseUrl ?? null, serverFolder: folder });
   for (const name of SERVER_FILES) {
     const isElsewhere = name === STORE && databaseUrl !== undefined;
     const path = name === SECRETS_KEY && secretsKey !== undefined ? secretsKey : join(folder, name);
