@@ -85,6 +85,16 @@ test('start, status, logs and stop tell what is and what to do next, each with i
   const asked = await runCli(['mcp'], { SVC_SERVER_URL: url }, '{"jsonrpc":"2.0","id":7,"method":"ping"}\n');
   // It was asked, and says that this is no way to begin.
   assert.match(asked.stdout, new RegExp(`"id":7,.*the server at ${url} refused.*not initialized`));
+  const [web = ''] = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).split(' ');
+  // So that nobody starts another before we have asked.
+  process.kill(Number(pid), 'SIGSTOP');
+  process.kill(Number(web), 'SIGKILL');
+  const between = await line('status');
+  process.kill(Number(pid), 'SIGCONT');
+  assert.deepEqual(
+    [between.code, between.stdout],
+    [3, `the server (pid ${pid}) does not answer yet\n  next: svc server logs\n`],
+  );
   const stopped = await line('stop');
   assert.deepEqual(
     [stopped.code, stopped.stdout],
@@ -150,7 +160,7 @@ test('the first start shows the owner a link on a terminal, never in a log or to
   const words = `server start --detach --path ${folder} --run-as 64555:64555 --port 0 ${NO_ENGINE.join(' ')}`;
   const typed = await runProgram('script', ['-qec', `${SVC} ${words}`, '/dev/null'], {});
   const [, url = '', shown = ''] = /(http:\S+)\/sign-up#owner=([\w-]{43})\r\n/.exec(typed.stdout) ?? [];
-  const link = () => runCli(['user', 'link'], { SVC_HOME: folder });
+  const link = (...words: readonly string[]) => runCli(['user', 'link', ...words], { SVC_HOME: folder });
   const token = /#owner=([\w-]{43})\n$/.exec((await link()).stdout)?.[1] ?? '';
   const signUp = async (secret: string) => {
     const body = JSON.stringify({ email: 'ann@example.com', password: 'correct horse', token: secret });
@@ -160,6 +170,12 @@ test('the first start shows the owner a link on a terminal, never in a log or to
   assert.equal(await signUp(shown), 403, 'the later one made it void');
   assert.equal(await signUp(token), 200);
   assert.equal(await signUp(token), 403);
+  const [address, wrong] = [
+    await link('ben@example.com', '--url', 'https://svc.example.com/'),
+    await link('ben@example.com', '--url', 'svc.example.com'),
+  ];
+  assert.match(address.stderr, /in a browser: https:\/\/svc\.example\.com\/sign-in#link=[\w-]{43}\n/);
+  assert.deepEqual([wrong.code, /--url: 'svc\.example\.com' is no address/.test(wrong.stderr)], [2, true]);
   const refused = await link();
   assert.equal(refused.code, 2);
   assert.match(refused.stderr, /There are people on this server already/);

@@ -76,7 +76,7 @@ async function backup(file: string, options: BackupOptions, command: Command): P
   }
 }
 
-/** The store first: what comes to be behind it is in none of the rows, and the next server removes it. */
+/** The store first: what comes to be behind it is in none of the rows, and stays stopped; the other way round rows would lack their disks. */
 async function* parts(
   { dataFolder, place }: LocalCommand,
   options: BackupOptions,

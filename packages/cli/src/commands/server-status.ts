@@ -30,7 +30,12 @@ async function showStatus(options: { readonly json?: boolean }, command: Command
   const status = await readStatus(dataFolder);
   if (status === undefined) process.exitCode = NOT_RUNNING;
   if (isJson || options.json === true) return printJson(toJson(pid, status));
-  if (status === undefined) return print('the server does not run\n  next: svc server start --detach');
+  if (status === undefined)
+    return print(
+      pid === undefined
+        ? 'the server does not run\n  next: svc server start --detach'
+        : `the server (pid ${pid}) does not answer yet\n  next: svc server logs`,
+    );
   print(
     `server on ${status.url}, up ${formatAge(status.startedAt, Date.now())}${pid === undefined ? '' : `, pid ${pid}`}`,
   );
@@ -76,7 +81,7 @@ function diskToJson(disk: NonNullable<ServerStatus['disk']>): object {
 }
 
 function toJson(pid: number | undefined, status: ServerStatus | undefined): object {
-  if (status === undefined) return { running: false };
+  if (status === undefined) return { running: false, pid: pid ?? null };
   const { url, isDev, startedAt, keys, engine, disk, sandboxes } = status;
   return {
     running: true,

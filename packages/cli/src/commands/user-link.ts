@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { asUsage, databaseOption, loadLocal, readHere } from '../local-store.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
+import { UsageError } from '../usage-error.ts';
 
 export function createCommand(): Command {
   return new Command('link')
@@ -12,6 +13,7 @@ export function createCommand(): Command {
     )
     .argument('[email]', 'whom it signs in')
     .option('--expire <duration>', 'number and unit: s, m, h, d', '1h')
+    .option('--url <url>', 'address by which people reach the server, behind a proxy say (default: its own)')
     .addOption(databaseOption())
     .addHelpText(
       'after',
@@ -19,6 +21,7 @@ export function createCommand(): Command {
         ['svc user link', 'for the first person, who becomes the owner'],
         ['svc user link ann@example.com', 'what POST /v1/session/link takes as token'],
         ['svc user link ann@example.com --expire 2d', 'when it may take her a while'],
+        ['svc user link ann@example.com --url https://svc.example.com', 'where a proxy is in front'],
       ),
     )
     .action(create);
@@ -26,12 +29,13 @@ export function createCommand(): Command {
 
 async function create(
   email: string | undefined,
-  { expire }: { readonly expire: string },
+  { expire, url: asked }: { readonly expire: string; readonly url?: string },
   command: Command,
 ): Promise<void> {
   const { place, isJson } = await readHere(command, 'links to sign in with');
   const { readStatus } = await import('@svc/server/admin');
-  const url = (await readStatus(place.dataFolder).catch(() => undefined))?.url;
+  const own = async () => (await readStatus(place.dataFolder).catch(() => undefined))?.url;
+  const url = asked === undefined ? await own() : originOf(asked);
   const { createLocalOwnerLink, createLocalSignInLink } = await loadLocal(place);
   if (email === undefined) {
     const { secret, expiresAt } = await createLocalOwnerLink(place, expire).catch(asUsage);
@@ -44,4 +48,10 @@ async function create(
   print(secret);
   tell(`signs ${email} in once, until ${expiresAt}: POST /v1/session/link {"token": …}`);
   if (url !== undefined) tell(`  in a browser: ${url}/sign-in#link=${secret}`);
+}
+
+/** @throws UsageError */
+function originOf(url: string): string {
+  if (URL.canParse(url) && /^https?:$/.test(new URL(url).protocol)) return new URL(url).origin;
+  throw new UsageError(`--url: '${url}' is no address\n  try: --url https://svc.example.com`);
 }
