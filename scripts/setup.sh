@@ -58,7 +58,8 @@ install_npm_packages() {
 
 # Not `npm ci`: it refuses a lock file whose optional packages for other platforms the registry in use does not have,
 # and it deletes node_modules under an engine that runs from it. Versions and hashes are those of the lock file either way.
-npm_install() { with_our_node npm install --no-save --loglevel=error; }
+# What npm itself does with a newer Node is no concern of whoever sets this up.
+npm_install() { with_our_node env NODE_OPTIONS=--no-deprecation npm install --no-save --loglevel=error; }
 
 # With the Node of this checkout once it is there, before that with the machine's.
 with_our_node() { as_owner env "PATH=$ROOT/node_modules/.bin:$PATH" "$@"; }
