@@ -3,10 +3,18 @@ import type { Violation } from '../secrets/blocked-request.ts';
 import type { RequestFilter, RequestHead } from '../secrets/request-filter.ts';
 import type { HeldBytes } from './held-bytes.ts';
 
+/** Takes bytes that are somebody else's as soon as it returns. False: no more for now, until the socket is asked to read. */
+export type TakeBytes = (bytes: Uint8Array) => boolean;
+
+/** From now on what a socket receives is given to this instead of its stream; null: to the stream again. */
+export type Divert = (take: TakeBytes | null) => void;
+
 /** One connection of a sandbox and the one that was opened for it, with nothing between them but what they speak. */
 export interface Exchange {
   readonly client: Duplex;
   readonly upstream: Duplex;
+  /** Leads what `upstream` receives past its stream; null where that cannot be. */
+  readonly divert: Divert | null;
   /** Every request must be for this host, and for this port if it names one. */
   readonly host: string;
   readonly port: number;

@@ -7,6 +7,7 @@ import { BlockedRequest } from '../secrets/blocked-request.ts';
 import { MAX_HELD_BYTES, type BodyPlan, type RequestHead } from '../secrets/request-filter.ts';
 import { endToEnd, MAX_HEAD_BYTES, type Exchange, type HeaderList } from './exchange.ts';
 import { holdFirst } from './hold-first.ts';
+import { ServerLine } from './server-line.ts';
 
 // Not by `import`: that would load fetch as well, 50 ms of every start.
 const { Agent, createServer, request } = process.getBuiltinModule('node:http');
@@ -20,6 +21,7 @@ interface Relay {
   pending: number;
   /** Settled when the request before has been sent: what was asked in one order is sent in it. */
   sent: Promise<void>;
+  readonly line: ServerLine;
 }
 
 const relays = new WeakMap<Duplex, Relay>();
@@ -45,16 +47,10 @@ server.on('upgrade', (incoming, socket: Duplex, ahead: Buffer) => upgrade(incomi
 /** Carries the requests of one connection over to the other, one after the other, until either is over. */
 export function relayHttp1(exchange: Exchange): void {
   const { client, upstream } = exchange;
-  let isTaken = false;
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  // One connection for one: when the server ends it, so does ours to the client, and nothing is ever asked of anybody else.
-  agent.createConnection = (_, done) => {
-    if (isTaken || upstream.destroyed) done?.(new Error('The server has ended the connection'), upstream);
-    else done?.(null, upstream);
-    isTaken = true;
-    return undefined;
-  };
-  const relay = { exchange, agent, pending: 0, sent: Promise.resolve() };
+  const line = new ServerLine(exchange);
+  agent.createConnection = (_, done) => line.give(done);
+  const relay = { exchange, agent, line, pending: 0, sent: Promise.resolve() };
   relays.set(client, relay);
   upstream.on('error', () => undefined);
   upstream.once('close', () => {
@@ -111,7 +107,8 @@ async function forward(
   response: ServerResponse,
   before: Promise<void>,
 ): Promise<void> {
-  const { filter, held } = relay.exchange;
+  const { exchange, line } = relay;
+  const { filter, held } = exchange;
   const original = headOf(incoming);
   const head = filter.head(original);
   const plan = filter.body(original, { isHttp2: false });
@@ -120,14 +117,14 @@ async function forward(
     if (room === null) return refuse(response, 503);
     askForBody(incoming, response);
     const body = plan.rewrite(await whole(incoming));
-    await before;
+    await line.turnAfter(before);
     send(relay, { ...head, headers: withLength(withoutExpect(head.headers), body.length) }, response).end(
       body,
     );
     return;
   }
   if (!plan.isHeldFirst) {
-    await before;
+    await line.turnAfter(before);
     return pass(relay, { head, original, incoming, response }, [incoming, ...plan.filters()]);
   }
   askForBody(incoming, response);
@@ -135,7 +132,7 @@ async function forward(
   try {
     // Looked at before anything is sent.
     trailersOf(relay, original, incoming);
-    await before;
+    await line.turnAfter(before);
     if (stage.errored !== null) throw stage.errored;
     const asked = { ...head, headers: withoutExpect(head.headers) };
     pass(relay, { head: asked, original, incoming, response }, [stage]);
@@ -199,7 +196,8 @@ function headOf({ method = '', url = '', rawHeaders, headers }: IncomingMessage)
   return { method, path: url, headers: hasBody ? [...kept, framing] : kept };
 }
 
-function send({ exchange, agent }: Relay, head: RequestHead, response: ServerResponse): ClientRequest {
+function send(relay: Relay, head: RequestHead, response: ServerResponse): ClientRequest {
+  const { exchange, agent, line } = relay;
   const outgoing = request({
     agent,
     method: head.method,
@@ -217,6 +215,7 @@ function send({ exchange, agent }: Relay, head: RequestHead, response: ServerRes
     if (!outgoing.shouldKeepAlive || answered.headers.connection?.toLowerCase() === 'close')
       response.shouldKeepAlive = false;
     response.writeHead(statusCode, statusMessage, [...endToEnd(pairs(rawHeaders)).flat(), ...chunked]);
+    if (line.takeBody({ outgoing, answered, response })) return;
     answered.once('end', () => {
       if (answered.rawTrailers.length > 0) response.addTrailers(tuples(pairs(answered.rawTrailers)));
     });

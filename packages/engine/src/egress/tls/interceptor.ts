@@ -1,6 +1,7 @@
-import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTcp, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { connect, TLSSocket } from 'node:tls';
+import { TLSSocket } from 'node:tls';
+import type { Divert } from '../http/exchange.ts';
 import { HeldBytes } from '../http/held-bytes.ts';
 import { relayHttp1 } from '../http/http1-relay.ts';
 import { relayHttp2 } from '../http/http2-relay.ts';
@@ -11,6 +12,7 @@ import type { Violation } from '../secrets/blocked-request.ts';
 import { RequestFilter } from '../secrets/request-filter.ts';
 import type { SecretSettings } from '../secrets/secret-settings.ts';
 import type { LeafCertificates } from './leaf-certificates.ts';
+import { openServerSocket, type ServerSocket } from './server-socket.ts';
 import type { UpstreamTrust } from './upstream-trust.ts';
 
 export interface InterceptorOptions {
@@ -19,6 +21,14 @@ export interface InterceptorOptions {
   readonly secrets: SecretSettings;
   readonly onRefusal: (connection: ReadableConnection, name: string | null, reason: RefusalReason) => void;
   readonly onViolation: (connection: ReadableConnection, violation: Violation) => void;
+}
+
+/** What is known of a connection once both sides are open. */
+interface Agreed {
+  readonly host: string;
+  readonly isProven: boolean;
+  readonly isHttp2: boolean;
+  readonly divert: Divert | null;
 }
 
 /** What we can read. A client that offers others only, or none, may still speak HTTP/1.1. */
@@ -56,7 +66,8 @@ export class Interceptor {
     if (offered.length > 0 && protocols.length === 0) return this.#refuse(connection, 'not_readable');
     // Without a name the address is one: certificates can be for addresses too.
     const host = flight.hello.serverName ?? destination.address;
-    const { socket: upstream, isProven } = await this.#connectTls(connection, host, protocols);
+    const server = await this.#connectTls(connection, host, protocols);
+    const { socket: upstream, isProven, divert } = server;
     if (client.destroyed) return void upstream.destroy();
     const agreed =
       upstream.alpnProtocol === false || upstream.alpnProtocol === null ? [] : [upstream.alpnProtocol];
@@ -78,7 +89,7 @@ export class Interceptor {
       clearTimeout(deadline);
       // Node changes this for sockets of its own servers only, and a session of HTTP/2 waits for it.
       Object.assign(inner, { secureConnecting: false });
-      this.#relay(connection, inner, upstream, { host, isProven, isHttp2: agreed[0] === 'h2' });
+      this.#relay(connection, inner, upstream, { host, isProven, isHttp2: agreed[0] === 'h2', divert });
     });
   }
 
@@ -86,18 +97,19 @@ export class Interceptor {
     const host = nameOf(connection);
     if (host === null) return this.#refuse(connection, 'not_one_host');
     const upstream = await connected(connection);
-    this.#relay(connection, connection.client, upstream, { host, isProven: false, isHttp2: false });
+    this.#relay(connection, connection.client, upstream, {
+      host,
+      isProven: false,
+      isHttp2: false,
+      divert: null,
+    });
   }
 
   #relay(
     connection: ReadableConnection,
     client: Duplex,
     upstream: Duplex,
-    {
-      host,
-      isProven,
-      isHttp2,
-    }: { readonly host: string; readonly isProven: boolean; readonly isHttp2: boolean },
+    { host, isProven, isHttp2, divert }: Agreed,
   ): void {
     const { destination, rules } = connection;
     const identity = { host, isPinned: rules.isPinned(host, destination.address), isProven };
@@ -105,6 +117,7 @@ export class Interceptor {
     relay({
       client,
       upstream,
+      divert,
       host,
       port: destination.port,
       filter: new RequestFilter(this.#options.secrets, identity),
@@ -119,25 +132,22 @@ export class Interceptor {
     connection: ReadableConnection,
     host: string,
     protocols: readonly string[],
-  ): Promise<{ readonly socket: TLSSocket; readonly isProven: boolean }> {
+  ): Promise<ServerSocket & { readonly isProven: boolean }> {
     const { context, mustVerify } = this.#options.trust.trustFor(host);
-    const raw = await connected(connection);
-    const socket = connect({
-      socket: raw,
-      secureContext: context,
-      // Looked at below, so that the two ways to fail are told apart.
-      rejectUnauthorized: false,
-      ...(isIP(host) === 0 ? { servername: host } : {}),
-      host,
-      ...(protocols.length > 0 ? { ALPNProtocols: [...protocols] } : {}),
-    });
+    const { destination, client } = connection;
+    const server = openServerSocket({ destination, host, context, protocols });
+    const { socket } = server;
+    const give = () => socket.destroy();
+    client.once('close', give);
+    await settled(socket, 'connect', CONNECT_MS);
+    client.off('close', give);
     await settled(socket, 'secureConnect', HANDSHAKE_MS);
     // Also names the host: `authorizationError` is set when the certificate is for somebody else.
     if (mustVerify && !socket.authorized) {
       socket.destroy();
       throw new NotVerified(String(socket.authorizationError));
     }
-    return { socket, isProven: socket.authorized };
+    return { ...server, isProven: socket.authorized };
   }
 
   #refuse(connection: ReadableConnection, reason: RefusalReason): void {
