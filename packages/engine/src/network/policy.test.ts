@@ -24,7 +24,8 @@ let network: LinuxNetwork;
 let ready: Promise<void> | undefined;
 before(() => (ready = setUp()));
 after(async () => {
-  await ready;
+  // A set-up that failed has something to take back too.
+  await ready?.catch(() => undefined);
   await undo.disposeAsync();
 });
 
