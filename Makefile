@@ -27,9 +27,10 @@ install: setup ## Put svc on PATH, with completion for shells: make install PREF
 	@scripts/as-root.sh ./svc install --prefix $(or $(PREFIX),/usr/local)
 
 .PHONY: build
-build: ## Build svc-init, svc-host, the CLI and the dashboard
+build: ## Build svc-init, svc-host, the reader of archives, the CLI and the dashboard
 	@$(MAKE) --no-print-directory -s -C packages/init
 	@$(MAKE) --no-print-directory -s -C packages/host
+	@$(NODE) scripts/build-archive-program.ts
 	@$(NODE) scripts/build-cli.ts
 	@$(NODE) scripts/build-dashboard.ts
 
@@ -82,4 +83,4 @@ runsc: ## Fetch runsc anew, also when one is there
 
 .PHONY: clean
 clean: ## Remove what the build made (not node_modules, not data)
-	@rm -rf packages/init/build packages/host/build packages/cli/build packages/dashboard/build
+	@rm -rf packages/init/build packages/host/build packages/engine/build packages/cli/build packages/dashboard/build

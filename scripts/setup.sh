@@ -22,6 +22,7 @@ main() {
   install_npm_packages
   if [ "$for_tests" = yes ]; then install_test_clients; fi
   build_programs
+  build_archive_program
   build_cli
   build_dashboard
   compile_ahead
@@ -109,6 +110,13 @@ build_programs() {
       fail "svc-$program could not be built" "read the compiler's lines above; try: make -C packages/$program"
   done
   step_done 'svc-init, svc-host' 'built'
+}
+
+# What reads the headers of images, in a process without rights.
+build_archive_program() {
+  with_our_node node scripts/build-archive-program.ts >/dev/null ||
+    fail 'the program that reads archives could not be built' 'read the lines above; try: npm run build:archive-program'
+  step_done 'reader of archives' 'built'
 }
 
 # What svc starts from. Without it svc runs its sources, which takes a tenth of a second longer.

@@ -14,15 +14,15 @@ import {
 const run = promisify(execFile);
 
 /**
- * What a tar, skopeo or qemu-img that hostile bytes have taken over could do: here a program of the attacker's runs in their place, with
- * the rights that each of them has.
+ * What a program could do that reads images and that hostile bytes have taken over: one of the attacker's runs in its place, with the
+ * rights that each of them has.
  */
 const PLACES: readonly (readonly [string, Pick<ConfinedCommand, 'ids' | 'capabilities'>])[] = [
   [
     'tar that unpacks a layer',
     { ids: 'own', capabilities: ['CAP_CHOWN', 'CAP_DAC_OVERRIDE', 'CAP_FOWNER', 'CAP_FSETID'] },
   ],
-  ['skopeo', { ids: 'own', capabilities: [] }],
+  ['skopeo, of zstd or of what reads headers', { ids: 'own', capabilities: [] }],
   ['tar that reads a folder', { ids: 'any', capabilities: ['CAP_DAC_READ_SEARCH'] }],
   ['qemu-img', { ids: 'any', capabilities: [] }],
 ];
@@ -55,6 +55,7 @@ async function attack(
   const child = spawnConfined({
     ...place,
     command,
+    programs: [],
     folders,
     workdir: '/place',
     network: 'none',
@@ -100,6 +101,7 @@ for (const [name, place] of PLACES) {
         assert.equal(bits, mayHave, set);
       }
       assert.match(field('CapInh'), /^0+$/);
+      assert.equal((await attack(place, 'cat', '/proc/self/oom_score_adj')).stdout, '1000\n');
       assert.equal((await attack(place, 'ls', '/proc/self/fd')).stdout, '0\n1\n2\n3\n');
     });
 
@@ -150,6 +152,7 @@ test('a folder with files of any owner is read as nobody of the host, whatever f
   ] as const) {
     const child = spawnConfined({
       command: ['cat', ...names, '/proc/self/uid_map'],
+      programs: [],
       folders: [{ host, inside: '/rootfs', writable: false }],
       workdir: '/rootfs',
       capabilities: ['CAP_DAC_READ_SEARCH'],
@@ -177,6 +180,7 @@ test('files that tar makes belong to the ids that it named, and to nobody else w
   const target = await mkdtemp(join(base, 'target-'));
   const child = spawnConfined({
     command: ['tar', '--extract', '--file=-', '--same-owner', '--numeric-owner', '--preserve-permissions'],
+    programs: [],
     folders: [{ host: target, inside: '/layer', writable: true }],
     workdir: '/layer',
     capabilities: ['CAP_CHOWN', 'CAP_DAC_OVERRIDE', 'CAP_FOWNER', 'CAP_FSETID'],

@@ -25,12 +25,14 @@ export const PROGRAMS: Readonly<Record<string, Program>> = {
     remedy: 'apt-get install conntrack',
   },
   'mkfs.ext4': { use: 'makes disks', without: 'missing', remedy: 'apt-get install e2fsprogs' },
+  'archive-program': { use: 'reads the headers of layers', without: 'missing', remedy: 'make build' },
   tar: { use: 'unpacks layers', without: 'missing', remedy: 'apt-get install tar' },
   bwrap: {
     use: 'confines the tools that read images',
     without: 'warn',
     remedy: 'apt-get install bubblewrap',
   },
+  zstd: { use: 'reads compressed layers', without: 'warn', remedy: 'apt-get install zstd' },
   skopeo: { use: 'pulls images', without: 'warn', remedy: 'apt-get install skopeo' },
   'qemu-img': {
     use: 'reads qcow2 and vmdk disk images',

@@ -4,6 +4,7 @@ import { release } from 'node:os';
 import { join } from 'node:path';
 import { readCgroupLayout } from '../cgroup/cgroup-layout.ts';
 import type { EngineConfig } from '../daemon/config.ts';
+import { BUILT_ARCHIVE_PROGRAM } from '../images/archive-process.ts';
 import { readDoctorConfig, searchPath } from './config.ts';
 import type { HostFacts } from './host-facts.ts';
 import { PROGRAMS } from './judge-programs.ts';
@@ -50,6 +51,7 @@ function findPrograms(config: EngineConfig): Readonly<Record<string, string | nu
   const ours: Readonly<Record<string, string>> = {
     'svc-init': config.initProgram,
     'svc-host': config.hostProgram,
+    'archive-program': BUILT_ARCHIVE_PROGRAM,
   };
   return Object.fromEntries(
     Object.keys(PROGRAMS).map((name) => [

@@ -2,8 +2,8 @@ import { readFile, stat } from 'node:fs/promises';
 import { join, normalize } from 'node:path/posix';
 import { PlatformError } from '@svc/contract/errors';
 import { ArchiveReader } from './archive-reader.ts';
+import { refused } from './image-failures.ts';
 import type { ImageLimits } from './image-limits.ts';
-import { refused } from './oci-documents.ts';
 
 const MAX_DOCUMENT_BYTES = 8 * 1024 * 1024;
 

@@ -2,7 +2,6 @@ import { getCompileCacheDir } from 'node:module';
 import { dirname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import { onAbort } from '@svc/contract/async';
-import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import type {
   ArchiveAnswer,
@@ -12,13 +11,10 @@ import type {
   ArchiveWork,
 } from './archive-thread.ts';
 
-/** Room for the names of a million files; an archive that needs more takes its thread down, not the engine. */
-const MAX_HEAP_MIB = 512;
-
 /**
- * Reads archives on a thread of its own: taking them apart is work for seconds, and hostile bytes are better read where they
- * keep nobody waiting and running out of memory hurts nobody else. The thread starts with the first archive and stays until
- * this is disposed of.
+ * Has archives read on a thread of its own: hashing them and handing their bytes from one program to the next is work for seconds, which
+ * must keep nobody waiting. What they say is read by processes without rights, that the thread starts for each of them. The thread
+ * starts with the first archive and stays until this is disposed of.
  */
 export class ArchiveReader implements AsyncDisposable {
   #worker: Worker | null = null;
@@ -60,7 +56,6 @@ export class ArchiveReader implements AsyncDisposable {
 
   #start(): Worker {
     const worker = new Worker(new URL('./archive-thread.ts', import.meta.url), {
-      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MIB },
       // SAFETY: the thread needs nothing else of this process's environment; what it starts gets a list of its own.
       env: codeCache(),
     });
@@ -78,15 +73,7 @@ export class ArchiveReader implements AsyncDisposable {
   #lose(worker: Worker, error: unknown): void {
     if (this.#worker !== worker) return;
     this.#worker = null;
-    const isTooLarge = isErrno(error, 'ERR_WORKER_OUT_OF_MEMORY');
-    const reason = isTooLarge
-      ? new PlatformError(
-          'invalid_image',
-          'The image was refused: a layer lists more files than fit into memory',
-          { cause: error },
-        )
-      : error;
-    for (const { reject } of this.#waiting.values()) reject(reason);
+    for (const { reject } of this.#waiting.values()) reject(error);
   }
 }
 

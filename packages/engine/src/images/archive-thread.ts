@@ -2,9 +2,9 @@ import { flushCompileCache } from 'node:module';
 import { parentPort } from 'node:worker_threads';
 import { PlatformError, type ErrorCode, type ErrorDetails } from '@svc/contract/errors';
 import type { ImageLimits } from './image-limits.ts';
-import { kindOfTar, type TarKind } from './kind-of-tar.ts';
+import type { TarKind } from './archive-reading.ts';
 import { readArchive, type LayerArchive } from './layer-archive.ts';
-import { spreadArchive } from './spread-archive.ts';
+import { recognizeArchive, spreadArchive } from './spread-archive.ts';
 import { measureLayer, unpackLayer, type LayerLimits, type UnpackedLayer } from './unpack-layer.ts';
 
 /** What the thread can be asked, and what it answers. All of it crosses threads, so it is plain data. */
@@ -63,7 +63,7 @@ const TASKS: {
   measure: ({ archive, limits }, signal) =>
     measureLayer(readArchive(archive, limits, signal), limits, signal),
   spread: ({ path, folder, limits }, signal) => spreadArchive(path, folder, limits, signal),
-  recognize: ({ path }, signal) => kindOfTar(path, signal),
+  recognize: ({ path }, signal) => recognizeArchive(path, signal),
 };
 
 // The body of the thread that `ArchiveReader` starts. It ends with the process, which is too late to write down what was compiled.

@@ -1,5 +1,7 @@
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { spawn, type ChildProcessByStdio, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
+import type { FileHandle } from 'node:fs/promises';
+import type { Readable, Writable } from 'node:stream';
 import { onAbort } from '@svc/contract/async';
 import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
@@ -7,6 +9,8 @@ import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 
 export interface ConfinedCommand {
   readonly command: readonly [string, ...string[]];
+  /** Files that it runs, of those that everybody on the host may read, by the path they have inside. */
+  readonly programs: readonly { readonly host: string; readonly inside: string }[];
   /** The only folders of the host it sees beside /usr, by the path they have inside. */
   readonly folders: readonly { readonly host: string; readonly inside: string; readonly writable: boolean }[];
   readonly workdir: string;
@@ -61,6 +65,24 @@ const BEHIND_OTHERS = ['nice', '-n', '10'];
  * it is given one. It ends with this process, and its whole tree with it. Pass it to `outcomeOf`, which also ends it when the signal says so.
  */
 export function spawnConfined(request: ConfinedCommand): ChildProcessWithoutNullStreams {
+  const [program, args, options] = confinedSpawn(request);
+  return spawn(program, args, { ...options, stdio: ['pipe', 'pipe', 'pipe'] });
+}
+
+/** The same for one that reads a file: it gets the file open, and not even its folder. */
+export function spawnConfinedOn(
+  input: FileHandle,
+  request: ConfinedCommand,
+): ChildProcessByStdio<null, Readable, Readable> {
+  const [program, args, options] = confinedSpawn(request);
+  const child: unknown = spawn(program, args, { ...options, stdio: [input.fd, 'pipe', 'pipe'] });
+  // What is not a pipe is null; the types of Node know that of words alone.
+  return child as ChildProcessByStdio<null, Readable, Readable>;
+}
+
+type ConfinedProcess = ChildProcessByStdio<Writable | null, Readable, Readable>;
+
+function confinedSpawn(request: ConfinedCommand) {
   // SAFETY: no shell; every argument is passed as it is. The environment holds nothing but what is listed here, and file names
   // inside are ours, so nothing the image says becomes an option. A process group of its own lets `outcomeOf` end all of it: bwrap's
   // own way of dying with its parent works only once it has set up the sandbox.
@@ -71,28 +93,32 @@ export function spawnConfined(request: ConfinedCommand): ChildProcessWithoutNull
     ...confinement(request),
     '--',
   ];
-  return spawn(program, [...args, ...renunciation(request), ...request.command], {
-    stdio: ['pipe', 'pipe', 'pipe'],
+  const options = {
     env: { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C.UTF-8', ...request.environment },
     detached: true,
-  });
+  };
+  return [program, [...args, ...renunciation(request), ...request.command], options] as const;
 }
 
-/** Waits until the program has ended, or ends it. `stderr` holds at most the last 16 KiB. */
+/** Waits until the program has ended, or ends it. `stderr` holds at most the last so many characters of what it said. */
 export async function outcomeOf(
-  child: ChildProcessWithoutNullStreams,
+  child: ConfinedProcess,
   signal: AbortSignal,
+  stderrLength = 16 * 1024,
 ): Promise<{ readonly code: number; readonly stderr: string }> {
-  let stderr = '';
+  const said: string[] = [];
+  let length = 0;
   child.stderr.setEncoding('utf8');
   child.stderr.on('data', (text: string) => {
-    stderr = (stderr + text).slice(-16 * 1024);
+    said.push(text);
+    length += text.length;
+    while (length - (said[0]?.length ?? 0) >= stderrLength) length -= said.shift()?.length ?? 0;
   });
   const stopListening = onAbort(signal, () => killGroup(child));
   try {
     const [code] = (await once(child, 'close')) as [number | null];
     signal.throwIfAborted();
-    return { code: code ?? -1, stderr };
+    return { code: code ?? -1, stderr: said.join('').slice(-stderrLength) };
   } catch (error) {
     signal.throwIfAborted();
     throw spawnFailure(error);
@@ -102,7 +128,7 @@ export async function outcomeOf(
 }
 
 /** Ends the program and all it started. */
-export function killGroup(child: ChildProcessWithoutNullStreams): void {
+export function killGroup(child: ConfinedProcess): void {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
   try {
     process.kill(-child.pid, 'SIGKILL');
@@ -110,7 +136,7 @@ export function killGroup(child: ChildProcessWithoutNullStreams): void {
     // The group is gone: that is what was wanted.
   }
   // Readers of its output see the end at once, instead of waiting for a program that is gone.
-  child.stdin.destroy();
+  child.stdin?.destroy();
   child.stdout.destroy();
 }
 
@@ -139,6 +165,7 @@ function confinement(request: ConfinedCommand): string[] {
   }
   if (typeof request.network === 'object')
     args.push('--ro-bind', request.network.resolvConf, '/etc/resolv.conf');
+  for (const { host, inside } of request.programs) args.push('--ro-bind', host, inside);
   for (const { host, inside, writable } of request.folders) {
     args.push(writable ? '--bind' : '--ro-bind', host, inside);
   }

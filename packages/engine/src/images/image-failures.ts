@@ -2,6 +2,11 @@ import { PlatformError } from '@svc/contract/errors';
 import { parseReference } from '@svc/contract/image-reference';
 import { isDigest } from './digest.ts';
 
+/** Of an image whose bytes are not what they should be. */
+export function refused(why: string, cause?: unknown): PlatformError {
+  return new PlatformError('invalid_image', `The image was refused: ${why}`, { cause });
+}
+
 export function inUse(name: string, imageId: string): PlatformError {
   const message = `Image ${name} is used by a sandbox or a snapshot; remove that first`;
   return new PlatformError('image_in_use', message, { details: { imageId } });

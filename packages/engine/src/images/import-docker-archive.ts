@@ -5,9 +5,10 @@ import { Value } from 'typebox/value';
 import { addImage, type AddOptions } from './add-image.ts';
 import type { ArchiveContents } from './archive-contents.ts';
 import { hostArchitecture } from './host-architecture.ts';
+import { refused } from './image-failures.ts';
 import type { ImageRecord } from './image-records.ts';
 import type { LayerArchive } from './layer-archive.ts';
-import { checkArchitecture, checkLayerCount, parseConfig, refused } from './oci-documents.ts';
+import { checkArchitecture, checkLayerCount, parseConfig } from './oci-documents.ts';
 import { formatReference } from './reference.ts';
 
 const Saved = Type.Object({

@@ -3,6 +3,7 @@ import { addImage, type AddOptions } from './add-image.ts';
 import type { ArchiveContents } from './archive-contents.ts';
 import { checkDigest, digestOf, hexOf } from './digest.ts';
 import { hostArchitecture } from './host-architecture.ts';
+import { refused } from './image-failures.ts';
 import type { ImageRecord } from './image-records.ts';
 import type { LayerArchive } from './layer-archive.ts';
 import {
@@ -10,7 +11,6 @@ import {
   chooseManifest,
   parseConfig,
   parseManifestOrList,
-  refused,
   type Manifest,
   type ManifestList,
 } from './oci-documents.ts';

@@ -1,20 +1,18 @@
 import { normalize } from 'node:path/posix';
-import { readDecompressed } from './decompress.ts';
-import { DEFAULT_IMAGE_LIMITS } from './image-limits.ts';
-import { checkNames } from './spread-archive.ts';
+import type { TarKind } from './archive-reading.ts';
+import type { ImageLimits } from './image-limits.ts';
+import { checkNames } from './number-files.ts';
 import { tarEntries } from './tar-entries.ts';
-
-export type TarKind = 'tar' | 'oci_layout' | 'docker_archive';
 
 /** Names that only archives of images begin with; anything else at the top is a root file system. */
 const IMAGE_FILE =
   /^(?:blobs|blobs\/.*|oci-layout|index\.json|manifest\.json|repositories|[0-9a-f]{64}(?:\/.*|\.json|\.tar)?)$/;
 
 /** Reads a tar until it is clear what it is. */
-export async function kindOfTar(path: string, signal: AbortSignal): Promise<TarKind> {
+export async function kindOfTar(archive: AsyncIterable<Buffer>, limits: ImageLimits): Promise<TarKind> {
   let hasIndex = false;
-  for await (const { header, skip } of tarEntries(readDecompressed(path, signal))) {
-    checkNames(header, DEFAULT_IMAGE_LIMITS);
+  for await (const { header, skip } of tarEntries(archive)) {
+    checkNames(header, limits);
     const name = normalize(header.name).replace(/\/$/, '');
     skip();
     if (name === '.') continue;

@@ -3,8 +3,8 @@ import { PlatformError } from '@svc/contract/errors';
 import { killGroup, outcomeOf, spawnConfined } from './confined-command.ts';
 import { readDecompressed } from './decompress.ts';
 import { checkDigest, digestOfFile } from './digest.ts';
+import { refused } from './image-failures.ts';
 import type { ImageLimits } from './image-limits.ts';
-import { refused } from './oci-documents.ts';
 
 /** Where a layer comes from. Plain data: it crosses to the thread that unpacks. */
 export type LayerArchive =
@@ -58,6 +58,7 @@ export async function* readArchive(
 async function* tarOfFolder(folder: string, signal: AbortSignal): AsyncGenerator<Buffer> {
   const tar = spawnConfined({
     command: ['tar', ...LAYER_TAR_OPTIONS, '.'],
+    programs: [],
     folders: [{ host: folder, inside: '/rootfs', writable: false }],
     workdir: '/rootfs',
     capabilities: ['CAP_DAC_READ_SEARCH'],

@@ -3,6 +3,7 @@ import { PlatformError } from '@svc/contract/errors';
 import { Type, type Static, type TSchema } from 'typebox';
 import { Value } from 'typebox/value';
 import { checkDigest, digestOf } from './digest.ts';
+import { refused } from './image-failures.ts';
 import type { ImageLimits } from './image-limits.ts';
 import type { ImageConfig } from './images.ts';
 
@@ -180,8 +181,4 @@ function parseJson(what: string, bytes: Buffer): unknown {
 function isoTime(value: string | null | undefined): string | null {
   const time = Date.parse(value ?? '');
   return Number.isNaN(time) ? null : new Date(time).toISOString();
-}
-
-export function refused(why: string, cause?: unknown): PlatformError {
-  return new PlatformError('invalid_image', `The image was refused: ${why}`, { cause });
 }

@@ -5,6 +5,7 @@ import { addImage, holdAndName, type AddOptions } from './add-image.ts';
 import { checkDigest, digestOf } from './digest.ts';
 import { hostArchitecture } from './host-architecture.ts';
 import { coversAudience } from './image-access.ts';
+import { refused } from './image-failures.ts';
 import type { ImageRecord } from './image-records.ts';
 import type { RegistryAuth } from './images.ts';
 import type { LayerArchive } from './layer-archive.ts';
@@ -13,7 +14,6 @@ import {
   chooseManifest,
   parseConfig,
   parseManifestOrList,
-  refused,
   type Manifest,
   type ParsedConfig,
 } from './oci-documents.ts';

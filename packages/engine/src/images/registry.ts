@@ -216,6 +216,7 @@ export class Registry {
     // SAFETY: no shell, and the reference was parsed and formatted by us, so it cannot be taken for an option.
     const child = spawnConfined({
       command: ['skopeo', '--insecure-policy', verb, '--authfile', `${WORK}/auth.json`, ...rest],
+      programs: [],
       folders: [{ host: this.#folder, inside: WORK, writable: true }],
       workdir: WORK,
       capabilities: [],

@@ -1,6 +1,6 @@
 import { extract, type Extract, type Header } from 'tar-stream';
 import { drained } from './drained.ts';
-import { refused } from './oci-documents.ts';
+import { refused } from './image-failures.ts';
 
 /** What the header of an entry says, hostile or not. `type` is null when tar-stream has no name for it. */
 export type TarHeader = Pick<Header, 'name' | 'size' | 'mode' | 'mtime' | 'uid' | 'gid'> & {

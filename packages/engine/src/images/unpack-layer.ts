@@ -1,17 +1,13 @@
 import { spawn } from 'node:child_process';
 import { createHash, type Hash } from 'node:crypto';
 import { statfs } from 'node:fs/promises';
-import type { Writable } from 'node:stream';
-import { PlatformError } from '@svc/contract/errors';
-import { pack, type Pack } from 'tar-stream';
 import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
-import { outcomeOf, spawnConfined } from './confined-command.ts';
-import { drained } from './drained.ts';
+import { outcomeOf } from './confined-command.ts';
+import { refused } from './image-failures.ts';
 import { noRoom, type HoldRoom } from './image-holds.ts';
 import type { ImageLimits } from './image-limits.ts';
-import { LayerRules, type LayerCounts } from './layer-rules.ts';
-import { refused } from './oci-documents.ts';
-import { tarEntries, type TarEntry } from './tar-entries.ts';
+import type { LayerCounts } from './layer-rules.ts';
+import { diskFull, unpackArchive } from './unpack-archive.ts';
 
 export interface UnpackedLayer extends Readonly<LayerCounts> {
   /** `sha256:…` of the uncompressed archive: names the layer's content. */
@@ -21,16 +17,13 @@ export interface UnpackedLayer extends Readonly<LayerCounts> {
 /** With what whoever the layer counts for may still store; null: as much as they like. */
 export type LayerLimits = ImageLimits & { readonly room?: HoldRoom | null };
 
-const WRITE_BYTES = 256 * 1024;
 const BYTES_BETWEEN_DISK_CHECKS = 64 * 1024 ** 2;
-
-/** What tar needs to give files their owners and modes. A whiteout, the device 0/0, asks for none. */
-const TAR_CAPABILITIES = ['CAP_CHOWN', 'CAP_DAC_OVERRIDE', 'CAP_FOWNER', 'CAP_FSETID'] as const;
 
 /**
  * Unpacks a layer's archive into an empty folder. On failure the folder holds leftovers: the caller removes it.
- * Two walls stand between a hostile archive and the host: `LayerRules` rewrites every entry, and the tar that writes them
- * sees no folder of the host but this one and has no rights over anything else.
+ * Two walls stand between a hostile archive and the host: `LayerRules` rewrites every entry, and neither the process in which it does that
+ * nor the tar that writes them has rights over anything but this folder. The digest is worked out here, of the bytes that both get
+ * to see: a layer that takes them over has its own name, and cannot pass for another.
  */
 export async function unpackLayer(
   archive: AsyncIterable<Buffer>,
@@ -38,28 +31,11 @@ export async function unpackLayer(
   limits: LayerLimits,
   signal: AbortSignal,
 ): Promise<UnpackedLayer> {
-  const stop = new AbortController();
-  const either = AbortSignal.any([signal, stop.signal]);
-  const rules = new LayerRules(limits);
-  const writer = pack();
-  const tar = startTar(folder);
   const hash = createHash('sha256');
-  const steps = [
-    rewrite(tarEntries(measured(archive, hash, folder, limits, either)), writer, rules),
-    drain(writer, tar.stdin),
-    tarSucceeds(tar, either),
-  ];
-  try {
-    await Promise.all(steps);
-    await markOpaque(folder, rules.opaqueFolders(), either);
-    return { diffId: `sha256:${hash.digest('hex')}`, ...rules.counts };
-  } catch (error) {
-    stop.abort(error);
-    writer.destroy();
-    await Promise.allSettled(steps);
-    signal.throwIfAborted();
-    throw error;
-  }
+  const bytes = (either: AbortSignal) => measured(archive, hash, folder, limits, either);
+  const { counts, opaque } = await unpackArchive('rewrite', bytes, folder, limits, signal);
+  await markOpaque(folder, opaque, signal);
+  return { diffId: `sha256:${hash.digest('hex')}`, ...counts };
 }
 
 /** What `unpackLayer` would say of the archive's content, without writing any of it; files are not counted. */
@@ -102,72 +78,6 @@ export async function* measured(
   }
 }
 
-async function rewrite(entries: AsyncIterable<TarEntry>, writer: Pack, rules: LayerRules): Promise<void> {
-  for await (const { header, body, skip } of entries) {
-    const kept = rules.decide(header);
-    if (kept === null || kept.type !== 'file') {
-      if (kept !== null) writer.entry(kept);
-      skip();
-      continue;
-    }
-    const sink = writer.entry(kept);
-    for await (const chunk of body) {
-      if (!sink.write(chunk)) await drained(sink);
-    }
-    sink.end(null);
-  }
-  for (const kept of rules.finish()) writer.entry(kept);
-  writer.finalize();
-}
-
-/** Gathers the many small pieces of an archive into few writes. */
-async function drain(writer: Pack, stdin: Writable): Promise<void> {
-  let pieces: Buffer[] = [];
-  let bytes = 0;
-  // tar says on its own why it stopped reading.
-  stdin.on('error', () => {});
-  const flush = async () => {
-    const isRoomLeft = stdin.write(Buffer.concat(pieces));
-    pieces = [];
-    bytes = 0;
-    if (!isRoomLeft && !stdin.destroyed) await drained(stdin);
-  };
-  for await (const piece of writer as AsyncIterable<Buffer>) {
-    pieces.push(piece);
-    bytes += piece.length;
-    if (bytes >= WRITE_BYTES) await flush();
-  }
-  await flush();
-  stdin.end();
-}
-
-function startTar(folder: string) {
-  const command = [
-    'tar',
-    '--extract',
-    '--file=-',
-    '--numeric-owner',
-    '--same-owner',
-    '--preserve-permissions',
-  ] as const;
-  return spawnConfined({
-    command: [
-      ...command,
-      '--xattrs',
-      '--xattrs-include=*',
-      '--delay-directory-restore',
-      '--no-acls',
-      '--no-selinux',
-    ],
-    folders: [{ host: folder, inside: '/layer', writable: true }],
-    workdir: '/layer',
-    capabilities: TAR_CAPABILITIES,
-    ids: 'own',
-    network: 'none',
-    environment: {},
-  });
-}
-
 /** The attribute is one that root alone can set, which tar is not: svc-host does it, without following a link. */
 async function markOpaque(folder: string, paths: readonly string[], signal: AbortSignal): Promise<void> {
   if (paths.length === 0) return;
@@ -185,22 +95,7 @@ async function markOpaque(folder: string, paths: readonly string[], signal: Abor
   if (code !== 0) throw new Error(`opaque folders could not be marked: ${stderr.trim()}`);
 }
 
-async function tarSucceeds(tar: ReturnType<typeof startTar>, signal: AbortSignal): Promise<void> {
-  tar.stdout.resume();
-  const { code, stderr } = await outcomeOf(tar, signal);
-  if (code === 0) return;
-  if (/No space left on device/.test(stderr)) throw diskFull();
-  throw new Error(`tar ended with ${code}: ${stderr.trim().split('\n').slice(0, 3).join('; ')}`);
-}
-
 async function checkFreeSpace(folder: string, limits: ImageLimits): Promise<void> {
   const { bavail, bsize } = await statfs(folder);
   if (bavail * bsize < limits.minFreeBytes) throw diskFull();
-}
-
-function diskFull(): PlatformError {
-  return new PlatformError(
-    'insufficient_storage',
-    'The disk that holds images is full; free space with `svc image prune` and try again',
-  );
 }

@@ -105,6 +105,7 @@ async function run(
   ];
   const child = spawnConfined({
     command: ['prlimit', ...limits, 'qemu-img', ...args],
+    programs: [],
     folders: [
       { host: image.path, inside: INSIDE, writable: false },
       ...(copies === null ? [] : [{ host: copies, inside: '/copies', writable: true }]),

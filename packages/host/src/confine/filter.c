@@ -22,7 +22,7 @@
 
 // clang-format off: lists, as wide as they fit.
 
-/** What tar, skopeo (a Go program) and qemu-img use. No ptrace, no mounts, no namespaces, no keys, no bpf, no io_uring, no handles. */
+/** What tar, zstd, Node, skopeo (a Go program) and qemu-img use. No ptrace, no mounts, no namespaces, no keys, no bpf, no io_uring, no handles. */
 static const uint16_t allowed[] = {
     SYS_brk,
     SYS_capget,
@@ -126,6 +126,8 @@ static const uint16_t allowed[] = {
     SYS_rt_sigsuspend,
     SYS_rt_sigtimedwait,
     SYS_sched_getaffinity,
+    SYS_sched_getparam,
+    SYS_sched_getscheduler,
     SYS_sched_yield,
     SYS_sendfile,
     SYS_set_robust_list,

@@ -1,0 +1,125 @@
+import type { Writable } from 'node:stream';
+import { PlatformError } from '@svc/contract/errors';
+import { ArchiveProcess } from './archive-process.ts';
+import type { ArchiveReading, ReadingTask } from './archive-reading.ts';
+import { outcomeOf, spawnConfined } from './confined-command.ts';
+import { drained } from './drained.ts';
+import { refused } from './image-failures.ts';
+import type { ImageLimits } from './image-limits.ts';
+
+/** A header of 512 bytes may become three, when its name needs an extended one. */
+const MOST_BYTES_PER_BYTE = 4;
+/** Two of zeros, that an archive may lack. */
+const BLOCKS_AT_END = 1024;
+
+/** What tar needs to give files their owners and modes. A whiteout, the device 0/0, asks for none. */
+const TAR_CAPABILITIES = ['CAP_CHOWN', 'CAP_DAC_OVERRIDE', 'CAP_FOWNER', 'CAP_FSETID'] as const;
+
+/**
+ * Leads an archive through two programs without rights into an empty folder: one reads its headers and writes them anew, tar writes the
+ * files. Neither sees a folder of the host but, tar, this one. What passes through here is bytes: nothing of it is looked at.
+ */
+export async function unpackArchive<Task extends Exclude<ReadingTask, 'recognize'>>(
+  task: Task,
+  archive: (signal: AbortSignal) => AsyncIterable<Buffer>,
+  folder: string,
+  limits: ImageLimits,
+  signal: AbortSignal,
+  program?: string,
+): Promise<ArchiveReading[Task]> {
+  const stop = new AbortController();
+  const either = AbortSignal.any([signal, stop.signal]);
+  const tar = startTar(folder);
+  const reader = new ArchiveProcess(task, limits, either, program);
+  const counted = new ByteCount();
+  const steps = [
+    reader.feed(counted.of(archive(either))),
+    carry(reader, tar.stdin, counted),
+    tarSucceeds(tar, either),
+  ] as const;
+  try {
+    const [isWhole, answer] = await Promise.all(steps);
+    // Its digest is that of what was sent, so it has to be what was read.
+    if (!isWhole) throw new Error('the process that reads archives did not read all of one');
+    return answer;
+  } catch (error) {
+    stop.abort(error);
+    await Promise.allSettled(steps);
+    signal.throwIfAborted();
+    throw error;
+  }
+}
+
+class ByteCount {
+  bytes = 0;
+
+  async *of(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) {
+      this.bytes += chunk.length;
+      yield chunk;
+    }
+  }
+}
+
+/** Whatever took the reader over, no more reaches the disk than its archive could hold, which was bounded before. */
+async function carry<Task extends ReadingTask>(
+  reader: ArchiveProcess<Task>,
+  stdin: Writable,
+  read: ByteCount,
+): Promise<ArchiveReading[Task]> {
+  // tar says on its own why it stopped reading.
+  stdin.on('error', () => {});
+  let bytes = 0;
+  for await (const chunk of reader.stdout as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > MOST_BYTES_PER_BYTE * (read.bytes + BLOCKS_AT_END))
+      throw refused('it became larger when it was read');
+    if (!stdin.write(chunk) && !stdin.destroyed) await drained(stdin);
+  }
+  const answer = await reader.answer();
+  stdin.end();
+  return answer;
+}
+
+function startTar(folder: string): ReturnType<typeof spawnConfined> {
+  const command = [
+    'tar',
+    '--extract',
+    '--file=-',
+    '--numeric-owner',
+    '--same-owner',
+    '--preserve-permissions',
+  ] as const;
+  return spawnConfined({
+    command: [
+      ...command,
+      '--xattrs',
+      '--xattrs-include=*',
+      '--delay-directory-restore',
+      '--no-acls',
+      '--no-selinux',
+    ],
+    programs: [],
+    folders: [{ host: folder, inside: '/layer', writable: true }],
+    workdir: '/layer',
+    capabilities: TAR_CAPABILITIES,
+    ids: 'own',
+    network: 'none',
+    environment: {},
+  });
+}
+
+async function tarSucceeds(tar: ReturnType<typeof startTar>, signal: AbortSignal): Promise<void> {
+  tar.stdout.resume();
+  const { code, stderr } = await outcomeOf(tar, signal);
+  if (code === 0) return;
+  if (/No space left on device/.test(stderr)) throw diskFull();
+  throw new Error(`tar ended with ${code}: ${stderr.trim().split('\n').slice(0, 3).join('; ')}`);
+}
+
+export function diskFull(): PlatformError {
+  return new PlatformError(
+    'insufficient_storage',
+    'The disk that holds images is full; free space with `svc image prune` and try again',
+  );
+}
