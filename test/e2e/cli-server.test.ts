@@ -6,13 +6,19 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { waitUntil } from '@svc/contract/testing';
 import { EXIT, findServer } from '@svc/server/admin';
 
 const SVC = resolve(import.meta.dirname, '../../svc');
 /** There is none behind it, and none is started. */
 const NO_ENGINE = ['--engine-socket', '/nowhere/engine.sock'];
 const TIMEOUT_MS = 110_000;
+const LISTEN = `
+import socket, sys
+heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+heard.bind(sys.argv[1])
+print('listening', flush=True)
+while b'READY=1' not in heard.recv(4096): pass
+`;
 
 interface Outcome {
   readonly code: number | string | null;
@@ -103,15 +109,19 @@ test('start, status, logs and stop tell what is and what to do next, each with i
   assert.equal((await line('stop')).stdout, 'the server does not run\n');
 });
 
-test('without a terminal the command becomes the server: whoever ends the one has ended the other', async (t) => {
+test('without a terminal the command becomes the server: whoever ends the one has ended the other, and systemd is told when it serves', async (t) => {
   const { folder, line } = await serverLine(t);
   const words = ['server', 'start', '--run-as', '64555:64555', '--port', '0', '--dev', ...NO_ENGINE];
-  const child = spawn(SVC, words, { env: { PATH: process.env['PATH'], SVC_HOME: folder }, stdio: 'ignore' });
+  const socket = join(folder, 'notify.sock');
+  // It hears what a service manager does, and ends when a service says that it is ready.
+  const manager = spawn('python3', ['-c', LISTEN, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => manager.kill('SIGKILL'));
+  await once(manager.stdout, 'data');
+  const env = { PATH: process.env['PATH'], SVC_HOME: folder, NOTIFY_SOCKET: socket };
+  const child = spawn(SVC, words, { env, stdio: 'ignore' });
   t.after(() => child.kill('SIGKILL'));
-  await waitUntil(async () => (await line('status')).code === 0, {
-    timeoutMs: 60_000,
-    what: 'the server runs',
-  });
+  assert.deepEqual(await once(manager, 'exit'), [0, null]);
+  assert.equal((await line('status')).code, 0);
   assert.equal(await findServer(folder), child.pid);
   const ended = once(child, 'exit');
   child.kill('SIGTERM');

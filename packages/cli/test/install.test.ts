@@ -61,6 +61,7 @@ test('a unit for systemd is sound, lets sandboxes outlive the server, and goes w
   const text = await readFile(unit, 'utf8');
   assert.ok(text.includes(`ExecStart="${prefix}/bin/svc" --path ${svc.folder} server start`), text);
   for (const line of [
+    'Type=notify',
     'Restart=always',
     'StartLimitIntervalSec=0',
     'KillMode=process',

@@ -44,6 +44,8 @@ export interface ServerConfig {
   readonly otel: OtelSettings | null;
   /** We are the web-facing child of a supervisor. */
   readonly isSupervised: boolean;
+  /** Of systemd, when it wants to be told that we serve. */
+  readonly notifySocket: string | null;
 }
 
 const OPTIONS = {
@@ -167,6 +169,7 @@ export function readConfig(
     ssh: readSsh(values, host, problems),
     otel: readOtelSettings(env, problems),
     isSupervised: values[SUPERVISED] ?? false,
+    notifySocket: env['NOTIFY_SOCKET'] ?? null,
   };
   if (config.isDev && !isLoopback(host) && values['allow-remote-dev'] !== true) {
     problems.push(`--dev lets everyone who can reach ${host} in; confirm it with --allow-remote-dev`);

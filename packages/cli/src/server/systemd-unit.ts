@@ -16,6 +16,10 @@ After=network-online.target
 StartLimitIntervalSec=0
 
 [Service]
+# It is told when the server answers, which takes seconds.
+Type=notify
+NotifyAccess=main
+TimeoutStartSec=300
 # Options of svc server start, such as SVC_SERVER_OPTIONS=--host 0.0.0.0 --port 5555
 EnvironmentFile=-/etc/default/svc
 ExecStart=${quoted(program)}${path} server start $SVC_SERVER_OPTIONS

@@ -14,6 +14,7 @@ import type { Identity } from './drop-privileges.ts';
 import { EXIT } from './exit-codes.ts';
 import { noteWeb, SERVER_MAIN, findWeb } from './pid-file.ts';
 import { RestartDelay } from './restart-delay.ts';
+import { tellSystemd } from './tell-systemd.ts';
 
 /** For the calls that it is at. It takes no new ones, and nobody can before it has ended. */
 const GRACE_MS = 1000;
@@ -37,6 +38,8 @@ export interface EnginePlace {
   /** Somebody else keeps it running. */
   readonly isEngineExternal: boolean;
   readonly engineArguments: readonly string[];
+  /** Of systemd, when it wants to be told that we serve. */
+  readonly notifySocket: string | null;
 }
 
 /**
@@ -54,7 +57,7 @@ export async function runSupervisor(
   const { dataFolder, engineSocket: socketPath, isEngineExternal, engineArguments } = place;
   if (isEngineExternal) {
     logger.info({ socket: socketPath }, 'no engine is started: the one behind the socket is used');
-    return await keepWebRunning(dataFolder, web, stop, logger);
+    return await keepWebRunning(place, web, stop, logger);
   }
   const socketOwner = ['--socket-owner', `${owner.uid}:${owner.gid}`];
   const command = engineCommand(dataFolder, [...socketOwner, ENGINE_SUPERVISED, ...engineArguments]);
@@ -65,7 +68,7 @@ export async function runSupervisor(
   };
   const engine = new EngineProcess({ dataFolder, socketPath, owner, command, logger, onRefused });
   try {
-    const code = await keepWebRunning(dataFolder, web, AbortSignal.any([stop, refused.signal]), logger);
+    const code = await keepWebRunning(place, web, AbortSignal.any([stop, refused.signal]), logger);
     return refused.signal.aborted ? EXIT.usage : code;
   } finally {
     await engine.stop();
@@ -100,7 +103,7 @@ export function startWebProcess(args: readonly string[]): WebProcess {
 }
 
 async function keepWebRunning(
-  dataFolder: string,
+  { dataFolder, notifySocket }: EnginePlace,
   first: WebProcess,
   stop: AbortSignal,
   logger: Logger,
@@ -117,7 +120,7 @@ async function keepWebRunning(
         'should this server be killed, the next one may not find what is left of it',
       ),
     );
-    const { ending, wasReady } = await serveUntilExit(web, stop, logger);
+    const { ending, wasReady } = await serveUntilExit(web, stop, notifySocket, logger);
     if (stop.aborted) return EXIT.stopped;
     hasServed ||= wasReady;
     // One that gave up by itself before it ever listened has said why, and would say it again.
@@ -136,11 +139,14 @@ async function keepWebRunning(
 async function serveUntilExit(
   { child, exited }: WebProcess,
   stop: AbortSignal,
+  notifySocket: string | null,
   logger: Logger,
 ): Promise<{ readonly ending: Ending; readonly wasReady: boolean }> {
   let wasReady = false;
   child.on('message', (message) => {
-    if (message === READY) wasReady = true;
+    if (message !== READY) return;
+    wasReady = true;
+    void tellSystemd(notifySocket, logger);
   });
   child.send(SERVE, () => undefined); // One that has ended already is seen as such.
   const stopListening = onAbort(stop, () => child.kill('SIGTERM'));
