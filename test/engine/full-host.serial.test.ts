@@ -4,6 +4,8 @@ import { Readable } from 'node:stream';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { PlatformError } from '@svc/contract';
+import { pino } from 'pino';
+import { HostSpace } from '../../packages/engine/src/space/host-space.ts';
 import { startSandbox, type TestSandbox } from './sandbox-fixture.ts';
 import { SmallDisk } from './small-disk.ts';
 import { BUSYBOX, TestEngine } from './start-engine.ts';
@@ -128,4 +130,24 @@ describe('a host whose disk fills up', { concurrency: false }, () => {
       (await engine.client.images.listImages()).some(({ references }) => references.join().includes(BUSYBOX)),
     );
   });
+});
+
+test('whoever fills the disk and goes on for a while does not get all of the ballast', async () => {
+  using disk = new SmallDisk(64);
+  const space = new HostSpace({ folder: disk.folder, logger: pino({ level: 'silent' }) });
+  space.start();
+  try {
+    await waitUntil(() => space.view().ballastBytes > 0, { what: 'the ballast is taken' });
+    const wholeBytes = space.view().ballastBytes;
+    const endsAt = performance.now() + 1500;
+    const goOn = () => {
+      disk.fill();
+      return performance.now() > endsAt;
+    };
+    await waitUntil(goOn, { what: 'it gives up' });
+    assert.ok(space.view().ballastBytes > 0, 'some is left');
+    await waitUntil(() => disk.freeBytes > wholeBytes / 16, { what: 'a piece is given back' });
+  } finally {
+    space.stop();
+  }
 });

@@ -13,6 +13,8 @@ const MOST_RESERVE_BYTES = 1024 * MIB;
 /** Beyond the reserve: taken, so that it can be given back. A fortieth of the disk and at most this. */
 const MOST_BALLAST_BYTES = 128 * MIB;
 const BALLAST_PIECES = 8;
+/** Between the first piece and the second; then twice as long each time. Whoever fills the disk takes a piece too, and most give up by then. */
+const BALLAST_PAUSE_MS = 1000;
 const CALM_MS = 1000;
 /** While disks together could use more than there is. What a guest writes in this time must fit into what it was granted. */
 const TIGHT_MS = 250;
@@ -74,6 +76,8 @@ export class HostSpace {
   #sparedBytes: number | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isTakingBallast = false;
+  #giveBackAt = 0;
+  #ballastPauseMs = BALLAST_PAUSE_MS;
   readonly #settling = new WeakSet<WatchedDisk>();
   #hasWarned = false;
 
@@ -224,11 +228,8 @@ export class HostSpace {
 
   #balance(freeBytes: number, roomBytes: number): void {
     const ballast = this.#ballast;
-    if (freeBytes < ballast.pieceBytes / 2 && ballast.giveBack())
-      this.#logger.warn(
-        { freeBytes, leftBytes: ballast.heldBytes },
-        'the disk of the host is full: ballast is given back',
-      );
+    if (freeBytes < ballast.pieceBytes / 2) this.#giveBack(freeBytes);
+    if (!this.#isShort) this.#ballastPauseMs = BALLAST_PAUSE_MS;
     if (ballast.isWhole || this.#isShort || this.#isTakingBallast) return;
     if (roomBytes < 2 * ballast.missingBytes) return;
     this.#isTakingBallast = true;
@@ -239,6 +240,16 @@ export class HostSpace {
       .catch((error: unknown) =>
         this.#logger.warn({ err: error }, 'no space of the disk could be set aside'),
       );
+  }
+
+  #giveBack(freeBytes: number): void {
+    if (performance.now() < this.#giveBackAt || !this.#ballast.giveBack()) return;
+    this.#giveBackAt = performance.now() + this.#ballastPauseMs;
+    this.#ballastPauseMs *= 2;
+    this.#logger.warn(
+      { freeBytes, leftBytes: this.#ballast.heldBytes },
+      'the disk of the host is full: ballast is given back',
+    );
   }
 }
 
