@@ -1,8 +1,11 @@
-import { chmod, mkdir, open, type FileHandle } from 'node:fs/promises';
+import { chmod, mkdir, open, rename, stat, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import { DEFAULT_IMAGE_LIMITS } from '../images/image-limits.ts';
 import { unpackLayer } from '../images/unpack-layer.ts';
+import { newHandle } from '../sandboxes/record.ts';
+import { RecordFiles } from '../sandboxes/record-files.ts';
 import type { ArchiveHead, Piece, PieceData } from './archive-format.ts';
 import { ArchiveReader, refused, type Source } from './read-archive.ts';
 import { kindOfPath } from './saved-paths.ts';
@@ -34,7 +37,37 @@ export async function restoreData(source: Source, options: RestoreOptions): Prom
     if (kind === 'layer') await restoreLayer(join(folder, piece.path), piece, signal);
     else await restoreFile(join(folder, piece.path), piece);
   }
+  await renewHandles(folder);
   return head;
+}
+
+/**
+ * Sandboxes get new names towards the kernel. Those that the backup is of may run on this machine: an engine that found their handles in
+ * its own records would end their processes as leftovers of its own.
+ */
+async function renewHandles(folder: string): Promise<void> {
+  const sandboxes = join(folder, 'sandboxes');
+  const hasSandboxes = await stat(sandboxes).then(
+    () => true,
+    () => false,
+  );
+  if (!hasSandboxes) return;
+  const records = new RecordFiles(sandboxes);
+  const broken = () => {
+    throw refused('a record of a sandbox in it is damaged');
+  };
+  for (const record of await records.readAll(broken)) {
+    const handle = newHandle();
+    const diskOf = (name: string) => join(folder, 'rootfs/disks', `${name}.img`);
+    try {
+      await rename(records.folderOf(record.handle), records.folderOf(handle));
+      await rename(diskOf(record.handle), diskOf(handle));
+    } catch (error) {
+      if (isErrno(error, 'ENOENT')) throw refused('a sandbox in it is not whole');
+      throw error;
+    }
+    await records.write({ ...record, handle }, { durable: false });
+  }
 }
 
 /** SAFETY: the path is one of those in `saved-paths.ts`, or the server's; all of them lie in folders that are made here, for root alone. */
