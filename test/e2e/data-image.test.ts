@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Client, Sandbox, SvcError, type CodeRunResult } from '@svc/sdk';
+import { connectClient } from '../../packages/server/src/testing/mcp-client.ts';
+import { openBrowser } from '../clients/open-browser.ts';
+import { buildDashboard } from '../dashboard/dashboard-fixture.ts';
+import { addKernels } from './echo-kernel.ts';
 import { TestServer } from './start-server.ts';
 
 const PNG_HEAD = '89504e470d0a1a0a';
@@ -30,17 +34,22 @@ function assertPng(bytes: Uint8Array | undefined): void {
   assert.ok(image.readUInt32BE(16) > 100 && image.readUInt32BE(20) > 100, 'it is too small for a chart');
 }
 
+async function makeBox(isolation: 'container' | 'gvisor'): Promise<Sandbox> {
+  return await Sandbox.create({
+    client,
+    name: `data-${isolation}`,
+    image: 'data',
+    isolation,
+    memoryMib: 1024,
+  });
+}
+
+/** What is no different in another class is tried in one of them below. */
 for (const isolation of ['container', 'gvisor'] as const) {
-  describe(`results of the image data on ${isolation}`, { concurrency: false }, () => {
+  describe(`charts and kernels of the image data on ${isolation}`, { concurrency: false }, () => {
     let box: Sandbox;
     before(async () => {
-      box = await Sandbox.create({
-        client,
-        name: `data-${isolation}`,
-        image: 'data',
-        isolation,
-        memoryMib: 1024,
-      });
+      box = await makeBox(isolation);
     });
     after(() => box.remove());
 
@@ -64,46 +73,6 @@ for (const isolation of ['container', 'gvisor'] as const) {
       assertPng(Buffer.from(images[0] ?? '', 'base64'));
     });
 
-    test('plt.show() shows at once, what is open at the end comes last, and each figure once', async () => {
-      const order: string[] = [];
-      await box.runCode(
-        'import matplotlib.pyplot as plt\nprint("one"); plt.plot([1, 2]); plt.show()\nprint("two"); fig, ax = plt.subplots(); ax.bar([1], [2])\nprint("three")\nfig',
-        {
-          language: 'python',
-          onStdout: (text) => order.push(...text.trim().split('\n')),
-          onResult: ({ data }) => order.push(data['image/png'] === undefined ? 'other' : 'chart'),
-        },
-      );
-      assert.deepEqual(order, ['one', 'chart', 'two', 'three', '<Figure size 640x480 with 1 Axes>', 'chart']);
-    });
-
-    test('a frame arrives as HTML and as data, an image of Pillow as PNG', async () => {
-      const { results } = await box.runCode(FRAME, { language: 'python' });
-      assert.match(results[0]?.html ?? '', /<table/);
-      assert.deepEqual(results[0]?.table, {
-        columns: [
-          { name: 'row', type: 'string' },
-          { name: 'n', type: 'integer' },
-          { name: 'x', type: 'number' },
-          { name: 's', type: 'string' },
-          { name: 't', type: 'datetime' },
-        ],
-        rows: [
-          ['r1', 1, 0.5, 'a', '2020-01-01T00:00:00'],
-          ['r2', 2, null, 'b', null],
-        ],
-        row_count: 2,
-        truncated: false,
-      });
-      const long = await box.runCode('pd.DataFrame({"n": range(5000)})', { language: 'python' });
-      const { rows, row_count: count, truncated } = long.results[0]?.table ?? {};
-      assert.deepEqual([rows?.length, count, truncated], [1000, 5000, true]);
-      const image = await box.runCode('from PIL import Image\nImage.new("RGB", (200, 150), "red")', {
-        language: 'python',
-      });
-      assertPng(image.results[0]?.png);
-    });
-
     test('the Jupyter kernel of the image runs code: its results, its errors and its state', async () => {
       const kernel = await box.contexts.create({ kernel: 'python3', name: 'notebook', cwd: '/tmp' });
       assert.deepEqual([kernel.info.kernel, kernel.info.language], ['python3', null]);
@@ -124,22 +93,130 @@ for (const isolation of ['container', 'gvisor'] as const) {
       assert.equal((await kernel.runCode('kept')).exception?.name, 'NameError');
       await kernel.remove();
     });
-
-    test('a kernel that dies is replaced, one that is not there is named', async () => {
-      const died = await box.runCode('import os; print("last", flush=True); os._exit(3)', {
-        kernel: 'python3',
-      });
-      assert.equal(died.status, 'error');
-      assert.match(died.error, /kernel 'python3' has ended(.|\n)*its state is lost/);
-      assert.equal((await box.runCode('6 * 7', { kernel: 'python3' })).result, '42');
-      const left = await box.commands.run('sh', ['-c', 'ls -d /tmp/svc-kernel-* | wc -l']);
-      assert.equal(left.text().trim(), '0', 'the key of a kernel is removed once it is known');
-      await assert.rejects(box.runCode('1', { kernel: 'cobol' }), (error) => {
-        assert.ok(SvcError.is(error, 'exec_failed'), String(error));
-        assert.match(error.message, /no Jupyter kernel 'cobol' in this image; there are: python3/);
-        return true;
-      });
-      await assert.rejects(box.runCode('1', { kernel: 'python3', language: 'python' }), /kernel/);
-    });
   });
 }
+
+describe('results of the image data', { concurrency: false }, () => {
+  let box: Sandbox;
+  before(async () => {
+    box = await makeBox('container');
+  });
+  after(() => box.remove());
+
+  test('plt.show() shows at once, what is open at the end comes last, and each figure once', async () => {
+    const order: string[] = [];
+    await box.runCode(
+      'import matplotlib.pyplot as plt\nprint("one"); plt.plot([1, 2]); plt.show()\nprint("two"); fig, ax = plt.subplots(); ax.bar([1], [2])\nprint("three")\nfig',
+      {
+        language: 'python',
+        onStdout: (text) => order.push(...text.trim().split('\n')),
+        onResult: ({ data }) => order.push(data['image/png'] === undefined ? 'other' : 'chart'),
+      },
+    );
+    assert.deepEqual(order, ['one', 'chart', 'two', 'three', '<Figure size 640x480 with 1 Axes>', 'chart']);
+  });
+
+  test('a frame arrives as HTML and as data, an image of Pillow as PNG', async () => {
+    const { results } = await box.runCode(FRAME, { language: 'python' });
+    assert.match(results[0]?.html ?? '', /<table/);
+    assert.deepEqual(results[0]?.table, {
+      columns: [
+        { name: 'row', type: 'string' },
+        { name: 'n', type: 'integer' },
+        { name: 'x', type: 'number' },
+        { name: 's', type: 'string' },
+        { name: 't', type: 'datetime' },
+      ],
+      rows: [
+        ['r1', 1, 0.5, 'a', '2020-01-01T00:00:00'],
+        ['r2', 2, null, 'b', null],
+      ],
+      row_count: 2,
+      truncated: false,
+    });
+    const long = await box.runCode('pd.DataFrame({"n": range(5000)})', { language: 'python' });
+    const { rows, row_count: count, truncated } = long.results[0]?.table ?? {};
+    assert.deepEqual([rows?.length, count, truncated], [1000, 5000, true]);
+    const image = await box.runCode('from PIL import Image\nImage.new("RGB", (200, 150), "red")', {
+      language: 'python',
+    });
+    assertPng(image.results[0]?.png);
+  });
+
+  test('a kernel that dies is replaced, one that is not there is named', async () => {
+    const died = await box.runCode('import os; print("last", flush=True); os._exit(3)', {
+      kernel: 'python3',
+    });
+    assert.equal(died.status, 'error');
+    assert.match(died.error, /kernel 'python3' has ended(.|\n)*its state is lost/);
+    assert.equal((await box.runCode('6 * 7', { kernel: 'python3' })).result, '42');
+    const left = await box.commands.run('sh', ['-c', 'ls -d /tmp/svc-kernel-* | wc -l']);
+    assert.equal(left.text().trim(), '0', 'the key of a kernel is removed once it is known');
+    await assert.rejects(box.runCode('1', { kernel: 'cobol' }), (error) => {
+      assert.ok(SvcError.is(error, 'exec_failed'), String(error));
+      assert.match(error.message, /no Jupyter kernel 'cobol' in this image; there are: python3/);
+      return true;
+    });
+    await assert.rejects(box.runCode('1', { kernel: 'python3', language: 'python' }), /kernel/);
+  });
+
+  test('a chart arrives as PNG over MCP and in the dashboard', async (t) => {
+    const { client: agent } = await connectClient(t, server.url);
+    const input = { sandbox: box.name, language: 'python', code: CHART };
+    const answer = await agent.callTool({ name: 'sandbox_run_code', arguments: input });
+    const content = answer.content as readonly { type: string; data?: string; mimeType?: string }[];
+    const images = content.filter(({ type }) => type === 'image');
+    assert.deepEqual(
+      images.map(({ mimeType }) => mimeType),
+      ['image/png'],
+    );
+    assertPng(Buffer.from(images[0]?.data ?? '', 'base64'));
+    await buildDashboard();
+    const page = await openBrowser(t, `${server.url}/orgs/default/sandboxes/${box.id}/code`);
+    page.setDefaultTimeout(60_000);
+    await page.getByLabel('Code', { exact: true }).fill(CHART);
+    await page.getByLabel('Code', { exact: true }).press('Control+Enter');
+    await page.getByText('It ended.').waitFor();
+    const sizes = `[...document.querySelectorAll('.result img')].map((image) => [image.src.slice(0, 15), image.naturalWidth > 100])`;
+    assert.deepEqual(await page.evaluate(sizes), [['data:image/png;', true]]);
+  });
+
+  test('any kernel is a language: its values, pictures, errors and ends', async () => {
+    await addKernels(box);
+    const echo = await box.contexts.create({ kernel: 'echo', name: 'echo' });
+    assert.equal((await echo.runCode('hello')).result, '1 hello');
+    const [shown] = rich((await echo.runCode('show')).results);
+    assert.deepEqual(Object.keys(shown?.data ?? {}).toSorted(), [
+      'application/json',
+      'image/png',
+      'text/plain',
+    ]);
+    const failed = await echo.runCode('fail');
+    const { status, exception, error } = failed;
+    assert.deepEqual([status, exception?.name, error], ['error', 'EchoError', 'EchoError: no\n']);
+    const asked = await echo.runCode('ask');
+    assert.deepEqual([asked.status, asked.exception?.name], ['error', 'InputRefused']);
+    const began = Promise.withResolvers<void>();
+    const waiting = echo.runCode('wait', { onStdout: () => began.resolve() });
+    await Promise.race([began.promise, waiting]);
+    await echo.interrupt();
+    assert.equal((await waiting).status, 'interrupted');
+    assert.equal((await echo.runCode('still there')).result, '6 still there');
+    assert.match((await echo.runCode('die')).error, /kernel 'echo' has ended(.|\n)*its state is lost/);
+    assert.equal((await echo.runCode('again')).result, '1 again');
+    await assert.rejects(box.runCode('1', { kernel: 'broken' }), (failure) => {
+      assert.ok(SvcError.is(failure, 'exec_failed'), String(failure));
+      assert.match(failure.message, /it has no licence/);
+      return true;
+    });
+    const over = { sandbox: box.name, language: 'kernel:echo', code: 'over JSON-RPC' };
+    const { result } = await server.call('sandbox.repl.run', over);
+    assert.deepEqual(result, {
+      status: 'success',
+      language: 'kernel:echo',
+      output: '1 over JSON-RPC\n',
+      error: '',
+      has_error: false,
+    });
+  });
+});

@@ -52,7 +52,7 @@ export {
 export { normalizeGuestPath } from './spec/guest-path.ts';
 export { nameProblem } from './operations/check-name.ts';
 export { checkInput } from './operations/check-input.ts';
-export { LANGUAGES } from './operations/code.ts';
+export { KERNEL_NAME_PATTERN, KERNEL_PREFIX, LANGUAGES } from './operations/code.ts';
 export {
   MAX_FORM_BYTES,
   MAX_RESULTS,

@@ -13,13 +13,20 @@ export const LANGUAGES = {
   javascript: 'node',
 } as const;
 
+/** Stands before the name of a Jupyter kernel where a language is asked for. */
+export const KERNEL_PREFIX = 'kernel:';
+/** Of a kernel's name, as `jupyter kernelspec list` has it. */
+export const KERNEL_NAME_PATTERN = '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$';
+
 export const codeOperations = {
   'sandbox.repl.run': {
     summary: 'Run code in the persistent interpreter of a running sandbox',
     access: 'namespace',
     input: strictObject({
       ...SandboxReference,
-      language: Type.String({ description: `One of ${Object.keys(LANGUAGES).join(', ')}` }),
+      language: Type.String({
+        description: `One of ${Object.keys(LANGUAGES).join(', ')}, or ${KERNEL_PREFIX}NAME for a Jupyter kernel of the image, such as ${KERNEL_PREFIX}ir`,
+      }),
       code: Type.String(),
       timeout: TimeoutSeconds,
       results: Type.Optional(

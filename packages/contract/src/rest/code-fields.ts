@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import { Type } from '../schema/type.ts';
-import { LANGUAGES } from '../operations/code.ts';
+import { KERNEL_NAME_PATTERN, LANGUAGES } from '../operations/code.ts';
 import { CodeRunResult } from '../operations/code-results.ts';
 import { MAX_TIMEOUT_SECONDS } from '../operations/run-limits.ts';
 import { strictObject, strictRecord } from '../spec/strict.ts';
@@ -17,8 +17,7 @@ const Language = Type.Enum(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[],
   description: '`node`, `nodejs` and `javascript` are the same',
 });
 
-/** As `jupyter kernelspec list` has it. */
-const KernelName = Type.String({ pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' });
+const KernelName = Type.String({ pattern: KERNEL_NAME_PATTERN });
 const KERNEL = {
   kernel: optional(KernelName, {
     description:

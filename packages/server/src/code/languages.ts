@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { KERNEL_PREFIX } from '@svc/contract';
 import type { SpareProcess } from '@svc/engine/client';
 
 /** Gives the driver a file name that nothing of the user has, so that its frames can be told from theirs. */
@@ -10,7 +11,6 @@ const PYTHON_DRIVER = ['python-wire.py', 'python-results.py', 'python-commands.p
 const KERNEL_DRIVER = ['python-wire.py', 'python-results.py', 'kernel-driver.py'];
 /** The first one loads the others. */
 const NODE_DRIVER = ['node-driver.cjs', 'node-imports.cjs', 'node-results.cjs', 'node-errors.cjs'];
-const KERNEL_PREFIX = 'kernel:';
 
 /** How an interpreter is started. Its driver is told in its own file what it speaks with us. */
 export interface InterpreterProgram {

@@ -17,6 +17,7 @@ import tempfile
 READY_SECONDS = 50
 MAX_LAST_WORDS = 1500
 POLL_SECONDS = 0.2
+REPLY_SECONDS = 2
 ESCAPES = re.compile("\x1b\\[[0-9;]*[A-Za-z]")
 DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 IMAGES = ("image/png", "image/jpeg", "image/svg+xml")
@@ -76,6 +77,10 @@ class Kernel:
                 self.manager.interrupt_kernel()
             message = self.next_message()
             if message is None:
+                # Not every kernel heeds that nobody can answer.
+                if unit.exception is NO_EXCEPTION and self.asks_for_input():
+                    unit.fail({"ename": "InputRefused", "evalue": "the code asks for input, and nobody could answer"})
+                    self.manager.interrupt_kernel()
                 continue
             about = message["parent_header"]
             # What it says while it starts is about no code.
@@ -83,10 +88,31 @@ class Kernel:
                 continue
             is_ours = about.get("msg_id") == asked
             unit.take(message["header"]["msg_type"], message["content"], is_ours)
-        if unit.exception is NO_EXCEPTION:
+        unit.take_reply(self.reply_to(asked), is_told)
+        if unit.is_success:
             return b"s", unit.shown, unit.exception
         is_end = is_told or unit.exception[0] == "KeyboardInterrupt"
         return (b"i" if is_end else b"e"), unit.shown, unit.exception
+
+    def asks_for_input(self):
+        from queue import Empty
+
+        try:
+            return self.client.get_stdin_msg(timeout=0)["header"]["msg_type"] == "input_request"
+        except Empty:
+            return False
+
+    def reply_to(self, asked):
+        """None: there is none. It is sent before the kernel says that it is idle, but over another socket."""
+        from queue import Empty
+
+        try:
+            while True:
+                message = self.client.get_shell_msg(timeout=REPLY_SECONDS)
+                if message["parent_header"].get("msg_id") == asked:
+                    return message["content"]
+        except Empty:
+            return None
 
     def next_message(self):
         from queue import Empty
@@ -105,8 +131,28 @@ class Unit:
 
     def __init__(self):
         self.is_idle = False
+        self.is_success = True
         self.shown = None
         self.exception = NO_EXCEPTION
+
+    def take_reply(self, reply, is_told):
+        """Kernels tell of an end in their reply alone when they are interrupted, and some of them not even there."""
+        if self.exception is not NO_EXCEPTION:
+            self.is_success = False
+        elif reply is None:
+            self.is_success = not is_told
+        elif reply.get("status") != "ok":
+            self.is_success = False
+            if reply.get("status") == "error":
+                self.fail(reply)
+
+    def fail(self, content):
+        trace = ESCAPES.sub("", "\n".join(content.get("traceback") or [])) or "%s: %s" % (
+            content.get("ename"),
+            content.get("evalue"),
+        )
+        streams.write(2, encode(trace + "\n"))
+        self.exception = (content.get("ename") or "Error", content.get("evalue") or "", trace + "\n", None)
 
     def take(self, kind, content, is_ours):
         if kind == "stream":
@@ -114,9 +160,7 @@ class Unit:
         elif kind in ("display_data", "execute_result", "update_display_data"):
             self.show(content, is_ours and kind == "execute_result")
         elif kind == "error" and is_ours:
-            trace = ESCAPES.sub("", "\n".join(content["traceback"])) + "\n"
-            streams.write(2, encode(trace))
-            self.exception = (content["ename"], content["evalue"], trace, None)
+            self.fail(content)
         elif kind == "status" and is_ours:
             self.is_idle = content["execution_state"] == "idle"
 

@@ -1,4 +1,12 @@
-import { LANGUAGES, PlatformError, timeoutMsOf, type CodeRunResult } from '@svc/contract';
+import {
+  KERNEL_NAME_PATTERN,
+  KERNEL_PREFIX,
+  LANGUAGES,
+  PlatformError,
+  timeoutMsOf,
+  type CodeRunResult,
+} from '@svc/contract';
+import { languageOfKernel, type Language } from '../../code/languages.ts';
 import type { CodeRunner } from '../../code/code-runner.ts';
 import type { Handlers } from '../../dispatch/dispatch.ts';
 import type { Database } from '../../store/database.ts';
@@ -38,10 +46,14 @@ export function codeHandlers(database: Database, codeRunner: CodeRunner): Pick<H
   };
 }
 
-function interpreterOf(language: string): 'python' | 'node' {
+const KERNEL_NAME = new RegExp(KERNEL_NAME_PATTERN);
+
+function interpreterOf(language: string): Language {
   const name = language.toLowerCase();
   if (Object.hasOwn(LANGUAGES, name)) return LANGUAGES[name as keyof typeof LANGUAGES];
-  const reason = `must be one of ${Object.keys(LANGUAGES).join(', ')}`;
+  const kernel = language.slice(KERNEL_PREFIX.length);
+  if (name.startsWith(KERNEL_PREFIX) && KERNEL_NAME.test(kernel)) return languageOfKernel(kernel);
+  const reason = `must be one of ${Object.keys(LANGUAGES).join(', ')}, or ${KERNEL_PREFIX} and the name of a Jupyter kernel of the image`;
   throw new PlatformError('invalid_request', `Invalid params: language ${reason}`, {
     details: { field: 'language', reason },
   });

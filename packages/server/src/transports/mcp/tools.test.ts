@@ -132,7 +132,7 @@ test('a call that fails is a result with the real reason', async (t) => {
     [
       'sandbox_run_code',
       { sandbox: 'a', language: 'cobol', code: '' },
-      'Invalid params: language must be one of python, node, nodejs, javascript',
+      'Invalid params: language must be one of python, node, nodejs, javascript, or kernel: and the name of a Jupyter kernel of the image',
     ],
   ] as const;
   for (const [name, input, reason] of cases) {
