@@ -53,7 +53,7 @@ export async function finishPython(root: string, signal: AbortSignal): Promise<v
     '--invalidation-mode',
     'unchecked-hash',
     '-x',
-    '/(test|idlelib|lib2to3)/',
+    '/(tests?|idlelib|lib2to3)/',
   ];
   const folders = [...versions.map((version) => `/usr/lib/${version}`), '/usr/lib/python3/dist-packages'];
   // SAFETY: runs a program of the new root inside it, as root; it comes from a package signed by Debian.
@@ -69,7 +69,7 @@ const FAST_ALGEBRA = ['libblas.so.3', 'liblapack.so.3', 'libopenblas.so.0'].map(
 );
 
 /** What the alternatives system would have linked: numpy needs one of several libraries under a name they share. */
-export async function linkAlgebra(root: string): Promise<void> {
+async function linkAlgebra(root: string): Promise<void> {
   const folders = (await readdir(join(root, 'usr/lib'))).filter((name) => name.endsWith('-linux-gnu'));
   for (const folder of folders) {
     const hasFast = await exists(join(root, 'usr/lib', folder, 'openblas-pthread'));
@@ -77,6 +77,20 @@ export async function linkAlgebra(root: string): Promise<void> {
       await linkIfMissing(root, join('usr/lib', folder, library), join(place, library));
     }
   }
+}
+
+/** Of a gigabyte a third is for a compiler, which the image does not have; and the first chart need not wait for a list of fonts. */
+export async function finishData(root: string, signal: AbortSignal): Promise<void> {
+  await linkAlgebra(root);
+  await rm(join(root, 'usr/include'), { recursive: true, force: true });
+  for (const entry of await readdir(join(root, 'usr/lib'), { recursive: true })) {
+    if (entry.endsWith('.a')) await rm(join(root, 'usr/lib', entry), { force: true });
+  }
+  await finishPython(root, signal);
+  const list = 'import matplotlib.font_manager';
+  const env = { ...TOOL_ENVIRONMENT, HOME: '/root' };
+  // SAFETY: as above.
+  await run('chroot', [root, '/usr/bin/python3', '-c', list], { signal, env });
 }
 
 /** Node beside Debian's libraries; npm when the host has one to copy. */
