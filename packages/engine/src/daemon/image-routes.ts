@@ -86,9 +86,11 @@ export function imageRoutes(
         names: readNames(given['names']),
         force: optional(given, 'force', 'boolean') ?? false,
       };
-      return await sendProgress(call, logger, async (onProgress) =>
-        (await buildDemo(request, onProgress, call.signal)).map(toView),
-      );
+      return await sendProgress(call, logger, async (onProgress) => {
+        const built = await buildDemo(request, onProgress, call.signal);
+        for (const image of built) warm.expect(image, image.references[0] ?? image.id, null);
+        return built.map(toView);
+      });
     },
   };
 }

@@ -24,10 +24,10 @@ test('one of what was asked for once waits, as many as were asked for within a m
   await pass(100);
   assert.deepEqual(waiting(), ['python']);
   pool.expect(PYTHON);
-  await pass(100);
+  await pass(600);
   assert.deepEqual(waiting(), ['python', 'python']);
   for (let count = 0; count < 9; count++) pool.expect(PYTHON);
-  await pass(100);
+  await pass(600);
   assert.deepEqual(waiting(), ['python', 'python', 'python']);
   await pass(61_000);
   assert.deepEqual(waiting(), ['python'], 'a minute later one is enough');
@@ -96,6 +96,25 @@ test('while somebody waits for a create none is started', async (t) => {
   create[Symbol.dispose]();
   await pass(100);
   assert.deepEqual(waiting(), ['python']);
+});
+
+test('who was served is left alone for a while when others still wait, and not when none does', async (t) => {
+  const { pool, asked, pass } = world(t, { max: 2 });
+  const create = (demand: Demand) => {
+    using _ = pool.duringCreate();
+    const taken = pool.take(demand, 'runsc');
+    pool.expect(demand);
+    return taken;
+  };
+  for (let count = 0; count < 2; count++) create(PYTHON);
+  await pass(100);
+  assert.equal(asked.length, 2);
+  assert.ok(create(PYTHON));
+  await pass(400);
+  assert.equal(asked.length, 2, 'one still waits');
+  assert.ok(create(PYTHON));
+  await pass(90);
+  assert.equal(asked.length, 4, 'none waits');
 });
 
 test('when memory or disk get short all are given back, and for a minute none is started', async (t) => {
@@ -173,7 +192,7 @@ test('what was run in such sandboxes is started in those that wait, and in those
   pool.expect(NODE);
   await pass(100);
   pool.expectProcess(PYTHON, INTERPRETER);
-  await pass(100);
+  await pass(600);
   assert.deepEqual(started, ['python: python3']);
   assert.deepEqual(programs(pool), [
     ['node', []],
@@ -212,7 +231,7 @@ test('nothing is run in sandboxes that nobody asks for, nor while somebody waits
   await pass(5000);
   assert.deepEqual(started, []);
   create[Symbol.dispose]();
-  await pass(100);
+  await pass(600);
   assert.deepEqual(started, ['python: python3']);
 });
 

@@ -52,6 +52,8 @@ const LATELY_MS = 60_000;
 const PAUSE_MS = 60_000;
 /** A caller that was just served goes first. */
 const FILL_DELAY_MS = 50;
+/** While one of each waits there is time: the caller's own first processes are at work. */
+const REFILL_DELAY_MS = 500;
 /** What one that waits takes of the host, about. */
 const IDLE_MIB: Readonly<Record<Isolation, number>> = { container: 8, gvisor: 64, microvm: 256 };
 /** What each process that waits in one takes, about. */
@@ -78,7 +80,7 @@ export class AdaptivePool {
   readonly #removals = new Set<Promise<void>>();
   readonly #counts = { handedOut: 0, missed: 0, givenBack: 0 };
   #filling: Promise<void> | undefined;
-  #soon: NodeJS.Timeout | undefined;
+  #soon: { readonly timer: NodeJS.Timeout; readonly at: number } | undefined;
   #creates = 0;
   #pausedUntil = 0;
   #isClosed = false;
@@ -186,16 +188,22 @@ export class AdaptivePool {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    clearTimeout(this.#soon);
+    clearTimeout(this.#soon?.timer);
     await this.release();
   }
 
   #fillSoon(): void {
     if (this.#isClosed || this.#creates > 0 || this.#asked.size === 0) return;
-    this.#soon ??= setTimeout(() => {
+    const isAnyWithout = this.#asked.values().some(({ demand }) => this.#countOf(demand) === 0);
+    const delayMs = isAnyWithout ? FILL_DELAY_MS : REFILL_DELAY_MS;
+    const at = Date.now() + delayMs;
+    if (this.#soon !== undefined && this.#soon.at <= at) return;
+    clearTimeout(this.#soon?.timer);
+    const fill = () => {
       this.#soon = undefined;
       this.#filling ??= this.#fill().finally(() => (this.#filling = undefined));
-    }, FILL_DELAY_MS).unref();
+    };
+    this.#soon = { timer: setTimeout(fill, delayMs).unref(), at };
   }
 
   async #fill(): Promise<void> {

@@ -24,7 +24,7 @@ import { endingOf } from './overdue.ts';
 import { wasRemoved, type EngineRecord } from './record.ts';
 import type { Run } from './run.ts';
 import { saveDisk } from './save-disk.ts';
-import { startSpare } from './spare-process.ts';
+import { startFirst, startSpare } from './spare-process.ts';
 import { limitsOf, startRun, type StartedRun } from './start-run.ts';
 import { inWords } from './step-timer.ts';
 import { toView } from './view.ts';
@@ -124,6 +124,18 @@ export class Sandbox {
   async saveAgain(): Promise<void> {
     await this.#turns.take(async () => {
       if (this.isUnsaved && !this.#isRemoved) await this.#kept.save(this.record);
+    });
+  }
+
+  /** It has started for nobody yet. Whoever gets it meanwhile waits for the end of this, which is sooner than a start. */
+  async settle(signal: AbortSignal): Promise<void> {
+    await this.#turns.take(async () => {
+      const { run } = this;
+      if (run === undefined || this.record.id !== null) return;
+      if (this.record.isolation !== 'gvisor') return;
+      await startFirst(run, signal).catch((error: unknown) =>
+        this.#kit.logger.debug({ error, handle: this.record.handle }, 'a first process could not be started'),
+      );
     });
   }
 

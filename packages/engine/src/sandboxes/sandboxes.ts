@@ -246,7 +246,7 @@ export class Sandboxes {
       await sandbox.remove();
       throw error;
     }
-    sandbox.run?.rest();
+    this.#inBackground(sandbox.settle(signal));
     return sandbox;
   }
 

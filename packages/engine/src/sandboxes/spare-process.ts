@@ -7,20 +7,49 @@ import { isIntercepted } from '../policy/read-ports.ts';
 import type { EngineRecord } from './record.ts';
 import type { Run } from './run.ts';
 
+/** Ends by itself, and most images have it. */
+const FIRST_PROCESS = { cmd: '/bin/sh', args: ['-c', ':'] };
+/** A caller may wait for it. */
+const FIRST_TIMEOUT_MS = 1_000;
+
+/**
+ * Lets gVisor's kernel start a process, so that the caller's first one is its second: that finds the host's process which it runs in,
+ * and the pages of the loader and the library (docs/decisions/0061-adaptive-warm-pool.md). Nothing of it is left.
+ * @throws when it cannot start, as in an image without a shell, or does not end
+ */
+export async function startFirst(run: Run, signal: AbortSignal): Promise<void> {
+  const given = AbortSignal.any([signal, AbortSignal.timeout(FIRST_TIMEOUT_MS)]);
+  await withSession(run, given, async (client) => {
+    // SAFETY: the program runs inside the sandbox, as its user; it is the image's own, and is given no words of anybody's.
+    await client.run(FIRST_PROCESS, { maxOutputBytes: 0, signal: given });
+  });
+}
+
 /** Starts a process for whoever gets the sandbox. @throws when it cannot start, as a program that the image lacks */
 export async function startSpare(
   run: Run,
   { key, cmd, args, stdinFd }: SpareProcess,
   signal: AbortSignal,
 ): Promise<void> {
+  await withSession(run, signal, async (client) => {
+    // SAFETY: the program runs inside the sandbox, as its user; no shell is involved.
+    const request = { key, cmd, args: [...args], stdin: true, stdinFd, timeoutMs: null };
+    await client.detached.start({ ...request, isRepeat: true, isSpare: true }, signal);
+  });
+}
+
+/** What is started over it and is not detached ends with it. */
+async function withSession(
+  run: Run,
+  signal: AbortSignal,
+  work: (client: ChannelClient) => Promise<unknown>,
+): Promise<void> {
   const { link } = run;
   run.wake();
   const session = await link.takeSession(signal);
   try {
     const client = await ChannelClient.connect(socketTransport(session.socket), { signal });
-    // SAFETY: the program runs inside the sandbox, as its user; no shell is involved.
-    const request = { key, cmd, args: [...args], stdin: true, stdinFd, timeoutMs: null };
-    await client.detached.start({ ...request, isRepeat: true, isSpare: true }, signal);
+    await work(client);
     client.close();
   } finally {
     link.drop(session);
