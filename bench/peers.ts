@@ -1,4 +1,5 @@
 import { loadavg } from 'node:os';
+import { waitUntil } from '@svc/contract/testing';
 import { Client, Sandbox } from '@svc/sdk';
 import { createKey } from '@svc/server/keys';
 import { TestServer } from '../test/e2e/start-server.ts';
@@ -16,6 +17,8 @@ import { describeRun, renderRows, writeBetween, writePicture } from './write-bet
  */
 interface Contender {
   readonly name: string;
+  /** Until it has done what it does for the next caller by itself, where it does anything. */
+  rest?(): Promise<void>;
   create(): Promise<string>;
   run(id: string, command: readonly string[]): Promise<unknown>;
   remove(id: string): Promise<void>;
@@ -25,9 +28,12 @@ interface Contender {
 const ROUNDS = 15;
 const EXECS = 40;
 const BURST = 100;
+/** The best of them counts: one that met something else at work says nothing about who made it. */
+const BURSTS = 2;
 const CALLERS = 4;
 const WINDOW_MS = 6000;
 const IDLE_COUNT = 20;
+const REST_TIMEOUT_MS = 60_000;
 const MIB = 2 ** 20;
 const PICTURE = 'docs/pictures/peers.svg';
 
@@ -35,18 +41,22 @@ const isQuick = process.argv.includes('--quick');
 await using stack = new AsyncDisposableStack();
 const contenders: Contender[] = [];
 for (const name of ['docker', 'podman'] as const) contenders.push(await openPeer(name));
-contenders.push(await openOwn('svc, container', 'container'), await openOwn('svc, gVisor', 'gvisor'));
+contenders.push(
+  await openOwn('svc, container', 'container'),
+  await openOwn('svc, gVisor', 'gvisor'),
+  await openOwn('svc, by default'),
+);
 
 for (const name of ['SIGINT', 'SIGTERM'] as const)
   process.once(name, () => void stack.disposeAsync().finally(() => process.exit(1)));
 
 const begun = loadavg()[0] ?? 0;
-/** Of the burst, in the order of the contenders. */
-const failures: number[] = [];
+/** Of the bursts, in the order of the contenders. */
+const failures = contenders.map(() => 0);
 const rows = [
   await inTurn('create to first output, ms', isQuick ? 1 : ROUNDS, firstOutput),
   await execs(),
-  await inTurn(`${isQuick ? 5 : BURST} at once, all have spoken, s`, 1, burst),
+  await inTurn(`${isQuick ? 5 : BURST} at once, all have spoken, s`, isQuick ? 1 : BURSTS, burst, Math.min),
   { what: 'of these failed', values: failures },
   await inTurn(`created, used and removed by ${CALLERS} callers, per second`, isQuick ? 1 : 2, sustained),
   await inTurn(`memory of processes per idle sandbox, MiB`, 1, memory),
@@ -61,15 +71,21 @@ async function inTurn(
   what: string,
   rounds: number,
   measure: (contender: Contender) => Promise<number>,
+  choose: (...values: readonly number[]) => number = (...values) => percentile(values, 50),
 ): Promise<Row> {
   console.error(what);
   const values: number[][] = contenders.map(() => []);
   for (let round = 0; round < rounds; round++)
     for (const [index, contender] of contenders.entries()) values[index]?.push(await measure(contender));
-  return { what, values: values.map((own) => percentile(own, 50)) };
+  return { what, values: values.map((own) => choose(...own)) };
 }
 
 async function firstOutput(contender: Contender): Promise<number> {
+  await contender.rest?.();
+  return await createUseRemove(contender);
+}
+
+async function createUseRemove(contender: Contender): Promise<number> {
   const start = performance.now();
   const id = await contender.create();
   await contender.run(id, ['/bin/echo', 'x']);
@@ -91,6 +107,7 @@ async function execs(): Promise<Row> {
 }
 
 async function burst(contender: Contender): Promise<number> {
+  await contender.rest?.();
   const start = performance.now();
   const made: string[] = [];
   const outcomes = await Promise.allSettled(
@@ -102,7 +119,7 @@ async function burst(contender: Contender): Promise<number> {
   );
   const took = (performance.now() - start) / 1000;
   const failed = outcomes.filter(({ status }) => status === 'rejected');
-  failures.push(failed.length);
+  failures[contenders.indexOf(contender)] = (failures[contenders.indexOf(contender)] ?? 0) + failed.length;
   for (const { reason } of failed.slice(0, 1) as PromiseRejectedResult[])
     console.error(`${contender.name}: ${String(reason)}`);
   await removeAll(contender, made);
@@ -123,7 +140,7 @@ async function sustained(contender: Contender): Promise<number> {
   let completed = 0;
   const caller = async () => {
     while (performance.now() - start < (isQuick ? 500 : WINDOW_MS)) {
-      await firstOutput(contender);
+      await createUseRemove(contender);
       completed++;
     }
   };
@@ -153,17 +170,23 @@ async function openPeer(name: PeerName): Promise<Contender> {
   };
 }
 
-/** Cold: nothing is kept warm. */
-async function openOwn(name: string, isolation: 'container' | 'gvisor'): Promise<Contender> {
-  const server = await TestServer.start({ args: [] });
+/** With a class: cold, nothing is kept warm. Without: as somebody has it who has just installed it. */
+async function openOwn(name: string, isolation?: 'container' | 'gvisor'): Promise<Contender> {
+  const engineArgs = isolation === undefined ? ['--warm-adaptive', '3'] : [];
+  const server = await TestServer.start({ args: [], engineArgs });
   stack.defer(() => server.destroy());
   const { key } = await createKey(server.engine.folder, { namespace: 'default' });
   const client = new Client({ apiUrl: server.url, apiKey: key });
   const sandboxes = new Map<string, Sandbox>();
   return {
     name,
+    ...(isolation === undefined ? { rest: () => untilOneWaits(server) } : {}),
     create: async () => {
-      const sandbox = await Sandbox.create({ client, image: BUSYBOX, isolation });
+      const sandbox = await Sandbox.create({
+        client,
+        image: BUSYBOX,
+        ...(isolation === undefined ? {} : { isolation }),
+      });
       sandboxes.set(sandbox.id, sandbox);
       return sandbox.id;
     },
@@ -179,6 +202,15 @@ async function openOwn(name: string, isolation: 'container' | 'gvisor'): Promise
   };
 }
 
+/** The image was used before, and its next sandbox is there; not for the first one. */
+async function untilOneWaits(server: TestServer): Promise<void> {
+  const isThere = async () => {
+    const { waiting, handedOut, missed } = await server.engine.client.pool();
+    return waiting.length > 0 || handedOut + missed === 0;
+  };
+  await waitUntil(isThere, { timeoutMs: REST_TIMEOUT_MS, what: 'a sandbox waits' });
+}
+
 async function record(table: string): Promise<void> {
   await writeBetween('docs/promises.md', 'peers', table);
   await writePicture(
@@ -190,7 +222,8 @@ async function record(table: string): Promise<void> {
       })),
     ),
   );
-  const about = 'nothing is kept warm; [the whole table](docs/promises.md#beside-docker-and-podman).';
+  const about =
+    'with a class named nothing is kept warm; [the whole table](docs/promises.md#beside-docker-and-podman).';
   await writeBetween(
     'README.md',
     'peers',
