@@ -13,17 +13,13 @@ import {
   type DueWebhook,
 } from '../store/webhook-deliveries.ts';
 import { findWebhook } from '../store/webhooks.ts';
+import { hasRoom } from './delivery-shares.ts';
 import { endDelivery } from './end-delivery.ts';
 import { sendDelivery } from './send-delivery.ts';
 import type { WebhookSettings } from './webhook-settings.ts';
 
 /** Longer than an attempt can take: one that is not over then was a server's that died. */
 const LEASE_SLACK_MS = 30_000;
-/** What is under way at a time. Who answers slowly holds up nobody but themselves. */
-const MOST_PER_WEBHOOK = 4;
-const MOST_PER_ORGANIZATION = 16;
-const MOST = 256;
-
 export interface WebhookWorkerParts {
   readonly database: Database;
   readonly sealer: Sealer;
@@ -94,7 +90,7 @@ export class WebhookWorker {
     while (due.length > 0 && !this.#stopped.signal.aborted) {
       const more: DueWebhook[] = [];
       for (const webhook of due) {
-        if (!this.#hasRoom(webhook)) continue;
+        if (!hasRoom([...this.#underWay.values()], webhook)) continue;
         const delivery = await claimDelivery(this.#parts.database, webhook.id, this.claim);
         if (delivery === undefined) continue;
         this.#begin(webhook, delivery);
@@ -116,14 +112,5 @@ export class WebhookWorker {
         this.#wake.resolve();
       });
     this.#underWay.set(work, webhook);
-  }
-
-  #hasRoom({ id, organizationId }: DueWebhook): boolean {
-    const all = [...this.#underWay.values()];
-    return (
-      all.length < MOST &&
-      all.filter((other) => other.organizationId === organizationId).length < MOST_PER_ORGANIZATION &&
-      all.filter((other) => other.id === id).length < MOST_PER_WEBHOOK
-    );
   }
 }

@@ -1,0 +1,16 @@
+import type { DueWebhook } from '../store/webhook-deliveries.ts';
+
+/** What is under way at a time. */
+const MOST_PER_WEBHOOK = 4;
+const MOST_PER_ORGANIZATION = 16;
+const MOST = 256;
+
+/**
+ * Whether one more delivery may begin. Who answers slowly holds up nobody but themselves: an organization may hold as many places as are
+ * free, so that whoever comes next finds one, however many organizations somebody has.
+ */
+export function hasRoom(underWay: readonly DueWebhook[], { id, organizationId }: DueWebhook): boolean {
+  const own = underWay.filter((other) => other.organizationId === organizationId);
+  const most = Math.min(MOST_PER_ORGANIZATION, MOST - underWay.length);
+  return own.length < most && own.filter((other) => other.id === id).length < MOST_PER_WEBHOOK;
+}
