@@ -6,6 +6,7 @@ import { Readable, Transform } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { waitUntil } from '@svc/contract/testing';
+import type { Algorithms } from 'ssh2';
 import { Dice } from '../../testing/dice.ts';
 import { run, startTestGateway, type TestGateway } from '../../testing/ssh-gateway.ts';
 import { DEFAULT_SSH_SETTINGS, type SshSettings } from './ssh-settings.ts';
@@ -123,6 +124,28 @@ test('floods before a login gather nothing: endless lines, and packets that are 
   await checkServed();
 });
 
+test('what costs the server many times what it costs a stranger is not agreed on', async (t) => {
+  const { gateway, privateKey, checkServed } = await open(t);
+  const login = { username: 'calm-fox', privateKey };
+  const dear: readonly Algorithms[] = [
+    { kex: ['diffie-hellman-group14-sha256'] },
+    { kex: ['diffie-hellman-group18-sha512'] },
+    { kex: ['diffie-hellman-group-exchange-sha256'] },
+    { kex: ['ecdh-sha2-nistp521'] },
+    { compress: ['zlib'] },
+    { compress: ['zlib@openssh.com'] },
+  ];
+  for (const algorithms of dear)
+    await assert.rejects(gateway.connect({ ...login, algorithms }), JSON.stringify(algorithms));
+  // As `ssh -C` asks.
+  const compressing = await gateway.connect({
+    ...login,
+    algorithms: { compress: ['zlib@openssh.com', 'zlib', 'none'] },
+  });
+  assert.equal((await run(compressing, 'true')).code, 0);
+  await checkServed();
+});
+
 test('a wrong bit in what is sent under keys ends that connection alone', async (t) => {
   const { gateway, privateKey, checkServed } = await open(t);
   const dice = new Dice(1);
@@ -208,7 +231,7 @@ async function startTampering(t: TestContext, port: number, at: number): Promise
 }
 
 test('a handshake that goes on byte by byte ends in time, and keeps no place from other addresses', async (t) => {
-  const connections = { total: 100, strangers: 8, strangersPerAddress: 4 };
+  const connections = { total: 100, strangers: 8, strangersPerAddress: 4, newPerAddress: 100 };
   const { gateway, checkServed } = await open(t, { connections, loginMs: 10_000 });
   const slow = Array.from({ length: 12 }, () => stranger(t, gateway.port, '127.0.0.2'));
   const bytes = packet(KEXINIT, Buffer.alloc(30_000));

@@ -118,7 +118,7 @@ test('a connection may try only so many keys', async (t) => {
 });
 
 test('those who do not log in are few, and are sent away', async (t) => {
-  const connections = { total: 100, strangers: 2, strangersPerAddress: 2 };
+  const connections = { total: 100, strangers: 2, strangersPerAddress: 2, newPerAddress: 100 };
   const hasty = await startTestGateway(t, { connections, loginMs: 300 });
   const idle = [1, 2, 3].map(async () => await closeOf(connect(hasty.port, '127.0.0.1')));
   // The third one at once, the others in time.

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import type { Logger } from 'pino';
-import ssh2 from 'ssh2';
+import ssh2, { type Algorithms } from 'ssh2';
 import type { SshPlace } from '../../handlers/server/capabilities.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { Database } from '../../store/database.ts';
@@ -16,6 +16,14 @@ import { Strangers } from './strangers.ts';
 const IDENT = 'svc';
 const KEEP_ALIVE_MISSES = 3;
 const CLOSE_MS = 2000;
+/**
+ * What a stranger may have agreed on. Not all that ssh2 knows: a key exchange over 8192 bits takes the thread that serves everybody thirty
+ * times as long as one over a curve, and `zlib` would unpack a thousand times what was sent before anybody has logged in.
+ */
+const ALGORITHMS: Algorithms = {
+  kex: ['curve25519-sha256', 'curve25519-sha256@libssh.org', 'ecdh-sha2-nistp256', 'ecdh-sha2-nistp384'],
+  compress: ['none'],
+};
 /** Twenty keys and a key exchange fit in well; more is sent by nobody who wants to log in. */
 const MAX_STRANGER_BYTES = 256 * 1024;
 
@@ -67,7 +75,7 @@ class Gateway {
 
   take(socket: Socket): void {
     socket.on('error', () => socket.destroy());
-    const place = this.#strangers.admit(socket.remoteAddress ?? '');
+    const place = this.#strangers.admit(socket.remoteAddress ?? '', () => socket.destroy());
     if (place === undefined) return void socket.destroy();
     const { settings } = this.#parts;
     this.#sockets.add(socket);
@@ -91,6 +99,7 @@ class Gateway {
     const server = new ssh2.Server(
       {
         hostKeys: [this.#hostKey.privateKey],
+        algorithms: ALGORITHMS,
         ident: IDENT,
         keepaliveInterval: settings.keepAliveMs,
         keepaliveCountMax: KEEP_ALIVE_MISSES,

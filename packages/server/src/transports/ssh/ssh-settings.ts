@@ -18,6 +18,8 @@ export interface SshSettings {
     /** Of those, how many may not be logged in yet: in all, and from one address. */
     readonly strangers: number;
     readonly strangersPerAddress: number;
+    /** Of one address that may begin within ten seconds: each is a key exchange, on the thread that serves everybody. */
+    readonly newPerAddress: number;
   };
   /** Logged in. */
   readonly limits: ChannelLimits;
@@ -31,7 +33,7 @@ export const DEFAULT_SSH_SETTINGS: Omit<SshSettings, 'host' | 'port'> = {
   recheckMs: 30_000,
   loginMs: 60_000,
   maxAttempts: 20,
-  connections: { total: 2048, strangers: 128, strangersPerAddress: 32 },
+  connections: { total: 2048, strangers: 128, strangersPerAddress: 32, newPerAddress: 500 },
   limits: { perSandbox: 64, perOrganization: 1024 },
   channelsPerConnection: 64,
 };
