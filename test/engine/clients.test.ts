@@ -35,6 +35,13 @@ print(requests.get('${URL}/simple/svc-hello/', auth=('me', os.environ['API_KEY']
 const fetching = `
 const authorization = 'Basic ' + Buffer.from('me:' + process.env.API_KEY).toString('base64');
 fetch('${URL}/simple/svc-hello/', { headers: { authorization } }).then((answer) => console.log(answer.status))`;
+/** How many of the authorities that it believes in it had to load for this connection. */
+const BY_HASH = `
+import socket, ssl
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+context.load_verify_locations(capath='/etc/ssl/certs')
+context.wrap_socket(socket.create_connection(('${API}', 443)), server_hostname='${API}').close()
+print(len(context.get_ca_certs()))`;
 const quoted = (script: string) => `'${script.replaceAll("'", String.raw`'\''`)}'`;
 
 /** What to type, and what it says in the end. Each of them shows the secret as the password of a user. */
@@ -80,6 +87,11 @@ for (const isolation of CLASSES) {
         assert.deepEqual([code, stdout], [0, said], stderr);
       });
     }
+
+    test('a program that looks for authorities by the hash of their names finds ours', async () => {
+      const { code, stdout, stderr } = await sandbox.sh(`python3 -c ${quoted(BY_HASH)}`);
+      assert.deepEqual([code, stdout], [0, '1\n'], stderr);
+    });
 
     test('each of them was read on its way', async () => {
       const { stdout } = await sandbox.sh(
@@ -145,6 +157,8 @@ test('the authority is trusted in every layout, once, beside those of the image,
       assert.equal(stdout.split('BEGIN CERTIFICATE').length, 2, `${title}: ${path} names it once`);
       if (patches.length > 0) assert.ok(stdout.startsWith(OLD), `${title}: ${path} keeps what it had`);
     }
+    const found = await sandbox.sh('cd /etc/ssl/certs && find . -name "*.[0-9]" -exec readlink {} +');
+    assert.equal(found.stdout, '/usr/local/share/ca-certificates/svc.crt\n', `${title}: one link by hash`);
     for (const patch of patches) {
       if (patch.type !== 'symlink') continue;
       const { stdout } = await sandbox.sh(`readlink ${patch.link}`);

@@ -1,5 +1,6 @@
 import { getCACertificates } from 'node:tls';
 import { ChannelClient, FileFailed, type ChannelFiles } from '@svc/contract/channel';
+import { subjectHash } from '../egress/tls/subject-hash.ts';
 import { AUTHORITY_FILE, TRUST_BUNDLE } from '../guest/guest-config.ts';
 import type { GuestLink } from '../guest/guest-link.ts';
 import { socketTransport } from '../guest/socket-transport.ts';
@@ -18,6 +19,10 @@ const OTHER_BUNDLES = [
 ];
 /** Whoever makes the bundles anew (update-ca-certificates, update-ca-trust) takes what lies here. */
 const RED_HAT_ANCHORS = '/etc/pki/ca-trust/source/anchors';
+/** Where OpenSSL looks for an authority by the hash of its name; some programs look nowhere else. The first is made by us if need be. */
+const HASHED_FOLDERS = [TRUST_BUNDLE.slice(0, TRUST_BUNDLE.lastIndexOf('/')), '/etc/pki/tls/certs'];
+/** Of authorities whose names have the same hash. */
+const MAX_SAME_HASH = 10;
 const MAX_BUNDLE_BYTES = 8 * 1024 * 1024;
 const [BEGIN, END] = ['# svc: begin of what the sandbox trusts beside its image', '# svc: end'];
 
@@ -40,6 +45,7 @@ export async function trustAuthority(
   const client = await ChannelClient.connect(socketTransport(session.socket), { signal });
   try {
     await install(client.files, text, signal);
+    await linkHashes(client.files, [...new Set(trusted.map(subjectHash))], signal);
   } finally {
     client.close();
     link.drop(session);
@@ -58,6 +64,41 @@ async function install(files: ChannelFiles, text: string, signal: AbortSignal): 
     const extended = withBlock(bundle, text);
     // A link to one of those before it has it already.
     if (extended !== bundle) await write(files, path, extended, signal);
+  }
+}
+
+/** As `openssl rehash` would, which images need not have: it replaces such links by its own. */
+async function linkHashes(
+  files: ChannelFiles,
+  hashes: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  for (const folder of HASHED_FOLDERS) {
+    const isFolder = await files.stat(folder, {}, signal).then(
+      ({ kind }) => kind === 'dir',
+      () => false,
+    );
+    if (!isFolder) continue;
+    await Promise.all(hashes.map((hash) => linkHash(files, `${folder}/${hash}`, signal)));
+  }
+}
+
+async function linkHash(files: ChannelFiles, path: string, signal: AbortSignal): Promise<void> {
+  for (let number = 0; number < MAX_SAME_HASH; number++) {
+    const found = await linkAt(files, `${path}.${number}`, signal);
+    if (found === AUTHORITY_FILE) return;
+    if (found === null) return await files.symlink(AUTHORITY_FILE, `${path}.${number}`, signal);
+  }
+}
+
+/** Where a link leads to, '' for what is none; null when nothing is there. */
+async function linkAt(files: ChannelFiles, path: string, signal: AbortSignal): Promise<string | null> {
+  try {
+    const { kind } = await files.stat(path, { followSymlink: false }, signal);
+    return kind === 'symlink' ? await files.readLink(path, signal) : '';
+  } catch (error) {
+    if (error instanceof FileFailed) return null;
+    throw error;
   }
 }
 

@@ -5,9 +5,11 @@ import { mkdtempDisposable, readdir, readFile, stat, writeFile } from 'node:fs/p
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { rootCertificates } from 'node:tls';
 import { writeAuthority, writeLeaf } from './certificate.ts';
 import { makeAuthority, openInstallationAuthority, readIssuer } from './installation-authority.ts';
 import { LeafCertificates } from './leaf-certificates.ts';
+import { subjectHash } from './subject-hash.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -44,6 +46,31 @@ test('OpenSSL accepts a chain of ours by its strictest rules, whatever kind of k
       });
       assert.equal(answer, 'leaf.pem: OK\n');
     }
+  }
+});
+
+/** Strings of every kind, spaces and capitals where they do not count, and a part with two names. */
+const NAMES_OF_AUTHORITIES = [
+  '/C=DE/O=  Some   Company Ltd. /CN=ROOT \u00c4 1',
+  '/C=US/emailAddress=Ca@Example.COM/CN=x',
+  '/DC=com/DC=Example/OU=One+CN=Two/serialNumber=0042',
+];
+
+test('an authority is found by the hash of its name that OpenSSL looks for', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'svc-certificates-'));
+  const openssl = (...words: readonly string[]) =>
+    execFileSync('openssl', words, { cwd: folder.path, encoding: 'utf8', stdio: 'pipe' });
+  const certificates = [makeAuthority().certificate, ...rootCertificates.slice(0, 8)];
+  for (const mask of ['utf8only', 'nombstr', 'MASK:0x800'])
+    for (const name of NAMES_OF_AUTHORITIES) {
+      const config = `string_mask = ${mask}\n[req]\nstring_mask = ${mask}\ndistinguished_name = dn\n[dn]\n`;
+      await writeFile(join(folder.path, 'config'), config);
+      const how = ['-x509', '-newkey', 'ed25519', '-nodes', '-keyout', 'key', '-config', 'config', '-utf8'];
+      certificates.push(openssl('req', ...how, '-multivalue-rdn', '-subj', name));
+    }
+  for (const certificate of certificates) {
+    await writeFile(join(folder.path, 'ca.pem'), certificate);
+    assert.equal(subjectHash(certificate), openssl('x509', '-hash', '-noout', '-in', 'ca.pem').trim());
   }
 });
 

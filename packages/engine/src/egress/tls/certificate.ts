@@ -68,7 +68,7 @@ export function writeLeaf(host: string, key: KeyObject, issuer: Issuer, validity
   const keyInfo = publicKeyInfo(key);
   const parts = readElements(issuer.certificate.raw)[0]?.content ?? Buffer.alloc(0);
   const issued = {
-    issuer: subjectOf(parts),
+    issuer: subjectOf(issuer.certificate),
     subject: name(host.length > MAX_COMMON_NAME ? 'server' : host),
     keyInfo,
     validity,
@@ -175,7 +175,8 @@ function keyId(keyInfo: Buffer): Buffer {
 }
 
 /** The sixth part of a certificate's body, byte by byte as it stands there: clients compare it so. */
-function subjectOf(parts: Buffer): Buffer {
+export function subjectOf({ raw }: X509Certificate): Buffer {
+  const parts = readElements(raw)[0]?.content ?? Buffer.alloc(0);
   const body = readElements(readElements(parts)[0]?.content ?? Buffer.alloc(0));
   const isVersioned = body[0]?.tag === 0xa0;
   const subject = body[isVersioned ? 5 : 4];
