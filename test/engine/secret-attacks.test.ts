@@ -113,6 +113,41 @@ const ask = (headers, frames, trailers) => new Promise((resolve) => {
   session.close();
 })();`;
 
+/** A head over HTTP/2 that goes on and on in frames which promise more, with the placeholder in each. */
+const FLOODING_CLIENT = `
+const frame = (type, payload) => {
+  const head = Buffer.alloc(9);
+  head.writeUIntBE(payload.length, 0, 3);
+  head.writeUInt8(type, 3);
+  head.writeUInt32BE(type === 4 ? 0 : 1, 5);
+  return Buffer.concat([head, payload]);
+};
+const key = process.env.API_KEY;
+const header = Buffer.concat([Buffer.from([0, 1, 97, key.length]), Buffer.from(key)]);
+const more = frame(9, Buffer.concat(Array(400).fill(header)));
+const socket = require('node:tls').connect({ host: '${EVIL_HTTP2}', servername: '${EVIL_HTTP2}', port: 443, ALPNProtocols: ['h2'] });
+socket.on('error', () => {}).on('close', () => console.log('closed')).resume();
+socket.on('secureConnect', async () => {
+  console.log(socket.alpnProtocol);
+  socket.write(Buffer.concat([Buffer.from('PRI * HTTP/2.0\\r\\n\\r\\nSM\\r\\n\\r\\n'), frame(4, Buffer.alloc(0)), frame(1, Buffer.from([0x82]))]));
+  for (let count = 0; count < 2000 && socket.writable; count++)
+    await new Promise((done) => { socket.write(more, done); socket.once('close', done); });
+});`;
+
+/** The metadata address, as it may be written; all of them mean 169.254.169.254. */
+const DISGUISES = [
+  '169.254.169.254',
+  '2852039166',
+  '0251.0376.0251.0376',
+  '0xa9fea9fe',
+  '0xa9.0xfe.43518',
+  '169.16689662',
+  '[::ffff:169.254.169.254]',
+  '[::ffff:a9fe:a9fe]',
+  '[::169.254.169.254]',
+  '[64:ff9b::a9fe:a9fe]',
+];
+
 let world: HttpsInternet;
 let probe: GuestProbe;
 before(async () => {
@@ -177,6 +212,43 @@ for (const isolation of CLASSES) {
       assert.match(stdout, /clean 0/, stderr);
       await everythingArrived();
       assertNothingLeft(/^POST \/clean$/);
+    });
+
+    test('no head over HTTP/2 that never ends is taken for a request, or keeps others waiting', async () => {
+      world.forget();
+      const { stdout } = await sandbox.run({ cmd: '/usr/bin/node', args: ['-e', FLOODING_CLIENT] });
+      assert.equal(stdout, 'h2\nclosed\n');
+      await everythingArrived();
+      assertNothingLeft();
+    });
+
+    test('no way to write the metadata address leads there', async () => {
+      const script = `require('node:net').connect(8080, '${world.internet.publicAddress}')
+        .once('data', (data) => { console.log(String(data)); process.exit(); })`;
+      const there = await sandbox.run({ cmd: '/usr/bin/node', args: ['-e', script] });
+      assert.match(there.stdout, /^you are/);
+      const tries = DISGUISES.map((host) => `curl -sS -m 2 --http0.9 'http://${host}:8080/' &`);
+      const { stdout } = await sandbox.sh([...tries, 'wait'].join('\n'));
+      assert.doesNotMatch(stdout, /you are/);
+    });
+
+    test('nobody sends under an address that is not the own', async () => {
+      const { resolver: foreign } = world.internet;
+      const script = `const dgram = require('node:dgram');
+        const send = (from, text) => new Promise((done) => {
+          const socket = dgram.createSocket('udp4').on('error', (error) => done(error.code));
+          socket.bind(0, from, () => socket.send(text, 9090, '${world.internet.publicAddress}', () => { socket.close(); done('sent'); }));
+        });
+        (async () => {
+          console.log(await send('${foreign}', 'spoofed-${isolation}'));
+          console.log(await send('0.0.0.0', 'honest-${isolation}'));
+        })();`;
+      const added = await sandbox.sh(`ip address add ${foreign}/32 dev eth0`);
+      assert.notEqual(added.code, 0);
+      const { stdout } = await sandbox.run({ cmd: '/usr/bin/node', args: ['-e', script] });
+      assert.match(stdout, /^E\w+\nsent\n$/);
+      await waitUntil(() => world.internet.received.some((line) => line.startsWith(`honest-${isolation}`)));
+      assert.ok(!world.internet.received.some((line) => line.startsWith('spoofed')));
     });
 
     test('no secret leaves over a redirect to a host that may not have it', async () => {
