@@ -19,6 +19,8 @@ export interface Internet extends AsyncDisposable {
   readonly ipv6Address: string;
   /** Behind it, as `publicAddress` is. */
   readonly publicIpv6Address: string;
+  /** That no sandbox should reach: of a cloud's metadata, and two that lead to IPv4. All runs have the same. */
+  readonly closedIpv6Addresses: readonly string[];
   /** The lines printed for UDP packets that arrived. */
   readonly received: readonly string[];
   readonly namespace: string;
@@ -75,6 +77,7 @@ function chooseAddresses() {
     metric: String(7 + part),
     ipv6Address: `2001:db8:77:${part + 1}::2`,
     publicIpv6Address: `2a00:77:${part + 1}::1`,
+    closedIpv6Addresses: ['fd00:ec2::254', '64:ff9b::808:808', '2002:808:808::1'],
   };
 }
 
@@ -85,16 +88,11 @@ async function configureHostEnd(hostInterface: string, addresses: Addresses): Pr
   for (const far of [addresses.publicAddress, addresses.privateAddress, addresses.metadataAddress]) {
     await ip('route', 'add', far, 'via', addresses.resolver, 'metric', addresses.metric);
   }
-  await ip(
-    '-6',
-    'route',
-    'add',
-    addresses.publicIpv6Address,
-    'via',
-    addresses.ipv6Address,
-    'dev',
-    hostInterface,
-  );
+  const { publicIpv6Address, closedIpv6Addresses, ipv6Address, metric } = addresses;
+  for (const far of [publicIpv6Address, ...closedIpv6Addresses]) {
+    const way = ['via', ipv6Address, 'dev', hostInterface, 'metric', metric];
+    await ip('-6', 'route', 'add', far, ...way);
+  }
 }
 
 async function configureFarEnd(name: string, addresses: Addresses): Promise<void> {
@@ -102,7 +100,8 @@ async function configureFarEnd(name: string, addresses: Addresses): Promise<void
   for (const own of [`${resolver}/30`, publicAddress, privateAddress, metadataAddress]) {
     await ip('-n', name, 'address', 'add', own, 'dev', 'eth0');
   }
-  for (const own of [`${addresses.ipv6Address}/64`, `${addresses.publicIpv6Address}/128`])
+  const single = [addresses.publicIpv6Address, ...addresses.closedIpv6Addresses];
+  for (const own of [`${addresses.ipv6Address}/64`, ...single.map((address) => `${address}/128`)])
     await ip('-n', name, '-6', 'address', 'add', own, 'dev', 'eth0', 'nodad');
   await ip('-n', name, 'link', 'set', 'eth0', 'up');
   await ip('-n', name, 'link', 'set', 'lo', 'up');
