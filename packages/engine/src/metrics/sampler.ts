@@ -6,7 +6,7 @@ import { renderMeminfo } from '../runtime/proc-files.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import type { EngineRecord } from '../sandboxes/record.ts';
 import type { Sandbox } from '../sandboxes/sandbox.ts';
-import { limitsOf } from '../sandboxes/start-run.ts';
+import { limitsOf } from '../sandboxes/limits-of.ts';
 
 const MIB = 1024 * 1024;
 /** Counting inside of gVisor takes some 4 ms of CPU: seldom enough that hundreds of idle sandboxes do not notice. */

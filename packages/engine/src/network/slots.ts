@@ -1,13 +1,17 @@
+import { existsSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { HostCalls } from '../host/host-calls.ts';
 import { interfacesWithPrefix } from './host-routing.ts';
 import type { InterfaceWish } from './interface-wish.ts';
-import { waitUntilLinkIsGone } from './link-removal.ts';
 import type { Reach, Slot, SlotLink } from './network.ts';
 import type { PacketFilter } from './packet-filter.ts';
 import { linkPrefix } from './ruleset.ts';
 import type { SlotPlans } from './slot-plans.ts';
 import type { SlotRecord, SlotRecords } from './slot-records.ts';
+
+const LINK_POLL_MS = 5;
+const LINK_PATIENCE_MS = 500;
 
 interface SlotsOptions {
   readonly instance: string;
@@ -134,5 +138,17 @@ export class Slots {
     await records.remove(slot.key);
     this.#byKey.delete(slot.key);
     plans.giveBack(record);
+  }
+}
+
+/**
+ * A veth goes with its namespace, in the background and many at a time, which is far cheaper than deleting it; but a
+ * namespace that somebody still holds keeps it. After a while it is deleted, which takes the sandbox off the network.
+ */
+async function waitUntilLinkIsGone(name: string, hostCalls: HostCalls): Promise<void> {
+  const deadline = performance.now() + LINK_PATIENCE_MS;
+  while (existsSync(`/sys/class/net/${name}`)) {
+    if (performance.now() > deadline) return hostCalls.deleteLink(name);
+    await delay(LINK_POLL_MS);
   }
 }

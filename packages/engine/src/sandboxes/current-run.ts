@@ -1,4 +1,5 @@
-import type { SandboxState } from '../client/engine-api.ts';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { EndReason, SandboxState } from '../client/engine-api.ts';
 import type { NetworkLog } from '../events/network-log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { ChangeTurns } from './change-turns.ts';
@@ -7,9 +8,10 @@ import type { KeptRecord } from './kept-record.ts';
 import type { Kit } from './kit.ts';
 import { noteStop } from './note-stop.ts';
 import type { Run } from './run.ts';
-import { shutDown } from './shut-down.ts';
 import { releaseRun } from './start-run.ts';
 import { StepTimer } from './step-timer.ts';
+
+const GONE_CHECK_MS = 5;
 
 interface CurrentRunParts {
   readonly kit: Kit;
@@ -134,4 +136,24 @@ export class CurrentRun {
 
   readonly #logUndo = (error: unknown): void =>
     this.#parts.kit.logger.error({ error, handle: this.#parts.kept.value.handle }, 'could not undo a start');
+}
+
+interface ShutDown {
+  readonly graceMs: number;
+  readonly reason: EndReason | null;
+  readonly isAlive: () => Promise<boolean>;
+  /** When somebody who cannot wait that long wants it over, by the clock of `performance`. */
+  readonly over: () => number;
+}
+
+/** Asks svc-init to end everything; returns when it has, or when the grace of whoever waits is over. */
+async function shutDown(run: Run, { graceMs, reason, isAlive, over }: ShutDown): Promise<void> {
+  run.wake();
+  run.link.notify('svc.shutdown', { grace_ms: graceMs, reason });
+  const deadline = performance.now() + graceMs + 1000;
+  while (performance.now() < Math.min(deadline, over())) {
+    const isGone = !run.link.isConnected && !(await isAlive());
+    if (isGone) return await run.link.drain();
+    await delay(GONE_CHECK_MS);
+  }
 }

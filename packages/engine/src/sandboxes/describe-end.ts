@@ -1,6 +1,7 @@
 import type { EndReason } from '../client/engine-api.ts';
 import type { EngineRecord } from './record.ts';
 import type { RunEnd } from './run.ts';
+import { limitsOf } from './limits-of.ts';
 
 export type RunOutcome = RunEnd | { readonly by: 'request'; readonly reason: EndReason };
 
@@ -43,7 +44,7 @@ function sentence(reason: EndReason, { spec, runtime }: EngineRecord): string {
   const sentences: Record<EndReason, string> = {
     stopped: 'stopped on request',
     exited: 'the main process exited',
-    oom: `out of memory: more than ${spec.resources?.memory_mib ?? 512} MiB were needed; raise resources.memory_mib`,
+    oom: `out of memory: more than ${limitsOf(spec).memoryMib} MiB were needed; raise resources.memory_mib`,
     crashed: `the sandbox ended unexpectedly (${runtime})`,
     start_failed: 'the start failed',
     idle_timeout: `idle for ${spec.lifecycle?.idle_timeout_secs ?? 0} s (lifecycle.idle_timeout_secs)`,

@@ -19,13 +19,14 @@ import { CurrentRun } from './current-run.ts';
 import { handOut, type Identity } from './hand-out.ts';
 import { KeptRecord } from './kept-record.ts';
 import type { Kit } from './kit.ts';
+import { limitsOf } from './limits-of.ts';
 import { makeUsable } from './make-usable.ts';
 import { endingOf } from './overdue.ts';
 import { wasRemoved, type EngineRecord } from './record.ts';
 import type { Run } from './run.ts';
 import { saveDisk } from './save-disk.ts';
 import { startFirst, startSpare } from './spare-process.ts';
-import { limitsOf, startRun, type StartedRun } from './start-run.ts';
+import { startRun, type StartedRun } from './start-run.ts';
 import { inWords } from './step-timer.ts';
 import { toView } from './view.ts';
 

@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SandboxSpec } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
-import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from '@svc/contract/spec';
 import { missingAdvisories } from '../runtime/advisories.ts';
 import { retryLostHelper } from '../host/retry-lost-helper.ts';
 import type { SandboxLog } from '../logs/sandbox-log.ts';
@@ -13,6 +12,7 @@ import { checkLanded, checkPlaces, refuseSharedPlaces } from './check-places.ts'
 import { configure, hostnameOf } from './configure-guest.ts';
 import { applyNetwork, requireValues } from './interception.ts';
 import type { Kit } from './kit.ts';
+import { limitsOf } from './limits-of.ts';
 import { prepareMounts, releaseStaging, releaseVolumes } from './prepare-mounts.ts';
 import type { EngineRecord } from './record.ts';
 import { Run } from './run.ts';
@@ -141,13 +141,6 @@ async function makeGuestFolder(kit: Kit, record: EngineRecord, slot: Slot): Prom
   const scripts = record.spec.runtime?.scripts ?? {};
   const content = { scripts, ...kit.procContent({ vcpus, memoryMib }) };
   await kit.guestFolders.create(record.handle, slot.idBase, content);
-}
-
-export function limitsOf(spec: SandboxSpec): { vcpus: number; memoryMib: number } {
-  return {
-    vcpus: spec.resources?.vcpus ?? DEFAULT_VCPUS,
-    memoryMib: spec.resources?.memory_mib ?? DEFAULT_MEMORY_MIB,
-  };
 }
 
 function runtimeSpec(

@@ -1,5 +1,4 @@
 import type { SandboxSpec } from '@svc/contract';
-import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from '@svc/contract/spec';
 import { freemem, totalmem } from 'node:os';
 import type { PoolView, SpareProcess } from '../client/engine-api.ts';
 import type { Image } from '../images/images.ts';
@@ -7,6 +6,7 @@ import type { Isolation, Runtime } from '../runtime/runtime.ts';
 import { AdaptivePool, type Demand } from './adaptive-pool.ts';
 import type { Kit } from './kit.ts';
 import { diskSizeMib } from './origin.ts';
+import { limitsOf } from './limits-of.ts';
 import type { Sandbox } from './sandbox.ts';
 import { fitsWarm, WarmPool, type WarmTarget } from './warm-pool.ts';
 
@@ -122,8 +122,7 @@ function demandOf(spec: SandboxSpec, image: Image, isolation: Isolation, scope: 
     reference: spec.image.reference,
     scope: image.scopes === null ? null : scope,
     isolation,
-    vcpus: spec.resources?.vcpus ?? DEFAULT_VCPUS,
-    memoryMib: spec.resources?.memory_mib ?? DEFAULT_MEMORY_MIB,
+    ...limitsOf(spec),
     diskMib: diskSizeMib(spec),
   };
 }
