@@ -91,8 +91,7 @@ async function create(path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx', 0o600);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST')
-      throw refused('it holds a file twice');
+    if (isErrno(error, 'EEXIST')) throw refused('it holds a file twice');
     throw error;
   }
 }

@@ -8,8 +8,8 @@ import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { ProxiedSandboxes, type ProxySettings } from './proxied-sandboxes.ts';
 import { rulesOf, type PolicySource } from './proxy/policy-rules.ts';
 import { TransparentProxy } from './proxy/transparent-proxy.ts';
-import { secret, PLACEHOLDER } from './testing/https-world.ts';
-import { exchangeTcp, listenTcp } from './testing/loopback.ts';
+import { secret, PLACEHOLDER } from '../testing/https-world.ts';
+import { exchangeTcp, listenTcp } from '../testing/proxy-loopback.ts';
 import { makeAuthority } from './tls/installation-authority.ts';
 import { ToldDecisions } from './told-decisions.ts';
 

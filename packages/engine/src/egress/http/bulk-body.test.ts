@@ -8,7 +8,7 @@ import { Duplex } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import { makeWorld, type World } from '../testing/https-world.ts';
+import { makeWorld, type World } from '../../testing/https-world.ts';
 import { carryBulk } from './bulk-body.ts';
 import type { TakeBytes } from './exchange.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import { open, overHttp2, raw } from '../testing/attack.ts';
-import { PLACEHOLDER, SECRET_VALUE } from '../testing/https-world.ts';
+import { open, overHttp2, raw } from '../../testing/egress-attack.ts';
+import { PLACEHOLDER, SECRET_VALUE } from '../../testing/https-world.ts';
 import { HeldBytes } from './held-bytes.ts';
 
 /** As much as one sandbox may hold while the others hold nothing. */

@@ -4,7 +4,13 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { waitUntil } from '@svc/contract/testing';
-import { exchangeTcp, listenTcp, rulesFor, startProxy, type TestProxy } from '../testing/loopback.ts';
+import {
+  exchangeTcp,
+  listenTcp,
+  rulesFor,
+  startProxy,
+  type TestProxy,
+} from '../../testing/proxy-loopback.ts';
 import type { SandboxEgress } from './sandbox-egress.ts';
 import type { ProxyLimits } from './transparent-proxy.ts';
 

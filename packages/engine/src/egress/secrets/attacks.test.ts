@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { open, overHttp2, raw } from '../testing/attack.ts';
-import { PLACEHOLDER, secret, SECRET_VALUE, type World } from '../testing/https-world.ts';
-import { exchangeTcp, rulesFor } from '../testing/loopback.ts';
+import { open, overHttp2, raw } from '../../testing/egress-attack.ts';
+import { PLACEHOLDER, secret, SECRET_VALUE, type World } from '../../testing/https-world.ts';
+import { exchangeTcp, rulesFor } from '../../testing/proxy-loopback.ts';
 import { waitUntil } from '@svc/contract/testing';
 
 const BODY_TOO = { headers: true, basicAuth: true, queryParams: true, body: true };

@@ -1,6 +1,7 @@
 import { createPrivateKey, generateKeyPairSync, randomUUID, X509Certificate } from 'node:crypto';
 import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { isErrno } from '@svc/contract/errno';
 import { writeAuthority, type Issuer } from './certificate.ts';
 
 /** Who signs for hosts that are intercepted, as it travels and rests: PEM. */
@@ -62,8 +63,8 @@ export function makeAuthority(now = Date.now()): AuthorityPem {
 
 /** Null when there is none. One that is damaged or nearly over is taken away, for a new one. */
 async function readAuthority(path: string): Promise<AuthorityPem | null> {
-  const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') return null;
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (isErrno(error, 'ENOENT')) return null;
     throw error;
   });
   if (text === null) return null;

@@ -6,8 +6,8 @@ import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { exchangeTcp, rulesFor } from '../testing/loopback.ts';
-import { makeWorld, type World } from '../testing/https-world.ts';
+import { exchangeTcp, rulesFor } from '../../testing/proxy-loopback.ts';
+import { makeWorld, type World } from '../../testing/https-world.ts';
 import { waitUntil } from '@svc/contract/testing';
 
 test('a request passes and comes back, with headers and body as they were', async () => {

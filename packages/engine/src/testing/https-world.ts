@@ -6,15 +6,15 @@ import { createServer as createPlain, type IncomingMessage, type Server } from '
 import type { AddressInfo, Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { connect, createSecureContext as createContext, type TLSSocket } from 'node:tls';
-import { writeLeaf } from '../tls/certificate.ts';
-import { makeAuthority, readIssuer, type AuthorityPem } from '../tls/installation-authority.ts';
-import { Interceptor } from '../tls/interceptor.ts';
-import { LeafCertificates } from '../tls/leaf-certificates.ts';
-import { UpstreamTrust, type UpstreamTrustOptions } from '../tls/upstream-trust.ts';
-import type { Violation } from '../secrets/blocked-request.ts';
-import type { Secret, SecretSettings } from '../secrets/secret-settings.ts';
-import type { Rules, SandboxEgress } from '../proxy/sandbox-egress.ts';
-import { rulesFor, startProxy, type TestProxy } from './loopback.ts';
+import { writeLeaf } from '../egress/tls/certificate.ts';
+import { makeAuthority, readIssuer, type AuthorityPem } from '../egress/tls/installation-authority.ts';
+import { Interceptor } from '../egress/tls/interceptor.ts';
+import { LeafCertificates } from '../egress/tls/leaf-certificates.ts';
+import { UpstreamTrust, type UpstreamTrustOptions } from '../egress/tls/upstream-trust.ts';
+import type { Violation } from '../egress/secrets/blocked-request.ts';
+import type { Secret, SecretSettings } from '../egress/secrets/secret-settings.ts';
+import type { Rules, SandboxEgress } from '../egress/proxy/sandbox-egress.ts';
+import { rulesFor, startProxy, type TestProxy } from './proxy-loopback.ts';
 
 export const NAMES = ['api.test', 'other.test'];
 export const SECRET_VALUE = 'real-value-4711';

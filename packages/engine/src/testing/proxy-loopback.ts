@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
-import { TransparentProxy, PROXY_LIMITS, type ProxyLimits } from '../proxy/transparent-proxy.ts';
-import type { Destination, Refusal, Rules, SandboxEgress } from '../proxy/sandbox-egress.ts';
+import { TransparentProxy, PROXY_LIMITS, type ProxyLimits } from '../egress/proxy/transparent-proxy.ts';
+import type { Destination, Refusal, Rules, SandboxEgress } from '../egress/proxy/sandbox-egress.ts';
 
 export const SANDBOX = '127.0.0.1';
 
