@@ -81,7 +81,7 @@ const SLOW_TO_LOAD =
 /** Classes that act on this host, and the only places that may construct them. */
 const ADAPTERS = ['SvcHostCalls', 'ImageStore', 'OverlayRootfs', 'LinuxNetwork', 'DiskVolumes', 'OciRuntime'];
 const COMPOSITION_ROOTS =
-  /^packages\/engine\/src\/(daemon|doctor)\/|^packages\/engine\/src\/runtime\/(runc|runsc|crun)\.ts$/;
+  /^packages\/engine\/src\/(backup|daemon|doctor)\/|^packages\/engine\/src\/runtime\/(runc|runsc|crun)\.ts$/;
 
 const sources = readSources('packages/*/src/**/*.{ts,tsx}');
 const shipped = sources.filter(isShipped);

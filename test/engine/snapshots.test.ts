@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { waitUntil } from '@svc/contract/testing';
 import type { Isolation } from '@svc/engine/client';
+import { devicesByImage } from '../../packages/engine/src/space/disk-limit.ts';
 import { CLASSES, specOf, startSandbox, TestSandbox } from './sandbox-fixture.ts';
 import { BUSYBOX, TestEngine } from './start-engine.ts';
 
@@ -256,6 +259,29 @@ test('kill -9 of the engine and its helper while a disk stands still: the sandbo
   await waitUntil(async () => (await ticks()) > before, { what: 'what wrote before writes on' });
   await engine.client.createSnapshot({ id: 'whole', sandboxId: origin.id });
   await engine.client.removeSnapshot('whole');
+  await origin.remove();
+});
+
+test('a disk that a backup left frozen when it was killed goes on with the engine that runs', async (t) => {
+  const others = new Set(filesOf('rootfs/disks'));
+  const origin = await startSandbox(engine, 'container', SMALL);
+  const disk = `rootfs/disks/${filesOf('rootfs/disks').find((name) => !others.has(name))}`;
+  const device = `/dev/${devicesByImage().get(join(engine.folder, disk))}`;
+  const second = await mkdtemp(join(tmpdir(), 'svc-frozen-'));
+  const freeze = async (how: string) => {
+    const script = 'mount -t ext4 "$1" "$2" && { fsfreeze "$3" "$2"; status=$?; umount "$2"; exit $status; }';
+    await promisify(execFile)('sh', ['-c', script, 'sh', device, second, how]);
+  };
+  t.after(async () => {
+    // Only needed when the engine has not done it.
+    await freeze('--unfreeze').catch(() => undefined);
+    await rm(second, { recursive: true });
+  });
+  await mkdir(join(engine.folder, 'frozen'), { recursive: true });
+  await writeFile(join(engine.folder, 'frozen', encodeURIComponent(disk)), '');
+  await freeze('--freeze');
+  await waitUntil(() => readdirSync(join(engine.folder, 'frozen')).length === 0, { what: 'it is thawed' });
+  assert.equal((await origin.sh('echo on > /late')).code, 0);
   await origin.remove();
 });
 

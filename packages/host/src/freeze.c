@@ -93,13 +93,13 @@ static int copy_standing(int root, const struct frozen_disk *disk, const char *t
   return fail(failure, "keep the file system frozen");
 }
 
-/** Opens and locks the mark. One that was removed while we waited for it is none any more. */
-static int lock_mark(const char *path, int flags, int lock, struct failure *failure) {
+/** Opens and locks the mark, EBUSY while somebody else has it locked. One that was removed before we had the lock is none any more. */
+static int lock_mark(const char *path, int flags, struct failure *failure) {
   for (;;) {
     int mark = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
     if (mark < 0) return fail(failure, "open the mark");
     struct stat status;
-    if (flock(mark, LOCK_EX | lock) < 0) {
+    if (flock(mark, LOCK_EX | LOCK_NB) < 0) {
       fail_with(failure, errno == EWOULDBLOCK ? EBUSY : errno, "lock the mark");
     } else if (fstat(mark, &status) < 0) {
       fail(failure, "inspect the mark");
@@ -115,7 +115,7 @@ int copy_frozen(const struct frozen_disk *disk, const char *to, uint32_t most_ms
   // SAFETY: a freeze outlives whoever made it. The mark is there before it, so that the next engine finds it, and locked as long as
   // somebody alive will end it.
   bool was_left = access(disk->mark, F_OK) == 0;
-  int mark = lock_mark(disk->mark, O_CREAT, LOCK_NB, failure);
+  int mark = lock_mark(disk->mark, O_CREAT, failure);
   if (mark < 0) return -1;
   int root = open_root(disk, failure);
   // Of a helper that was killed; without a mark it is the freeze of another program, which is none of our business.
@@ -129,7 +129,8 @@ int copy_frozen(const struct frozen_disk *disk, const char *to, uint32_t most_ms
 
 int thaw(const struct frozen_disk *disk, struct failure *failure) {
   struct failure unlocked = {0};
-  int mark = lock_mark(disk->mark, 0, 0, &unlocked);
+  // A mark that is locked is of somebody alive, who ends the freeze.
+  int mark = lock_mark(disk->mark, 0, &unlocked);
   if (mark < 0 && unlocked.error == ENOENT) return 0;
   if (mark < 0) return fail_with(failure, unlocked.error, "%s", unlocked.step);
   int root = open_root(disk, failure), outcome = -1;

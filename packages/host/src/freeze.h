@@ -19,7 +19,7 @@ struct frozen_disk {
  */
 int copy_frozen(const struct frozen_disk *disk, const char *to, uint32_t most_ms, uint64_t *frozen_us, struct failure *failure);
 
-/** Lets a file system go on that a helper before us has left frozen; waits for one that is still at it. Does nothing without a mark. */
+/** Lets a file system go on that a helper before us has left frozen; EBUSY while one is still at it. Does nothing without a mark. */
 int thaw(const struct frozen_disk *disk, struct failure *failure);
 
 #endif

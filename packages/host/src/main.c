@@ -44,6 +44,9 @@ static int refuse_long_line(void) {
   return write_answer(NO_ID, &answer, &failure);
 }
 
+/** It ends with its standard input, so that nothing which it has begun is left half done. */
+static void pass_by(int signal) { (void)signal; }
+
 static int serve(void) {
   static struct line_reader reader;
   for (;;) {
@@ -77,5 +80,10 @@ int main(int count, char **arguments) {
   // SAFETY: what this program makes is for root alone, whatever mask it was started with.
   inherited_umask = umask(077);
   signal(SIGPIPE, SIG_IGN);
+  // SAFETY: whoever ends a whole service sends these to all of its processes. A disk that stands still must not lose who lets it go on.
+  // Not ignored but handled, because programs that we start would inherit the one, and do not the other.
+  signal(SIGTERM, pass_by);
+  signal(SIGINT, pass_by);
+  signal(SIGHUP, pass_by);
   return serve();
 }

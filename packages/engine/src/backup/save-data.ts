@@ -1,6 +1,8 @@
 import { constants, mkdir, open, readdir, rm, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
+import { SvcHostCalls } from '../host/svc-host-calls.ts';
+import { LiveDisks } from '../rootfs/live-disk.ts';
 import { RecordFiles } from '../sandboxes/record-files.ts';
 import type { EngineRecord } from '../sandboxes/record.ts';
 import { dataRanges } from '../snapshots/data-ranges.ts';
@@ -20,14 +22,30 @@ export interface SaveOptions {
   readonly signal: AbortSignal;
 }
 
+interface Saving extends SaveOptions {
+  readonly liveDisks: LiveDisks;
+}
+
 /**
  * What of the engine's part of a data folder cannot be made anew, whether an engine runs on it or not. Whatever is removed meanwhile is left
  * out; of a sandbox, volume or snapshot there is all or nothing.
  */
 export async function* engineParts(options: SaveOptions): AsyncGenerator<Piece> {
-  const { dataFolder } = options;
-  yield* file(dataFolder, 'authority.pem');
+  yield* file(options.dataFolder, 'authority.pem');
   if (!options.hasDisks) return;
+  const hostCalls = new SvcHostCalls({ processes: 1 });
+  try {
+    const liveDisks = new LiveDisks(options.dataFolder, hostCalls);
+    // There may be no engine that lets go on what a backup before us has left frozen.
+    await liveDisks.recover();
+    yield* parts({ ...options, liveDisks });
+  } finally {
+    await hostCalls.close();
+  }
+}
+
+async function* parts(options: Saving): AsyncGenerator<Piece> {
+  const { dataFolder } = options;
   const records: EngineRecord[] = await new RecordFiles(join(dataFolder, 'sandboxes')).readAll(() => {});
   // Those that wait for a caller, or whose create has not answered, are nobody's.
   for (const record of records) if (record.id !== null && record.complete) yield* sandbox(options, record);
@@ -40,7 +58,7 @@ export async function* engineParts(options: SaveOptions): AsyncGenerator<Piece> 
   yield* images(dataFolder);
 }
 
-async function* sandbox(options: SaveOptions, record: EngineRecord): AsyncGenerator<Piece> {
+async function* sandbox(options: Saving, record: EngineRecord): AsyncGenerator<Piece> {
   const { dataFolder } = options;
   const { handle, run } = record;
   const disk = await stagedDisk(options, `rootfs/disks/${handle}.img`);
@@ -52,7 +70,7 @@ async function* sandbox(options: SaveOptions, record: EngineRecord): AsyncGenera
     if (name.startsWith('log-')) yield* file(dataFolder, `sandboxes/${handle}/${name}`);
 }
 
-async function* volume(options: SaveOptions, name: string): AsyncGenerator<Piece> {
+async function* volume(options: Saving, name: string): AsyncGenerator<Piece> {
   const { dataFolder } = options;
   const image = await stagedDisk(options, `volumes/${name}/image.ext4`);
   if (image === undefined) return;
@@ -77,13 +95,13 @@ async function* images(dataFolder: string): AsyncGenerator<Piece> {
 
 /** Its copy goes with the next one. */
 async function stagedDisk(
-  { dataFolder, stage, signal }: SaveOptions,
+  { dataFolder, stage, liveDisks, signal }: Saving,
   path: string,
 ): Promise<Piece | undefined> {
   if (kindOfPath(path) === null) return undefined;
   signal.throwIfAborted();
   await rm(join(stage, 'copy.img'), { force: true });
-  const copy = await copyAtRest(join(dataFolder, path), stage, signal);
+  const copy = await copyAtRest(liveDisks, join(dataFolder, path), stage, signal);
   if (copy === undefined) return undefined;
   const [piece] = await Array.fromAsync(file(stage, 'copy.img', path));
   return piece;

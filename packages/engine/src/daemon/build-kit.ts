@@ -14,6 +14,7 @@ import type { IsImageInUse } from '../images/images.ts';
 import type { PublicNetwork } from '../images/registry.ts';
 import { chooseAddressPool } from '../network/choose-address-pool.ts';
 import { LinuxNetwork } from '../network/linux-network.ts';
+import { LiveDisks } from '../rootfs/live-disk.ts';
 import { OverlayRootfs } from '../rootfs/overlay-rootfs.ts';
 import { crun } from '../runtime/crun.ts';
 import { renderCpuinfo, renderCpuOnline, renderMeminfo } from '../runtime/proc-files.ts';
@@ -62,6 +63,7 @@ export interface HostKit extends Kit {
   readonly probes: readonly ProbedRuntime[];
   readonly cgroups: Cgroups;
   readonly space: HostSpace;
+  readonly liveDisks: LiveDisks;
 }
 
 /** Constructs every adapter of this host. Only this file does. Rejects when `signal` aborts, and leaves nothing running. */
@@ -74,6 +76,7 @@ export async function buildKit(
   const { dataFolder, runFolder } = config;
   const hostCalls = new SvcHostCalls({ binary: config.hostProgram });
   const space = new HostSpace({ folder: dataFolder, logger });
+  const liveDisks = new LiveDisks(dataFolder, hostCalls);
   // Before anything is written: what can be given back is, should the disk be full.
   space.start();
   const cgroups = new Cgroups();
@@ -99,7 +102,8 @@ export async function buildKit(
     events: new EventLog(),
     images: makeImages(config, isImageInUse, network, space),
     space,
-    rootfs: makeRootfs(config, hostCalls, space),
+    liveDisks,
+    rootfs: makeRootfs(config, hostCalls, liveDisks, space),
     snapshots: new Snapshots(join(dataFolder, 'snapshots'), logger),
     network,
     volumes,
@@ -147,12 +151,14 @@ function makeVolumes(
 function makeRootfs(
   { dataFolder, runFolder }: EngineConfig,
   hostCalls: SvcHostCalls,
+  liveDisks: LiveDisks,
   space: HostSpace,
 ): OverlayRootfs {
   return new OverlayRootfs({
     folder: join(dataFolder, 'rootfs'),
     mountFolder: join(runFolder, 'rootfs'),
     hostCalls,
+    liveDisks,
     space,
     defaultSizeMib: DEFAULT_DISK_MIB,
   });

@@ -9,6 +9,7 @@ import { pino, type Logger } from 'pino';
 import { outweighSandboxes, takeOwnShare } from '../cgroup/own-share.ts';
 import { ProcessLog } from '../logs/process-log.ts';
 import { Sampler } from '../metrics/sampler.ts';
+import type { LiveDisks } from '../rootfs/live-disk.ts';
 import { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { buildKit, type HostKit } from './build-kit.ts';
 import { readConfig, type EngineConfig } from './config.ts';
@@ -27,6 +28,8 @@ const STDERR = 2;
 const TICK_MS = 1000;
 /** Each sandbox is sampled once a tick, a share of them at a time. */
 const SAMPLE_MS = 50;
+/** How often disks are looked for that nobody alive has frozen. */
+const THAW_MS = 5000;
 /** What the first sandbox needs and the start does not is loaded this long after the start, when a server that waited for us has gone on. */
 const LOAD_LATER_MS = 1000;
 
@@ -99,6 +102,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   requireIsolation(config, kit);
   const running: Sandboxes = new Sandboxes(kit, config);
   const sampler = new Sampler(kit);
+  const thawing = await keepThawed(kit.liveDisks, logger);
   await kit.images.recover();
   stop.throwIfAborted();
   await running.recover();
@@ -118,6 +122,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   kit.events.add('engine_started', null);
   kit.space.onTurn = (isShort) => kit.events.add(isShort ? 'space_short' : 'space_back', null);
   const timers = [
+    thawing,
     setInterval(() => running.enforceDeadlines(), TICK_MS),
     setInterval(() => sampler.sampleShare(running.list(), SAMPLE_MS / TICK_MS), SAMPLE_MS),
     setTimeout(() => void loadTheRest(), LOAD_LATER_MS),
@@ -140,6 +145,14 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
     await forgetPid(config.dataFolder);
     logger.info('stopped; sandboxes keep running');
   };
+}
+
+/** First of all: whoever writes to a disk that was left frozen waits. And later: a backup may be killed as an engine may. */
+async function keepThawed(liveDisks: LiveDisks, logger: Logger): Promise<NodeJS.Timeout> {
+  await liveDisks.recover();
+  return setInterval(() => {
+    liveDisks.recover().catch((error: unknown) => logger.error({ error }, 'a disk may have stayed frozen'));
+  }, THAW_MS).unref();
 }
 
 /** Before anything is started, so that it is there too. */

@@ -84,11 +84,11 @@ export interface HostCalls {
   /**
    * Copies an ext4 image that is mounted writable from the loop device `device` to the new file `to`, holes kept, while its file system
    * stands still: what was written is in it, and whoever writes waits. `mark` is there, and locked, from before the freeze until after
-   * it. `EBUSY` while another program has frozen it, `ETIMEDOUT` when it would stand still for more than `mostMs`. Returns for how many milliseconds it did. After `ECHILD` it may
-   * be frozen still: then `thaw`.
+   * it. `EBUSY` while another program has frozen it, `ETIMEDOUT` when it would stand still for more than `mostMs`. Returns for how
+   * many milliseconds it did. After `ECHILD` it may be frozen still: then `thaw`.
    */
   copyFrozen(request: FrozenDisk & { readonly to: string; readonly mostMs: number }): Promise<number>;
-  /** Lets a file system go on that a helper left frozen; waits for one that is at it. Succeeds when there is no mark. */
+  /** Lets a file system go on that a helper left frozen. Succeeds when there is no mark; `EBUSY` while somebody alive has it frozen. */
   thaw(disk: FrozenDisk): Promise<void>;
   /**
    * Runs a program that outlives this process and the helper: in a session of its own, so that signals to ours pass it by, in the

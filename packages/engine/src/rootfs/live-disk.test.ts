@@ -11,11 +11,14 @@ import { makeLayer } from './rootfs.suite.ts';
 
 const MIB = 2 ** 20;
 const HANDLE = 'livedisk';
+/** Of its mark: where the disk lies in the data folder. */
+const MARK = encodeURIComponent(`disks/${HANDLE}.img`);
 const soon = () => AbortSignal.timeout(100_000);
 
 /** A mounted disk with so much on it. */
 async function mountedDisk(host: RealHost, bytes: number): Promise<Slot> {
   const [slot] = host.slots;
+  await mkdir(join(host.folder, 'frozen'), { recursive: true });
   const rootfs = host.open();
   await rootfs.recover([]);
   await rootfs.createDisk(HANDLE, 256, soon());
@@ -42,12 +45,12 @@ test('a disk that an engine left frozen goes on with the next one, or with the n
   await using host = await makeRealHost();
   const slot = await mountedDisk(host, 1);
   const freeze = await freezer(host);
-  const mark = () => writeFile(join(host.folder, 'frozen', HANDLE), '');
+  const mark = () => writeFile(join(host.folder, 'frozen', MARK), '');
   // What a helper leaves that is killed in the middle of a copy.
   await mark();
   await freeze('--freeze');
   const waiting = host.write(HANDLE, slot, 'late', 'x');
-  await host.open().recover([HANDLE]);
+  await host.liveDisks().recover();
   await waiting;
   assert.deepEqual(await frozenMarks(host), []);
   await mark();
@@ -75,11 +78,31 @@ test('a disk that another program has frozen is left to it', async () => {
   assert.deepEqual(await frozenMarks(host), []);
 });
 
+test('the file system stands still while it is copied', async () => {
+  await using host = await makeRealHost();
+  await mountedDisk(host, 150 * MIB);
+  const freeze = await freezer(host);
+  for (let attempt = 1; ; attempt++) {
+    assert.ok(attempt <= 20, 'it could be frozen during every copy');
+    const file = join(host.scratch, `saved${attempt}`);
+    const copying = Promise.allSettled([host.open().copyLiveDisk(HANDLE, file, soon())]);
+    await waitUntil(() => existsSync(`${file}.new`) || existsSync(file), { what: 'the copy begins' });
+    // Refused while it is frozen already.
+    const wasRefused = await freeze('--freeze').then(
+      () => false,
+      () => true,
+    );
+    if (!wasRefused) await freeze('--unfreeze');
+    await copying;
+    if (wasRefused) break;
+  }
+});
+
 test('a mark without a disk is forgotten', async () => {
   await using host = await makeRealHost();
-  await host.open().recover([]);
+  await mkdir(join(host.folder, 'frozen'), { recursive: true });
   await writeFile(join(host.folder, 'frozen', 'goneforever'), '');
-  await host.open().recover([]);
+  await host.liveDisks().recover();
   assert.deepEqual(await frozenMarks(host), []);
 });
 
@@ -103,6 +126,25 @@ test('a helper that is killed while a disk stands still costs the copy, and not 
   await rootfs.copyLiveDisk(HANDLE, join(host.scratch, 'whole'), soon());
 });
 
+test('a helper that is told to end, and an engine that looks for frozen disks, leave a copy alone that is being made', async () => {
+  await using host = await makeRealHost();
+  const slot = await mountedDisk(host, 150 * MIB);
+  for (let attempt = 1; ; attempt++) {
+    assert.ok(attempt <= 20, 'every copy was made before the helper could be told');
+    const file = join(host.scratch, `saved${attempt}`);
+    const copying = host.open().copyLiveDisk(HANDLE, file, soon());
+    await waitUntil(() => existsSync(`${file}.new`) || existsSync(file), { what: 'the copy begins' });
+    for (const pid of host.hostCalls.pids) process.kill(pid, 'SIGTERM');
+    await host.liveDisks().recover();
+    const isCaught = existsSync(`${file}.new`);
+    // Fails when the file system was thawed before its end.
+    await copying;
+    if (isCaught) break;
+  }
+  await host.write(HANDLE, slot, 'after', 'x');
+  assert.deepEqual(await frozenMarks(host), []);
+});
+
 test('a host without room for the copy is told so, and the disk goes on', async () => {
   await using host = await makeRealHost();
   const slot = await mountedDisk(host, 20 * MIB);
@@ -117,7 +159,7 @@ test('a host without room for the copy is told so, and the disk goes on', async 
   const copying = host.hostCalls.copyFrozen({
     image: join(host.folder, 'disks', `${HANDLE}.img`),
     device: `/dev/${devicesByImage().get(join(host.folder, 'disks', `${HANDLE}.img`))}`,
-    mark: join(host.folder, 'frozen', HANDLE),
+    mark: join(host.folder, 'frozen', MARK),
     to: join(small, 'saved'),
     mostMs: 30_000,
   });
@@ -134,7 +176,7 @@ test('a disk stands still no longer than it may, and another one is never taken 
   const slot = await mountedDisk(host, 150 * MIB);
   const image = join(host.folder, 'disks', `${HANDLE}.img`);
   const device = `/dev/${devicesByImage().get(image)}`;
-  const mark = join(host.folder, 'frozen', HANDLE);
+  const mark = join(host.folder, 'frozen', MARK);
   const to = join(host.scratch, 'saved');
   await assert.rejects(host.hostCalls.copyFrozen({ image, device, mark, to, mostMs: 1 }), {
     errno: 'ETIMEDOUT',

@@ -1,60 +1,111 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import { HostCallError, type HostCalls } from '../host/host-calls.ts';
 import { devicesByImage } from '../space/disk-limit.ts';
 
-/** Whoever writes waits so long at most. A gigabyte takes about a second, where blocks cannot be shared no time at all. */
+/** Whoever writes waits so long at most. A gigabyte takes about a second, where blocks can be shared no time at all. */
 const MOST_FROZEN_MS = 30_000;
+const BUSY_LOOK_MS = 100;
 
 type Calls = Pick<HostCalls, 'copyFrozen' | 'thaw'>;
 
+export interface LiveCopy {
+  /** How long the file system may stand still. */
+  readonly mostMs?: number;
+  /** How long to wait for somebody else who has frozen it. */
+  readonly busyMs?: number;
+}
+
 /**
- * Copies disks that are mounted, while their file systems stand still. A freeze outlives whoever made it, so each has a file in
- * `folder`, there before it and gone after it, by which the next engine finds what it has to let go on.
+ * Copies the mounted disks of a data folder, of sandboxes and volumes, while their file systems stand still. A freeze outlives whoever made
+ * it, so each has a file in `<data>/frozen`, there before it and gone after it, by which the engine finds what it has to let go on. The
+ * engine and `svc backup` share these files, which also keep one from ending the freeze of the other.
  */
 export class LiveDisks {
-  readonly #folder: string;
+  readonly #dataFolder: string;
   readonly #calls: Calls;
+  /** Marks of copies that are being made here. */
+  readonly #copying = new Set<string>();
+  #recovering: Promise<void> | null = null;
 
-  /** `folder` need not survive a reboot. */
-  constructor(folder: string, calls: Calls) {
-    this.#folder = folder;
+  constructor(dataFolder: string, calls: Calls) {
+    this.#dataFolder = dataFolder;
     this.#calls = calls;
   }
 
-  /** Lets go on what an engine before us has left frozen. `imageOf`: the disk of a handle. */
-  async recover(imageOf: (handle: string) => string): Promise<void> {
+  get #folder(): string {
+    return join(this.#dataFolder, 'frozen');
+  }
+
+  /** Lets go on what was left frozen: by an engine before us, or by a backup that was killed. Can be repeated at any time. */
+  async recover(): Promise<void> {
+    this.#recovering ??= this.#thawAll().finally(() => (this.#recovering = null));
+    await this.#recovering;
+  }
+
+  /** Copies a mounted image to the new file `to`. Returns for how many milliseconds its file system stood still. */
+  async copy(image: string, to: string, options: LiveCopy = {}): Promise<number> {
+    const { mostMs = MOST_FROZEN_MS, busyMs = 0 } = options;
+    const mark = this.#markOf(image);
+    const deadline = performance.now() + busyMs;
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
-    for (const handle of await readdir(this.#folder)) {
-      await this.#thaw(imageOf(handle), this.#mark(handle));
+    this.#copying.add(mark);
+    try {
+      for (;;) {
+        const device = devicePath(image);
+        if (device === undefined) throw new Error(`${relative(this.#dataFolder, image)} is not mounted`);
+        try {
+          return await this.#calls.copyFrozen({ image, device, mark, to, mostMs });
+        } catch (error) {
+          // A helper that was killed has left it frozen, and its mark. What is busy is somebody else's.
+          if (!isBusy(error)) await this.#thaw(image, mark);
+          if (!isBusy(error) || performance.now() >= deadline) throw reasonOf(error, mostMs);
+        }
+        await delay(BUSY_LOOK_MS);
+      }
+    } finally {
+      this.#copying.delete(mark);
     }
   }
 
-  /** Copies `image` to the new file `to`. Returns for how long its file system stood still. */
-  async copy(handle: string, image: string, to: string): Promise<number> {
-    const device = devicePath(image);
-    if (device === undefined) throw new Error(`the disk ${handle} is not mounted`);
-    const mark = this.#mark(handle);
-    try {
-      return await this.#calls.copyFrozen({ image, device, mark, to, mostMs: MOST_FROZEN_MS });
-    } catch (error) {
-      // A helper that was killed has left it frozen, and its mark.
-      await this.#thaw(image, mark);
-      throw reasonOf(error);
+  async #thawAll(): Promise<void> {
+    for (const name of await namesIn(this.#folder)) {
+      const mark = join(this.#folder, name);
+      if (!this.#copying.has(mark)) await this.#thaw(join(this.#dataFolder, decodeURIComponent(name)), mark);
     }
   }
 
   async #thaw(image: string, mark: string): Promise<void> {
     const device = devicePath(image);
-    if (device === undefined) await rm(mark, { force: true });
-    else await this.#calls.thaw({ image, device, mark });
+    if (device === undefined) return await rm(mark, { force: true });
+    try {
+      await this.#calls.thaw({ image, device, mark });
+    } catch (error) {
+      // Whoever froze it is alive and lets it go on; should they die, the next `recover` does.
+      if (!isBusy(error)) throw error;
+    }
   }
 
-  #mark(handle: string): string {
-    // SAFETY: handles are checked by whoever calls us, or are names of files that we made.
-    return join(this.#folder, handle);
+  /** SAFETY: encoded, the path has no slash, so the mark lies in our folder. */
+  #markOf(image: string): string {
+    return join(this.#folder, encodeURIComponent(relative(this.#dataFolder, image)));
   }
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  try {
+    return await readdir(folder);
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return [];
+    throw error;
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof HostCallError && error.errno === 'EBUSY';
 }
 
 function devicePath(image: string): string | undefined {
@@ -62,7 +113,7 @@ function devicePath(image: string): string | undefined {
   return device === undefined ? undefined : `/dev/${device}`;
 }
 
-function reasonOf(error: unknown): unknown {
+function reasonOf(error: unknown, mostMs: number): unknown {
   if (!(error instanceof HostCallError)) return error;
   if (error.errno === 'ENOSPC') {
     const message = 'The host has no room for a copy of the disk; remove sandboxes, snapshots or images';
@@ -73,7 +124,7 @@ function reasonOf(error: unknown): unknown {
     return new PlatformError('unavailable', message, { cause: error });
   }
   if (error.errno === 'ETIMEDOUT') {
-    const message = `The disk could not be copied within ${MOST_FROZEN_MS / 1000} s while the sandbox runs; stop it first`;
+    const message = `The disk could not be copied within ${mostMs / 1000} s while the sandbox runs; stop it first`;
     return new PlatformError('unavailable', message, { cause: error });
   }
   return error;

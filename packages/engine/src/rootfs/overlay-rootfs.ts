@@ -10,7 +10,7 @@ import { deviceOf, devicesByImage } from '../space/disk-limit.ts';
 import type { HostSpace } from '../space/host-space.ts';
 import { copyDisk } from './copy-disk.ts';
 import { DiskTemplates } from './disk-templates.ts';
-import { LiveDisks } from './live-disk.ts';
+import type { LiveDisks } from './live-disk.ts';
 import { repairDisk } from './repair-disk.ts';
 import type { DiskUsage, Rootfs } from './rootfs.ts';
 import { runTool } from '../host/run-tool.ts';
@@ -33,6 +33,7 @@ export interface OverlayRootfsOptions {
   /** Where root file systems are mounted. Guests' root must be able to pass through the folders above it (mode 0711 is enough). */
   readonly mountFolder: string;
   readonly hostCalls: HostCalls;
+  readonly liveDisks: LiveDisks;
   /** The template for this size is made at start-up, so that the first sandbox need not wait for it. */
   readonly defaultSizeMib?: number;
   /** Without room on the host no disk is made or copied, and mounted ones do not grow. */
@@ -52,7 +53,8 @@ export class OverlayRootfs implements Rootfs {
   readonly #defaultSizeMib: number;
   readonly #space: HostSpace;
 
-  constructor({ folder, mountFolder, hostCalls, space, defaultSizeMib = 4096 }: OverlayRootfsOptions) {
+  constructor(options: OverlayRootfsOptions) {
+    const { folder, mountFolder, hostCalls, liveDisks, space, defaultSizeMib = 4096 } = options;
     const [disks, stages, mounts] = [
       join(folder, 'disks'),
       join(mountFolder, 'stages'),
@@ -63,7 +65,7 @@ export class OverlayRootfs implements Rootfs {
     this.#defaultSizeMib = defaultSizeMib;
     this.#space = space;
     this.#templates = new DiskTemplates(join(folder, 'templates'), hostCalls);
-    this.#live = new LiveDisks(join(mountFolder, 'frozen'), hostCalls);
+    this.#live = liveDisks;
   }
 
   async recover(keep: readonly string[]): Promise<void> {
@@ -73,8 +75,6 @@ export class OverlayRootfs implements Rootfs {
     await chmod(dirname(mounts), 0o711);
     await chmod(mounts, 0o711);
     const kept = new Set(keep);
-    // First of all: whatever writes to one of them waits.
-    await this.#live.recover((handle) => this.#disk(handle));
     for (const name of await readdir(stages)) await this.#release(this.#place('stages', name));
     for (const name of await readdir(mounts)) if (!kept.has(name)) await this.#releaseMount(name);
     this.#watchAgain(await readdir(mounts));
@@ -109,7 +109,7 @@ export class OverlayRootfs implements Rootfs {
     this.#space.require(await allocatedBytes(disk), dirname(file));
     let frozenMs = 0;
     await wholeFile(file, async (unfinished) => {
-      frozenMs = await this.#live.copy(handle, disk, unfinished);
+      frozenMs = await this.#live.copy(disk, unfinished);
     });
     return frozenMs;
   }

@@ -8,12 +8,15 @@ import type { SvcHostCalls } from '../host/svc-host-calls.ts';
 import { makeTestHost } from './test-host.ts';
 import type { Slot } from '../network/network.ts';
 import { HostSpace } from '../space/host-space.ts';
+import { LiveDisks } from '../rootfs/live-disk.ts';
 import { OverlayRootfs } from '../rootfs/overlay-rootfs.ts';
 import type { RootfsSuiteHost } from '../rootfs/rootfs.suite.ts';
 
 export interface RealHost extends RootfsSuiteHost {
   readonly hostCalls: SvcHostCalls;
   readonly folder: string;
+  /** What copies disks of `folder` while they are mounted. */
+  liveDisks(): LiveDisks;
   open(options?: { readonly reserveMib?: number }): OverlayRootfs;
   /** Runs a shell script as root of the slot's user namespace; `$1…` are `args`. */
   asGuest(slot: Slot, script: string, args: readonly string[], input?: string | Uint8Array): Promise<string>;
@@ -50,11 +53,13 @@ export async function makeRealHost({ isOlderKernel = false } = {}): Promise<Real
     asGuest,
     asHost: (script, args) => run('sh', ['-c', script, 'host', ...args], ''),
     mounts,
+    liveDisks: () => new LiveDisks(folder, hostCalls),
     open: (options = {}) =>
       new OverlayRootfs({
         folder,
         mountFolder: folder,
         hostCalls,
+        liveDisks: new LiveDisks(folder, hostCalls),
         defaultSizeMib: 16,
         space: new HostSpace({
           folder: scratch,
