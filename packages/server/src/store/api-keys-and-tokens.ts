@@ -1,4 +1,5 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import { newestFirst } from './page-request.ts';
 import type { Database } from './database.ts';
 import { rememberUntilChange } from './change-stamp.ts';
 import { prepareLookup } from './prepare-lookup.ts';
@@ -174,20 +175,7 @@ export async function listApiKeys(
     .where('organization_id', '=', organizationId)
     .where('revoked_at', 'is', null);
   if (createdBy !== null) query = query.where('created_by', '=', createdBy);
-  if (page.after !== null) {
-    const [createdAt, id] = page.after as readonly [string, string];
-    query = query.where((build) =>
-      build.or([
-        build('created_at', '<', createdAt),
-        build.and([build('created_at', '=', createdAt), build('id', '<', id)]),
-      ]),
-    );
-  }
-  return await query
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1)
-    .execute();
+  return await newestFirst(query, ['created_at', 'id'], page).execute();
 }
 
 /**

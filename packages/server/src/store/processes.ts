@@ -1,6 +1,6 @@
 import type { ProcessEndReason } from '@svc/contract/rest';
 import type { Selectable } from 'kysely';
-import type { PageRequest } from './page-request.ts';
+import { newestFirst, type PageRequest } from './page-request.ts';
 import type { Database, ProcessRow, RunRow } from './database.ts';
 
 /** How a process ended. */
@@ -78,22 +78,12 @@ export async function findProcess(
 export async function listProcesses(
   db: Database,
   sandboxId: string,
-  { limit, after }: PageRequest,
+  page: PageRequest,
   status: 'running' | 'exited' | undefined,
 ): Promise<readonly ProcessRecord[]> {
   let query = db.selectFrom('processes').selectAll().where('sandbox_id', '=', sandboxId);
   if (status !== undefined) query = query.where('ended_at', status === 'running' ? 'is' : 'is not', null);
-  if (after !== null) {
-    const [startedAt, id] = after.map(String) as [string, string];
-    query = query.where((build) =>
-      build(build.refTuple('started_at', 'id'), '<', build.tuple(startedAt, id)),
-    );
-  }
-  const rows = await query
-    .orderBy('started_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit + 1)
-    .execute();
+  const rows = await newestFirst(query, ['started_at', 'id'], page).execute();
   return rows.map(toProcess);
 }
 

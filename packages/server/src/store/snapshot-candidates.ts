@@ -1,4 +1,4 @@
-import type { PageRequest } from './page-request.ts';
+import { newestFirst, type PageRequest } from './page-request.ts';
 import type { Database } from './database.ts';
 import { selectSandboxes, toRecord, type SandboxRecord } from './sandboxes.ts';
 
@@ -6,23 +6,13 @@ import { selectSandboxes, toRecord, type SandboxRecord } from './sandboxes.ts';
 export async function listSnapshotCandidates(
   db: Database,
   organizationId: string,
-  { limit, after }: PageRequest,
+  page: PageRequest,
 ): Promise<readonly SandboxRecord[]> {
-  let query = selectSandboxes(db)
+  const query = selectSandboxes(db)
     .where('sandboxes.organization_id', '=', organizationId)
     .where('sandboxes.removed_at', 'is', null)
     .where('sandboxes.is_ephemeral', '=', 0)
     .where('sandboxes.observed', 'in', ['stopped', 'failed']);
-  if (after !== null) {
-    const [createdAt, id] = after.map(String) as [string, string];
-    query = query.where((build) =>
-      build(build.refTuple('sandboxes.created_at', 'sandboxes.id'), '<', build.tuple(createdAt, id)),
-    );
-  }
-  const rows = await query
-    .orderBy('sandboxes.created_at', 'desc')
-    .orderBy('sandboxes.id', 'desc')
-    .limit(limit + 1)
-    .execute();
+  const rows = await newestFirst(query, ['sandboxes.created_at', 'sandboxes.id'], page).execute();
   return rows.map(toRecord);
 }

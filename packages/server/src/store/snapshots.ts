@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Selectable } from 'kysely';
-import type { PageRequest } from './page-request.ts';
+import { newestFirst, type PageRequest } from './page-request.ts';
 import type { Database, SnapshotOperationRow, SnapshotRow } from './database.ts';
 
 export interface SnapshotRecord {
@@ -36,24 +36,14 @@ export async function findSnapshot(
 export async function listSnapshots(
   db: Database,
   organizationId: string,
-  { limit, after }: PageRequest,
+  page: PageRequest,
 ): Promise<readonly SnapshotRecord[]> {
-  let query = db
+  const query = db
     .selectFrom('snapshots')
     .selectAll()
     .where('organization_id', '=', organizationId)
     .where('removed_at', 'is', null);
-  if (after !== null) {
-    const [createdAt, id] = after.map(String) as [string, string];
-    query = query.where((build) =>
-      build(build.refTuple('created_at', 'id'), '<', build.tuple(createdAt, id)),
-    );
-  }
-  const rows = await query
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit + 1)
-    .execute();
+  const rows = await newestFirst(query, ['created_at', 'id'], page).execute();
   return rows.map(toSnapshot);
 }
 
@@ -179,22 +169,12 @@ export async function findSnapshotOperation(
 export async function listSnapshotOperations(
   db: Database,
   organizationId: string,
-  { limit, after }: PageRequest,
+  page: PageRequest,
   shouldHideSucceeded: boolean,
 ): Promise<readonly SnapshotOperationRecord[]> {
   let query = db.selectFrom('snapshot_operations').selectAll().where('organization_id', '=', organizationId);
-  if (after !== null) {
-    const [createdAt, id] = after.map(String) as [string, string];
-    query = query.where((build) =>
-      build(build.refTuple('created_at', 'id'), '<', build.tuple(createdAt, id)),
-    );
-  }
   if (shouldHideSucceeded) query = query.where('status', '!=', 'succeeded');
-  const rows = await query
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit + 1)
-    .execute();
+  const rows = await newestFirst(query, ['created_at', 'id'], page).execute();
   return rows.map(toOperation);
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { matchesEvent } from '@svc/contract/rest';
 import { sql, type Selectable } from 'kysely';
 import type { Database, EventRow } from './database.ts';
-import type { PageRequest } from './page-request.ts';
+import { newestFirst, type PageRequest } from './page-request.ts';
 import type { WebhookDeliveryRow } from './webhook-rows.ts';
 
 /** Attempts of one delivery: at once, and then each after a longer pause. */
@@ -241,20 +241,10 @@ export async function findDelivery(
 export async function listDeliveries(
   db: Database,
   webhookId: string,
-  { limit, after }: PageRequest,
+  page: PageRequest,
 ): Promise<readonly DeliveryRecord[]> {
-  let query = db.selectFrom('webhook_deliveries').selectAll().where('webhook_id', '=', webhookId);
-  if (after !== null) {
-    const [createdAt, id] = after.map(String) as [string, string];
-    query = query.where((build) =>
-      build(build.refTuple('created_at', 'id'), '<', build.tuple(createdAt, id)),
-    );
-  }
-  const rows = await query
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit + 1)
-    .execute();
+  const query = db.selectFrom('webhook_deliveries').selectAll().where('webhook_id', '=', webhookId);
+  const rows = await newestFirst(query, ['created_at', 'id'], page).execute();
   return rows.map(toDelivery);
 }
 

@@ -1,4 +1,3 @@
-import { PlatformError } from '@svc/contract';
 import type { ServerEvent } from '@svc/contract/rest';
 import type { LogEntry, LogSource, ReadLogs } from '@svc/engine/client';
 import { readTime } from '../../dispatch/read-time.ts';
@@ -6,7 +5,7 @@ import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import type { Database } from '../../store/database.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
-import { requireSandbox } from './rest-sandboxes.ts';
+import { invalidCursor, openLog } from './open-log.ts';
 
 const DEFAULT_LIMIT = 100;
 /** A page ends early when its texts are this long. */
@@ -16,24 +15,20 @@ export function logHandlers(
   database: Database,
   orchestrator: Pick<Orchestrator, 'get' | 'logs'>,
 ): Pick<RestHandlers, 'logs.follow' | 'logs.list'> {
-  /** What fails is asked for first, while the answer still has no head. */
-  const openLog = async (
+  const open = async (
     call: Pick<RestCall, 'organization' | 'signal'>,
     sandboxId: string,
     options: ReadLogs,
-  ): Promise<AsyncIterable<LogEntry>> => {
-    const { signal } = call;
-    const { id } = await requireSandbox(database, call, { id: sandboxId });
-    if (options.cursor !== undefined) requireCursor(options.cursor);
-    // A sandbox that was never made has nothing to say yet.
-    if ((await orchestrator.get(id, signal)) === undefined) return nothing();
-    return orchestrator.logs(id, options, signal);
-  };
+  ): Promise<AsyncIterable<LogEntry>> =>
+    await openLog(database, orchestrator, { call, sandboxId }, (id, signal) => {
+      if (options.cursor !== undefined) requireCursor(options.cursor);
+      return orchestrator.logs(id, options, signal);
+    });
   return {
     'logs.follow': async ({ params, query, headers }, call) => {
       const cursor = headers['last-event-id'];
       const options = { ...sourcesOf(query.sources), ...cursorOf(cursor), follow: true };
-      return toEvents(await openLog(call, params.sandbox_id, options));
+      return toEvents(await open(call, params.sandbox_id, options));
     },
     'logs.list': async ({ params, query }, { organization, signal }) => {
       const { tail, limit = DEFAULT_LIMIT } = query;
@@ -46,7 +41,7 @@ export function logHandlers(
       const over = new AbortController();
       const call = { organization, signal: AbortSignal.any([signal, over.signal]) };
       try {
-        const entries = await openLog(call, params.sandbox_id, options);
+        const entries = await open(call, params.sandbox_id, options);
         return await readPage(entries, range, limit);
       } finally {
         over.abort();
@@ -106,11 +101,5 @@ function requireCursor(cursor: string): void {
   const bytes = Buffer.from(cursor, 'base64');
   const isCanonical = bytes.toString('base64') === cursor;
   if (cursor === EMPTY_CURSOR || (isCanonical && bytes.length === CURSOR_BYTES && bytes[0] === 1)) return;
-  throw new PlatformError('invalid_cursor', 'Use the cursor of an earlier entry, unchanged', {
-    details: { field: 'cursor' },
-  });
-}
-
-async function* nothing(): AsyncGenerator<LogEntry> {
-  // Nothing to yield.
+  throw invalidCursor();
 }

@@ -1,11 +1,10 @@
-import { PlatformError } from '@svc/contract';
 import type { ServerEvent } from '@svc/contract/rest';
 import type { NetworkLogEntry, NetworkLogLine, ReadNetworkLog } from '@svc/engine/client';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { Database } from '../../store/database.ts';
-import { requireSandbox } from './rest-sandboxes.ts';
+import { invalidCursor, openLog } from './open-log.ts';
 
 const DEFAULT_LIMIT = 100;
 
@@ -13,27 +12,23 @@ export function networkLogHandlers(
   database: Database,
   orchestrator: Pick<Orchestrator, 'get' | 'networkLog'>,
 ): Pick<RestHandlers, 'network.log' | 'network.follow'> {
-  /** What fails is asked for first, while the answer still has no head. */
-  const openLog = async (
+  const open = async (
     call: Pick<RestCall, 'organization' | 'signal'>,
     sandboxId: string,
     options: ReadNetworkLog,
-  ): Promise<AsyncIterable<NetworkLogLine>> => {
-    const { signal } = call;
-    const { id } = await requireSandbox(database, call, { id: sandboxId });
-    // About one that was never made nothing was decided.
-    if ((await orchestrator.get(id, signal)) === undefined) return nothing();
-    return orchestrator.networkLog(id, options, signal);
-  };
+  ): Promise<AsyncIterable<NetworkLogLine>> =>
+    await openLog(database, orchestrator, { call, sandboxId }, (id, signal) =>
+      orchestrator.networkLog(id, options, signal),
+    );
   return {
     'network.log': async ({ params, query }, call) => {
       const { limit = DEFAULT_LIMIT } = query;
       const options = { ...placeOf(query.cursor), ...verdictOf(query.verdict) };
-      return await readPage(await openLog(call, params.sandbox_id, options), limit);
+      return await readPage(await open(call, params.sandbox_id, options), limit);
     },
     'network.follow': async ({ params, query, headers }, call) => {
       const options = { ...placeOf(headers['last-event-id']), ...verdictOf(query.verdict), follow: true };
-      return toEvents(await openLog(call, params.sandbox_id, options));
+      return toEvents(await open(call, params.sandbox_id, options));
     },
   };
 }
@@ -96,11 +91,5 @@ function placeOf(cursor: string | undefined): Pick<ReadNetworkLog, 'after'> {
   if (cursor === undefined || cursor === '') return {};
   const after = Number(cursor);
   if (/^\d{1,16}$/.test(cursor) && Number.isSafeInteger(after)) return { after };
-  throw new PlatformError('invalid_cursor', 'Use the cursor of an earlier entry, unchanged', {
-    details: { field: 'cursor' },
-  });
-}
-
-async function* nothing(): AsyncGenerator<NetworkLogLine> {
-  // Nothing to yield.
+  throw invalidCursor();
 }
