@@ -3,30 +3,22 @@ import type { SpareProcess } from '@svc/engine/client';
 import { abortable, onAbort, Turns } from '@svc/contract/async';
 import {
   ChannelError,
-  ExecFailed,
   PlatformError,
   type ChannelClient,
   type CodeRunResult,
   type DetachedState,
 } from '@svc/contract';
-import { closedNote, describeEnd, INTERRUPTED_NOTE, KILLED_NOTE, timeoutNote } from './notes.ts';
+import { explainStart, START_TIMEOUT_MS } from './explain-start.ts';
+import { describeEnd } from './notes.ts';
 import { explainBreak } from '../orchestrator/explain-break.ts';
-import {
-  Interpreter,
-  InterpreterFailed,
-  READY,
-  type InterpreterPlace,
-  type InterpreterSeat,
-  type UnitOutcome,
-} from './interpreter.ts';
+import { Interpreter, READY, type InterpreterPlace, type InterpreterSeat } from './interpreter.ts';
 import type { CodeResult, SlotParts, SlotRequest } from './slot-request.ts';
 import { Interruption } from './interruption.ts';
 import type { ResultBytes } from './result-pieces.ts';
 import { ResultReader } from './result-reader.ts';
-import { interpreterOf, kernelOf, spareOf, type InterpreterProgram, type Language } from './languages.ts';
+import { summarize } from './summarize.ts';
+import { interpreterOf, kernelOf, spareOf, type Language } from './languages.ts';
 
-/** A kernel imports much before it answers. */
-const START_TIMEOUT_MS = 60_000;
 const REMOVE_TIMEOUT_MS = 10_000;
 
 /** Interpreters that ended are kept as long as somebody may ask what became of their code, but not more than these. */
@@ -162,7 +154,11 @@ export class InterpreterSlot {
     try {
       const outcome = await interpreter.run({ id: work?.id ?? randomUUID(), code }, heard, isOld);
       if (outcome.result !== null && !results.hasMain) tell(results.readMain(outcome.result));
-      return await this.#summarize({ interpreter, outcome, interruption, told, request, results });
+      const ran = { interpreter, outcome, interruption, told, request, results };
+      const { result, tellsEnd } = await summarize(ran, () => this.#explainLoss());
+      // This call tells it, so the next one need not.
+      if (tellsEnd) this.#untold = '';
+      return result;
     } finally {
       interruption.stop();
     }
@@ -294,40 +290,6 @@ export class InterpreterSlot {
     return explainStart(interpreterOf(this.#language), error);
   }
 
-  async #summarize(ran: Ran): Promise<CodeResult> {
-    const { interpreter, outcome, interruption, told, request, results } = ran;
-    const { listener, wasInterrupted } = request;
-    const { end, lostStreams, stdout, stderr, result, exception } = outcome;
-    const notes: string[] = [];
-    let isFailure = end !== 'success';
-    if (end === 'forgotten') throw forgotten();
-    if (end === 'ended') {
-      const how = await interpreter.ended;
-      if (how.kind === 'lost') throw await this.#explainLoss();
-      // This call tells it, so the next one need not.
-      this.#untold = '';
-      isFailure = how.exit.reason !== 'exit' || how.exit.code !== 0;
-      notes.push(interruption.hasKilled ? KILLED_NOTE : describeEnd(how));
-    }
-    if (lostStreams.length > 0) {
-      this.#untold = '';
-      notes.push(closedNote(lostStreams));
-    }
-    const { timeoutMs } = interruption;
-    if (timeoutMs !== null) notes.unshift(timeoutNote(timeoutMs, notes.length === 0));
-    const isOther = end === 'interrupted' && timeoutMs === null;
-    const isInterrupted = isOther && (await wasInterrupted?.()) === true;
-    if (isInterrupted) notes.unshift(INTERRUPTED_NOTE);
-    listener?.note(notes.join(''));
-    listener?.ended({ result, exception, isInterrupted, isTruncated: results.isTruncated });
-    return {
-      status: timeoutMs !== null ? 'timeout' : isFailure ? 'error' : 'success',
-      output: stdout.text,
-      error: joinLines(told, stderr.text, ...notes),
-      truncated: stdout.isTruncated || stderr.isTruncated,
-    };
-  }
-
   async #explainLoss(): Promise<unknown> {
     const reason = await explainBreak((signal) => this.#parts.openChannel(this.#sandboxId, signal));
     if (reason !== undefined) return reason;
@@ -335,51 +297,4 @@ export class InterpreterSlot {
       'the connection to the sandbox broke while the code ran; whether it ran to its end is unknown';
     return new PlatformError('unavailable', message);
   }
-}
-
-/** What is known of code that has ended. */
-interface Ran {
-  readonly interpreter: Interpreter;
-  readonly outcome: UnitOutcome;
-  readonly interruption: Interruption;
-  readonly told: string;
-  readonly request: SlotRequest;
-  readonly results: ResultReader;
-}
-
-function forgotten(): PlatformError {
-  const message =
-    'The code of this Idempotency-Key was run, and so much was printed since that nothing of its outcome is kept; to run it again use a new key';
-  return new PlatformError('idempotency_conflict', message);
-}
-
-function explainStart({ program, title }: InterpreterProgram, error: unknown): unknown {
-  if (error instanceof ExecFailed && error.kind === 'not_found') {
-    const message = `'${program}' is not in the sandbox; use an image that has it on its PATH`;
-    return new PlatformError('exec_failed', message, {
-      details: { program, reason: error.kind },
-      cause: error,
-    });
-  }
-  if (error instanceof ExecFailed || error instanceof InterpreterFailed) {
-    const message = `${title} of this sandbox could not be started: ${error.message}`;
-    return new PlatformError('exec_failed', message, { details: { program }, cause: error });
-  }
-  if (error instanceof ChannelError) {
-    const message = `the connection to the sandbox broke while ${title} was starting; try again`;
-    return new PlatformError('unavailable', message, { cause: error });
-  }
-  if (error instanceof Error && error.name === 'TimeoutError') {
-    const message = `${title} of this sandbox did not start within ${START_TIMEOUT_MS / 1000} s`;
-    return new PlatformError('exec_failed', message, { details: { program }, cause: error });
-  }
-  return error;
-}
-
-/** Each part begins on a line of its own. */
-function joinLines(...parts: readonly string[]): string {
-  return parts
-    .filter((part) => part !== '')
-    .map((part, index, all) => (index < all.length - 1 && !part.endsWith('\n') ? `${part}\n` : part))
-    .join('');
 }

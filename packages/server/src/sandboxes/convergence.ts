@@ -1,5 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { PlatformError } from '@svc/contract';
+import { KeyedTurns } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import type { ChannelPool } from '../orchestrator/channel-pool.ts';
 import { STARTING_MESSAGE, type Orchestrator, type SandboxReport } from '../orchestrator/orchestrator.ts';
@@ -8,19 +9,16 @@ import type { PortForwarder } from '../published-ports/port-forwarder.ts';
 import type { RefusedVisitors } from '../published-ports/refused-visitors.ts';
 import { closeRun } from '../store/runs.ts';
 import { getSandbox, type SandboxRecord } from '../store/sandboxes.ts';
-import { noteValuesTold } from '../store/secrets.ts';
 import { BackOff } from './back-off.ts';
 import type { Claims } from './claims.ts';
 import { deadlineOf } from './deadlines.ts';
-import { lifecycleOf } from '../orchestrator/lifecycle-of.ts';
-import { announceEnd } from './announce-end.ts';
-import { changeOf, decide, isLifecycleStale, isNetworkStale, isNoted, type Decision } from './decide.ts';
+import { decide, isNoted, type Decision } from './decide.ts';
 import { toEngineRequest, type RequestParts } from './engine-request.ts';
 import { amend, noteFailure, observe } from './observe.ts';
+import { isTimeout, mayPass, notInTime, tooLate } from './passing-failures.ts';
 import { openSecrets, sealSecrets } from './sandbox-secrets.ts';
-import { giveSecrets } from './secret-values.ts';
 import { StartProgress, type Progress } from './start-progress.ts';
-import { KeyedTurns } from '@svc/contract/async';
+import { tellChanges } from './tell-changes.ts';
 
 const ASK_TIMEOUT_MS = 30_000;
 const STOP_GRACE_MS = 10_000;
@@ -138,7 +136,8 @@ export class Convergence {
         const isUnknown = isFirst && options.isNew === true && record.observed === 'starting';
         const report = isUnknown ? undefined : await orchestrator.get(sandboxId, within(ASK_TIMEOUT_MS));
         const decision = decide(record, report);
-        if (report !== undefined && decision !== 'remove') await this.#tell(record, report, decision);
+        if (report !== undefined && decision !== 'remove')
+          await tellChanges(this.#parts, record, report, decision);
         if (decision === 'nothing') return;
         if (decision === 'note' || decision === 'lost') {
           const now = await this.#note(record, report ?? lostReport(record));
@@ -152,31 +151,6 @@ export class Convergence {
         await work.backOff.wait();
       }
     }
-  }
-
-  /** What was changed of it, and what it has to tell itself. */
-  async #tell(record: SandboxRecord, report: SandboxReport, decision: Decision): Promise<void> {
-    await this.#tellNetwork(record, report, decision);
-    const { database, orchestrator } = this.#parts;
-    if (!isLifecycleStale(record, report)) return await announceEnd(database, record, report);
-    // What it said of its end was said of another lifetime.
-    await orchestrator.setLifecycle(record.id, lifecycleOf(record.spec), within(ASK_TIMEOUT_MS));
-  }
-
-  /** What it may reach, and the values of its secrets, which an engine does not keep for ever. */
-  async #tellNetwork(record: SandboxRecord, report: SandboxReport, decision: Decision): Promise<void> {
-    const { database, orchestrator } = this.#parts;
-    const hasSecrets = (record.spec.network?.secrets?.entries ?? []).length > 0;
-    const isDue = record.valuesDue !== null || (hasSecrets && decision === 'start');
-    if (!isDue && !isNetworkStale(record, report)) return;
-    const { spec, values } = await giveSecrets(this.#parts, record);
-    const given = Object.keys(values).length === 0 ? {} : { secretValues: values };
-    await orchestrator.setNetwork(
-      record.id,
-      { ...changeOf({ spec }, report), ...given },
-      within(ASK_TIMEOUT_MS),
-    );
-    if (record.valuesDue !== null) await noteValuesTold(database, record);
   }
 
   async #act(
@@ -335,33 +309,8 @@ function isUnderWay({ desired, observed, removedAt }: SandboxRecord): boolean {
   return removedAt !== null || desired === 'restarted' || observed === 'starting' || observed === 'stopping';
 }
 
-/** Failures that pass by themselves, so that trying again makes sense. `name_already_exists`: a create that was given up is still being undone. */
-function mayPass(error: unknown): boolean {
-  return (
-    PlatformError.is(error, 'orchestrator_unreachable') ||
-    PlatformError.is(error, 'insufficient_capacity') ||
-    PlatformError.is(error, 'name_already_exists') ||
-    PlatformError.is(error, 'unavailable') ||
-    isTimeout(error)
-  );
-}
-
 function within(milliseconds: number): AbortSignal {
   return AbortSignal.timeout(milliseconds);
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError');
-}
-
-function notInTime(verb: string, timeoutMs: number, cause: unknown): PlatformError {
-  const message = `the engine did not ${verb} it within ${timeoutMs / 1000} s; try again`;
-  return new PlatformError('unavailable', message, { cause });
-}
-
-function tooLate(record: SandboxRecord, cause: unknown): PlatformError {
-  if (PlatformError.is(cause, 'insufficient_capacity')) return cause;
-  return notInTime('start', deadlineOf(record) - Date.parse(record.stateSince), cause);
 }
 
 function lostReport(record: SandboxRecord): SandboxReport {

@@ -1,0 +1,68 @@
+import { PlatformError } from '@svc/contract';
+import type { Interpreter, UnitOutcome } from './interpreter.ts';
+import type { Interruption } from './interruption.ts';
+import { closedNote, describeEnd, INTERRUPTED_NOTE, KILLED_NOTE, timeoutNote } from './notes.ts';
+import type { ResultReader } from './result-reader.ts';
+import type { CodeResult, SlotRequest } from './slot-request.ts';
+
+/** What is known of code that has ended. */
+export interface Ran {
+  readonly interpreter: Interpreter;
+  readonly outcome: UnitOutcome;
+  readonly interruption: Interruption;
+  readonly told: string;
+  readonly request: SlotRequest;
+  readonly results: ResultReader;
+}
+
+/**
+ * What code came to, for its caller, and for who listens. `explainLoss`: why the connection broke. `tellsEnd`: that its interpreter has
+ * ended, or was given up, is said in it.
+ */
+export async function summarize(
+  ran: Ran,
+  explainLoss: () => Promise<unknown>,
+): Promise<{ readonly result: CodeResult; readonly tellsEnd: boolean }> {
+  const { interpreter, outcome, interruption, told, request, results } = ran;
+  const { listener, wasInterrupted } = request;
+  const { end, lostStreams, stdout, stderr, result, exception } = outcome;
+  const notes: string[] = [];
+  let isFailure = end !== 'success';
+  if (end === 'forgotten') throw forgotten();
+  if (end === 'ended') {
+    const how = await interpreter.ended;
+    if (how.kind === 'lost') throw await explainLoss();
+    isFailure = how.exit.reason !== 'exit' || how.exit.code !== 0;
+    notes.push(interruption.hasKilled ? KILLED_NOTE : describeEnd(how));
+  }
+  if (lostStreams.length > 0) notes.push(closedNote(lostStreams));
+  const { timeoutMs } = interruption;
+  if (timeoutMs !== null) notes.unshift(timeoutNote(timeoutMs, notes.length === 0));
+  const isOther = end === 'interrupted' && timeoutMs === null;
+  const isInterrupted = isOther && (await wasInterrupted?.()) === true;
+  if (isInterrupted) notes.unshift(INTERRUPTED_NOTE);
+  listener?.note(notes.join(''));
+  listener?.ended({ result, exception, isInterrupted, isTruncated: results.isTruncated });
+  const tellsEnd = end === 'ended' || lostStreams.length > 0;
+  const answer: CodeResult = {
+    status: timeoutMs !== null ? 'timeout' : isFailure ? 'error' : 'success',
+    output: stdout.text,
+    error: joinLines(told, stderr.text, ...notes),
+    truncated: stdout.isTruncated || stderr.isTruncated,
+  };
+  return { result: answer, tellsEnd };
+}
+
+function forgotten(): PlatformError {
+  const message =
+    'The code of this Idempotency-Key was run, and so much was printed since that nothing of its outcome is kept; to run it again use a new key';
+  return new PlatformError('idempotency_conflict', message);
+}
+
+/** Each part begins on a line of its own. */
+function joinLines(...parts: readonly string[]): string {
+  return parts
+    .filter((part) => part !== '')
+    .map((part, index, all) => (index < all.length - 1 && !part.endsWith('\n') ? `${part}\n` : part))
+    .join('');
+}

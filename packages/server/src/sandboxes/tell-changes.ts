@@ -1,0 +1,47 @@
+import { lifecycleOf } from '../orchestrator/lifecycle-of.ts';
+import type { Orchestrator, SandboxReport } from '../orchestrator/orchestrator.ts';
+import type { SandboxRecord } from '../store/sandboxes.ts';
+import { noteValuesTold } from '../store/secrets.ts';
+import { announceEnd } from './announce-end.ts';
+import { changeOf, isLifecycleStale, isNetworkStale, type Decision } from './decide.ts';
+import type { RequestParts } from './engine-request.ts';
+import { giveSecrets } from './secret-values.ts';
+
+const ASK_TIMEOUT_MS = 30_000;
+
+interface TellingParts extends RequestParts {
+  readonly orchestrator: Pick<Orchestrator, 'setLifecycle' | 'setNetwork'>;
+}
+
+/** Tells the engine what was changed of a sandbox that it has, and everybody what the engine says of the sandbox's end. */
+export async function tellChanges(
+  parts: TellingParts,
+  record: SandboxRecord,
+  report: SandboxReport,
+  decision: Decision,
+): Promise<void> {
+  await tellNetwork(parts, record, report, decision);
+  if (!isLifecycleStale(record, report)) return await announceEnd(parts.database, record, report);
+  // What it said of its end was said of another lifetime.
+  await parts.orchestrator.setLifecycle(record.id, lifecycleOf(record.spec), soon());
+}
+
+/** What it may reach, and the values of its secrets, which an engine does not keep for ever. */
+async function tellNetwork(
+  parts: TellingParts,
+  record: SandboxRecord,
+  report: SandboxReport,
+  decision: Decision,
+): Promise<void> {
+  const hasSecrets = (record.spec.network?.secrets?.entries ?? []).length > 0;
+  const isDue = record.valuesDue !== null || (hasSecrets && decision === 'start');
+  if (!isDue && !isNetworkStale(record, report)) return;
+  const { spec, values } = await giveSecrets(parts, record);
+  const given = Object.keys(values).length === 0 ? {} : { secretValues: values };
+  await parts.orchestrator.setNetwork(record.id, { ...changeOf({ spec }, report), ...given }, soon());
+  if (record.valuesDue !== null) await noteValuesTold(parts.database, record);
+}
+
+function soon(): AbortSignal {
+  return AbortSignal.timeout(ASK_TIMEOUT_MS);
+}
