@@ -1,5 +1,6 @@
-import { open, rename } from 'node:fs/promises';
+import { open, readFile, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { isErrno } from '@svc/contract/errno';
 
 /** Replaces `path` whole, on disk before this returns: a reader, also one after a loss of power, sees the old or the new value. */
 export async function writeDurably(path: string, value: unknown): Promise<void> {
@@ -13,6 +14,29 @@ export async function writeDurably(path: string, value: unknown): Promise<void> 
   }
   await rename(temporary, path);
   await syncFolder(dirname(path));
+}
+
+/**
+ * What `writeDurably` has written; `damaged` is what is neither JSON nor such a record: what it tells of may be fine, so it must not look
+ * like a leftover. `loadParser` is asked only when there is something to read, because schemas take a while to load.
+ */
+export async function readDurably<Value>(
+  path: string,
+  loadParser: () => Promise<(text: string) => Value>,
+): Promise<Value | 'missing' | 'damaged'> {
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return 'missing';
+    throw error;
+  }
+  const parse = await loadParser();
+  try {
+    return parse(text);
+  } catch {
+    return 'damaged';
+  }
 }
 
 export async function syncFolder(path: string): Promise<void> {

@@ -5,13 +5,14 @@ import { parseReference, type Reference } from '@svc/contract/image-reference';
 import type { AddOptions } from './add-image.ts';
 import { isDigest } from './digest.ts';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './image-limits.ts';
-import { isOpenTo, PUBLIC, unionOf, type AccessProof } from './image-access.ts';
+import { isOpenTo, PUBLIC, type AccessProof } from './image-access.ts';
 import { inUse, missing, notYours } from './image-failures.ts';
 import { ImageHolds, OPERATOR } from './image-holds.ts';
 import { ImageRecords, type ImageRecord } from './image-records.ts';
 import type { HeldImages, Image, Images, ImportSource, IsImageInUse, ResolveOptions } from './images.ts';
 import { LayerStore } from './layer-store.ts';
-import { formatReference, nameOf } from './reference.ts';
+import { LocalImages, normalizedName } from './local-images.ts';
+import { formatReference } from './reference.ts';
 import type { RegistrySettings } from './registry.ts';
 import type { HostSpace } from '../space/host-space.ts';
 import { SharedTasks } from './shared-task.ts';
@@ -37,7 +38,7 @@ export class ImageStore implements Images {
   readonly #staging: Staging;
   readonly #limits: ImageLimits;
   readonly #space: ImageStoreOptions['space'];
-  readonly #aliases: ReadonlyMap<string, string>;
+  readonly #local: LocalImages;
   readonly #isInUse: IsImageInUse;
   readonly #registries: Partial<RegistrySettings>;
   readonly #pulls = new SharedTasks<ImageRecord>();
@@ -55,9 +56,7 @@ export class ImageStore implements Images {
     const minFreeBytes = space?.reserveBytes ?? DEFAULT_IMAGE_LIMITS.minFreeBytes;
     this.#limits = { ...DEFAULT_IMAGE_LIMITS, minFreeBytes, ...options.limits };
     this.#space = space;
-    this.#aliases = new Map(
-      Object.entries(options.aliases ?? {}).map(([name, target]) => [normalized(name), normalized(target)]),
-    );
+    this.#local = new LocalImages(this.#records, this.#layers, options.aliases ?? {});
     this.#isInUse = options.isInUse;
     this.#registries = options.registries ?? {};
   }
@@ -73,11 +72,11 @@ export class ImageStore implements Images {
     options.signal.throwIfAborted();
     const isOpen = ({ scopes }: ImageRecord) => isOpenTo(scopes, options.scope);
     if (isDigest(reference))
-      return await this.#give(this.#local(reference, isOpen) ?? missing(reference), options);
+      return await this.#give(this.#local.find(reference, isOpen) ?? missing(reference), options);
     const parsed = parseReference(reference);
     const name = formatReference(parsed);
     options.onProgress({ step: 'resolving', reference: name });
-    const local = this.#local(name, isOpen);
+    const local = this.#local.find(name, isOpen);
     const mayPull = parsed.registry !== null && options.pullPolicy !== 'never';
     if (!mayPull || (local !== undefined && options.pullPolicy === 'if_missing')) {
       const image = await this.#give(local ?? missing(name), options);
@@ -119,15 +118,15 @@ export class ImageStore implements Images {
 
   async get(referenceOrId: string): Promise<Image | undefined> {
     await this.#ready();
-    const record = this.#local(isDigest(referenceOrId) ? referenceOrId : normalized(referenceOrId));
-    return record === undefined ? undefined : this.#imageOf(record);
+    const record = this.#local.find(isDigest(referenceOrId) ? referenceOrId : normalizedName(referenceOrId));
+    return record === undefined ? undefined : this.#local.imageOf(record);
   }
 
   async list(): Promise<readonly Image[]> {
     await this.#ready();
     const byId = new Map(this.#records.all().map((record) => [record.id, record]));
     // The same order after a restart, which reads the records in that of their names.
-    return [...byId.values()].map((record) => this.#imageOf(record)).toSorted(byAge);
+    return [...byId.values()].map((record) => this.#local.imageOf(record)).toSorted(byAge);
   }
 
   async held(scope: string): Promise<HeldImages> {
@@ -137,15 +136,15 @@ export class ImageStore implements Images {
       const isProvided = image.scopes === null && this.#holds.isHeldBy(image.id, OPERATOR);
       if (own === undefined && !isProvided) return [];
       const isInUse = this.#isInUse(image.id, scope);
-      return [{ image: this.#imageFor(image, scope), usedAt: own?.usedAt ?? null, isInUse }];
+      return [{ image: this.#local.imageFor(image, scope), usedAt: own?.usedAt ?? null, isInUse }];
     });
     return { images, storedBytes: this.#holds.storedBytes(scope) };
   }
 
   async release(referenceOrId: string, scope: string): Promise<void> {
     await this.#ready();
-    const name = isDigest(referenceOrId) ? referenceOrId : normalized(referenceOrId);
-    const record = this.#local(name, ({ scopes }) => isOpenTo(scopes, scope)) ?? missing(name);
+    const name = isDigest(referenceOrId) ? referenceOrId : normalizedName(referenceOrId);
+    const record = this.#local.find(name, ({ scopes }) => isOpenTo(scopes, scope)) ?? missing(name);
     const { id } = record;
     if (!this.#holds.isHeldBy(id, scope)) throw notYours(referenceOrId);
     // `resolve` is handing it out right now; its caller counts it as in use in the same turn (see `Images`).
@@ -181,9 +180,9 @@ export class ImageStore implements Images {
 
   async remove(referenceOrId: string): Promise<void> {
     await this.#ready();
-    const name = isDigest(referenceOrId) ? referenceOrId : normalized(referenceOrId);
+    const name = isDigest(referenceOrId) ? referenceOrId : normalizedName(referenceOrId);
     const exact = isDigest(name) ? undefined : this.#records.find(name);
-    const record = exact ?? (isDigest(name) ? this.#local(name) : undefined) ?? missing(name);
+    const record = exact ?? (isDigest(name) ? this.#local.find(name) : undefined) ?? missing(name);
     const all = this.#records.all().filter(({ id }) => id === record.id);
     const others = all.filter(({ reference }) => reference !== null && reference !== record.reference);
     const goesWhole = isDigest(name) || others.length === 0;
@@ -266,7 +265,7 @@ export class ImageStore implements Images {
     this.#leaving.push(record.id);
     try {
       await this.#holds.take(scope ?? OPERATOR, record, maxHeldBytes);
-      return this.#imageOf(record);
+      return this.#local.imageOf(record);
     } finally {
       setImmediate(() => this.#leaving.splice(this.#leaving.indexOf(record.id), 1));
     }
@@ -274,7 +273,7 @@ export class ImageStore implements Images {
 
   /** Where no registry can be reached, an image of this host may do. */
   #withHint(error: unknown, name: string): never {
-    const alias = this.#aliases.get(name);
+    const alias = this.#local.aliasOf(name);
     if (alias === undefined || !PlatformError.is(error, 'image_pull_failed')) throw error;
     const hint = `\`svc image build-demo\` makes ${alias} here without a registry`;
     throw new PlatformError(error.code, `${error.message}; ${hint}`, {
@@ -310,30 +309,6 @@ export class ImageStore implements Images {
     return this.#layers.removeUnused((diffId) => wanted.has(diffId));
   }
 
-  /** By id, by exact name, by pinned digest, or by alias; of those that the caller may use. */
-  #local(name: string, isOpen: (record: ImageRecord) => boolean = () => true): ImageRecord | undefined {
-    if (isDigest(name)) return this.#records.all().find((record) => record.id === name && isOpen(record));
-    const exact = this.#records.find(name);
-    if (exact !== undefined && isOpen(exact)) return exact;
-    const parsed = parseReference(name);
-    if (parsed.digest !== null) return this.#pinned(parsed, isOpen);
-    const alias = this.#aliases.get(name);
-    // What an alias leads to is made here, and everybody's.
-    return alias === undefined || exact !== undefined ? undefined : this.#records.find(alias);
-  }
-
-  #pinned(parsed: Reference, isOpen: (record: ImageRecord) => boolean): ImageRecord | undefined {
-    return this.#records
-      .all()
-      .find(
-        (record) =>
-          isOpen(record) &&
-          record.reference !== null &&
-          nameOf(parseReference(record.reference)) === nameOf(parsed) &&
-          (record.digest === parsed.digest || record.manifestDigest === parsed.digest),
-      );
-  }
-
   #addOptions(
     proof: AccessProof,
     {
@@ -348,36 +323,8 @@ export class ImageStore implements Images {
 
   #done(record: ImageRecord, options: Pick<ResolveOptions, 'onProgress'>): Image {
     options.onProgress({ step: 'done', id: record.id });
-    return this.#imageOf(record);
+    return this.#local.imageOf(record);
   }
-
-  /** With the names alone that the scope may use. */
-  #imageFor(image: Image, scope: string): Image {
-    const isOpen = (reference: string) => isOpenTo(this.#records.find(reference)?.scopes ?? null, scope);
-    return { ...image, references: image.references.filter(isOpen) };
-  }
-
-  #imageOf(record: ImageRecord): Image {
-    const names = this.#records.all().filter(({ id }) => id === record.id);
-    return {
-      id: record.id,
-      digest: record.digest,
-      references: names.flatMap(({ reference }) => reference ?? []).sort(),
-      // Overlayfs refuses one folder twice; only the uppermost place of a repeated layer can be seen.
-      layers: record.layers
-        .filter((diffId, index) => record.layers.lastIndexOf(diffId) === index)
-        .map((diffId) => this.#layers.folderOf(diffId)),
-      config: record.config,
-      architecture: record.architecture,
-      sizeBytes: record.sizeBytes,
-      createdAt: record.createdAt,
-      scopes: unionOf(names.map(({ scopes }) => scopes)),
-    };
-  }
-}
-
-function normalized(reference: string): string {
-  return formatReference(parseReference(reference));
 }
 
 function byAge(a: Image, b: Image): number {

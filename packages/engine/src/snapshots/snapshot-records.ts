@@ -1,9 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isErrno } from '@svc/contract/errno';
 import type { SnapshotView } from '../client/engine-api.ts';
-import { syncFolder, writeDurably } from '../images/durable-json.ts';
+import { readDurably, syncFolder, writeDurably } from '../images/durable-json.ts';
 
 /** A snapshot on disk: one folder with its record and its disk. */
 export interface StoredSnapshot {
@@ -77,19 +76,8 @@ function diskIn(folder: string): string {
 }
 
 async function readRecord(folder: string): Promise<SnapshotView | 'missing' | 'damaged'> {
-  let text: string;
-  try {
-    text = await readFile(join(folder, RECORD), 'utf8');
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return 'missing';
-    throw error;
-  }
-  // Schemas take a while to load, which engines without snapshots need not wait for.
-  const { parseSnapshot } = await import('./parse-snapshot.ts');
-  try {
-    return parseSnapshot(text);
-  } catch {
-    // Neither JSON nor a record: the disk may be fine, so this must not look like a leftover.
-    return 'damaged';
-  }
+  return await readDurably(
+    join(folder, RECORD),
+    async () => (await import('./parse-snapshot.ts')).parseSnapshot,
+  );
 }

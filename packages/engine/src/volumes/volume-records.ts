@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isErrno } from '@svc/contract/errno';
-import { syncFolder, writeDurably } from '../images/durable-json.ts';
+import { readDurably, syncFolder, writeDurably } from '../images/durable-json.ts';
 import type { Volume } from './volumes.ts';
 
 /** A volume on disk: one folder with its record, its image and the place where that is mounted. */
@@ -90,19 +89,5 @@ function placesIn(folder: string): StoredFolder {
 }
 
 async function readRecord(folder: string): Promise<Volume | 'missing' | 'damaged'> {
-  let text: string;
-  try {
-    text = await readFile(join(folder, RECORD), 'utf8');
-  } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR')) return 'missing';
-    throw error;
-  }
-  // Schemas take a while to load, which engines without volumes need not wait for.
-  const { parseVolume } = await import('./parse-volume.ts');
-  try {
-    return parseVolume(text);
-  } catch {
-    // Neither JSON nor a record: the volume's data may be fine, so this must not look like a leftover.
-    return 'damaged';
-  }
+  return await readDurably(join(folder, RECORD), async () => (await import('./parse-volume.ts')).parseVolume);
 }
