@@ -41,9 +41,8 @@ export function createCommand(): Command {
 
 async function showLogs(name: string, options: LogCommandOptions, command: Command): Promise<void> {
   const globals = readGlobals(command);
-  const { Sandbox } = await import('@svc/sdk');
-  const { connectServer } = await import('../server/connect.ts');
-  const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });
+  const { connectSandbox } = await import('../server/connect.ts');
+  const sandbox = await connectSandbox(globals, name);
   const { source: sources, timestamps: hasTimestamps = false, ...wanted } = options;
   for await (const entry of sandbox.logs({ ...wanted, ...(sources === undefined ? {} : { sources }) })) {
     if (globals.isJson) process.stdout.write(`${JSON.stringify(toJson(entry))}\n`);

@@ -35,9 +35,8 @@ async function explain(
   command: Command,
 ): Promise<void> {
   const globals = readGlobals(command);
-  const { Sandbox } = await import('@svc/sdk');
-  const { connectServer } = await import('../server/connect.ts');
-  const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });
+  const { connectSandbox } = await import('../server/connect.ts');
+  const sandbox = await connectSandbox(globals, name);
   const answer = await sandbox.network.explain({
     ...connection,
     ...(options.ingress === true ? { direction: 'ingress' } : {}),

@@ -31,9 +31,8 @@ export function createCommand(): Command {
 
 async function showLog(name: string, options: LogOptions, command: Command): Promise<void> {
   const globals = readGlobals(command);
-  const { Sandbox } = await import('@svc/sdk');
-  const { connectServer } = await import('../server/connect.ts');
-  const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });
+  const { connectSandbox } = await import('../server/connect.ts');
+  const sandbox = await connectSandbox(globals, name);
   let count = 0;
   const decisions = sandbox.network.log({
     ...(options.follow === true ? { follow: true } : {}),

@@ -35,9 +35,8 @@ async function setNetwork(name: string, options: NetworkOptions, command: Comman
     throw new UsageError(
       'Say what to change: --net, --net-rule, --net-strict, --max-connections or --secret',
     );
-  const { Sandbox } = await import('@svc/sdk');
-  const { connectServer } = await import('../server/connect.ts');
-  const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });
+  const { connectSandbox } = await import('../server/connect.ts');
+  const sandbox = await connectSandbox(globals, name);
   await sandbox.network.update(change);
   if (globals.isJson) printJson(change);
   else print(sandbox.name);

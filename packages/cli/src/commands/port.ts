@@ -18,9 +18,8 @@ export function createCommand(): Command {
     )
     .action(async (name: string, _options: unknown, command: Command) => {
       const globals = readGlobals(command);
-      const { Sandbox } = await import('@svc/sdk');
-      const { connectServer } = await import('../server/connect.ts');
-      const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });
+      const { connectSandbox } = await import('../server/connect.ts');
+      const sandbox = await connectSandbox(globals, name);
       const ports = portsOf(sandbox.info);
       const previews = await sandbox.ports.list();
       if (globals.isJson) return printJson({ ports, previews });

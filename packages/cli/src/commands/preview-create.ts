@@ -39,9 +39,8 @@ async function create(
   command: Command,
 ): Promise<void> {
   const globals = readGlobals(command);
-  const { Sandbox } = await import('@svc/sdk');
-  const { connectServer } = await import('../server/connect.ts');
-  const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });
+  const { connectSandbox } = await import('../server/connect.ts');
+  const sandbox = await connectSandbox(globals, name);
   const made = await sandbox.ports.preview(port, expire === undefined ? {} : { expiresInSecs: expire });
   if (globals.isJson) return printJson(made);
   print(addressOf(made));

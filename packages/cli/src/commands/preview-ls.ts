@@ -12,9 +12,8 @@ export function createCommand(): Command {
     .addHelpText('after', examples(['svc preview ls web', 'all of them']))
     .action(async (name: string, _options: unknown, command: Command) => {
       const globals = readGlobals(command);
-      const { Sandbox } = await import('@svc/sdk');
-      const { connectServer } = await import('../server/connect.ts');
-      const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });
+      const { connectSandbox } = await import('../server/connect.ts');
+      const sandbox = await connectSandbox(globals, name);
       const previews = await sandbox.ports.list();
       if (globals.isJson) return printJson(previews);
       if (previews.length === 0) return tell(`no previews; make one with: svc preview create ${name} PORT`);

@@ -21,9 +21,8 @@ async function revoke(
   command: Command,
 ): Promise<void> {
   const globals = readGlobals(command);
-  const { Sandbox } = await import('@svc/sdk');
-  const { connectServer } = await import('../server/connect.ts');
-  const { ports } = await Sandbox.connect(name, { client: await connectServer(globals) });
+  const { connectSandbox } = await import('../server/connect.ts');
+  const { ports } = await connectSandbox(globals, name);
   const known = (await ports.list()).map(({ id }) => id);
   const meant = ids.map((start) => {
     const found = known.filter((id) => id.startsWith(start.toLowerCase()));

@@ -38,10 +38,9 @@ async function showLogs(
   command: Command,
 ): Promise<void> {
   const globals = readGlobals(command);
-  const { Sandbox } = await import('@svc/sdk');
   const { show } = await import('../sandbox/attach-process.ts');
-  const { connectServer } = await import('../server/connect.ts');
-  const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });
+  const { connectSandbox } = await import('../server/connect.ts');
+  const sandbox = await connectSandbox(globals, name);
   const found = await sandbox.commands.connect(processId);
   const output = follow === true ? found.output(offset) : writtenSoFar(found, offset);
   if (!globals.isJson) return await show(output);

@@ -17,9 +17,8 @@ export function createCommand(): Command {
     .action(
       async (name: string, action: 'wait' | 'restart' | 'stop', _options: unknown, command: Command) => {
         const globals = readGlobals(command);
-        const { Sandbox } = await import('@svc/sdk');
-        const { connectServer } = await import('../server/connect.ts');
-        const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });
+        const { connectSandbox } = await import('../server/connect.ts');
+        const sandbox = await connectSandbox(globals, name);
         await sandbox.recover(action);
         if (globals.isJson) printJson(sandbox.info);
         else print(`${sandbox.name}  ${sandbox.status}`);

@@ -20,9 +20,8 @@ async function rename(
   command: Command,
 ): Promise<void> {
   const globals = readGlobals(command);
-  const { Sandbox } = await import('@svc/sdk');
-  const { connectServer } = await import('../server/connect.ts');
-  const sandbox = await Sandbox.connect(name, { client: await connectServer(globals) });
+  const { connectSandbox } = await import('../server/connect.ts');
+  const sandbox = await connectSandbox(globals, name);
   await sandbox.rename({ name: newName, ...(slug === undefined ? {} : { slug }) });
   if (globals.isJson) printJson(sandbox.info);
   else print(sandbox.name);

@@ -36,10 +36,9 @@ async function create(
   command: Command,
 ): Promise<void> {
   const globals = readGlobals(command);
-  const { Sandbox } = await import('@svc/sdk');
-  const { connectServer } = await import('../server/connect.ts');
+  const { connectSandbox } = await import('../server/connect.ts');
   const { StatusLine } = await import('../terminal/status-line.ts');
-  const sandbox = await Sandbox.connect(sandboxName, { client: await connectServer(globals) });
+  const sandbox = await connectSandbox(globals, sandboxName);
   using _status = new StatusLine(`copying the disk of ${sandboxName}`);
   const snapshot = await sandbox.snapshot(name, {
     ...(options.force === undefined ? {} : { force: options.force }),

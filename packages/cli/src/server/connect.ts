@@ -1,4 +1,4 @@
-import { Client } from '@svc/sdk';
+import { Client, Sandbox } from '@svc/sdk';
 import { resolveServer } from '../context/resolve-server.ts';
 import type { Globals } from '../globals.ts';
 import { lightFetch } from './light-fetch.ts';
@@ -16,4 +16,9 @@ export async function connectServer(globals: Globals): Promise<Client> {
     maxRetries: 1,
     fetch: watchedFetch(lightFetch, `${url.replace(/\/+$/, '')}/api/v1/health`, globals.serverTimeoutMs),
   });
+}
+
+/** The sandbox of this name there, whatever its state. */
+export async function connectSandbox(globals: Globals, name: string): Promise<Sandbox> {
+  return await Sandbox.connect(name, { client: await connectServer(globals) });
 }
