@@ -110,7 +110,7 @@ function startTracing(
   return { tracer: new Tracer(settings, exporter.add), exporter };
 }
 
-/** The process of a supervisor that has ended may be about to end; two supervisors there are never. */
+/** There is never more than one supervisor, but the web-facing process of the one before may still be about to end. */
 async function lockWeb({ dataFolder, isSupervised }: ServerConfig): Promise<{ release(): Promise<void> }> {
   const deadline = performance.now() + (isSupervised ? FORMER_WEB_MS : 0);
   for (;;) {
@@ -128,7 +128,7 @@ function watchEngine(engine: EngineClient, logger: Logger): Watchdog {
     ask: async (signal) => (last = await engine.pulse(signal)),
     look: async () => {
       const state = last && (await readProcessState(last.pid));
-      // Its number may be that of another process in our eyes: in a container, or after its end.
+      // The pid that the engine tells may be another process to us: when it is in a container, or has ended and its pid was used again.
       return state?.startTime === last?.startTime ? state : undefined;
     },
     onFrozen: (reason) => {

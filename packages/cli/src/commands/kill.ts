@@ -43,7 +43,7 @@ async function kill(
   });
 }
 
-/** Nothing is left to be asked when the sandbox is then stopped. */
+/** Kills every process first, so that the stop has nothing to wait for. */
 async function end(sandbox: Sandbox): Promise<void> {
   const { SvcError } = await import('@svc/sdk');
   // Without a shell inside nobody can kill there; the stop kills what does not end. And it may be over before we hear of it.

@@ -184,7 +184,7 @@ export interface RefusedVisitors {
   readonly leftOut: number;
 }
 
-/** A copy of the disk of a sandbox that did not run. It never changes. */
+/** A copy of the disk of a sandbox as it was at one moment. It never changes. */
 export interface SnapshotView {
   readonly id: string;
   readonly sandboxId: string;
@@ -198,7 +198,7 @@ export interface SnapshotView {
   readonly sizeBytes: number;
   /** What it takes on this host, when it shares nothing. */
   readonly storedBytes: number;
-  /** `sha256:…` of the disk's file. */
+  /** `sha256:…` over the digests of the blocks of the disk's file; docs/disk.md has a program that computes it. */
   readonly digest: string;
   readonly createdAt: string;
 }
@@ -206,7 +206,7 @@ export interface SnapshotView {
 export interface CreateSnapshot {
   /** 1–128 characters; one that exists is `name_already_exists`. */
   readonly id: string;
-  /** Must be created, stopped or failed; it cannot start until its disk is copied. */
+  /** Must not be starting or stopping. Nothing else happens to it until its disk is copied; one that runs goes on. */
   readonly sandboxId: string;
 }
 
@@ -358,7 +358,7 @@ export interface PoolView {
     readonly vcpus: number;
     readonly memoryMib: number;
     readonly diskMib: number;
-    /** For callers alone who may use the image. */
+    /** Its image is private: only callers who may use that image get this sandbox. */
     readonly isPrivate: boolean;
     readonly createdAt: string;
     /** The programs that wait in it. */

@@ -3,7 +3,7 @@ import { HostCallError } from './host-calls.ts';
 /** A helper that is lost this often in one piece of work is not lost by accident. */
 const RETRIES = 2;
 
-/** Does work that undoes itself when it fails again when it failed only because svc-host was killed or hung meanwhile. */
+/** Does some work, and does it again when it failed only because svc-host was killed or hung. Work that fails has to undo itself. */
 export async function retryLostHelper<Result>(
   work: () => Promise<Result>,
   signal: AbortSignal,

@@ -28,7 +28,7 @@ export interface LocalCredential extends IssuedCredential {
   readonly expiresAt: string | null;
 }
 
-/** The organization that requests without a namespace mean is made when it is missing; it is also the one that is absent. */
+/** Without a slug the key is for the organization that requests without a namespace mean, which is made when it is missing. */
 export async function createLocalApiKey(
   place: StorePlace,
   slug: string = DEFAULT_NAMESPACE,

@@ -128,7 +128,7 @@ export class ProcessKeeper implements BackgroundTask {
   }
 }
 
-/** What was last seen has to do. */
+/** A sandbox that cannot be asked now leaves the record as it is. */
 function ignoreUnreachable(error: unknown): undefined {
   if (error instanceof ChannelError || PlatformError.is(error) || isTimeout(error)) return undefined;
   throw error;

@@ -1,7 +1,7 @@
 const FIRST_MS = 100;
 const LAST_MS = 5000;
 
-/** Waits that get longer; whoever has news ends one early. */
+/** Pauses between attempts, each longer than the one before. `wake` ends the pause that is under way. */
 export class BackOff {
   #nextMs = FIRST_MS;
   #wake: (() => void) | undefined;
