@@ -257,6 +257,62 @@ test('everything that /metrics tells is in its table, and nothing else; so is wh
   );
 });
 
+test('the dashboard of Grafana asks by labels that there are, and is one that can be imported', () => {
+  const dashboard = JSON.parse(
+    readFileSync(join(ROOT, 'docs/reference/grafana-dashboard.json'), 'utf8'),
+  ) as GrafanaDashboard;
+  const variables = dashboard.templating.list.map(({ name }) => name);
+  assert.deepEqual(variables, ['datasource', 'instance']);
+  assert.equal(new Set(dashboard.panels.map(({ id }) => id)).size, dashboard.panels.length);
+  for (const { title, datasource, fieldConfig, targets } of dashboard.panels) {
+    assert.deepEqual(datasource, { type: 'prometheus', uid: '${datasource}' }, title);
+    assert.match(
+      fieldConfig.defaults.unit,
+      /^(bool_on_off|bool_yes_no|short|reqps|s|percentunit|bytes)$/,
+      title,
+    );
+    assert.equal(new Set(targets.map(({ refId }) => refId)).size, targets.length, title);
+    for (const { expr, legendFormat } of targets) {
+      const families = [...expr.matchAll(/\b(?:svc_|process_)\w+/g)].map(
+        ([name]) => METRIC_FAMILIES[name.replace(/_bucket$/, '') as keyof typeof METRIC_FAMILIES],
+      );
+      assert.ok(families.length > 0, expr);
+      // Prometheus adds these by itself: whom it asked, and the bound of a bucket.
+      const known = new Set<string>(['instance', 'le', ...families.flatMap(({ labels }) => labels)]);
+      const grouped = [...expr.matchAll(/by \(([^)]*)\)/g)].flatMap(([, names = '']) => names.split(', '));
+      const chosen = [...expr.matchAll(/[{,]\s*(\w+)(?:=~|!~|!=|=)/g)].map(([, name = '']) => name);
+      const shown = [...legendFormat.matchAll(/\{\{(\w+)\}\}/g)].map(([, name = '']) => name);
+      assert.deepEqual(
+        [...grouped, ...chosen, ...shown].filter((name) => !known.has(name)),
+        [],
+        expr,
+      );
+      // What an expression sums up has only the labels that it keeps.
+      if (expr.includes('sum'))
+        assert.deepEqual(
+          shown.filter((name) => !grouped.includes(name)),
+          [],
+          expr,
+        );
+    }
+  }
+});
+
+interface GrafanaDashboard {
+  readonly templating: { readonly list: readonly { readonly name: string }[] };
+  readonly panels: readonly {
+    readonly id: number;
+    readonly title: string;
+    readonly datasource: unknown;
+    readonly fieldConfig: { readonly defaults: { readonly unit: string } };
+    readonly targets: readonly {
+      readonly refId: string;
+      readonly expr: string;
+      readonly legendFormat: string;
+    }[];
+  }[];
+}
+
 async function scrape(url: string): Promise<string> {
   return await (await fetch(`${url}/metrics`)).text();
 }
