@@ -6,7 +6,7 @@ import { Readable, Transform } from 'node:stream';
 import { test, type TestContext } from 'node:test';
 import { setTimeout } from 'node:timers/promises';
 import { waitUntil } from '@svc/contract/testing';
-import type { Algorithms } from 'ssh2';
+import ssh2, { type Algorithms } from 'ssh2';
 import { Dice } from '../../testing/dice.ts';
 import { run, startTestGateway, type TestGateway } from '../../testing/ssh-gateway.ts';
 import { DEFAULT_SSH_SETTINGS, type SshSettings } from './ssh-settings.ts';
@@ -143,6 +143,26 @@ test('what costs the server many times what it costs a stranger is not agreed on
     algorithms: { compress: ['zlib@openssh.com', 'zlib', 'none'] },
   });
   assert.equal((await run(compressing, 'true')).code, 0);
+  await checkServed();
+});
+
+test('keys are exchanged once before a login', async (t) => {
+  const { gateway, checkServed } = await open(t);
+  const client = new ssh2.Client();
+  t.after(() => client.destroy());
+  client.on('error', () => undefined);
+  const closed = new Promise<void>((resolve) => void client.once('close', () => resolve()));
+  // It is asked how to log in, and asks for other keys instead.
+  // In ssh2, and not in its types.
+  client.once('handshake', () => (client as unknown as { _protocol: { rekey(): void } })._protocol.rekey());
+  client.connect({
+    host: '127.0.0.1',
+    port: gateway.port,
+    username: 'calm-fox',
+    authHandler: () => undefined,
+  });
+  const overdue = AbortSignal.timeout(DEFAULT_SSH_SETTINGS.loginMs / 2);
+  await Promise.race([closed, once(overdue, 'abort').then(() => assert.fail('it may go on'))]);
   await checkServed();
 });
 

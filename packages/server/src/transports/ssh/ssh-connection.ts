@@ -75,8 +75,12 @@ export class SshConnection {
           },
         );
     });
+    // Each exchange costs as much as the first one, and nobody who wants to log in asks for another.
+    const onRekey = () => this.end('it exchanged keys instead of logging in');
+    this.#client.on('rekey', onRekey);
     this.#client.once('ready', () => {
       clearTimeout(timer);
+      this.#client.off('rekey', onRekey);
       this.#parts.onLoggedIn();
       if (granted === undefined) return this.end('nobody logged in');
       this.#welcome(granted).catch((error: unknown) => {
