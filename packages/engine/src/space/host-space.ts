@@ -5,7 +5,8 @@ import type { Logger } from 'pino';
 import { runTool } from '../host/run-tool.ts';
 import { Ballast } from './ballast.ts';
 import { shareRoom } from './share-room.ts';
-import { WatchedDisk, type DiskSample, type MountedDisk } from './watched-disk.ts';
+import { GROWTH_BYTES, SharedRoom } from './shared-room.ts';
+import { WatchedDisk, type MountedDisk } from './watched-disk.ts';
 
 const MIB = 2 ** 20;
 /** Of the host's disk, a tenth and at most this, that guests, images and snapshots cannot have. */
@@ -21,10 +22,10 @@ const TIGHT_MS = 250;
 const LEAST_MS = 50;
 /** Nobody fills a disk faster than this: looks come more often as it fills up, whoever does it. */
 const FASTEST_BYTES_PER_MS = 2 * MIB;
-/** A disk that grew by this much since the last look is being written to. */
-const GROWTH_BYTES = MIB;
 /** A disk that is mounted gets at least this much at once, where there is room. */
 const LEAST_GRANT_BYTES = 16 * MIB;
+/** The rest is for what the host itself writes: without it, each byte of that would take something from every disk. */
+const SHARED_PART = 15 / 16;
 /** How much more of what is left a disk gets that is being written to. */
 const WRITER_WEIGHT = 16;
 
@@ -34,6 +35,12 @@ export interface HostSpaceOptions {
   readonly logger: Logger;
   /** Bytes of the host's disk that are kept for the engine and the server; a share of the disk when absent. */
   readonly reserveBytes?: number;
+}
+
+/** A disk, and by how much it has grown since the look before. */
+interface Looked {
+  readonly disk: WatchedDisk;
+  readonly grewBytes: number;
 }
 
 export interface HostSpaceView {
@@ -74,6 +81,8 @@ export class HostSpace {
   #owedBytes = 0;
   /** Granted to nobody at the last look; undefined before the first. */
   #sparedBytes: number | undefined;
+  /** The room that was shared last; undefined when disks have come or gone since. */
+  #shared: SharedRoom | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isTakingBallast = false;
   #giveBackAt = 0;
@@ -128,6 +137,7 @@ export class HostSpace {
       const watched = new WatchedDisk(disk);
       if (watched.sample() === undefined) return;
       this.#disks.set(nameOf(disk), watched);
+      this.#shared = undefined;
       const spared = this.#sparedBytes ?? 0;
       const granted = Math.min(watched.usableBytes, Math.floor(spared / 2));
       watched.grant(granted);
@@ -145,7 +155,7 @@ export class HostSpace {
   }
 
   forget(disk: Pick<MountedDisk, 'kind' | 'key'>): void {
-    this.#disks.delete(nameOf(disk));
+    if (this.#disks.delete(nameOf(disk))) this.#shared = undefined;
   }
 
   view(): HostSpaceView {
@@ -172,14 +182,13 @@ export class HostSpace {
   #look(): void {
     try {
       const { freeBytes } = readDisk(this.#folder);
-      const before = new Map(this.#disks.values().map((disk) => [disk, disk.latest]));
-      for (const [name, disk] of this.#disks) if (disk.sample() === undefined) this.#disks.delete(name);
-      const disks = [...this.#disks.values()];
+      const looked = this.#sampleAll();
+      const disks = looked.map(({ disk }) => disk);
       this.#owedBytes = disks.reduce((sum, { latest }) => sum + (latest?.owedBytes ?? 0), 0);
       const roomBytes = freeBytes - this.#reserveBytes - this.#owedBytes;
       this.#roomBytes = roomBytes;
       this.#judge(roomBytes);
-      this.#share(disks, this.#isShort ? 0 : roomBytes, before);
+      this.#share(looked, this.#isShort ? 0 : roomBytes);
       this.#balance(freeBytes, roomBytes);
       if (this.#isShort) this.#settle(disks);
     } catch (error) {
@@ -199,20 +208,33 @@ export class HostSpace {
     this.onTurn(isShort);
   }
 
-  #share(
-    disks: readonly WatchedDisk[],
-    roomBytes: number,
-    before: ReadonlyMap<WatchedDisk, DiskSample | undefined>,
-  ): void {
-    const claimants = disks.map((disk) => {
-      const grewBytes = (disk.latest?.usedBytes ?? 0) - (before.get(disk)?.usedBytes ?? 0);
-      return { wantedBytes: disk.usableBytes, weight: grewBytes > GROWTH_BYTES ? WRITER_WEIGHT : 1 };
-    });
+  #sampleAll(): Looked[] {
+    const looked: Looked[] = [];
+    for (const [name, disk] of this.#disks) {
+      const before = disk.latest;
+      const grantedBytes = disk.grantedBytes;
+      const now = disk.sample();
+      if (now === undefined) this.#disks.delete(name);
+      else looked.push({ disk, grewBytes: now.usedBytes - (before?.usedBytes ?? 0) });
+      this.#shared?.note(before, now, grantedBytes);
+    }
+    return looked;
+  }
+
+  /** Not while what was shared last still holds: each grant is a call, and most disks have nothing to do with what has changed. */
+  #share(looked: readonly Looked[], roomBytes: number): void {
+    if (this.#shared?.holds(roomBytes) === true) return;
+    const givenBytes = Math.floor(roomBytes * SHARED_PART);
+    const claimants = looked.map(({ disk, grewBytes }) => ({
+      wantedBytes: disk.usableBytes,
+      weight: grewBytes > GROWTH_BYTES ? WRITER_WEIGHT : 1,
+    }));
     // For the next that is mounted: it may write at once.
-    const newcomer = { wantedBytes: roomBytes, weight: 1 };
-    const shares = shareRoom([...claimants, newcomer], roomBytes);
+    const newcomer = { wantedBytes: givenBytes, weight: 1 };
+    const shares = shareRoom([...claimants, newcomer], givenBytes);
     this.#sparedBytes = shares.pop() ?? 0;
-    for (const [index, disk] of disks.entries()) disk.grant(shares[index] ?? 0);
+    for (const [index, { disk }] of looked.entries()) disk.grant(shares[index] ?? 0);
+    this.#shared = new SharedRoom(givenBytes);
   }
 
   /** What the host owes is written while there is room for it: others may take that too. */

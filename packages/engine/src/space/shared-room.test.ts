@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { SharedRoom } from './shared-room.ts';
+import type { DiskSample } from './watched-disk.ts';
+
+const MIB = 2 ** 20;
+const GRANTED = 1000 * MIB;
+
+test('what was shared holds while there is as much room as was granted, and not much more', () => {
+  const room = new SharedRoom(GRANTED);
+  assert.ok(room.holds(GRANTED));
+  assert.ok(room.holds(1.1 * GRANTED));
+  assert.ok(!room.holds(GRANTED - 1), 'somebody else has used the disk');
+  assert.ok(!room.holds(1.2 * GRANTED), 'there is more to share');
+});
+
+test('a disk that uses little of its grant takes as much of the room; it is shared anew a second later', () => {
+  const room = new SharedRoom(GRANTED);
+  room.note(used(10), used(10.5), 64 * MIB);
+  assert.ok(room.holds(GRANTED - 0.5 * MIB));
+  assert.ok(!room.holds(GRANTED - 0.6 * MIB));
+  assert.ok(!room.holds(GRANTED, performance.now() + 1001));
+});
+
+test('a disk that is written to, that is emptied, that has used much of its grant, or is gone changes everybody’s share', () => {
+  const [idle, grant] = [used(10), 64 * MIB];
+  const cases = [
+    [idle, used(12), grant],
+    [idle, used(9), grant],
+    [idle, used(10.2), MIB],
+    [idle, undefined, grant],
+    [undefined, idle, grant],
+  ] as const;
+  for (const [before, now, granted] of cases) {
+    const room = new SharedRoom(GRANTED);
+    room.note(idle, idle, granted);
+    assert.ok(room.holds(GRANTED));
+    room.note(before, now, granted);
+    assert.ok(!room.holds(GRANTED), JSON.stringify([before, now]));
+  }
+});
+
+function used(mib: number): DiskSample {
+  return { usedBytes: mib * MIB, freeBytes: 0, allocatedBytes: 0, owedBytes: 0 };
+}
