@@ -78,8 +78,9 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const calls = new CallShares(options.maxConcurrentCalls);
   const streams = new CallShares(Math.ceil(options.limits.maxConnections * STREAMS_PART));
   registerRpc(http, { dispatch, authenticate, logger, calls, rateLimiter });
-  registerPrometheus(http, { authenticate, database, orchestrator, health, storage, metrics });
   const workers = createWorkers(parts, channels);
+  const deliveries = workers.webhookWorker.outcomes;
+  registerPrometheus(http, { authenticate, database, orchestrator, health, storage, metrics, deliveries });
   const made = { storage, convergence, channels, codeContexts, health, metrics, previews };
   const rest = createRestDispatch(parts, { ...made, ...workers });
   const { maxBodyBytes, requestTimeoutMs: maxBodyPauseMs } = options.limits;

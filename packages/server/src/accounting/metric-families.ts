@@ -49,6 +49,12 @@ export const METRIC_FAMILIES = {
     labels: [],
     help: 'Whether nothing new is begun because the disk is nearly full.',
   },
+  svc_webhook_deliveries_total: {
+    type: 'counter',
+    labels: ['outcome'],
+    help: 'Attempts of this server to deliver to webhooks: succeeded, failed (tried again), given_up; and dropped because too many were waiting.',
+  },
+  svc_webhook_backlog: { type: 'gauge', labels: [], help: 'Messages that wait for webhooks, in the store.' },
   process_resident_memory_bytes: { type: 'gauge', labels: [], help: 'Memory of the server.' },
 } as const satisfies Readonly<Record<string, MetricFamily>>;
 

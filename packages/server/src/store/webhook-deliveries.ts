@@ -203,6 +203,68 @@ export async function endAttempt(
     .execute();
 }
 
+/** How many messages wait for webhooks, of all organizations. */
+export async function countPending(db: Database): Promise<number> {
+  const { count } = await db
+    .selectFrom('webhook_deliveries')
+    .select((build) => build.fn.countAll<number | string>().as('count'))
+    .where('status', '=', sql.lit('pending'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** Gives up the oldest of those that wait for a webhook beyond `most`; each says so. @returns how many, by webhook */
+export async function dropBacklog(
+  db: Database,
+  most: number,
+): Promise<readonly { readonly webhookId: string; readonly count: number }[]> {
+  const crowded = await db
+    .selectFrom('webhook_deliveries')
+    .select((build) => ['webhook_id as webhookId', build.fn.countAll<number | string>().as('waiting')])
+    .where('status', '=', sql.lit('pending'))
+    .groupBy('webhook_id')
+    .having((build) => build.fn.countAll(), '>', most)
+    .execute();
+  const dropped: { webhookId: string; count: number }[] = [];
+  for (const { webhookId, waiting } of crowded) {
+    const count = await dropOldest(db, webhookId, Number(waiting) - most, most);
+    if (count > 0) dropped.push({ webhookId, count });
+  }
+  return dropped;
+}
+
+async function dropOldest(db: Database, webhookId: string, excess: number, most: number): Promise<number> {
+  const error = `dropped: more than ${most} messages were waiting, and this was one of the oldest`;
+  let dropped = 0;
+  for (let isMore = true; isMore && dropped < excess;) {
+    const rows = await db
+      .selectFrom('webhook_deliveries')
+      .select(['id', 'attempts'])
+      .where('webhook_id', '=', webhookId)
+      .where('status', '=', sql.lit('pending'))
+      .where('claimed_by', 'is', null)
+      .orderBy('created_at')
+      .orderBy('id')
+      .limit(Math.min(excess - dropped, BATCH))
+      .execute();
+    for (const { id, attempts } of rows) {
+      const attempt = { at: new Date().toISOString(), status: null, latencyMs: 0, error, response: '' };
+      // Written by the functions here alone.
+      const kept = [...(JSON.parse(attempts) as DeliveryAttempt[]), attempt].slice(-MAX_KEPT_ATTEMPTS);
+      const { numUpdatedRows } = await db
+        .updateTable('webhook_deliveries')
+        .set({ status: 'failed', attempts: JSON.stringify(kept), attempts_left: 0, next_attempt_at: null })
+        .where('id', '=', id)
+        .where('status', '=', 'pending')
+        .where('claimed_by', 'is', null)
+        .executeTakeFirst();
+      dropped += Number(numUpdatedRows);
+    }
+    isMore = rows.length === BATCH;
+  }
+  return dropped;
+}
+
 /** So that it is taken up again at once, by whoever comes next. */
 export async function releaseDelivery(db: Database, id: string, owner: string): Promise<void> {
   await db

@@ -8,6 +8,8 @@ import { ensureOrganization } from './organizations.ts';
 import {
   claimAgain,
   claimDelivery,
+  countPending,
+  dropBacklog,
   endAttempt,
   findDelivery,
   insertTest,
@@ -49,6 +51,30 @@ export function webhooksSuite(name: string, empty: (t: TestContext) => Promise<D
         (await listDeliveries(db, webhookId, FIRST_PAGE)).map(({ eventType }) => eventType);
       return { db, organizationId, hook, happen, typesOf };
     };
+
+    test('what waits beyond a number is given up, oldest first, but nothing that somebody works on', async (t) => {
+      const { db, hook, happen } = await prepare(t);
+      const { id } = await hook(['*']);
+      const other = await hook(['*']);
+      for (let count = 0; count < 5; count++) await happen();
+      const claimed = await claimDelivery(db, id, ONE);
+      assert.equal(await countPending(db), 10);
+      assert.deepEqual(await dropBacklog(db, 5), []);
+      const dropped = await dropBacklog(db, 2);
+      assert.deepEqual(new Set(dropped.map(({ webhookId }) => webhookId)), new Set([id, other.id]));
+      assert.deepEqual(
+        dropped.map(({ count }) => count),
+        [3, 3],
+      );
+      const rows = (await listDeliveries(db, id, FIRST_PAGE)).toReversed();
+      const waiting = rows.filter(({ status }) => status === 'pending');
+      assert.equal(waiting.length, 2);
+      assert.ok(waiting.some((row) => row.id === claimed?.id));
+      const gone = rows.find(({ status }) => status === 'failed');
+      assert.match(gone?.attempts.at(-1)?.error ?? '', /dropped: more than 2 messages were waiting/);
+      assert.deepEqual([gone?.attemptsLeft, gone?.nextAttemptAt], [0, null]);
+      assert.deepEqual(await dropBacklog(db, 2), []);
+    });
 
     test('an event is to be delivered to those of its organization who ask for it, with it or not at all', async (t) => {
       const { db, organizationId, hook, happen, typesOf } = await prepare(t);

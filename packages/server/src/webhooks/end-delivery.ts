@@ -4,6 +4,7 @@ import { inTransaction } from '../store/in-transaction.ts';
 import { lockOrganization } from '../store/lock-organization.ts';
 import { endAttempt, type DeliveryAttempt, type DeliveryRecord } from '../store/webhook-deliveries.ts';
 import { disableWebhook, noteAttempt, type WebhookRecord } from '../store/webhooks.ts';
+import type { DeliveryOutcome } from './delivery-outcomes.ts';
 import type { WebhookSettings } from './webhook-settings.ts';
 
 const ACTOR = { kind: 'system', code: 'webhooks', label: 'Webhooks' } as const;
@@ -16,15 +17,15 @@ const GONE = 410;
 export async function endDelivery(
   database: Database,
   settings: WebhookSettings,
-  { webhook, delivery, attempt, owner }: AttemptEnd,
-): Promise<void> {
+  { webhook, delivery, attempt, restMs, owner }: AttemptEnd,
+): Promise<DeliveryOutcome> {
   const isTest = delivery.eventId === null;
   const hasFailed = attempt.error !== null;
   const reason = isTest ? null : reasonToDisable(webhook, attempt, settings);
+  const nextAttemptAt = hasFailed ? nextAttempt(delivery, restMs, settings) : null;
   await inTransaction(database, async (transaction) => {
     // First of all, as everywhere, so that no two changes wait for each other.
     if (reason !== null) await lockOrganization(transaction, webhook.organizationId);
-    const nextAttemptAt = hasFailed ? nextAttempt(delivery, settings) : null;
     await endAttempt(transaction, delivery, owner, { attempt, nextAttemptAt });
     if (isTest) return;
     await noteAttempt(transaction, webhook.id, attempt.at, hasFailed);
@@ -39,6 +40,8 @@ export async function endDelivery(
       sourceAddress: null,
     });
   });
+  if (!hasFailed) return 'succeeded';
+  return nextAttemptAt === null ? 'given_up' : 'failed';
 }
 
 interface AttemptEnd {
@@ -46,13 +49,19 @@ interface AttemptEnd {
   readonly webhook: WebhookRecord;
   readonly delivery: DeliveryRecord;
   readonly attempt: DeliveryAttempt;
+  /** For how long the receiver wants to be left alone. */
+  readonly restMs: number;
   /** Who claimed the delivery. */
   readonly owner: string;
 }
 
-function nextAttempt({ attemptsLeft }: DeliveryRecord, settings: WebhookSettings): string | null {
+function nextAttempt(
+  { attemptsLeft }: DeliveryRecord,
+  restMs: number,
+  settings: WebhookSettings,
+): string | null {
   const pauseMs = pauseAfter(attemptsLeft - 1, settings);
-  return pauseMs === null ? null : new Date(Date.now() + pauseMs).toISOString();
+  return pauseMs === null ? null : new Date(Date.now() + Math.max(pauseMs, restMs)).toISOString();
 }
 
 /** How long to wait when so many attempts are left; null: there is none. */

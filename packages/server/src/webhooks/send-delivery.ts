@@ -4,6 +4,9 @@ import type { DeliveryAttempt, DeliveryRecord } from '../store/webhook-deliverie
 import { webhookContext, type WebhookRecord } from '../store/webhooks.ts';
 import { signMessage } from './sign-message.ts';
 
+/** Answers whose `Retry-After` counts: too many requests, and unavailable. */
+const WAITING: ReadonlySet<number> = new Set([429, 503]);
+const MAX_REST_MS = 24 * 60 * 60 * 1000;
 /** What is kept of an answer. */
 const MAX_RESPONSE_BYTES = 1024;
 // oxlint-disable-next-line no-control-regex -- What a terminal would act on, and databases do not agree about.
@@ -20,21 +23,26 @@ export function messageIdOf(deliveryId: string): string {
   return `msg_${deliveryId.replaceAll('-', '')}`;
 }
 
+/** How an attempt went, and for how long its receiver wants to be left alone. */
+export interface SentAttempt {
+  readonly attempt: DeliveryAttempt;
+  readonly restMs: number;
+}
+
 /** One attempt. Redirects are not followed: an answer of theirs is a failure like any other that is not 2xx. */
 export async function sendDelivery(
   { sealer, outbound, timeoutMs }: SendParts,
   webhook: WebhookRecord,
   delivery: DeliveryRecord,
   signal: AbortSignal,
-): Promise<DeliveryAttempt> {
+): Promise<SentAttempt> {
   const sentAt = new Date();
   const startedAt = performance.now();
   const message = { id: messageIdOf(delivery.id), sentAt, body: delivery.body };
-  const end = (rest: Omit<DeliveryAttempt, 'at' | 'latencyMs'>) => ({
-    at: sentAt.toISOString(),
-    latencyMs: Math.round(performance.now() - startedAt),
-    ...rest,
-  });
+  const end = (rest: Omit<DeliveryAttempt, 'at' | 'latencyMs'>, restMs = 0) => {
+    const latencyMs = Math.round(performance.now() - startedAt);
+    return { attempt: { at: sentAt.toISOString(), latencyMs, ...rest }, restMs };
+  };
   try {
     const answer = await sendOutbound(outbound, {
       url: new URL(webhook.url),
@@ -50,11 +58,19 @@ export async function sendDelivery(
     });
     const { status } = answer;
     const error = status >= 200 && status < 300 ? null : failureOf(status);
-    return end({ status, error, response: toText(answer.body) });
+    const restMs = WAITING.has(status) ? restOf(answer.headers['retry-after'], Date.now()) : 0;
+    return end({ status, error, response: toText(answer.body) }, restMs);
   } catch (error) {
     if (signal.aborted || !(error instanceof OutboundError)) throw error;
     return end({ status: null, error: error.message, response: '' });
   }
+}
+
+/** What `Retry-After` says, in seconds or as a date; bounded, because whoever answers chooses it. */
+export function restOf(header: string | undefined, nowMs: number): number {
+  const text = header?.trim() ?? '';
+  const wantedMs = /^\d{1,9}$/.test(text) ? Number(text) * 1000 : Date.parse(text) - nowMs;
+  return Number.isFinite(wantedMs) ? Math.min(Math.max(wantedMs, 0), MAX_REST_MS) : 0;
 }
 
 function secretsOf(sealer: Sealer, { id, sealedSecret, previous }: WebhookRecord, now: Date): string[] {

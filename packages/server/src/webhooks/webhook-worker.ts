@@ -6,6 +6,7 @@ import type { Sealer } from '../secrets/sealer.ts';
 import type { Database } from '../store/database.ts';
 import {
   claimDelivery,
+  dropBacklog,
   listDueWebhooks,
   releaseDelivery,
   type DeliveryClaim,
@@ -13,6 +14,7 @@ import {
   type DueWebhook,
 } from '../store/webhook-deliveries.ts';
 import { findWebhook } from '../store/webhooks.ts';
+import { DeliveryOutcomes } from './delivery-outcomes.ts';
 import { hasRoom } from './delivery-shares.ts';
 import { endDelivery } from './end-delivery.ts';
 import { sendDelivery } from './send-delivery.ts';
@@ -34,10 +36,12 @@ export interface WebhookWorkerParts {
  */
 export class WebhookWorker {
   readonly claim: DeliveryClaim;
+  readonly outcomes = new DeliveryOutcomes();
   readonly #parts: WebhookWorkerParts;
   readonly #underWay = new Map<Promise<void>, DueWebhook>();
   readonly #stopped = new AbortController();
   #wake = Promise.withResolvers<void>();
+  #nextTrimMs = 0;
 
   constructor(parts: WebhookWorkerParts) {
     this.#parts = parts;
@@ -50,6 +54,7 @@ export class WebhookWorker {
     while (!signal.aborted) {
       this.#wake = Promise.withResolvers();
       try {
+        await this.#trim();
         await this.#sendDue();
       } catch (error) {
         if (!signal.aborted)
@@ -69,18 +74,33 @@ export class WebhookWorker {
       // Removed since.
       if (webhook === undefined) return;
       const { timeoutMs } = settings;
-      const attempt = await sendDelivery(
+      const sent = await sendDelivery(
         { sealer, outbound, timeoutMs },
         webhook,
         delivery,
         this.#stopped.signal,
       );
-      await endDelivery(database, settings, { webhook, delivery, attempt, owner: this.claim.owner });
+      const end = { webhook, delivery, ...sent, owner: this.claim.owner };
+      this.outcomes.add(await endDelivery(database, settings, end));
     } catch (error) {
       // A fault of ours, or of the store, is there in the next moment too: the lease is the pause, so that nobody is sent the
       // same again and again. Who stops leaves it to others at once.
       if (this.#stopped.signal.aborted) await releaseDelivery(database, delivery.id, this.claim.owner);
       throw error;
+    }
+  }
+
+  /** Who takes nothing, or less than there is, must not fill the store. */
+  async #trim(): Promise<void> {
+    if (performance.now() < this.#nextTrimMs) return;
+    const { database, settings, logger } = this.#parts;
+    this.#nextTrimMs = performance.now() + settings.trimMs;
+    for (const { webhookId, count } of await dropBacklog(database, settings.maxBacklog)) {
+      this.outcomes.add('dropped', count);
+      logger.warn(
+        { webhookId, count, maxBacklog: settings.maxBacklog },
+        'messages of a webhook were dropped',
+      );
     }
   }
 

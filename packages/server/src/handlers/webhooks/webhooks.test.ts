@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import { startWithPeople } from '../../testing/people.ts';
+import { ALL_NAMESPACES } from '@svc/contract';
+import { signKey } from '../../access/signed-keys.ts';
+import { SIGNING_KEY, startWithPeople } from '../../testing/people.ts';
 import { signatureOf, startReceiver } from '../../testing/webhook-receiver.ts';
 import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from '../../webhooks/webhook-settings.ts';
 
@@ -139,6 +141,25 @@ test('the second attempt waits', async (t) => {
   assert.match(attempts[0].error, /ECONNREFUSED/);
   const pauseMs = Date.parse(next) - Date.parse(attempts[0].at) - attempts[0].latency_ms;
   assert.ok(pauseMs >= 4000 && pauseMs <= 60_000, String(pauseMs));
+});
+
+test('a receiver that asks for time is given it, and what waits for it is counted', async (t) => {
+  const { create, happen, deliveries, server } = await startAcme(t);
+  const receiver = await startReceiver(t, (_hook, response) => {
+    response.writeHead(429, { 'retry-after': '3600' }).end();
+  });
+  const { id } = await create(receiver.url);
+  await happen();
+  await waitUntil(async () => (await deliveries(id))[0]?.attempts.length === 1, 'the first attempt');
+  const [{ status, attempts, next_attempt_at: next }] = await deliveries(id);
+  assert.equal(status, 'pending');
+  const pauseMs = Date.parse(next) - Date.parse(attempts[0].at);
+  assert.ok(pauseMs >= 3_590_000 && pauseMs <= 3_700_000, String(pauseMs));
+  const operator = { namespace: ALL_NAMESPACES, createdAt: new Date(), expiresAt: null };
+  const headers = { authorization: `Bearer ${await signKey(SIGNING_KEY, operator)}` };
+  const scraped = await (await fetch(`${server.url}/metrics`, { headers })).text();
+  assert.match(scraped, /^svc_webhook_deliveries_total\{outcome="failed"\} 1$/m);
+  assert.match(scraped, /^svc_webhook_backlog 1$/m);
 });
 
 test('a test is sent at once, whatever the filter, and says how it went', async (t) => {

@@ -9,6 +9,8 @@ import type { HostStorage } from '../../accounting/host-storage.ts';
 import type { CallMetrics } from '../../accounting/call-metrics.ts';
 import type { Database } from '../../store/database.ts';
 import { countSandboxes } from '../../store/sandboxes.ts';
+import { countPending } from '../../store/webhook-deliveries.ts';
+import type { DeliveryOutcomes } from '../../webhooks/delivery-outcomes.ts';
 
 const POOL_TIMEOUT_MS = 1000;
 
@@ -22,9 +24,10 @@ export function registerPrometheus(
     readonly health: EngineHealth;
     readonly storage: HostStorage;
     readonly metrics: CallMetrics;
+    readonly deliveries: DeliveryOutcomes;
   },
 ): void {
-  const { authenticate, database, orchestrator, health, storage, metrics } = parts;
+  const { authenticate, database, orchestrator, health, storage, metrics, deliveries } = parts;
   server.get('/metrics', async (request, reply) => {
     const caller = await authenticate(request.headers);
     if (caller.namespace !== ALL_NAMESPACES) {
@@ -39,6 +42,11 @@ export function registerPrometheus(
       ),
       ...poolLines(await readPool(orchestrator)),
       ...storageLines(storage.latest),
+      ...renderFamily(
+        'svc_webhook_deliveries_total',
+        deliveries.entries().map(([outcome, count]) => [`{outcome="${outcome}"}`, count]),
+      ),
+      ...renderFamily('svc_webhook_backlog', [['', await countPending(database)]]),
       ...renderFamily('process_resident_memory_bytes', [['', process.memoryUsage.rss()]]),
       ...metrics.render(),
     ];
