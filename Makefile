@@ -68,10 +68,12 @@ soak: setup ## Kill processes under load for a long time: make soak MINUTES=60 (
 	@scripts/as-root.sh $(NODE) test/faults/soak.ts $(or $(MINUTES),10) $(SEED) $(if $(CALM),--calm)
 
 .PHONY: fuzz
-fuzz: setup ## Send mutated frames and requests to svc-init and the server: make fuzz FRAMES=1000000 REQUESTS=50000 SEED=1
-	@SVC_FUZZ_FRAMES=$(or $(FRAMES),1000000) SVC_FUZZ_REQUESTS=$(or $(REQUESTS),50000) SVC_FUZZ_SEED=$(SEED) \
+fuzz: setup ## Send mutated frames and requests to svc-init and the server: make fuzz FRAMES=1000000 REQUESTS=50000 PACKETS=20000 SEED=1
+	@SVC_FUZZ_FRAMES=$(or $(FRAMES),1000000) SVC_FUZZ_REQUESTS=$(or $(REQUESTS),50000) \
+		SVC_FUZZ_SSH_PACKETS=$(or $(PACKETS),20000) SVC_FUZZ_SEED=$(SEED) \
 		scripts/as-root.sh $(NODE) --test --test-concurrency=1 packages/init/test/fuzz.test.ts \
-		packages/server/src/transports/fuzz.test.ts packages/server/src/transports/channel/fuzz.test.ts
+		packages/server/src/transports/fuzz.test.ts packages/server/src/transports/channel/fuzz.test.ts \
+		packages/server/src/transports/ssh/fuzz.test.ts
 
 .PHONY: runc
 runc: ## Fetch a runc with all known fixes, also when one is there

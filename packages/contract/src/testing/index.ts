@@ -1,2 +1,2 @@
 export { waitUntil } from './wait-until.ts';
-export { ScriptedAgent } from './scripted-agent.ts';
+export { HELLO, ScriptedAgent } from './scripted-agent.ts';

@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 import { waitUntil } from '@svc/contract/testing';
 import ssh2, { type Algorithms } from 'ssh2';
 import { Dice } from '../../testing/dice.ts';
-import { run, startTestGateway, type TestGateway } from '../../testing/ssh-gateway.ts';
+import { openExec, run, startTestGateway, type TestGateway } from '../../testing/ssh-gateway.ts';
 import { DEFAULT_SSH_SETTINGS, type SshSettings } from './ssh-settings.ts';
 
 const MIB = 1024 * 1024;
@@ -182,6 +182,27 @@ test('a wrong bit in what is sent under keys ends that connection alone', async 
   }
   await checkServed();
 });
+
+test('a session that is asked to begin twice begins once, and nobody else notices', async (t) => {
+  const { gateway, privateKey, checkServed } = await open(t);
+  const client = await gateway.connect({ username: 'calm-fox', privateKey });
+  // No client does so by itself; what sends the requests is not in the types.
+  const { _protocol: protocol } = client as unknown as { readonly _protocol: Requests };
+  const channel = await openExec(client, 'sleep 1000');
+  const { id } = (channel as unknown as { readonly outgoing: { readonly id: number } }).outgoing;
+  protocol.exec(id, 'true', true);
+  protocol.shell(id, false);
+  protocol.subsystem(id, 'sftp', true);
+  protocol.subsystem(id, 'other', false);
+  await checkServed();
+  assert.equal((await run(client, 'true')).code, 0, 'its other sessions go on');
+});
+
+interface Requests {
+  exec(channel: number, command: string, wantsAnswer: boolean): void;
+  shell(channel: number, wantsAnswer: boolean): void;
+  subsystem(channel: number, name: string, wantsAnswer: boolean): void;
+}
 
 test('a client whose first line arrives byte by byte is served', async (t) => {
   const { gateway, privateKey } = await open(t);

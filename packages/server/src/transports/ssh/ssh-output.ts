@@ -28,7 +28,11 @@ export class SshOutput {
     this.#onSent = onSent;
     const over = Promise.withResolvers<never>();
     const end = () => over.reject(new Error('the client closed the channel'));
-    channel.once('close', end);
+    // Connections outlive their channels by far.
+    channel.once('close', () => {
+      socket.off('close', end);
+      end();
+    });
     // SAFETY: whoever writes is told; an error that nobody listens for would end the server, and a client can cause one.
     channel.on('error', () => undefined);
     channel.stderr.on('error', () => undefined);

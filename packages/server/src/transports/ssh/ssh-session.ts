@@ -46,10 +46,12 @@ class SshSession {
 
   serve(session: Session, onOver: () => void): void {
     const begin = (
-      accept: () => ServerChannel,
+      accept: () => ServerChannel | undefined,
       work: (stream: ServerChannel, output: SshOutput) => Promise<void>,
     ) => {
-      void this.#run(accept(), work).finally(onOver);
+      // ssh2 gives a session to what was asked for first, and nothing to a client that asks again.
+      const stream = accept();
+      if (stream !== undefined) void this.#run(stream, work).finally(onOver);
     };
     session.on('shell', (accept) =>
       begin(accept, (stream, output) => this.#runProcess(stream, output, [], this.#shell)),
@@ -59,7 +61,7 @@ class SshSession {
     );
     session.on('subsystem', (accept, reject, { name }) => {
       if (name === 'sftp') begin(accept, (stream, output) => this.#transfer(stream, output));
-      else reject();
+      else reject?.();
     });
     // Whatever it was opened for did not begin.
     session.on('close', () => {
