@@ -106,6 +106,8 @@ test('what was done is in the events, each once while they are followed', async 
   }
   await ended;
   assert.deepEqual(made, names);
+  const about = await svc.succeed(['events', '--sandbox', 'second', '--type', 'sandbox_created']);
+  assert.match(about, /^.*sandbox_created.*name=second.*\n?$/, 'one line');
   await svc.succeed(['rm', ...names]);
   assert.match(
     await svc.succeed(['events', '--type', 'sandbox_deleted', '-n', '1']),

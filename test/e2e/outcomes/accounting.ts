@@ -76,8 +76,9 @@ accounting.add('billing.getSandboxUsage', 'ok', async (call) => {
 accounting.add('billing.getStorageUsage', 'ok', (call) => call('billing.getStorageUsage'));
 
 accounting.add('events.list', 'ok', async (call) => {
-  const reply = await call('events.list', { query: { event_type: 'sandbox_deleted' } });
-  assert.ok(reply.body.data.some(({ payload }: Body) => payload.sandbox_id === used.id));
+  const reply = await call('events.list', { query: { event_type: 'sandbox_deleted', sandbox_id: used.id } });
+  assert.equal(reply.body.data.length, 1);
+  assert.equal(reply.body.data[0].payload.sandbox_id, used.id);
   return reply;
 });
 accounting.add('events.list', 'invalid_cursor', (call) => call('events.list', { query: { cursor: 'none' } }));

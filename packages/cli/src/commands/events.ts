@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
-import type { AuditEvent, ListEventsOptions } from '@svc/sdk';
+import type { AuditEvent, Client, ListEventsOptions } from '@svc/sdk';
 import { wholeNumber } from '../arguments/number.ts';
 import { parseTime } from '../arguments/time.ts';
 import { examples } from '../examples.ts';
@@ -9,11 +9,13 @@ import { print, tell } from '../terminal/print.ts';
 
 const POLL_MS = 1000;
 const MOST_FAILURES = 10;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 interface EventOptions {
   readonly follow?: boolean;
   readonly tail: number;
   readonly type?: string;
+  readonly sandbox?: string;
   readonly since?: string;
   readonly until?: string;
 }
@@ -26,6 +28,7 @@ export function createCommand(): Command {
     .option('-f, --follow', 'go on with what comes, until Ctrl-C')
     .option('-n, --tail <count>', 'the last events only', wholeNumber(0), 50)
     .option('--type <type>', 'only those, such as sandbox_created')
+    .option('--sandbox <name>', 'only those about it; by its id also when it is gone')
     .option('--since <time>', 'from this time on (RFC 3339, or 1h for an hour ago)', parseTime)
     .option('--until <time>', 'up to this time', parseTime)
     .addHelpText(
@@ -42,7 +45,8 @@ async function showEvents(options: EventOptions, command: Command): Promise<void
   const globals = readGlobals(command);
   const { connectServer } = await import('../server/connect.ts');
   const client = await connectServer(globals);
-  const { follow, tail, ...filter } = options;
+  const { follow, tail, sandbox, ...rest } = options;
+  const filter = sandbox === undefined ? rest : { ...rest, sandboxId: await findId(sandbox, client) };
   const show = (event: AuditEvent) => print(globals.isJson ? JSON.stringify(event) : describe(event));
   const first = await newest({ ...filter, client }, (_event, count) => count < tail);
   first.forEach(show);
@@ -63,6 +67,13 @@ async function showEvents(options: EventOptions, command: Command): Promise<void
       if (failures > MOST_FAILURES || !(await isPassing(error))) throw error;
     }
   }
+}
+
+/** Of a sandbox that is gone only the id is known. */
+async function findId(name: string, client: Client): Promise<string> {
+  if (UUID.test(name)) return name;
+  const { Sandbox } = await import('@svc/sdk');
+  return (await Sandbox.connect(name, { client })).id;
 }
 
 /** A server that is started again is waited for, as everywhere where something is followed. */

@@ -55,6 +55,7 @@ export const eventOperations = {
     query: strictObject({
       ...PAGE_QUERY,
       event_type: Type.Optional(Type.String({ minLength: 1, maxLength: 128 })),
+      sandbox_id: Type.Optional(Uuid),
       since: Type.Optional(TimestampInput),
       until: Type.Optional(TimestampInput),
     }),

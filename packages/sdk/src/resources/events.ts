@@ -8,6 +8,8 @@ export type AuditEvent = RestCallOutput<'events.get'>;
 export interface ListEventsOptions extends ClientCallOptions {
   /** Such as `sandbox_created` or `exec_started`. */
   readonly type?: string;
+  /** The id of the one that they are about. */
+  readonly sandboxId?: string;
   /** RFC 3339, included. */
   readonly since?: string;
   readonly until?: string;
@@ -17,10 +19,11 @@ export interface ListEventsOptions extends ClientCallOptions {
 export const Events = {
   /** Newest first. */
   list(options: ListEventsOptions = {}): AsyncGenerator<AuditEvent, void> {
-    const { client = Client.ofEnvironment, type, since, until } = options;
+    const { client = Client.ofEnvironment, type, sandboxId, since, until } = options;
     const query = {
       limit: 100,
       ...(type === undefined ? {} : { event_type: type }),
+      ...(sandboxId === undefined ? {} : { sandbox_id: sandboxId }),
       ...(since === undefined ? {} : { since }),
       ...(until === undefined ? {} : { until }),
     };

@@ -93,6 +93,12 @@ export function eventsSuite(name: string, empty: (t: TestContext) => Promise<Dat
       const [first, , last] = rows.map(({ timestamp }) => timestamp);
       assert.deepEqual(await sequences({ eventType: 'image_removed' }), [3]);
       assert.deepEqual(await sequences({ eventType: 'snapshot_created' }), []);
+      // Whatever else stands there: PostgreSQL reads no such text as JSON.
+      const sandboxId = '00000000-0000-4000-8000-0000000000aa';
+      await add('image_removed', { sandbox_id: sandboxId, error: 'a\0b\ud800"sandbox_id":"' });
+      await add('image_pulled', { name: `"sandbox_id":"${sandboxId}"` });
+      assert.deepEqual(await sequences({ sandboxId }), [4]);
+      assert.deepEqual(await sequences({ sandboxId, eventType: 'image_pulled' }), []);
       assert.deepEqual(await sequences({ since: first, until: last }), [3, 2, 1]);
       assert.ok((await sequences({ since: last })).includes(3));
       assert.ok((await sequences({ until: first })).includes(1));

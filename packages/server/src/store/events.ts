@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { PlatformError } from '@svc/contract';
 import type { EventKind } from '@svc/contract/rest';
-import { sql, type Selectable } from 'kysely';
+import { PostgresAdapter, sql, type RawBuilder, type Selectable } from 'kysely';
 import type { Database, EventRow } from './database.ts';
 import { deliverEvent } from './webhook-deliveries.ts';
 
@@ -89,6 +89,8 @@ export type EventRecord = Selectable<EventRow>;
 
 export interface EventFilter {
   readonly eventType?: string | undefined;
+  /** That it is about. */
+  readonly sandboxId?: string | undefined;
   /** Not before; as it is stored. */
   readonly since?: string | undefined;
   /** Not after. */
@@ -99,7 +101,7 @@ export interface EventFilter {
 export async function listEvents(
   db: Database,
   organizationId: string,
-  { eventType, since, until }: EventFilter,
+  { eventType, sandboxId, since, until }: EventFilter,
   page: { readonly before: number | null; readonly limit: number },
 ): Promise<readonly EventRecord[]> {
   // Times grow with the sequence, so a span of time is a span of sequences: a page is read from one index, however many
@@ -109,10 +111,18 @@ export async function listEvents(
   if (first === null || last === null) return [];
   let query = db.selectFrom('events').selectAll().where('organization_id', '=', organizationId);
   if (eventType !== undefined) query = query.where('event_type', '=', eventType);
+  if (sandboxId !== undefined) query = query.where(sandboxOf(db), '=', sandboxId);
   if (first !== undefined) query = query.where('sequence', '>=', first);
   if (last !== undefined) query = query.where('sequence', '<=', last);
   if (page.before !== null) query = query.where('sequence', '<', page.before);
   return await query.orderBy('sequence', 'desc').limit(page.limit).execute();
+}
+
+/** As the index of migration 0019 spells it, or that would not be used. */
+function sandboxOf(db: Database): RawBuilder<string | null> {
+  return db.getExecutor().adapter instanceof PostgresAdapter
+    ? sql`substring(payload from '"sandbox_id":"([0-9a-f-]{36})"')`
+    : sql`json_extract(payload, '$.sandbox_id')`;
 }
 
 export async function findEvent(

@@ -16,6 +16,7 @@ import { identityProviders } from './migrations/0011-identity-providers.ts';
 import { announcedEnds } from './migrations/0012-announced-ends.ts';
 import { webhooks } from './migrations/0013-webhooks.ts';
 import { ownerLinks } from './migrations/0016-owner-links.ts';
+import { eventsOfASandbox } from './migrations/0019-events-of-a-sandbox.ts';
 
 /** Forward only, in the order of their names. A migration that was released is never changed. */
 const MIGRATIONS = {
@@ -33,6 +34,7 @@ const MIGRATIONS = {
   '0012-announced-ends': announcedEnds,
   '0013-webhooks': webhooks,
   '0016-owner-links': ownerLinks,
+  '0019-events-of-a-sandbox': eventsOfASandbox,
 };
 
 /** Opens the store and brings its tables up to date. Several processes may do so at once. */

@@ -38,17 +38,18 @@ function sequenceOf([sequence]: Position): number {
 
 interface EventQuery {
   readonly event_type?: string;
+  readonly sandbox_id?: string;
   readonly since?: string;
   readonly until?: string;
 }
 
-function readFilter({ event_type: eventType, since, until }: EventQuery) {
+function readFilter({ event_type: eventType, sandbox_id, since, until }: EventQuery) {
   const sinceMs = since === undefined ? undefined : readTime('since', since);
   const untilMs = until === undefined ? undefined : readTime('until', until);
   if (sinceMs !== undefined && untilMs !== undefined && sinceMs > untilMs) {
     throw badField('since', 'must not lie after `until`');
   }
-  return { eventType, since: toStored(sinceMs), until: toStored(untilMs) };
+  return { eventType, sandboxId: sandbox_id?.toLowerCase(), since: toStored(sinceMs), until: toStored(untilMs) };
 }
 
 function toStored(milliseconds: number | undefined): string | undefined {

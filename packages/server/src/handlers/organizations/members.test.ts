@@ -39,7 +39,7 @@ test('members are listed in pages, for keys and for members, with the same field
   );
 });
 
-test('admins change roles below owner; owners change all; the last owner stays', async (t) => {
+test('role escalation: admins change roles below owner; owners change all; the last owner stays', async (t) => {
   const { call, owner, admin, member, stranger, eventTypes, id } = await startAcme(t);
   const path = (userId: string) => `/orgs/acme/members/${userId}`;
   assert.equal((await call('PATCH', path(admin.id), member.key, { role: 'member' })).status, 403);
@@ -110,7 +110,7 @@ test('what a removed member made gives them nothing: keys reach no further than 
   assert.deepEqual([event.payload.api_keys_left, event.payload.invites_withdrawn], [1, 2]);
 });
 
-test('an invited person accepts once, with the address that was invited', async (t) => {
+test('invite reuse: an invited person accepts once, with the address that was invited', async (t) => {
   const { call, owner, admin, member, stranger, person, eventTypes, id } = await startAcme(t);
   const guest = await person('guest');
   const invite = (key: string, body: object) => call('POST', '/orgs/acme/invites', key, body);
