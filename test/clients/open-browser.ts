@@ -10,11 +10,10 @@ export interface Locator {
   fill(text: string): Promise<void>;
   press(keys: string): Promise<void>;
   selectOption(value: string): Promise<unknown>;
-  setInputFiles(files: {
-    readonly name: string;
-    readonly mimeType: string;
-    readonly buffer: Buffer;
-  }): Promise<void>;
+  /** A path is for what is large. */
+  setInputFiles(
+    files: string | { readonly name: string; readonly mimeType: string; readonly buffer: Buffer },
+  ): Promise<void>;
   /** Until it is there, or in another state. */
   waitFor(options?: { readonly state?: 'visible' | 'hidden' | 'attached' | 'detached' }): Promise<void>;
   innerText(): Promise<string>;

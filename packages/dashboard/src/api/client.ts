@@ -1,4 +1,5 @@
 import { Client } from '@svc/sdk';
+import { sendFile } from './send-file.ts';
 
 /** Pages elsewhere cannot send it; with the session's cookie alone the server changes nothing. */
 const PAGE_HEADER = 'x-svc-page';
@@ -25,5 +26,7 @@ export function clientOf(organization: string | null): Client {
 const sendAsPage: typeof fetch = (input, init) => {
   const headers = new Headers(init?.headers);
   headers.set(PAGE_HEADER, '1');
+  if (init?.body instanceof Blob && typeof input === 'string')
+    return sendFile(input, { ...init, headers, body: init.body });
   return fetch(input, { ...init, headers, credentials: 'same-origin' });
 };

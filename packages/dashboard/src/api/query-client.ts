@@ -10,8 +10,9 @@ export function createQueryClient(): QueryClient {
     queryCache: new QueryCache({ onError: noticeEnd }),
     mutationCache: new MutationCache({ onError: noticeEnd }),
     defaultOptions: {
-      queries: { staleTime: FRESH_MS, retry: shouldRetry },
-      mutations: { retry: false },
+      // Whether the browser believes to be online says nothing of a server on the same machine, or in the same house.
+      queries: { staleTime: FRESH_MS, retry: shouldRetry, networkMode: 'always' },
+      mutations: { retry: false, networkMode: 'always' },
     },
   });
   return client;

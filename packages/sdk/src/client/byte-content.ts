@@ -1,11 +1,12 @@
-/** Content to send: whole, or piece by piece. */
-export type Content = string | Uint8Array | AsyncIterable<Uint8Array> | ReadableStream<Uint8Array>;
+/** Content to send: whole, piece by piece, or a `Blob` such as a file that a browser was given. */
+export type Content = string | Uint8Array | Blob | AsyncIterable<Uint8Array> | ReadableStream<Uint8Array>;
 
 const encoder = new TextEncoder();
 
 /** In pieces unless it is whole already. */
 export function toBytes(content: Content): Uint8Array | AsyncIterable<Uint8Array> {
   if (typeof content === 'string') return encoder.encode(content);
+  if (content instanceof Blob) return chunksOf(content.stream());
   return content instanceof ReadableStream ? chunksOf(content) : content;
 }
 

@@ -83,6 +83,8 @@ function bodyOf(route: RestRoute, body: unknown): Pick<PreparedRequest, 'body' |
     const text = JSON.stringify(body ?? {});
     return { body: () => ({ body: text }), isRepeatable: true };
   }
+  // Browsers send a stream over HTTP/2 alone, and a file of any size as it is.
+  if (body instanceof Blob) return { body: () => ({ body }), isRepeatable: true };
   // The types of the calls let nothing else through.
   const content = toBytes(body as Content);
   if (content instanceof Uint8Array) {

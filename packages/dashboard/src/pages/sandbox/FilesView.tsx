@@ -17,6 +17,7 @@ import { FileEditor } from './FileEditor.tsx';
 import { joinPath, parentOf } from './guest-path.ts';
 import { NotRunning } from './NotRunning.tsx';
 import type { SandboxRecord } from './sandbox-record.ts';
+import { uploadFile } from './upload-file.ts';
 import { useSandbox } from './use-sandbox.ts';
 
 /** Folders of the sandbox. Where one is stands in the address. */
@@ -53,10 +54,7 @@ function Folder({ sandbox }: { readonly sandbox: Sandbox }) {
               Up
             </Button>
           )}
-          <UploadButton
-            send={(file) => sandbox.files.write(joinPath(path, file.name), file.stream())}
-            onDone={refresh}
-          />
+          <UploadButton send={(file, watch) => uploadFile(sandbox, path, file, watch)} onDone={refresh} />
         </>
       }
     >

@@ -1,7 +1,9 @@
 import { encodeVolumePath } from '@svc/contract/volume-path';
 import type { RestCallOutput } from '@svc/sdk';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useClient, useOrganization } from '../../api/organization.ts';
+import { watchSending } from '../../api/send-file.ts';
 import { useAction, useCall } from '../../api/use-call.ts';
 import type { PathParams } from '../../router/match-path.ts';
 import { Button } from '../../parts/Button.tsx';
@@ -17,9 +19,12 @@ import { RemoveButton } from '../../parts/RemoveButton.tsx';
 import { saveFile } from '../../parts/save-file.ts';
 import { Time } from '../../parts/Time.tsx';
 import { showToast } from '../../parts/toast-list.ts';
-import { UploadButton } from '../../parts/UploadButton.tsx';
+import { UploadButton, type UploadWatch } from '../../parts/UploadButton.tsx';
 import { Link } from '../../router/Link.tsx';
 import { useSearch } from '../../router/location.ts';
+
+/** Large files take their time; a call of the client would give up after a minute or two. */
+const UPLOAD_MS = 24 * 60 * 60_000;
 
 type FileInfo = RestCallOutput<'volumeFiles.list'>['entries'][number];
 
@@ -169,14 +174,18 @@ function FileActions({ id, file: { path, kind } }: { readonly id: string; readon
 }
 
 function Upload({ id, folder }: { readonly id: string; readonly folder: string }) {
-  const write = useAction('volumeFiles.write');
-  const send = async (file: File): Promise<void> => {
+  const client = useClient();
+  const cache = useQueryClient();
+  const send = async (file: File, { signal, onSent }: UploadWatch): Promise<void> => {
     const path = folder === '' ? file.name : `${folder}/${file.name}`;
-    const body = new Uint8Array(await file.arrayBuffer());
     const headers = { 'x-svc-file-path': encodeVolumePath(path) };
-    await write.mutateAsync({ params: { id }, headers, body });
+    watchSending(file, onSent);
+    const options = { signal, timeoutMs: UPLOAD_MS };
+    await client.call('volumeFiles.write', { params: { id }, headers, body: file }, options);
   };
-  return <UploadButton look="primary" send={send} />;
+  const refresh = () =>
+    void cache.invalidateQueries({ predicate: ({ queryKey }) => queryKey[2] === 'volumeFiles.list' });
+  return <UploadButton look="primary" send={send} onDone={refresh} />;
 }
 
 function NewFolder({
