@@ -51,8 +51,8 @@ export async function startDashboard(
   const complaints: string[] = [];
   page.on('console', (message) => {
     // An answer that is no success is told there too; whether it should be one is for the test to say.
-    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource'))
-      complaints.push(message.text());
+    const isAnswer = /^(Failed to load resource|WebSocket connection to)/.test(message.text());
+    if (message.type() === 'error' && !isAnswer) complaints.push(message.text());
   });
   page.on('pageerror', (error) => complaints.push(String(error)));
   return { server, page, complaints };

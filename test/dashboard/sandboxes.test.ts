@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { importPython } from '../e2e/interpreter-images.ts';
-import { checkAccessible } from './check-accessible.ts';
+import { checkLooks } from './check-accessible.ts';
 import { signIn, startDashboard } from './dashboard-fixture.ts';
 
 /** A picture of one pixel. */
@@ -39,7 +41,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
     await page.getByRole('button', { name: 'Make and start it' }).click();
     await page.getByRole('heading', { name: 'web', exact: true }).waitFor();
     await page.locator('.page-head [data-status=running]').waitFor();
-    await checkAccessible(page, 'sandbox');
+    await checkLooks(page, 'summary');
   });
 
   await t.test('what is typed into the terminal runs, and what it prints stays text', async () => {
@@ -53,6 +55,12 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
       `mkdir -p /data; echo hello > "/data/${HOSTILE.replaceAll('"', '').replaceAll('/', '')}"; echo done\n`,
     );
     await waitForScreen('done');
+    await checkLooks(page, 'terminal');
+    await page.locator('.xterm-helper-textarea').press('Tab');
+    const focused = `document.activeElement.className + document.activeElement.innerText`;
+    assert.match(String(await page.evaluate(focused)), /xterm/, 'for the shell');
+    await page.keyboard.press('Control+Shift+Enter');
+    assert.match(String(await page.evaluate(focused)), /New shell/);
   });
 
   await t.test('files are listed, uploaded, read, changed and downloaded; names stay text', async () => {
@@ -61,12 +69,15 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
     await page
       .locator('input[type=file]')
       .setInputFiles({ name: 'note.txt', mimeType: 'text/html', buffer: Buffer.from('<b>first</b>') });
-    await page.getByRole('button', { name: 'note.txt', exact: true }).click();
+    await page.getByRole('button', { name: 'note.txt', exact: true }).press('Enter');
     const editor = page.getByRole('textbox', { name: 'Content of /data/note.txt' });
     assert.equal(await editor.inputValue(), '<b>first</b>');
+    await checkLooks(page, 'editor');
     await editor.fill('second');
-    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByRole('button', { name: 'Save' }).press('Enter');
     await editor.waitFor({ state: 'hidden' });
+    assert.equal(await page.evaluate('document.activeElement.innerText'), 'note.txt');
+    await checkLooks(page, 'files');
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Download note.txt' }).click(),
@@ -78,13 +89,17 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
 
   await t.test('an upload that breaks off is told, and can be repeated', async () => {
     const file = { name: 'large', mimeType: '', buffer: Buffer.alloc(8 * 1024 * 1024) };
+    // Large enough that it is still under way when somebody has seen that it is.
+    const larger = join(await mkdtemp(join(tmpdir(), 'svc-upload-')), 'large');
+    t.after(() => rm(dirname(larger), { recursive: true }));
+    await writeFile(larger, '');
+    await truncate(larger, 1024 * 1024 * 1024);
+    await page.locator('input[type=file]').setInputFiles(larger);
+    await page.getByText(/[\d.]+ MiB of 1 GiB/).waitFor();
     const web = await server.webPid();
     // SAFETY: 0 would be everything that runs this test.
     assert.ok(web > 1);
-    // So that it ends in the middle of it; when it hangs for long it is replaced anyway.
-    process.kill(web, 'SIGSTOP');
-    await page.locator('input[type=file]').setInputFiles(file);
-    if (web === (await server.webPid())) process.kill(web, 'SIGKILL');
+    process.kill(web, 'SIGKILL');
     await page.getByText('large was not uploaded').waitFor();
     const isBack = async () =>
       await fetch(`${server.url}/api/v1/health`).then(
@@ -95,6 +110,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
     await page.locator('input[type=file]').setInputFiles(file);
     await page.getByText('large is uploaded').waitFor();
     await page.getByRole('cell', { name: '8 MiB' }).waitFor();
+    assert.equal(await page.getByText('.svc-upload').count(), 0, 'nothing half written is left');
   });
 
   await t.test('code runs, and what it shows arrives: pictures as such, markup as text', async () => {
@@ -119,6 +135,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
     await page.locator('.result').getByRole('cell', { name: '7', exact: true }).waitFor();
     await run('print("still", answer)');
     await page.locator('.code-output').getByText('still 42').waitFor();
+    await checkLooks(page, 'code');
     await run('import time\nprint("begun", flush=True)\ntime.sleep(600)');
     await page.locator('.code-output').getByText('begun').waitFor();
     await page.getByRole('button', { name: 'Interrupt' }).click();
@@ -139,6 +156,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
     await page.getByLabel('Name or address').fill(PRIVATE);
     await page.getByRole('button', { name: 'Explain' }).click();
     await page.getByRole('status').filter({ hasText: 'denied' }).waitFor();
+    await checkLooks(page, 'network');
   });
 
   await t.test('its log and its charts move', async () => {
@@ -147,23 +165,37 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
     const before = await page.locator('.log li').count();
     await page.locator('.log li').nth(before).waitFor();
     assert.match(await page.locator('.log').innerText(), /<img src=x .*tick/);
+    await checkLooks(page, 'logs');
     await view('Charts');
     await page
       .locator('figcaption')
       .filter({ hasText: /used [\d.]+ [KM]iB\s*limit 512 MiB/ })
       .waitFor();
     assert.equal(await page.locator('.chart canvas').count(), 4);
-    await view('Events');
-    await page.getByText('sandbox created').waitFor();
+    await checkLooks(page, 'charts');
     await view('Processes');
     await page.getByText('None was started').waitFor();
+    await checkLooks(page, 'processes');
+  });
+
+  await t.test('its events are those about it alone, found by type and day', async () => {
+    await view('Events');
+    await page.getByText('exec_started').first().waitFor();
+    assert.equal(await page.getByText('api_key_created').count(), 0, 'of the organization, and another');
+    await page.getByLabel('Type').fill('sandbox_created');
+    await page.getByText('exec_started').first().waitFor({ state: 'detached' });
+    assert.equal(await page.getByRole('row').count(), 2, 'the head and one event');
+    assert.match(page.url(), /events\?type=sandbox_created$/);
+    await checkLooks(page, 'events');
+    await page.getByLabel('To').fill('2020-01-01');
+    await page.getByText('No event fits').waitFor();
   });
 
   await t.test('while its host is away it says so; then somebody decides, and it runs again', async () => {
     await view('Summary');
     await server.engine.stop();
     await page.getByRole('heading', { name: 'What shall become of it?' }).waitFor();
-    await checkAccessible(page, 'recovery');
+    await checkLooks(page, 'recovery');
     await page.getByRole('button', { name: 'Start it again' }).click();
     await server.engine.launch();
     await page.locator('.page-head [data-status=running]').waitFor();
@@ -183,7 +215,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
       await page.getByText('web is deleted').waitFor();
       await page.getByLabel('Filter by labels').fill('');
       await page.getByText('No sandboxes yet').waitFor();
-      await checkAccessible(page, 'list');
+      await checkLooks(page, 'list');
     },
   );
 
@@ -203,7 +235,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
     await volumes.fill('none-such:/data');
     await make.click();
     await page.getByRole('alert').filter({ hasText: 'none-such' }).waitFor();
-    await checkAccessible(page, 'form');
+    await checkLooks(page, 'form');
   });
 
   assert.deepEqual(complaints, []);

@@ -64,9 +64,14 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', a
   });
 
   await t.test(
-    'who asks for a page without a session signs in there, and is told what is wrong',
+    'open redirect: who asks for a page without a session signs in there and goes nowhere else',
     async () => {
-      await page.goto(`${server.url}/orgs/acme/sandboxes`);
+      const evil = 'https://evil.example/';
+      for (const path of ['//evil.example/orgs', '/%2f%2fevil.example', `/sign-in?next=${evil}`]) {
+        const { headers } = await fetch(`${server.url}${path}`, { redirect: 'manual' });
+        assert.equal(headers.get('location'), null, path);
+      }
+      await page.goto(`${server.url}/orgs/acme/sandboxes?next=${evil}&return_to=//evil.example`);
       await page.getByLabel('E-mail address').fill('ann@example.com');
       await page.getByLabel('Password').fill('not this one');
       await page.getByRole('button', { name: 'Sign in' }).click();
@@ -74,7 +79,7 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', a
       await page.getByLabel('Password').fill(PASSWORD);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.getByRole('heading', { name: 'Sandboxes', exact: true }).waitFor();
-      assert.equal(page.url(), `${server.url}/orgs/acme/sandboxes`);
+      assert.equal(new URL(page.url()).origin, server.url);
     },
   );
 

@@ -1,3 +1,5 @@
+import { namesShown, roundUp } from './bar-scale.ts';
+
 export interface Bar {
   readonly label: string;
   readonly amount: number;
@@ -8,35 +10,52 @@ interface BarChartProps {
   readonly label: string;
   readonly bars: readonly Bar[];
   readonly format: (amount: number) => string;
+  /** As `format`, without the unit. */
+  readonly formatScale: (amount: number) => string;
+  readonly formatLabel: (label: string) => string;
 }
 
 const WIDTH = 720;
 const HEIGHT = 160;
 const GAP = 3;
 
-/** One bar per day or thing. */
-export function BarChart({ label, bars, format }: BarChartProps) {
-  const highest = Math.max(...bars.map(({ amount }) => amount), 0);
+/** One bar per day or thing, between 0 and a round amount. */
+export function BarChart({ label, bars, format, formatScale, formatLabel }: BarChartProps) {
+  const highest = roundUp(Math.max(...bars.map(({ amount }) => amount), 0));
   const step = WIDTH / Math.max(bars.length, 1);
   return (
-    <svg className="bar-chart" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="img" aria-label={label}>
-      {bars.map(({ label: name, amount }, index) => {
-        const height = highest === 0 ? 0 : (amount / highest) * (HEIGHT - 2);
-        return (
-          <g key={name}>
-            <title>{`${name}: ${format(amount)}`}</title>
-            <rect className="room" x={index * step} y={0} width={step} height={HEIGHT} />
-            <rect
-              className="bar"
-              x={index * step + GAP / 2}
-              y={HEIGHT - Math.max(height, 1)}
-              width={Math.max(step - GAP, 1)}
-              height={Math.max(height, 1)}
-              rx={2}
-            />
-          </g>
-        );
-      })}
-    </svg>
+    <div className="bar-chart">
+      <div className="bar-scale" aria-hidden="true">
+        {[highest, highest / 2, 0].map((amount) => (
+          <span key={amount}>{formatScale(amount)}</span>
+        ))}
+      </div>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img" aria-label={label}>
+        {[0.5, HEIGHT / 2, HEIGHT - 0.5].map((y) => (
+          <line key={y} className="line" x1={0} x2={WIDTH} y1={y} y2={y} />
+        ))}
+        {bars.map(({ label: name, amount }, index) => {
+          const height = Math.max((amount / highest) * HEIGHT, 1);
+          return (
+            <g key={name}>
+              <title>{`${name}: ${format(amount)}`}</title>
+              <rect className="room" x={index * step} y={0} width={step} height={HEIGHT} />
+              <rect
+                className="bar"
+                x={index * step + GAP / 2}
+                y={HEIGHT - height}
+                width={Math.max(step - GAP, 1)}
+                height={height}
+              />
+            </g>
+          );
+        })}
+      </svg>
+      <div className="bar-names" aria-hidden="true">
+        {namesShown(bars.map((bar) => bar.label)).map((name) => (
+          <span key={name}>{formatLabel(name)}</span>
+        ))}
+      </div>
+    </div>
   );
 }

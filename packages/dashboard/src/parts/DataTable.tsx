@@ -1,7 +1,8 @@
-import type { ReactNode } from 'react';
+import { useLayoutEffect, useRef, type ReactNode } from 'react';
 import type { SvcError } from '@svc/sdk';
 import { Button } from './Button.tsx';
 import { Failure } from './Failure.tsx';
+import { handFocusOn } from './hand-focus-on.ts';
 import { Loading } from './Loading.tsx';
 
 export interface Column<Row> {
@@ -47,13 +48,7 @@ export function DataTable<Row>({ label, columns, rows, keyOf, error, empty, more
           </thead>
           <tbody>
             {rows.map((row) => (
-              <tr key={keyOf(row)}>
-                {columns.map(({ title, look, render }) => (
-                  <td key={title} className={look}>
-                    {render(row)}
-                  </td>
-                ))}
-              </tr>
+              <Row key={keyOf(row)} columns={columns} row={row} />
             ))}
           </tbody>
         </table>
@@ -66,5 +61,29 @@ export function DataTable<Row>({ label, columns, rows, keyOf, error, empty, more
         </div>
       ) : null}
     </>
+  );
+}
+
+interface RowProps<Item> {
+  readonly columns: readonly Column<Item>[];
+  readonly row: Item;
+}
+
+function Row<Item>({ columns, row }: RowProps<Item>) {
+  const element = useRef<HTMLTableRowElement>(null);
+  useLayoutEffect(() => {
+    const shown = element.current;
+    return () => {
+      if (shown?.contains(document.activeElement) === true) handFocusOn(shown);
+    };
+  }, []);
+  return (
+    <tr ref={element}>
+      {columns.map(({ title, look, render }) => (
+        <td key={title} className={look}>
+          {render(row)}
+        </td>
+      ))}
+    </tr>
   );
 }

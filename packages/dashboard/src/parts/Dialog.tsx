@@ -1,6 +1,7 @@
 import { useLayoutEffect, useRef, type ReactNode } from 'react';
 import { Button } from './Button.tsx';
 import { Failure } from './Failure.tsx';
+import { handFocusOn } from './hand-focus-on.ts';
 
 interface DialogProps {
   readonly title: string;
@@ -15,7 +16,11 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   useLayoutEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
-    return () => dialog?.close();
+    return () => {
+      dialog?.close();
+      // What opened it may be gone, or go with it: the row that was deleted, the button of a list that was empty.
+      handFocusOn(dialog);
+    };
   }, []);
   return (
     <dialog ref={element} onCancel={onClose} aria-label={title}>

@@ -21,6 +21,11 @@ export function formatCents(cents: number): string {
   return new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' }).format(cents / 100);
 }
 
+/** Two digits that say something, also of small amounts. */
+export function formatScale(amount: number): string {
+  return new Intl.NumberFormat('en-US', { maximumSignificantDigits: 2 }).format(amount);
+}
+
 /** At most two digits behind the point. */
 export function formatNumber(amount: number): string {
   return new Intl.NumberFormat('en-US', { maximumFractionDigits: 2 }).format(amount);

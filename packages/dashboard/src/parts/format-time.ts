@@ -23,6 +23,13 @@ export function inFull(at: string): string {
   );
 }
 
+/** `2030-01-05` → `Jan 5`: of a day as the bill counts them, wherever the viewer is. */
+export function formatDay(day: string): string {
+  return new Intl.DateTimeFormat('en', { month: 'short', day: 'numeric', timeZone: 'UTC' }).format(
+    new Date(`${day}T00:00:00Z`),
+  );
+}
+
 /** `1d 4h`, `3m 20s`: of a span. */
 export function formatSpan(milliseconds: number): string {
   const seconds = Math.max(0, Math.floor(milliseconds / 1000));

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { formatBytes, formatCents, formatMib, formatNumber } from './format-amount.ts';
-import { ago, formatSpan } from './format-time.ts';
+import { namesShown, roundUp } from './bar-scale.ts';
+import { formatBytes, formatCents, formatMib, formatNumber, formatScale } from './format-amount.ts';
+import { ago, formatDay, formatSpan } from './format-time.ts';
 
 test('amounts are written as people read them', () => {
   assert.equal(formatBytes(0), '0 B');
@@ -21,4 +22,13 @@ test('times are told from now, and spans with the two units that matter', () => 
   assert.equal(formatSpan(90_061_000), '1d 1h');
   assert.equal(formatSpan(200_000), '3m 20s');
   assert.equal(formatSpan(-5), '0s');
+  assert.equal(formatDay('2030-01-05'), 'Jan 5');
+});
+
+test('a scale ends with a round amount, and names what there is room for', () => {
+  assert.deepEqual([0, 0.034, 1, 3, 51, 1000].map(roundUp), [1, 0.05, 1, 5, 100, 1000]);
+  assert.equal(formatScale(roundUp(0.034) / 2), '0.025');
+  assert.deepEqual(namesShown(['a', 'b', 'c', 'd', 'e']), ['a', 'c', 'e']);
+  assert.deepEqual(namesShown(['a', 'b']), ['a', 'b']);
+  assert.deepEqual(namesShown([]), []);
 });

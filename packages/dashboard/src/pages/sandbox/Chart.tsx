@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'react';
 import Plot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { alignSamples, type Series } from './align-samples.ts';
+import { useIsDark } from './use-is-dark.ts';
 
 const HEIGHT = 180;
 
@@ -17,6 +18,7 @@ interface ChartProps {
 /** Lines over time. The latest amounts stand below it in words, for who does not see them. */
 export function Chart({ label, range, series, format, steps }: ChartProps) {
   const place = useRef<HTMLDivElement>(null);
+  const isDark = useIsDark();
   useEffect(() => {
     const element = place.current;
     if (element === null) return undefined;
@@ -31,7 +33,7 @@ export function Chart({ label, range, series, format, steps }: ChartProps) {
       watcher.disconnect();
       plot.destroy();
     };
-  }, [range, series, format, steps]);
+  }, [range, series, format, steps, isDark]);
   return (
     <figure>
       <div ref={place} className="chart" role="img" aria-label={label} />

@@ -20,7 +20,7 @@ export function TerminalView({ sandbox }: { readonly sandbox: SandboxRecord }) {
   return (
     <Panel
       title="Terminal"
-      hint="A shell of its own; it ends with this page"
+      hint="A shell of its own; it ends with this page. Ctrl-Shift-Enter takes the keyboard out of it"
       isFlush
       actions={
         <Button icon="refresh" onClick={() => setRun(run + 1)}>
@@ -45,6 +45,12 @@ function Shell({ sandbox }: { readonly sandbox: Sandbox }) {
     withAdoptedStyles(() => screen.open(element));
     fit.fit();
     screen.focus();
+    // All other keys, Tab too, are for the shell: without this nobody got out again who has a keyboard alone.
+    screen.attachCustomKeyEventHandler(({ ctrlKey, shiftKey, key }) => {
+      if (!ctrlKey || !shiftKey || key !== 'Enter') return true;
+      element.closest<HTMLElement>('section')?.querySelector('button')?.focus();
+      return false;
+    });
     const watcher = new ResizeObserver(() => fit.fit());
     watcher.observe(element);
     const opening = connect(sandbox, screen, setEnd);

@@ -6,7 +6,8 @@ import { DataTable, type Column } from '../../parts/DataTable.tsx';
 import { EmptyState } from '../../parts/EmptyState.tsx';
 import { Failure } from '../../parts/Failure.tsx';
 import { TextField } from '../../parts/Field.tsx';
-import { formatCents, formatNumber } from '../../parts/format-amount.ts';
+import { formatCents, formatNumber, formatScale } from '../../parts/format-amount.ts';
+import { formatDay } from '../../parts/format-time.ts';
 import { Loading } from '../../parts/Loading.tsx';
 import { Page } from '../../parts/Page.tsx';
 import { Panel } from '../../parts/Panel.tsx';
@@ -91,6 +92,8 @@ function WindowPanels({ from, to }: { readonly from: string; readonly to: string
           label={`vCPU hours by day from ${from} to ${to}`}
           bars={days.map(({ day, vcpuHours }) => ({ label: day, amount: vcpuHours }))}
           format={(amount) => `${formatNumber(amount)} vCPU hours`}
+          formatScale={formatScale}
+          formatLabel={formatDay}
         />
       </Panel>
       <Panel

@@ -65,7 +65,7 @@ function Outcome({ status, attempts }: Delivery) {
   return last === undefined ? (
     <span className="status move">on its way</span>
   ) : (
-    <span className="status warn">is tried again</span>
+    <span className="status warn">retrying</span>
   );
 }
 
