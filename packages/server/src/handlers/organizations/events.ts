@@ -49,7 +49,12 @@ function readFilter({ event_type: eventType, sandbox_id, since, until }: EventQu
   if (sinceMs !== undefined && untilMs !== undefined && sinceMs > untilMs) {
     throw badField('since', 'must not lie after `until`');
   }
-  return { eventType, sandboxId: sandbox_id?.toLowerCase(), since: toStored(sinceMs), until: toStored(untilMs) };
+  return {
+    eventType,
+    sandboxId: sandbox_id?.toLowerCase(),
+    since: toStored(sinceMs),
+    until: toStored(untilMs),
+  };
 }
 
 function toStored(milliseconds: number | undefined): string | undefined {
