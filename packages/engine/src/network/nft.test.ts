@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import { BATCH_DEADLINE_MS, loadRuleset, Nft, RulesetLoads } from './nft.ts';
+import { BATCH_DEADLINE_MS, loadRuleset, Nft, RulesetLoads, sayRefusal } from './nft.ts';
 import { command } from '../testing/command.ts';
 
 async function tableWithSet(t: TestContext): Promise<string> {
@@ -99,3 +99,8 @@ async function childrenNamed(name: string): Promise<readonly number[]> {
   }
   return found;
 }
+
+test('an nft that crashed is told apart from one that refuses', () => {
+  assert.equal(sayRefusal('syntax error', null), 'nft refused the rules: syntax error');
+  assert.match(sayRefusal('', 'SIGSEGV'), /^nft was ended by SIGSEGV .*`nft list ruleset`.*update nftables/);
+});

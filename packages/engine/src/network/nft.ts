@@ -97,10 +97,20 @@ export async function loadRuleset(text: string): Promise<void> {
   child.stderr.setEncoding('utf8').on('data', (data: string) => (complaint += data));
   child.stdin.on('error', () => undefined); // Reported by the exit code.
   child.stdin.end(text);
-  const [code] = (await once(child, 'close', { signal: AbortSignal.timeout(BATCH_DEADLINE_MS) })) as [
+  const [code, signal] = (await once(child, 'close', { signal: AbortSignal.timeout(BATCH_DEADLINE_MS) })) as [
     number | null,
+    NodeJS.Signals | null,
   ];
-  if (code !== 0) throw new Error(`nft refused the rules: ${complaint.slice(0, 2000)}`);
+  if (code !== 0) throw new Error(sayRefusal(complaint, signal));
+}
+
+/** Before nft changes anything it reads every table of the host, and Debian 12's crashes on some that a newer one wrote. */
+export function sayRefusal(complaint: string, signal: NodeJS.Signals | null): string {
+  if (signal === null) return `nft refused the rules: ${complaint.slice(0, 2000)}`;
+  return (
+    `nft was ended by ${signal} while it loaded the rules. Run \`nft list ruleset\`: when that ends the same way, another program ` +
+    'of this host has a table that this nft cannot read; update nftables, or remove that table with the nft that made it'
+  );
 }
 
 function readUntil(child: ChildProcessWithoutNullStreams, end: RegExp): Promise<string> {
