@@ -27,8 +27,9 @@ export interface Locator {
   locator(selector: string): Locator;
   getByRole(role: string, options?: { readonly name?: string | RegExp; readonly exact?: boolean }): Locator;
   getByText(text: string | RegExp, options?: { readonly exact?: boolean }): Locator;
+  getByLabel(text: string | RegExp, options?: { readonly exact?: boolean }): Locator;
 }
-export interface Page extends Pick<Locator, 'locator' | 'getByRole' | 'getByText'> {
+export interface Page extends Pick<Locator, 'locator' | 'getByRole' | 'getByText' | 'getByLabel'> {
   goto(url: string): Promise<unknown>;
   reload(): Promise<unknown>;
   url(): string;
@@ -36,7 +37,6 @@ export interface Page extends Pick<Locator, 'locator' | 'getByRole' | 'getByText
   /** Runs an expression in the page and awaits what it gives. */
   evaluate(expression: string): Promise<unknown>;
   addInitScript(script: { readonly content: string }): Promise<void>;
-  getByLabel(text: string | RegExp, options?: { readonly exact?: boolean }): Locator;
   waitForURL(url: string | RegExp): Promise<void>;
   waitForEvent(name: 'download'): Promise<Download>;
   on(name: 'console', listener: (message: { type(): string; text(): string }) => void): void;

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { signatureOf, startReceiver } from '../../packages/server/src/testing/webhook-receiver.ts';
 import { CLIENT, TestProvider } from '../../packages/server/src/testing/identity-provider.ts';
+import { makeEd25519Pair } from '../../packages/server/src/transports/ssh/ed25519-pair.ts';
 import { checkLooks } from './check-accessible.ts';
 import { OWNER, signIn, startDashboard } from './dashboard-fixture.ts';
 
@@ -257,6 +258,40 @@ test('an owner runs an organization from its pages', async (t) => {
     assert.ok(last && last.headers['webhook-signature'] === signatureOf(secret, last));
   });
 
+  await t.test(
+    'a personal token works until it is revoked; a key for SSH is checked, added and removed',
+    async () => {
+      await page.goto(`${server.url}/account`);
+      const dialog = page.getByRole('dialog');
+      await page.getByRole('button', { name: 'New token' }).click();
+      await dialog.getByLabel('Name').fill('laptop');
+      await dialog.getByLabel('Name').press('Enter');
+      const token = await dialog.locator('pre').first().innerText();
+      assert.match(token, /^svc_pat_/);
+      const ask = () =>
+        fetch(`${server.url}/v1/orgs/acme/sandboxes`, { headers: { authorization: `Bearer ${token}` } });
+      assert.equal((await ask()).status, 200);
+      await page.getByRole('button', { name: 'I have it' }).click();
+      await page.getByRole('button', { name: 'Revoke laptop' }).click();
+      await page.getByRole('button', { name: 'Revoke it' }).click();
+      await page.getByRole('cell', { name: 'laptop', exact: true }).waitFor({ state: 'detached' });
+      assert.equal((await ask()).status, 401);
+
+      await page.getByRole('button', { name: 'Add a key' }).click();
+      await dialog.getByLabel('Name').fill('desk');
+      await dialog.getByLabel('Public key').fill('ssh-ed25519 nonsense');
+      await page.getByRole('button', { name: 'Add it' }).click();
+      const told = dialog.locator('.field').filter({ hasText: 'Public key' });
+      await told.getByRole('alert').waitFor();
+      await dialog.getByLabel('Public key').fill(makeEd25519Pair().publicKey);
+      await page.getByRole('button', { name: 'Add it' }).click();
+      await page.getByText('SHA256:').waitFor();
+      await page.getByRole('button', { name: 'Remove desk' }).click();
+      await page.getByRole('button', { name: 'Remove it' }).click();
+      await page.getByText('SHA256:').waitFor({ state: 'detached' });
+    },
+  );
+
   await t.test('the audit log tells all of that, and is filtered by its address', async () => {
     await go('audit?type=api_key_revoked');
     await page.getByText('api_key_revoked', { exact: true }).click();
@@ -284,6 +319,9 @@ test('an owner runs an organization from its pages', async (t) => {
         await page.locator('main .loading').first().waitFor({ state: 'detached' });
         await checkLooks(page, address);
       }
+      await page.goto(`${server.url}/docs`);
+      await page.locator('h1').waitFor();
+      await checkLooks(page, 'docs');
     },
   );
 

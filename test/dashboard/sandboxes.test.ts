@@ -111,6 +111,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
     await page.getByText('large is uploaded').waitFor();
     await page.getByRole('cell', { name: '8 MiB' }).waitFor();
     assert.equal(await page.getByText('.svc-upload').count(), 0, 'nothing half written is left');
+    await page.locator('.toast.bad').getByRole('button', { name: 'Close' }).click();
   });
 
   await t.test('code runs, and what it shows arrives: pictures as such, markup as text', async () => {
@@ -218,6 +219,19 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', async
       await checkLooks(page, 'list');
     },
   );
+
+  await t.test('what it has used is charted, and saved for a spreadsheet', async () => {
+    await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Usage' }).click();
+    await page.getByRole('cell', { name: 'web' }).first().waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'CSV' }).click(),
+    ]);
+    const [head, ...rows] = (await readFile(await download.path(), 'utf8')).split('\r\n');
+    assert.equal(head, 'kind,id,name,vcpu_hours,memory_gib_hours,disk_gib_hours');
+    const [, hours] = /^"sandbox","[^"]+","web",([\d.e-]+),/.exec(rows.join('\n')) ?? [];
+    assert.ok(Number(hours) > 0, rows.join('\n'));
+  });
 
   await t.test('what the server refuses is shown with its code and what to do', async () => {
     await page.goto(`${server.url}/orgs/acme/sandboxes/new`);

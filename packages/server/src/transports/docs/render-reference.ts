@@ -48,7 +48,7 @@ const INTRODUCTION = `<header>
 <p>Every request carries <code>Authorization: Bearer KEY</code>. An organization API key (<code>svc_…</code>) names its
 organization; a personal access token (<code>svc_pat_…</code>) or a session uses the paths below
 <code>/v1/orgs/{slug}</code>.</p>
-<pre>curl -H "Authorization: Bearer $SVC_API_KEY" "$SVC_API_URL/v1/sandboxes?limit=20"
+<pre tabindex="0">curl -H "Authorization: Bearer $SVC_API_KEY" "$SVC_API_URL/v1/sandboxes?limit=20"
 
 curl -H "Authorization: Bearer $SVC_API_KEY" -H "Content-Type: application/json" \\
   -d '{"name": "web", "image": {"type": "oci", "reference": "alpine"}}' \\
