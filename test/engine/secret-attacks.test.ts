@@ -311,7 +311,8 @@ test('with the proxy gone its connections end, and none goes on without it', asy
     await waitUntil(() => world.begun.includes(`${EVIL} GET /first`));
     process.kill(egressPid(world.engine.pid), 'SIGKILL');
     const { stdout } = await ended;
-    assert.equal(stdout, 'answered\nclosed\n');
+    // Its answer may have been on its way.
+    assert.match(stdout, /^(answered\n)?closed\n$/);
     // The next one is there soon, and reads like the one before.
     const { code } = await sandbox.sh(
       `curl -sS --retry 20 --retry-all-errors --retry-delay 1 https://${API}/again`,
