@@ -143,8 +143,9 @@ test('the second attempt waits', async (t) => {
   assert.ok(pauseMs >= 4000 && pauseMs <= 60_000, String(pauseMs));
 });
 
-test('a receiver that asks for time is given it, and what waits for it is counted', async (t) => {
-  const { create, happen, deliveries, server } = await startAcme(t);
+test('a receiver that asks for time is given it; what waits for it is counted, and bounded', async (t) => {
+  const settings = { maxBacklog: 2, trimMs: 0 };
+  const { create, happen, deliveries, server } = await startAcme(t, { settings });
   const receiver = await startReceiver(t, (_hook, response) => {
     response.writeHead(429, { 'retry-after': '3600' }).end();
   });
@@ -152,14 +153,15 @@ test('a receiver that asks for time is given it, and what waits for it is counte
   await happen();
   await waitUntil(async () => (await deliveries(id))[0]?.attempts.length === 1, 'the first attempt');
   const [{ status, attempts, next_attempt_at: next }] = await deliveries(id);
-  assert.equal(status, 'pending');
   const pauseMs = Date.parse(next) - Date.parse(attempts[0].at);
-  assert.ok(pauseMs >= 3_590_000 && pauseMs <= 3_700_000, String(pauseMs));
+  assert.ok(status === 'pending' && pauseMs >= 3_590_000 && pauseMs <= 3_700_000, String(pauseMs));
   const operator = { namespace: ALL_NAMESPACES, createdAt: new Date(), expiresAt: null };
   const headers = { authorization: `Bearer ${await signKey(SIGNING_KEY, operator)}` };
-  const scraped = await (await fetch(`${server.url}/metrics`, { headers })).text();
-  assert.match(scraped, /^svc_webhook_deliveries_total\{outcome="failed"\} 1$/m);
-  assert.match(scraped, /^svc_webhook_backlog 1$/m);
+  const scrape = async () => await (await fetch(`${server.url}/metrics`, { headers })).text();
+  assert.match(await scrape(), /_total\{outcome="failed"\} 1$[^]*^svc_webhook_backlog 1$/m);
+  for (let more = 0; more < 2; more += 1) await happen();
+  await waitUntil(async () => (await scrape()).includes('{outcome="dropped"} 1'), 'the oldest is dropped');
+  assert.match(JSON.stringify((await deliveries(id)).at(-1)), /"dropped: more than 2 messages/);
 });
 
 test('a test is sent at once, whatever the filter, and says how it went', async (t) => {
