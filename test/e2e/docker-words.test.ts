@@ -184,6 +184,8 @@ test('a terminal whose input is a file ends with it', async () => {
   assert.match(await svc.succeed(['exec', '-it', 'box', 'cat'], 'part of a line'), /(?:part of a line){2}/);
   assert.match(await svc.succeed(['run', '-it', BUSYBOX, 'sh'], 'echo $((6*7)); exit\n'), /\b42\r\n/);
   assert.equal((await svc.run(['run', '-it', BUSYBOX, 'sh'])).code, 0, 'nothing at all');
+  // It takes the terminal for itself after the end was typed, and reads another character there.
+  assert.equal((await svc.run(['exec', '-it', 'box', 'sh', '-c', 'sleep 1; exec sh'])).code, 0);
 });
 
 test('errors name what was typed, and lead on from there', async () => {

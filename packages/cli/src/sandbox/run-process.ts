@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { constants } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
 import { SvcError, type Command, type CommandExit, type OutputStream, type Sandbox } from '@svc/sdk';
 import { LostReader } from '../terminal/lost-reader.ts';
 import { borrowTerminal, windowSize } from '../terminal/raw-terminal.ts';
@@ -95,10 +96,24 @@ interface InputOptions {
 
 const NEWLINE = 10;
 const CTRL_D = 4;
+const END_AGAIN_MS = 1000;
+const ENDS_TYPED = 60;
 
 /** The end of input is a character to a terminal. In the midst of a line the first one only hands over the line. */
 function typedEnd(last: number): Uint8Array {
   return Uint8Array.from(last === NEWLINE ? [CTRL_D] : [CTRL_D, CTRL_D]);
+}
+
+/**
+ * Types it again while the process runs on: one that takes the terminal for itself only now, as shells do, reads what was typed before
+ * as another character.
+ */
+async function typeEnd(child: Command, end: Uint8Array, signal: AbortSignal): Promise<void> {
+  await child.write(end);
+  for (let times = 0; times < ENDS_TYPED; times += 1) {
+    await delay(END_AGAIN_MS, undefined, { signal });
+    await child.write(Uint8Array.of(CTRL_D));
+  }
 }
 
 /** A terminal is left alone unless asked for: the process sees an empty stdin instead. */
@@ -113,7 +128,7 @@ function forwardInput(child: Command, { interactive, filter, ending }: InputOpti
         if (typed.length > 0) await child.write(typed);
       }
     const end = ending(last);
-    if (end !== null) await child.write(end);
+    if (end !== null) await typeEnd(child, end, stopped.signal);
     await child.closeStdin();
   };
   pump().catch((error: unknown) => {
