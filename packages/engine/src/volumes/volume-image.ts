@@ -38,7 +38,19 @@ export async function formatImage(image: string, capacityMib: number, signal: Ab
   } finally {
     await file.close();
   }
-  const layout = ['-b', String(BLOCK_BYTES), '-I', '256', '-i', String(BYTES_PER_INODE), '-m', '0'];
+  // A file of the file system's own, which newer tools add, would count as the user's.
+  const features = ['-O', '^orphan_file'];
+  const layout = [
+    '-b',
+    String(BLOCK_BYTES),
+    '-I',
+    '256',
+    '-i',
+    String(BYTES_PER_INODE),
+    '-m',
+    '0',
+    ...features,
+  ];
   const journal = ['-J', `size=${journalMib(capacityMib)}`, '-E', 'lazy_journal_init=1,root_owner=0:0'];
   await runTool('mkfs.ext4', ['-q', '-F', ...layout, ...journal, image], signal);
   // Users own the root of the volume; a folder that nobody made has no place there. e2fsck makes it again when it needs it.
