@@ -82,17 +82,14 @@ async function carry<Task extends ReadingTask>(
 }
 
 function startTar(folder: string): ReturnType<typeof spawnConfined> {
-  const command = [
-    'tar',
-    '--extract',
-    '--file=-',
-    '--numeric-owner',
-    '--same-owner',
-    '--preserve-permissions',
-  ] as const;
   return spawnConfined({
     command: [
-      ...command,
+      'tar',
+      '--extract',
+      '--file=-',
+      '--numeric-owner',
+      '--same-owner',
+      '--preserve-permissions',
       '--xattrs',
       '--xattrs-include=*',
       '--delay-directory-restore',
