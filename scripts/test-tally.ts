@@ -119,6 +119,8 @@ export class TestTally {
     const failures = sum(this.#results.map((result) => result.failures.length));
     const unsteady = this.#firstAttempts.filter(({ file }) => !this.failed().includes(file));
     for (const { file } of unsteady) this.#print(`unsteady, which is a fault to find: ${file}`);
+    for (const { file, failures } of this.#results.filter(hasFailed))
+      for (const failure of failures) this.#print(`failed: ${file}: ${failure.trim().split('\n', 1)[0]}`);
     const failed = failures > 0 || (options.skipsFail && skipped.length > 0);
     const tests = sum(this.#results.map((result) => result.tests));
     this.#print(
