@@ -150,9 +150,10 @@ export class LinuxNetwork implements Network {
     const prepared = this.#prepared[reach];
     if (wish === null || reach === 'loopback') return prepared.take(signal);
     signal.throwIfAborted();
-    if (!this.#plans.isFree(wish)) {
-      const unused = await prepared.withdraw((slot) => this.#plans.fits(slot, wish));
-      if (unused !== null) await this.#slots.release(unused.key);
+    for (const unneeded of Object.values(this.#prepared)) {
+      if (this.#plans.isFree(wish)) break;
+      const slot = await unneeded.withdraw((one) => this.#plans.keeps(one, wish));
+      if (slot !== null) await this.#slots.release(slot.key);
     }
     return this.#slots.make(reach, wish);
   }

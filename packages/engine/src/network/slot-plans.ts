@@ -60,12 +60,11 @@ export class SlotPlans {
     return this.#indexes.hasFree(this.#indexesFor(wish));
   }
 
-  /** Whether the slot has an address that is asked for. */
-  fits({ link }: Slot, wish: InterfaceWish): boolean {
-    if (link === null) return false;
+  /** Whether the slot keeps an address that is asked for from others, be it without a link. */
+  keeps({ idBase }: Slot, wish: InterfaceWish): boolean {
     const { first, last } = this.#indexesFor(wish);
-    const own = this.#options.pool.indexesOf(link.address, 32);
-    return own !== null && own.first >= first && own.last <= last;
+    const index = (idBase - this.#options.firstHostId) / IDS_PER_SLOT;
+    return index >= first && index <= last;
   }
 
   plan(reach: Reach, wish: InterfaceWish | null): SlotRecord {
