@@ -21,6 +21,21 @@ export function EmailField(props: ValueProps) {
   );
 }
 
+/** Of the second factor, where it is the next step. */
+export function SecondFactorField(props: ValueProps) {
+  return (
+    <TextField
+      label="Code"
+      field="code"
+      hint="From your authenticator app, or a recovery code"
+      autoComplete="one-time-code"
+      autoFocus
+      required
+      {...props}
+    />
+  );
+}
+
 /** A password that somebody chooses. */
 export function NewPasswordField({
   label = 'Password',

@@ -1,35 +1,23 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import type { Network } from '@svc/contract';
 import type { NetworkDecision } from '../policy/network-decision.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { command, inNamespace } from '../testing/command.ts';
-import { startInternet, type Internet } from '../testing/internet.ts';
+import type { Internet } from '../testing/internet.ts';
 import { probe, probeBriefly, type Attempt } from '../testing/probe.ts';
-import { TestEngine } from '../testing/test-engine.ts';
+import { withInternet } from '../testing/with-internet.ts';
 import { waitUntil } from '@svc/contract/testing';
 import type { LinuxNetwork } from './linux-network.ts';
 import type { Slot } from './network.ts';
 
-const undo = new AsyncDisposableStack();
 let internet: Internet;
-let engine: TestEngine;
 let network: LinuxNetwork;
 /** By slot: what was told, and how much was not. */
 const told = new Map<string, { decisions: NetworkDecision[]; count: number; leftOut: number }>();
 
-let ready: Promise<void> | undefined;
-before(() => (ready = setUp()));
-after(async () => {
-  // A set-up that failed has something to take back too.
-  await ready?.catch(() => undefined);
-  await undo.disposeAsync();
-});
-
-async function setUp(): Promise<void> {
-  internet = undo.use(await startInternet());
-  engine = undo.use(await TestEngine.make(94, { resolvers: [{ address: internet.resolver, port: 53 }] }));
-  network = engine.open();
+withInternet(94, (connected) => {
+  ({ internet, network } = connected);
   network.onReport = (key, { decisions, leftOut }) => {
     const of = toldOf(key);
     of.leftOut += leftOut;
@@ -38,8 +26,7 @@ async function setUp(): Promise<void> {
       of.count += count;
     }
   };
-  await network.recover([]);
-}
+});
 
 function toldOf(key: string) {
   const known = told.get(key) ?? { decisions: [], count: 0, leftOut: 0 };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { after, before, test, type TestContext } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import type { Network } from '@svc/contract';
 import { formatAddress } from '../policy/address.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
@@ -10,31 +10,19 @@ import type { LinuxNetwork } from './linux-network.ts';
 import { keptAs } from './network.suite.ts';
 import type { Slot, SlotLink } from './network.ts';
 import { inNamespace } from '../testing/command.ts';
-import { startInternet, type Internet } from '../testing/internet.ts';
+import type { Internet } from '../testing/internet.ts';
 import { probe, probeBriefly, type Attempt } from '../testing/probe.ts';
 import { TestEngine } from '../testing/test-engine.ts';
+import { withInternet } from '../testing/with-internet.ts';
 import { waitUntil } from '@svc/contract/testing';
 
 const NXDOMAIN = 'rcode 3';
-const undo = new AsyncDisposableStack();
 let internet: Internet;
-let engine: TestEngine;
 let network: LinuxNetwork;
 
-let ready: Promise<void> | undefined;
-before(() => (ready = setUp()));
-after(async () => {
-  // A set-up that failed has something to take back too.
-  await ready?.catch(() => undefined);
-  await undo.disposeAsync();
+withInternet(93, (connected) => {
+  ({ internet, network } = connected);
 });
-
-async function setUp(): Promise<void> {
-  internet = undo.use(await startInternet());
-  engine = undo.use(await TestEngine.make(93, { resolvers: [{ address: internet.resolver, port: 53 }] }));
-  network = engine.open();
-  await network.recover([]);
-}
 
 type Policy = NonNullable<Network['policy']>;
 type Rule = NonNullable<Policy['rules']>[number];

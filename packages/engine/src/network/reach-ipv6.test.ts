@@ -3,13 +3,14 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { command, inNamespace } from '../testing/command.ts';
-import { startInternet, type Internet } from '../testing/internet.ts';
+import type { Internet } from '../testing/internet.ts';
 import { probe, probeBriefly, type Attempt } from '../testing/probe.ts';
 import { TestEngine } from '../testing/test-engine.ts';
+import { withInternet } from '../testing/with-internet.ts';
 import type { LinuxNetwork } from './linux-network.ts';
 import { keptAs } from './network.suite.ts';
 import type { Slot, SlotLink } from './network.ts';
@@ -17,29 +18,20 @@ import type { Slot, SlotLink } from './network.ts';
 type Wired = Slot & { readonly link: SlotLink & { readonly ipv6: NonNullable<SlotLink['ipv6']> } };
 
 const AAAA = 28;
-const undo = new AsyncDisposableStack();
 let internet: Internet;
 let engine: TestEngine;
 let network: LinuxNetwork;
 let slot: Wired;
 let other: Wired;
 
-let ready: Promise<void> | undefined;
-before(() => (ready = setUp()));
-after(async () => {
-  // A set-up that failed has something to take back too.
-  await ready?.catch(() => undefined);
-  await undo.disposeAsync();
-});
-
-async function setUp(): Promise<void> {
-  internet = undo.use(await startInternet());
-  const resolvers = [{ address: internet.resolver, port: 53 }];
-  engine = undo.use(await TestEngine.make(96, { resolvers, ipv6Pool: 'auto' }));
-  network = engine.open();
-  await network.recover([]);
-  [slot, other] = await Promise.all([acquire(), acquire()]);
-}
+withInternet(
+  96,
+  async (connected) => {
+    ({ internet, engine, network } = connected);
+    [slot, other] = await Promise.all([acquire(), acquire()]);
+  },
+  { ipv6Pool: 'auto' },
+);
 
 async function acquire(): Promise<Wired> {
   const found = await network.acquire('public', AbortSignal.timeout(100_000));

@@ -3,37 +3,26 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import { DEFAULT_MAX_CONNECTIONS } from '@svc/contract/spec';
 import { waitUntil } from '@svc/contract/testing';
 import type { LinuxNetwork } from './linux-network.ts';
 import { keptAs } from './network.suite.ts';
 import type { Slot, SlotLink } from './network.ts';
 import { command, inNamespace } from '../testing/command.ts';
-import { startInternet, type Internet } from '../testing/internet.ts';
+import type { Internet } from '../testing/internet.ts';
 import { probe, probeBriefly, type Attempt } from '../testing/probe.ts';
 import { TestEngine } from '../testing/test-engine.ts';
+import { withInternet } from '../testing/with-internet.ts';
 
 const NXDOMAIN = 'rcode 3';
-const undo = new AsyncDisposableStack();
 let internet: Internet;
 let engine: TestEngine;
 let network: LinuxNetwork;
 
-let ready: Promise<void> | undefined;
-before(() => (ready = setUp()));
-after(async () => {
-  // A run in which no test is selected ends while the set-up is still under way, and one that failed has something to take back too.
-  await ready?.catch(() => undefined);
-  await undo.disposeAsync();
+withInternet(91, (connected) => {
+  ({ internet, engine, network } = connected);
 });
-
-async function setUp(): Promise<void> {
-  internet = undo.use(await startInternet());
-  engine = undo.use(await TestEngine.make(91, { resolvers: [{ address: internet.resolver, port: 53 }] }));
-  network = engine.open();
-  await network.recover([]);
-}
 
 async function publicSlot(from = network): Promise<Slot & { readonly link: SlotLink }> {
   const slot = await from.acquire('public', AbortSignal.timeout(100_000));

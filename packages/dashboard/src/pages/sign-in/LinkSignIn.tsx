@@ -1,8 +1,7 @@
 import { useState } from 'react';
 import { useAction } from '../../api/use-call.ts';
-import { NewPasswordField } from '../../parts/AccountFields.tsx';
+import { NewPasswordField, SecondFactorField } from '../../parts/AccountFields.tsx';
 import { Button } from '../../parts/Button.tsx';
-import { TextField } from '../../parts/Field.tsx';
 import { FormFailure } from '../../parts/Form.tsx';
 import { Link } from '../../router/Link.tsx';
 import { Door } from './Door.tsx';
@@ -33,18 +32,7 @@ export function LinkSignIn({ token }: { readonly token: string }) {
         </>
       }
     >
-      {needsCode ? (
-        <TextField
-          label="Code"
-          field="code"
-          hint="From your authenticator app, or a recovery code"
-          autoComplete="one-time-code"
-          autoFocus
-          required
-          value={code}
-          onChange={setCode}
-        />
-      ) : null}
+      {needsCode ? <SecondFactorField value={code} onChange={setCode} /> : null}
       <FormFailure />
       <Button type="submit" look="primary" isBusy={signIn.isPending}>
         Sign in

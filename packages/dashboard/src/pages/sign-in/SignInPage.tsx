@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { useAction } from '../../api/use-call.ts';
-import { EmailField } from '../../parts/AccountFields.tsx';
+import { EmailField, SecondFactorField } from '../../parts/AccountFields.tsx';
 import { Button } from '../../parts/Button.tsx';
 import { TextField } from '../../parts/Field.tsx';
 import { FormFailure } from '../../parts/Form.tsx';
@@ -42,18 +42,7 @@ function PasswordSignIn() {
         value={password}
         onChange={setPassword}
       />
-      {needsCode ? (
-        <TextField
-          label="Code"
-          field="code"
-          hint="From your authenticator app, or a recovery code"
-          autoComplete="one-time-code"
-          autoFocus
-          required
-          value={code}
-          onChange={setCode}
-        />
-      ) : null}
+      {needsCode ? <SecondFactorField value={code} onChange={setCode} /> : null}
       <FormFailure />
       <Button type="submit" look="primary" isBusy={signIn.isPending}>
         Sign in

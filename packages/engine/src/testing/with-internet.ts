@@ -1,0 +1,34 @@
+import { after, before } from 'node:test';
+import type { LinuxNetwork, LinuxNetworkOptions } from '../network/linux-network.ts';
+import { startInternet, type Internet } from './internet.ts';
+import { TestEngine } from './test-engine.ts';
+
+interface Connected {
+  readonly internet: Internet;
+  readonly engine: TestEngine;
+  readonly network: LinuxNetwork;
+}
+
+/** Before the tests of a file: an internet of their own, and an engine that asks its resolver. `octet` is the engine's. */
+export function withInternet(
+  octet: number,
+  begin: (connected: Connected) => Promise<void> | void,
+  options: Partial<LinuxNetworkOptions> = {},
+): void {
+  const undo = new AsyncDisposableStack();
+  const setUp = async () => {
+    const internet = undo.use(await startInternet());
+    const resolvers = [{ address: internet.resolver, port: 53 }];
+    const engine = undo.use(await TestEngine.make(octet, { resolvers, ...options }));
+    const network = engine.open();
+    await network.recover([]);
+    await begin({ internet, engine, network });
+  };
+  let ready: Promise<void> | undefined;
+  before(() => (ready = setUp()));
+  after(async () => {
+    // A run in which no test is selected ends while this is still under way, and one that failed has something to take back too.
+    await ready?.catch(() => undefined);
+    await undo.disposeAsync();
+  });
+}
