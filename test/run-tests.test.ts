@@ -49,7 +49,11 @@ test('a test that fails is shown with its reason and what its file printed', () 
   assert.equal(status, 1);
   assert.match(stdout, /breaks\n.*the reason/s);
   assert.match(stdout, /a hint/);
-  assert.match(stdout, /slowest files.*\nfailed: test\/a\.test\.ts: breaks\n\nFAILED/s, 'the end of it is enough');
+  assert.match(
+    stdout,
+    /slowest files.*\nfailed: test\/a\.test\.ts: breaks\n\nFAILED/s,
+    'the end of it is enough',
+  );
 });
 
 test('a file that fails once and passes when it runs alone is told as unsteady, with its failure', (t) => {
