@@ -48,11 +48,13 @@ function start(
     readonly args?: readonly string[];
     readonly user?: typeof SOMEBODY;
     readonly env?: object;
-    readonly program?: string;
+    /** Where the program is, and the Node that runs it. */
+    readonly checkout?: string;
   } = {},
 ): Started {
   const args = ['--path', folder, '--port', '0', '--run-as', '64555:64555', ...(options.args ?? [])];
-  const child = spawn(process.execPath, [options.program ?? SERVER_MAIN, ...args], {
+  const inCheckout = (file: string): string => join(options.checkout ?? CHECKOUT, relative(CHECKOUT, file));
+  const child = spawn(inCheckout(process.execPath), [inCheckout(SERVER_MAIN), ...args], {
     ...options.user,
     env: { PATH: process.env['PATH'], ...options.env },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -63,6 +65,22 @@ function start(
   const started = { child, log: () => text, closed };
   running.push(started);
   return started;
+}
+
+/** This checkout, wherever it is, in a folder that all users may enter, or root alone. */
+async function showCheckout(t: TestContext, to: 'everybody' | 'root'): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-checkout-'));
+  await chmod(folder, to === 'everybody' ? 0o711 : 0o700);
+  const checkout = join(folder, 'checkout');
+  await mkdir(checkout);
+  await run('mount', ['--bind', CHECKOUT, checkout]);
+  t.after(async () => {
+    await run('umount', ['--lazy', checkout]);
+    // SAFETY: not recursive, so that nothing of the checkout goes should it still be mounted.
+    await rmdir(checkout);
+    await rmdir(folder);
+  });
+  return checkout;
 }
 
 async function untilItListens(folder: string): Promise<string> {
@@ -76,7 +94,7 @@ async function untilItListens(folder: string): Promise<string> {
 
 test('a user who is not root gets a server of their own, and is told what it lacks', async (t) => {
   const folder = await makeDataFolder(t, SOMEBODY);
-  start(folder, { user: SOMEBODY, args: ['--dev'] });
+  start(folder, { user: SOMEBODY, args: ['--dev'], checkout: await showCheckout(t, 'everybody') });
   const url = await untilItListens(folder);
   await waitUntil(async () => {
     const response = await fetch(`${url}/api/v1/health`);
@@ -87,7 +105,8 @@ test('a user who is not root gets a server of their own, and is told what it lac
 
 test('a user who may not write the data folder is told which one and what to do', async (t) => {
   const folder = await makeDataFolder(t);
-  const started = start(join(folder, 'inside'), { user: SOMEBODY });
+  const checkout = await showCheckout(t, 'everybody');
+  const started = start(join(folder, 'inside'), { user: SOMEBODY, checkout });
   assert.equal(await started.closed, EXIT.failed);
   assert.match(started.log(), /inside cannot be written; run as root, or choose another folder with --path/);
 });
@@ -154,19 +173,9 @@ test('whoever kills the supervisor ends the web-facing process too, and the next
 });
 
 test('a program that the service user cannot read serves all the same, MCP included', async (t) => {
-  const hidden = await mkdtemp(join(tmpdir(), 'svc-hidden-'));
-  const checkout = join(hidden, 'checkout');
-  await mkdir(checkout);
-  await run('mount', ['--bind', CHECKOUT, checkout]);
-  t.after(async () => {
-    await run('umount', ['--lazy', checkout]);
-    // SAFETY: not recursive, so that nothing of the checkout goes should it still be mounted.
-    await rmdir(checkout);
-    await rmdir(hidden);
-  });
   const folder = await makeDataFolder(t);
-  const program = join(checkout, relative(CHECKOUT, SERVER_MAIN));
-  const { log } = start(folder, { program, args: ['--dev', '--engine-socket', NO_ENGINE] });
+  const checkout = await showCheckout(t, 'root');
+  const { log } = start(folder, { checkout, args: ['--dev', '--engine-socket', NO_ENGINE] });
   const url = await untilItListens(folder);
   const response = await fetch(`${url}/mcp`, {
     method: 'POST',
