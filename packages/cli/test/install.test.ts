@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { CommandLine } from './command-line.ts';
 
+const CHECKOUT = resolve(import.meta.dirname, '../../..');
 const exec = promisify(execFile);
 
 test('install puts svc on PATH with completion that works, twice too, and takes it away again', async (t) => {
@@ -31,6 +32,32 @@ test('install puts svc on PATH with completion that works, twice too, and takes 
   await svc.succeed(['install', '--prefix', prefix, '--remove']);
   assert.deepEqual(await readdir(join(prefix, 'bin')), []);
   assert.deepEqual(await readdir(join(prefix, 'share/fish/vendor_completions.d')), []);
+});
+
+test('install from a checkout that others may not read says that they cannot run it', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-install-'));
+  const [closed, prefix] = [join(folder, 'closed'), join(folder, 'prefix')];
+  const checkout = join(closed, 'checkout');
+  await mkdir(checkout, { recursive: true });
+  await exec('mount', ['--bind', CHECKOUT, checkout]);
+  t.after(async () => {
+    await exec('umount', ['--lazy', checkout]);
+    // SAFETY: not recursive, so that nothing of the checkout goes should it still be mounted.
+    await rmdir(checkout);
+    await rmdir(closed);
+    await rm(prefix, { recursive: true, force: true });
+    await rmdir(folder);
+  });
+  await mkdir(prefix);
+  const note = /other users find svc but cannot run it, because they may not read/;
+  const install = async () => (await exec(join(checkout, 'svc'), ['install', '--prefix', prefix])).stderr;
+
+  await chmod(folder, 0o755);
+  await chmod(closed, 0o700);
+  assert.match(await install(), note);
+  // Whoever cannot find it need not be told.
+  await chmod(prefix, 0o700);
+  assert.doesNotMatch(await install(), note);
 });
 
 test("install leaves somebody else's program alone", async (t) => {

@@ -60,8 +60,19 @@ async function install({ prefix, systemd, remove }: InstallOptions, command: Com
   }
   if (isJson) return printJson({ removed: remove === true, paths });
   print(paths.map((path) => `${remove === true ? 'removed' : 'put'} ${path}`).join('\n'));
+  if (remove !== true) await tellWhoCannotRun(link);
   if (remove === true && hasUnit) tell('  next: systemctl disable --now svc; systemctl daemon-reload');
   else if (systemd === true) tell('  next: systemctl daemon-reload && systemctl enable --now svc');
+}
+
+/** A checkout in the home of root, say, serves everybody; but the program itself is theirs alone who may read it. */
+async function tellWhoCannotRun(link: string): Promise<void> {
+  const { canAnybodyRead } = await import('@svc/server/admin');
+  if (!canAnybodyRead(link) || canAnybodyRead(OWN_SVC)) return;
+  const checkout = dirname(OWN_SVC);
+  tell(
+    `  note: other users find svc but cannot run it, because they may not read ${checkout}; for them move it, below /opt say, and install again`,
+  );
 }
 
 function completionFiles(prefix: string): Map<string, string> {
