@@ -4,7 +4,7 @@ import type { Sandbox } from '@svc/sdk';
 import { parseSignal } from '../arguments/signal.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { AT_REST } from '../sandbox/at-rest.ts';
+import { stopUnlessAtRest } from '../sandbox/at-rest.ts';
 import { shellOf } from '../sandbox/spec-view.ts';
 
 export function createCommand(): Command {
@@ -51,7 +51,7 @@ async function end(sandbox: Sandbox): Promise<void> {
     if (!SvcError.is(error)) throw error;
   });
   await sandbox.refresh();
-  if (!AT_REST.has(sandbox.status)) await sandbox.stop();
+  await stopUnlessAtRest(sandbox);
 }
 
 /** To all but the one that sends it and PID 1, which is ours. */

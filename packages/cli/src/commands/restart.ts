@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
+import { stopUnlessAtRest } from '../sandbox/at-rest.ts';
 
 export function createCommand(): Command {
   return new Command('restart')
@@ -12,7 +13,7 @@ export function createCommand(): Command {
       const { eachSandbox } = await import('../sandbox/each-sandbox.ts');
       const { connectServer } = await import('../server/connect.ts');
       await eachSandbox(await connectServer(globals), names, globals.isJson, async (sandbox) => {
-        if (sandbox.status === 'running') await sandbox.stop();
+        if (sandbox.status === 'running') await stopUnlessAtRest(sandbox);
         await sandbox.start();
         return sandbox.info;
       });

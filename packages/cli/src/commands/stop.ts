@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { parseTimeout } from '../arguments/number.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { AT_REST } from '../sandbox/at-rest.ts';
+import { stopUnlessAtRest } from '../sandbox/at-rest.ts';
 
 export function createCommand(): Command {
   return new Command('stop')
@@ -17,7 +17,7 @@ export function createCommand(): Command {
       const { eachSandbox } = await import('../sandbox/each-sandbox.ts');
       const { connectServer } = await import('../server/connect.ts');
       await eachSandbox(await connectServer(globals), names, globals.isJson, async (sandbox) => {
-        if (!AT_REST.has(sandbox.status)) await sandbox.stop({ timeoutMs: options.time * 1000 });
+        await stopUnlessAtRest(sandbox, { timeoutMs: options.time * 1000 });
         return sandbox.info;
       });
     });
