@@ -8,6 +8,8 @@ import { explainBreak } from './explain-break.ts';
 const outOfMemory = new PlatformError('sandbox_not_running', 'it is failed; out of memory', {
   details: { state: 'failed', reason: 'oom' },
 });
+/** Shorter than the pause between two questions, and long enough that the first is asked. */
+const SHORT_MS = 20;
 /** What is seen of a sandbox from its death until everything that it had is released, in this order. */
 const ending = [
   new ChannelError('closed', 'The sandbox closed the channel'),
@@ -18,8 +20,8 @@ const ending = [
 ];
 
 test('who asks why a channel broke hears the reason, however long the end takes', async () => {
-  // One that does not answer is given up at once here, one that ends is not.
-  const patience = { silentMs: 1, endingMs: 60_000 };
+  // One that does not answer is given up before it is asked a second time, one that ends is not.
+  const patience = { silentMs: SHORT_MS, endingMs: 60_000 };
   const answers = [...ending.slice(1), ...ending, outOfMemory];
   const next = () => Promise.reject(answers.shift() ?? new Error('asked too often'));
   const why = await explainBreak(next, patience);
@@ -29,7 +31,10 @@ test('who asks why a channel broke hears the reason, however long the end takes'
 
 test('when patience ends before the reason is known, what was seen last is told', async () => {
   const stopping = ending[2];
-  assert.equal(await explainBreak(() => Promise.reject(stopping), { silentMs: 1, endingMs: 2 }), stopping);
+  assert.equal(
+    await explainBreak(() => Promise.reject(stopping), { silentMs: SHORT_MS, endingMs: SHORT_MS }),
+    stopping,
+  );
 });
 
 test('a sandbox that answers has not ended, and what cannot be waited for is told at once', async () => {
