@@ -30,12 +30,10 @@ const MAIN = fileURLToPath(new URL('internet-main.ts', import.meta.url));
 
 export async function startInternet(): Promise<Internet> {
   await using undo = new AsyncDisposableStack();
-  const id = randomBytes(3).toString('hex');
-  const name = `svcnet-${id}`;
-  const hostInterface = `n${id}`;
-  const addresses = chooseAddresses();
-  await ip('netns', 'add', name);
+  const { part, name } = await claimPart();
   undo.defer(() => ip('netns', 'delete', name));
+  const addresses = addressesOf(part);
+  const hostInterface = `n${randomBytes(3).toString('hex')}`;
   await ip('link', 'add', hostInterface, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name);
   undo.defer(() => ip('link', 'delete', hostInterface));
   await configureFarEnd(name, addresses);
@@ -60,11 +58,28 @@ export async function startInternet(): Promise<Internet> {
   };
 }
 
-type Addresses = ReturnType<typeof chooseAddresses>;
+/** As many as there are networks of four addresses below, but for the last. */
+const PARTS = 63;
 
-/** Test runs side by side take different ones. */
-function chooseAddresses() {
-  const part = process.pid % 63;
+/** A part of the addresses that no test beside this one has: whoever makes the namespace that is named after it has it. */
+async function claimPart(): Promise<{ readonly part: number; readonly name: string }> {
+  const failures: unknown[] = [];
+  for (let attempt = 0; attempt < PARTS; attempt++) {
+    const part = (process.pid + attempt) % PARTS;
+    const name = `svcnet-${part}`;
+    try {
+      await ip('netns', 'add', name);
+      return { part, name };
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  throw new AggregateError(failures.slice(-1), 'no namespace could be made for the internet of a test');
+}
+
+type Addresses = ReturnType<typeof addressesOf>;
+
+function addressesOf(part: number) {
   return {
     hostAddress: `203.0.113.${part * 4 + 1}`,
     hostIpv6Address: `2001:db8:77:${part + 1}::1`,
