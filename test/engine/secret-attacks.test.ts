@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { waitUntil } from '@svc/contract/testing';
 import { GuestProbe } from './guest-probe.ts';
 import { API, EVIL, EVIL_HTTP2, HttpsInternet, PLACEHOLDER, VALUE } from './https-internet.ts';
 import { CLASSES, type TestSandbox } from './sandbox-fixture.ts';
+import type { TestEngine } from './start-engine.ts';
 
 /** What is written over TLS, as it is, and to whom. */
 interface Attack {
@@ -309,7 +311,7 @@ test('with the proxy gone its connections end, and none goes on without it', asy
       socket.on('data', () => console.log('answered')).write('GET /first HTTP/1.1\\r\\nHost: ${EVIL}\\r\\n\\r\\n');`;
     const ended = sandbox.run({ cmd: '/usr/bin/node', args: ['-e', script] });
     await waitUntil(() => world.begun.includes(`${EVIL} GET /first`));
-    process.kill(egressPid(world.engine.pid), 'SIGKILL');
+    process.kill(egressPid(world.engine), 'SIGKILL');
     const { stdout } = await ended;
     // Its answer may have been on its way.
     assert.match(stdout, /^(answered\n)?closed\n$/);
@@ -330,14 +332,10 @@ test('with the proxy gone its connections end, and none goes on without it', asy
 });
 
 /** The process of an engine that reads what sandboxes send. */
-function egressPid(enginePid: number): number {
-  const children = readdirSync(`/proc/${enginePid}/task`).flatMap((task) =>
-    readFileSync(`/proc/${enginePid}/task/${task}/children`, 'utf8').trim().split(' '),
-  );
-  const found = children.find(
-    (pid) => pid !== '' && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('egress-main'),
-  );
+function egressPid({ runFolder }: TestEngine): number {
+  const file = join(runFolder, 'network', 'egress.json');
+  const { pid } = JSON.parse(readFileSync(file, 'utf8')) as { pid: number };
   // SAFETY: a child of our own engine, and never 0, which would be this test itself.
-  if (found === undefined || !(Number(found) > 1)) throw new Error('the engine has no egress process');
-  return Number(found);
+  if (!(pid > 1)) throw new Error('the engine has no egress process');
+  return pid;
 }

@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { waitUntil } from '@svc/contract/testing';
 import type { Isolation } from '@svc/engine/client';
 import { devicesByImage } from '../../packages/engine/src/space/disk-limit.ts';
+import { childrenOf, commandOf } from './process-tree.ts';
 import { CLASSES, specOf, startSandbox, TestSandbox } from './sandbox-fixture.ts';
 import { BUSYBOX, TestEngine } from './start-engine.ts';
 
@@ -354,12 +355,7 @@ async function untilInterrupted(
 
 /** The processes by which an engine makes kernel calls. */
 function helpersOf(pid: number): readonly number[] {
-  const threads = readdirSync(`/proc/${pid}/task`);
-  const children = threads.flatMap((thread) =>
-    readFileSync(`/proc/${pid}/task/${thread}/children`, 'utf8').trim().split(' '),
-  );
-  const isHelper = (child: string) => readFileSync(`/proc/${child}/cmdline`, 'latin1').endsWith('svc-host\0');
-  return children.filter((child) => child !== '' && isHelper(child)).map(Number);
+  return childrenOf(pid).filter((child) => commandOf(child).at(-1)?.endsWith('svc-host') === true);
 }
 
 function inSnapshot(name: string): readonly string[] {

@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { waitUntil } from '@svc/contract/testing';
 import { tarOf, type TestEntry } from '../../packages/engine/src/testing/test-layers.ts';
+import { commandOf, descendantsOf, isAlive } from '../engine/process-tree.ts';
 import { TestEngine } from '../engine/start-engine.ts';
 
 /** Archives of images whose headers mean harm: there are many of them, they are large, or dear to take apart. */
@@ -73,18 +74,22 @@ test('what reads an archive has no rights, and ends with it, its engine or its r
   );
 
   const refusal = assert.rejects(importBytes(bytes), { code: 'invalid_image' });
-  const readers = await readersAtWork();
+  const readers = await catchReaders();
   for (const pid of Object.values(readers)) assertPowerless(pid);
+  letGo(readers);
   await refusal;
   assert.deepEqual(Object.values(readers).filter(isAlive), [], 'they end with the archive');
 
   const killed = assert.rejects(importBytes(bytes), { code: 'internal' });
-  process.kill((await readersAtWork()).node, 'SIGKILL');
+  const caught = await catchReaders();
+  process.kill(caught.node, 'SIGKILL');
+  letGo(caught);
   await killed;
   assert.deepEqual(readdirSync(join(engine.folder, 'images/staging')), []);
 
   const lost = assert.rejects(importBytes(bytes));
-  const orphans = await readersAtWork();
+  // Also those that do nothing any more.
+  const orphans = await catchReaders();
   await engine.kill();
   await lost;
   await waitUntil(() => Object.values(orphans).every((pid) => !isAlive(pid)), 'they end with the engine');
@@ -99,19 +104,37 @@ interface Readers {
   readonly zstd: number;
 }
 
-/** Those of our engine, once both have become what they are to be: until then they are svc-host. */
-async function readersAtWork(): Promise<Readers> {
-  const found: { -readonly [Name in keyof Readers]: number | undefined } = {
-    node: undefined,
-    zstd: undefined,
-  };
+/**
+ * Those of our engine, once both have become what they are to be: until then they are svc-host. From then on they stand still, so that
+ * they are there for as long as somebody looks at them.
+ */
+async function catchReaders(): Promise<Readers> {
+  let readers: Readers | undefined;
   await waitUntil(() => {
-    const tree = descendants(engine.pid);
-    found.node = tree.find((pid) => commandOf(pid)[0] === '/.svc-node');
-    found.zstd = tree.find((pid) => commandOf(pid)[0] === 'zstd');
-    return found.node !== undefined && found.zstd !== undefined;
+    const tree = descendantsOf(engine.pid);
+    const node = tree.find((pid) => commandOf(pid)[0] === '/.svc-node');
+    const zstd = tree.find((pid) => commandOf(pid)[0] === 'zstd');
+    if (node === undefined || zstd === undefined) return false;
+    readers = { node, zstd };
+    const areHeld = Object.values(readers).every((pid) => send(pid, 'SIGSTOP'));
+    if (!areHeld) letGo(readers);
+    return areHeld;
   }, 'the archive is being read');
-  return found as Readers;
+  return readers ?? assert.fail('nobody reads it');
+}
+
+function letGo(readers: Readers): void {
+  for (const pid of Object.values(readers)) send(pid, 'SIGCONT');
+}
+
+/** @returns whether it was still there */
+function send(pid: number, signal: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch {
+    // It has ended meanwhile.
+    return false;
+  }
 }
 
 function assertPowerless(pid: number): void {
@@ -130,37 +153,6 @@ function assertPowerless(pid: number): void {
 
 /** What it runs; all that it sees besides lies in every Debian. */
 const PROGRAMS_INSIDE = new Set(['.svc-host', '.svc-node', '.svc-archives.js']);
-
-function descendants(pid: number): number[] {
-  const children = tasksOf(pid).flatMap((task) => readProc(`/proc/${pid}/task/${task}/children`).split(' '));
-  return children.flatMap((child) => (child === '' ? [] : [Number(child), ...descendants(Number(child))]));
-}
-
-function tasksOf(pid: number): string[] {
-  try {
-    return readdirSync(`/proc/${pid}/task`);
-  } catch {
-    // It has ended meanwhile.
-    return [];
-  }
-}
-
-function commandOf(pid: number): string[] {
-  return readProc(`/proc/${pid}/cmdline`).split('\0');
-}
-
-function isAlive(pid: number): boolean {
-  return readProc(`/proc/${pid}/cmdline`) !== '';
-}
-
-function readProc(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    // It has ended meanwhile.
-    return '';
-  }
-}
 
 async function importBytes(bytes: Buffer): Promise<void> {
   const path = join(folder, 'archive.tar');
