@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** What a test file started carries this variable, and so does what that starts. */
 export const MARK = 'SVC_TEST_FILE';
-/** Some need a moment to see that whom they worked for is gone; who tidies up after a dead test needs more. */
-const GRACE_MS = 5_000;
+/** Some need a moment to see that whom they worked for is gone; who tidies up after a dead test needs more. The test of this gives less. */
+const GRACE_MS = Number(process.env['SVC_TEST_GRACE_MS'] ?? 5_000);
 const TIDY_MS = 90_000;
 const LOOK_EVERY_MS = 100;
 

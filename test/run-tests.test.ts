@@ -25,7 +25,7 @@ function runTests(
     const [program = '', ...args] = wrap([process.execPath, runner]);
     const { status, stdout } = spawnSync(program, args, {
       encoding: 'utf8',
-      env: { ...inherited, ...env },
+      env: { ...inherited, SVC_TEST_GRACE_MS: '200', ...env },
       timeout: 100_000,
     });
     return { status, stdout };
