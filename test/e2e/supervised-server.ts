@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -11,6 +10,7 @@ import { waitUntil } from '@svc/contract/testing';
 import { EngineClient, findEngine } from '@svc/engine/client';
 import { findServer } from '@svc/server/admin';
 import { writeBusyboxRootfs } from '../../packages/engine/src/testing/test-images.ts';
+import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 
 const SVC = resolve(import.meta.dirname, '../../svc');
@@ -120,7 +120,9 @@ export class SupervisedServer {
   /** Ends and removes everything. */
   async clear(): Promise<void> {
     await this.svc('server', 'stop');
-    if ((await this.svc('engine', 'start', '--detach', '--isolation', 'container')).code === 0) {
+    // An engine that ended in peace, without sandboxes, has taken it along.
+    const isLeft = existsSync(this.runFolder);
+    if (isLeft && (await this.svc('engine', 'start', '--detach', '--isolation', 'container')).code === 0) {
       for (const { id } of await this.engine().listSandboxes()) await this.engine().removeSandbox(id);
       await this.svc('engine', 'stop');
     }
@@ -128,13 +130,4 @@ export class SupervisedServer {
     await rm(this.runFolder, { recursive: true, force: true });
     await rm(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, 'close');
-  return port;
 }
