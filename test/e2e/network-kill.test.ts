@@ -70,7 +70,7 @@ async function recorded(sandbox: Sandbox): Promise<number> {
 }
 
 test('kill -9 of engine or server at any moment of a change leaves record, filter, resolver and proxy in agreement', async () => {
-  const sandbox = await Sandbox.create({
+  let sandbox = await Sandbox.create({
     client,
     name: 'killed',
     image: WITH_CURL,
@@ -85,21 +85,25 @@ test('kill -9 of engine or server at any moment of a change leaves record, filte
     ['server', 0],
     ['server', 60],
   ] as const) {
-    const changing = sandbox.network.update({ policy: POLICIES[next] as Policy }, { timeoutMs: 60_000 }).then(
+    const abort = new AbortController();
+    const options = { timeoutMs: 60_000, signal: abort.signal };
+    const changing = sandbox.network.update({ policy: POLICIES[next] as Policy }, options).then(
       () => 'changed',
       () => 'unknown',
     );
     await delay(afterMs);
     const killed = whom === 'engine' ? web.server.engine : web.server;
     await killed.kill();
+    // The next server listens elsewhere.
+    if (whom === 'server') abort.abort();
     await killed.launch();
     client = new Client({ apiUrl: web.server.url });
     const outcome = await changing;
-    const again = await Sandbox.connect('killed', { client });
-    const wanted = await recorded(again);
+    sandbox = await Sandbox.connect('killed', { client });
+    const wanted = await recorded(sandbox);
     if (outcome === 'changed') assert.equal(wanted, next, 'what was said to be done is done');
     let last = '';
-    await waitUntil(async () => (last = await seen(again).catch(String)) === AS_WANTED[wanted], {
+    await waitUntil(async () => (last = await seen(sandbox).catch(String)) === AS_WANTED[wanted], {
       timeoutMs: 120_000,
       what: `${whom} after ${afterMs} ms: ${AS_WANTED[wanted]}`,
     }).catch((error: unknown) => {
@@ -109,5 +113,5 @@ test('kill -9 of engine or server at any moment of a change leaves record, filte
     assert.deepEqual(spec.network?.policy, POLICIES[wanted], 'the engine has written down the same');
     next = 1 - wanted;
   }
-  await (await Sandbox.connect('killed', { client })).remove();
+  await sandbox.remove();
 });
