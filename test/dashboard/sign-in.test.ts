@@ -98,11 +98,13 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', a
       await page.getByLabel('Code that it shows').fill(code);
       await page.locator('dialog').getByRole('button', { name: 'Turn it on' }).click();
     };
-    const now = Math.floor(Date.now() / STEP_MS);
+    const step = () => Math.floor(Date.now() / STEP_MS);
     // Of long ago: said where it was typed, and the next one is taken.
-    await confirm(codeOfStep(secret, now - 9));
+    await confirm(codeOfStep(secret, step() - 9));
     await page.locator('dialog .field [role=alert]').filter({ hasText: 'wait for the next one' }).waitFor();
-    await confirm(codeOfStep(secret, now));
+    // However long that took; it is taken until the end of the next step.
+    const used = step();
+    await confirm(codeOfStep(secret, used));
     await page.getByText('Recovery codes', { exact: true }).waitFor();
     const [recovery = ''] = (await page.locator('dialog pre').innerText()).split('\n');
     await page.getByRole('button', { name: 'I have it' }).click();
@@ -113,7 +115,7 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', a
       await page.getByLabel('Code').fill(code);
       await page.getByRole('button', { name: 'Sign in' }).click();
     };
-    await signInWith(codeOfStep(secret, Math.max(now + 1, Math.floor(Date.now() / STEP_MS))));
+    await signInWith(codeOfStep(secret, Math.max(used + 1, step())));
     await page.getByRole('heading', { name: 'Acme' }).waitFor();
     await signInWith(recovery);
     await page.getByRole('heading', { name: 'Acme' }).waitFor();
