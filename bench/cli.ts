@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { waitUntil } from '@svc/contract/testing';
 import { BUSYBOX } from '../test/engine/start-engine.ts';
+import { importPython } from '../test/e2e/interpreter-images.ts';
 import { TestServer } from '../test/e2e/start-server.ts';
 import { interleave, type Benchmark } from './benchmark.ts';
 
@@ -27,7 +28,8 @@ export const cli: Benchmark = {
     const server = await TestServer.start({ engineArgs: ['--warm-adaptive', '3'] });
     try {
       const env = { ...process.env, SVC_API_URL: server.url };
-      await server.engine.client.images.buildDemoImages({ names: [IMAGE] }, undefined, signal);
+      if (isQuick) await importPython(server.engine);
+      else await server.engine.client.images.buildDemoImages({ names: [IMAGE] }, undefined, signal);
       await runOnce(SVC, ['run', '-d', '--isolation', 'container', '--name', NAME, BUSYBOX], env);
       await runOnce(SVC, ['run', ...RUN], env);
       const runWarm = async () => {
@@ -35,7 +37,7 @@ export const cli: Benchmark = {
         return await timed(SVC, ['run', ...RUN], env);
       };
       const values = await interleave(
-        isQuick ? 2 : 30,
+        isQuick ? 1 : 30,
         {
           help: () => timed(SVC, ['--help'], env),
           exec: () => timed(SVC, ['exec', NAME, 'true'], env),

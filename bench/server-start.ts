@@ -18,7 +18,7 @@ export async function measureStarts({ isQuick, signal, note }: BenchmarkContext)
   try {
     // The first round, which is not counted, probes the runtimes and compiles the code: once per boot and once per build.
     const { help, start } = await interleave(
-      isQuick ? 2 : ROUNDS,
+      isQuick ? 1 : ROUNDS,
       { help: () => time('--help'), start: () => timeStart(folder) },
       signal,
     );
