@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { pino } from 'pino';
 import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 import { SURROUNDINGS } from '../testing/surroundings.ts';
-import { EgressProcess } from './egress-process.ts';
+import { EgressProcess, whenListening } from './egress-process.ts';
 import { recordProcess } from './recorded-process.ts';
 
 const HOST_ID = 64_559;
@@ -51,4 +51,10 @@ test('nobody waits for a new process while that of an earlier engine answers; it
   mayGoOn.resolve();
   await ended;
   assert.equal(ports.length, 2);
+});
+
+test('a process that never listens is named, and for how long it was waited for', async (t) => {
+  const silent = spawn('sleep', ['1000']);
+  t.after(() => silent.kill('SIGKILL'));
+  await assert.rejects(whenListening(silent, 20), /^Error: The egress process does not listen after 20 ms$/);
 });

@@ -37,7 +37,10 @@ export interface EgressOptions extends Omit<EgressConfig, 'surroundings' | 'poli
 }
 
 const MAIN = fileURLToPath(new URL('egress-main.ts', import.meta.url));
-const START_DEADLINE_MS = 15_000;
+/** For what hangs: it takes a quarter of a second, and a hundred times that on a machine that is overloaded. */
+const START_DEADLINE_MS = 45_000;
+/** Who makes a sandbox waits this long for the next one. */
+const REPLACED_DEADLINE_MS = 15_000;
 const FIRST_DELAY_MS = 100;
 const LONGEST_DELAY_MS = 10_000;
 /** A process that lived this long was fine; the next failure starts the delays anew. */
@@ -126,7 +129,7 @@ export class EgressProcess {
         late.reject(
           new PlatformError('unavailable', 'The resolver of this host is being replaced; try again'),
         ),
-      START_DEADLINE_MS,
+      REPLACED_DEADLINE_MS,
     );
     await Promise.race([this.#ours.promise, late.promise]).finally(() => clearTimeout(timer));
   }
@@ -266,16 +269,22 @@ export class EgressProcess {
   }
 }
 
-async function whenListening(
+export async function whenListening(
   child: ChildProcess,
+  deadlineMs = START_DEADLINE_MS,
 ): Promise<{ readonly port: number; readonly proxyPorts: ProxyPorts }> {
-  const signal = AbortSignal.timeout(START_DEADLINE_MS);
+  const signal = AbortSignal.timeout(deadlineMs);
   const exited = once(child, 'exit', { signal }).then(() => {
     throw new Error('The egress process ended before it listened; see the log');
   });
-  for (;;) {
-    const [report] = (await Promise.race([once(child, 'message', { signal }), exited])) as [EgressReport];
-    if (report.kind === 'listening') return report;
-    if (report.kind === 'failed') throw new Error(`The egress process failed: ${report.reason}`);
+  try {
+    for (;;) {
+      const [report] = (await Promise.race([once(child, 'message', { signal }), exited])) as [EgressReport];
+      if (report.kind === 'listening') return report;
+      if (report.kind === 'failed') throw new Error(`The egress process failed: ${report.reason}`);
+    }
+  } catch (error) {
+    if (!signal.aborted) throw error;
+    throw new Error(`The egress process does not listen after ${deadlineMs} ms`, { cause: error });
   }
 }

@@ -35,6 +35,14 @@ test('commands given together take effect, and only the one that is wrong fails'
   await assert.rejects(nft.run('nonsense'), /nft refused a change: Error: syntax error/);
 });
 
+test('rules that take too long to load are not loaded later either', async (t) => {
+  const table = await tableWithSet(t);
+  const many = Array.from({ length: 200_000 }, (_, n) => `10.${n >> 16}.${(n >> 8) & 255}.${n & 255}`);
+  const slow = `add set inet ${table} slow { type ipv4_addr; elements = { ${many.join(', ')} }; }\n`;
+  await assert.rejects(loadRuleset(slow, 20), /nft took longer than 20 ms to load the rules/);
+  await assert.rejects(command('nft', 'list', 'set', 'inet', table, 'slow'), /No such file/);
+});
+
 test('files given together take effect, and only the one that is wrong fails', async (t) => {
   const table = await tableWithSet(t);
   const loads = new RulesetLoads();

@@ -89,18 +89,21 @@ export class RulesetLoads {
   }
 }
 
-/** Loads a whole file of rules in one transaction. */
-export async function loadRuleset(text: string): Promise<void> {
+/** Loads a whole file of rules in one transaction. When it fails, also for want of time, nothing is loaded any more. */
+export async function loadRuleset(text: string, deadlineMs = BATCH_DEADLINE_MS): Promise<void> {
   // SAFETY: no shell, a fixed program; the text is built by `ruleset` from checked names and addresses.
-  const child = spawn('nft', ['-f', '-'], { env: NFT_ENVIRONMENT, stdio: ['pipe', 'ignore', 'pipe'] });
+  const child = spawn('nft', ['-f', '-'], {
+    env: NFT_ENVIRONMENT,
+    stdio: ['pipe', 'ignore', 'pipe'],
+    timeout: deadlineMs,
+    killSignal: 'SIGKILL',
+  });
   let complaint = '';
   child.stderr.setEncoding('utf8').on('data', (data: string) => (complaint += data));
   child.stdin.on('error', () => undefined); // Reported by the exit code.
   child.stdin.end(text);
-  const [code, signal] = (await once(child, 'close', { signal: AbortSignal.timeout(BATCH_DEADLINE_MS) })) as [
-    number | null,
-    NodeJS.Signals | null,
-  ];
+  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  if (code !== 0 && child.killed) throw new Error(`nft took longer than ${deadlineMs} ms to load the rules`);
   if (code !== 0) throw new Error(sayRefusal(complaint, signal));
 }
 
