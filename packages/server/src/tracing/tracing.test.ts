@@ -134,6 +134,16 @@ test('calls of a batch are spans of their own, and a failure has its code', asyn
   assert.equal(fine.traceId, failed.traceId);
 });
 
+test('a request for what is not there is named by its method alone, as OpenTelemetry wants it', async (t) => {
+  const { url, spans } = await startCollector(t);
+  const server = await startTestServer(t, { tracer: startTracing(t, { OTEL_EXPORTER_OTLP_ENDPOINT: url }) });
+  assert.equal((await fetch(new URL('/secret-place', server.url))).status, 404);
+  await waitUntil(() => spans().length > 0, { what: 'the request was told' });
+  const [span = assert.fail()] = spans();
+  assert.deepEqual([span.name, attributesOf(span)['http.route']], ['GET', undefined]);
+  assert.doesNotMatch(JSON.stringify(spans()), /secret-place/);
+});
+
 test('a command channel is a span until it closes, and what is run over it is told', async (t) => {
   const { url, spans } = await startCollector(t);
   const server = await startChannelServer(t, {}, startTracing(t, { OTEL_EXPORTER_OTLP_ENDPOINT: url }));
@@ -145,7 +155,10 @@ test('a command channel is a span until it closes, and what is run over it is to
   socket.close();
   await waitUntil(() => spans().some(({ kind }) => kind === 2), { what: 'the channel was told' });
   const opened = spans().find(({ kind }) => kind === 2) ?? assert.fail();
+  const route = '/v1/sandboxes/{sandbox_id}/agent';
+  assert.equal(opened.name, `GET ${route}`);
   assert.partialDeepStrictEqual(attributesOf(opened), {
+    'http.route': route,
     'http.response.status_code': '101',
     'svc.organization': 'acme',
     'svc.sandbox.id': address.sandboxId,

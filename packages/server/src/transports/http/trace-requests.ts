@@ -9,17 +9,26 @@ const SANDBOX_ID = /^[0-9a-f-]{36}$/;
 /** Makes each request a span that lasts until its answer was sent, or its connection is over; what is done for it is done in that span. */
 export function traceRequests(server: FastifyInstance, tracer: Tracer): void {
   server.addHook('onRequest', (request, reply, done) => {
+    const { method } = request;
     // By its route: an address may hold what is nobody's business.
-    const route = request.routeOptions.url ?? 'unknown';
-    const span = UNTOLD.has(route)
-      ? undefined
-      : tracer.begin(`${request.method} ${route}`, request.headers['traceparent']);
+    const route = templateOf(request.routeOptions.url);
+    const name = route === undefined ? method : `${method} ${route}`;
+    const span =
+      route !== undefined && UNTOLD.has(route)
+        ? undefined
+        : tracer.begin(name, request.headers['traceparent']);
     if (span === undefined) return done();
-    span.note({ 'http.request.method': request.method, 'http.route': route, 'svc.request_id': request.id });
+    span.note({ 'http.request.method': method, 'svc.request_id': request.id });
+    if (route !== undefined) span.note({ 'http.route': route });
     const isUpgrade = request.headers.upgrade !== undefined;
     (isUpgrade ? request.raw.socket : reply.raw).once('close', () => end(span, reply, isUpgrade));
     span.run(done);
   });
+}
+
+/** As OpenAPI writes it, whoever found the route: a trace store groups by the name, and one route must not have two. */
+function templateOf(url: string | undefined): string | undefined {
+  return url?.replaceAll(/:(\w+)/g, '{$1}');
 }
 
 /** For a transport that finds out itself what a request is about. */
