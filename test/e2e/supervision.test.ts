@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
@@ -129,6 +129,34 @@ test('a server uses an engine that was started on its own, and leaves it', async
   assert.equal((await readStatus(place.folder))?.engine.isHealthy, true);
   assert.equal((await place.svc('server', 'stop')).code, 0);
   assert.equal(await place.enginePid(), engine);
+});
+
+test('a server elsewhere uses an engine by its socket, which says whose it is to be', async (t) => {
+  const place = await prepare(t);
+  const elsewhere = await SupervisedServer.prepare();
+  t.after(async () => {
+    await elsewhere.svc('server', 'stop');
+    await rm(elsewhere.folder, { recursive: true, force: true });
+  });
+  const owner = ['--socket-owner', '64555:64555'];
+  const wrong = await place.svc('engine', 'start', '--socket-owner', 'no-such-user');
+  assert.deepEqual([wrong.code, wrong.text], [2, "error: --socket-owner: there is no user 'no-such-user'\n"]);
+  const started = await place.svc('engine', 'start', '--detach', '--isolation', 'container', ...owner);
+  assert.equal(started.code, 0, started.text);
+  const socket = ['--engine-socket', join(place.folder, 'engine.sock')];
+  const words = ['server', 'start', '--detach', '--dev', '--port', String(elsewhere.port), ...socket];
+  assert.equal((await elsewhere.svc(...words, '--run-as', '64556:64557')).code, 0);
+  const remedy = /is not for user 64556; start the engine with `svc engine start --socket-owner 64556:64557`/;
+  const reason = async () => (await readStatus(elsewhere.folder))?.engine.reason ?? '';
+  await waitUntil(async () => remedy.test(await reason()), { ...SLOW, what: 'the remedy is told' });
+  assert.equal((await elsewhere.svc('server', 'stop')).code, 0);
+  await rm(elsewhere.folder, { recursive: true });
+  await mkdir(elsewhere.folder, { mode: 0o711 });
+  const served = await elsewhere.svc(...words, '--run-as', '64555:64555');
+  assert.equal(served.code, 0, served.text);
+  await elsewhere.untilHealthy();
+  assert.equal((await elsewhere.svc('server', 'stop')).code, 0);
+  await place.enginePid();
 });
 
 test('a supervisor that nobody reaps does not count as running', async (t) => {

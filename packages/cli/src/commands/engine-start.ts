@@ -30,10 +30,17 @@ const HANDED_ON = [
   new Option('--prepared-disks <n>', 'disks kept ready'),
 ];
 
+const SOCKET_OWNER = 'socketOwner';
+
 export function createCommand(): Command {
   const command = new Command('start')
     .description('Starts the engine. Sandboxes of an earlier run are taken up again.')
     .option('-d, --detach', 'in the background; returns when it answers')
+    .option(
+      '--socket-owner <user>',
+      'whose servers may use it beside those of root: a user, or UID:GID',
+      'svc',
+    )
     .addHelpText(
       'after',
       examples(
@@ -64,10 +71,22 @@ async function start(options: StartOptions, command: Command): Promise<void> {
   // SAFETY: sandboxes' root users pass through this folder on the way to their sockets and may not look around.
   await mkdir(dataFolder, { recursive: true, mode: 0o711 });
   await checkPassable(dataFolder);
-  if (options['detach'] !== true) return await runHere(dataFolder, handOn(options, HANDED_ON));
-  const pid = await startDetached(dataFolder, handOn(options, HANDED_ON));
+  const words = [...handOn(options, HANDED_ON), ...(await socketOwner(options))];
+  if (options['detach'] !== true) return await runHere(dataFolder, words);
+  const pid = await startDetached(dataFolder, words);
   if (isJson) printJson({ pid, started: true });
   else print(`engine started (pid ${pid}); next: svc server start --dev --detach`);
+}
+
+/** As numbers, by the rule that the server finds its own user by. */
+async function socketOwner({ [SOCKET_OWNER]: owner }: StartOptions): Promise<readonly string[]> {
+  const { findIdentity, StartError } = await import('@svc/server/admin');
+  try {
+    const { uid, gid } = findIdentity(String(owner), '--socket-owner');
+    return ['--socket-owner', `${uid}:${gid}`];
+  } catch (error) {
+    throw error instanceof StartError ? new UsageError(error.message) : error;
+  }
 }
 
 async function startDetached(dataFolder: string, options: readonly string[]): Promise<number> {

@@ -51,14 +51,18 @@ export function cutOff(cause?: unknown): PlatformError {
 
 export function unreachable(error: NodeJS.ErrnoException): Error {
   if (error.name === 'AbortError') return error;
-  const hint =
-    error.code === undefined
-      ? `the engine hangs: ${error.message}; see \`svc engine logs\``
-      : 'the engine cannot be reached; start it with `svc engine start`';
-  return new PlatformError('orchestrator_unreachable', hint, {
+  return new PlatformError('orchestrator_unreachable', hintOf(error), {
     details: { errno: error.code ?? error.message },
     cause: error,
   });
+}
+
+function hintOf({ code, message }: NodeJS.ErrnoException): string {
+  if (code === undefined) return `the engine hangs: ${message}; see \`svc engine logs\``;
+  // To start it would change nothing: it may well run, for somebody else.
+  if (code !== 'EACCES') return 'the engine cannot be reached; start it with `svc engine start`';
+  const [uid, gid] = [process.getuid?.(), process.getgid?.()];
+  return `the engine's socket is not for user ${uid}; start the engine with \`svc engine start --socket-owner ${uid}:${gid}\`, or a server as whom the socket belongs to, with --run-as`;
 }
 
 function safeParse(text: string): unknown {

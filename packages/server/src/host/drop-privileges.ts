@@ -10,8 +10,13 @@ export interface Identity {
 /** Used when the named user does not exist. Nobody logs in with it, and no package of Debian takes it. */
 const FALLBACK: Identity = { uid: 64_555, gid: 64_555 };
 
-/** `UID:GID`, or the name of a user. */
-export function findIdentity(runAs: string): Identity {
+/** `UID:GID`, or the name of a user, as an option has it. */
+export function findIdentity(runAs: string, option = '--run-as'): Identity {
+  const invalid = (problem: string) => new StartError(EXIT.usage, `${option}: ${problem}`);
+  const checkIdentity = (identity: Identity) => {
+    if (identity.uid > 0 && identity.gid > 0) return identity;
+    throw invalid('must be a user other than root');
+  };
   const numbers = /^(\d{1,10}):(\d{1,10})$/.exec(runAs);
   if (numbers !== null) return checkIdentity({ uid: Number(numbers[1]), gid: Number(numbers[2]) });
   if (!/^[a-z_][a-z0-9_-]{0,31}$/.test(runAs)) throw invalid(`'${runAs}' is neither a user name nor UID:GID`);
@@ -36,13 +41,4 @@ export function becomeUser({ uid, gid }: Identity): void {
   if (process.getuid?.() !== uid || process.geteuid?.() !== uid || process.getegid?.() !== gid) {
     throw new Error('privileges could not be dropped');
   }
-}
-
-function checkIdentity(identity: Identity): Identity {
-  if (identity.uid > 0 && identity.gid > 0) return identity;
-  throw invalid('the web-facing process must not run as root');
-}
-
-function invalid(problem: string): StartError {
-  return new StartError(EXIT.usage, `--run-as: ${problem}`);
 }

@@ -1,7 +1,9 @@
 export { expiryAfter } from '../access/duration.ts';
 export { readStatus } from './read-status.ts';
 export { canAnybodyRead } from '../host/can-anybody-read.ts';
+export { findIdentity } from '../host/drop-privileges.ts';
 export { EXIT } from '../host/exit-codes.ts';
+export { StartError } from '../host/start-error.ts';
 export { findServer, SERVER_MAIN, serverLogPath } from '../host/pid-file.ts';
 export type { SandboxStatus, ServerStatus } from '../transports/admin/status.ts';
 export { lockDataFolder } from '../host/data-folder-lock.ts';
