@@ -96,6 +96,19 @@ test('a restore replaces nothing, and says what to do', async (t) => {
   assert.match(await refusal(server, 'backup', archive), /is there already\n {2}try: another name/);
 });
 
+test('a backup that is refused says so once, with what to do, and leaves no file', async (t) => {
+  const other = await SupervisedServer.prepare();
+  t.after(() => rm(other.folder, { recursive: true, force: true }));
+  const file = join(scratch, 'refused');
+  const said = await refusal(other, 'backup', file);
+  assert.match(said, /^error: there is no store in .*\n {2}try: --path .*--database .*\n$/);
+  const { error } = JSON.parse(await refusal(other, '-o', 'json', 'backup', file)) as {
+    error: { code: string };
+  };
+  assert.equal(error.code, 'not_found');
+  await assert.rejects(stat(file), /ENOENT/);
+});
+
 test('a restore that fails leaves nothing', async (t) => {
   const other = await SupervisedServer.prepare();
   t.after(() => rm(other.folder, { recursive: true, force: true }));

@@ -2,11 +2,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
+import { isErrorCode, PlatformError } from '@svc/contract/errors';
 import type { Piece } from '@svc/engine/backup';
 import type { StorePlace } from '@svc/server/local';
+import { UsageError } from '../usage-error.ts';
 
 const MAIN = join(import.meta.dirname, '..', 'main.ts');
 const PIECE_BYTES = 1024 * 1024;
+const MAX_WORDS = 64 * 1024;
 
 /**
  * The files of the server, as a process gives them that is the server's user: root reads nothing below that user's folder.
@@ -22,9 +25,9 @@ export async function* serverPart(
   // must not show.
   const child = spawn(
     process.execPath,
-    [...process.execArgv, MAIN, 'save-server-files', '--path', dataFolder, ...words],
+    [...process.execArgv, MAIN, 'save-server-files', '--output', 'json', '--path', dataFolder, ...words],
     {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'pipe'],
       env: {
         PATH: '/usr/sbin:/usr/bin:/sbin:/bin',
         ...(databaseUrl === undefined ? {} : { SVC_DATABASE_URL: databaseUrl }),
@@ -33,6 +36,8 @@ export async function* serverPart(
   );
   const ended = once(child, 'close') as Promise<[number | null]>;
   const output = new ExactReader(child.stdout);
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (said = (said + text).slice(-MAX_WORDS)));
   try {
     for (const name of SERVER_FILES) {
       const length = (await output.read(LENGTH_BYTES)).readBigUInt64BE();
@@ -41,11 +46,28 @@ export async function* serverPart(
     }
   } catch (error) {
     const [code] = await ended;
-    // It has told why.
-    throw code === 0 ? error : new Error('the files of the server could not be read', { cause: error });
+    throw code === 0 ? error : lastWords(said, error);
   } finally {
     child.kill('SIGKILL');
   }
+}
+
+/** Why the other process gave up, as an error of ours: it is told once, in the way that was asked for. */
+function lastWords(said: string, cause: unknown): Error {
+  const line = said.trim().split('\n').at(-1) ?? '';
+  try {
+    const { error } = JSON.parse(line) as {
+      error: { code: string; message: string; details: object | null };
+    };
+    if (error.details === null && error.code === 'invalid_request') return new UsageError(error.message);
+    if (isErrorCode(error.code))
+      return new PlatformError(error.code, error.message, { details: { ...error.details }, cause });
+  } catch {
+    // Node itself ended it: what it printed is all there is.
+  }
+  return new Error(`the files of the server could not be read${said === '' ? '' : `: ${said.trim()}`}`, {
+    cause,
+  });
 }
 
 /** Reads a stream in pieces of the length that somebody asks for. */

@@ -58,8 +58,8 @@ async function openStoreCopy(folder: string): Promise<FileHandle> {
   const [path, copy] = [join(folder, STORE), join(folder, 'store-copy.db')];
   await using store = await openFile(path);
   if (store === undefined) {
-    const hint = `there is no store in ${folder}; name the data folder with --path, or the database with --database when the server uses PostgreSQL`;
-    throw new PlatformError('not_found', hint);
+    const remedy = '--path with the data folder of the server, or --database when it uses PostgreSQL';
+    throw new PlatformError('not_found', `there is no store in ${folder}\n  try: ${remedy}`);
   }
   await rm(copy, { force: true });
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
