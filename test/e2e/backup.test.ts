@@ -109,6 +109,29 @@ test('a backup that is refused says so once, with what to do, and leaves no file
   await assert.rejects(stat(file), /ENOENT/);
 });
 
+test('a sandbox that no row knows is shown and removed by its id, and one that somebody owns is not', async () => {
+  const { id } = await server.engine().createSandbox({
+    spec: { image: { type: 'oci', reference: BUSYBOX } },
+    start: true,
+  });
+  const list = async () =>
+    JSON.parse(await succeed(server, ['orphan', 'ls', '-o', 'json'])) as { id: string }[];
+  const [orphan, ...others] = await list();
+  assert.deepEqual(others, []);
+  assert.partialDeepStrictEqual(orphan, { id, state: 'running', image: BUSYBOX });
+  assert.match(await succeed(server, ['orphan', 'ls']), new RegExp(`^ID +STATE.*\n${id} +running`));
+  const { id: owned } = JSON.parse(await succeed(server, ['inspect', 'web'])) as { id: string };
+  const said = await refusal(server, 'orphan', 'rm', '-f', owned);
+  assert.match(said, /^error: sandbox \S+ is 'web' of default\n {2}try: svc rm web/);
+  const running = await refusal(server, 'orphan', 'rm', id);
+  assert.match(running, /^error: sandbox \S+ runs\n {2}try: svc orphan rm -f \S+\n$/);
+  assert.equal(await succeed(server, ['orphan', 'rm', '-f', id]), id);
+  assert.match(await refusal(server, 'orphan', 'rm', id), /the engine has no sandbox/);
+  assert.deepEqual(await list(), []);
+  const going = await lastCount(server);
+  await waitUntil(async () => (await lastCount(server)) > going, { what: 'the one with an owner runs on' });
+});
+
 test('a restore that fails leaves nothing', async (t) => {
   const other = await SupervisedServer.prepare();
   t.after(() => rm(other.folder, { recursive: true, force: true }));

@@ -95,7 +95,8 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   }
   const startedAt = new Date().toISOString();
   const status = () => gatherStatus({ url, isDev, startedAt, database, orchestrator, health });
-  const admin = await openAdminSocket(config.serverFolder, status, logger);
+  const operator = { database, orchestrator, gatherStatus: status, logger };
+  const admin = await openAdminSocket(config.serverFolder, operator);
   undo.defer(() => admin.close());
   logger.info({ url, isDev, uid: process.getuid?.() }, 'the server listens');
   const parts = undo.move();

@@ -1,4 +1,5 @@
 export { expiryAfter } from '../access/duration.ts';
+export { readOrphans, removeLocalOrphan } from './orphans.ts';
 export { readStatus } from './read-status.ts';
 export { canAnybodyRead } from '../host/can-anybody-read.ts';
 export { findIdentity } from '../host/drop-privileges.ts';

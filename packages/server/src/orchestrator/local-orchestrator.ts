@@ -228,6 +228,8 @@ function toReport(view: SandboxView): SandboxReport {
     id,
     state,
     isolation,
+    image: view.image.reference,
+    createdAt: view.createdAt,
     resolved,
     network: spec.network ?? {},
     lifecycle: lifecycleOf(spec),

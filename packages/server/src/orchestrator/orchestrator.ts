@@ -141,6 +141,9 @@ export interface SandboxReport {
   readonly state: 'created' | 'starting' | 'running' | 'stopping' | 'stopped' | 'failed';
   /** The class it was made with; null when nobody can say. */
   readonly isolation: string | null;
+  /** The image it was made from, as it was asked for; absent when nobody can say. */
+  readonly image?: string;
+  readonly createdAt?: string;
   /** What image and host made of its spec; null when nobody can say. */
   readonly resolved: ResolvedSpec | null;
   /** What it may reach; absent when nobody can say. */

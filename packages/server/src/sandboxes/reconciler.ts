@@ -106,7 +106,7 @@ export class Reconciler {
 
   /** Begins with every sandbox that is not as it should be; none waits for another, because one may be busy for minutes. */
   async #reconcileAll(signal: AbortSignal, which: 'all' | 'what differs' = 'all'): Promise<void> {
-    const { database, orchestrator } = this.#parts;
+    const { database, orchestrator, logger } = this.#parts;
     const reports = new Map((await orchestrator.list(signal)).map((report) => [report.id, report]));
     const records = new Map<string, SandboxRecord>();
     const note = (found: readonly SandboxRecord[]) =>
@@ -116,6 +116,10 @@ export class Reconciler {
     for (let at = 0; at < others.length; at += IDS_AT_ONCE) {
       note(await findSandboxes(database, others.slice(at, at + IDS_AT_ONCE)));
     }
+    const orphans = others.filter((id) => !records.has(id)).length;
+    // Once per connection: it is for the operator to say what becomes of them.
+    if (orphans > 0 && which === 'all')
+      logger.warn({ orphans }, 'the engine has sandboxes that no row of the store knows; see: svc orphan ls');
     for (const record of records.values()) {
       const report = reports.get(record.id);
       if (decide(record, report) === 'nothing') continue;

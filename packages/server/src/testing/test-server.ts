@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { pino } from 'pino';
+import { pino, type Logger } from 'pino';
 import type { CodeRunner } from '../code/code-runner.ts';
 import { authenticateNobody } from '../access/authenticate.ts';
 import { identifyDeveloper } from '../access/principal.ts';
@@ -82,6 +82,8 @@ export interface TestServerOptions extends Partial<ServerOptions> {
   readonly ssh?: ServerParts['ssh'];
   readonly dashboard?: DashboardBuild;
   readonly tracer?: Tracer;
+  /** Absent: it says nothing. */
+  readonly logger?: Logger;
   /** Absent: SQLite in the folder. The test server closes it. */
   readonly database?: Database;
 }
@@ -124,7 +126,7 @@ export async function startTestServer(t: TestContext, options: TestServerOptions
     ...(signingKey === undefined
       ? { authenticate: authenticateNobody, identify: identifyDeveloper(database), signSession: null }
       : withCredentials(database, signingKey)),
-    logger: pino({ level: 'silent' }),
+    logger: rest.logger ?? pino({ level: 'silent' }),
   });
   let isClosed = false;
   const close = async () => {

@@ -1,30 +1,29 @@
 import { once } from 'node:events';
 import { chmod, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import type { ServerResponse } from 'node:http';
+import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
 import { createServer } from '@svc/contract/node-http';
+import { listOrphans, removeOrphan, type OrphanParts } from '../../sandboxes/orphans.ts';
+import { adminSocketPath } from './admin-socket-path.ts';
 import type { ServerStatus } from './status.ts';
 
-/** Where the operator's own commands ask, without a key: only the server's user and root can reach it. */
-export function adminSocketPath(serverFolder: string): string {
-  return join(serverFolder, 'admin.sock');
+const ORPHANS_TIMEOUT_MS = 60_000;
+
+export interface AdminParts extends OrphanParts {
+  readonly gatherStatus: () => Promise<ServerStatus>;
+  readonly logger: Logger;
 }
 
 export async function openAdminSocket(
   serverFolder: string,
-  gather: () => Promise<ServerStatus>,
-  logger: Logger,
+  parts: AdminParts,
 ): Promise<{ close(): Promise<void> }> {
   const path = adminSocketPath(serverFolder);
-  const server = createServer((_request, response) => {
-    gather()
-      .then((status) =>
-        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(status)),
-      )
-      .catch((error: unknown) => {
-        logger.error({ err: error }, 'the status could not be gathered');
-        response.writeHead(500).end();
-      });
+  const server = createServer((request, response) => {
+    answer(parts, request.method ?? '', new URL(request.url ?? '/', 'http://admin'))
+      .then((result) => send(response, 200, result))
+      .catch((error: unknown) => sendFailure(response, error, parts.logger));
   });
   // We hold the lock of the folder, so a socket that is there was left by a server that is gone.
   await rm(path, { force: true });
@@ -40,4 +39,28 @@ export async function openAdminSocket(
       await closed;
     },
   };
+}
+
+/** Whatever it is asked that it does not know, it answers with its status: that is what most commands want. */
+async function answer(parts: AdminParts, method: string, { pathname, searchParams }: URL): Promise<unknown> {
+  const [, what, id] = pathname.split('/');
+  if (what !== 'orphans') return await parts.gatherStatus();
+  const signal = AbortSignal.timeout(ORPHANS_TIMEOUT_MS);
+  if (method !== 'DELETE' || id === undefined) return await listOrphans(parts, signal);
+  const removed = decodeURIComponent(id);
+  await removeOrphan(parts, removed, { isForced: searchParams.has('force') }, signal);
+  return { removed };
+}
+
+function send(response: ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+}
+
+function sendFailure(response: ServerResponse, error: unknown, logger: Logger): void {
+  if (PlatformError.is(error)) {
+    const { code, message, details } = error;
+    return send(response, 400, { error: { code, message, details } });
+  }
+  logger.error({ err: error }, 'the operator could not be answered');
+  send(response, 500, {});
 }

@@ -1,0 +1,43 @@
+import { Command } from 'commander';
+import { examples } from '../examples.ts';
+import { readGlobals } from '../globals.ts';
+import { print, printJson } from '../terminal/print.ts';
+import { reportFailure } from '../terminal/report-error.ts';
+
+export function createCommand(): Command {
+  return new Command('rm')
+    .description(
+      'Removes sandboxes that nobody owns, with their disks, for good. One that a row of the store knows is refused.\n' +
+        'As root, beside the server.',
+    )
+    .argument('<id...>', 'as svc orphan ls shows them')
+    .option('-f, --force', 'also when it runs')
+    .addHelpText(
+      'after',
+      examples(
+        ['sudo svc orphan rm 0b5c…', 'a stopped one'],
+        ['sudo svc backup /srv/svc.backup', 'before it, if there is any doubt: their disks are in it'],
+      ),
+    )
+    .action(remove);
+}
+
+async function remove(
+  ids: readonly string[],
+  options: { readonly force?: boolean },
+  command: Command,
+): Promise<void> {
+  const { dataFolder, isJson } = readGlobals(command);
+  const { removeLocalOrphan } = await import('@svc/server/admin');
+  const done: object[] = [];
+  for (const id of ids) {
+    try {
+      await removeLocalOrphan(dataFolder, id, { isForced: options.force === true });
+      done.push({ id, is_removed: true });
+      if (!isJson) print(id);
+    } catch (error) {
+      process.exitCode = reportFailure(error, { isJson });
+    }
+  }
+  if (isJson) printJson(done);
+}

@@ -1,0 +1,14 @@
+import { Command } from 'commander';
+import { createCommand as createLs } from './orphan-ls.ts';
+import { createCommand as createRm } from './orphan-rm.ts';
+
+export function createCommand(): Command {
+  return new Command('orphan')
+    .description(
+      'Sandboxes that the engine of this machine has and no row of the store knows, because an older\n' +
+        'store was put back, or the database was lost. They run on, and keep their disks, until somebody\n' +
+        'removes them.',
+    )
+    .addCommand(createLs())
+    .addCommand(createRm());
+}

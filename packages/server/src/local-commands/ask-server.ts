@@ -1,0 +1,67 @@
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isErrno } from '@svc/contract/errno';
+import { isErrorCode, PlatformError } from '@svc/contract/errors';
+import { request } from '@svc/contract/node-http';
+import { adminSocketPath } from '../transports/admin/admin-socket-path.ts';
+
+const MAX_CHARACTERS = 64 * 1024 * 1024;
+
+export interface Question {
+  readonly method: 'GET' | 'DELETE';
+  readonly path: string;
+  readonly timeoutMs: number;
+}
+
+/**
+ * Asks the server with this data folder, as its operator; undefined when there is none.
+ * @throws PlatformError what it refuses; `unavailable` when it does not answer in time
+ */
+export async function askServer(dataFolder: string, question: Question): Promise<unknown> {
+  const socketPath = adminSocketPath(join(dataFolder, 'server'));
+  try {
+    // Whoever waits for a server asks often, and this look costs less than a request.
+    await access(socketPath);
+    return JSON.parse(await send(socketPath, question)) as unknown;
+  } catch (error) {
+    if (PlatformError.is(error)) throw error;
+    if (isErrno(error, 'ENOENT', 'ECONNREFUSED')) return undefined;
+    if (isErrno(error, 'EACCES', 'EPERM')) throw error;
+    const hint = `the server on ${dataFolder} does not answer; its supervisor replaces a web-facing process that hangs within seconds, so ask again, or see \`svc server logs\``;
+    throw new PlatformError('unavailable', hint, { cause: error });
+  }
+}
+
+async function send(socketPath: string, { method, path, timeoutMs }: Question): Promise<string> {
+  return await new Promise((resolve, reject) => {
+    const signal = AbortSignal.timeout(timeoutMs);
+    const outgoing = request({ socketPath, method, path, signal }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk: string) => {
+        text += chunk;
+        // SAFETY: whoever answers is the server's user, and root may be asking.
+        if (text.length > MAX_CHARACTERS) outgoing.destroy(new Error('the answer of the server is too long'));
+      });
+      response.on('end', () => {
+        if (response.statusCode === 200 && response.complete) resolve(text);
+        else reject(refusalOf(text) ?? new Error(`the server answered ${response.statusCode}`));
+      });
+      response.on('error', reject);
+    });
+    outgoing.on('error', reject);
+    outgoing.end();
+  });
+}
+
+function refusalOf(text: string): PlatformError | undefined {
+  try {
+    const { error } = JSON.parse(text) as { error: { code: string; message: string; details: object } };
+    return isErrorCode(error.code)
+      ? new PlatformError(error.code, error.message, { details: { ...error.details } })
+      : undefined;
+  } catch {
+    // No refusal, but a failure of the server's own.
+    return undefined;
+  }
+}
