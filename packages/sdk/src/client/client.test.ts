@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
+import { runCode } from '../sandbox/run-code.ts';
 import { Client } from './client.ts';
 import { SvcError } from '../svc-error.ts';
 
@@ -190,4 +194,32 @@ test('an address that is none is refused where it is given', () => {
       (error) => SvcError.is(error, 'invalid_request'),
     );
   }
+});
+
+test('runs of code one after the other share a connection, and none waits for the end of its answer', async (t) => {
+  const end = { status: 'success', result: null, exception: null, truncated: false };
+  const answers: ServerResponse[] = [];
+  const server = createServer((request, response) => {
+    request.resume();
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(`event: end\ndata: ${JSON.stringify(end)}\n\n`);
+    answers.push(response);
+  });
+  let connections = 0;
+  server.on('connection', () => (connections += 1));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const apiUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const client = new Client({ apiUrl, apiKey: 'svc_key' });
+  for (let count = 0; count < 5; count++) {
+    await runCode(client, 'x', '1+1', { language: 'python' });
+    const answer = answers.pop();
+    // One that was given up has closed its connection by now.
+    await new Promise((resolve) => answer?.end(resolve));
+  }
+  // The end of an answer may arrive after the next request has left.
+  assert.ok(connections <= 3, `${connections} connections`);
 });

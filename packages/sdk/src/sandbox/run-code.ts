@@ -1,6 +1,7 @@
 import type { CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
+import type { StreamEvent } from '../client/server-events.ts';
 import { CodeRunResult } from './code-run-result.ts';
 import { errorOfEnvelope, SvcError } from '../svc-error.ts';
 
@@ -65,6 +66,20 @@ export async function runCode(
   };
   const input = { params: { sandbox_id: sandboxId }, body };
   const events = await client.call('code.stream', input, signal === undefined ? {} : { signal });
+  const iterator = events[Symbol.asyncIterator]();
+  try {
+    const result = await hear({ [Symbol.asyncIterator]: () => ({ next: () => iterator.next() }) }, options);
+    // The end of the answer comes behind its last event; only a connection whose answer was read to the end is used again.
+    iterator.next().catch(() => undefined);
+    return result;
+  } catch (error) {
+    await iterator.return?.();
+    throw error;
+  }
+}
+
+/** Until the run has ended; leaves the events as they are. */
+async function hear(events: AsyncIterable<StreamEvent>, options: RunCodeOptions): Promise<CodeResult> {
   const kept = { stdout: '', stderr: '' };
   const listeners = { stdout: options.onStdout, stderr: options.onStderr };
   const results: CodeRunResult[] = [];

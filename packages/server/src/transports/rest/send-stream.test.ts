@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
+import { connect, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import type { ServerEvent } from '@svc/contract/rest';
 import Fastify from 'fastify';
@@ -52,4 +52,26 @@ test('a stream ends when its reader may not read any more, however much it has t
     isAllowed = false;
   }
   assert.ok(chunks > 0);
+});
+
+test('events that are there at once are sent in one piece, and a failure behind them still ends the stream', async (t) => {
+  async function* events(): AsyncGenerator<ServerEvent> {
+    await Promise.resolve();
+    yield { event: 'stdout', data: 1 };
+    yield { event: 'result', data: 2 };
+    throw new Error('it broke');
+  }
+  const server = Fastify();
+  server.get('/', (_request, reply) =>
+    sendEvents(reply, events(), { isAllowed: () => Promise.resolve(true) }),
+  );
+  await server.listen({ port: 0, host: '127.0.0.1' });
+  t.after(() => server.close());
+  const socket = connect((server.server.address() as AddressInfo).port, '127.0.0.1');
+  t.after(() => socket.destroy());
+  socket.write('GET / HTTP/1.1\r\nhost: x\r\n\r\n');
+  let answer = '';
+  for await (const chunk of socket) answer += String(chunk);
+  // Each piece has its length before it, and an answer that is whole ends with one of none.
+  assert.match(answer, /\r\n[0-9a-f]+\r\nevent: stdout\ndata: 1\n\nevent: result\ndata: 2\n\n\r\n$/);
 });

@@ -3,6 +3,8 @@ import type { ByteSource, ServerEvent } from '@svc/contract/rest';
 import type { FastifyReply } from 'fastify';
 
 const HEARTBEAT_MS = 15_000;
+/** What is told together is bounded, so that no reader is sent more at once than it takes. */
+const MAX_TOGETHER_LENGTH = 64 * 1024;
 
 /** The first chunk is awaited before the head is sent, so that a failure to read is still an answer with a status. */
 export async function sendBytes(reply: FastifyReply, content: ByteSource): Promise<FastifyReply> {
@@ -37,7 +39,10 @@ export async function sendEvents(
     .send(Readable.from(eventLines(events, options), { objectMode: false }));
 }
 
-/** With a comment now and then while nothing happens, so that nobody between us and the client takes it for dead. */
+/**
+ * Events that come in one turn of the event loop go together, because each piece wakes the client. With a comment now and then while nothing happens, so
+ * that nobody between us and the client takes it for dead.
+ */
 async function* eventLines(
   events: AsyncIterable<ServerEvent>,
   { isAllowed, heartbeatMs = HEARTBEAT_MS }: StreamOptions,
@@ -57,15 +62,27 @@ async function* eventLines(
         continue;
       }
       if (result.done === true) return;
-      const { event, data, id } = result.value;
-      const resume = id === undefined ? '' : `id: ${id}\n`;
-      yield `event: ${event}\n${resume}data: ${JSON.stringify(data)}\n\n`;
+      let lines = linesOf(result.value);
       next = iterator.next();
+      const later = new Promise<undefined>((resolve) => setImmediate(resolve, undefined));
+      while (lines.length < MAX_TOGETHER_LENGTH) {
+        // One that fails is met again by the next look at it.
+        const more = await Promise.race([next.catch(() => undefined), later]);
+        if (more === undefined || more.done === true) break;
+        lines += linesOf(more.value);
+        next = iterator.next();
+      }
+      yield lines;
     }
   } finally {
     // Not awaited: a source that waits for its next event ends by the signal of the call.
     iterator.return?.()?.catch(() => undefined);
   }
+}
+
+function linesOf({ event, data, id }: ServerEvent): string {
+  const resume = id === undefined ? '' : `id: ${id}\n`;
+  return `event: ${event}\n${resume}data: ${JSON.stringify(data)}\n\n`;
 }
 
 /** Undefined when it takes longer; it may be waited for again. */
