@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
 import { pino } from 'pino';
 import { TestSandbox } from '../testing/code-sandbox.ts';
 import { runAndListen, type Told } from '../testing/run-results.ts';
 import { createCodeRunner } from './code-runner.ts';
+import { interpreterOf } from './languages.ts';
 
 let sandbox: TestSandbox;
 let runner: ReturnType<typeof createCodeRunner>;
@@ -120,4 +123,39 @@ test('an interruption ends a command, and the state is kept', async () => {
   const { status } = await run('kept = 41\n!sleep 1000', 500);
   assert.equal(status, 'timeout');
   assert.equal((await run('kept + 1')).result, '42');
+});
+
+test('a last value is printed behind all that was printed before it, and where stdout leads', async () => {
+  const printed = await run(
+    'import os, sys\nsys.stdout.write("a")\nsys.displayhook(1)\nos.write(1, b"b\\n")\nprint("c", end="")\n2',
+  );
+  assert.deepEqual([printed.stdout, printed.result], ['a1\nb\nc2\n', '2']);
+  const away = await run('sink = os.open(os.devnull, os.O_WRONLY)\nos.dup2(sink, 1)\n3');
+  assert.deepEqual([away.stdout, away.result], ['', '3']);
+  assert.equal(
+    (await run('class Loud(int):\n  def __repr__(self):\n    print("x")\n    return "y"\nLoud()')).stdout,
+    'x\ny\n',
+  );
+});
+
+/** Each piece that is written to a socket of this kind is read by itself. */
+const PIECES = `
+import os, socket, struct, subprocess, sys
+near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+units, control = os.pipe()
+os.dup2(units, 12)
+child = subprocess.Popen(sys.argv[1:], stdout=far, stderr=subprocess.DEVNULL, pass_fds=[12])
+os.write(control, struct.pack(">I", 3) + b"a" * 16 + b"1+1" + b"z" * 16)
+near.settimeout(60)
+pieces = []
+while not any(b"z" * 16 in piece for piece in pieces):
+    pieces.append(near.recv(65536))
+child.kill()
+print(len(pieces), pieces[-1][:2])
+`;
+
+test('a last value, its forms and the end of its unit go out as one piece', async () => {
+  const { program, args } = interpreterOf('python');
+  const { stdout } = await promisify(execFile)(program, ['-c', PIECES, program, ...args]);
+  assert.equal(stdout, "3 b'2\\n'\n", 'that it is ready, the first mark, and all the rest');
 });

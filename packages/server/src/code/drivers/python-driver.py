@@ -30,6 +30,9 @@ for future_name in __future__.all_feature_names:
 
 
 NO_EXCEPTION = (None, None, None, None)
+caller = sys._getframe
+# To show such a value runs no code of the user's once its text is made.
+PLAIN = (int, float, complex, bool, str, bytes, list, tuple, dict, set)
 
 
 class Runner:
@@ -40,6 +43,8 @@ class Runner:
         self.count = 0
         self.flags = 0
         self.shown = None
+        # The code of a last expression; there is nothing behind it.
+        self.last = None
         self.exception = NO_EXCEPTION
         self.loop = None
         self.module = types.ModuleType("__main__")
@@ -64,6 +69,7 @@ class Runner:
             self.is_interruptible = True
             codes = self.compile(source, "<cell %d>" % self.count)
             if any(code.co_flags & IS_COROUTINE for code in codes):
+                self.last = None
                 self.run_until_done(codes)
             else:
                 for code in codes:
@@ -101,10 +107,17 @@ class Runner:
             return
         builtins._ = None
         text = repr(value)
-        print_text(text)
+        is_held = self.is_end(value, caller(1)) and streams.hold(encode(text + "\n"))
+        if not is_held:
+            print_text(text)
         self.shown = text
         builtins._ = value
         show(value, text, True)
+
+    def is_end(self, value, frame):
+        """Whether nothing of the user's runs any more in this unit, but for threads. Figures are drawn at the end."""
+        is_last = self.last is not None and frame.f_code is self.last
+        return is_last and type(value) in PLAIN and "matplotlib.pyplot" not in sys.modules
 
     def compile(self, source, name):
         """The whole unit is compiled before any of it runs. A last expression is compiled as the REPL does, to be shown."""
@@ -129,6 +142,7 @@ class Runner:
             shown = compile("0", name, "single", ONLY_AST, True)
             shown.body = last
             codes.append(compile(shown, name, "single", flags | self.flags, True))
+        self.last = codes[-1] if last else None
         return codes
 
 

@@ -21,6 +21,7 @@ import builtins
 # Our functions find their builtins here, so user code may replace those that it sees.
 __builtins__ = dict(vars(builtins))
 
+import _thread
 import fcntl
 import io
 import os
@@ -39,6 +40,8 @@ CONTROL_FD = 12
 MARK_BYTES = 16
 # With mark and length: what a pipe takes as one.
 MAX_PIECE_BYTES = 4096 - MARK_BYTES - 4
+# What a pipe takes as one.
+MAX_HELD_BYTES = 4096
 MORE = 1 << 31
 MAX_UNIT_BYTES = 64 * 1024 * 1024
 # Of each text in an answer; the rest is cut off.
@@ -54,6 +57,9 @@ class Streams:
         self.saved = {1: private_copy(1), 2: private_copy(2)}
         self.identities = {fd: identity(fd) for fd in self.saved}
         self.objects = {}
+        # What goes to stdout with the answer, as one piece, and the thread that holds it back.
+        self.held = b""
+        self.holder = None
         empty_stdin()
         self.restore()
 
@@ -90,7 +96,31 @@ class Streams:
         if flush_c_streams is not None:
             flush_c_streams(None)
 
+    def hold(self, data):
+        """Keeps what is for stdout until the answer is written: each piece wakes svc-init, and everybody behind it. For when nothing
+        of the user's runs any more before that. False when it has to be written as ever: it is too large, or stdout is another now.
+        """
+        is_ours = sys.stdout is self.objects[1] and identity(1) == self.identities[1]
+        if not is_ours or len(data) > MAX_HELD_BYTES or os.getpid() != OWN_PID:
+            return False
+        try:
+            sys.stdout.flush()
+        except (OSError, ValueError):
+            return False
+        self.holder = _thread.get_ident()
+        self.held = data
+        return True
+
+    def release(self):
+        held, self.held, self.holder = self.held, b"", None
+        self.write(1, held)
+
     def write(self, fd, data):
+        if fd == 1 and self.holder is not None and self.holder == _thread.get_ident():
+            if len(self.held) + len(data) <= MAX_HELD_BYTES:
+                self.held += data
+                return
+            self.release()
         while data:
             try:
                 data = data[os.write(self.saved[fd], data) :]
@@ -194,6 +224,7 @@ def serve(control, run_unit):
 def answer(mark, lost, data):
     """On stdout, unless that is lost; the other stream tells its end alone."""
     write_pieces(2 if lost & 1 else 1, mark, data)
+    streams.release()
     if not lost:
         streams.write(2, mark + bytes(4))
 
