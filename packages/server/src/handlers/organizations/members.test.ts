@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { test, type TestContext } from 'node:test';
 import { startWithPeople } from '../../testing/people.ts';
 
@@ -78,6 +80,46 @@ test('removing takes an admin, is never of yourself, and ends all access at once
   assert.equal((await call('DELETE', path(member.id), admin.key)).body.error.code, 'not_found');
   assert.equal((await call('GET', '/orgs/acme', member.key)).status, 403);
   assert.deepEqual(await eventTypes(id), ['member_removed']);
+});
+
+test('a request that was begun with a right and finished without it does nothing', async (t) => {
+  const { server, call, owner, admin, member, person } = await startAcme(t);
+  const friend = await person('friend');
+  /** Its head is sent and it is let in; its body is kept back. */
+  const begin = async (method: string, path: string, key: string, body: object) => {
+    const text = JSON.stringify(body);
+    const request = httpRequest(`${server.url}/v1${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        'content-length': text.length,
+      },
+    });
+    const answered = once(request, 'response') as Promise<[IncomingMessage]>;
+    request.write(text.slice(0, 1));
+    // By the time that another one was answered.
+    await call('GET', '/orgs/acme', owner.key);
+    return async () => {
+      request.end(text.slice(1));
+      const [answer] = await answered;
+      answer.resume();
+      return answer.statusCode;
+    };
+  };
+  const { body: made } = await call('POST', '/orgs/acme/api-keys', admin.key, { name: 'ci' });
+  const finishers = [
+    await begin('PATCH', `/orgs/acme/members/${member.id}`, admin.key, { role: 'admin' }),
+    await begin('POST', '/orgs/acme/invites', admin.key, { email: friend.email }),
+    await begin('POST', '/volumes', made.key, { name: 'late' }),
+  ];
+  await call('DELETE', `/orgs/acme/api-keys/${made.id}`, owner.key);
+  await call('DELETE', `/orgs/acme/members/${admin.id}`, owner.key);
+  assert.deepEqual(await Promise.all(finishers.map((finish) => finish())), [403, 403, 401]);
+  assert.deepEqual((await call('GET', '/orgs/acme/invites', owner.key)).body, []);
+  const { body: members } = await call('GET', '/orgs/acme/members', owner.key);
+  const roles = (members.data as { role: string }[]).map(({ role }) => role);
+  assert.deepEqual(roles.toSorted(), ['member', 'owner']);
 });
 
 test('what a removed member made gives them nothing: keys reach no further than any member, invites are void', async (t) => {

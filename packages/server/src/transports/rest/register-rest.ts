@@ -110,8 +110,11 @@ async function answer(
   const leave = parts.calls.enter(sharer);
   reply.raw.once('close', leave);
   claimConnection(request.socket, sharer);
+  const isHeldBack = !request.raw.complete && operation.body !== BYTES;
   const restRequest = await readRequest(parts, name, request, reply, { slug, params, owner });
-  const result = await parts.dispatch.call(name, restRequest, authority);
+  // Whoever was let in and kept the body to themselves may have lost the right to send it meanwhile.
+  const current = isHeldBack ? await admit() : authority;
+  const result = await parts.dispatch.call(name, restRequest, current);
   if (result.kind === 'replay') {
     reply.header('idempotency-replayed', 'true');
     return await reply.code(result.status).header('content-type', 'application/json').send(result.body);
@@ -121,7 +124,7 @@ async function answer(
   // The handler's output is of the kind that the table says.
   if (operation.output === BYTES) return await sendBytes(reply, output as ByteSource);
   if (operation.output === EVENT_STREAM) {
-    const isAllowed = whetherStill(admit, authority);
+    const isAllowed = whetherStill(admit, current);
     return await sendEvents(reply, output as AsyncIterable<ServerEvent>, { isAllowed });
   }
   return await reply.header('content-type', 'application/json').send(JSON.stringify(output));
