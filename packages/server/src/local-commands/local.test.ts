@@ -29,6 +29,7 @@ import {
   setLocalQuotas,
 } from './local.ts';
 
+const run = promisify(execFile);
 const OWNER = 'ann@example.com';
 const STRANGER = 64_556;
 
@@ -153,6 +154,33 @@ test('commands do not use the built-in store of a server that has its rows in Po
   await createLocalOrganization({ dataFolder }, { slug: 'acme' });
 });
 
+test("a backup gets the store and small keys of the server's folder, and nothing that was put in their place", async (t) => {
+  const dataFolder = await makeFolder(t);
+  await createLocalOrganization({ dataFolder }, { slug: 'acme' });
+  await createKey(dataFolder, {});
+  const plant = (script: string) => run('sh', ['-ec', script], { cwd: join(dataFolder, 'server') });
+  let bytes = 0;
+  const save = () =>
+    saveServerFiles({ dataFolder }, {}, async (piece) => {
+      bytes += piece.length;
+      assert.ok(bytes < 64 * 1024 ** 2, 'without end');
+    });
+  await save();
+  await plant('mv signing.key kept; mv store.db kept.db; echo secret > ../other');
+  for (const script of [
+    'cp kept.db store.db; ln -s ../other signing.key',
+    'cp kept.db store.db; mkfifo signing.key',
+    'cp kept.db store.db; mkdir signing.key',
+    'cp kept.db store.db; truncate -s 1T signing.key',
+    'cp kept signing.key; ln -s ../server/kept.db store.db',
+    'cp kept signing.key; mkfifo store.db',
+  ]) {
+    bytes = 0;
+    await plant(`rm -rf signing.key store.db*; ${script}`);
+    await assert.rejects(save(), /ELOOP|is no file|is too large for a key/, script);
+  }
+});
+
 test('whoever may not use the store is told who may', async (t) => {
   const dataFolder = await makeFolder(t);
   await chmod(dataFolder, 0o711);
@@ -160,7 +188,7 @@ test('whoever may not use the store is told who may', async (t) => {
   const program = `
     const { listLocalOrganizations } = await import(${JSON.stringify(join(import.meta.dirname, 'local.ts'))});
     await listLocalOrganizations({ dataFolder: ${JSON.stringify(dataFolder)} }).catch((error) => console.log(error.message));`;
-  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', program], {
+  const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', program], {
     uid: STRANGER,
     gid: STRANGER,
   });

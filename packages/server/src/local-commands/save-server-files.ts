@@ -9,6 +9,8 @@ import { LENGTH_BYTES, NO_FILE, SECRETS_KEY, SERVER_FILES, STORE } from './serve
 
 const CHUNK_BYTES = 1024 * 1024;
 const BUSY_TIMEOUT_MS = 30_000;
+/** Keys are small. What the server's user puts in place of one could have any size without taking room, and a backup has none to spare. */
+const MAX_KEY_BYTES = 64 * 1024;
 
 /**
  * Writes each of `SERVER_FILES`: its length, then its bytes. The store is copied as of one moment, while the server goes on. As whoever we are:
@@ -30,7 +32,7 @@ export async function saveServerFiles(
       ? undefined
       : name === STORE
         ? await openStoreCopy(folder)
-        : await openFile(path);
+        : await openKey(path);
     await writeFile(file, write);
   }
 }
@@ -76,6 +78,14 @@ async function openStoreCopy(folder: string): Promise<FileHandle> {
 
 function missingCopy(): never {
   throw new Error('the copy of the store is gone');
+}
+
+/** As below. @throws PlatformError also when it is too large to be one */
+async function openKey(path: string): Promise<FileHandle | undefined> {
+  const file = await openFile(path);
+  if (file === undefined || (await file.stat()).size <= MAX_KEY_BYTES) return file;
+  await file.close();
+  throw new PlatformError('forbidden', `${path} is too large for a key; it is not backed up`);
 }
 
 /** Undefined: there is none. A link, or something that would keep us waiting, is none of ours. */
