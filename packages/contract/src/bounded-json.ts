@@ -18,11 +18,15 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
  * @throws PlatformError `invalid_request` when it has too many parts; anything else when it is not JSON in UTF-8
  */
 export function parseBoundedJson(bytes: Uint8Array): unknown {
-  requireFewParts(bytes);
+  countParts(bytes);
   return JSON.parse(decoder.decode(bytes));
 }
 
-function requireFewParts(bytes: Uint8Array): void {
+/**
+ * How many objects, arrays and keys a text has that may be JSON: what reading it costs, found out for a fraction of that.
+ * @throws PlatformError `invalid_request` when there are more than `maxParts`, or something else is too much
+ */
+export function countParts(bytes: Uint8Array, maxParts = MAX_PARTS): number {
   let depth = 0;
   let parts = 0;
   let elements = 0;
@@ -36,9 +40,10 @@ function requireFewParts(bytes: Uint8Array): void {
       depth += 1;
       if (depth > MAX_DEPTH) throw refused(`is nested deeper than ${MAX_DEPTH} levels`);
     } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth -= 1;
-    if (parts > MAX_PARTS) throw refused(`has more than ${MAX_PARTS} objects, arrays and keys`);
+    if (parts > maxParts) throw refused(`has more than ${maxParts} objects, arrays and keys`);
     if (elements > MAX_ELEMENTS) throw refused(`has more than ${MAX_ELEMENTS} elements`);
   }
+  return parts;
 }
 
 function endOfString(bytes: Uint8Array, from: number): number {

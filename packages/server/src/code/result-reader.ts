@@ -3,17 +3,20 @@ import {
   MAX_RESULTS,
   MAX_RESULTS_BYTES,
   MIME_TYPE_PATTERN,
+  PlatformError,
   type CodeRunResult,
   type LeftOut,
 } from '@svc/contract';
+import { countParts } from '@svc/contract/bounded-json';
 import type { ResultBytes } from './result-pieces.ts';
 
 const TEXT = 'text/plain';
+const ANY = '*/*';
 const MAX_FORMS = 32;
-/** Of what is nested; whoever walks through it later may do so by recursion. */
-const MAX_DEPTH = 64;
 /** What is read of a run before its forms are counted: drivers send no more. */
 const MAX_READ_BYTES = 3 * MAX_RESULTS_BYTES;
+/** Objects, arrays and keys of a run: what they cost, all who use this server wait for. */
+const MAX_PARTS = 100_000;
 const MAX_METADATA_LENGTH = 16 * 1024;
 const MAX_MESSAGE_LENGTH = 500;
 const TYPE = new RegExp(MIME_TYPE_PATTERN);
@@ -35,6 +38,7 @@ export class ResultReader {
   #count = 0;
   #left = MAX_RESULTS_BYTES;
   #readBytes = 0;
+  #partsLeft = MAX_PARTS;
   /** One was the value of a last expression. */
   hasMain = false;
   isTruncated = false;
@@ -47,19 +51,43 @@ export class ResultReader {
       this.isTruncated = true;
       return undefined;
     }
-    const said = bytes === null ? undefined : parse(bytes);
-    const leftOut = said === undefined ? [leaveOut('*/*', null, 'invalid')] : readLeftOut(said['left_out']);
-    const data = this.#takeForms(recordOf(said?.['data']), leftOut);
+    const parsed = bytes === null ? { leftOut: leaveOut(ANY, null, 'invalid') } : this.#parse(bytes);
+    if ('leftOut' in parsed) return this.#without(parsed.leftOut);
+    const { said } = parsed;
+    const leftOut = readLeftOut(said['left_out']);
+    const data = this.#takeForms(recordOf(said['data']), leftOut);
     if (leftOut.length > 0) this.isTruncated = true;
-    const isMain = said?.['main'] === true;
+    const isMain = said['main'] === true;
     if (isMain) this.hasMain = true;
     return {
       data,
-      metadata: readMetadata(recordOf(said?.['metadata']), data),
+      metadata: readMetadata(recordOf(said['metadata']), data),
       is_main_result: isMain,
       truncated: leftOut.length > 0,
       left_out: leftOut,
     };
+  }
+
+  #without(all: LeftOut): CodeRunResult {
+    this.isTruncated = true;
+    return { data: {}, metadata: {}, is_main_result: false, truncated: true, left_out: [all] };
+  }
+
+  /** What was said, or why nothing of it is kept. */
+  #parse(
+    bytes: Buffer,
+  ): { readonly said: Readonly<Record<string, unknown>> } | { readonly leftOut: LeftOut } {
+    try {
+      this.#partsLeft -= countParts(bytes, this.#partsLeft);
+      return { said: recordOf(JSON.parse(bytes.toString())) };
+    } catch (error) {
+      if (PlatformError.is(error)) {
+        const why = String(error.details?.['reason']);
+        return { leftOut: leaveOut(ANY, bytes.length, 'too_many', why) };
+      }
+      // Not from a driver, or something of it was not read in time.
+      return { leftOut: leaveOut(ANY, null, 'invalid') };
+    }
   }
 
   /** Of a value that the driver told of in its answer alone. */
@@ -88,15 +116,6 @@ export class ResultReader {
   }
 }
 
-function parse(bytes: Buffer): Readonly<Record<string, unknown>> | undefined {
-  try {
-    return recordOf(JSON.parse(bytes.toString()));
-  } catch {
-    // Not from a driver, or something of it was not read in time.
-    return undefined;
-  }
-}
-
 function recordOf(value: unknown): Readonly<Record<string, unknown>> {
   const isRecord = typeof value === 'object' && value !== null && !Array.isArray(value);
   return isRecord ? (value as Record<string, unknown>) : {};
@@ -105,7 +124,7 @@ function recordOf(value: unknown): Readonly<Record<string, unknown>> {
 /** A value of `undefined`: it is not of its type. */
 function measure(type: string, value: unknown): { readonly value: unknown; readonly bytes: number } {
   const form = type === 'application/json' || type.endsWith('+json') ? value : textOf(type, value);
-  if (form === undefined || isTooDeep(form)) return { value: undefined, bytes: 0 };
+  if (form === undefined) return { value: undefined, bytes: 0 };
   const text = typeof form === 'string' ? form : JSON.stringify(form);
   return { value: form, bytes: Buffer.byteLength(text) };
 }
@@ -121,26 +140,13 @@ function textOf(type: string, value: unknown): string | undefined {
   return BASE64.test(packed) ? packed : undefined;
 }
 
-function isTooDeep(value: unknown): boolean {
-  let level: unknown[] = [value];
-  for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth > MAX_DEPTH) return true;
-    level = level.flatMap((one) =>
-      typeof one === 'object' && one !== null
-        ? Object.values(one).filter((inner) => typeof inner === 'object')
-        : [],
-    );
-  }
-  return false;
-}
-
 function readMetadata(
   metadata: Readonly<Record<string, unknown>>,
   data: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
   const known = Object.entries(metadata).filter(([type]) => Object.hasOwn(data, type));
   const kept = Object.fromEntries(known);
-  if (isTooDeep(kept) || JSON.stringify(kept).length > MAX_METADATA_LENGTH) return {};
+  if (JSON.stringify(kept).length > MAX_METADATA_LENGTH) return {};
   return kept;
 }
 

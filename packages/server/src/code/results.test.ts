@@ -6,6 +6,7 @@ import { TestSandbox } from '../testing/code-sandbox.ts';
 import { runAndListen, type Told } from '../testing/run-results.ts';
 import { createCodeRunner } from './code-runner.ts';
 import type { Language } from './languages.ts';
+import { ResultReader } from './result-reader.ts';
 
 const PNG = 'iVBORw0KGgo=';
 
@@ -200,6 +201,23 @@ print("over")`;
     assert.ok(results.every(({ data }) => Object.keys(data).length === 0));
     assert.equal((await python('40 + 2')).result, '42');
   }
+});
+
+test('what would take long to read, although it is short, is left out unread, and what follows is read', () => {
+  const many = (part: string, count: number) => `[${Array.from({ length: count }, () => part).join()}]`;
+  for (const form of [many('{}', 200_000), many('[[]]', 60_000), `${'['.repeat(100)}${']'.repeat(100)}`]) {
+    const reader = new ResultReader();
+    const costly = Buffer.from(`{"data":{"application/json":${form},"text/plain":"x"}}`);
+    const result = reader.read(costly);
+    const [leftOut] = result?.left_out ?? [];
+    assert.deepEqual([result?.data, leftOut?.type, leftOut?.reason], [{}, '*/*', 'too_many']);
+    assert.equal(reader.isTruncated, true);
+    assert.deepEqual(reader.read(Buffer.from('{"data":{"text/plain":"y"}}'))?.data, { 'text/plain': 'y' });
+  }
+  const reader = new ResultReader();
+  const fair = Buffer.from(`{"data":{"application/json":${many('{"x":1}', 20_000)}}}`);
+  const shown = Array.from({ length: 4 }, () => Object.keys(reader.read(fair)?.data ?? {}).length);
+  assert.deepEqual(shown, [1, 1, 0, 0], 'all results of a run have as many parts together');
 });
 
 test('what threads show after the end, and children that were forked, is printed and disturbs nothing', async () => {
