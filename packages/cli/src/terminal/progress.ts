@@ -25,6 +25,7 @@ export class ProgressLine {
       return this.showFetch({ message: 'downloading', done_bytes, total_bytes });
     }
     if (progress.step === 'resolving') return this.#draw(`looking up ${progress.reference}`, true);
+    if (progress.step === 'waiting') return this.#draw('waiting for other pulls to end', true);
     if (progress.step === 'unpacking') return this.#draw(`unpacking ${shortDigest(progress.layer)}`, false);
     if (progress.step === 'building') this.#draw(progress.message, false);
   };

@@ -13,6 +13,7 @@ import type { HeldImages, Image, Images, ImportSource, IsImageInUse, ResolveOpti
 import { LayerStore } from './layer-store.ts';
 import { LocalImages, normalizedName } from './local-images.ts';
 import { formatReference } from './reference.ts';
+import { DEFAULT_MAX_PULLS, PullTurns } from './pull-turns.ts';
 import type { RegistrySettings } from './registry.ts';
 import type { HostSpace } from '../space/host-space.ts';
 import { SharedTasks } from './shared-task.ts';
@@ -28,6 +29,8 @@ export interface ImageStoreOptions {
   /** Names that stand for an image of this host when it exists, e.g. `python` for `svc/python`. */
   readonly aliases?: Readonly<Record<string, string>>;
   readonly registries?: Partial<RegistrySettings>;
+  /** Pulls and imports under way at a time, of all scopes together. */
+  readonly maxPulls?: number;
 }
 
 /** Images in a folder of this host: `records` (one small file per name), `holds` (one per holder), `layers` (one folder per diff id), `staging`. */
@@ -42,6 +45,7 @@ export class ImageStore implements Images {
   readonly #isInUse: IsImageInUse;
   readonly #registries: Partial<RegistrySettings>;
   readonly #pulls = new SharedTasks<ImageRecord>();
+  readonly #turns: PullTurns;
   /** Images that somebody is about to be given. */
   readonly #leaving: string[] = [];
   #loaded: Promise<void> | null = null;
@@ -59,6 +63,7 @@ export class ImageStore implements Images {
     this.#local = new LocalImages(this.#records, this.#layers, options.aliases ?? {});
     this.#isInUse = options.isInUse;
     this.#registries = options.registries ?? {};
+    this.#turns = new PullTurns(options.maxPulls ?? DEFAULT_MAX_PULLS);
   }
 
   /** Safe to repeat, but only while nothing else of this store is under way. */
@@ -295,13 +300,19 @@ export class ImageStore implements Images {
 
   /** What reads images of others is loaded when there is one to read, so that engines start quickly. */
   async #pull(reference: Reference, auth: ResolveOptions['auth'], options: AddOptions): Promise<ImageRecord> {
+    using _ = await this.#turn(options);
     const { ImagePuller } = await import('./pull-image.ts');
     return await new ImagePuller(this.#staging, this.#registries).pull(reference, auth, options);
   }
 
   async #import(source: ImportSource, reference: string, options: AddOptions): Promise<ImageRecord> {
+    using _ = await this.#turn(options);
     const { importImage } = await import('./import-image.ts');
     return await importImage(source, reference, this.#staging, options);
+  }
+
+  #turn({ proof, onProgress, signal }: AddOptions): Promise<Disposable> {
+    return this.#turns.take(proof.scope, () => onProgress({ step: 'waiting' }), signal);
   }
 
   #removeUnusedLayers(): Promise<number> {

@@ -34,6 +34,8 @@ export interface RegistryAuth {
 
 export type ImageProgress =
   | { readonly step: 'resolving'; readonly reference: string }
+  /** For other pulls to end: as many are under way as may be, of all callers or of this one. */
+  | { readonly step: 'waiting' }
   /** Of all layers that were missing, compressed. */
   | { readonly step: 'downloading'; readonly doneBytes: number; readonly totalBytes: number }
   | { readonly step: 'unpacking'; readonly layer: string }

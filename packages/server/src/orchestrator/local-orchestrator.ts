@@ -245,6 +245,8 @@ function toProgress(progress: ImageProgress, isStarted: boolean): FetchProgress 
   switch (progress.step) {
     case 'resolving':
       return { message: `resolving image ${progress.reference}`, ...unknown };
+    case 'waiting':
+      return { message: 'waiting for other pulls to end', ...unknown };
     case 'downloading': {
       const { doneBytes, totalBytes } = progress;
       return { message: 'downloading image', doneBytes, totalBytes };

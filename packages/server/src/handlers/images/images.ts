@@ -17,6 +17,7 @@ import type { Logger } from 'pino';
 
 /** Of one organization at once. Sandboxes that fetch their images count for themselves. */
 const MAX_PULLS = 4;
+const RETRY_AFTER_SECONDS = 5;
 
 type PullBody = RestInput<RestOperations['images.pull']>['body'];
 
@@ -75,7 +76,9 @@ function takeTurn(pulls: Map<string, number>, organizationId: string, gone: Abor
   const count = pulls.get(organizationId) ?? 0;
   if (count >= MAX_PULLS) {
     const message = `${count} pulls of your organization are under way, which is the most; wait for one to end`;
-    throw new PlatformError('rate_limited', message, { details: { limit: 'pulls', maximum: MAX_PULLS } });
+    throw new PlatformError('rate_limited', message, {
+      details: { limit: 'pulls', maximum: MAX_PULLS, retry_after_seconds: RETRY_AFTER_SECONDS },
+    });
   }
   gone.throwIfAborted();
   pulls.set(organizationId, count + 1);
