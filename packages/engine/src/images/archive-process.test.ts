@@ -6,7 +6,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { PlatformError } from '@svc/contract/errors';
 import { tarOf } from '../testing/test-layers.ts';
 import { DEFAULT_IMAGE_LIMITS } from './image-limits.ts';
-import { spreadArchive } from './spread-archive.ts';
+import { recognizeArchive, spreadArchive } from './spread-archive.ts';
 import { unpackArchive } from './unpack-archive.ts';
 
 /** An archive has taken over the process that reads it: here a program of the attacker's runs in its place. */
@@ -46,6 +46,32 @@ suite('a reader of archives that was taken over', () => {
     await assert.rejects(take(`for (;;) writeSync(1, Buffer.alloc(4096));`), { code: 'invalid_image' });
   });
 
+  for (const [what, program] of [
+    ['takes nothing', ''],
+    ['takes everything and says nothing', 'readAll();'],
+    ['never stops writing nothing', 'readAll(); writeSync(1, Buffer.alloc(512));'],
+  ] as const) {
+    test(`is ended when it ${what}, and its archive is refused`, async (t) => {
+      const { folder, take } = await place(t);
+      const forever = `${program} setInterval(() => {}, 1000);`;
+      await assert.rejects(take(forever, Buffer.alloc(2 * 1024 ** 2), 1000), {
+        code: 'invalid_image',
+        message: /what reads it stood still for 1 seconds/,
+      });
+      assert.deepEqual(await readdir(folder), []);
+    });
+  }
+
+  test('cannot keep its caller waiting for what kind an archive is', async (t) => {
+    const { base } = await place(t);
+    const archive = join(base, 'archive.tar');
+    await writeFile(archive, await tarOf([{ name: 'a', body: 'x' }]));
+    const program = await programIn(base, 'readAll(); setInterval(() => {}, 1000);');
+    const limits = { ...DEFAULT_IMAGE_LIMITS, maxIdleMs: 1000 };
+    const recognized = recognizeArchive(archive, AbortSignal.timeout(100_000), limits, program);
+    await assert.rejects(recognized, { code: 'invalid_image', message: /stood still/ });
+  });
+
   test('cannot make the memory of whoever listens to it grow', async (t) => {
     const { take } = await place(t);
     const program = `readAll(); for (let i = 0; i < 512; i++) writeSync(2, Buffer.alloc(65536, 'x'));`;
@@ -75,11 +101,11 @@ async function place(t: TestContext) {
   const folder = join(base, 'layer');
   await mkdir(folder);
   const tar = await tarOf([{ name: 'a', body: 'x' }]);
-  const take = async (source: string, bytes = tar) => {
+  const take = async (source: string, bytes = tar, maxIdleMs = 60_000) => {
     async function* archive() {
       for (let at = 0; at < bytes.length; at += 65_536) yield bytes.subarray(at, at + 65_536);
     }
-    const limits = { ...DEFAULT_IMAGE_LIMITS, minFreeBytes: 0 };
+    const limits = { ...DEFAULT_IMAGE_LIMITS, minFreeBytes: 0, maxIdleMs };
     const signal = AbortSignal.timeout(100_000);
     return unpackArchive('rewrite', archive, folder, limits, signal, await programIn(base, source));
   };

@@ -3,13 +3,19 @@ import { open } from 'node:fs/promises';
 import { PlatformError } from '@svc/contract/errors';
 import { killGroup, outcomeOf, spawnConfinedOn } from './confined-command.ts';
 import { refused } from './image-failures.ts';
+import type { ImageLimits } from './image-limits.ts';
+import { hurried, Standstill } from './standstill.ts';
 
 const CHUNK_BYTES = 256 * 1024;
 
 /** The content of a file, decompressed. The first bytes decide, not what a media type claims. */
-export async function* readDecompressed(path: string, signal: AbortSignal): AsyncGenerator<Buffer> {
-  const read = (await isCompressed(path)) ? readCompressed : readPlain;
-  yield* read(path, signal);
+export async function* readDecompressed(
+  path: string,
+  { maxIdleMs }: Pick<ImageLimits, 'maxIdleMs'>,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
+  if (await isCompressed(path)) yield* readCompressed(path, maxIdleMs, signal);
+  else yield* readPlain(path, signal);
 }
 
 async function* readPlain(path: string, signal: AbortSignal): AsyncGenerator<Buffer> {
@@ -17,7 +23,7 @@ async function* readPlain(path: string, signal: AbortSignal): AsyncGenerator<Buf
 }
 
 /** zstd knows gzip too, and both in several parts one behind the other, as archives have them that can be read in parts (zstd:chunked). */
-async function* readCompressed(path: string, signal: AbortSignal): AsyncGenerator<Buffer> {
+async function* readCompressed(path: string, maxIdleMs: number, signal: AbortSignal): AsyncGenerator<Buffer> {
   await using file = await open(path, 'r');
   const zstd = spawnConfinedOn(file, {
     command: ['zstd', '--decompress', '--stdout', '--quiet'],
@@ -29,15 +35,19 @@ async function* readCompressed(path: string, signal: AbortSignal): AsyncGenerato
     network: 'none',
     environment: {},
   });
-  const ended = outcomeOf(zstd, signal);
+  using standstill = new Standstill(maxIdleMs);
+  const ended = outcomeOf(zstd, AbortSignal.any([signal, standstill.signal]));
   // Seen by the await below; until then it must not count as unhandled.
   ended.catch(() => {});
   try {
-    yield* zstd.stdout as AsyncIterable<Buffer>;
+    yield* hurried(zstd.stdout as AsyncIterable<Buffer>, standstill);
     const { code, stderr } = await ended;
     const reason = new Error(`zstd ended with ${code}: ${stderr.trim()}`);
     if (/^(bwrap|svc-host):/.test(stderr)) throw reason;
     if (code !== 0) throw refused('compressed data is damaged or incomplete', reason);
+  } catch (error) {
+    standstill.signal.throwIfAborted();
+    throw error;
   } finally {
     // A reader that stops early must not leave it waiting.
     killGroup(zstd);

@@ -16,6 +16,8 @@ export interface ImageLimits {
   readonly maxDepth: number;
   /** Unpacking stops while at least this much is free on the store's disk. */
   readonly minFreeBytes: number;
+  /** A program that reads the image and takes or gives no byte for so long has failed; for its end it has ten times as long. */
+  readonly maxIdleMs: number;
 }
 
 const GIB = 1024 ** 3;
@@ -32,4 +34,5 @@ export const DEFAULT_IMAGE_LIMITS: ImageLimits = {
   maxNameBytes: 4095,
   maxDepth: 256,
   minFreeBytes: GIB / 2,
+  maxIdleMs: 60_000,
 };

@@ -31,7 +31,7 @@ export const LAYER_TAR_OPTIONS = [
  */
 export async function* readArchive(
   archive: LayerArchive,
-  limits: Pick<ImageLimits, 'maxUnpackRatio' | 'freeUnpackBytes'>,
+  limits: Pick<ImageLimits, 'maxUnpackRatio' | 'freeUnpackBytes' | 'maxIdleMs'>,
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
   if (archive.type === 'folder') {
@@ -43,7 +43,7 @@ export async function* readArchive(
     const { maxUnpackRatio, freeUnpackBytes } = limits;
     const maxBytes = Math.max(freeUnpackBytes, size * maxUnpackRatio);
     let bytes = 0;
-    for await (const chunk of readDecompressed(archive.path, signal)) {
+    for await (const chunk of readDecompressed(archive.path, limits, signal)) {
       bytes += chunk.length;
       if (bytes > maxBytes) {
         const why = `a layer of ${size} bytes unpacks to more than ${maxUnpackRatio} times as many`;

@@ -5,19 +5,29 @@ import type { TarKind } from './archive-reading.ts';
 import { readDecompressed } from './decompress.ts';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from './image-limits.ts';
 import { readArchive } from './layer-archive.ts';
+import { Standstill, unhurried } from './standstill.ts';
 import { unpackArchive } from './unpack-archive.ts';
 import { measured } from './unpack-layer.ts';
 
 /** Finds out what a tar is an archive of; reads no more of it than that takes. */
-export async function recognizeArchive(path: string, signal: AbortSignal): Promise<TarKind> {
-  using reader = new ArchiveProcess('recognize', DEFAULT_IMAGE_LIMITS, signal);
+export async function recognizeArchive(
+  path: string,
+  signal: AbortSignal,
+  limits: ImageLimits = DEFAULT_IMAGE_LIMITS,
+  program?: string,
+): Promise<TarKind> {
+  using standstill = new Standstill(limits.maxIdleMs);
+  const either = AbortSignal.any([signal, standstill.signal]);
+  using reader = new ArchiveProcess('recognize', limits, either, program);
   reader.stdout.resume();
-  const feeding = reader.feed(readDecompressed(path, signal)).catch((error: unknown) => {
+  const bytes = unhurried(readDecompressed(path, limits, either), standstill);
+  const feeding = reader.feed(bytes).catch((error: unknown) => {
     // It would wait for the rest for ever.
     reader[Symbol.dispose]();
     throw error;
   });
   const [kind, fed] = await Promise.allSettled([reader.answer(), feeding]);
+  standstill.signal.throwIfAborted();
   if (fed.status === 'rejected') throw fed.reason;
   if (kind.status === 'rejected') throw kind.reason;
   return kind.value;

@@ -6,11 +6,13 @@ import { outcomeOf, spawnConfined } from './confined-command.ts';
 import { drained } from './drained.ts';
 import { refused } from './image-failures.ts';
 import type { ImageLimits } from './image-limits.ts';
+import { Standstill, unhurried } from './standstill.ts';
 
 /** A header of 512 bytes may become three, when its name needs an extended one. */
 const MOST_BYTES_PER_BYTE = 4;
 /** Two of zeros, that an archive may lack. */
 const BLOCKS_AT_END = 1024;
+const FINISH_TIMES = 10;
 
 /** What tar needs to give files their owners and modes. A whiteout, the device 0/0, asks for none. */
 const TAR_CAPABILITIES = ['CAP_CHOWN', 'CAP_DAC_OVERRIDE', 'CAP_FOWNER', 'CAP_FSETID'] as const;
@@ -28,13 +30,14 @@ export async function unpackArchive<Task extends Exclude<ReadingTask, 'recognize
   program?: string,
 ): Promise<ArchiveReading[Task]> {
   const stop = new AbortController();
-  const either = AbortSignal.any([signal, stop.signal]);
+  using standstill = new Standstill(limits.maxIdleMs);
+  const either = AbortSignal.any([signal, stop.signal, standstill.signal]);
   const tar = startTar(folder);
   const reader = new ArchiveProcess(task, limits, either, program);
   const counted = new ByteCount();
   const steps = [
-    reader.feed(counted.of(archive(either))),
-    carry(reader, tar.stdin, counted),
+    reader.feed(counted.of(unhurried(archive(either), standstill))),
+    carry(reader, tar.stdin, counted, standstill),
     tarSucceeds(tar, either),
   ] as const;
   try {
@@ -46,6 +49,7 @@ export async function unpackArchive<Task extends Exclude<ReadingTask, 'recognize
     stop.abort(error);
     await Promise.allSettled(steps);
     signal.throwIfAborted();
+    standstill.signal.throwIfAborted();
     throw error;
   }
 }
@@ -66,17 +70,21 @@ async function carry<Task extends ReadingTask>(
   reader: ArchiveProcess<Task>,
   stdin: Writable,
   read: ByteCount,
+  standstill: Standstill,
 ): Promise<ArchiveReading[Task]> {
   // tar says on its own why it stopped reading.
   stdin.on('error', () => {});
   let bytes = 0;
   for await (const chunk of reader.stdout as AsyncIterable<Buffer>) {
+    standstill.moved();
     bytes += chunk.length;
     if (bytes > MOST_BYTES_PER_BYTE * (read.bytes + BLOCKS_AT_END))
       throw refused('it became larger when it was read');
     if (!stdin.write(chunk) && !stdin.destroyed) await drained(stdin);
   }
   const answer = await reader.answer();
+  // It gives folders their times and modes at the end, and there may be a million.
+  standstill.resume(FINISH_TIMES);
   stdin.end();
   return answer;
 }
