@@ -1,4 +1,6 @@
+import type { PlatformError } from '@svc/contract/errors';
 import type { AccessProof } from './image-access.ts';
+import { refused } from './image-failures.ts';
 import { OPERATOR, type HoldRoom, type ImageHolds } from './image-holds.ts';
 import type { ImageLimits } from './image-limits.ts';
 import type { ImageRecord, ImageRecords } from './image-records.ts';
@@ -6,6 +8,9 @@ import type { ImageProgress } from './images.ts';
 import type { LayerArchive } from './layer-archive.ts';
 import type { LayerStore } from './layer-store.ts';
 import type { ParsedConfig } from './oci-documents.ts';
+
+/** Of one image. A layer has up to three processes at work, and two cores are soon busy. */
+const LAYERS_AT_ONCE = 3;
 
 export interface ImageParts {
   readonly config: ParsedConfig;
@@ -30,26 +35,57 @@ export interface AddOptions {
   readonly signal: AbortSignal;
 }
 
-/** Unpacks the layers that are missing, lowest first, then makes the image known under its name. */
+/** Unpacks the layers that are missing, then makes the image known under its name. */
 export async function addImage(
   reference: string,
   parts: ImageParts,
   options: AddOptions,
 ): Promise<ImageRecord> {
-  const { config, proven = options.records.provenLayers(options.proof) } = parts;
-  const { diffIds } = config;
-  using _ = options.layers.hold(diffIds);
-  let { maxUnpackedBytes, maxEntries } = options.limits;
-  for (const [index, diffId] of diffIds.entries()) {
-    if (options.layers.get(diffId) === undefined) options.onProgress({ step: 'unpacking', layer: diffId });
-    const room = roomFor(diffId, diffIds.slice(0, index), options);
-    const limits = { ...options.limits, maxUnpackedBytes, maxEntries, room };
-    const wanted = { diffId, isProven: proven.has(diffId) };
-    const layer = await options.layers.ensure(wanted, parts.archive(index), limits, options.signal);
-    maxUnpackedBytes -= layer.unpackedBytes;
-    maxEntries -= layer.entries;
-  }
+  const { proven = options.records.provenLayers(options.proof) } = parts;
+  using _ = options.layers.hold(parts.config.diffIds);
+  await ensureLayers(parts, proven, options);
   return await recordImage(reference, parts, options);
+}
+
+/**
+ * Lowest first, a few side by side: each is a folder of its own, and most of what a small one takes is the start of its processes.
+ * Each may have what those before it that are done have left over, so that an image which is too large is noticed two layers late.
+ */
+async function ensureLayers(
+  parts: ImageParts,
+  proven: ReadonlySet<string>,
+  options: AddOptions,
+): Promise<void> {
+  const { diffIds } = parts.config;
+  const stop = new AbortController();
+  const signal = AbortSignal.any([options.signal, stop.signal]);
+  const waiting = diffIds.entries();
+  let { maxUnpackedBytes, maxEntries } = options.limits;
+  const work = async () => {
+    for (const [index, diffId] of waiting) {
+      if (options.layers.get(diffId) === undefined) options.onProgress({ step: 'unpacking', layer: diffId });
+      const room = roomFor(diffId, diffIds.slice(0, index), options);
+      const limits = { ...options.limits, maxUnpackedBytes, maxEntries, room };
+      const wanted = { diffId, isProven: proven.has(diffId) };
+      const layer = await options.layers.ensure(wanted, parts.archive(index), limits, signal);
+      maxUnpackedBytes -= layer.unpackedBytes;
+      maxEntries -= layer.entries;
+      if (maxUnpackedBytes < 0 || maxEntries < 0) throw tooLarge(options.limits);
+    }
+  };
+  const workers = Array.from({ length: LAYERS_AT_ONCE }, work);
+  try {
+    await Promise.all(workers);
+  } catch (error) {
+    stop.abort(error);
+    // When this returns, nothing of it is running any more.
+    await Promise.allSettled(workers);
+    throw error;
+  }
+}
+
+function tooLarge({ maxUnpackedBytes, maxEntries }: ImageLimits): PlatformError {
+  return refused(`it holds more than ${maxUnpackedBytes} bytes or ${maxEntries} files once unpacked`);
 }
 
 /** What may be stored of one more layer; null for what counts already, and where there is no limit. */

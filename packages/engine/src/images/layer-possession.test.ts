@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { mkdir, readFile, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, beforeEach, suite, test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { imageOf, layerOf, type TestImage } from '../testing/test-layers.ts';
 import { TestRegistry } from '../testing/test-registry.ts';
 import { newTestStore, resolveOptions } from '../testing/test-store.ts';
@@ -78,6 +79,28 @@ suite('a layer that one scope pulled with credentials', () => {
     await assert.rejects(attempt, { code: 'invalid_image' });
   });
 
+  test('is not waited for by whoever has it while another only claims it, and slowly', async (t) => {
+    const { store, scratch } = await newTestStore(t);
+    const layer = secret.layers[0] ?? assert.fail('the image has a layer');
+    const [config] = [imageOf([{ ...(await layerOf([])), diffId: layer.diffId }])];
+    // An archive of a docker image whose one layer is hours of nothing, under the name of the victim's.
+    const folder = await claimIn(scratch, config.config);
+    const abort = new AbortController();
+    let isUnpacking = false;
+    const onProgress = ({ step }: { readonly step: string }) => void (isUnpacking ||= step === 'unpacking');
+    let isOver = false;
+    const claimed = store
+      .import({ type: 'docker_archive', path: folder }, 'svc/claim', { onProgress, signal: abort.signal })
+      .finally(() => (isOver = true));
+    claimed.catch(() => {});
+    await waitUntil(() => isUnpacking, { what: 'the claim is being unpacked' });
+    await home.push('app', 'v1', secret);
+    await store.resolve(`${home.host}/app:v1`, resolveOptions({ scope: 'victim' }));
+    assert.equal(isOver, false, 'the claim was to take longer than the pull of the layer itself');
+    abort.abort(new Error('enough'));
+    await assert.rejects(claimed, /enough/);
+  });
+
   test('is given to whoever has its bytes, and is stored once', async (t) => {
     const { store, reference } = await pulledByVictim(t);
     await evil.push('own', 'v1', secret);
@@ -97,3 +120,17 @@ suite('a layer that one scope pulled with credentials', () => {
     assert.equal(home.countOf('/blobs/'), 0);
   });
 });
+
+/** A sparse file: half a tebibyte of zeros is a tar that never comes to its end. */
+async function claimIn(scratch: string, config: Buffer): Promise<string> {
+  const folder = join(scratch, 'claim');
+  await mkdir(folder);
+  await writeFile(join(folder, 'config.json'), config);
+  await writeFile(
+    join(folder, 'manifest.json'),
+    JSON.stringify([{ Config: 'config.json', Layers: ['layer.tar'] }]),
+  );
+  await writeFile(join(folder, 'layer.tar'), '');
+  await truncate(join(folder, 'layer.tar'), 2 ** 39);
+  return folder;
+}

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { chmod, mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { KeyedTurns } from '@svc/contract/async';
 import { ArchiveReader } from './archive-reader.ts';
 import { checkDigest, hexOf, isDigest } from './digest.ts';
 import type { LayerArchive } from './layer-archive.ts';
@@ -21,6 +22,7 @@ export class LayerStore {
   readonly #archives = new ArchiveReader();
   readonly #layers = new Map<string, UnpackedLayer>();
   readonly #inFlight = new Map<string, Promise<unknown>>();
+  readonly #keeping = new KeyedTurns();
   readonly #holds = new Map<string, number>();
   readonly #unsynced = new Set<string>();
 
@@ -82,6 +84,7 @@ export class LayerStore {
     limits: LayerLimits,
     signal: AbortSignal,
   ): Promise<UnpackedLayer> {
+    const name = nameOfWork(diffId, archive);
     for (;;) {
       const present = this.#layers.get(diffId);
       if (present !== undefined) {
@@ -90,18 +93,18 @@ export class LayerStore {
         checkDigest('layer', diffId, shown.diffId);
         return present;
       }
-      const other = this.#inFlight.get(diffId);
+      const other = this.#inFlight.get(name);
       if (other === undefined) break;
       // The caller that unpacks it may be aborted; then we look again, and unpack it ourselves.
       await other.catch(() => {});
       signal.throwIfAborted();
     }
     const work = this.add(archive, diffId, limits, signal);
-    this.#inFlight.set(diffId, work);
+    this.#inFlight.set(name, work);
     try {
       return await work;
     } finally {
-      this.#inFlight.delete(diffId);
+      this.#inFlight.delete(name);
     }
   }
 
@@ -121,10 +124,15 @@ export class LayerStore {
     const layer = await this.#archives.run('unpack', { archive, folder: root, limits }, signal);
     if (expected !== null) checkDigest('layer', expected, layer.diffId);
     onNamed(layer.diffId);
+    await writeFile(join(staged.path, 'layer', 'layer.json'), JSON.stringify(layer));
+    return await this.#keeping.take(layer.diffId, () => this.#keep(layer, join(staged.path, 'layer')));
+  }
+
+  /** The first of several that unpacked the same content is kept. */
+  async #keep(layer: UnpackedLayer, unpacked: string): Promise<UnpackedLayer> {
     const present = this.#layers.get(layer.diffId);
     if (present !== undefined) return present;
-    await writeFile(join(staged.path, 'layer', 'layer.json'), JSON.stringify(layer));
-    await rename(join(staged.path, 'layer'), join(this.#folder, hexOf(layer.diffId)));
+    await rename(unpacked, join(this.#folder, hexOf(layer.diffId)));
     this.#layers.set(layer.diffId, layer);
     this.#unsynced.add(layer.diffId);
     return layer;
@@ -142,13 +150,21 @@ export class LayerStore {
   /** Removes what is neither held nor wanted and returns the bytes that were in it. */
   async removeUnused(isWanted: (diffId: string) => boolean): Promise<number> {
     const doomed = [...this.#layers.values()].filter(
-      ({ diffId }) => !isWanted(diffId) && !this.#holds.has(diffId) && !this.#inFlight.has(diffId),
+      ({ diffId }) => !isWanted(diffId) && !this.#holds.has(diffId),
     );
     // Forgotten before the first wait: nobody can build an image on a layer that is about to go.
     for (const { diffId } of doomed) this.#layers.delete(diffId);
     for (const { diffId } of doomed) await this.#staging.discard(join(this.#folder, hexOf(diffId)));
     return doomed.reduce((bytes, layer) => bytes + layer.unpackedBytes, 0);
   }
+}
+
+/**
+ * What several callers may wait for together: the same bytes, said to be the same layer. A diff id alone is a claim, and whoever
+ * makes it over an archive that takes long would keep those waiting who have the layer.
+ */
+function nameOfWork(diffId: string, archive: LayerArchive): string {
+  return `${diffId} ${archive.type === 'file' ? (archive.digest ?? archive.path) : archive.path}`;
 }
 
 function parseLayer(text: string): UnpackedLayer | null {
