@@ -8,6 +8,8 @@ import { TestServer } from '../e2e/start-server.ts';
 
 const ROOT = resolve(import.meta.dirname, '../..');
 const WAIT_MS = 60_000;
+/** Of a test that is a dozen of them on one server and in one browser: the runner's limit is for each, and a busy machine slow. */
+export const IN_A_BROWSER = { timeout: 540_000 };
 
 export const OWNER = 'ann@example.com';
 

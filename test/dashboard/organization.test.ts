@@ -7,7 +7,7 @@ import { signatureOf, startReceiver } from '../../packages/server/src/testing/we
 import { CLIENT, TestProvider } from '../../packages/server/src/testing/identity-provider.ts';
 import { makeEd25519Pair } from '../../packages/server/src/transports/ssh/ed25519-pair.ts';
 import { checkLooks } from './check-accessible.ts';
-import { OWNER, signIn, startDashboard } from './dashboard-fixture.ts';
+import { IN_A_BROWSER, OWNER, signIn, startDashboard } from './dashboard-fixture.ts';
 
 const HOSTILE = '<img src=x onerror=alert(1)>.txt';
 
@@ -27,7 +27,7 @@ const PAGES = [
   ['account', 'Your account'],
 ] as const;
 
-test('an owner runs an organization from its pages', async (t) => {
+test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => {
   const provider = await TestProvider.start();
   t.after(() => provider.close());
   const dashboard = await startDashboard(t, {

@@ -7,7 +7,7 @@ import { waitUntil } from '@svc/contract/testing';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { importPython } from '../e2e/interpreter-images.ts';
 import { checkLooks } from './check-accessible.ts';
-import { signIn, startDashboard } from './dashboard-fixture.ts';
+import { IN_A_BROWSER, signIn, startDashboard } from './dashboard-fixture.ts';
 
 /** A picture of one pixel. */
 const DOT =
@@ -16,7 +16,7 @@ const DOT =
 const PRIVATE = '192.168.77.77';
 const HOSTILE = `<img src=x onerror="window.broken=1">`;
 
-test('a sandbox is made, used, watched, stopped and deleted in a browser', async (t) => {
+test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_BROWSER, async (t) => {
   const dashboard = await startDashboard(t, { args: ['--recovery-time', '1'] });
   const { page, server, complaints } = dashboard;
   await importPython(server.engine);

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { codeOfStep } from '../../packages/server/src/access/one-time-code.ts';
 import { checkLooks } from './check-accessible.ts';
 import {
+  IN_A_BROWSER,
   makeOrganization,
   ownerAddress,
   signIn,
@@ -13,7 +14,7 @@ import {
 const STEP_MS = 30_000;
 const PASSWORD = 'a long enough password';
 
-test('people sign in, stay where they wanted to be, and leave nothing behind', async (t) => {
+test('people sign in, stay where they wanted to be, and leave nothing behind', IN_A_BROWSER, async (t) => {
   const dashboard = await startDashboard(t, { isNew: true });
   const { page, server, complaints } = dashboard;
   const signInAs = async (email: string) => {
