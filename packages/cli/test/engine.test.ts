@@ -4,6 +4,8 @@ import { CommandLine } from './command-line.ts';
 
 let svc: CommandLine;
 before(async () => {
+  // As a hardened root has it, and all that is started here inherits it: sandboxes run all the same.
+  process.umask(0o077);
   svc = await CommandLine.withEngine();
 });
 after(() => svc.close());

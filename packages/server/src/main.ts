@@ -28,6 +28,8 @@ const LOAD_LATER_MS = 1000;
 
 /** `svc server start` runs this. As root it supervises; otherwise, and as the supervisor's child, it serves. */
 async function main(args: readonly string[]): Promise<number> {
+  // The user whom the web-facing process becomes passes folders that root makes; what is secret says so itself.
+  process.umask(0o022);
   const stop = new AbortController();
   for (const name of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(name, () => stop.abort());
   let config: ServerConfig | undefined;

@@ -29,6 +29,8 @@ export function createCommand(): Command {
 
 async function examine(options: { readonly compact?: boolean }, command: Command): Promise<void> {
   const { dataFolder, isJson, hasColours } = readGlobals(command);
+  // As the engine has it: the users of the sandboxes that are tried pass folders of ours.
+  process.umask(0o022);
   const { examineHost } = await import('@svc/engine/doctor');
   const report = await examineHost({ dataFolder, isThorough: options.compact !== true });
   process.exitCode = report.canRunSandboxes ? 0 : 1;

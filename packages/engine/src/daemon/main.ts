@@ -35,6 +35,8 @@ const LOAD_LATER_MS = 1000;
 
 /** Runs the engine until a signal ends it. Sandboxes keep running; the next engine takes them up again. */
 async function main(): Promise<void> {
+  // The users of sandboxes pass folders of ours; what is secret says so itself. A hardened root has a stricter one.
+  process.umask(0o022);
   const config = readOrRefuse();
   const logger = createLogger(config.logLevel);
   const stop = stopSignal();
