@@ -3,6 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import type { ChannelClient } from '@svc/contract';
 import { waitUntil } from '@svc/contract/testing';
 import { CLASSES, specOf, startSandbox, TestSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
@@ -34,6 +35,12 @@ async function changeRecord(id: string, change: (record: Stored) => object): Pro
   }
 }
 
+/** Content that is under way for as long as anybody takes it. */
+async function* endless(): AsyncGenerator<Uint8Array> {
+  yield Buffer.from('half');
+  await new Promise(() => undefined);
+}
+
 for (const isolation of CLASSES) {
   describe(`on class ${isolation}`, { concurrency: false }, () => {
     test('a running sandbox and its processes survive kill -9 of the engine', async () => {
@@ -57,6 +64,36 @@ for (const isolation of CLASSES) {
         assert.equal((await sandbox.sh('echo alive')).stdout, 'alive\n');
         await sandbox.remove();
       }
+    });
+
+    test('of a file whose content breaks off nothing is left: its client goes, the engine is killed, the sandbox stops', async () => {
+      const sandbox = await startSandbox(engine, isolation);
+      const inFolder = async () => (await sandbox.sh('ls -A /root/up')).stdout.split('\n');
+      await sandbox.sh('mkdir /root/up; echo old > /root/up/file');
+      const ways = [
+        async (channel: ChannelClient) => channel.close(),
+        () => engine.restart(),
+        async () => {
+          await engine.client.stopSandbox(sandbox.id);
+          await engine.client.startSandbox(sandbox.id);
+        },
+      ];
+      for (const breakOff of ways) {
+        const channel = await sandbox.connect();
+        const writing = channel.files.replaceFile('/root/up/file', endless());
+        const ended = assert.rejects(writing);
+        await waitUntil(async () => (await inFolder()).some((name) => name.startsWith('.svc-partial-')));
+        await breakOff(channel);
+        await ended;
+        await waitUntil(async () => (await inFolder()).join() === 'file,', { what: 'it is gone' });
+        channel.close();
+      }
+      assert.equal((await sandbox.sh('cat /root/up/file')).stdout, 'old\n');
+      const channel = await sandbox.connect();
+      await channel.files.replaceFile('/root/up/file', Buffer.from('new'));
+      channel.close();
+      assert.equal((await sandbox.sh('cat /root/up/file; ls -A /root/up')).stdout, 'newfile\n');
+      await sandbox.remove();
     });
 
     test('output of the main process is neither lost nor repeated over kills of the engine', async () => {

@@ -68,6 +68,36 @@ test('the options of OpenFile mean what they say', async (t) => {
   assert.match(await fsError(session, 'OpenFile', { path: dir, options: { read: true } }), /directory/);
 });
 
+test('a temporary file goes with its handle, its client or svc-init, unless it was renamed', async (t) => {
+  const { engine, session, dir } = await begin(t);
+  const options = { write: true, create_new: true, temporary: true };
+  const make = async (by: Channel, name: string) => await open(by, join(dir, name), options);
+  await fs(session, 'CloseHandle', { handle: await make(session, 'closed') });
+  const kept = await make(session, 'kept');
+  await fs(session, 'Rename', { src: join(dir, 'kept'), dst: join(dir, 'whole') });
+  writeFileSync(join(dir, 'kept'), 'of somebody else');
+  await fs(session, 'CloseHandle', { handle: kept });
+  assert.deepEqual(readdirSync(dir).toSorted(), ['kept', 'whole']);
+
+  const other = await engine.session();
+  const handle = await make(other, 'broken off');
+  const id = other.newId();
+  other.send(id, 'core.fs.request', { op: { Write: { handle, offset: 0, len: null } } });
+  other.send(id, 'core.fs.data', { data: Buffer.from('half') });
+  await waitUntil(() => readFileSync(join(dir, 'broken off'), 'utf8') === 'half');
+  other.socket.destroy();
+  await waitUntil(() => !existsSync(join(dir, 'broken off')));
+  assert.deepEqual(readdirSync(dir).toSorted(), ['kept', 'whole']);
+  const path = join(dir, 'whole');
+  const refused = { path, options: { write: true, create: true, temporary: true } };
+  assert.match(await fsError(session, 'OpenFile', refused), /needs create_new/);
+
+  await make(session, 'open at the end');
+  (await engine.control()).send(0, 'svc.shutdown', { grace_ms: 3_600_000 });
+  assert.equal(await engine.exited(), 0);
+  assert.deepEqual(readdirSync(dir).toSorted(), ['kept', 'whole']);
+});
+
 test('a write of another length than announced fails', async (t) => {
   const { session, dir } = await begin(t);
   const handle = await open(session, join(dir, 'f'), { write: true, create: true });

@@ -227,6 +227,38 @@ test('content is written in frames of at most 2 MiB and ended by an empty one', 
   assert.equal(operationOf(agent.received.at(-1))[0], 'CloseHandle');
 });
 
+test('a file is replaced by a temporary one beside it, which keeps its mode and is let go of when it breaks off', async () => {
+  async function* failing(): AsyncGenerator<Uint8Array> {
+    yield new Uint8Array(10);
+    throw new Error('the source is gone');
+  }
+  const { agent, client } = await ScriptedAgent.connect((message, agent) => {
+    const data = message.payload['data'];
+    const isEnd = message.type === 'core.fs.data' && data instanceof Uint8Array && data.length === 0;
+    const [name] = operationOf(message);
+    const answers: Record<string, unknown> = { Stat: { Stat: ENTRY }, OpenFile: { Handle: 9 } };
+    if (isEnd || (name !== '' && name !== 'Write'))
+      agent.send(message.id, 'core.fs.response', { ok: true, data: answers[name] ?? null });
+  });
+  const sent = () => agent.received.map(operationOf).filter(([name]) => name !== '');
+  await client.files.replaceFile('/a/b', new Uint8Array(5));
+  const [, [, opened] = ['', {}], , renamed, closed] = sent();
+  const partial = String(opened['path']);
+  assert.match(partial, /^\/a\/\.svc-partial-[0-9a-f]{16}$/);
+  const { create_new, temporary, mode, truncate } = opened['options'] as Payload;
+  assert.deepEqual([create_new, temporary, mode, truncate], [true, true, 0o644, false]);
+  assert.deepEqual(renamed, ['Rename', { src: partial, dst: '/a/b' }]);
+  assert.deepEqual(closed, ['CloseHandle', { handle: 9 }]);
+
+  agent.received.length = 0;
+  await assert.rejects(client.files.replaceFile('/a/b', failing(), { mode: 0o600 }), /the source is gone/);
+  await client.files.stat('/a');
+  assert.deepEqual(
+    sent().map(([name]) => name),
+    ['OpenFile', 'Write', 'CloseHandle', 'Stat'],
+  );
+});
+
 test('an error while content is being sent stops the sending', async () => {
   let sent = 0;
   async function* endless(): AsyncGenerator<Uint8Array> {

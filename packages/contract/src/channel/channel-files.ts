@@ -14,6 +14,8 @@ const DEFAULT_FILE_LIMIT_BYTES = 64 * 1024 * 1024;
 /** Directory entries per answer. */
 const DIRECTORY_PAGE = 1024;
 const MISSING = new Set(['ENOENT', 'ENOTDIR']);
+const PERMISSIONS = 0o7777;
+const RANDOM_BYTES = 8;
 
 /**
  * Files of a sandbox. Every call may fail with FileFailed (the sandbox's answer) or ChannelError (no usable answer), and
@@ -49,8 +51,7 @@ export class ChannelFiles {
       await this.stat(path, {}, signal);
       return true;
     } catch (error) {
-      if (error instanceof FileFailed && error.errnoName !== null && MISSING.has(error.errnoName))
-        return false;
+      if (isMissing(error)) return false;
       throw error;
     }
   }
@@ -233,6 +234,40 @@ export class ChannelFiles {
   }
 
   /**
+   * Makes or replaces a file, whole: readers see the old one until then, and of content that breaks off nothing is left, whoever goes
+   * away. The mode of a file that is replaced stays unless given; a link is replaced itself.
+   */
+  async replaceFile(
+    path: string,
+    content: Uint8Array | AsyncIterable<Uint8Array>,
+    options: { mode?: number } = {},
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const mode = options.mode ?? (await this.#modeOf(path, signal));
+    const partial = `${path.slice(0, path.lastIndexOf('/') + 1)}.svc-partial-${randomName()}`;
+    const flags = { write: true, createNew: true, temporary: true };
+    const handle = await this.open(partial, mode === undefined ? flags : { ...flags, mode }, signal);
+    try {
+      await this.write(handle, 0, content instanceof Uint8Array ? once(content) : content, signal);
+      await this.rename(partial, path, signal);
+    } catch (error) {
+      this.release(handle);
+      throw error;
+    }
+    await this.closeHandle(handle, signal);
+  }
+
+  /** Undefined when there is no such file. */
+  async #modeOf(path: string, signal: AbortSignal | undefined): Promise<number | undefined> {
+    try {
+      return (await this.stat(path, {}, signal)).mode & PERMISSIONS;
+    } catch (error) {
+      if (isMissing(error)) return undefined;
+      throw error;
+    }
+  }
+
+  /**
    * Resolves when changes are being watched for. Only svc-init can; its `core.ready` says so.
    * @throws ChannelError `unsupported` from an agent that cannot
    */
@@ -273,6 +308,16 @@ export class ChannelFiles {
     const data = await requestFile(this.#connection, { operation, fields }, signal);
     return data === null ? {} : readRecord(data, 'data');
   }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof FileFailed && error.errnoName !== null && MISSING.has(error.errnoName);
+}
+
+/** `randomUUID` is for pages that came over TLS alone. */
+function randomName(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(RANDOM_BYTES));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 function readList(answer: Payload): readonly FileEntry[] {

@@ -33,6 +33,8 @@ export interface OpenFlags {
   readonly truncate?: boolean;
   /** Fails when the file exists, a dangling link included. */
   readonly createNew?: boolean;
+  /** With `createNew`: the file goes when its handle or connection does, unless it was renamed. Agents other than svc-init keep it. */
+  readonly temporary?: boolean;
   readonly mode?: number;
 }
 
@@ -71,6 +73,8 @@ export function encodeOpenFlags(flags: OpenFlags): Payload {
     truncate: flags.truncate ?? false,
     create_new: flags.createNew ?? false,
     mode: flags.mode ?? null,
+    // Not of the public protocol.
+    ...(flags.temporary === true ? { temporary: true } : {}),
   };
 }
 

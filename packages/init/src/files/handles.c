@@ -17,9 +17,10 @@
 
 static uint64_t last_number;
 
-static void keep_handle(struct conn *, uint32_t id, int fd, const char *path, bool is_dir);
+static void keep_handle(struct conn *, uint32_t id, struct handle);
 static void destroy(struct conn *, struct handle *);
 static bool is_memory_file(int fd);
+static void remove_temporary(const struct handle *);
 
 void file_open(struct conn *conn, uint32_t id, struct file_request *request) {
   const struct open_options *options = &request->options;
@@ -31,6 +32,8 @@ void file_open(struct conn *conn, uint32_t id, struct file_request *request) {
   if (!options->read && !can_write) return file_refused(conn, id, "open: neither read nor write was asked for");
   if (!can_write && (flags & O_CREAT || options->truncate))
     return file_refused(conn, id, "open: creating or truncating needs write");
+  // What was there before is nobody's to remove.
+  if (options->temporary && !options->create_new) return file_refused(conn, id, "open: temporary needs create_new");
   mode_t mode = options->mode.is_set ? (mode_t)(options->mode.value & 07777) : 0644;
   // Truncated after the look at its kind, so that a FIFO or device at the path is left alone.
   int fd = open_regular(request->path, flags, mode);
@@ -40,13 +43,13 @@ void file_open(struct conn *conn, uint32_t id, struct file_request *request) {
     return file_failed(conn, id, "open", error);
   }
   if (fd < 0) return file_failed(conn, id, "open", errno);
-  keep_handle(conn, id, fd, request->path, false);
+  keep_handle(conn, id, (struct handle){.fd = fd, .path = request->path, .is_temporary = options->temporary});
 }
 
 void file_open_dir(struct conn *conn, uint32_t id, struct file_request *request) {
   int fd = open(request->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return file_failed(conn, id, "opendir", errno);
-  keep_handle(conn, id, fd, request->path, true);
+  keep_handle(conn, id, (struct handle){.fd = fd, .path = request->path, .is_dir = true});
 }
 
 void file_close(struct conn *conn, uint32_t id, struct file_request *request) {
@@ -74,6 +77,7 @@ struct handle *handle_find(struct conn *conn, uint64_t number) {
 
 void handle_unuse(struct handle *handle) {
   if (--handle->users || !handle->is_closed) return;
+  if (handle->is_temporary) remove_temporary(handle);
   close(handle->fd);
   free(handle->path);
   free(handle);
@@ -111,21 +115,32 @@ static bool is_memory_file(int fd) {
   return !strcmp(target + length - 4, "/mem");
 }
 
-static void keep_handle(struct conn *conn, uint32_t id, int fd, const char *path, bool is_dir) {
-  struct handle *handle = is_reserved_fd(fd) ? NULL : calloc(1, sizeof *handle);
-  char *copy = handle ? strdup(path) : NULL;
+/** Keeps what is `opened`, with a copy of its path, or closes it. */
+static void keep_handle(struct conn *conn, uint32_t id, struct handle opened) {
+  struct handle *handle = is_reserved_fd(opened.fd) ? NULL : calloc(1, sizeof *handle);
+  char *copy = handle ? strdup(opened.path) : NULL;
   bool ok = handle && copy;
   if (!ok || !conn_take_slot(conn)) {
+    if (opened.is_temporary) remove_temporary(&opened);
     free(handle);
     free(copy);
-    close(fd);
+    close(opened.fd);
     return file_refused(conn, id,
                         ok ? "open: 1024 handles are open on this connection; close some first" : "open: out of resources");
   }
-  *handle = (struct handle){.number = ++last_number, .fd = fd, .is_dir = is_dir, .path = copy};
+  *handle = opened;
+  handle->number = ++last_number;
+  handle->path = copy;
   list_append(&conn->handles, &handle->in_conn);
   activity_count.files++;
   file_handle(conn, id, handle->number);
+}
+
+/** SAFETY: only what is still the file that was made here. Whoever swaps it in between loses a file of a name that the client chose. */
+static void remove_temporary(const struct handle *handle) {
+  struct stat made, found;
+  if (fstat(handle->fd, &made) < 0 || lstat(handle->path, &found) < 0) return;
+  if (made.st_dev == found.st_dev && made.st_ino == found.st_ino) unlink(handle->path);
 }
 
 static void destroy(struct conn *conn, struct handle *handle) {

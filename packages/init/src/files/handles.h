@@ -12,9 +12,10 @@ struct handle {
   uint64_t number;
   int fd;
   bool is_dir;
-  unsigned users; // streams that still read or write through it
-  bool is_closed; // closed by the client while a stream used it
-  char *path;     // as it was opened; prefix of a folder's entries
+  bool is_temporary; // goes with its handle, unless it was renamed
+  unsigned users;    // streams that still read or write through it
+  bool is_closed;    // closed by the client while a stream used it
+  char *path;        // as it was opened; prefix of a folder's entries
 };
 
 struct handle *handle_find(struct conn *, uint64_t number);

@@ -18,10 +18,10 @@ static void field_attributes(struct reader *reader, struct arena *arena, void *t
 
 static void field_options(struct reader *reader, struct arena *arena, void *target) {
   static const struct field fields[] = {
-      FIELD(struct open_options, read, field_bool, false),     FIELD(struct open_options, write, field_bool, false),
-      FIELD(struct open_options, append, field_bool, false),   FIELD(struct open_options, create, field_bool, false),
-      FIELD(struct open_options, truncate, field_bool, false), FIELD(struct open_options, create_new, field_bool, false),
-      FIELD(struct open_options, mode, field_optional, false),
+      FIELD(struct open_options, read, field_bool, false),      FIELD(struct open_options, write, field_bool, false),
+      FIELD(struct open_options, append, field_bool, false),    FIELD(struct open_options, create, field_bool, false),
+      FIELD(struct open_options, truncate, field_bool, false),  FIELD(struct open_options, create_new, field_bool, false),
+      FIELD(struct open_options, temporary, field_bool, false), FIELD(struct open_options, mode, field_optional, false),
   };
   if (!read_fields(reader, arena, fields, COUNT(fields), target)) reader->bad = true;
 }

@@ -16,7 +16,7 @@ struct attributes {
 };
 
 struct open_options {
-  bool read, write, append, create, truncate, create_new;
+  bool read, write, append, create, truncate, create_new, temporary;
   struct optional mode;
 };
 

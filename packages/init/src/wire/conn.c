@@ -136,6 +136,11 @@ bool conns_are_flushed(void) {
   return true;
 }
 
+void conns_end_all(void) {
+  for (struct list *node = all.next; node != &all; node = node->next) conn_end(containing(node, struct conn, all), CONN_LOST);
+  conns_settle();
+}
+
 static void on_ready(struct watch *watch, uint32_t events) {
   struct conn *conn = containing(watch, struct conn, watch);
   if (conn->is_ending) return;

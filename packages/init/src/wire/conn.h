@@ -69,5 +69,7 @@ size_t conn_waiting(const struct conn *); // bytes not yet taken by the peer
 /** Flushes what this turn wrote and ends what is to end. */
 void conns_settle(void);
 bool conns_are_flushed(void);
+/** Before this program goes: what belongs to connections ends with them. */
+void conns_end_all(void);
 
 #endif

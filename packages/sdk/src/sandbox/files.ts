@@ -20,6 +20,11 @@ export interface FileInfo {
   readonly modifiedAt: Date | null;
 }
 
+export interface WriteOptions extends CallOptions {
+  readonly mode?: number;
+  readonly atomic?: boolean;
+}
+
 const PERMISSIONS = 0o7777;
 
 /**
@@ -54,28 +59,26 @@ export class Files {
   }
 
   /**
-   * Makes or replaces a file; `mode` counts for a new one. Readers may see it half written. What the content itself throws is
-   * thrown as it is.
+   * Makes or replaces a file; `mode` counts for a new one. Readers may see it half written, unless it is `atomic`: then they see the
+   * old one until the new one is whole, and nothing is left of one that breaks off. That takes room for both for a moment, the
+   * owner becomes who the sandbox runs as, and a link is replaced itself. What the content itself throws is thrown as it is.
    */
-  async write(
-    path: string,
-    content: Content,
-    options: CallOptions & { readonly mode?: number } = {},
-  ): Promise<void> {
+  async write(path: string, content: Content, options: WriteOptions = {}): Promise<void> {
     const mode = options.mode === undefined ? {} : { mode: options.mode };
     const source = new ContentSource(content);
     try {
-      await this.#call(path, options, (files, signal) => files.writeFile(path, source.bytes, mode, signal));
+      await this.#call(path, options, (files, signal) =>
+        options.atomic === true
+          ? files.replaceFile(path, source.bytes, mode, signal)
+          : files.writeFile(path, source.bytes, mode, signal),
+      );
     } catch (error) {
       throw source.failure ?? error;
     }
   }
 
   /** For `pipeTo`: closing it resolves when the file is complete. */
-  writeStream(
-    path: string,
-    options: CallOptions & { readonly mode?: number } = {},
-  ): WritableStream<Uint8Array> {
+  writeStream(path: string, options: WriteOptions = {}): WritableStream<Uint8Array> {
     const pipe = new TransformStream<Uint8Array, Uint8Array>();
     const writer = pipe.writable.getWriter();
     const written = this.write(path, pipe.readable, options);
