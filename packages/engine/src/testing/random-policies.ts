@@ -46,10 +46,11 @@ const addressDestinations = fc.oneof(
   fc.constantFrom(...ranges).map((cidr) => ({ cidr })),
   fc.constantFrom(...groups).map((group) => ({ group })),
 );
-const nameDestinations = fc.oneof(
-  fc.constantFrom(...NAMES).map((domain) => ({ domain })),
-  fc.constantFrom(...NAMES).map((domain_suffix) => ({ domain_suffix })),
-);
+const nameDestinations = (names: readonly string[]) =>
+  fc.oneof(
+    fc.constantFrom(...names).map((domain) => ({ domain })),
+    fc.constantFrom(...names).map((domain_suffix) => ({ domain_suffix })),
+  );
 
 const portRanges = fc
   .tuple(fc.constantFrom(0, 22, 53, 80, 443), fc.constantFrom(0, 1, 400, 65_000))
@@ -75,6 +76,8 @@ function policiesOver(
   });
 }
 
-export const policies = policiesOver(fc.oneof(addressDestinations, nameDestinations));
+export const policiesNaming = (names: readonly string[]): fc.Arbitrary<NetworkPolicy> =>
+  policiesOver(fc.oneof(addressDestinations, nameDestinations(names)));
+export const policies = policiesNaming(NAMES);
 /** Those that the packet filter decides alone. */
 export const addressPolicies = policiesOver(addressDestinations);
