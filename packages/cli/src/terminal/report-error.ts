@@ -80,7 +80,8 @@ function wantsJson(words: readonly string[]): boolean {
 
 const NEXT_STEP: Partial<Record<SvcErrorCode, string>> = {
   connection_failed: 'svc server start --dev',
-  orchestrator_unreachable: 'svc engine start --detach',
+  // A server that has its engine from nobody else starts it again.
+  orchestrator_unreachable: 'the same in some seconds   # or, should it stay away: svc engine start --detach',
   invalid_api_key:
     'export SVC_API_KEY=$(svc server keygen --quiet)   # or: svc context add NAME --url URL --key-stdin',
   forbidden: 'svc context ls',
@@ -129,8 +130,11 @@ function sentence(error: unknown, name: string | undefined, command: string | un
 
 const VOLUME_FILES = 'svc volume cp VOLUME:/ FOLDER   # copies all that it holds';
 
-/** The host of the sandbox is away: a start would be refused. */
-const UNAVAILABLE = new Set(['temporarily_unavailable', 'recovery_decision_required']);
+/** The host of the sandbox is away: a start would be refused. What may still come back as it was is not to be started anew. */
+const AWAY: Readonly<Record<string, string>> = {
+  temporarily_unavailable: 'the same in some seconds   # it goes on as it was when its host is back: svc ps',
+  recovery_decision_required: 'svc recover NAME restart',
+};
 
 function nextStep(error: SvcError | PlatformError, command: string | undefined): string | undefined {
   if (isOutOfMemory(error)) return 'svc run -m 2G …   # a sandbox with more memory';
@@ -148,8 +152,8 @@ function nextStep(error: SvcError | PlatformError, command: string | undefined):
   // Whoever mounts a volume wants to have it; whoever removes one is mistaken about its name.
   if (error.code === 'volume_not_found' && error.message.includes('create it first'))
     return 'svc volume create NAME';
-  if (error.code === 'sandbox_not_running' && UNAVAILABLE.has(String(error.details?.['status'])))
-    return 'svc recover NAME restart';
+  const away = AWAY[String(error.details?.['status'])];
+  if (error.code === 'sandbox_not_running' && away !== undefined) return away;
   const [, taken] = /\b(volume|snapshot) (?:with|')/i.exec(error.message) ?? [];
   if (error.code === 'name_already_exists' && taken !== undefined) return `svc ${taken.toLowerCase()} ls`;
   // Volumes have files too, and no programs to look for them with.

@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { SvcError } from '@svc/sdk';
+import { reportFailure } from './report-error.ts';
+
+test('a sandbox that may come back as it was is not started anew by what is said to type', (t) => {
+  const said: string[] = [];
+  t.mock.method(process.stderr, 'write', (text: string) => said.push(text) > 0);
+  for (const status of ['temporarily_unavailable', 'recovery_decision_required', 'stopped']) {
+    const error = new SvcError('sandbox_not_running', `Sandbox 'box' is ${status}`, { details: { status } });
+    assert.equal(reportFailure(error, { isJson: false, command: 'exec' }), 125);
+  }
+  t.mock.restoreAll();
+  const steps = said.join('').match(/(?<=try: ).*/g);
+  assert.deepEqual(steps, [
+    'the same in some seconds   # it goes on as it was when its host is back: svc ps',
+    'svc recover box restart',
+    'svc start box',
+  ]);
+});
