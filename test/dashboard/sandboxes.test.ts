@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
+import { TestSandbox } from '../engine/sandbox-fixture.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 import { importPython } from '../e2e/interpreter-images.ts';
 import { checkLooks } from './check-accessible.ts';
@@ -27,6 +29,20 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     String(await page.evaluate(`document.querySelector('.xterm-rows')?.innerText ?? ''`));
   const waitForScreen = async (text: string) => {
     await page.locator('.xterm-rows').filter({ hasText: text }).waitFor();
+  };
+
+  /** Large enough that it is still under way when somebody has seen that it is. */
+  const largeFile = async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'svc-upload-'));
+    t.after(() => rm(folder, { recursive: true }));
+    await writeFile(join(folder, 'large'), '');
+    await truncate(join(folder, 'large'), 1024 * 1024 * 1024);
+    return join(folder, 'large');
+  };
+  const inside = async (script: string) => {
+    const [found] = await server.engine.client.listSandboxes();
+    assert.ok(found);
+    return (await new TestSandbox(server.engine, found).sh(script)).stdout;
   };
 
   await t.test('the form says what it would send, and makes it', async () => {
@@ -89,12 +105,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
 
   await t.test('an upload that breaks off is told, and can be repeated', async () => {
     const file = { name: 'large', mimeType: '', buffer: Buffer.alloc(8 * 1024 * 1024) };
-    // Large enough that it is still under way when somebody has seen that it is.
-    const larger = join(await mkdtemp(join(tmpdir(), 'svc-upload-')), 'large');
-    t.after(() => rm(dirname(larger), { recursive: true }));
-    await writeFile(larger, '');
-    await truncate(larger, 1024 * 1024 * 1024);
-    await page.locator('input[type=file]').setInputFiles(larger);
+    await page.locator('input[type=file]').setInputFiles(await largeFile());
     await page.getByText(/[\d.]+ MiB of 1 GiB/).waitFor();
     const web = await server.webPid();
     // SAFETY: 0 would be everything that runs this test.
@@ -110,9 +121,51 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     await page.locator('input[type=file]').setInputFiles(file);
     await page.getByText('large is uploaded').waitFor();
     await page.getByRole('cell', { name: '8 MiB' }).waitFor();
-    assert.equal(await page.getByText('.svc-upload').count(), 0, 'nothing half written is left');
+    assert.equal(await page.getByText('.svc-partial').count(), 0, 'nothing half written is left');
     await page.locator('.toast.bad').getByRole('button', { name: 'Close' }).click();
   });
+
+  await t.test('a page that is closed during an upload leaves nothing there', async () => {
+    const files = page.url();
+    await page.locator('input[type=file]').setInputFiles(await largeFile());
+    await page.getByText(/[\d.]+ MiB of 1 GiB/).waitFor();
+    assert.match(await inside('ls -A /data'), /^\.svc-partial-/m);
+    await page.goto('about:blank');
+    await waitUntil(async () => !/partial/.test(await inside('ls -A /data')), { what: 'it is removed' });
+    await page.goto(files);
+  });
+
+  await t.test(
+    'a download goes to the disk as it comes, can be cancelled, and what breaks off is told',
+    async () => {
+      await inside('head -c 10000000 /dev/urandom > /data/much; truncate -s 4000000000 /data/more');
+      await page.reload();
+      const kept = `(async () => {
+      const root = await navigator.storage.getDirectory();
+      const folder = await root.getDirectoryHandle('downloads');
+      // What is being written Chromium keeps in a second one of that name.
+      return (await Array.fromAsync(folder.keys())).filter((name) => !name.endsWith('.crswap')).length;
+    })()`;
+      const before = Number(await page.evaluate(kept));
+      await page.getByRole('button', { name: 'Download more' }).click();
+      await page.getByText(/[\d.]+ MiB of 3\.7 GiB/).waitFor();
+      assert.equal(await page.evaluate(kept), before + 1, 'it lies on the disk of the browser');
+      await page.getByRole('button', { name: 'Cancel the download of more' }).click();
+      await page.getByRole('button', { name: 'Download more' }).waitFor();
+      assert.equal(await page.evaluate(kept), before, 'nothing is left of it');
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name: 'Download much' }).click(),
+      ]);
+      const hash = createHash('sha256').update(await readFile(await download.path()));
+      assert.equal((await inside('sha256sum /data/much')).split(' ')[0], hash.digest('hex'));
+      await inside('rm /data/more');
+      await page.getByRole('button', { name: 'Download more' }).click();
+      await page.getByText('more could not be downloaded').waitFor();
+      await page.locator('.toast.bad').getByRole('button', { name: 'Close' }).click();
+      await inside('rm /data/much');
+    },
+  );
 
   await t.test('code runs, and what it shows arrives: pictures as such, markup as text', async () => {
     await view('Code');

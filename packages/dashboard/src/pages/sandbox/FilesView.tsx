@@ -4,6 +4,7 @@ import { useState } from 'react';
 import { Button } from '../../parts/Button.tsx';
 import { DataTable, type Column } from '../../parts/DataTable.tsx';
 import { ConfirmDialog } from '../../parts/Dialog.tsx';
+import { DownloadButton } from '../../parts/DownloadButton.tsx';
 import { EmptyState } from '../../parts/EmptyState.tsx';
 import { formatBytes } from '../../parts/format-amount.ts';
 import { Icon } from '../../parts/Icon.tsx';
@@ -12,7 +13,6 @@ import { Time } from '../../parts/Time.tsx';
 import { showToast } from '../../parts/toast-list.ts';
 import { UploadButton } from '../../parts/UploadButton.tsx';
 import { useSearch } from '../../router/location.ts';
-import { downloadFile } from './download-file.ts';
 import { FileEditor } from './FileEditor.tsx';
 import { joinPath, parentOf } from './guest-path.ts';
 import { NotRunning } from './NotRunning.tsx';
@@ -144,20 +144,13 @@ function FileActions({ sandbox, folder, file, refresh }: FileActionsProps) {
     }
     refresh();
   };
-  const download = (): void => {
-    downloadFile(sandbox, path).catch((error: unknown) =>
-      showToast(`${file.name} cannot be downloaded`, error),
-    );
-  };
   return (
     <div className="actions">
       {file.kind === 'file' ? (
-        <Button
-          look="quiet"
-          icon="download"
-          aria-label={`Download ${file.name}`}
-          title="Download"
-          onClick={download}
+        <DownloadButton
+          path={file.name}
+          sizeBytes={file.sizeBytes}
+          read={(options) => sandbox.files.readStream(path, options)}
         />
       ) : null}
       <Button

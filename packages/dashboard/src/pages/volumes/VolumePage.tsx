@@ -8,6 +8,7 @@ import { useAction, useCall } from '../../api/use-call.ts';
 import type { PathParams } from '../../router/match-path.ts';
 import { Button } from '../../parts/Button.tsx';
 import { DataTable, type Column } from '../../parts/DataTable.tsx';
+import { DownloadButton } from '../../parts/DownloadButton.tsx';
 import { EmptyState } from '../../parts/EmptyState.tsx';
 import { TextField } from '../../parts/Field.tsx';
 import { formatBytes } from '../../parts/format-amount.ts';
@@ -16,9 +17,7 @@ import { Icon } from '../../parts/Icon.tsx';
 import { Page } from '../../parts/Page.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 import { RemoveButton } from '../../parts/RemoveButton.tsx';
-import { saveFile } from '../../parts/save-file.ts';
 import { Time } from '../../parts/Time.tsx';
-import { showToast } from '../../parts/toast-list.ts';
 import { UploadButton, type UploadWatch } from '../../parts/UploadButton.tsx';
 import { Link } from '../../router/Link.tsx';
 import { useSearch } from '../../router/location.ts';
@@ -131,33 +130,17 @@ function FileName({ id, file: { path, kind } }: { readonly id: string; readonly 
   );
 }
 
-function FileActions({ id, file: { path, kind } }: { readonly id: string; readonly file: FileInfo }) {
+function FileActions({ id, file: { path, kind, size } }: { readonly id: string; readonly file: FileInfo }) {
   const client = useClient();
   const remove = useAction('volumeFiles.remove');
-  const [isBusy, setBusy] = useState(false);
   const at = { params: { id }, headers: { 'x-svc-file-path': encodeVolumePath(path) } };
-  const download = async (): Promise<void> => {
-    setBusy(true);
-    try {
-      const chunks: BlobPart[] = [];
-      for await (const chunk of await client.call('volumeFiles.read', at)) chunks.push(new Uint8Array(chunk));
-      saveFile(path.slice(path.lastIndexOf('/') + 1), chunks);
-    } catch (error) {
-      showToast(`${path} could not be read`, error);
-    } finally {
-      setBusy(false);
-    }
-  };
   return (
     <div className="actions">
       {kind === 'directory' ? null : (
-        <Button
-          look="quiet"
-          icon="download"
-          aria-label={`Download ${path}`}
-          title="Download"
-          isBusy={isBusy}
-          onClick={() => void download()}
+        <DownloadButton
+          path={path}
+          sizeBytes={size}
+          read={(options) => client.call('volumeFiles.read', at, options)}
         />
       )}
       <RemoveButton
