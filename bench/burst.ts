@@ -1,8 +1,11 @@
 import { availableParallelism } from 'node:os';
-import type { TestEngine } from '../test/engine/start-engine.ts';
+import { Client, Sandbox } from '@svc/sdk';
+import { createKey } from '@svc/server/keys';
+import { TestServer } from '../test/e2e/start-server.ts';
+import { BUSYBOX, type TestEngine } from '../test/engine/start-engine.ts';
 import { BareRuntimes } from './bare-runtimes.ts';
 import { interleave, ratio, type Benchmark, type BenchmarkContext, type Measurement } from './benchmark.ts';
-import { measureFirstOutput, withEngine } from './first-output.ts';
+import { measureFirstOutput } from './first-output.ts';
 
 const WORKERS = 2 * availableParallelism();
 
@@ -10,14 +13,20 @@ const WORKERS = 2 * availableParallelism();
 export const burst: Benchmark = {
   name: 'burst',
   description:
-    '100 sandboxes asked for at once; then create and remove for 20 s from twice as many callers as CPUs',
-  promise: 'no failure and ≤ 4 s for 100 at once; ≥ 35 per second sustained',
+    '100 sandboxes asked for at once; then create and remove for 20 s from twice as many callers as CPUs, at the engine and through the SDK',
+  promise:
+    'no failure and ≤ 4 s for 100 at once; ≥ 35 per second sustained, ≥ 0.8 of bare runc run through the SDK',
   async run(context) {
     await using bare = await BareRuntimes.prepare();
-    return await withEngine([], async (engine) => [
-      ...(await measureBursts(engine, context)),
-      ...(await measureSustained(engine, bare, context)),
-    ]);
+    const server = await TestServer.start({ args: [] });
+    try {
+      return [
+        ...(await measureBursts(server.engine, context)),
+        ...(await measureSustained(server, bare, context)),
+      ];
+    } finally {
+      await server.destroy();
+    }
   },
 };
 
@@ -54,41 +63,53 @@ async function measureBursts(
 }
 
 async function measureSustained(
-  engine: TestEngine,
+  server: TestServer,
   bare: BareRuntimes,
   { isQuick, signal, note }: BenchmarkContext,
 ): Promise<Measurement[]> {
   const windowMs = isQuick ? 300 : 5000;
   let failures = 0;
-  const createAndRemove = async () => {
-    const { sandbox } = await measureFirstOutput(engine, 'container');
-    await engine.client.removeSandbox(sandbox.id);
-  };
-  const tolerant = async () => {
+  const tolerant = (createAndRemove: () => Promise<void>) => async () => {
     await createAndRemove().catch((error: unknown) => {
       failures++;
       note(`a create failed: ${String(error)}`);
     });
   };
+  const atEngine = tolerant(async () => {
+    const { sandbox } = await measureFirstOutput(server.engine, 'container');
+    await server.engine.client.removeSandbox(sandbox.id);
+  });
+  const throughSdk = tolerant(await sdkCycle(server));
   const values = await interleave(
     isQuick ? 1 : 4,
     {
-      ours: () => perSecond(windowMs, tolerant),
+      sdk: () => perSecond(windowMs, throughSdk),
+      engine: () => perSecond(windowMs, atEngine),
       bare: () => perSecond(windowMs, () => bare.run('runc')),
     },
     signal,
   );
+  const what = `created, used and removed by ${WORKERS} callers`;
   return [
-    {
-      what: `created, used and removed by ${WORKERS} callers`,
-      unit: '/s',
-      values: values.ours,
-      target: { atLeast: 35 },
-    },
+    { what: `${what}, at the engine`, unit: '/s', values: values.engine, target: { atLeast: 35 } },
+    { what: `${what}, through the SDK`, unit: '/s', values: values.sdk },
     { what: 'the same, failures', unit: '', values: [failures], target: { atMost: 0 } },
     { what: `bare runc run by ${WORKERS} callers`, unit: '/s', values: values.bare },
-    ratio('bare runc run / ours', values.bare, values.ours),
+    ratio('at the engine / bare runc run', values.engine, values.bare),
+    ratio('through the SDK / bare runc run', values.sdk, values.bare, { atLeast: 0.8 }),
   ];
+}
+
+/** What somebody does with a sandbox who needs it once: three calls over HTTP, and a connection for the process. */
+async function sdkCycle(server: TestServer): Promise<() => Promise<void>> {
+  const { key } = await createKey(server.engine.folder, { namespace: 'default' });
+  const client = new Client({ apiUrl: server.url, apiKey: key });
+  return async () => {
+    const sandbox = await Sandbox.create({ client, image: BUSYBOX, isolation: 'container' });
+    const { code } = await sandbox.exec('/bin/echo', ['x']);
+    await sandbox.remove();
+    if (code !== 0) throw new Error(`echo ended with ${code}`);
+  };
 }
 
 /** How often `work` is completed per second when all workers repeat it for `windowMs`. */
