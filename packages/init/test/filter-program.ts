@@ -39,6 +39,10 @@ export class FilterProgram {
     );
   }
 
+  get length(): number {
+    return this.#instructions.length;
+  }
+
   /** `allow`, or the number of the error. */
   run(call: SystemCall): 'allow' | number {
     const data = seccompData(call);

@@ -10,23 +10,40 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "privileges/filter-rules.h"
 
-enum { PROGRAM_MAX = 4096 };
+// A filter has two parts: a search among ranges of numbers, which settles most calls, and behind it libseccomp's program for the few
+// whose arguments count. gVisor runs a filter once for every number at every fork, with a note per instruction, so length is time there.
+
+enum { PROGRAM_MAX = 4096, NUMBERS_MAX = 1024 };
+
+enum verdict { REFUSED, ALLOWED, ABSENT, ASKED }; // ASKED: libseccomp's program says
+
+/** Consecutive numbers with one verdict, up to where the next range begins. */
+struct range {
+  uint32_t first;
+  enum verdict verdict;
+};
 
 /** The architecture that the filters are for, in libseccomp's words. */
 static uint32_t target;
+static enum verdict verdicts[NUMBERS_MAX];
 
 static void emit(const char *name, bool is_restricted);
 static int number_of(const char *syscall_name);
+static void settle(const char *syscall_name, enum verdict);
 static void allow(scmp_filter_ctx filter, const char *syscall_name, unsigned count, const struct scmp_arg_cmp *args);
 static void add_rules(scmp_filter_ctx filter, bool is_restricted);
-static size_t write_prologue(struct sock_filter *out);
-static int newest_known(void);
+static size_t write_search(struct sock_filter *out);
+static size_t write_node(struct sock_filter *out, const struct range *ranges, size_t count, size_t after);
+static size_t write_refused_ioctls(struct sock_filter *out);
+static uint32_t newest_known(void);
+static uint32_t audit_number(void);
 
 int main(int count, char **words) {
   target = count == 2 ? seccomp_arch_resolve_name(words[1]) : 0;
@@ -53,11 +70,13 @@ static void emit(const char *name, bool is_restricted) {
   }
   check(seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(ENOSYS)), "bad architecture");
   check(seccomp_attr_set(filter, SCMP_FLTATR_CTL_OPTIMIZE, 2), "binary tree");
+  memset(verdicts, 0, sizeof verdicts);
   add_rules(filter, is_restricted);
   FILE *file = tmpfile();
   if (!file) exit(1);
   check(seccomp_export_bpf(filter, fileno(file)), "export");
-  size_t count = write_prologue(program);
+  size_t count = write_search(program);
+  count += write_refused_ioctls(program + count);
   lseek(fileno(file), 0, SEEK_SET);
   ssize_t got = read(fileno(file), program + count, sizeof program - count * sizeof *program);
   if (got <= 0 || (size_t)got % sizeof *program || (size_t)got == sizeof program - count * sizeof *program) exit(1);
@@ -79,7 +98,7 @@ static void add_rules(scmp_filter_ctx filter, bool is_restricted) {
   allow(filter, "clone", 1, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACE_FLAGS, 0)});
   allow(filter, "unshare", 1, (struct scmp_arg_cmp[]){SCMP_A0(SCMP_CMP_MASKED_EQ, NAMESPACE_FLAGS | TIME_NAMESPACE, 0)});
   for (size_t i = 0; i < sizeof absent / sizeof *absent; i++) {
-    check(seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), seccomp_syscall_resolve_name(absent[i]), 0), absent[i]);
+    settle(absent[i], ABSENT);
   }
   const int families[] = {AF_UNIX, AF_INET, AF_INET6};
   for (size_t i = 0; i < 3; i++) {
@@ -105,8 +124,16 @@ static void add_rules(scmp_filter_ctx filter, bool is_restricted) {
   }
 }
 
+static void settle(const char *syscall_name, enum verdict verdict) {
+  int number = number_of(syscall_name);
+  check(number < NUMBERS_MAX ? 0 : -ERANGE, syscall_name);
+  if (number >= 0) verdicts[number] = verdict; // else: not on the target
+}
+
 static void allow(scmp_filter_ctx filter, const char *syscall_name, unsigned count, const struct scmp_arg_cmp *args) {
-  if (number_of(syscall_name) < 0) return; // not on the target
+  bool is_asked = count > 0 || !strcmp(syscall_name, "ioctl"); // which has values that are refused: write_refused_ioctls
+  settle(syscall_name, is_asked ? ASKED : ALLOWED);
+  if (!is_asked || number_of(syscall_name) < 0) return;
   // libseccomp takes this machine's numbers, also made-up ones for what it lacks, and translates them for the target.
   int number = seccomp_syscall_resolve_name(syscall_name);
   check(seccomp_rule_add_exact_array(filter, SCMP_ACT_ALLOW, number, count, args), syscall_name);
@@ -115,28 +142,66 @@ static void allow(scmp_filter_ctx filter, const char *syscall_name, unsigned cou
 /** On the target; negative when it has no such call. */
 static int number_of(const char *syscall_name) { return seccomp_syscall_resolve_name_arch(target, syscall_name); }
 
-/** What libseccomp cannot say: an upper bound for numbers, and values of one argument that are refused. */
-static size_t write_prologue(struct sock_filter *out) {
-  const uint32_t enosys = SECCOMP_RET_ERRNO | ENOSYS, eperm = SECCOMP_RET_ERRNO | EPERM;
+/** Settles what is known by its number; what is asked goes on behind what this writes, with the number loaded. */
+static size_t write_search(struct sock_filter *out) {
+  struct range ranges[NUMBERS_MAX];
+  size_t count = 0, at = 0;
+  const uint32_t enosys = SECCOMP_RET_ERRNO | ENOSYS, newest = newest_known();
+  for (uint32_t number = 0; number <= newest; number++) {
+    if (number && verdicts[number] == verdicts[number - 1]) continue;
+    ranges[count++] = (struct range){number, verdicts[number]};
+  }
+  // SAFETY: before any number is looked at. The same number is another call for programs of another architecture.
+  out[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch));
+  out[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, audit_number(), 1, 0);
+  out[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, enosys);
+  out[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+  out[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, newest, 0, 1);
+  out[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, enosys);
+  return at + write_node(out + at, ranges, count, 0);
+}
+
+static size_t nodes_of(size_t ranges) { return 2 * ranges - 1; }
+
+/** A search among `count` ranges, which leaves `after` instructions of the whole search behind it. Returns its length. */
+static size_t write_node(struct sock_filter *out, const struct range *ranges, size_t count, size_t after) {
+  const uint32_t returned[] = {
+      [REFUSED] = SECCOMP_RET_ERRNO | EPERM,
+      [ALLOWED] = SECCOMP_RET_ALLOW,
+      [ABSENT] = SECCOMP_RET_ERRNO | ENOSYS,
+  };
+  if (count == 1) {
+    bool is_asked = ranges->verdict == ASKED;
+    *out = is_asked ? (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, (uint32_t)after)
+                    : (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, returned[ranges->verdict]);
+    return 1;
+  }
+  size_t left = count / 2, right = count - left;
+  check(nodes_of(left) <= UINT8_MAX ? 0 : -ERANGE, "jump over half of the ranges");
+  *out = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, ranges[left].first, (uint8_t)nodes_of(left), 0);
+  write_node(out + 1, ranges, left, after + nodes_of(right));
+  write_node(out + 1 + nodes_of(left), ranges + left, right, after);
+  return nodes_of(count);
+}
+
+/** What libseccomp cannot say: values of one argument that are refused, where all others are allowed. */
+static size_t write_refused_ioctls(struct sock_filter *out) {
   const unsigned count = sizeof refused_ioctls / sizeof *refused_ioctls;
   // Only the low half of the argument: the kernel looks at no more, and a filter that compared all of it could be
   // passed by setting a high bit.
   const uint32_t request = offsetof(struct seccomp_data, args[1]);
   size_t at = 0;
-  out[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
-  out[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (uint32_t)newest_known(), 0, 1);
-  out[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, enosys);
   out[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number_of("ioctl"), 0, (uint8_t)(2 + count));
   out[at++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, request);
   for (unsigned i = 0; i < count; i++) {
     uint8_t to_refusal = (uint8_t)(count - 1 - i), past = i + 1 == count;
     out[at++] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, refused_ioctls[i], to_refusal, past);
   }
-  out[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, eperm);
+  out[at++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM);
   return at;
 }
 
-static int newest_known(void) {
+static uint32_t newest_known(void) {
   int newest = 0;
   for (size_t i = 0; i < sizeof allowed_always / sizeof *allowed_always; i++) {
     int number = number_of(allowed_always[i]);
@@ -146,5 +211,12 @@ static int newest_known(void) {
     int number = number_of(refused[i]);
     if (number > newest) newest = number;
   }
-  return newest;
+  check(newest < NUMBERS_MAX ? 0 : -ERANGE, "newest call");
+  return (uint32_t)newest;
+}
+
+/** libseccomp's words for these architectures are the kernel's own, of linux/audit.h. */
+static uint32_t audit_number(void) {
+  check(target == SCMP_ARCH_X86_64 || target == SCMP_ARCH_AARCH64 ? 0 : -EINVAL, "architecture");
+  return target;
 }
