@@ -65,6 +65,24 @@ test('events of many channels at once form one unbroken chain', async (t) => {
   });
 });
 
+test('a server that ends has written down what was asked for a moment before', async (t) => {
+  const server = await startChannelServer(t);
+  const { channel } = await openChannel(t, await server.addSandbox());
+  const { database } = server;
+  const kept = database.destroy.bind(database);
+  const atTheEnd = Promise.withResolvers<readonly AuditEvent[]>();
+  database.destroy = async () => {
+    atTheEnd.resolve(await eventsOf(server));
+    await kept();
+  };
+  await channel.run({ cmd: 'true' });
+  await server.close();
+  assert.deepEqual(
+    (await atTheEnd.promise).map(({ payload }) => payload.command),
+    ['true'],
+  );
+});
+
 test('a process that cannot be noted ends with its channel', async (t) => {
   const server = await startChannelServer(t);
   const { channel, socket } = await openChannel(t, await server.addSandbox());

@@ -3,9 +3,6 @@ import type { Database } from '../../store/database.ts';
 import { inTransaction } from '../../store/in-transaction.ts';
 import { appendEvent, type NewEvent } from '../../store/events.ts';
 
-/** A commit per process would cost more than starting the process. */
-const GATHER_MS = 10;
-
 interface Waiting {
   readonly event: NewEvent;
   readonly done: PromiseWithResolvers<void>;
@@ -18,11 +15,16 @@ interface Waiting {
  */
 export class EventQueue {
   readonly #database: Database;
+  readonly #gatherMs: number;
   /** By organization; an entry exists while somebody writes. */
   readonly #waiting = new Map<string, Waiting[]>();
+  readonly #writing = new Set<Promise<void>>();
+  readonly #closing = new AbortController();
 
-  constructor(database: Database) {
+  /** `gatherMs`: how long an event waits for others. A commit per process would cost more than starting the process. */
+  constructor(database: Database, gatherMs: number) {
     this.#database = database;
+    this.#gatherMs = gatherMs;
   }
 
   /** Resolves when the event is on the disk. */
@@ -31,14 +33,22 @@ export class EventQueue {
     const queue = this.#waiting.get(event.organizationId);
     if (queue === undefined) {
       this.#waiting.set(event.organizationId, [waiting]);
-      void this.#write(event.organizationId);
+      const writing = this.#write(event.organizationId).finally(() => this.#writing.delete(writing));
+      this.#writing.add(writing);
     } else queue.push(waiting);
     return waiting.done.promise;
   }
 
+  /** Nothing waits to be written any more when this is over. */
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await Promise.all(this.#writing);
+  }
+
   async #write(organizationId: string): Promise<void> {
     for (;;) {
-      await delay(GATHER_MS);
+      // At the end of the server nothing more gathers.
+      await delay(this.#gatherMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
       const batch = this.#waiting.get(organizationId) ?? [];
       if (batch.length === 0) return void this.#waiting.delete(organizationId);
       this.#waiting.set(organizationId, []);
