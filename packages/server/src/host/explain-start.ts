@@ -1,3 +1,4 @@
+import { PlatformError } from '@svc/contract/errors';
 import { EXIT } from './exit-codes.ts';
 import { StartError } from './start-error.ts';
 
@@ -15,6 +16,8 @@ export function explainStart(error: unknown, config: StartOptions | undefined): 
   if (error instanceof StartError) return error;
   if (!(error instanceof Error) || config === undefined) return undefined;
   const { options, databaseUrl } = config;
+  if (databaseUrl !== null && PlatformError.is(error, 'unavailable'))
+    return databaseProblem(error.cause instanceof Error ? error.cause : error);
   const { code, syscall, address = options.host, port = 0 }: SystemError = error;
   const cause = { cause: error };
   if (syscall === 'listen') {
@@ -30,10 +33,13 @@ export function explainStart(error: unknown, config: StartOptions | undefined): 
       cause,
     );
   }
-  // SAFETY: what the driver says of a database that refuses names the user, never the password.
-  const isOfDatabase = syscall === 'connect' || syscall === 'getaddrinfo' || 'severity' in error;
-  if (databaseUrl === null || !isOfDatabase) return undefined;
-  return new StartError(EXIT.failed, `the database of --database cannot be used: ${error.message}`, cause);
+  return databaseUrl !== null && 'severity' in error ? databaseProblem(error) : undefined;
+}
+
+/** SAFETY: what the driver says of a database that refuses names the user, never the password. */
+function databaseProblem(cause: Error): StartError {
+  const message = `the database of --database cannot be used: ${cause.message}`;
+  return new StartError(EXIT.failed, message, { cause });
 }
 
 type Tell = (address: string, port: number, option: string) => string;

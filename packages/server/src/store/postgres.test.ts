@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, test, type TestContext } from 'node:test';
+import { PlatformError } from '@svc/contract/errors';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import { createApiKey, findApiKey } from './api-keys-and-tokens.ts';
@@ -33,6 +34,23 @@ test('PostgreSQL is brought up to date by several servers at once', async (t) =>
     t.after(() => database.destroy());
     assert.deepEqual(await listSandboxes(database), []);
   }
+});
+
+test('a database that goes away is told of as that, and the store goes on when it is back', async (t) => {
+  const url = await postgres.createDatabase();
+  const database = await openStore(postgresDialect(url, pino({ level: 'silent' })));
+  t.after(() => database.destroy());
+  const isOutageOf = (error: unknown) =>
+    PlatformError.is(error, 'unavailable') && error.cause instanceof Error;
+  await postgres.whileDown(async () => {
+    await assert.rejects(listSandboxes(database), isOutageOf);
+    await assert.rejects(listSandboxes(database), isOutageOf);
+  });
+  assert.deepEqual(await listSandboxes(database), []);
+  // Ended in the middle of a statement.
+  const endMyself = sql`select pg_terminate_backend(pg_backend_pid())`.execute(database);
+  await assert.rejects(endMyself, isOutageOf);
+  assert.deepEqual(await listSandboxes(database), []);
 });
 
 /** Two servers of one database. */

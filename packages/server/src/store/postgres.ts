@@ -1,8 +1,9 @@
+import { PlatformError } from '@svc/contract/errors';
 import { PostgresDialect, type Dialect, type PostgresPool, type PostgresPoolClient } from 'kysely';
 import type { Logger } from 'pino';
 import pg from 'pg';
 import { StatementNames } from './statement-names.ts';
-import { isOutdatedPlan } from './transient-failure.ts';
+import { isOutage, isOutdatedPlan } from './transient-failure.ts';
 
 const MAX_CONNECTIONS = 10;
 const CONNECT_TIMEOUT_MS = 5000;
@@ -26,7 +27,7 @@ function prepareStatements(pool: pg.Pool): PostgresPool {
   const clients = new WeakMap<pg.PoolClient, PostgresPoolClient>();
   return {
     connect: async () => {
-      const client = await pool.connect();
+      const client = await pool.connect().catch(rethrow);
       let prepared = clients.get(client);
       if (prepared === undefined) clients.set(client, (prepared = prepareClient(client, names)));
       return prepared;
@@ -41,11 +42,13 @@ function prepareClient(client: pg.PoolClient, names: StatementNames): PostgresPo
     const name = names.nameOf(text, values.length);
     return await client.query({ text, values: [...values], ...(name === undefined ? {} : { name }) });
   };
+  let hasBroken = false;
   const query = async (text: string, values: readonly unknown[]): Promise<unknown> => {
     try {
       return await send(text, values);
     } catch (error) {
-      if (!isOutdatedPlan(error)) throw error;
+      hasBroken ||= isOutage(error);
+      if (!isOutdatedPlan(error)) return rethrow(error);
       names.renew();
       // In a transaction what came before is lost too; whoever began it repeats it.
       if (client.getTransactionStatus() !== 'I') throw error;
@@ -55,6 +58,15 @@ function prepareClient(client: pg.PoolClient, names: StatementNames): PostgresPo
   return {
     // The query builder asks for whole results only: it was given no cursor.
     query: query as PostgresPoolClient['query'],
-    release: (isBroken) => client.release(isBroken),
+    // The driver may not have seen yet that it is closed, and would give it to the next caller.
+    release: (isBroken) => client.release(isBroken === true || hasBroken),
   };
+}
+
+/** Callers are told to try again, and not that the server met a bug. */
+function rethrow(error: unknown): never {
+  if (!isOutage(error)) throw error;
+  throw new PlatformError('unavailable', 'The database cannot be reached; try again in a moment', {
+    cause: error,
+  });
 }

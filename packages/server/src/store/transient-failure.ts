@@ -16,6 +16,20 @@ export function isOutdatedPlan(error: unknown): boolean {
   );
 }
 
+/** PostgreSQL restarts, is out of reach, or has no connection left: nothing is wrong with what was asked. */
+const OUTAGE = /^(08|57P0|53300$)/;
+/** What the driver says without a code. */
+const NO_CONNECTION = /^(timeout exceeded when trying to connect|Connection terminated)/;
+
+/** Whether the database itself could not be reached, or went away. */
+export function isOutage(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = codeOf(error);
+  return (
+    'syscall' in error || (typeof code === 'string' && OUTAGE.test(code)) || NO_CONNECTION.test(error.message)
+  );
+}
+
 function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }

@@ -12,12 +12,14 @@ const START_TIMEOUT_MS = 60_000;
 /** A PostgreSQL of its own in a temporary folder, reached by a unix socket; it refuses to run as root. */
 export class TestPostgres implements AsyncDisposable {
   readonly #folder: string;
-  readonly #child: ChildProcess;
+  readonly #launch: () => ChildProcess;
+  #child: ChildProcess;
   #databases = 0;
 
-  private constructor(folder: string, child: ChildProcess) {
+  private constructor(folder: string, launch: () => ChildProcess) {
     this.#folder = folder;
-    this.#child = child;
+    this.#launch = launch;
+    this.#child = launch();
   }
 
   static async start(): Promise<TestPostgres> {
@@ -31,8 +33,8 @@ export class TestPostgres implements AsyncDisposable {
       cwd: folder,
     });
     const args = ['-D', data, '-k', folder, '-c', 'listen_addresses=', '-c', 'fsync=off'];
-    const child = spawn(join(bin, 'postgres'), args, { ...identity, cwd: folder, stdio: 'ignore' });
-    const postgres = new TestPostgres(folder, child);
+    const launch = () => spawn(join(bin, 'postgres'), args, { ...identity, cwd: folder, stdio: 'ignore' });
+    const postgres = new TestPostgres(folder, launch);
     await postgres.#waitUntilReady();
     return postgres;
   }
@@ -45,14 +47,28 @@ export class TestPostgres implements AsyncDisposable {
     return this.#url(name);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    const child = this.#child;
-    if (child.exitCode === null && child.signalCode === null) {
-      const exited = once(child, 'exit');
-      child.kill('SIGINT');
-      await exited;
+  /** It ends, as when it is restarted, and is there again afterwards. */
+  async whileDown(work: () => Promise<void>): Promise<void> {
+    await this.#stop();
+    try {
+      await work();
+    } finally {
+      this.#child = this.#launch();
+      await this.#waitUntilReady();
     }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#stop();
     await rm(this.#folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 });
+  }
+
+  async #stop(): Promise<void> {
+    const child = this.#child;
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const exited = once(child, 'exit');
+    child.kill('SIGINT');
+    await exited;
   }
 
   #url(database: string): string {
