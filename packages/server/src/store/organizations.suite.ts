@@ -15,6 +15,8 @@ import {
 import type { Database } from './database.ts';
 import { deleteOrganization } from './delete-organization.ts';
 import { findInvite, listInvites, putInvite, removeInvite } from './invites.ts';
+import { inTransaction } from './in-transaction.ts';
+import { lockLivingOrganization } from './lock-organization.ts';
 import { findMemberByEmail, hasOtherOwner, listMembers, removeMember } from './members.ts';
 import {
   createOrganization,
@@ -137,6 +139,20 @@ export function organizationsSuite(name: string, open: (t: TestContext) => Promi
       assert.deepEqual(await listInvites(db, id), []);
       assert.equal((await removeInvite(db, id, second.id))?.id, second.id);
       assert.equal(await removeInvite(db, id, second.id), undefined);
+    });
+
+    test('nothing is added any more to an organization that is deleted', async (t) => {
+      const db = await open(t);
+      const { id } = await createOrganization(db, { slug: 'acme', name: 'Acme' });
+      assert.equal(
+        (await inTransaction(db, (transaction) => lockLivingOrganization(transaction, id))).id,
+        id,
+      );
+      await inTransaction(db, (transaction) => deleteOrganization(transaction, id));
+      await assert.rejects(
+        inTransaction(db, (transaction) => lockLivingOrganization(transaction, id)),
+        (error) => PlatformError.is(error, 'org_not_found'),
+      );
     });
 
     test('a deleted user leaves no token and no membership', async (t) => {
