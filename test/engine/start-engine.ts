@@ -117,7 +117,7 @@ export class TestEngine {
 
   async #handOnProbes(): Promise<void> {
     await mkdir(dirname(KNOWN_PROBES), { recursive: true });
-    const own = `${KNOWN_PROBES}.${process.pid}`;
+    const own = `${KNOWN_PROBES}.${this.instance}`;
     // An engine without a runtime that it could use has none.
     await copyFile(join(this.folder, 'probes.json'), own).then(
       () => rename(own, KNOWN_PROBES),
