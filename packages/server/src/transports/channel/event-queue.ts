@@ -3,6 +3,9 @@ import type { Database } from '../../store/database.ts';
 import { inTransaction } from '../../store/in-transaction.ts';
 import { appendEvent, type NewEvent } from '../../store/events.ts';
 
+/** A commit per process would cost more than starting the process. */
+const GATHER_MS = 10;
+
 interface Waiting {
   readonly event: NewEvent;
   readonly done: PromiseWithResolvers<void>;
@@ -15,16 +18,13 @@ interface Waiting {
  */
 export class EventQueue {
   readonly #database: Database;
-  readonly #gatherMs: number;
   /** By organization; an entry exists while somebody writes. */
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #writing = new Set<Promise<void>>();
   readonly #closing = new AbortController();
 
-  /** `gatherMs`: how long an event waits for others. A commit per process would cost more than starting the process. */
-  constructor(database: Database, gatherMs: number) {
+  constructor(database: Database) {
     this.#database = database;
-    this.#gatherMs = gatherMs;
   }
 
   /** Resolves when the event is on the disk. */
@@ -48,7 +48,7 @@ export class EventQueue {
   async #write(organizationId: string): Promise<void> {
     for (;;) {
       // At the end of the server nothing more gathers.
-      await delay(this.#gatherMs, undefined, { signal: this.#closing.signal }).catch(() => undefined);
+      await delay(GATHER_MS, undefined, { signal: this.#closing.signal }).catch(() => undefined);
       const batch = this.#waiting.get(organizationId) ?? [];
       if (batch.length === 0) return void this.#waiting.delete(organizationId);
       this.#waiting.set(organizationId, []);

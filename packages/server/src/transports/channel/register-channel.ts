@@ -33,11 +33,6 @@ const BEARER_PROTOCOL = 'svc.bearer.';
 const MAX_MESSAGE_BYTES = 4 + 4 * 1024 * 1024;
 const OPEN_MS = 10_000;
 const CLOSE_MS = 2000;
-/**
- * Nobody waits for these events. Longer than a process takes to start and end in gVisor: its answer would come just when this thread
- * writes them and waits for the disk.
- */
-const GATHER_MS = 50;
 const METHODS_REFUSED = ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 export interface ChannelSettings {
@@ -121,7 +116,7 @@ class ChannelRoute {
     this.#parts = parts;
     this.#access = new ChannelAccess(parts);
     this.#slots = new ChannelSlots(parts.settings.limits);
-    this.#events = new EventQueue(parts.database, GATHER_MS);
+    this.#events = new EventQueue(parts.database);
     this.#openChannel = createOpenChannel(parts.orchestrator, parts.database);
   }
 

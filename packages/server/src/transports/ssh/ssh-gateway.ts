@@ -16,8 +16,6 @@ import { Strangers } from './strangers.ts';
 const IDENT = 'svc';
 const KEEP_ALIVE_MISSES = 3;
 const CLOSE_MS = 2000;
-/** What a session runs begins when its event is on the disk. */
-const GATHER_MS = 10;
 /**
  * What a stranger may have agreed on. Not all that ssh2 knows: a key exchange over 8192 bits takes the thread that serves everybody thirty
  * times as long as one over a curve, and `zlib` would unpack a thousand times what was sent before anybody has logged in.
@@ -72,7 +70,7 @@ class Gateway {
     this.#hostKey = hostKey;
     this.#strangers = new Strangers(parts.settings.connections);
     this.#slots = new ChannelSlots(parts.settings.limits);
-    this.#events = new EventQueue(parts.database, GATHER_MS);
+    this.#events = new EventQueue(parts.database);
   }
 
   take(socket: Socket): void {
