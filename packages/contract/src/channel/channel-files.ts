@@ -194,20 +194,21 @@ export class ChannelFiles {
   /** The whole content behind a handle, which stays open. */
   async *readHandle(handle: number, signal?: AbortSignal): AsyncGenerator<Uint8Array, void> {
     let offset = 0;
-    let ahead = this.read(handle, 0, READ_WINDOW_BYTES, signal);
-    try {
-      for (;;) {
-        const chunks: readonly Uint8Array[] = await ahead;
-        const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
-        offset += length;
-        const isLast = length < READ_WINDOW_BYTES;
-        if (!isLast) ahead = this.read(handle, offset, READ_WINDOW_BYTES, signal);
-        yield* chunks;
-        if (isLast) return;
-      }
-    } finally {
-      // A window that was asked for and is not wanted any more must not become an unhandled rejection.
-      ahead.catch(() => undefined);
+    const readAhead = () => {
+      const window = this.read(handle, offset, READ_WINDOW_BYTES, signal);
+      // It may fail while its reader is busy with the one before, or be wanted by nobody any more: no unhandled rejection.
+      window.catch(() => undefined);
+      return window;
+    };
+    let ahead = readAhead();
+    for (;;) {
+      const chunks = await ahead;
+      const length = chunks.reduce((sum, chunk) => sum + chunk.length, 0);
+      offset += length;
+      const isLast = length < READ_WINDOW_BYTES;
+      if (!isLast) ahead = readAhead();
+      yield* chunks;
+      if (isLast) return;
     }
   }
 
