@@ -48,10 +48,12 @@ async function serve(config: EgressConfig): Promise<void> {
   clients.isProxied = (client) => sandboxes.find(client) !== undefined;
   for (const [client, settings] of config.proxied) sandboxes.set(client, settings);
   for (const [client, known] of config.pins) clients.remember(client, known);
+  let isRecorded = false;
   process.on('message', (message) => {
     const order = message as EgressOrder; // From our own parent too.
     if (order.kind === 'forget') told.forget(order.client);
     else if (order.kind === 'pinned') pins.settle(order.id, order.done);
+    else if (order.kind === 'recorded') isRecorded = true;
     else if (order.kind === 'setSurroundings') clients.surroundings = order.surroundings;
     else if (order.kind === 'setPolicy') {
       const known = clients.set(order.client, order.policy);
@@ -61,7 +63,11 @@ async function serve(config: EgressConfig): Promise<void> {
       report({ kind: 'known', id: order.id, pins: known }, () => undefined);
     } else report({ kind: 'known', id: order.id, pins: clients.pinsOf(order.client) }, () => undefined);
   });
-  process.on('disconnect', () => pins.close());
+  process.on('disconnect', () => {
+    // Of an engine that was killed before it wrote down who this is: no other would ever end it.
+    if (!isRecorded) process.exit(1);
+    pins.close();
+  });
   const forwarder = new DnsForwarder({
     resolvers,
     clients,

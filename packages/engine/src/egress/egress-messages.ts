@@ -47,6 +47,8 @@ export type EgressOrder =
   /** The sandbox with that address is gone. */
   | { readonly kind: 'forget'; readonly client: string }
   | { readonly kind: 'setSurroundings'; readonly surroundings: Surroundings }
+  /** The next engine will find it. */
+  | { readonly kind: 'recorded' }
   | { readonly kind: 'pinned'; readonly id: number; readonly done: boolean };
 
 /** What an egress process tells the engine. */

@@ -167,6 +167,7 @@ export class EgressProcess {
       this.#ours.resolve();
       await endRecordedProcess(this.#options.recordFile);
       await recordProcess(this.#options.recordFile, child.pid, port);
+      this.#tell({ kind: 'recorded' });
     } catch (error) {
       child.kill('SIGKILL');
       throw error;
