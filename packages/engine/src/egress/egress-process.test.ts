@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { waitUntil } from '@svc/contract/testing';
 import { test } from 'node:test';
 import { pino } from 'pino';
 import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
@@ -58,3 +59,39 @@ test('a process that never listens is named, and for how long it was waited for'
   t.after(() => silent.kill('SIGKILL'));
   await assert.rejects(whenListening(silent, 20), /^Error: The egress process does not listen after 20 ms$/);
 });
+
+/** Has a process that listens, says which, and gets no further. */
+const HELD_UP = `
+  import { EgressProcess } from ${JSON.stringify(import.meta.resolve('./egress-process.ts'))};
+  import { SURROUNDINGS } from ${JSON.stringify(import.meta.resolve('../testing/surroundings.ts'))};
+  const [recordFile, hostProgram] = process.argv.slice(1);
+  const none = () => undefined;
+  const egress = new EgressProcess({
+    listenAddress: '127.0.0.1', ipv6ListenAddress: null, hostId: ${HOST_ID}, resolvers: [], hostProgram, recordFile,
+    logger: { warn: none, info: none }, codeCache: null, surroundings: () => SURROUNDINGS, onReport: none, onPin: none,
+    sandboxes: () => ({ policies: new Map(), proxied: new Map(), pins: new Map() }),
+    onListening: () => { console.log(egress.pid); return new Promise(none); },
+  });
+  await egress.start();`;
+
+test('a process whose engine is killed before it wrote down which is its own ends too', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-egress-'));
+  t.after(() => rm(folder, { recursive: true }));
+  const args = ['--input-type=module', '-e', HELD_UP, join(folder, 'egress.json'), BUILT_SVC_HOST];
+  const engine = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => engine.kill('SIGKILL'));
+  const [said] = (await once(engine.stdout, 'data')) as [Buffer];
+  const pid = Number(said.toString());
+  assert.ok(pid > 1, said.toString());
+  t.after(() => isThere(pid) && process.kill(pid, 'SIGKILL'));
+  engine.kill('SIGKILL');
+  await waitUntil(() => !isThere(pid), 'it has ended');
+});
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
