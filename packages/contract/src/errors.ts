@@ -88,3 +88,15 @@ export class PlatformError extends Error {
 export function isErrorCode(value: unknown): value is ErrorCode {
   return typeof value === 'string' && Object.hasOwn(ERROR_STATUS, value);
 }
+
+/** What another process of ours refused, as it told it; undefined when the text is no envelope of ours. */
+export function readEnvelope(text: string): PlatformError | undefined {
+  try {
+    const { error } = JSON.parse(text) as ErrorEnvelope;
+    const details = error.details === null ? {} : { details: error.details };
+    return isErrorCode(error.code) ? new PlatformError(error.code, error.message, details) : undefined;
+  } catch {
+    // Whoever asked says what there is to say instead.
+    return undefined;
+  }
+}

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { isErrorCode, PlatformError } from '@svc/contract/errors';
+import { readEnvelope } from '@svc/contract/errors';
 import type { Piece } from '@svc/engine/backup';
 import type { StorePlace } from '@svc/server/local';
 import { UsageError } from '../usage-error.ts';
@@ -54,17 +54,10 @@ export async function* serverPart(
 
 /** Why the other process gave up, as an error of ours: it is told once, in the way that was asked for. */
 function lastWords(said: string, cause: unknown): Error {
-  const line = said.trim().split('\n').at(-1) ?? '';
-  try {
-    const { error } = JSON.parse(line) as {
-      error: { code: string; message: string; details: object | null };
-    };
-    if (error.details === null && error.code === 'invalid_request') return new UsageError(error.message);
-    if (isErrorCode(error.code))
-      return new PlatformError(error.code, error.message, { details: { ...error.details }, cause });
-  } catch {
-    // Node itself ended it: what it printed is all there is.
-  }
+  const refusal = readEnvelope(said.trim().split('\n').at(-1) ?? '');
+  if (refusal?.code === 'invalid_request' && refusal.details === null) return new UsageError(refusal.message);
+  if (refusal !== undefined) return refusal;
+  // Node itself ended it: what it printed is all there is.
   return new Error(`the files of the server could not be read${said === '' ? '' : `: ${said.trim()}`}`, {
     cause,
   });

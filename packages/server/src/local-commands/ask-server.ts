@@ -1,7 +1,7 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
-import { isErrorCode, PlatformError } from '@svc/contract/errors';
+import { PlatformError, readEnvelope } from '@svc/contract/errors';
 import { request } from '@svc/contract/node-http';
 import { adminSocketPath } from '../transports/admin/admin-socket-path.ts';
 
@@ -45,23 +45,11 @@ async function send(socketPath: string, { method, path, timeoutMs }: Question): 
       });
       response.on('end', () => {
         if (response.statusCode === 200 && response.complete) resolve(text);
-        else reject(refusalOf(text) ?? new Error(`the server answered ${response.statusCode}`));
+        else reject(readEnvelope(text) ?? new Error(`the server answered ${response.statusCode}`));
       });
       response.on('error', reject);
     });
     outgoing.on('error', reject);
     outgoing.end();
   });
-}
-
-function refusalOf(text: string): PlatformError | undefined {
-  try {
-    const { error } = JSON.parse(text) as { error: { code: string; message: string; details: object } };
-    return isErrorCode(error.code)
-      ? new PlatformError(error.code, error.message, { details: { ...error.details } })
-      : undefined;
-  } catch {
-    // No refusal, but a failure of the server's own.
-    return undefined;
-  }
 }
