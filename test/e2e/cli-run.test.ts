@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import { createServer, type AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { BUSYBOX } from '../engine/start-engine.ts';
@@ -148,6 +149,20 @@ test('a named sandbox stays, keeps its files over a stop, and goes when it is re
   const some = await svc.run(['rm', '-f', 'nobody', 'web']);
   assert.deepEqual([some.code, some.stdout], [1, 'web\n'], 'the others are removed all the same');
   assert.match(some.stderr, /'nobody'\n {2}try: svc ps --all\n$/);
+});
+
+test('a run that is refused removes no sandbox that has the name already', async (t) => {
+  const { svc } = cli;
+  await svc.succeed(['run', '-d', '--name', 'theirs', BUSYBOX]);
+  const taken = createServer().listen(0, '127.0.0.1');
+  t.after(() => taken.close());
+  await once(taken, 'listening');
+  const { port } = taken.address() as AddressInfo;
+  const refused = await svc.run(['run', '--rm', '--name', 'theirs', '-p', `${port}:80`, BUSYBOX, 'true']);
+  assert.equal(refused.code, 125);
+  assert.match(refused.stderr, new RegExp(String(port)));
+  assert.equal(await svc.succeed(['exec', 'theirs', 'echo', 'here']), 'here\n');
+  await svc.succeed(['rm', '-f', 'theirs']);
 });
 
 test('a sandbox that is created starts later, with the command that it was given', async () => {

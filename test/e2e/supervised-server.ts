@@ -57,8 +57,8 @@ export class SupervisedServer {
     return ['--dev', '--port', String(this.port), '--isolation', 'container'];
   }
 
-  async start(): Promise<void> {
-    const { code, text } = await this.svc('server', 'start', '--detach', ...this.startWords);
+  async start(...options: readonly string[]): Promise<void> {
+    const { code, text } = await this.svc('server', 'start', '--detach', ...this.startWords, ...options);
     assert.equal(code, 0, text);
     await this.untilHealthy();
   }

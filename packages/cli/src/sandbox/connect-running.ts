@@ -5,8 +5,7 @@ export async function connectRunning(name: string, client: Client): Promise<Sand
   const sandbox = await Sandbox.connect(name, { client });
   const { status } = sandbox;
   if (status === 'running') return sandbox;
-  // One that is starting will run by the time that it is asked.
-  if (status === 'starting') await sandbox.start();
+  if (status === 'starting') await sandbox.waitForRunning();
   else throw new SvcError('sandbox_not_running', `Sandbox '${name}' is ${status}`, { details: { status } });
   return sandbox;
 }

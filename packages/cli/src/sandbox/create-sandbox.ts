@@ -1,11 +1,11 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { Sandbox, SvcError, type Client, type CreateOptions } from '@svc/sdk';
+import { Sandbox, SvcError, type Client, type CreateSandboxOptions } from '@svc/sdk';
 import { Interrupted } from '../terminal/interrupted.ts';
 import { StartWatch } from './watch-start.ts';
 
-/** How long the server holds its answer; most images are there by then. */
-const HOLD_MS = 20_000;
-const POLL_MS = 500;
+/** How long an answer is waited for; most sandboxes run by then. An interrupt may have to wait for one such answer. */
+const HOLD_MS = 3000;
+
+type Asked = CreateSandboxOptions & { readonly client: Client; readonly name: string };
 
 /**
  * Makes and starts a sandbox while a line tells how it goes, however long its image takes. An interrupt takes it back.
@@ -13,38 +13,72 @@ const POLL_MS = 500;
  */
 export async function createSandbox(
   client: Client,
-  options: CreateOptions & { readonly name: string },
+  options: CreateSandboxOptions & { readonly name: string },
 ): Promise<Sandbox> {
   using interruption = new Interrupted();
   using watch = new StartWatch(client, options.name, options.image ?? 'a snapshot');
   const { signal } = interruption;
+  const asked: Asked = { ...options, client, idempotencyKey: crypto.randomUUID(), timeoutMs: HOLD_MS };
+  let sandbox: Sandbox | undefined;
   try {
-    return await Sandbox.create({ ...options, client, signal, timeoutMs: HOLD_MS });
+    sandbox = await untilAnswered(asked, signal);
+    await untilRunning(sandbox, watch, signal);
+    return sandbox;
   } catch (error) {
-    if (SvcError.is(error, 'timeout')) return await untilRunning(client, options.name, watch, signal);
-    const isOurs = !SvcError.is(error, 'name_already_exists');
-    const isRemoved = isOurs && (options.isEphemeral === true || signal.aborted);
-    if (isRemoved) await removeQuietly(client, options.name);
-    throw interruption.reason ?? (isRemoved ? withoutTrace(error) : error);
+    if (options.isEphemeral !== true && !signal.aborted) throw error;
+    const id = sandbox?.id ?? idIn(error) ?? (signal.aborted ? await idOf(asked) : undefined);
+    if (id !== undefined) await removeQuietly(client, id);
+    throw interruption.reason ?? (id === undefined ? error : withoutTrace(error));
   }
 }
 
-async function untilRunning(
-  client: Client,
-  name: string,
-  watch: StartWatch,
-  signal: AbortSignal,
-): Promise<Sandbox> {
-  const sandbox = await Sandbox.connect(name, { client, signal });
-  while (sandbox.status === 'starting') {
+/**
+ * A sandbox that runs or starts. A server that did not answer in time may be at it still, and the sandbox be there a moment
+ * later: under the same key it is asked for again, and made once.
+ */
+async function untilAnswered(asked: Asked, signal?: AbortSignal): Promise<Sandbox> {
+  const call = signal === undefined ? {} : { signal };
+  for (;;) {
+    try {
+      return await Sandbox.create({ ...asked, ...call });
+    } catch (error) {
+      if (!SvcError.is(error, 'timeout')) throw error;
+      const id = idIn(error);
+      if (id !== undefined) return await Sandbox.connect(id, { client: asked.client, ...call });
+    }
+  }
+}
+
+async function untilRunning(sandbox: Sandbox, watch: StartWatch, signal: AbortSignal): Promise<void> {
+  while (sandbox.status !== 'running') {
     const { status_reason: reason } = sandbox.info;
     if (reason !== null) watch.note(reason.replaceAll('_', ' '));
-    await delay(POLL_MS, undefined, { signal }).catch(() => undefined);
-    await sandbox.refresh({ signal });
+    try {
+      await sandbox.waitForRunning({ signal, timeoutMs: HOLD_MS });
+    } catch (error) {
+      if (!SvcError.is(error, 'timeout')) throw error;
+      await sandbox.refresh({ signal });
+    }
   }
-  // Says what is wrong when it does not run.
-  if (sandbox.status !== 'running') await sandbox.start({ signal });
-  return sandbox;
+}
+
+/**
+ * Which sandbox an interrupted call made, if any: the same call says so. One of that name may be somebody else's, and one that is
+ * not there yet may come.
+ */
+async function idOf(asked: Asked): Promise<string | undefined> {
+  try {
+    return (await untilAnswered(asked)).id;
+  } catch (error) {
+    return idIn(error);
+  }
+}
+
+/** Undefined when nothing was made, or nobody knows. */
+function idIn(error: unknown): string | undefined {
+  const isOfMade = SvcError.is(error, 'start_failed') || SvcError.is(error, 'timeout');
+  const id = isOfMade ? error.details?.['sandbox_id'] : undefined;
+  return typeof id === 'string' ? id : undefined;
 }
 
 /** The sandbox was removed, so the advice that is printed with the error must not send anybody to its logs. */
@@ -57,6 +91,6 @@ function withoutTrace(error: unknown): unknown {
 }
 
 /** What failed is what the caller is told; that something is left as well is worth no second error. */
-async function removeQuietly(client: Client, name: string): Promise<void> {
-  await client.call('sandboxes.removeByName', { params: { name } }).catch(() => undefined);
+async function removeQuietly(client: Client, sandboxId: string): Promise<void> {
+  await client.call('sandboxes.remove', { params: { sandbox_id: sandboxId } }).catch(() => undefined);
 }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Sandbox, type Client, type FetchProgress } from '@svc/sdk';
+import { Sandbox, SvcError, type Client, type FetchProgress } from '@svc/sdk';
 import { fetchText } from '../terminal/fetch-text.ts';
 import { ProgressLine } from '../terminal/progress.ts';
 import { StatusLine } from '../terminal/status-line.ts';
@@ -29,12 +29,23 @@ export class StartWatch implements Disposable {
 
   async #follow(client: Client, name: string): Promise<void> {
     const { signal } = this.#over;
-    await delay(QUIET_MS, undefined, { signal, ref: false });
     const lines = new ProgressLine();
     const show = process.stderr.isTTY
       ? (progress: FetchProgress) => this.#status.say(`${name}: ${fetchText(progress)}`)
       : lines.showFetch;
-    const sandbox = await Sandbox.connect(name, { client, signal });
+    const sandbox = await connectSoon(client, name, signal);
     for await (const progress of sandbox.startProgress({ signal })) show(progress);
+  }
+}
+
+/** A server with much to do may not have written it down yet. */
+async function connectSoon(client: Client, name: string, signal: AbortSignal): Promise<Sandbox> {
+  for (;;) {
+    await delay(QUIET_MS, undefined, { signal, ref: false });
+    try {
+      return await Sandbox.connect(name, { client, signal });
+    } catch (error) {
+      if (!SvcError.is(error, 'sandbox_not_found')) throw error;
+    }
   }
 }

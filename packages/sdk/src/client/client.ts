@@ -77,18 +77,19 @@ export class Client {
 
   /**
    * Calls any operation of the control plane by its name in `docs/reference/operations.md`. For streams the time limit
-   * ends with the head of the answer, the signal does not.
+   * ends with the head of the answer, the signal does not. A change that is asked for again under its `idempotencyKey` is not
+   * made twice; each has one of its own unless given.
    * @throws SvcError
    */
   async call<Name extends RestOperationName>(
     name: Name,
     input: RestCallInput<Name>,
-    options: CallOptions & { readonly organization?: string } = {},
+    options: CallOptions & { readonly organization?: string; readonly idempotencyKey?: string } = {},
   ): Promise<RestCallOutput<Name>> {
     const route = routeOf(name);
     const organization = options.organization ?? this.organization;
     const request = prepareRequest(route, input as RequestParts, organization);
-    const key = route.method === 'GET' ? {} : { 'idempotency-key': randomId() };
+    const key = route.method === 'GET' ? {} : { 'idempotency-key': options.idempotencyKey ?? randomId() };
     const keyed = { ...request, headers: { ...request.headers, ...key } };
     const budget = new CallBudget({ timeoutMs: this.timeoutMs, ...options });
     const retries = request.isRepeatable ? this.maxRetries : 0;

@@ -14,7 +14,7 @@ import { readLogs, type LogEntry, type LogOptions } from './logs.ts';
 import { Ports } from './ports.ts';
 import { SandboxNetwork } from './sandbox-network.ts';
 import { runCode, type CodeResult, type RunCodeOptions } from './run-code.ts';
-import { requireRunning, untilStopped, waitForRunning } from './settle.ts';
+import { untilRunning, untilStarted, untilStopped } from './settle.ts';
 import { makeSnapshot, type SnapshotOptions } from './snapshot.ts';
 import { Terminals } from './terminals.ts';
 import { followEvents } from '../client/follow-events.ts';
@@ -25,6 +25,11 @@ const DEFAULT_SHELL = '/bin/sh';
 export interface CreateSandboxOptions extends CreateOptions, ClientCallOptions {
   /** False: it is written down and not started. */
   readonly start?: boolean;
+  /**
+   * For whoever may ask twice, after a crash say: with the same options under the same key there is one sandbox, and the second
+   * call waits for what the first began. One of its own unless given.
+   */
+  readonly idempotencyKey?: string;
 }
 
 export interface ListOptions extends ClientCallOptions {
@@ -64,7 +69,8 @@ export class Sandbox implements AsyncDisposable {
 
   /**
    * Makes a sandbox and waits until it runs.
-   * @throws SvcError `start_failed` with `details.sandbox_id` when it was made but does not run; `timeout` while it starts
+   * @throws SvcError `start_failed` with `details.sandbox_id` when it was made but does not run; `timeout` while it starts, with
+   *   `details.sandbox_id` once it is made
    */
   static async create(options: CreateSandboxOptions): Promise<Sandbox> {
     const client = options.client ?? Client.ofEnvironment;
@@ -72,9 +78,15 @@ export class Sandbox implements AsyncDisposable {
     if (options.start === false) {
       return new Sandbox(client, await client.call('sandboxes.create', { body }, options));
     }
-    const { query, call } = waitForRunning(options);
-    const record = await client.call('sandboxes.create', { body, query: { start: true, ...query } }, call);
-    return new Sandbox(client, requireRunning(record));
+    const { idempotencyKey } = options;
+    const record = await untilStarted(client, options, ({ query, call }) =>
+      client.call(
+        'sandboxes.create',
+        { body, query: { start: true, ...query } },
+        { ...call, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) },
+      ),
+    );
+    return new Sandbox(client, record);
   }
 
   /** One that exists, by its name or its id; it is not started. @throws SvcError `sandbox_not_found` */
@@ -146,9 +158,15 @@ export class Sandbox implements AsyncDisposable {
 
   /** Waits until it runs. One that runs is fine. @throws SvcError `start_failed`, `timeout` */
   async start(options: CallOptions = {}): Promise<void> {
-    const { query, call } = waitForRunning(options);
-    this.#info = await this.client.call('sandboxes.start', { ...this.#self, query }, call);
-    requireRunning(this.#info);
+    this.#info = await untilStarted(this.client, options, async ({ query, call }) => {
+      this.#info = await this.client.call('sandboxes.start', { ...this.#self, query }, call);
+      return this.#info;
+    });
+  }
+
+  /** Waits for a start that was asked for already, here or elsewhere. @throws SvcError `start_failed`, `timeout` */
+  async waitForRunning(options: CallOptions = {}): Promise<void> {
+    this.#info = await untilRunning(this.client, this.id, options);
   }
 
   /** How its start goes, for as long as it starts: which part of its image is there. Somebody else has asked for the start. */

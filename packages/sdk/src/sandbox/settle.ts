@@ -1,28 +1,64 @@
 import type { Sandbox as SandboxRecord, SandboxStatus } from '@svc/contract/rest';
-import { withBudget, type CallOptions } from '../client/call-budget.ts';
+import { withBudget, type CallBudget, type CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
 import { SvcError } from '../svc-error.ts';
 
 const FIRST_POLL_MS = 20;
 const LONGEST_POLL_MS = 1000;
-/** How long the server is asked to hold an answer; the call itself may last a little longer. */
-const WAIT_SECONDS = 90;
-const WAIT_GRACE_MS = 10_000;
+/** What a start may take, unless the caller says otherwise. */
+const START_TIMEOUT_MS = 100_000;
+/** Of that, how long the server is asked to hold its answer. The rest is for its way: what comes too late says nothing. */
+const HELD = 0.9;
 
 const STOPPED: ReadonlySet<SandboxStatus> = new Set(['stopped', 'failed', 'created']);
 
-/** For calls that the server holds until the sandbox runs. */
-export function waitForRunning(options: CallOptions): {
+interface Held {
   readonly query: { readonly wait_for: 'running'; readonly wait_timeout: number };
-  readonly call: CallOptions & { readonly timeoutMs: number };
-} {
-  const seconds = options.timeoutMs === undefined ? WAIT_SECONDS : Math.ceil(options.timeoutMs / 1000);
-  const timeoutMs = options.timeoutMs ?? WAIT_SECONDS * 1000 + WAIT_GRACE_MS;
-  return { query: { wait_for: 'running', wait_timeout: seconds }, call: { ...options, timeoutMs } };
+  readonly call: CallOptions;
+}
+
+/** Asks for a start with a call that the server holds, and waits until it runs. @throws SvcError `start_failed`, `timeout` */
+export async function untilStarted(
+  client: Client,
+  options: CallOptions,
+  ask: (held: Held) => Promise<SandboxRecord>,
+): Promise<SandboxRecord> {
+  const timeoutMs = options.timeoutMs ?? START_TIMEOUT_MS;
+  return await withBudget({ ...options, timeoutMs }, async (budget) => {
+    const query = { wait_for: 'running', wait_timeout: Math.floor((timeoutMs * HELD) / 1000) } as const;
+    const record = await ask({ query, call: { signal: budget.signal, timeoutMs } });
+    return requireRunning(await untilOver(client, record, budget));
+  });
+}
+
+/** Waits for a start that was asked for already. @throws SvcError `start_failed`, `timeout` */
+export async function untilRunning(
+  client: Client,
+  sandboxId: string,
+  options: CallOptions,
+): Promise<SandboxRecord> {
+  return await withBudget({ timeoutMs: START_TIMEOUT_MS, ...options }, async (budget) => {
+    const { signal } = budget;
+    const record = await client.call('sandboxes.get', { params: { sandbox_id: sandboxId } }, { signal });
+    return requireRunning(await untilOver(client, record, budget));
+  });
+}
+
+/** The record as it is when nothing starts any more, or there is no time left to ask again. */
+async function untilOver(client: Client, asked: SandboxRecord, budget: CallBudget): Promise<SandboxRecord> {
+  let record = asked;
+  for (let pauseMs = FIRST_POLL_MS; record.status === 'starting'; pauseMs = longer(pauseMs)) {
+    if (budget.remainingMs < 2 * pauseMs) return record;
+    await budget.pause(pauseMs);
+    const found = await findById(client, record.id, budget);
+    // It ran, and went away with its end.
+    record = found ?? { ...record, status: 'stopped' };
+  }
+  return record;
 }
 
 /** @throws SvcError `start_failed`, or `timeout` while it is still starting */
-export function requireRunning(record: SandboxRecord): SandboxRecord {
+function requireRunning(record: SandboxRecord): SandboxRecord {
   const { status, name, id, last_failure_message: reason } = record;
   if (status === 'running') return record;
   const details = { sandbox_id: id, status };
@@ -40,16 +76,23 @@ export async function untilStopped(
   options: CallOptions,
 ): Promise<SandboxRecord | null> {
   return await withBudget({ timeoutMs: client.timeoutMs, ...options }, async (budget) => {
-    for (let pauseMs = FIRST_POLL_MS; ; pauseMs = Math.min(LONGEST_POLL_MS, pauseMs * 1.5)) {
-      try {
-        const input = { params: { sandbox_id: sandboxId } };
-        const record = await client.call('sandboxes.get', input, { signal: budget.signal });
-        if (STOPPED.has(record.status)) return record;
-      } catch (error) {
-        if (SvcError.is(error, 'sandbox_not_found')) return null;
-        throw error;
-      }
+    for (let pauseMs = FIRST_POLL_MS; ; pauseMs = longer(pauseMs)) {
+      const record = await findById(client, sandboxId, budget);
+      if (record === null || STOPPED.has(record.status)) return record;
       await budget.pause(pauseMs);
     }
   });
+}
+
+function longer(pauseMs: number): number {
+  return Math.min(LONGEST_POLL_MS, pauseMs * 1.5);
+}
+
+async function findById(client: Client, id: string, { signal }: CallBudget): Promise<SandboxRecord | null> {
+  try {
+    return await client.call('sandboxes.get', { params: { sandbox_id: id } }, { signal });
+  } catch (error) {
+    if (SvcError.is(error, 'sandbox_not_found')) return null;
+    throw error;
+  }
 }

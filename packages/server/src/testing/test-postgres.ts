@@ -1,6 +1,6 @@
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { chmod, chown, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -27,6 +27,8 @@ export class TestPostgres implements AsyncDisposable {
     const bin = await findPrograms();
     const identity = findUser();
     if (identity.uid !== undefined) await chown(folder, identity.uid, identity.gid ?? 0);
+    // Servers that have become another user pass it to the socket; the data is in a folder of its own.
+    await chmod(folder, 0o711);
     const data = join(folder, 'data');
     await run(join(bin, 'initdb'), ['-D', data, '-U', 'svc', '-A', 'trust', '--no-sync', '-E', 'UTF8'], {
       ...identity,
@@ -45,6 +47,15 @@ export class TestPostgres implements AsyncDisposable {
     const name = `store_${this.#databases}`;
     await this.#query(`create database ${name}`);
     return this.#url(name);
+  }
+
+  /** What this selects `for update` stays locked, as by a database that has too much to do, until it is disposed of. */
+  async hold(url: string, select: string): Promise<AsyncDisposable> {
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query('begin');
+    await client.query(`${select} for update`);
+    return { [Symbol.asyncDispose]: () => client.end() };
   }
 
   /** It ends, as when it is restarted, and is there again afterwards. */
