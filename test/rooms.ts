@@ -56,6 +56,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'accounting',
     'volumes',
     'snapshots',
+    'orphans',
     'webhooks',
     'sandboxes',
     'processes',

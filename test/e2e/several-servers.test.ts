@@ -44,6 +44,8 @@ test('a sandbox that is made through one server is used through the other', asyn
   assert.deepEqual(made, { code: 0, stdout: 'shared\n', stderr: '' });
   const used = await svc(second.port, 'exec', 'shared', 'echo', 'here');
   assert.deepEqual(used, { code: 0, stdout: 'here\n', stderr: '' });
+  for (const server of [first, second])
+    assert.match((await server.svc('orphan', 'ls')).text, /^everything that the engine has, has its row/);
   assert.equal((await svc(second.port, 'rm', '-f', 'shared')).code, 0);
 });
 

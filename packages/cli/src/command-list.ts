@@ -97,7 +97,7 @@ export const COMMANDS: readonly ListedCommand[] = [
     load: () => import('./commands/build.ts'),
   },
   { name: 'pool', summary: 'sandboxes that are kept warm here', load: () => import('./commands/pool.ts') },
-  { name: 'orphan', summary: 'sandboxes here that nobody owns', load: () => import('./commands/orphan.ts') },
+  { name: 'orphan', summary: 'what is here and nobody owns', load: () => import('./commands/orphan.ts') },
   {
     name: 'engine',
     summary: 'the engine that runs sandboxes here',

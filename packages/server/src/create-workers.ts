@@ -5,9 +5,12 @@ import { NO_CLAIMS, rowClaims } from './sandboxes/claims.ts';
 import { Convergence } from './sandboxes/convergence.ts';
 import { MetricHistory } from './accounting/metric-history.ts';
 import { ProcessKeeper } from './processes/process-keeper.ts';
+import { tellOrphans } from './orphans/orphans.ts';
+import type { EngineHealth } from './orchestrator/engine-health.ts';
 import type { PortForwarder } from './published-ports/port-forwarder.ts';
 import { RefusedVisitors } from './published-ports/refused-visitors.ts';
 import { enforceLimits } from './sandboxes/enforce-limits.ts';
+import { Reconciler } from './sandboxes/reconciler.ts';
 import { removeStillborn } from './sandboxes/remove-stillborn.ts';
 import { SnapshotWorker } from './snapshots/snapshot-worker.ts';
 import { ensureMade } from './volumes/make-volume.ts';
@@ -57,6 +60,16 @@ export function createWorkers(parts: ServerParts, channels: ChannelPool) {
     metricHistory: createMetricHistory(parts),
     webhookWorker: createWebhookWorker(parts),
   };
+}
+
+export function createReconciler(
+  parts: ServerParts,
+  made: { readonly convergence: Convergence; readonly health: EngineHealth },
+): Reconciler {
+  const { database, orchestrator, logger } = parts;
+  const { recoveryMs } = parts.restSettings;
+  const tell = (signal: AbortSignal) => tellOrphans(parts, signal);
+  return new Reconciler({ database, orchestrator, ...made, recoveryMs, tellOrphans: tell, logger });
 }
 
 export function createLimitCheck(

@@ -8,7 +8,6 @@ import { authenticateNobody } from './access/authenticate.ts';
 import { housekeeping } from './housekeeping.ts';
 import { EngineHealth } from './orchestrator/engine-health.ts';
 import { HostStorage } from './accounting/host-storage.ts';
-import { Reconciler } from './sandboxes/reconciler.ts';
 import { recordDenials } from './sandboxes/record-denials.ts';
 import { CallMetrics } from './accounting/call-metrics.ts';
 import { createOpenChannel } from './sandboxes/open-channel.ts';
@@ -38,6 +37,7 @@ import { createDispatch, createRestDispatch } from './create-dispatch.ts';
 import {
   createConvergence,
   createLimitCheck,
+  createReconciler,
   createStillbornRemoval,
   createWorkers,
 } from './create-workers.ts';
@@ -67,8 +67,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const metrics = new CallMetrics();
   const codeContexts = new CodeContexts({ openChannel, database, sealer: parts.sealer, logger });
   const convergence = createConvergence(parts, { channels, ports, codeContexts });
-  const { recoveryMs } = parts.restSettings;
-  const reconciler = new Reconciler({ database, orchestrator, convergence, health, recoveryMs, logger });
+  const reconciler = createReconciler(parts, { convergence, health });
   const storage = new HostStorage({ orchestrator, database, logger });
   const dispatch = createDispatch(parts, { health, storage, metrics, convergence, channels });
   const http = openHttp(parts);

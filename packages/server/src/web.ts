@@ -56,6 +56,7 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   undo.defer(async () => await tracing?.exporter.close());
   const traced = <Target extends object>(target: Target) => (tracing === null ? target : tracedCalls(target));
   const orchestrator = traced(new LocalOrchestrator(engine));
+  const stores = { volumeStore: traced(engine.volumes), snapshotStore: traced(engine) };
   const openChannel = createOpenChannel(orchestrator, database);
   const onUsed = (id: string, process: SpareProcess) =>
     void orchestrator
@@ -72,8 +73,7 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
     options,
     database,
     orchestrator,
-    volumeStore: traced(engine.volumes),
-    snapshotStore: traced(engine),
+    ...stores,
     codeRunner,
     ...credentials,
     sealer,
@@ -95,7 +95,7 @@ export async function startWeb(config: ServerConfig, logger: Logger): Promise<Ru
   }
   const startedAt = new Date().toISOString();
   const status = () => gatherStatus({ url, isDev, startedAt, database, orchestrator, health });
-  const operator = { database, orchestrator, gatherStatus: status, logger };
+  const operator = { database, orchestrator, ...stores, gatherStatus: status, logger };
   const admin = await openAdminSocket(config.serverFolder, operator);
   undo.defer(() => admin.close());
   logger.info({ url, isDev, uid: process.getuid?.() }, 'the server listens');

@@ -8,7 +8,9 @@ import { formatTable } from '../terminal/table.ts';
 export function createCommand(): Command {
   return new Command('ls')
     .alias('list')
-    .description('Lists sandboxes of this machine that nobody owns. As root, beside the server.')
+    .description(
+      'Lists sandboxes, volumes and snapshots of this machine that nobody owns. As root, beside the server.',
+    )
     .addHelpText(
       'after',
       examples(['sudo svc orphan ls', 'for people'], ['sudo svc orphan ls -o json', 'for programs']),
@@ -22,7 +24,8 @@ async function list(_options: unknown, command: Command): Promise<void> {
   const orphans = await readOrphans(dataFolder);
   if (isJson)
     return printJson(
-      orphans.map(({ id, state, image, createdAt, diskBytes }) => ({
+      orphans.map(({ kind, id, state, image, createdAt, diskBytes }) => ({
+        kind,
         id,
         state,
         image,
@@ -30,14 +33,15 @@ async function list(_options: unknown, command: Command): Promise<void> {
         disk_bytes: diskBytes,
       })),
     );
-  if (orphans.length === 0) return tell('every sandbox of the engine has its row in the store');
-  const rows = orphans.map(({ id, state, image, createdAt, diskBytes }) => [
+  if (orphans.length === 0) return tell('everything that the engine has, has its row in the store');
+  const rows = orphans.map(({ kind, id, state, image, createdAt, diskBytes }) => [
     id,
-    state,
+    kind,
+    state ?? '-',
     image ?? '-',
     diskBytes === null ? '-' : formatBytes(diskBytes),
     createdAt === null ? '-' : formatAge(createdAt, Date.now()),
   ]);
-  print(formatTable(['ID', 'STATE', 'IMAGE', 'DISK', 'AGE'], rows));
+  print(formatTable(['ID', 'KIND', 'STATE', 'IMAGE', 'DISK', 'AGE'], rows));
   tell('  a store that is put back later may know them; else: svc orphan rm ID');
 }

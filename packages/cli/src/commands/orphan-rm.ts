@@ -7,15 +7,16 @@ import { reportFailure } from '../terminal/report-error.ts';
 export function createCommand(): Command {
   return new Command('rm')
     .description(
-      'Removes sandboxes that nobody owns, with their disks, for good. One that a row of the store knows is refused.\n' +
+      'Removes what nobody owns, sandboxes with their disks, for good. What a row of the store knows is refused, and\n' +
+        'so is a volume that a sandbox has.\n' +
         'As root, beside the server.',
     )
     .argument('<id...>', 'as svc orphan ls shows them')
-    .option('-f, --force', 'also when it runs')
+    .option('-f, --force', 'also a sandbox that runs')
     .addHelpText(
       'after',
       examples(
-        ['sudo svc orphan rm 0b5c…', 'a stopped one'],
+        ['sudo svc orphan rm 0b5c…', 'a stopped sandbox, a volume, a snapshot'],
         ['sudo svc backup /srv/svc.backup', 'before it, if there is any doubt: their disks are in it'],
       ),
     )

@@ -5,9 +5,9 @@ import { createCommand as createRm } from './orphan-rm.ts';
 export function createCommand(): Command {
   return new Command('orphan')
     .description(
-      'Sandboxes that the engine of this machine has and no row of the store knows, because an older\n' +
-        'store was put back, or the database was lost. They run on, and keep their disks, until somebody\n' +
-        'removes them.',
+      'Sandboxes, volumes and snapshots that the engine of this machine has and no row of the store knows,\n' +
+        'because an older store was put back, or the database was lost. They run on, and keep their disks,\n' +
+        'until somebody removes them.',
     )
     .addCommand(createLs())
     .addCommand(createRm());

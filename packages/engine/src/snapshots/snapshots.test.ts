@@ -125,9 +125,12 @@ test('a removal waits for copies that have begun, and no other can begin', async
   const removing = snapshots.remove('one').then(() => 'removed');
   assert.equal(await Promise.race([removing, delay(200, 'waiting')]), 'waiting');
   assert.deepEqual(snapshots.list(), []);
+  // Another server clears away the same one: it is told that it is gone when it is.
+  const again = snapshots.remove('one').then(() => 'removed');
+  assert.equal(await Promise.race([again, delay(200, 'waiting')]), 'waiting');
   gate.resolve();
   await reading;
-  await removing;
+  await Promise.all([removing, again]);
   assert.deepEqual(await readdir(folder), []);
   await assert.rejects(
     snapshots.read('one', async () => {}),

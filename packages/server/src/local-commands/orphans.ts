@@ -1,11 +1,11 @@
 import { PlatformError } from '@svc/contract/errors';
-import type { Orphan } from '../sandboxes/orphans.ts';
+import type { Orphan } from '../orphans/orphans.ts';
 import { askServer, type Question } from './ask-server.ts';
 
 /** A removal takes what the removal of a disk takes. */
 const TIMEOUT_MS = 90_000;
 
-/** Sandboxes of the engine that no row of its server knows. @throws PlatformError also when no server runs there */
+/** What the engine has and no row of its server knows. @throws PlatformError also when no server runs there */
 export async function readOrphans(dataFolder: string): Promise<readonly Orphan[]> {
   const answer = await askRunning(dataFolder, { method: 'GET', path: '/orphans', timeoutMs: TIMEOUT_MS });
   return Array.isArray(answer) ? (answer as readonly Orphan[]) : outdated();
@@ -25,7 +25,7 @@ export async function removeLocalOrphan(
 async function askRunning(dataFolder: string, question: Question): Promise<unknown> {
   const answer = await askServer(dataFolder, question);
   if (answer !== undefined) return answer;
-  const message = `no server runs on ${dataFolder}, and only a server knows whose a sandbox is`;
+  const message = `no server runs on ${dataFolder}, and only a server knows what is whose`;
   throw new PlatformError('unavailable', `${message}\n  try: svc server start --detach`);
 }
 

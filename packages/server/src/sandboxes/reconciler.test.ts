@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import type { SandboxSpec } from '@svc/contract';
-import { pino } from 'pino';
 import { FakeOrchestrator } from '../testing/fake-orchestrator.ts';
 import type { Database } from '../store/database.ts';
 import { openStore } from '../store/open-store.ts';
@@ -11,12 +10,10 @@ import { listRuns } from '../store/runs.ts';
 import { getSandbox, listSandboxes, updateSandbox } from '../store/sandboxes.ts';
 import { addSandbox } from '../testing/stored-sandbox.ts';
 import { sqliteDialect } from '../store/sqlite.ts';
-import { listOrphans, removeOrphan } from './orphans.ts';
 import { makeFolder, startTestServer } from '../testing/test-server.ts';
 
 const SPEC: SandboxSpec = { image: { type: 'oci', reference: 'x' } };
 const ignore = () => undefined;
-const never = new AbortController().signal;
 
 /** The store of a server that was killed, and the orchestrator that lived on. */
 async function leftBehind(
@@ -207,26 +204,4 @@ test('a clean shutdown touches no sandbox, and the next server finds them', asyn
     (await second.call('sandbox.command.run', { sandbox: 'a', command: 'true' })).error,
     undefined,
   );
-});
-
-test('a sandbox that no row knows is left alone, and the log says where to look', async (t) => {
-  const folder = await makeFolder(t);
-  const orchestrator = new FakeOrchestrator();
-  await orchestrator.create({ id: 'stray', spec: SPEC }, ignore);
-  await orchestrator.start('stray');
-  const lines: string[] = [];
-  const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
-  const server = await startTestServer(t, { folder, orchestrator, logger });
-  await waitUntil(() => server.health.current.isHealthy);
-  const told = lines.filter((line) => line.includes('svc orphan ls'));
-  assert.equal(told.length, 1);
-  assert.match(told[0] ?? '', /"orphans":1/);
-  const [orphan, ...others] = await listOrphans(server, never);
-  assert.deepEqual([orphan?.id, orphan?.state, others], ['stray', 'running', []]);
-  const { id } = await addSandbox(server.database, { namespace: 'n', name: 'a', spec: SPEC, ports: [] });
-  await assert.rejects(removeOrphan(server, id, { isForced: true }, never), /is 'a' of n\n {2}try: svc rm a/);
-  await assert.rejects(removeOrphan(server, 'stray', { isForced: false }, never), /runs\n/);
-  assert.equal((await orchestrator.get('stray'))?.state, 'running');
-  await removeOrphan(server, 'stray', { isForced: true }, never);
-  assert.equal(await orchestrator.get('stray'), undefined);
 });

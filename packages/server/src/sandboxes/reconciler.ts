@@ -26,6 +26,8 @@ export interface ReconcilerParts {
   readonly convergence: Convergence;
   readonly health: EngineHealth;
   readonly recoveryMs: number;
+  /** Says in the log what of the engine's nobody owns. */
+  readonly tellOrphans: (signal: AbortSignal) => Promise<void>;
   readonly logger: Logger;
 }
 
@@ -91,6 +93,7 @@ export class Reconciler {
       await this.#reconcileAll(signal);
       health.noteDescription(description);
       onConnected();
+      void this.#tellOrphans(signal);
       for (;;) {
         const { value, done } = await next;
         if (done === true) return;
@@ -104,9 +107,17 @@ export class Reconciler {
     }
   }
 
+  /** Once per connection; nothing waits for it. */
+  async #tellOrphans(signal: AbortSignal): Promise<void> {
+    const { tellOrphans, logger } = this.#parts;
+    await tellOrphans(signal).catch((error: unknown) => {
+      if (!signal.aborted) logger.debug({ err: error }, 'it is not known yet whether there are orphans');
+    });
+  }
+
   /** Begins with every sandbox that is not as it should be; none waits for another, because one may be busy for minutes. */
   async #reconcileAll(signal: AbortSignal, which: 'all' | 'what differs' = 'all'): Promise<void> {
-    const { database, orchestrator, logger } = this.#parts;
+    const { database, orchestrator } = this.#parts;
     const reports = new Map((await orchestrator.list(signal)).map((report) => [report.id, report]));
     const records = new Map<string, SandboxRecord>();
     const note = (found: readonly SandboxRecord[]) =>
@@ -116,10 +127,6 @@ export class Reconciler {
     for (let at = 0; at < others.length; at += IDS_AT_ONCE) {
       note(await findSandboxes(database, others.slice(at, at + IDS_AT_ONCE)));
     }
-    const orphans = others.filter((id) => !records.has(id)).length;
-    // Once per connection: it is for the operator to say what becomes of them.
-    if (orphans > 0 && which === 'all')
-      logger.warn({ orphans }, 'the engine has sandboxes that no row of the store knows; see: svc orphan ls');
     for (const record of records.values()) {
       const report = reports.get(record.id);
       if (decide(record, report) === 'nothing') continue;

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
 import { createServer } from '@svc/contract/node-http';
-import { listOrphans, removeOrphan, type OrphanParts } from '../../sandboxes/orphans.ts';
+import { listOrphans, removeOrphan, type OrphanParts } from '../../orphans/orphans.ts';
 import { adminSocketPath } from './admin-socket-path.ts';
 import type { ServerStatus } from './status.ts';
 
