@@ -106,7 +106,7 @@ test('a backup that is refused says so once, with what to do, and leaves no file
     error: { code: string };
   };
   assert.equal(error.code, 'not_found');
-  await assert.rejects(stat(file), /ENOENT/);
+  for (const name of [file, `${file}.unfinished`]) await assert.rejects(stat(name), /ENOENT/);
 });
 
 test('what no row knows is shown and removed by its id, and what somebody owns is not', async () => {
@@ -230,15 +230,21 @@ test('the small one has the store and the keys, also through a pipe', async (t) 
   assert.deepEqual((await readdir(other.folder)).toSorted(), ['authority.pem', 'server']);
 });
 
-test("root reads nothing for the server's user: a link in its folder is not followed", async (t) => {
+test("root reads nothing for the server's user: neither what a link names nor what that user may not read", async (t) => {
   const other = await SupervisedServer.prepare();
   t.after(() => rm(other.folder, { recursive: true, force: true }));
   assert.equal((await other.svc('restore', archive)).code, 0);
   const planted = join(other.folder, 'server/signing.key');
-  await rm(planted);
-  await symlink('/etc/shadow', planted);
   const target = join(scratch, 'planted');
-  await refusal(other, 'backup', '--no-disks', target);
-  await assert.rejects(stat(target), /ENOENT/);
-  await assert.rejects(stat(`${target}.unfinished`), /ENOENT/);
+  const plants = {
+    'of anybody': () => symlink('/etc/hostname', planted),
+    "of root's": () => symlink('/etc/shadow', planted),
+    "root's own": () => writeFile(planted, 'secret', { mode: 0o600 }),
+  };
+  for (const [whose, plant] of Object.entries(plants)) {
+    await rm(planted, { force: true });
+    await plant();
+    await refusal(other, 'backup', '--no-disks', target);
+    for (const name of [target, `${target}.unfinished`]) await assert.rejects(stat(name), /ENOENT/, whose);
+  }
 });
