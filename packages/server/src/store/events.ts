@@ -3,6 +3,7 @@ import { PlatformError } from '@svc/contract';
 import type { EventKind } from '@svc/contract/rest';
 import { PostgresAdapter, sql, type RawBuilder, type Selectable } from 'kysely';
 import type { Database, EventRow } from './database.ts';
+import { prepareStatement, type StandIns } from './prepare-statement.ts';
 import { deliverEvent } from './webhook-deliveries.ts';
 
 /** Who did something. The shape is public. */
@@ -45,12 +46,9 @@ const HAS_WEBHOOKS = sql<
  * for it have it from then on to be delivered.
  */
 export async function appendEvent(transaction: Database, event: NewEvent): Promise<void> {
-  const head = await transaction
-    .updateTable('organizations')
-    .set({ event_sequence: sql<number>`event_sequence + 1` })
-    .where('id', '=', event.organizationId)
-    .returning(['event_sequence', 'event_hash', 'event_timestamp', HAS_WEBHOOKS.as('has_webhooks')])
-    .executeTakeFirst();
+  const {
+    rows: [head],
+  } = await takeNext(transaction, { organizationId: event.organizationId });
   if (head === undefined) throw new PlatformError('org_not_found', 'the organization is gone');
   const now = new Date().toISOString();
   const row = {
@@ -68,17 +66,50 @@ export async function appendEvent(transaction: Database, event: NewEvent): Promi
     previous_hash: head.event_hash,
   };
   const hash = hashEvent(row);
-  await transaction
-    .insertInto('events')
-    .values({ ...row, hash })
-    .execute();
+  await insertEvent(transaction, { ...row, hash });
   if (Number(head.has_webhooks) === 1) await deliverEvent(transaction, row);
-  await transaction
-    .updateTable('organizations')
-    .set({ event_hash: hash, event_timestamp: row.timestamp })
-    .where('id', '=', event.organizationId)
-    .execute();
+  await moveHead(transaction, { organizationId: row.organization_id, hash, timestamp: row.timestamp });
 }
+
+const takeNext = prepareStatement(
+  ['organizationId'],
+  (db, { organizationId }: StandIns<{ organizationId: string }>) =>
+    db
+      .updateTable('organizations')
+      .set({ event_sequence: sql<number>`event_sequence + 1` })
+      .where('id', '=', organizationId)
+      .returning(['event_sequence', 'event_hash', 'event_timestamp', HAS_WEBHOOKS.as('has_webhooks')]),
+);
+
+const insertEvent = prepareStatement<Omit<Selectable<EventRow>, 'sequence'> & { readonly sequence: number }>(
+  [
+    'id',
+    'organization_id',
+    'sequence',
+    'category',
+    'event_type',
+    'actor',
+    'payload',
+    'request_id',
+    'source_address',
+    'timestamp',
+    'previous_hash',
+    'hash',
+  ],
+  (db, row) => db.insertInto('events').values(row),
+);
+
+const moveHead = prepareStatement(
+  ['organizationId', 'hash', 'timestamp'],
+  (
+    db,
+    { organizationId, hash, timestamp }: StandIns<Record<'organizationId' | 'hash' | 'timestamp', string>>,
+  ) =>
+    db
+      .updateTable('organizations')
+      .set({ event_hash: hash, event_timestamp: timestamp })
+      .where('id', '=', organizationId),
+);
 
 export async function hasEvent(db: Database, id: string): Promise<boolean> {
   const found = await db.selectFrom('events').select('id').where('id', '=', id).executeTakeFirst();

@@ -1,5 +1,6 @@
 import { sql, type Selectable } from 'kysely';
 import type { Database, IdempotencyRow } from './database.ts';
+import { prepareStatement, type StandIns } from './prepare-statement.ts';
 
 /** How long a first outcome is remembered. */
 export const REMEMBERED_MS = 24 * 60 * 60 * 1000;
@@ -48,46 +49,63 @@ export async function claimKey(
   leaseMs: number,
 ): Promise<Claimed | Selectable<IdempotencyRow>> {
   const now = Date.now();
-  const oldest = iso(now - REMEMBERED_MS);
-  const row = {
-    scope: claim.scope,
-    key: claim.key,
+  const createdAt = iso(now);
+  const {
+    rows: [inserted],
+  } = await insertClaim(db, {
+    ...claim,
     fingerprint,
-    status: null,
-    body: null,
-    owner: claim.owner,
-    leased_until: iso(now + leaseMs),
-    created_at: iso(now),
-  };
-  const inserted = await db
-    .insertInto('idempotency')
-    .values(row)
-    .onConflict((conflict) =>
-      conflict
-        .columns(['scope', 'key'])
-        .doUpdateSet({
-          ...row,
-          created_at: sql<string>`case when idempotency.fingerprint = ${fingerprint} and idempotency.created_at >= ${oldest} then idempotency.created_at else ${row.created_at} end`,
-        })
-        .where((build) =>
-          build.or([
-            build.and([
-              build('idempotency.status', 'is', null),
-              build('idempotency.leased_until', '<', iso(now)),
-            ]),
-            build('idempotency.created_at', '<', oldest),
-          ]),
-        ),
-    )
-    .returning('created_at')
-    .executeTakeFirst();
+    leasedUntil: iso(now + leaseMs),
+    now: createdAt,
+    oldest: iso(now - REMEMBERED_MS),
+  });
   if (inserted !== undefined) {
-    return { since: inserted.created_at, isRepeat: inserted.created_at !== row.created_at };
+    return { since: inserted.created_at, isRepeat: inserted.created_at !== createdAt };
   }
   const found = await findKey(db, claim);
   // It was given up between the two queries.
   return found ?? (await claimKey(db, claim, fingerprint, leaseMs));
 }
+
+const insertClaim = prepareStatement<
+  Readonly<Record<'scope' | 'key' | 'owner' | 'fingerprint' | 'leasedUntil' | 'now' | 'oldest', string>>,
+  { created_at: string }
+>(
+  ['scope', 'key', 'owner', 'fingerprint', 'leasedUntil', 'now', 'oldest'],
+  (db, { scope, key, owner, fingerprint, leasedUntil, now, oldest }) => {
+    const row = {
+      scope,
+      key,
+      fingerprint,
+      status: null,
+      body: null,
+      owner,
+      leased_until: leasedUntil,
+      created_at: now,
+    };
+    return db
+      .insertInto('idempotency')
+      .values(row)
+      .onConflict((conflict) =>
+        conflict
+          .columns(['scope', 'key'])
+          .doUpdateSet({
+            ...row,
+            created_at: sql<string>`case when idempotency.fingerprint = ${fingerprint} and idempotency.created_at >= ${oldest} then idempotency.created_at else ${now} end`,
+          })
+          .where((build) =>
+            build.or([
+              build.and([
+                build('idempotency.status', 'is', null),
+                build('idempotency.leased_until', '<', now),
+              ]),
+              build('idempotency.created_at', '<', oldest),
+            ]),
+          ),
+      )
+      .returning('created_at');
+  },
+);
 
 export async function findKey(
   db: Database,
@@ -122,10 +140,15 @@ export async function settleKey(
   { status, body }: StoredOutcome,
   leaseMs: number,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await mine(db, claim)
-    .set({ status, body, leased_until: iso(Date.now() + leaseMs) })
-    .executeTakeFirstOrThrow();
-  return numUpdatedRows > 0n;
+  const leasedUntil = iso(Date.now() + leaseMs);
+  const { numAffectedRows = 0n } = await updateOutcome(db, {
+    ...claim,
+    status,
+    body,
+    leasedUntil,
+    fingerprint: null,
+  });
+  return numAffectedRows > 0n;
 }
 
 /** What was settled was undone. */
@@ -141,10 +164,28 @@ export async function endKey(
   claim: IdempotencyClaim,
   { status, body, fingerprint }: StoredOutcome & { readonly fingerprint?: string | undefined },
 ): Promise<void> {
-  await mine(db, claim)
-    .set({ status, body, leased_until: OVER, ...(fingerprint === undefined ? {} : { fingerprint }) })
-    .execute();
+  await updateOutcome(db, { ...claim, status, body, leasedUntil: OVER, fingerprint: fingerprint ?? null });
 }
+
+/** Of a claim that is still its owner's. */
+const updateOutcome = prepareStatement<
+  IdempotencyClaim & {
+    readonly status: number;
+    readonly body: string;
+    readonly leasedUntil: string;
+    /** Null: as it is. */
+    readonly fingerprint: string | null;
+  }
+>(
+  ['scope', 'key', 'owner', 'status', 'body', 'leasedUntil', 'fingerprint'],
+  (db, { scope, key, owner, status, body, leasedUntil, fingerprint }) =>
+    mine(db, { scope, key, owner }).set({
+      status,
+      body,
+      leased_until: leasedUntil,
+      fingerprint: sql<string>`coalesce(${fingerprint}, fingerprint)`,
+    }),
+);
 
 /** The next call with this key is the first again, or resumes what was settled. That it was used is remembered. */
 export async function releaseKey(db: Database, claim: IdempotencyClaim): Promise<void> {
@@ -200,7 +241,10 @@ export async function forgetOldKeys(db: Database): Promise<void> {
   }
 }
 
-function mine(db: Database, { scope, key, owner }: IdempotencyClaim) {
+function mine(
+  db: Database,
+  { scope, key, owner }: IdempotencyClaim | StandIns<Record<keyof IdempotencyClaim, string>>,
+) {
   return db
     .updateTable('idempotency')
     .where('scope', '=', scope)

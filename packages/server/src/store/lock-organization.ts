@@ -1,6 +1,7 @@
 import { PlatformError } from '@svc/contract';
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
+import { prepareStatement, type StandIns } from './prepare-statement.ts';
 
 /**
  * Changes of one organization come one after the other: call this first in the transaction, and what it reads stays true
@@ -19,13 +20,20 @@ export async function lockLivingOrganization(
   transaction: Database,
   organizationId: string,
 ): Promise<{ readonly id: string; readonly slug: string }> {
-  const row = await transaction
-    .updateTable('organizations')
-    .set({ event_sequence: sql<number>`event_sequence` })
-    .where('id', '=', organizationId)
-    .where('deleted_at', 'is', null)
-    .returning(['id', 'slug'])
-    .executeTakeFirst();
+  const {
+    rows: [row],
+  } = await lockLiving(transaction, { organizationId });
   if (row === undefined) throw new PlatformError('org_not_found', 'The organization was deleted');
   return row;
 }
+
+const lockLiving = prepareStatement(
+  ['organizationId'],
+  (db, { organizationId }: StandIns<{ organizationId: string }>) =>
+    db
+      .updateTable('organizations')
+      .set({ event_sequence: sql<number>`event_sequence` })
+      .where('id', '=', organizationId)
+      .where('deleted_at', 'is', null)
+      .returning(['id', 'slug']),
+);
