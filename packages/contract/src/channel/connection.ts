@@ -153,7 +153,7 @@ export class Connection {
     if (!isTerminal(flags)) return this.#deliver(id, session, frame);
     const hold = this.#deliver(id, session, frame);
     this.#sessions.delete(id);
-    session.lost(new ChannelError('protocol', 'The sandbox ended the call without an answer'));
+    session.lost(UNANSWERED);
     return hold;
   }
 
@@ -179,6 +179,9 @@ export class Connection {
     for (const session of sessions) session.lost(error);
   }
 }
+
+/** Made once: every session is told it at its end, and most of them have their answer. */
+const UNANSWERED = new ChannelError('protocol', 'The sandbox ended the call without an answer');
 
 const ABANDONED: Session = { receive: () => undefined, lost: () => undefined };
 

@@ -44,6 +44,8 @@ export interface SandboxView {
   readonly timings: Readonly<Record<string, number>> | null;
   /** Of a sandbox that ends soon by its own lifecycle. */
   readonly ending: EndingView | null;
+  /** Of the newest event when this was seen: it and those before it tell nothing else. */
+  readonly sequence: number;
 }
 
 export interface EndingView {

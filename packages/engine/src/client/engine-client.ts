@@ -135,8 +135,8 @@ export class EngineClient {
   }
 
   /** Legal in any state; removing a missing sandbox succeeds. */
-  async removeSandbox(id: string, signal?: AbortSignal): Promise<void> {
-    await this.#json('DELETE', `/sandboxes/${segment(id)}`, undefined, signal);
+  removeSandbox(id: string, signal?: AbortSignal): Promise<Pick<SandboxView, 'sequence'>> {
+    return this.#json('DELETE', `/sandboxes/${segment(id)}`, undefined, signal);
   }
 
   getSandbox(id: string, signal?: AbortSignal): Promise<SandboxView> {

@@ -69,10 +69,7 @@ function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon
       return {};
     },
     'GET /sandboxes/:id': async (call) => await Promise.resolve(sandboxes.get(id(call)).view()),
-    'DELETE /sandboxes/:id': async (call) => {
-      await sandboxes.remove(id(call));
-      return {};
-    },
+    'DELETE /sandboxes/:id': async (call) => ({ sequence: await sandboxes.remove(id(call)) }),
     'POST /sandboxes/:id/start': async (call) => {
       const secretValues = readSecretValues(fields(await call.json())['secretValues']);
       return await sandboxes.start(id(call), { secretValues });

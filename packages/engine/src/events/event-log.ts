@@ -14,6 +14,11 @@ export class EventLog {
   readonly #bell = new Bell();
   #sequence = Date.now() * 1000;
 
+  /** Of the newest event. */
+  get sequence(): number {
+    return this.#sequence;
+  }
+
   add(type: EngineEvent['type'], sandboxId: string | null, reason: string | null = null): void {
     this.#sequence += 1;
     const event = { sequence: this.#sequence, time: new Date().toISOString(), type, sandboxId, reason };

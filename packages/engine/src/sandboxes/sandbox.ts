@@ -79,7 +79,9 @@ export class Sandbox {
   }
 
   view(): SandboxView {
-    return { ...toView(this.record, this.#kit.rlimitCeilings), ending: endingOf(this, Date.now()) };
+    const { events, rlimitCeilings } = this.#kit;
+    const ending = endingOf(this, Date.now());
+    return { ...toView(this.record, rlimitCeilings), ending, sequence: events.sequence };
   }
 
   async start(): Promise<SandboxView> {
@@ -151,13 +153,12 @@ export class Sandbox {
   }
 
   /** Gives a sandbox that waited in the pool to a caller. */
-  async handOut(identity: Identity, signal: AbortSignal): Promise<SandboxView> {
-    return await this.#turns.take(async () => {
+  async handOut(identity: Identity, signal: AbortSignal): Promise<void> {
+    await this.#turns.take(async () => {
       const { run } = this;
       const isAlive = this.record.state === 'running' && (await this.#runtime.isAlive(this.record.handle));
       if (run === undefined || !isAlive) throw new Error('it does not run any more');
       await handOut(this.#kit, { kept: this.#kept, run, hasSpares: this.#hasSpares }, identity, signal);
-      return this.view();
     });
   }
 

@@ -103,19 +103,21 @@ export class Sandboxes {
     return await this.get(id).stop(graceMs === undefined ? {} : { graceMs });
   }
 
-  /** Succeeds when there is no such sandbox. */
-  async remove(id: string): Promise<void> {
+  /** Succeeds when there is no such sandbox. @returns the sequence of the newest event after it */
+  async remove(id: string): Promise<number> {
     const sandbox = this.#byId.get(id);
-    if (sandbox === undefined || sandbox === PENDING) return;
+    const { events } = this.#kit;
+    if (sandbox === undefined || sandbox === PENDING) return events.sequence;
     this.#removing.add(sandbox.record.handle);
     try {
       await sandbox.remove();
     } finally {
       this.#removing.delete(sandbox.record.handle);
     }
-    if (this.#byId.get(id) !== sandbox) return;
+    if (this.#byId.get(id) !== sandbox) return events.sequence;
     this.#byId.delete(id);
-    this.#kit.events.add('removed', id);
+    events.add('removed', id);
+    return events.sequence;
   }
 
   /** Refuses what a create with it would refuse. */
@@ -261,10 +263,10 @@ export class Sandboxes {
     this.#kit.secrets.add(sandbox.record.handle, request.secretValues ?? {});
     try {
       const identity = { id, spec, volumes, hostVolume, hostFolder, imageScope };
-      const view = await sandbox.handOut(identity, signal);
+      await sandbox.handOut(identity, signal);
       this.#kit.events.add('created', id);
       this.#kit.events.add('running', id);
-      return view;
+      return sandbox.view();
     } catch (error) {
       await sandbox.remove();
       signal.throwIfAborted();

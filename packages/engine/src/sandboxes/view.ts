@@ -5,7 +5,10 @@ import type { EngineRecord } from './record.ts';
 import { hostnameOf } from './configure-guest.ts';
 
 /** What callers see of a record: no handle, no token, no host path. */
-export function toView(record: EngineRecord, ceilings: RlimitCeilings): Omit<SandboxView, 'ending'> {
+export function toView(
+  record: EngineRecord,
+  ceilings: RlimitCeilings,
+): Omit<SandboxView, 'ending' | 'sequence'> {
   const { run } = record;
   return {
     id: record.id ?? '',

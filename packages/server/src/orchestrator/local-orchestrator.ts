@@ -34,6 +34,7 @@ import {
   type NewOrchestratorSandbox,
   type Orchestrator,
   type OrchestratorDescription,
+  type SandboxNews,
   type SandboxReport,
   type SandboxUsageReport,
 } from './orchestrator.ts';
@@ -100,8 +101,8 @@ export class LocalOrchestrator implements Orchestrator {
     return toReport(await this.#engine.stopSandbox(id, options, signal));
   }
 
-  async remove(id: string, signal: AbortSignal): Promise<void> {
-    await this.#engine.removeSandbox(id, signal);
+  async remove(id: string, signal: AbortSignal): Promise<Pick<SandboxReport, 'sequence'>> {
+    return await this.#engine.removeSandbox(id, signal);
   }
 
   async list(signal: AbortSignal): Promise<readonly SandboxReport[]> {
@@ -181,10 +182,11 @@ export class LocalOrchestrator implements Orchestrator {
     return this.#engine.logs(id, options, signal);
   }
 
-  async *changes(signal: AbortSignal): AsyncGenerator<string | null> {
+  async *changes(signal: AbortSignal): AsyncGenerator<SandboxNews | null> {
     for await (const event of this.#engine.events({}, signal)) {
       if (UNCHANGING.has(event.type)) continue;
-      yield event.type === 'engine_started' ? null : event.sandboxId;
+      const { sandboxId: id, sequence } = event;
+      yield id === null ? null : { id, sequence };
     }
     // The stream has no end of its own: the engine shut down.
     if (!signal.aborted) throw new PlatformError('orchestrator_unreachable', 'the engine has stopped');
@@ -237,6 +239,7 @@ function toReport(view: SandboxView): SandboxReport {
     startedAt,
     endedAt,
     end: end === null ? null : { reason: end.reason, message: end.message },
+    sequence: view.sequence,
   };
 }
 

@@ -90,9 +90,9 @@ export function orchestratorSuite(
       const { orchestrator, id } = await made(t);
       const over = new AbortController();
       t.after(() => over.abort());
-      const told: (string | null)[] = [];
+      const told: (string | undefined)[] = [];
       void (async () => {
-        for await (const change of orchestrator.changes(over.signal)) told.push(change);
+        for await (const change of orchestrator.changes(over.signal)) told.push(change?.id);
       })().catch(() => undefined);
       // Whoever begins to listen is told from then on, and it cannot be seen when that is.
       await waitUntil(async () => {
@@ -177,7 +177,7 @@ export function orchestratorSuite(
       assert.equal(report.state, 'running');
       assert.ok(Date.parse(report.startedAt ?? '') <= Date.now());
       assert.equal(report.isolation, (await orchestrator.describe(never)).isolation);
-      assert.deepEqual(await orchestrator.get(id, never), report);
+      assert.deepEqual(same(await orchestrator.get(id, never)), same(report));
     });
 
     test('starts, says since when, and starts again without a change', async (t) => {
@@ -186,7 +186,7 @@ export function orchestratorSuite(
       assert.equal(report.state, 'running');
       assert.ok(Date.parse(report.startedAt ?? '') <= Date.now());
       assert.equal(report.endedAt, null);
-      assert.deepEqual(await orchestrator.start(id, never), report);
+      assert.deepEqual(same(await orchestrator.start(id, never)), same(report));
     });
 
     test('stops, says when and why it ended, and stops again without complaint', async (t) => {
@@ -291,13 +291,41 @@ export function orchestratorSuite(
       assert.ok(waiting.length <= max && handedOut >= 0 && missed >= 0);
     });
 
+    test('an answer tells of all that was news before it, and not of what comes', async (t) => {
+      const { orchestrator, id } = await made(t);
+      const over = new AbortController();
+      t.after(() => over.abort());
+      const told: number[] = [];
+      const latest = () => told.at(-1) ?? 0;
+      const listening = (async () => {
+        for await (const news of orchestrator.changes(over.signal))
+          if (news?.id === id) told.push(news.sequence ?? Number.NaN);
+      })();
+      listening.catch(() => undefined);
+      let before = Number.NaN;
+      await waitUntil(async () => {
+        await orchestrator.start(id, never);
+        ({ sequence: before = Number.NaN } = await orchestrator.stop(id, GRACE, never));
+        return told.length > 0;
+      }, 'a change that is told');
+      const { sequence: running = Number.NaN } = await orchestrator.start(id, never);
+      await waitUntil(() => latest() > before, 'news of the start');
+      assert.ok(latest() <= running, `${latest()} is in the answer ${running}`);
+      const { sequence: stopped = Number.NaN } = await orchestrator.stop(id, GRACE, never);
+      await waitUntil(() => latest() > running, 'news of the stop');
+      const { sequence: removed = Number.NaN } = await orchestrator.remove(id, never);
+      assert.ok(running < stopped && stopped < removed, `${running}, ${stopped}, ${removed}`);
+      await waitUntil(() => latest() > stopped, 'news of the removal');
+      assert.ok(latest() <= removed, `${latest()} is in the answer ${removed}`);
+    });
+
     test('tells of changes as they happen', async (t) => {
       const { orchestrator, id } = await made(t);
       const over = new AbortController();
       t.after(() => over.abort());
       let isTold = false;
       const listening = (async () => {
-        for await (const changed of orchestrator.changes(over.signal)) isTold ||= changed === id;
+        for await (const changed of orchestrator.changes(over.signal)) isTold ||= changed?.id === id;
       })();
       listening.catch(() => undefined);
       // Nobody says when it has begun to listen; from then on it hears of each change.
@@ -315,4 +343,10 @@ export function orchestratorSuite(
       assert.equal(problem, null);
     });
   });
+}
+
+/** But for what else became news in the meantime. */
+function same(report: SandboxReport | undefined): Partial<SandboxReport> {
+  const { sequence: _, ...rest } = report ?? {};
+  return rest;
 }

@@ -59,8 +59,7 @@ import type {
  *   `insufficient_storage`; what reads, stops and removes works as ever.
  * - `pool` tells which sandboxes are kept started for callers to come, and how often one of them was used.
  * - Sandboxes outlive the caller and the orchestrator's own process: `list` finds them again.
- * - `changes` yields the id of every sandbox that changed since the call (perhaps also before it), and null when any may
- *   have. It throws when the orchestrator goes away; a caller then asks again, and lists.
+ * - `changes` yields every sandbox that changed since the call (perhaps also before it), and null when any may have. It throws when the orchestrator goes away; a caller then asks again, and lists.
  * - `denials` yields what sandboxes try and are kept from, from the call on; not every attempt, when there are many.
  * - When the orchestrator is away every call fails with `orchestrator_unreachable`.
  */
@@ -81,7 +80,7 @@ export interface Orchestrator {
   releaseImage(scope: string, reference: string, signal: AbortSignal): Promise<void>;
   start(id: string, signal: AbortSignal): Promise<SandboxReport>;
   stop(id: string, options: { readonly graceMs: number }, signal: AbortSignal): Promise<SandboxReport>;
-  remove(id: string, signal: AbortSignal): Promise<void>;
+  remove(id: string, signal: AbortSignal): Promise<Pick<SandboxReport, 'sequence'>>;
   list(signal: AbortSignal): Promise<readonly SandboxReport[]>;
   get(id: string, signal: AbortSignal): Promise<SandboxReport | undefined>;
   setNetwork(id: string, network: NetworkUpdate, signal: AbortSignal): Promise<SandboxReport>;
@@ -96,7 +95,7 @@ export interface Orchestrator {
   openChannel(id: string, signal: AbortSignal): Promise<ChannelClient>;
   openStream(id: string, signal: AbortSignal): Promise<Duplex>;
   logs(id: string, options: ReadLogs, signal: AbortSignal): AsyncIterable<LogEntry>;
-  changes(signal: AbortSignal): AsyncIterable<string | null>;
+  changes(signal: AbortSignal): AsyncIterable<SandboxNews | null>;
   denials(signal: AbortSignal): AsyncIterable<NetworkDenial>;
 }
 
@@ -156,6 +155,15 @@ export interface SandboxReport {
   readonly endedAt: string | null;
   /** How the latest run ended; null while it lasts. */
   readonly end: { readonly reason: string; readonly message: string } | null;
+  /** Of the newest news that it takes into account; absent when nobody can say. */
+  readonly sequence?: number;
+}
+
+/** A sandbox is not as it was. */
+export interface SandboxNews {
+  readonly id: string;
+  /** Grows with each; absent when nobody can say. */
+  readonly sequence?: number;
 }
 
 export interface SandboxUsageReport {

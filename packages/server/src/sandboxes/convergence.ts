@@ -3,7 +3,12 @@ import { PlatformError } from '@svc/contract';
 import { KeyedTurns } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import type { ChannelPool } from '../orchestrator/channel-pool.ts';
-import { STARTING_MESSAGE, type Orchestrator, type SandboxReport } from '../orchestrator/orchestrator.ts';
+import {
+  STARTING_MESSAGE,
+  type Orchestrator,
+  type SandboxNews,
+  type SandboxReport,
+} from '../orchestrator/orchestrator.ts';
 import { ingressOf, type MayEnter } from '../published-ports/ingress.ts';
 import type { PortForwarder } from '../published-ports/port-forwarder.ts';
 import type { RefusedVisitors } from '../published-ports/refused-visitors.ts';
@@ -14,6 +19,7 @@ import type { Claims } from './claims.ts';
 import { deadlineOf } from './deadlines.ts';
 import { decide, isNoted, type Decision } from './decide.ts';
 import { toEngineRequest, type RequestParts } from './engine-request.ts';
+import { KnownNews } from './known-news.ts';
 import { amend, noteFailure, observe } from './observe.ts';
 import { isTimeout, mayPass, notInTime, tooLate } from './passing-failures.ts';
 import { openSecrets, sealSecrets } from './sandbox-secrets.ts';
@@ -47,6 +53,13 @@ export interface ConvergeOptions {
   readonly onProgress?: (progress: Progress) => void;
 }
 
+/** What a step was answered. */
+interface Answered {
+  /** Undefined: the orchestrator does not have it any more. */
+  readonly report: SandboxReport | undefined;
+  readonly sequence: number | undefined;
+}
+
 interface Work {
   readonly backOff: BackOff;
   /** Of the step under way. */
@@ -67,6 +80,7 @@ export class Convergence {
   readonly #parts: ConvergenceParts;
   readonly #turns = new KeyedTurns();
   readonly #works = new Map<string, Work>();
+  readonly news = new KnownNews();
   #isClosing = false;
 
   constructor(parts: ConvergenceParts) {
@@ -75,9 +89,19 @@ export class Convergence {
 
   /** Resolves when there is nothing left to do. @throws what ended an awaited start or stop */
   async converge(sandboxId: string, options: ConvergeOptions = {}): Promise<void> {
+    await this.#converge(sandboxId, options, () => false);
+  }
+
+  /** As `converge`, unless the answer to what was under way tells it already. */
+  async hear(news: SandboxNews): Promise<void> {
+    await this.#converge(news.id, {}, () => this.news.has(news));
+  }
+
+  async #converge(sandboxId: string, options: ConvergeOptions, isDone: () => boolean): Promise<void> {
     // Work on this sandbox that pauses before it tries again goes on at once: what was in its way may be gone.
     this.#works.get(sandboxId)?.backOff.wake();
     await this.#turns.take(sandboxId, async () => {
+      if (isDone()) return;
       const work: Work = { backOff: new BackOff(), step: new AbortController() };
       this.#works.set(sandboxId, work);
       try {
@@ -125,6 +149,7 @@ export class Convergence {
 
   async #loop(sandboxId: string, work: Work, options: ConvergeOptions): Promise<void> {
     const { database, orchestrator } = this.#parts;
+    let answered: Answered | undefined;
     for (let isFirst = true; !this.#isClosing || isFirst; isFirst = false) {
       // Before the record is read: what is wanted afterwards ends the step.
       work.step = new AbortController();
@@ -133,17 +158,23 @@ export class Convergence {
       if (record === undefined) return;
       try {
         // The reconciler may have had a turn before us, and then it is there by now.
-        const isUnknown = isFirst && options.isNew === true && record.observed === 'starting';
-        const report = isUnknown ? undefined : await orchestrator.get(sandboxId, within(ASK_TIMEOUT_MS));
-        const decision = decide(record, report);
+        const isNew = isFirst && options.isNew === true && record.observed === 'starting';
+        // What is to go is removed, whether it is there or not.
+        const isToGo = record.desired === 'removed' && answered === undefined;
+        const isAsked = answered === undefined && !isNew && !isToGo;
+        const report = isAsked ? await orchestrator.get(sandboxId, within(ASK_TIMEOUT_MS)) : answered?.report;
+        const sequence = isAsked ? report?.sequence : answered?.sequence;
+        answered = undefined;
+        const decision = isToGo ? 'remove' : decide(record, report);
         if (report !== undefined && decision !== 'remove')
           await tellChanges(this.#parts, record, report, decision);
-        if (decision === 'nothing') return;
+        if (decision === 'nothing') return this.news.note(sandboxId, sequence);
         if (decision === 'note' || decision === 'lost') {
           const now = await this.#note(record, report ?? lostReport(record));
-          if (now === undefined || !isUnderWay(now)) return;
-        } else await this.#act(decision, record, report, work, options);
+          if (now === undefined || !isUnderWay(now)) return this.news.note(sandboxId, sequence);
+        } else answered = await this.#act(decision, record, report, work, options);
       } catch (error) {
+        answered = undefined;
         if (work.step.signal.aborted) continue;
         // What rests is looked at again when the engine is back.
         if (options.isAwaited === true || !mayPass(error) || !isUnderWay(record)) throw error;
@@ -159,15 +190,21 @@ export class Convergence {
     report: SandboxReport | undefined,
     work: Work,
     options: ConvergeOptions,
-  ): Promise<void> {
+  ): Promise<Answered | undefined> {
     const step = work.step;
     await using claim = await this.#parts.claims.take(record, () => step.abort(new Error('it changed')));
     // Another server is at it; what it leaves to do is done by us.
-    if (claim === undefined) return await work.backOff.wait();
+    if (claim === undefined) {
+      await work.backOff.wait();
+      return undefined;
+    }
     this.#parts.logger.debug({ sandboxId: record.id, decision }, 'bringing a sandbox where it should be');
-    if (decision === 'start') await this.#bringUp(record, report, step.signal, options);
-    else if (decision === 'stop') await this.#bringDown(record);
-    else await this.#remove(record);
+    if (decision === 'remove') return await this.#remove(record);
+    const seen =
+      decision === 'start'
+        ? await this.#bringUp(record, report, step.signal, options)
+        : await this.#bringDown(record);
+    return seen && { report: seen, sequence: seen.sequence };
   }
 
   async #bringUp(
@@ -175,7 +212,7 @@ export class Convergence {
     report: SandboxReport | undefined,
     interrupted: AbortSignal,
     options: ConvergeOptions,
-  ): Promise<void> {
+  ): Promise<SandboxReport> {
     const deadline = within(Math.max(deadlineOf(record) - Date.now(), 0));
     try {
       interrupted.throwIfAborted();
@@ -184,6 +221,7 @@ export class Convergence {
       const running = await this.#startInOrchestrator(record, report, options, signal);
       await this.#note(record, running);
       await this.#forgetRegistry(record);
+      return running;
     } catch (error) {
       await this.#forgetRun(record.id);
       if (interrupted.aborted) throw error;
@@ -228,7 +266,8 @@ export class Convergence {
     return error;
   }
 
-  async #bringDown(record: SandboxRecord): Promise<void> {
+  /** @returns undefined when the orchestrator does not say */
+  async #bringDown(record: SandboxRecord): Promise<SandboxReport | undefined> {
     await this.#forgetRun(record.id);
     try {
       const report = await this.#parts.orchestrator.stop(
@@ -237,17 +276,20 @@ export class Convergence {
         within(STOP_TIMEOUT_MS),
       );
       await this.#note(record, report);
+      return report;
     } catch (error) {
       if (isTimeout(error)) throw notInTime('stop', STOP_TIMEOUT_MS, error);
       if (!PlatformError.is(error, 'sandbox_not_found')) throw error;
       await this.#note(record, lostReport(record));
+      return undefined;
     }
   }
 
-  async #remove({ id }: SandboxRecord): Promise<void> {
+  async #remove({ id }: SandboxRecord): Promise<Answered> {
     await this.#forgetRun(id);
-    await this.#parts.orchestrator.remove(id, within(REMOVE_TIMEOUT_MS));
+    const { sequence } = await this.#parts.orchestrator.remove(id, within(REMOVE_TIMEOUT_MS));
     await closeRun(this.#parts.database, id, new Date().toISOString(), 'removed');
+    return { report: undefined, sequence };
   }
 
   async #note(record: SandboxRecord, report: SandboxReport): Promise<SandboxRecord | undefined> {

@@ -11,6 +11,7 @@ import { getSandbox, listSandboxes, updateSandbox } from '../store/sandboxes.ts'
 import { addSandbox } from '../testing/stored-sandbox.ts';
 import { sqliteDialect } from '../store/sqlite.ts';
 import { makeFolder, startTestServer } from '../testing/test-server.ts';
+import { body, startHealthy } from '../testing/sandboxes.ts';
 
 const SPEC: SandboxSpec = { image: { type: 'oci', reference: 'x' } };
 const ignore = () => undefined;
@@ -204,4 +205,33 @@ test('a clean shutdown touches no sandbox, and the next server finds them', asyn
     (await second.call('sandbox.command.run', { sandbox: 'a', command: 'true' })).error,
     undefined,
   );
+});
+
+test('what this server brings about it is told by the answers, and asks nobody about', async (t) => {
+  const server = await startHealthy(t);
+  const { orchestrator } = server;
+  for (const name of ['one', 'two', 'three']) {
+    const { body: made } = await server.rest('POST', '/sandboxes?start=true&wait_for=running', {
+      body: body(name),
+    });
+    assert.equal(made.status, 'running');
+    await server.rest('DELETE', `/sandboxes/${made.id}`);
+    await waitUntil(async () => (await orchestrator.list()).length === 0);
+  }
+  // News of the last ones are heard by now.
+  await server.rest('GET', '/sandboxes');
+  assert.equal(orchestrator.asked, 0);
+});
+
+test('an end is seen that comes right after the answer to a start', async (t) => {
+  const orchestrator = new (class extends FakeOrchestrator {
+    override async create(...request: Parameters<FakeOrchestrator['create']>) {
+      const report = await super.create(...request);
+      this.end(report.id, 'exited', 'it ended at once');
+      return report;
+    }
+  })();
+  const server = await startHealthy(t, { orchestrator });
+  const { body: made } = await server.rest('POST', '/sandboxes?start=true', { body: body('one') });
+  await waitUntil(async () => (await getSandbox(server.database, made.id))?.observed === 'failed');
 });

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
-import type { Orchestrator } from '../orchestrator/orchestrator.ts';
+import type { Orchestrator, SandboxNews } from '../orchestrator/orchestrator.ts';
 import type { Database } from '../store/database.ts';
 import { findSandboxes, listSandboxesIn, type SandboxRecord } from '../store/sandboxes.ts';
 import { decide, isNoted } from './decide.ts';
@@ -34,8 +34,8 @@ export interface ReconcilerParts {
 /** Follows the orchestrator for as long as the server runs, and keeps the records in agreement with it. */
 export class Reconciler {
   readonly #parts: ReconcilerParts;
-  /** Sandboxes being looked at; the value says whether they changed again meanwhile. */
-  readonly #underWay = new Map<string, boolean>();
+  /** Sandboxes being looked at, and what changed about them meanwhile. */
+  readonly #underWay = new Map<string, SandboxNews | null>();
 
   constructor(parts: ReconcilerParts) {
     this.#parts = parts;
@@ -117,7 +117,8 @@ export class Reconciler {
 
   /** Begins with every sandbox that is not as it should be; none waits for another, because one may be busy for minutes. */
   async #reconcileAll(signal: AbortSignal, which: 'all' | 'what differs' = 'all'): Promise<void> {
-    const { database, orchestrator } = this.#parts;
+    const { database, orchestrator, convergence } = this.#parts;
+    if (which === 'all') convergence.news.clear();
     const reports = new Map((await orchestrator.list(signal)).map((report) => [report.id, report]));
     const records = new Map<string, SandboxRecord>();
     const note = (found: readonly SandboxRecord[]) =>
@@ -131,26 +132,29 @@ export class Reconciler {
       const report = reports.get(record.id);
       if (decide(record, report) === 'nothing') continue;
       if (which === 'what differs' && isNoted(record, report)) continue;
-      void this.#reconcileOne(record.id, signal);
+      void this.#reconcileOne({ id: record.id }, signal);
     }
   }
 
-  async #reconcileOne(sandboxId: string, signal: AbortSignal): Promise<void> {
-    if (this.#underWay.has(sandboxId)) {
-      this.#underWay.set(sandboxId, true);
+  async #reconcileOne(news: SandboxNews, signal: AbortSignal): Promise<void> {
+    const { id } = news;
+    if (this.#underWay.has(id)) {
+      // Who looks at everything is not put off by news that may be known.
+      const waiting = this.#underWay.get(id);
+      this.#underWay.set(id, waiting && waiting.sequence === undefined ? waiting : news);
       return;
     }
-    do {
-      this.#underWay.set(sandboxId, false);
+    for (let next: SandboxNews | null = news; next !== null; next = this.#underWay.get(id) ?? null) {
+      this.#underWay.set(id, null);
       try {
-        await this.#parts.convergence.converge(sandboxId);
+        await this.#parts.convergence.hear(next);
       } catch (error) {
         // The end of the stream of changes tells the same, and everything is looked at again afterwards.
         if (signal.aborted || PlatformError.is(error, 'orchestrator_unreachable')) break;
-        this.#parts.logger.error({ sandboxId, err: error }, 'a sandbox could not be reconciled');
+        this.#parts.logger.error({ sandboxId: id, err: error }, 'a sandbox could not be reconciled');
       }
-    } while (this.#underWay.get(sandboxId) === true);
-    this.#underWay.delete(sandboxId);
+    }
+    this.#underWay.delete(id);
   }
 
   async #noteAbsence(error: unknown): Promise<void> {

@@ -34,6 +34,7 @@ import {
   type NewOrchestratorSandbox,
   type Orchestrator,
   type OrchestratorDescription,
+  type SandboxNews,
   type SandboxReport,
   type SandboxUsageReport,
 } from '../orchestrator/orchestrator.ts';
@@ -54,7 +55,7 @@ const NEVER = new AbortController().signal;
  */
 export class FakeOrchestrator implements Orchestrator {
   readonly #sandboxes = new Map<string, FakeSandbox>();
-  readonly #changes = new EventEmitter<{ change: [string | null] }>().setMaxListeners(0);
+  readonly #changes = new EventEmitter<{ change: [SandboxNews] }>().setMaxListeners(0);
   readonly #images = new FakeImages();
   #away: AbortController = new AbortController();
   isAway = false;
@@ -65,6 +66,9 @@ export class FakeOrchestrator implements Orchestrator {
   /** Calls that change something, in their order; the one with this number fails, before it does anything. */
   failAtChange = 0;
   changesAsked = 0;
+  /** How often it was asked how a sandbox is. */
+  asked = 0;
+  #sequence = 0;
   /** What every sandbox has resolved. */
   resolved: Parameters<typeof explain>[2] = [];
   /** As when the disk of the host is nearly full. */
@@ -101,7 +105,7 @@ export class FakeOrchestrator implements Orchestrator {
   /** As when a sandbox's main process ends by itself, or the kernel ends it. */
   end(id: string, reason: string, message: string): void {
     this.#find(id).end('failed', { reason, message });
-    this.#changes.emit('change', id);
+    this.#tell(id);
   }
 
   async describe(): Promise<OrchestratorDescription> {
@@ -148,8 +152,8 @@ export class FakeOrchestrator implements Orchestrator {
     const sandbox = new FakeSandbox(request);
     this.#sandboxes.set(id, sandbox);
     if (request.secretValues !== undefined) this.secretValues.set(id, request.secretValues);
-    this.#changes.emit('change', id);
-    return request.start === true ? this.#run(id) : sandbox.report;
+    this.#tell(id);
+    return request.start === true ? this.#run(id) : this.#told(sandbox);
   }
 
   async pull(
@@ -176,36 +180,40 @@ export class FakeOrchestrator implements Orchestrator {
 
   async start(id: string): Promise<SandboxReport> {
     await this.#answerChange();
-    const { report } = this.#find(id);
-    return report.state === 'running' ? report : this.#run(id);
+    const sandbox = this.#find(id);
+    return sandbox.report.state === 'running' ? this.#told(sandbox) : this.#run(id);
   }
 
   async stop(id: string): Promise<SandboxReport> {
     await this.#answerChange();
     const sandbox = this.#find(id);
-    if (sandbox.report.state !== 'running') return sandbox.report;
+    if (sandbox.report.state !== 'running') return this.#told(sandbox);
     sandbox.end('stopped', { reason: 'stopped', message: 'it was stopped' });
-    this.#changes.emit('change', id);
-    return sandbox.report;
+    this.#tell(id);
+    return this.#told(sandbox);
   }
 
-  async remove(id: string): Promise<void> {
+  async remove(id: string): Promise<Pick<SandboxReport, 'sequence'>> {
     await this.#answerChange();
     const sandbox = this.#sandboxes.get(id);
-    if (sandbox === undefined) return;
-    sandbox.closeChannels();
-    this.#sandboxes.delete(id);
-    this.#changes.emit('change', id);
+    if (sandbox !== undefined) {
+      sandbox.closeChannels();
+      this.#sandboxes.delete(id);
+      this.#tell(id);
+    }
+    return { sequence: this.#sequence };
   }
 
   async list(): Promise<readonly SandboxReport[]> {
     await this.#answer();
-    return [...this.#sandboxes.values()].map(({ report }) => report);
+    return [...this.#sandboxes.values()].map((sandbox) => this.#told(sandbox));
   }
 
   async get(id: string): Promise<SandboxReport | undefined> {
     await this.#answer();
-    return this.#sandboxes.get(id)?.report;
+    this.asked += 1;
+    const sandbox = this.#sandboxes.get(id);
+    return sandbox && this.#told(sandbox);
   }
 
   /** Prepares none. */
@@ -299,12 +307,12 @@ export class FakeOrchestrator implements Orchestrator {
     this.#find(id).log.add(source, text);
   }
 
-  async *changes(signal: AbortSignal): AsyncGenerator<string | null> {
+  async *changes(signal: AbortSignal): AsyncGenerator<SandboxNews | null> {
     await this.#answer();
     const away = this.#away.signal;
     try {
-      for await (const [id] of on(this.#changes, 'change', { signal: AbortSignal.any([signal, away]) })) {
-        yield id as string | null;
+      for await (const [news] of on(this.#changes, 'change', { signal: AbortSignal.any([signal, away]) })) {
+        yield news as SandboxNews | null;
       }
     } catch (error) {
       if (away.aborted) throw unreachable();
@@ -337,9 +345,20 @@ export class FakeOrchestrator implements Orchestrator {
   }
 
   #move(id: string, change: Partial<SandboxReport>): SandboxReport {
-    const report = this.#find(id).move(change);
-    this.#changes.emit('change', id);
-    return report;
+    const sandbox = this.#find(id);
+    sandbox.move(change);
+    this.#tell(id);
+    return this.#told(sandbox);
+  }
+
+  /** Everybody who listens. */
+  #tell(id: string): void {
+    this.#sequence += 1;
+    this.#changes.emit('change', { id, sequence: this.#sequence });
+  }
+
+  #told({ report }: FakeSandbox): SandboxReport {
+    return { ...report, sequence: this.#sequence };
   }
 
   async #answer(): Promise<void> {

@@ -3,6 +3,7 @@ import { createServer } from 'node:net';
 import { EventEmitter, on, once } from 'node:events';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
+import type { SandboxReport } from '../../orchestrator/orchestrator.ts';
 import { FakeOrchestrator } from '../../testing/fake-orchestrator.ts';
 import { startTestServer, type TestServer } from '../../testing/test-server.ts';
 import { findSandbox } from '../../store/sandboxes.ts';
@@ -143,12 +144,12 @@ class LookedAt extends FakeOrchestrator {
   readonly looks = new EventEmitter();
   beforeRemove = async () => await Promise.resolve();
 
-  override async remove(id: string): Promise<void> {
+  override async remove(id: string): Promise<Pick<SandboxReport, 'sequence'>> {
     await this.beforeRemove();
-    await super.remove(id);
+    return await super.remove(id);
   }
 
-  override async *changes(signal: AbortSignal): AsyncGenerator<string | null> {
+  override async *changes(signal: AbortSignal): AsyncGenerator<null> {
     const looks = on(this.looks, 'look', { signal });
     for (;;) {
       yield null;

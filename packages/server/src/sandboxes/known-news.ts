@@ -1,0 +1,28 @@
+import type { SandboxNews } from '../orchestrator/orchestrator.ts';
+
+/** More than these are forgotten together: then news are looked at that say nothing new. */
+const MAX_KNOWN = 10_000;
+
+/**
+ * What the orchestrator's answers have told already. Most news are of what this server asked for itself, and the answer that it got
+ * says at least as much.
+ */
+export class KnownNews {
+  readonly #sequences = new Map<string, number>();
+
+  /** All that is in the answer was written down. */
+  note(sandboxId: string, sequence: number | undefined): void {
+    if (sequence === undefined) return;
+    if (this.#sequences.size >= MAX_KNOWN) this.#sequences.clear();
+    this.#sequences.set(sandboxId, sequence);
+  }
+
+  has({ id, sequence }: SandboxNews): boolean {
+    return sequence !== undefined && sequence <= (this.#sequences.get(id) ?? -1);
+  }
+
+  /** Another orchestrator counts anew. */
+  clear(): void {
+    this.#sequences.clear();
+  }
+}
