@@ -9,7 +9,7 @@ import { measureFirstOutput } from './first-output.ts';
 
 const WORKERS = 2 * availableParallelism();
 
-/** Many sandboxes at once, and as many as possible for a while. runc, with network, each to its first output. */
+/** Many sandboxes at once, and as many as possible for a while. Class container, with network, each to its first output. */
 export const burst: Benchmark = {
   name: 'burst',
   description:

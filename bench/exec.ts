@@ -11,7 +11,7 @@ import { timed } from './measure.ts';
 export const exec: Benchmark = {
   name: 'exec',
   description: 'round trip of /bin/true: on a held channel, on a fresh one, and 100 at once',
-  promise: 'runc ≤ 1.5 ms on a held channel (p50)',
+  promise: 'container ≤ 1.5 ms on a held channel (p50)',
   async run(context) {
     await using bare = await BareRuntimes.prepare();
     return await withEngine([], async (engine) => [
@@ -52,12 +52,17 @@ async function measure(
   await sandbox.remove();
   const target = name === 'runc' ? { target: { atMost: 1.5 } } : {};
   return [
-    { what: `${name}, held channel, one after the other`, unit: 'ms', values: back.held, ...target },
-    { what: `${name}, held channel, beside the floor`, unit: 'ms', values: values.held },
-    { what: `${name}, fresh channel`, unit: 'ms', values: values.fresh },
+    {
+      what: `${CLASS_OF[name]}, held channel, one after the other`,
+      unit: 'ms',
+      values: back.held,
+      ...target,
+    },
+    { what: `${CLASS_OF[name]}, held channel, beside the floor`, unit: 'ms', values: values.held },
+    { what: `${CLASS_OF[name]}, fresh channel`, unit: 'ms', values: values.fresh },
     { what: `bare ${name} exec`, unit: 'ms', values: values.bare },
-    ratio(`${name}, held channel / bare ${name} exec`, values.held, values.bare),
-    { what: `${name}, ${count} at once, all`, unit: 'ms', values: together.all },
+    ratio(`${CLASS_OF[name]}, held channel / bare ${name} exec`, values.held, values.bare),
+    { what: `${CLASS_OF[name]}, ${count} at once, all`, unit: 'ms', values: together.all },
   ];
 }
 

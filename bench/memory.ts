@@ -21,18 +21,18 @@ const SETTLE_MS = 3000;
  */
 export const memory: Benchmark = {
   name: 'memory',
-  description: 'host memory per idle sandbox with 0, 50, 100 and 200 of runc, and with 5 of runsc',
-  promise: 'runc ≤ 1.5 MiB of the host per idle sandbox',
+  description:
+    'host memory per idle sandbox with 0, 50, 100 and 200 of class container, and with 5 of gvisor',
+  promise: 'container ≤ 1.5 MiB of the host per idle sandbox',
   run: (context) =>
     withEngine([], async (engine) => [
-      ...(await measure(engine, 'runc', context)),
-      ...(await measure(engine, 'runsc', context)),
+      ...(await measure(engine, 'container', context)),
+      ...(await measure(engine, 'gvisor', context)),
     ]),
 };
 
-const CLASS_OF = { runc: 'container', runsc: 'gvisor' } as const satisfies Record<string, Isolation>;
-const STEPS = { runc: [0, 50, 100, 200], runsc: [0, 5] };
-const QUICK_STEPS = { runc: [0, 2, 4], runsc: [0, 1] };
+const STEPS = { container: [0, 50, 100, 200], gvisor: [0, 5] };
+const QUICK_STEPS = { container: [0, 2, 4], gvisor: [0, 1] };
 
 interface Reading {
   readonly sandboxes: number;
@@ -43,12 +43,12 @@ interface Reading {
 
 async function measure(
   engine: TestEngine,
-  name: 'runc' | 'runsc',
+  name: 'container' | 'gvisor',
   { isQuick, signal, note }: BenchmarkContext,
 ): Promise<Measurement[]> {
   const readings: Reading[] = [];
   for (const sandboxes of (isQuick ? QUICK_STEPS : STEPS)[name]) {
-    await growTo(engine, CLASS_OF[name], sandboxes, signal);
+    await growTo(engine, name, sandboxes, signal);
     // What the starts left behind is given back to the kernel within this time.
     await delay(isQuick ? 0 : SETTLE_MS);
     const reading = read(engine, sandboxes);
@@ -60,7 +60,7 @@ async function measure(
   const cgroup = percentile(charged, 50);
   const kernel = slopeOf(readings, 'kernelMib');
   const ofEngine = slopeOf(readings, 'engineMib');
-  const target = name === 'runc' ? { target: { atMost: 1.5 } } : {};
+  const target = name === 'container' ? { target: { atMost: 1.5 } } : {};
   const row = (what: string, value: number) => ({
     what: `${name}, ${what}`,
     unit: 'MiB' as const,

@@ -14,7 +14,7 @@ export const start: Benchmark = {
   name: 'start',
   description: 'from create to the first byte of output, cold and from the warm pool',
   promise:
-    'cold runc ≤ 2 × bare `runc run` and ≤ 62 ms, warm runc ≤ 6 ms, cold runsc ≤ 1.5 × bare `runsc run` (p50)',
+    'cold container ≤ 2 × bare `runc run` and ≤ 62 ms, warm ≤ 6 ms, cold runsc ≤ 1.5 × bare `runsc run` (p50)',
   async run(context) {
     await using bare = await BareRuntimes.prepare();
     const cold = await withEngine([], (engine) => measureCold(engine, bare, context));
@@ -29,11 +29,11 @@ async function measureCold(
   bare: BareRuntimes,
   { isQuick, signal }: BenchmarkContext,
 ): Promise<Measurement[]> {
-  const runc = new Recorder(engine, 'container');
+  const container = new Recorder(engine, 'container');
   const runsc = new Recorder(engine, 'gvisor');
   const light = await interleave(
     isQuick ? 2 : 60,
-    { ours: () => runc.measure(), bare: () => bare.run('runc'), bwrap: () => bare.bwrap() },
+    { ours: () => container.measure(), bare: () => bare.run('runc'), bwrap: () => bare.bwrap() },
     signal,
   );
   const heavy = await interleave(
@@ -42,11 +42,11 @@ async function measureCold(
     signal,
   );
   return [
-    { what: 'runc, cold', unit: 'ms', values: light.ours, target: { atMost: 62 } },
+    { what: 'container, cold', unit: 'ms', values: light.ours, target: { atMost: 62 } },
     { what: 'bare runc run', unit: 'ms', values: light.bare },
     { what: 'bwrap --unshare-all', unit: 'ms', values: light.bwrap },
-    ratio('runc, cold / bare runc run', light.ours, light.bare, { atMost: 2 }),
-    ...runc.steps('runc, cold'),
+    ratio('container, cold / bare runc run', light.ours, light.bare, { atMost: 2 }),
+    ...container.steps('container, cold'),
     { what: 'runsc, cold', unit: 'ms', values: heavy.ours },
     { what: 'bare runsc run', unit: 'ms', values: heavy.bare },
     ratio('runsc, cold / bare runsc run', heavy.ours, heavy.bare, { atMost: 1.5 }),
@@ -58,17 +58,17 @@ async function measureWarm(
   engine: TestEngine,
   { isQuick, signal }: BenchmarkContext,
 ): Promise<Measurement[]> {
-  const runc = new Recorder(engine, 'container');
+  const container = new Recorder(engine, 'container');
   const runsc = new Recorder(engine, 'gvisor');
   const afterRefill = (recorder: Recorder) => async () => {
     await waitForPools(engine);
     return await recorder.measure();
   };
-  const light = await interleave(isQuick ? 1 : 40, { ours: afterRefill(runc) }, signal);
+  const light = await interleave(isQuick ? 1 : 40, { ours: afterRefill(container) }, signal);
   const heavy = await interleave(isQuick ? 1 : 10, { ours: afterRefill(runsc) }, signal);
   return [
-    { what: 'runc, warm', unit: 'ms', values: light.ours, target: { atMost: 6 } },
-    ...runc.parts('runc, warm'),
+    { what: 'container, warm', unit: 'ms', values: light.ours, target: { atMost: 6 } },
+    ...container.parts('container, warm'),
     { what: 'runsc, warm', unit: 'ms', values: heavy.ours },
     ...runsc.parts('runsc, warm'),
   ];

@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process';
 import type { ChannelClient } from '@svc/contract';
-import type { Isolation } from '@svc/engine/client';
 import { startSandbox } from '../test/engine/sandbox-fixture.ts';
 import type { TestEngine } from '../test/engine/start-engine.ts';
 import { interleave, ratio, type Benchmark, type BenchmarkContext, type Measurement } from './benchmark.ts';
@@ -14,25 +13,24 @@ const CHUNK = new Uint8Array(256 * 1024);
 export const throughput: Benchmark = {
   name: 'throughput',
   description: '1 GiB of stdout (gVisor: 256 MiB), and a quarter of it of stdin and of files each way',
-  promise: 'runc ≥ 600 MiB/s of stdout',
+  promise: 'container ≥ 600 MiB/s of stdout',
   run: (context) =>
     withEngine([], async (engine) => [
-      ...(await measure(engine, 'runc', context)),
-      ...(await measure(engine, 'runsc', context)),
+      ...(await measure(engine, 'container', context)),
+      ...(await measure(engine, 'gvisor', context)),
     ]),
 };
 
-const CLASS_OF = { runc: 'container', runsc: 'gvisor' } as const satisfies Record<string, Isolation>;
-const OUTPUT_MIB = { runc: 1024, runsc: 256 };
+const OUTPUT_MIB = { container: 1024, gvisor: 256 };
 
 async function measure(
   engine: TestEngine,
-  name: 'runc' | 'runsc',
+  name: 'container' | 'gvisor',
   { isQuick, signal }: BenchmarkContext,
 ): Promise<Measurement[]> {
   const outputMib = isQuick ? 8 : OUTPUT_MIB[name];
   const inputMib = outputMib / 4;
-  const sandbox = await startSandbox(engine, CLASS_OF[name]);
+  const sandbox = await startSandbox(engine, name);
   const channel = await openChannel(engine, sandbox.id);
   const values = await interleave(
     isQuick ? 1 : 5,
@@ -47,7 +45,7 @@ async function measure(
   );
   channel.close();
   await sandbox.remove();
-  const target = name === 'runc' ? { target: { atLeast: 600 } } : {};
+  const target = name === 'container' ? { target: { atLeast: 600 } } : {};
   return [
     { what: `${name}, stdout`, unit: 'MiB/s', values: values.stdout, ...target },
     { what: 'the same program, read from a pipe', unit: 'MiB/s', values: values.pipe },

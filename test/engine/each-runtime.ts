@@ -9,15 +9,15 @@ export const RUNTIMES: readonly RuntimeName[] = ['runc', 'crun', 'runsc'];
 /** Sandboxes on every runtime of this host. An engine has one runtime for each class, so this takes two. */
 export class EngineOfEachRuntime implements AsyncDisposable {
   readonly #engine: TestEngine;
-  readonly #withoutRunc: TestEngine;
+  readonly #withoutCrun: TestEngine;
 
-  private constructor(engine: TestEngine, withoutRunc: TestEngine) {
+  private constructor(engine: TestEngine, withoutCrun: TestEngine) {
     this.#engine = engine;
-    this.#withoutRunc = withoutRunc;
+    this.#withoutCrun = withoutCrun;
   }
 
   static async start(args: readonly string[] = []): Promise<EngineOfEachRuntime> {
-    const starts = [{ args }, { args, env: { SVC_RUNC: '/nowhere/runc' } }].map((options) =>
+    const starts = [{ args }, { args, env: { SVC_CRUN: '/nowhere/crun' } }].map((options) =>
       TestEngine.start(options),
     );
     const [one, other] = await Promise.allSettled(starts);
@@ -28,7 +28,7 @@ export class EngineOfEachRuntime implements AsyncDisposable {
   }
 
   engineOf(runtime: RuntimeName): TestEngine {
-    return runtime === 'crun' ? this.#withoutRunc : this.#engine;
+    return runtime === 'runc' ? this.#withoutCrun : this.#engine;
   }
 
   async start(
@@ -44,6 +44,6 @@ export class EngineOfEachRuntime implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([this.#engine.destroy(), this.#withoutRunc.destroy()]);
+    await Promise.all([this.#engine.destroy(), this.#withoutCrun.destroy()]);
   }
 }

@@ -205,6 +205,15 @@ for (const isolation of CLASSES) {
       );
       assert.equal(statSync(join(root, 'shared/below/by-root')).uid, HOST_USER, 'whoever made it inside');
       await sandbox.remove();
+      const below = join(root, 'shared/below');
+      const inert = await withMounts({
+        type: 'bind',
+        host: below,
+        guest: '/below',
+        options: { noexec: true },
+      });
+      assert.match((await inert.sh('cp /bin/busybox /below/b && /below/b true')).stderr, /Permission denied/);
+      await inert.remove();
     });
 
     test('a guest adds to a capped bind what its quota allows, across a restart of the engine', async () => {

@@ -37,7 +37,7 @@ for (const [name, { isolation, variable, program }] of Object.entries(BUILDS)) {
       for (const path of [folder, join(folder, 'open')]) await chmod(path, 0o1777);
       const swapper = join(folder, 'swapper');
       await writeFile(swapper, swapperScript(program, join(folder, 'target')), { mode: 0o755 });
-      const others = variable === 'SVC_CRUN' ? { SVC_RUNC: '/nowhere/runc' } : {};
+      const others = variable === 'SVC_RUNC' ? { SVC_CRUN: '/nowhere/crun' } : {};
       engine = await TestEngine.start({ env: { ...others, [variable]: swapper } });
       for (const id of Object.values(volumes)) await engine.client.volumes.createVolume(id, 16);
       attacker = await startSandbox(engine, isolation, { mounts: mountsWith('/two') }, { volumes });

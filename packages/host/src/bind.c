@@ -105,7 +105,8 @@ static int serve_mount(int mount, const struct bind_plan *plan, const struct sta
 static int make_mount(int fd, const struct bind_plan *plan, const struct stat *status, struct failure *failure) {
   int mount = clone_mount(fd, "", failure);
   if (mount < 0) return -1;
-  uint64_t attributes = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | (plan->readonly ? MOUNT_ATTR_RDONLY : 0);
+  uint64_t noexec = plan->noexec ? MOUNT_ATTR_NOEXEC : 0;
+  uint64_t attributes = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | noexec | (plan->readonly ? MOUNT_ATTR_RDONLY : 0);
   int ready = -1;
   if (restrict_mount(mount, attributes, failure) == 0) {
     bool is_served = has_to_be_served(plan);
@@ -116,6 +117,11 @@ static int make_mount(int fd, const struct bind_plan *plan, const struct stat *s
     }
   }
   if (ready != mount) close(mount);
+  // What is served is another mount, made without it.
+  if (ready >= 0 && ready != mount && noexec != 0 && restrict_mount(ready, noexec, failure) < 0) {
+    close(ready);
+    return -1;
+  }
   return ready;
 }
 

@@ -21,7 +21,7 @@ struct bind_plan {
   const char *root;
   const char *path;
   const char *target;
-  bool readonly;
+  bool readonly, noexec;
   const char *user_path; // NULL: no id mapping
   uint32_t id_base;
   enum stored_as stored_as;

@@ -105,19 +105,20 @@ static int parse_owner(const char *const owner[6], struct bind_plan *plan, struc
   return parse_overlay(owner[4], owner[5], &plan->overlay, failure);
 }
 
-/** root path target readonly [userPath idBase [stored uid gid quota overlay permissions]] */
+/** root path target readonly noexec [userPath idBase [stored uid gid quota overlay permissions]] */
 static int call_bind(const struct request *request, struct answer *answer, struct failure *failure) {
   const char *const *arguments = request->arguments;
   size_t count = request->argument_count;
   struct bind_plan plan = {.root = arguments[0], .path = arguments[1], .target = arguments[2]};
-  if (count != 4 && count != 6 && count != 12) return fail_with(failure, EINVAL, "a mapping has two parts, an owner six");
+  if (count != 5 && count != 7 && count != 13) return fail_with(failure, EINVAL, "a mapping has two parts, an owner six");
   if (check_path(plan.root, failure) < 0 || check_path(plan.target, failure) < 0) return -1;
   if (parse_flag(arguments[3], &plan.readonly, failure) < 0) return -1;
-  if (count >= 6) {
-    plan.user_path = arguments[4];
-    if (check_path(plan.user_path, failure) < 0 || parse_id_base(arguments[5], &plan.id_base, failure) < 0) return -1;
+  if (parse_flag(arguments[4], &plan.noexec, failure) < 0) return -1;
+  if (count >= 7) {
+    plan.user_path = arguments[5];
+    if (check_path(plan.user_path, failure) < 0 || parse_id_base(arguments[6], &plan.id_base, failure) < 0) return -1;
   }
-  if (count == 12 && parse_owner(arguments + 6, &plan, failure) < 0) return -1;
+  if (count == 13 && parse_owner(arguments + 7, &plan, failure) < 0) return -1;
   return bind_inside(&plan, &answer->text, failure);
 }
 
@@ -224,7 +225,7 @@ static const struct {
     {"deleteLink", 1, 1, call_delete_link},
     {"mountOverlay", 6, 5 + MAX_LAYERS, call_mount_overlay},
     {"mountImage", 5, 5, call_mount_image},
-    {"bind", 4, 12, call_bind},
+    {"bind", 5, 13, call_bind},
     {"unmount", 1, 1, call_unmount},
     {"copySparse", 2, 2, call_copy_sparse},
     {"copyFrozen", 5, 5, call_copy_frozen},

@@ -104,13 +104,13 @@ static int spawn_with(const struct spawn_plan *plan, posix_spawn_file_actions_t 
   return outcome;
 }
 
-/** What the host mounts and unmounts later still reaches the program; what it mounts itself stays with it. */
+/** What the host mounts and unmounts later still reaches the program; what it mounts itself, and writes there, stays with it. */
 static int cover_folder(const char *path, struct failure *failure) {
   if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0) {
     return fail(failure, "make a mount namespace");
   }
-  unsigned long flags = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC;
-  return mount("none", path, "tmpfs", flags, "size=4k") == 0 ? 0 : fail(failure, "cover a folder");
+  unsigned long flags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
+  return mount("none", path, "tmpfs", flags, "size=64k") == 0 ? 0 : fail(failure, "cover a folder");
 }
 
 int spawn_program(const struct spawn_plan *plan, struct spawned *spawned, struct failure *failure) {

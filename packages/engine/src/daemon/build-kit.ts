@@ -240,8 +240,8 @@ function makeRuntimes(config: EngineConfig, hostCalls: SvcHostCalls, cgroups: Cg
   const options = (name: string) => ({ folder: join(config.runFolder, name), cgroups, hostCalls, probe });
   return [
     runsc({ ...options('runsc'), program: config.runtimePaths.runsc }),
-    runc({ ...options('runc'), program: config.runtimePaths.runc }),
     crun({ ...options('crun'), program: config.runtimePaths.crun }),
+    runc({ ...options('runc'), program: config.runtimePaths.runc }),
   ];
 }
 

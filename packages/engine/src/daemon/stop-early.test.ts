@@ -24,7 +24,8 @@ test('an engine that is stopped while it tries its runtimes leaves none of their
     await rm(runFolder, { recursive: true, force: true });
     await rm(folder, { recursive: true, force: true });
   });
-  const bundles = () => ['runsc', 'runc'].flatMap((name) => entriesOf(join(runFolder, name, 'bundles')));
+  const bundles = () =>
+    ['runsc', 'crun', 'runc'].flatMap((name) => entriesOf(join(runFolder, name, 'bundles')));
   const isOver = () => existsSync(join(folder, 'probes.json'));
   await waitUntil(() => bundles().length > 0 || isOver());
   child.kill('SIGTERM');

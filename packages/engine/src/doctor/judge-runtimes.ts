@@ -13,7 +13,7 @@ export function judgeRuntimes(runtimes: readonly RuntimeFact[], now: Date): read
   return runtimes.map((runtime) => {
     const name = `${runtime.name} (${runtime.isolation})`;
     if (!runtime.usable && runtime.version === null && OPTIONAL.has(runtime.name))
-      return finding(name, 'absent', 'not installed; optional');
+      return finding(name, 'absent', 'not installed; runc does the same, and takes longer');
     if (!runtime.usable) return finding(name, 'missing', runtime.reason, remedyOf(runtime));
     const built = runtime.released === null ? '' : `, built ${runtime.released.toISOString().slice(0, 10)}`;
     const isOld = runtime.released !== null && now.getTime() - runtime.released.getTime() > YEAR_MS;

@@ -35,8 +35,8 @@ export async function probeRuntimes(means: Means): Promise<readonly RuntimeFact[
   });
   return await Promise.all([
     examine(runsc(options('runsc')), runtimePaths.runsc),
-    examine(runc(options('runc')), runtimePaths.runc),
     examine(crun(options('crun')), runtimePaths.crun),
+    examine(runc(options('runc')), runtimePaths.runc),
   ]);
 }
 

@@ -71,6 +71,8 @@ export interface HostCalls {
     readonly path: string;
     readonly target: string;
     readonly readonly: boolean;
+    /** No program on it can be executed, whatever the runtime makes of its own option. */
+    readonly noexec?: boolean;
     readonly idmap: {
       readonly userPath: string;
       readonly idBase: number;

@@ -68,8 +68,8 @@ export class SvcHostCalls implements HostCalls {
   }
 
   async bind(request: Parameters<HostCalls['bind']>[0]): Promise<{ readonly kind: 'file' | 'directory' }> {
-    const { root, path, target, readonly, idmap } = request;
-    const fields = [root, path, target, flag(readonly)];
+    const { root, path, target, readonly, noexec = false, idmap } = request;
+    const fields = [root, path, target, flag(readonly), flag(noexec)];
     if (idmap !== null) fields.push(idmap.userPath, String(idmap.idBase));
     if (idmap?.owner) {
       const { storedAs, uid, gid, quotaMib, statVirtualization, hostPermissions } = idmap.owner;

@@ -33,6 +33,7 @@ export async function stageSource(
     root: source.root,
     path: source.path,
     readonly: mount.options?.readonly ?? false,
+    noexec: mount.options?.noexec ?? false,
     idmap: { userPath: slot.userNamespace, idBase: slot.idBase, owner },
   });
 }

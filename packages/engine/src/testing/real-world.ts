@@ -1,5 +1,8 @@
+import { execFile } from 'node:child_process';
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import type { CgroupLayout } from '../cgroup/cgroup-layout.ts';
 import { Cgroups } from '../cgroup/cgroups.ts';
 import { readKernelFile } from '../cgroup/kernel-file.ts';
 import type { OciOptions } from '../runtime/oci-runtime.ts';
@@ -42,10 +45,20 @@ export async function realWorld(createRuntime: (options: OciOptions) => Runtime)
       ...readdirSync(options.folder, { recursive: true, encoding: 'utf8' }).filter((path) =>
         path.includes(spec.handle),
       ),
+      ...(await belowMounts(cgroups.layout)).filter((path) => path.includes(spec.handle)),
     ],
     defer: (cleanup) => files.defer(cleanup),
     close: () => files[Symbol.asyncDispose](),
   };
+}
+
+/** What lies in the folders that the trees of cgroups are mounted on, where nobody sees it. */
+async function belowMounts({ trees }: CgroupLayout): Promise<readonly string[]> {
+  const points = trees.map(({ mountpoint }) => mountpoint);
+  // A tree that holds another cannot be unmounted, and is none that is mounted on a file system of the host's.
+  const script = 'for point; do umount "$point" 2>/dev/null && find "$point"; done; true';
+  const look = ['--mount', '--propagation', 'slave', 'sh', '-c', script, 'sh', ...points];
+  return (await promisify(execFile)('unshare', look)).stdout.split('\n');
 }
 
 /** Host processes that run as a user of the sandbox, its corpses excluded, or that name it. */
