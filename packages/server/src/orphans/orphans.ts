@@ -47,7 +47,7 @@ const KEEPING: Readonly<Record<OwnedKind, Keeping>> = {
         image,
         createdAt,
       })),
-    remove: ({ orchestrator }, id, signal) => orchestrator.remove(id, signal),
+    remove: async ({ orchestrator }, id, signal) => void (await orchestrator.remove(id, signal)),
     remedy: 'svc rm',
   },
   volume: {
