@@ -7,6 +7,14 @@ const MAX_PARTS = 50_000;
 /** The bytes of a file of 4 MiB may be given as numbers, one by one. */
 const MAX_ELEMENTS = 4 * 1024 * 1024 + MAX_PARTS;
 
+/** What reading JSON costs. */
+export interface JsonCost {
+  /** Objects, arrays and keys. */
+  readonly parts: number;
+  /** What stands between commas, be it a number of one digit. */
+  readonly elements: number;
+}
+
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
@@ -18,15 +26,18 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
  * @throws PlatformError `invalid_request` when it has too many parts; anything else when it is not JSON in UTF-8
  */
 export function parseBoundedJson(bytes: Uint8Array): unknown {
-  countParts(bytes);
+  costOfJson(bytes);
   return JSON.parse(decoder.decode(bytes));
 }
 
 /**
- * How many objects, arrays and keys a text has that may be JSON: what reading it costs, found out for a fraction of that.
- * @throws PlatformError `invalid_request` when there are more than `maxParts`, or something else is too much
+ * What a text that may be JSON costs to read, found out for a fraction of that.
+ * @throws PlatformError `invalid_request` when it is more than `most`, or it is nested too deep
  */
-export function countParts(bytes: Uint8Array, maxParts = MAX_PARTS): number {
+export function costOfJson(
+  bytes: Uint8Array,
+  most: JsonCost = { parts: MAX_PARTS, elements: MAX_ELEMENTS },
+): JsonCost {
   let depth = 0;
   let parts = 0;
   let elements = 0;
@@ -40,10 +51,10 @@ export function countParts(bytes: Uint8Array, maxParts = MAX_PARTS): number {
       depth += 1;
       if (depth > MAX_DEPTH) throw refused(`is nested deeper than ${MAX_DEPTH} levels`);
     } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth -= 1;
-    if (parts > maxParts) throw refused(`has more than ${maxParts} objects, arrays and keys`);
-    if (elements > MAX_ELEMENTS) throw refused(`has more than ${MAX_ELEMENTS} elements`);
+    if (parts > most.parts) throw refused(`has more than ${most.parts} objects, arrays and keys`);
+    if (elements > most.elements) throw refused(`has more than ${most.elements} elements`);
   }
-  return parts;
+  return { parts, elements };
 }
 
 function endOfString(bytes: Uint8Array, from: number): number {

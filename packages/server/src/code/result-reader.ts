@@ -7,7 +7,7 @@ import {
   type CodeRunResult,
   type LeftOut,
 } from '@svc/contract';
-import { countParts } from '@svc/contract/bounded-json';
+import { costOfJson } from '@svc/contract/bounded-json';
 import type { ResultBytes } from './result-pieces.ts';
 
 const TEXT = 'text/plain';
@@ -15,8 +15,8 @@ const ANY = '*/*';
 const MAX_FORMS = 32;
 /** What is read of a run before its forms are counted: drivers send no more. */
 const MAX_READ_BYTES = 3 * MAX_RESULTS_BYTES;
-/** Objects, arrays and keys of a run: what they cost, all who use this server wait for. */
-const MAX_PARTS = 100_000;
+/** Of all results of a run together: what they cost, all who use this server wait for. */
+const MAX_COST = { parts: 100_000, elements: 500_000 };
 const MAX_METADATA_LENGTH = 16 * 1024;
 const MAX_MESSAGE_LENGTH = 500;
 const TYPE = new RegExp(MIME_TYPE_PATTERN);
@@ -38,7 +38,7 @@ export class ResultReader {
   #count = 0;
   #left = MAX_RESULTS_BYTES;
   #readBytes = 0;
-  #partsLeft = MAX_PARTS;
+  #costLeft = MAX_COST;
   /** One was the value of a last expression. */
   hasMain = false;
   isTruncated = false;
@@ -78,7 +78,8 @@ export class ResultReader {
     bytes: Buffer,
   ): { readonly said: Readonly<Record<string, unknown>> } | { readonly leftOut: LeftOut } {
     try {
-      this.#partsLeft -= countParts(bytes, this.#partsLeft);
+      const { parts, elements } = costOfJson(bytes, this.#costLeft);
+      this.#costLeft = { parts: this.#costLeft.parts - parts, elements: this.#costLeft.elements - elements };
       return { said: recordOf(JSON.parse(bytes.toString())) };
     } catch (error) {
       if (PlatformError.is(error)) {
