@@ -110,7 +110,7 @@ const TRANSLATED = cidr('64:ff9b::/96');
 const SIX_TO_FOUR = cidr('2002::/16');
 
 /** The IPv4 address that an IPv6 address leads to by translation or 6to4. */
-function embeddedIpv4(address: Address): Address | null {
+export function embeddedIpv4(address: Address): Address | null {
   if (contains(TRANSLATED, address)) return { family: 4, value: address.value & 0xffffffffn };
   if (contains(SIX_TO_FOUR, address)) return { family: 4, value: (address.value >> 80n) & 0xffffffffn };
   return null;

@@ -1,5 +1,5 @@
 export { contains, parseAddress } from './address.ts';
 export { decide } from './decide.ts';
 export { explain, seenFromPorts } from './explain.ts';
-export { isPublicEverywhere, type Surroundings } from './groups.ts';
+export { embeddedIpv4, isPublicEverywhere, type Surroundings } from './groups.ts';
 export { resolvePolicy } from './resolve-policy.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer as createStreamServer, type AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { flawOfTarget, OutboundError, sendOutbound } from './send-outbound.ts';
 
@@ -28,6 +28,12 @@ test('addresses inside are refused in every notation, and what is not TLS', () =
     'https://[::ffff:127.0.0.1]/',
     'https://[64:ff9b::7f00:1]/',
     'https://[2002:7f00:1::]/',
+    'https://[2001:0:5ef5:79fb::1]/',
+    'https://[::7f00:1]/',
+    'https://[64:ff9b:1::1]/',
+    'https://[fe80::1]/',
+    'https://127.0.0.1./',
+    'https://１２７.0.0.1/',
     'https://[fd00::1]/',
     'http://93.184.215.14/',
     'ftp://93.184.215.14/',
@@ -76,4 +82,31 @@ test('who never answers, who breaks off and who is not there are told apart', as
   });
   assert.match(await fails(broken, 10_000), /could not be asked: aborted|ended early/);
   assert.match(await fails(new URL('http://127.0.0.1:1/'), 10_000), /ECONNREFUSED/);
+});
+
+test('interim answers without end are given up, and a few are read past', async (t) => {
+  for (const line of ['100 Continue', '103 Early Hints']) {
+    const interim = `HTTP/1.1 ${line}\r\n\r\n`;
+    let written = 0;
+    const flood = createStreamServer((socket) => {
+      socket.on('error', () => undefined);
+      const pour = (): void => {
+        do written += 1;
+        while (socket.write(interim.repeat(100)));
+      };
+      socket.once('data', pour).on('drain', pour);
+    }).listen(0, '127.0.0.1');
+    t.after(() => flood.close());
+    await once(flood, 'listening');
+    const url = new URL(`http://127.0.0.1:${(flood.address() as AddressInfo).port}/`);
+    const asked = sendOutbound(ANYWHERE, { url, method: 'POST', body: '{}', ...LIMITS });
+    await assert.rejects(asked, /more than 16 interim answers/);
+    assert.ok(written > 0);
+  }
+  const url = await listen(t, (_request, response) => {
+    response.writeEarlyHints({ link: '</x>; rel=preload' });
+    response.writeProcessing();
+    response.end('here');
+  });
+  assert.equal((await sendOutbound(ANYWHERE, { url, method: 'GET', ...LIMITS })).body.toString(), 'here');
 });

@@ -4,7 +4,7 @@ import { request as requestSecure } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { request as requestPlain } from '@svc/contract/node-http';
-import { contains, isPublicEverywhere, parseAddress } from '@svc/engine/policy';
+import { contains, embeddedIpv4, isPublicEverywhere, parseAddress } from '@svc/engine/policy';
 
 /** Requests to addresses that somebody of an organization gave us: they are not to be a way into the operator's network. */
 export interface OutboundRules {
@@ -31,6 +31,9 @@ export interface OutboundAnswer {
   /** There was more than `maxAnswerBytes`. */
   readonly isCut: boolean;
 }
+
+/** Answers with 1xx, which may come in front of the one that counts. Each of them is read on the thread that all wait for. */
+const MAX_INTERIM_ANSWERS = 16;
 
 /** Why nothing was sent, or no answer came; its words may be shown to whoever gave the address. */
 export class OutboundError extends Error {
@@ -107,6 +110,12 @@ async function exchange(
         answer.on('close', () => reject(new Error('the answer ended early')));
       },
     );
+    let interim = 0;
+    sent.on('information', () => {
+      interim += 1;
+      if (interim <= MAX_INTERIM_ANSWERS) return;
+      sent.destroy(new OutboundError(`${url.host} sent more than ${MAX_INTERIM_ANSWERS} interim answers`));
+    });
     sent.on('error', reject);
     sent.end(body);
   });
@@ -126,10 +135,11 @@ const lookUpPublic: LookupFunction = (hostname, options: LookupOptions, callback
   });
 };
 
-/** Networks that this host is part of are inside, whatever their range. */
+/** Networks that this host is part of are inside, whatever their range, and whatever address a translator leads there. */
 function isInsideHere(text: string): boolean {
-  const address = parseAddress(text);
-  if (address === null || !isPublicEverywhere(address)) return true;
+  const named = parseAddress(text);
+  if (named === null || !isPublicEverywhere(named)) return true;
+  const address = embeddedIpv4(named) ?? named;
   return Object.values(networkInterfaces())
     .flatMap((each) => each ?? [])
     .some(({ address: own, cidr }) => {
