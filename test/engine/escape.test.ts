@@ -170,6 +170,8 @@ for (const isolation of CLASSES) {
       assert.equal(disks, '');
       // One file for all sandboxes: its links and the events of its use would count them.
       assert.equal(await output('ls /.svc/init 2>/dev/null'), '');
+      const seen = await output('stat -L -c "%h %n" /proc/1/exe /proc/1/map_files/* 2>/dev/null');
+      assert.equal(seen, '', 'nor by way of the process that runs it');
     });
 
     test('neither settings of the kernel nor anything in /sys can be changed', async () => {

@@ -35,6 +35,19 @@ suite('places for pulls', () => {
     assert.deepEqual([greedy.length, late.length], [2, 1]);
   });
 
+  test('go to who has fewer of two who may both have one, although the other waits longer', async () => {
+    const turns = new PullTurns(6);
+    const [first, second] = [await enter(turns, 'first', 2), await enter(turns, 'second', 2)];
+    const waiting = [await enter(turns, 'first', 1), await enter(turns, 'second', 1)];
+    assert.deepEqual([first.length, second.length, ...waiting.map(({ length }) => length)], [2, 2, 0, 0]);
+    second[0]?.[Symbol.dispose]();
+    await nextTurn();
+    assert.deepEqual(
+      waiting.map(({ length }) => length),
+      [0, 1],
+    );
+  });
+
   test('bound the operator by the whole alone, who is told that it waits', async () => {
     const turns = new PullTurns(3);
     assert.equal((await enter(turns, null, 3)).length, 3);
