@@ -12,13 +12,16 @@
 #
 # SVC_GUEST_ARCH is amd64 or arm64, SVC_GUEST_SUITE bookworm or trixie, SVC_GUEST the folder it lives in, SVC_GUEST_KERNEL the
 # package its kernel comes from, SVC_GUEST_PORT where its SSH server answers on this machine. SVC_GUEST_NETWORK=closed boots it
-# without a way out, once its set-up is done.
+# without a way out, once its set-up is done. SVC_GUEST_PREPARED=yes brings what the set-up would, from this machine, when the guest
+# is built: for tests of a layout, not of the set-up. It is ready with its first boot.
 set -euo pipefail
 
 # shellcheck source=scripts/terminal.sh
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../../scripts/terminal.sh"
 # shellcheck source=scripts/debian-suite.sh
 source "$ROOT/scripts/debian-suite.sh"
+# shellcheck source=scripts/debian-packages.sh
+source "$ROOT/scripts/debian-packages.sh"
 
 ARCH=${SVC_GUEST_ARCH:-$(dpkg --print-architecture)}
 SUITE=${SVC_GUEST_SUITE:-bookworm}
@@ -30,13 +33,15 @@ BOOT_SECONDS=900
 TEST_TIMEOUT_MS=1200000
 DEADLINES='((const [A-Z_]*(TIMEOUT|DEADLINE|LIMIT)_MS|timeoutMs|deadlineMs) = |timeout: |timeoutMs: )[1-9][0-9]?[0-9]?_000\b'
 # What a fresh machine has, and make: the README asks for it. All else is the set-up's to bring.
-PACKAGES=(make sudo ca-certificates systemd-sysv udev openssh-server initramfs-tools "$KERNEL")
+FRESH_PACKAGES=(make sudo ca-certificates systemd-sysv udev openssh-server initramfs-tools "$KERNEL")
+PREPARED=${SVC_GUEST_PREPARED:-no}
 
 main() {
   local verb=${1:-start}
   [ $# -eq 0 ] || shift
   case "$ARCH" in
-    amd64) MACHINE=x86_64 QEMU_PACKAGE=qemu-system-x86 CONSOLE=ttyS0 CPU=(-cpu max,svm=off) ;;
+    # Not `max` here either: below it (QEMU 7.2) Linux 6.1.0-50 answered mounts with EINVAL and lost the names of its files.
+    amd64) MACHINE=x86_64 QEMU_PACKAGE=qemu-system-x86 CONSOLE=ttyS0 CPU=(-cpu Nehalem) ;;
     # Not `max`: Node died of a segmentation fault on it (QEMU 7.2), and pointer authentication takes most of an emulator's time.
     arm64) MACHINE=aarch64 QEMU_PACKAGE=qemu-system-arm CONSOLE=ttyAMA0 CPU=(-machine virt -cpu cortex-a72) ;;
     *) fail "there is no guest of architecture $ARCH" 'SVC_GUEST_ARCH is amd64 or arm64' ;;
@@ -64,14 +69,19 @@ build() {
   step_begins 'guest' "installing Debian $SUITE for $ARCH in $GUEST"
   rm -rf "$GUEST/root" && mkdir -p "$GUEST"
   [ -e "$GUEST/key" ] || ssh-keygen -q -t ed25519 -N '' -f "$GUEST/key"
-  local packages
-  packages=$(IFS=, && echo "${PACKAGES[*]}")
+  local included=("${FRESH_PACKAGES[@]}") packages
+  if [ "$PREPARED" = yes ]; then
+    [ "$ARCH" = "$(dpkg --print-architecture)" ] || fail "this machine has no programs for $ARCH to bring" 'leave out SVC_GUEST_PREPARED'
+    included+=("${PACKAGES[@]}" procps nodejs)
+  fi
+  packages=$(IFS=, && echo "${included[*]}")
   run_foreign_programs
   # SAFETY: the name of the folder is ours; mmdebstrap gives it to the hook as an argument.
   mmdebstrap --variant=minbase --mode=root --skip=check/qemu --architectures="$ARCH" --include="$packages" \
     --essential-hook="$0 choose-modules \"\$1\"" \
     "$SUITE" "$GUEST/root" "deb [signed-by=$DEBIAN_KEYRING] $(debian_mirror) $SUITE main"
   settle "$GUEST/root"
+  [ "$PREPARED" != yes ] || prepare "$GUEST/root"
   cp "$GUEST"/root/boot/vmlinuz-* "$GUEST/kernel"
   cp "$GUEST"/root/boot/initrd.img-* "$GUEST/initrd"
   truncate -s 12G "$GUEST/disk.new"
@@ -87,7 +97,8 @@ build() {
 choose_modules() {
   local settings=$1/etc/initramfs-tools/conf.d modules=$1/usr/share/initramfs-tools/modules.d
   mkdir -p "$settings" "$modules"
-  echo 'MODULES=list' >"$settings/svc-guest"
+  # Not the busybox that the set-up's packages bring: as a static program it does not survive the change to the disk.
+  printf '%s\n' MODULES=list BUSYBOX=n >"$settings/svc-guest"
   printf '%s\n' virtio_pci virtio_blk ext4 crc32c >"$modules/svc-guest"
 }
 
@@ -125,6 +136,16 @@ settle() {
   echo 'NODE_EXTRA_CA_CERTS=/etc/ssl/certs/ca-certificates.crt' >>"$root/etc/environment"
   echo "registry=$(npm config get registry)" >"$root/root/.npmrc"
   mkdir -p "$root$CHECKOUT"
+}
+
+# What scripts/setup.sh leaves behind, as it is here: `make build` comes first.
+prepare() {
+  local root=$1
+  chroot "$root" useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin svc
+  tar -C "$ROOT" --exclude=.git -c . | tar -C "$root$CHECKOUT" -x --no-same-owner
+  mkdir -p "$root/opt"
+  cp -a /opt/svc "$root/opt/"
+  raise_deadlines | chroot "$root" bash
 }
 
 boot() {
@@ -167,8 +188,12 @@ in_guest() {
 sync_checkout() {
   in_guest "find $CHECKOUT -mindepth 1 -maxdepth 1 ! -name node_modules -exec rm -rf {} +"
   tar -C "$ROOT" --exclude=.git --exclude=node_modules --exclude='packages/*/build' -c . | in_guest "tar -C $CHECKOUT -x --no-same-owner"
-  # Deadlines are meant for machines, not for emulations of them: those of the copy are twenty minutes.
-  in_guest "cd $CHECKOUT && grep -rlE '$DEADLINES' packages test --include=*.ts | xargs sed -i -E 's/$DEADLINES/\\1$TEST_TIMEOUT_MS/'"
+  raise_deadlines | in_guest bash
+}
+
+# Deadlines are meant for machines, not for emulations of them: those of the copy are twenty minutes.
+raise_deadlines() {
+  echo "cd $CHECKOUT && grep -rlE '$DEADLINES' packages test --include=*.ts | xargs sed -i -E 's/$DEADLINES/\\1$TEST_TIMEOUT_MS/'"
 }
 
 stop() {
