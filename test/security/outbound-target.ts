@@ -1,6 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { addressRecord, encodeAnswer, encodeName, TYPE } from '../../packages/engine/src/testing/dns-samples.ts';
+import {
+  addressRecord,
+  encodeAnswer,
+  encodeName,
+  TYPE,
+} from '../../packages/engine/src/testing/dns-samples.ts';
 import { startSampleResolver } from '../../packages/engine/src/egress/sample-resolver.ts';
 import { flawOfTarget, sendOutbound } from '../../packages/server/src/outbound/send-outbound.ts';
 
@@ -33,7 +38,8 @@ for (const address of process.argv.slice(2)) {
   const flaw = flawOfTarget(url, PUBLIC_ONLY);
   const limits = { timeoutMs: 3000, maxAnswerBytes: 64 };
   outcomes.push(
-    flaw ?? (await sendOutbound(PUBLIC_ONLY, { url, method: 'GET', ...limits }).then(() => 'answered', String)),
+    flaw ??
+      (await sendOutbound(PUBLIC_ONLY, { url, method: 'GET', ...limits }).then(() => 'answered', String)),
   );
 }
 victim.close();
