@@ -4,6 +4,7 @@ import type { Cgroups } from '../cgroup/cgroups.ts';
 import type { HostCalls, Streams } from '../host/host-calls.ts';
 import { isOfLostHelper } from '../host/retry-lost-helper.ts';
 import { Bundles } from './bundle.ts';
+import { CpuPlaces } from './cpu-places.ts';
 import type { Bundle } from './bundle.ts';
 import { readHostAbilities } from './host-abilities.ts';
 import type { HostAbilities } from './host-abilities.ts';
@@ -50,7 +51,7 @@ export class OciRuntime implements Runtime {
   readonly #host: HostAbilities;
   readonly #probeMeans: ProbeMeans;
   readonly #inits = new Map<string, ProcessIdentity>();
-  #nextCpu = 0;
+  readonly #places: CpuPlaces;
 
   /** `folder` belongs to this runtime alone; it need not survive a reboot. */
   constructor(program: OciProgram, options: OciOptions) {
@@ -61,6 +62,7 @@ export class OciRuntime implements Runtime {
     this.#hostCalls = options.hostCalls;
     this.#bundles = new Bundles(join(options.folder, 'bundles'));
     this.#host = readHostAbilities(options.cgroups.layout);
+    this.#places = new CpuPlaces(this.#host.cpus.length);
     this.#probeMeans = options.probe;
   }
 
@@ -69,8 +71,7 @@ export class OciRuntime implements Runtime {
   }
 
   async start(spec: RuntimeSpec, signal: AbortSignal): Promise<Started> {
-    const config = this.#program.configure(spec, this.#host, this.#nextCpu);
-    this.#nextCpu += spec.vcpus;
+    const config = this.#program.configure(spec, this.#host, this.#places.take(spec.handle, spec.vcpus));
     const bundle = this.#bundles.create(spec.handle, config.json);
     try {
       this.#cgroups.makeParent();
@@ -120,6 +121,7 @@ export class OciRuntime implements Runtime {
       await this.#bundles.remove(handle);
     });
     this.#inits.delete(handle);
+    this.#places.leave(handle);
   }
 
   async list(): Promise<readonly string[]> {
