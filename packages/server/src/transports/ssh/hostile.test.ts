@@ -204,6 +204,39 @@ interface Requests {
   subsystem(channel: number, name: string, wantsAnswer: boolean): void;
 }
 
+test('a client that takes no packets gets no channel, and nobody else notices', async (t) => {
+  const { gateway, privateKey, checkServed } = await open(t);
+  const client = await gateway.connect({ username: 'calm-fox', privateKey });
+  const { _protocol: protocol } = client as unknown as { readonly _protocol: Opening };
+  const session = protocol.session.bind(protocol);
+  const tcpip = protocol.directTcpip.bind(protocol);
+  const forward = () =>
+    new Promise((resolve, reject) => {
+      client.forwardOut('127.0.0.1', 1, '127.0.0.1', 1, (error, channel) =>
+        error === undefined ? resolve(channel) : reject(error),
+      );
+    });
+  for (const size of [0, 1, 511]) {
+    protocol.session = (channel, window) => session(channel, window, size);
+    protocol.directTcpip = (channel, window, _size, target) => tcpip(channel, window, size, target);
+    // Refused when it is opened: what a size of 0 does to a channel that stands would stop this test with the gateway.
+    await assert.rejects(
+      run(client, 'echo output'),
+      /packets of at least 512 bytes/,
+      `a session with ${size}`,
+    );
+    await assert.rejects(forward(), /packets of at least 512 bytes/, `a forwarded connection with ${size}`);
+  }
+  protocol.session = (channel, window) => session(channel, window, 512);
+  assert.equal((await run(client, 'echo output')).code, 0, 'small packets are packets');
+  await checkServed();
+});
+
+interface Opening {
+  session(channel: number, window: number, packetSize: number): void;
+  directTcpip(channel: number, window: number, packetSize: number, target: unknown): void;
+}
+
 test('a client whose first line arrives byte by byte is served', async (t) => {
   const { gateway, privateKey } = await open(t);
   const port = await startDripping(t, gateway.port);

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Connection, ServerChannel, TcpipRequestInfo } from 'ssh2';
 import { touchSshKey, type SshAccess } from '../../store/ssh-keys.ts';
 import type { ChannelSlots } from '../channel/channel-slots.ts';
+import { refuseTinyPackets } from './refuse-tiny-packets.ts';
 import { SshLogin } from './ssh-login.ts';
 import { SshOutput } from './ssh-output.ts';
 import { serveSession } from './ssh-session.ts';
@@ -36,6 +37,7 @@ export class SshConnection {
     this.#parts = parts;
     this.#client = client;
     this.#socket = socket;
+    refuseTinyPackets(client);
     // A broken client is no news; ssh2 ends the connection by itself.
     client.on('error', () => undefined);
     client.on('close', () => this.#over.resolve());
