@@ -10,7 +10,7 @@ import {
 import {
   ensureOrganization,
   findMembership,
-  findOrganization,
+  findOrMakeOrganization,
   putMember,
   type OrganizationRecord,
 } from '../store/organizations.ts';
@@ -115,8 +115,7 @@ async function bySignedKey(
 ): Promise<Principal> {
   const { namespace } = await verifyKey(secret).catch(() => Promise.reject(unauthorized()));
   const slug = namespace === ALL_NAMESPACES ? DEFAULT_NAMESPACE : namespace;
-  await ensureOrganization(database, slug);
-  const organization = await findOrganization(database, slug);
+  const organization = await findOrMakeOrganization(database, slug);
   if (organization === undefined) throw unauthorized();
   const name = `server key for ${namespace}`;
   const isOperator = namespace === ALL_NAMESPACES;

@@ -1,5 +1,6 @@
 import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
+import { rememberVerified } from './remember-verified.ts';
 
 const ALGORITHM = 'HS256';
 const AUDIENCE = 'svc-session';
@@ -24,11 +25,11 @@ export async function signSession(
 export type SignSession = (session: Parameters<typeof signSession>[1]) => Promise<string>;
 
 /** @returns the session's id @throws when it is no session of this server, or has expired */
-export async function verifySession(signingKey: Uint8Array, token: string): Promise<string> {
+export const verifySession = rememberVerified<string>(async (signingKey, token) => {
   const { payload } = await jwtVerify(token, signingKey, {
     algorithms: [ALGORITHM],
     audience: AUDIENCE,
     requiredClaims: ['sub', 'jti', 'exp'],
   });
-  return payload.jti ?? '';
-}
+  return { claims: payload.jti ?? '', until: (payload.exp ?? 0) * 1000 };
+});

@@ -3,6 +3,7 @@ import { JOSEError, JWTExpired } from 'jose/errors';
 import { SignJWT } from 'jose/jwt/sign';
 import { jwtVerify } from 'jose/jwt/verify';
 import { AUTHENTICATION_REQUIRED } from './authenticate.ts';
+import { rememberVerified } from './remember-verified.ts';
 
 const PREFIX = 'svc_';
 const ALGORITHM = 'HS256';
@@ -27,25 +28,23 @@ export async function signKey(signingKey: Uint8Array, claims: KeyClaims): Promis
 }
 
 /** @throws PlatformError `invalid_api_key`, which never says what is wrong with the key beside its age. */
-export async function verifyKey(
-  signingKey: Uint8Array,
-  key: string,
-): Promise<{ readonly namespace: string }> {
+export const verifyKey = rememberVerified<{ readonly namespace: string }>(async (signingKey, key) => {
   if (!key.startsWith(PREFIX)) throw refused('not_a_key');
   try {
     const { payload } = await jwtVerify(key.slice(PREFIX.length), signingKey, {
       algorithms: [ALGORITHM],
       clockTolerance: CLOCK_LEEWAY_SECONDS,
     });
-    const namespace = payload[NAMESPACE_CLAIM];
-    if (typeof namespace === 'string' && isScope(namespace)) return { namespace };
+    const { [NAMESPACE_CLAIM]: namespace, exp } = payload;
+    const until = exp === undefined ? null : (exp + CLOCK_LEEWAY_SECONDS) * 1000;
+    if (typeof namespace === 'string' && isScope(namespace)) return { claims: { namespace }, until };
   } catch (error) {
     if (error instanceof JWTExpired) throw refused('expired', error);
     if (error instanceof JOSEError) throw refused('invalid', error);
     throw error;
   }
   throw refused('invalid');
-}
+});
 
 /** Whether it has the form of a key that this or another server signed. Keys of other forms are known to the store. */
 export function isSignedKey(key: string): boolean {

@@ -84,13 +84,23 @@ export async function updateOrganization(
 
 /** Undefined also when it was deleted. */
 export async function findOrganization(db: Database, slug: string): Promise<OrganizationRecord | undefined> {
-  const row = await db
-    .selectFrom('organizations')
-    .selectAll()
-    .where('slug', '=', slug)
-    .where('deleted_at', 'is', null)
-    .executeTakeFirst();
+  const row = await selectBySlug(db, { slug });
   return row === undefined ? undefined : toOrganization(row);
+}
+
+const selectBySlug = prepareLookup(['slug'], (db, { slug }) =>
+  db.selectFrom('organizations').selectAll().where('slug', '=', slug).where('deleted_at', 'is', null),
+);
+
+/** Makes it when it is missing. Undefined when it was deleted. */
+export async function findOrMakeOrganization(
+  db: Database,
+  slug: string,
+): Promise<OrganizationRecord | undefined> {
+  const found = await findOrganization(db, slug);
+  if (found !== undefined) return found;
+  await ensureOrganization(db, slug);
+  return await findOrganization(db, slug);
 }
 
 /** An organization and what this user is in it; undefined when it does not exist or the user is no member. */

@@ -2,6 +2,7 @@ import type { ProcessEndReason } from '@svc/contract/rest';
 import type { Selectable } from 'kysely';
 import { newestFirst, type PageRequest } from './page-request.ts';
 import type { Database, ProcessRow, RunRow } from './database.ts';
+import { prepareLookup } from './prepare-lookup.ts';
 
 /** How a process ended. */
 export interface ProcessExit {
@@ -159,13 +160,12 @@ export async function forgetOfRemoved(db: Database, before: string): Promise<voi
 
 /** The run of a sandbox that lasts; undefined when it does not run. */
 export async function findOpenRun(db: Database, sandboxId: string): Promise<RunRow | undefined> {
-  return await db
-    .selectFrom('runs')
-    .selectAll()
-    .where('sandbox_id', '=', sandboxId)
-    .where('ended_at', 'is', null)
-    .executeTakeFirst();
+  return await selectOpenRun(db, { sandboxId });
 }
+
+const selectOpenRun = prepareLookup(['sandboxId'], (db, { sandboxId }) =>
+  db.selectFrom('runs').selectAll().where('sandbox_id', '=', sandboxId).where('ended_at', 'is', null),
+);
 
 export async function getRuns(db: Database, ids: readonly string[]): Promise<ReadonlyMap<string, RunRow>> {
   if (ids.length === 0) return new Map();

@@ -3,6 +3,7 @@ import { LIMIT_NAMES, type BillingPlan, type Limits } from '@svc/contract/rest';
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
 import { choosePlan, listPlans } from './plans.ts';
+import { prepareLookup } from './prepare-lookup.ts';
 
 /** What an organization has to keep to. */
 export interface Terms {
@@ -17,14 +18,14 @@ export interface Terms {
 
 /** As they are now; in a transaction that locked the organization they stay so. @throws PlatformError `org_not_found` */
 export async function readTerms(db: Database, organizationId: string): Promise<Terms> {
-  const row = await db
-    .selectFrom('organizations')
-    .select(['plan', 'quotas', 'is_suspended'])
-    .where('id', '=', organizationId)
-    .executeTakeFirst();
+  const row = await selectTerms(db, { organizationId });
   if (row === undefined) throw new PlatformError('org_not_found', 'the organization is gone');
   return toTerms(await listPlans(db), row);
 }
+
+const selectTerms = prepareLookup(['organizationId'], (db, { organizationId }) =>
+  db.selectFrom('organizations').select(['plan', 'quotas', 'is_suspended']).where('id', '=', organizationId),
+);
 
 /** What was set for this organization alone, by the names of limits. */
 export async function readOwnLimits(

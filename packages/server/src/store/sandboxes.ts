@@ -110,22 +110,27 @@ export async function updateSandbox(
 
 /** Removed ones too. */
 export async function getSandbox(db: Database, id: string): Promise<SandboxRecord | undefined> {
-  const row = await selectSandboxes(db).where('sandboxes.id', '=', id).executeTakeFirst();
+  const row = await selectById(db, { id });
   return row === undefined ? undefined : toRecord(row);
 }
+
+const selectById = prepareLookup(['id'], (db, { id }) => selectSandboxes(db).where('sandboxes.id', '=', id));
 
 export async function findSandbox(
   db: Database,
   namespace: string,
   name: string,
 ): Promise<SandboxRecord | undefined> {
-  const row = await selectSandboxes(db)
-    .where('organizations.slug', '=', namespace)
-    .where('sandboxes.name', '=', name)
-    .where('sandboxes.removed_at', 'is', null)
-    .executeTakeFirst();
+  const row = await selectByName(db, { namespace, name });
   return row === undefined ? undefined : toRecord(row);
 }
+
+const selectByName = prepareLookup(['namespace', 'name'], (db, { namespace, name }) =>
+  selectSandboxes(db)
+    .where('organizations.slug', '=', namespace)
+    .where('sandboxes.name', '=', name)
+    .where('sandboxes.removed_at', 'is', null),
+);
 
 /** By id or by name, within one organization. */
 export async function findOwnSandbox(

@@ -16,7 +16,11 @@ import { wishRecovery, wishRemove, wishStart, wishStop } from '../../sandboxes/w
 import type { Database } from '../../store/database.ts';
 import { inTransaction } from '../../store/in-transaction.ts';
 import { lockLivingOrganization } from '../../store/lock-organization.ts';
-import { ensureOrganization, findOrganization, type OrganizationRecord } from '../../store/organizations.ts';
+import {
+  findOrganization,
+  findOrMakeOrganization,
+  type OrganizationRecord,
+} from '../../store/organizations.ts';
 import { findSandbox, getSandbox, type Asker, type SandboxRecord } from '../../store/sandboxes.ts';
 import { notFound } from './running-sandbox.ts';
 import { readConfig } from './sandbox-spec.ts';
@@ -178,8 +182,7 @@ class NamedSandboxes {
   /** Makes a sandbox that is wanted running in place of the one that has its name. */
   async #replace(namespace: string, sandbox: CheckedSandbox, asker: Asker): Promise<SandboxRecord> {
     const { database } = this.#parts;
-    await ensureOrganization(database, namespace);
-    const organization = await findOrganization(database, namespace);
+    const organization = await findOrMakeOrganization(database, namespace);
     if (organization === undefined) throw noOrganization(namespace);
     let old: SandboxRecord | undefined;
     const request = { id: randomUUID(), organization, sandbox, isStarted: true, asker };
