@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -91,6 +92,8 @@ const MODULES = ['certifi', 'chardet', 'idna', 'pip', 'requests', 'urllib3', 'si
 /** requests and pip beside Debian's Python. */
 export async function addPythonPackages(root: string): Promise<void> {
   for (const name of MODULES) {
+    // Debian 13's urllib3 needs no six any more. Whatever else is missing, the clients would miss.
+    if (!existsSync(join(DIST_PACKAGES, name))) continue;
     await cp(join(DIST_PACKAGES, name), join(root, DIST_PACKAGES, name), {
       recursive: true,
       filter: (path) => !path.includes('__pycache__'),

@@ -2,6 +2,7 @@
  * What a guest can say over IPv6 on its own link: `ipv6-attacks WHAT INTERFACE [ADDRESS…]`. Prints a line for each thing it tried:
  * its name, and `ok` or the name of the error. The host has to drop what is `ok` here.
  */
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
