@@ -31,6 +31,13 @@ export interface Locator {
 }
 export interface Page extends Pick<Locator, 'locator' | 'getByRole' | 'getByText' | 'getByLabel'> {
   goto(url: string): Promise<unknown>;
+  /** Answers what it asks for at this address in place of a server. */
+  route(
+    url: string,
+    answer: (route: {
+      fulfill(answer: { readonly contentType: string; readonly body: string }): Promise<void>;
+    }) => Promise<void>,
+  ): Promise<void>;
   reload(): Promise<unknown>;
   url(): string;
   content(): Promise<string>;
@@ -91,6 +98,7 @@ export async function openBrowser(
   url: string,
   others: readonly string[] = [],
   names: readonly string[] = [],
+  flags: readonly string[] = [],
 ): Promise<Page> {
   // SAFETY: the version in package-lock.json has what `Playwright` says.
   const { chromium } = createRequire(import.meta.url)('playwright-core') as Playwright;
@@ -103,7 +111,11 @@ export async function openBrowser(
   await writeFile(program, `#!/bin/sh\nexec ${enter} /usr/bin/chromium "$@"\n`, { mode: 0o755 });
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: program,
-    args: [...FLAGS, `--host-resolver-rules=${names.map((name) => `MAP ${name} 127.0.0.1`).join(',')}`],
+    args: [
+      ...FLAGS,
+      ...flags,
+      `--host-resolver-rules=${names.map((name) => `MAP ${name} 127.0.0.1`).join(',')}`,
+    ],
     timeout: 120_000,
   });
   t.after(async () => {

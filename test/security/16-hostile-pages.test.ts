@@ -108,7 +108,13 @@ suite('hostile pages', { concurrency: false }, () => {
 
   test('a name that was led here opens nothing', async (t) => {
     const before = await namesOfSandboxes();
-    const browser = await openBrowser(t, `http://${REBOUND}:${port}/`, [], [REBOUND]);
+    const url = `http://${REBOUND}:${port}/`;
+    // Newer browsers ask their user about it; nothing here may rest on that.
+    const older = ['--disable-features=LocalNetworkAccessChecks'];
+    const browser = await openBrowser(t, url, [], [REBOUND], older);
+    // The page came from whoever then led its name here.
+    await browser.route(url, async (route) => await route.fulfill({ contentType: 'text/html', body: '' }));
+    await browser.goto(url);
     const ask = (path: string, options: string) =>
       browser.evaluate(`fetch('${path}', ${options}).then(({ status }) => status)`);
     const body = `body: ${JSON.stringify(JSON.stringify(INTRUDER))}, headers: { 'content-type': 'application/json' }`;
@@ -152,6 +158,7 @@ const NOTHING = {
   frames: [],
   leaked: null,
   opened: null,
+  told: [],
 };
 
 /** Runs in the page: tries everything that pages can, and returns what came of it. */
@@ -217,8 +224,20 @@ function attackOn(api: string, victim: string, victimId: string): string {
     const cookie = document.cookie.split('; ').filter((each) => !/=svc_preview_[xy]$/.test(each)).join('; ');
     document.cookie = 'svc_preview_token=svc_preview_x; path=/; domain=${DOMAIN}';
     document.cookie = 'svc_preview_token=svc_preview_y; path=/secret.js; domain=${DOMAIN}';
+    // Tags send no Origin. What they load they cannot read, but whether it came they are told.
+    const told = [];
+    const ask = (tag, field, url) => new Promise((resolve) => {
+      const element = Object.assign(document.createElement(tag), { rel: 'stylesheet', [field]: url });
+      element.onload = () => resolve('load');
+      element.onerror = () => resolve('error');
+      setTimeout(resolve, 5000, 'nothing');
+      document.body.append(element);
+    });
+    for (const [tag, field] of [['script', 'src'], ['img', 'src'], ['link', 'href'], ['object', 'data'], ['video', 'src']])
+      for (const path of ['/v1/sandboxes/${victimId}', '/v1/sandboxes/none', '/assets/none', '/docs', '/openapi.json'])
+        if (await ask(tag, field, api + path) === 'load') told.push([tag, path]);
     let opened = null;
     try { opened = window.open(victim)?.document.title ?? null; } catch {}
-    return { cookie, read, sockets, frames, leaked: window.leaked ?? null, opened: opened === '' ? null : opened };
+    return { cookie, read, sockets, frames, leaked: window.leaked ?? null, opened: opened === '' ? null : opened, told };
   })()`;
 }

@@ -23,7 +23,6 @@ const PAGE_HEADERS = {
   'content-security-policy': POLICY,
   'x-frame-options': 'DENY',
   'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
   'permissions-policy': 'camera=(), geolocation=(), microphone=(), payment=(), usb=()',
   // Asked for again each time, which costs an answer without a body: it names the assets of the latest build.
   'cache-control': 'no-cache',
@@ -57,10 +56,7 @@ export function registerDashboard(server: FastifyInstance, build: DashboardBuild
     const file = await build.find(`assets/${name}`);
     if (file === undefined)
       throw new PlatformError('not_found', 'There is no such asset; load the page again');
-    return send(request, reply, file, {
-      'cache-control': A_YEAR,
-      'cross-origin-resource-policy': 'same-origin',
-    });
+    return send(request, reply, file, { 'cache-control': A_YEAR });
   });
 }
 
@@ -78,9 +74,7 @@ function send(
     .headers(headers)
     .header('content-type', type)
     .header('etag', etag)
-    .header('vary', 'Accept, Accept-Encoding')
-    .header('x-content-type-options', 'nosniff')
-    .header('referrer-policy', 'no-referrer');
+    .header('vary', 'Accept, Accept-Encoding');
   if (request.headers['if-none-match'] === etag) return reply.code(304).send();
   const accepted = request.headers['accept-encoding'] ?? '';
   for (const [name, bytes] of encoded) {

@@ -21,8 +21,6 @@ export function registerDocs(server: FastifyInstance): void {
     return reply
       .header('content-type', 'text/html; charset=utf-8')
       .header('content-security-policy', POLICY)
-      .header('x-content-type-options', 'nosniff')
-      .header('referrer-policy', 'no-referrer')
       .send(page);
   });
 }

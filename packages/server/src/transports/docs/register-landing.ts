@@ -48,8 +48,6 @@ function sendPage(reply: FastifyReply, facts: LandingFacts): FastifyReply {
   return ofThisCaller(reply)
     .header('content-type', 'text/html; charset=utf-8')
     .header('content-security-policy', POLICY)
-    .header('x-content-type-options', 'nosniff')
-    .header('referrer-policy', 'no-referrer')
     .send(renderLanding(facts));
 }
 

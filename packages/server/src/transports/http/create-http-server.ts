@@ -14,6 +14,17 @@ const KEEP_ALIVE_MS = 72_000;
 const CHECK_MS = 1000;
 const REQUEST_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
+/**
+ * No answer is a page, a script or a picture to a browser, whatever was put into it, and no page elsewhere may load it. Pages of ours say
+ * what they may do instead.
+ */
+const NO_PAGE = {
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
+  'x-content-type-options': 'nosniff',
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+} as const;
+
 /** The HTTP server without routes: what comes in is guarded, and every failure has a body that clients can read. */
 export function createHttpServer(parts: {
   readonly guard: Guard;
@@ -50,9 +61,9 @@ export function createHttpServer(parts: {
   if (tracer !== null) traceRequests(server, tracer);
   server.addHook('onRequest', (request, reply, done) => {
     try {
-      reply.header('x-request-id', request.id);
-      const { host, origin } = request.headers;
-      guard.check(host, origin);
+      begin(request, reply);
+      const { origin } = request.headers;
+      guard.check(request.headers);
       if (origin !== undefined && guard.allowsCors(origin)) allowCors(origin, reply);
       done();
     } catch (error) {
@@ -81,8 +92,8 @@ function noSchemas(): never {
 }
 
 function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): void {
-  // Addresses that cannot be read are refused before the hook that sets it.
-  reply.header('x-request-id', request.id);
+  // Addresses that cannot be read are refused before the hook that does this.
+  if (!reply.hasHeader('x-request-id')) begin(request, reply);
   // A request that broke before it had a route is of the surface that its address belongs to.
   if (isRestPath(request.url)) {
     sendRestFailure(error, request, reply, logger);
@@ -94,6 +105,10 @@ function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyRepl
   if (status === 401) reply.header('www-authenticate', 'Bearer');
   tellWhenToRetry(error, reply);
   void reply.code(status).header('content-type', 'application/json').send(JSON.stringify(body));
+}
+
+function begin(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('x-request-id', request.id).headers(NO_PAGE);
 }
 
 function requestIdOf(header: string | string[] | undefined): string {

@@ -5,9 +5,9 @@ import { Guard, type GuardOptions } from './guard.ts';
 const guard = (options: Partial<GuardOptions> = {}) =>
   new Guard({ host: '127.0.0.1', allowedHosts: [], corsOrigins: [], ...options });
 const admits = (options: Partial<GuardOptions>, host: string | undefined, origin?: string) =>
-  assert.doesNotThrow(() => guard(options).check(host, origin), `${host} ${origin}`);
+  assert.doesNotThrow(() => guard(options).check({ host, origin }), `${host} ${origin}`);
 const refuses = (options: Partial<GuardOptions>, host: string | undefined, origin?: string) =>
-  assert.throws(() => guard(options).check(host, origin), { code: 'forbidden' }, `${host} ${origin}`);
+  assert.throws(() => guard(options).check({ host, origin }), { code: 'forbidden' }, `${host} ${origin}`);
 
 test('loopback names and addresses are always ours', () => {
   for (const host of [
@@ -57,4 +57,23 @@ test('a page may call us only from our own origin or one that was allowed', () =
   for (const origin of ['http://evil.example', 'http://localhost:3000', 'null', '', 'https://app.example']) {
     refuses({}, 'localhost:5555', origin);
   }
+});
+
+test('what tags of a page elsewhere load is refused, what people open and programs ask for is not', () => {
+  const check = (headers: Readonly<Record<string, string>>) => () =>
+    guard({ corsOrigins: ['https://app.example'] }).check({ host: 'localhost:5555', ...headers });
+  const from = (site: string, mode: string, target: string) => ({
+    'sec-fetch-site': site,
+    'sec-fetch-mode': mode,
+    'sec-fetch-dest': target,
+  });
+  for (const site of ['cross-site', 'same-site']) {
+    assert.doesNotThrow(check(from(site, 'navigate', 'document')), 'a link');
+    assert.doesNotThrow(check({ ...from(site, 'cors', 'empty'), origin: 'https://app.example' }));
+    for (const target of ['image', 'script', 'style', 'object', 'empty'])
+      assert.throws(check(from(site, 'no-cors', target)), { code: 'forbidden' }, `${site} ${target}`);
+    assert.throws(check(from(site, 'navigate', 'iframe')), { code: 'forbidden' });
+  }
+  for (const site of ['same-origin', 'none'])
+    assert.doesNotThrow(check(from(site, 'no-cors', 'image')), site);
 });

@@ -1,5 +1,7 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { isIP } from 'node:net';
 import { PlatformError } from '@svc/contract';
+import { isForeignPage } from './foreign-page.ts';
 import { isLoopback } from './loopback.ts';
 
 export interface GuardOptions {
@@ -13,7 +15,7 @@ export interface GuardOptions {
 
 /**
  * Decides whether a request may come in at all. A page in a browser must not be able to drive a server that listens on
- * loopback, neither directly (Origin) nor by a name that it lets point here (Host; DNS rebinding).
+ * loopback, neither directly (Origin, or what its tags load: Sec-Fetch-Site) nor by a name that it lets point here (Host; DNS rebinding).
  */
 export class Guard {
   readonly #hosts: ReadonlySet<string>;
@@ -28,11 +30,16 @@ export class Guard {
   }
 
   /** @throws PlatformError `forbidden` */
-  check(hostHeader: string | undefined, origin: string | undefined): void {
-    const host = hostHeader ?? '';
+  check(headers: IncomingHttpHeaders): void {
+    const { host = '', origin } = headers;
     if (!this.#isOurHost(hostnameOf(host))) {
       const hint = `Host '${host}' is not a name of this server; add it with --allowed-host`;
       throw new PlatformError('forbidden', hint, { details: { host } });
+    }
+    if (origin === undefined && isForeignPage(headers)) {
+      const hint =
+        'A page elsewhere may not load this; open it in a tab, or call it by a script of a --cors-origin';
+      throw new PlatformError('forbidden', hint, { details: { field: 'sec-fetch-site' } });
     }
     if (origin === undefined || this.allowsCors(origin) || isOwnOrigin(origin, host)) return;
     const hint = `Origin '${origin}' may not call this server; add it with --cors-origin`;

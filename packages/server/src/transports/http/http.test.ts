@@ -119,6 +119,34 @@ test('an unknown path is 404 and a wrong method 405, both with an error envelope
   assert.equal((await ask('GET', '/%zz')).status, 400);
 });
 
+test('no answer is a page or a script to a browser, nor in reach of a page elsewhere', async (t) => {
+  const { url } = await startTestServer(t);
+  const paths = [
+    '/v1/sandboxes',
+    '/v1/none',
+    '/none',
+    '/%',
+    '/api/v1/health',
+    '/openapi.json',
+    '/metrics',
+    '/mcp',
+  ];
+  for (const path of paths) {
+    const { headers } = await fetch(`${url}${path}`);
+    assert.equal(headers.get('x-content-type-options'), 'nosniff', path);
+    assert.equal(headers.get('cross-origin-resource-policy'), 'same-origin', path);
+    assert.match(
+      headers.get('content-security-policy') ?? '',
+      /^default-src 'none'.*frame-ancestors 'none'.*sandbox$/,
+      path,
+    );
+  }
+  const foreign = await fetch(`${url}/v1/sandboxes`, {
+    headers: { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'no-cors' },
+  });
+  assert.equal(foreign.status, 403);
+});
+
 test('headers over the limit are 431, and what is no HTTP is 400, both with an error envelope', async (t) => {
   const server = await startTestServer(t);
   const port = Number(new URL(server.url).port);

@@ -10,6 +10,7 @@ import {
   PREVIEW_TOKEN_PREFIX,
 } from '../../store/preview-tokens.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
+import { isForeignPage } from '../http/foreign-page.ts';
 import { isLoopback } from '../http/loopback.ts';
 import { ELSEWHERE, FOREIGN_PAGE, NEEDS_TOKEN, noSuchSandbox, type PreviewAnswer } from './preview-answer.ts';
 import { readTokens } from './preview-token.ts';
@@ -106,14 +107,7 @@ function isFromHere({ socket }: IncomingMessage): boolean {
  * cookie only pages of the same preview may ask, and people who follow a link.
  */
 function isOwnPage({ headers }: IncomingMessage): boolean {
-  const {
-    host = '',
-    origin,
-    'sec-fetch-site': site,
-    'sec-fetch-mode': mode,
-    'sec-fetch-dest': target,
-  } = headers;
+  const { host = '', origin } = headers;
   if (origin !== undefined) return origin === `http://${host}` || origin === `https://${host}`;
-  if (site === undefined || site === 'same-origin' || site === 'none') return true;
-  return mode === 'navigate' && target === 'document';
+  return !isForeignPage(headers);
 }
