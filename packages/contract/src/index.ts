@@ -51,6 +51,7 @@ export {
 } from './spec/defaults.ts';
 export { normalizeGuestPath } from './spec/guest-path.ts';
 export { nameProblem } from './operations/check-name.ts';
+export { isResultTable } from './operations/check-table.ts';
 export { checkInput } from './operations/check-input.ts';
 export { KERNEL_NAME_PATTERN, KERNEL_PREFIX, LANGUAGES } from './operations/code.ts';
 export {

@@ -7,9 +7,19 @@ export const MAX_FORM_BYTES = 4 * 1024 * 1024;
 /** Of all results of a run together. */
 export const MAX_RESULTS_BYTES = 8 * 1024 * 1024;
 export const MAX_RESULTS = 256;
-/** Rows as data: `columns` with `name` and `type`, `rows`, `row_count`, `truncated`. */
 export const TABLE_TYPE = 'application/vnd.svc.table+json';
 export const MIME_TYPE_PATTERN = '^[a-z0-9][a-z0-9.+_-]{0,62}/[a-z0-9][a-z0-9.+_-]{0,62}$';
+
+/** Rows as data: what a form of `TABLE_TYPE` holds. */
+export const ResultTable = strictObject({
+  columns: Type.Array(strictObject({ name: Type.String(), type: Type.String() }), { maxItems: 256 }),
+  rows: Type.Array(
+    Type.Array(Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()]), { maxItems: 256 }),
+    { maxItems: 1000 },
+  ),
+  row_count: Type.Integer({ minimum: 0, description: 'Of the whole table' }),
+  truncated: Type.Boolean({ description: 'There are more rows or columns than are here' }),
+});
 
 const LeftOut = strictObject({
   type: Type.String({ description: 'The MIME type of the form that is missing, or was cut' }),

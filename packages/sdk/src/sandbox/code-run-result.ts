@@ -59,7 +59,7 @@ export class CodeRunResult {
   }
 
   get table(): ResultTable | undefined {
-    // The server passes on what the driver sends, and that has this shape.
+    // The server leaves out what does not have this shape, whoever made it.
     return this.data['application/vnd.svc.table+json'] as ResultTable | undefined;
   }
 

@@ -4,6 +4,8 @@ import {
   MAX_RESULTS_BYTES,
   MIME_TYPE_PATTERN,
   PlatformError,
+  TABLE_TYPE,
+  isResultTable,
   type CodeRunResult,
   type LeftOut,
 } from '@svc/contract';
@@ -124,10 +126,15 @@ function recordOf(value: unknown): Readonly<Record<string, unknown>> {
 
 /** A value of `undefined`: it is not of its type. */
 function measure(type: string, value: unknown): { readonly value: unknown; readonly bytes: number } {
-  const form = type === 'application/json' || type.endsWith('+json') ? value : textOf(type, value);
+  const form = formOf(type, value);
   if (form === undefined) return { value: undefined, bytes: 0 };
   const text = typeof form === 'string' ? form : JSON.stringify(form);
   return { value: form, bytes: Buffer.byteLength(text) };
+}
+
+function formOf(type: string, value: unknown): unknown {
+  if (type === TABLE_TYPE) return isResultTable(value) ? value : undefined;
+  return type === 'application/json' || type.endsWith('+json') ? value : textOf(type, value);
 }
 
 function textOf(type: string, value: unknown): string | undefined {
@@ -138,7 +145,13 @@ function textOf(type: string, value: unknown): string | undefined {
     /^(?:audio|video)\//.test(type);
   if (!isBinary) return value.toWellFormed();
   const packed = value.replaceAll(/\s+/g, '');
-  return BASE64.test(packed) ? packed : undefined;
+  return isBase64(packed) ? packed : undefined;
+}
+
+/** What every decoder takes: some are content with less. */
+function isBase64(text: string): boolean {
+  const digits = text.replace(/=+$/, '').length;
+  return BASE64.test(text) && digits % 4 !== 1 && (digits === text.length || text.length % 4 === 0);
 }
 
 function readMetadata(

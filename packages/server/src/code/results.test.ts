@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { MAX_FORM_BYTES, MAX_RESULTS, MAX_RESULTS_BYTES, type CodeRunResult } from '@svc/contract';
+import {
+  MAX_FORM_BYTES,
+  MAX_RESULTS,
+  MAX_RESULTS_BYTES,
+  TABLE_TYPE,
+  type CodeRunResult,
+} from '@svc/contract';
 import { pino } from 'pino';
 import { TestSandbox } from '../testing/code-sandbox.ts';
 import { runAndListen, type Told } from '../testing/run-results.ts';
@@ -229,6 +235,34 @@ test('what would take long to read, although it is short, is left out unread, an
   const other = new ResultReader();
   const listed = Array.from({ length: 4 }, () => Object.keys(other.read(numbers)?.data ?? {}).length);
   assert.deepEqual(listed, [1, 1, 0, 0], 'and as many elements');
+});
+
+test('a table that is none, and base64 that cannot be decoded, are left out whoever sends them', () => {
+  const table = { columns: [{ name: 'n', type: 'integer' }], rows: [[7]], row_count: 1, truncated: false };
+  const read = (type: string, form: unknown) =>
+    Object.values(
+      new ResultReader().read(Buffer.from(JSON.stringify({ data: { [type]: form } })))?.data ?? {},
+    );
+  for (const form of [
+    null,
+    5,
+    [],
+    {},
+    { ...table, columns: 5 },
+    { ...table, columns: [{ name: { a: 1 }, type: 'x' }] },
+    { ...table, rows: [{ length: 5 }] },
+    { ...table, rows: [[{ a: 1 }]] },
+    { ...table, rows: [Array.from({ length: 300 }, () => 1)] },
+    { ...table, rows: Array.from({ length: 1001 }, () => [1]) },
+    { ...table, row_count: '1' },
+    { ...table, more: 1 },
+  ])
+    assert.deepEqual(read(TABLE_TYPE, form), [], JSON.stringify(form).slice(0, 80));
+  assert.deepEqual(read(TABLE_TYPE, table), [table]);
+  for (const form of ['A', 'AAAAA', 'AA=', 'AAA==', '====', 'AAAA=', 'AA AA A'])
+    assert.deepEqual(read('application/pdf', form), [], form);
+  for (const form of ['', 'AA', 'AA==', 'AAA', 'AAA=', 'AAAA'])
+    assert.deepEqual([read('image/png', form), typeof atob(form)], [[form], 'string']);
 });
 
 test('what threads show after the end, and children that were forked, is printed and disturbs nothing', async () => {

@@ -1,0 +1,10 @@
+import { compile, type Validator } from '../schema/compile.ts';
+import { ResultTable } from './code-results.ts';
+
+let validator: Validator | undefined;
+
+/** Whether it is what callers are promised of a form of `TABLE_TYPE`. */
+export function isResultTable(value: unknown): boolean {
+  validator ??= compile(ResultTable);
+  return validator.check(value);
+}
