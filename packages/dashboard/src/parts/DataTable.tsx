@@ -1,9 +1,12 @@
-import { useLayoutEffect, useRef, type ReactNode } from 'react';
+import { useLayoutEffect, useRef, useState, type ReactNode } from 'react';
 import type { SvcError } from '@svc/sdk';
 import { Button } from './Button.tsx';
 import { Failure } from './Failure.tsx';
 import { handFocusOn } from './hand-focus-on.ts';
 import { Loading } from './Loading.tsx';
+
+/** Drawn at a time: a folder may have as many entries as whoever fills it likes, and each costs the browser a millisecond. */
+const DRAWN_ROWS = 200;
 
 export interface Column<Row> {
   readonly title: string;
@@ -30,8 +33,13 @@ interface DataTableProps<Row> {
 }
 
 export function DataTable<Row>({ label, columns, rows, keyOf, error, empty, more }: DataTableProps<Row>) {
+  const [drawn, setDrawn] = useState(DRAWN_ROWS);
   if (rows === undefined) return error ? <Failure error={error} /> : <Loading rows={5} />;
   if (rows.length === 0) return empty;
+  const showMore = (): void => {
+    if (rows.length <= drawn) more?.loadMore();
+    setDrawn(drawn + DRAWN_ROWS);
+  };
   return (
     <>
       {error ? <Failure error={error} /> : null}
@@ -47,15 +55,15 @@ export function DataTable<Row>({ label, columns, rows, keyOf, error, empty, more
             </tr>
           </thead>
           <tbody>
-            {rows.map((row) => (
+            {rows.slice(0, drawn).map((row) => (
               <Row key={keyOf(row)} columns={columns} row={row} />
             ))}
           </tbody>
         </table>
       </div>
-      {more?.hasMore === true ? (
+      {rows.length > drawn || more?.hasMore === true ? (
         <div className="more">
-          <Button onClick={more.loadMore} isBusy={more.isLoadingMore}>
+          <Button onClick={showMore} isBusy={more?.isLoadingMore === true}>
             Show more
           </Button>
         </div>

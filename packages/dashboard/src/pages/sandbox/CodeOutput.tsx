@@ -1,9 +1,12 @@
 import type { CodeRunResult, ResultTable } from '@svc/sdk';
 import type { ReactNode } from 'react';
 import { Button } from '../../parts/Button.tsx';
+import { formatNumber } from '../../parts/format-amount.ts';
 import { saveFile } from '../../parts/save-file.ts';
 import type { Shown } from './use-code-run.ts';
 
+/** Drawn of a table, and of a text. More would keep the browser busy for longer than anybody reads; `svc code` saves all of it. */
+const [MAX_ROWS, MAX_COLUMNS, MAX_TEXT] = [200, 50, 200_000];
 const IMAGES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
 
 /** All of it comes from the sandbox: text is shown as text, pictures as pictures, and markup is never made part of the page. */
@@ -11,12 +14,11 @@ export function CodeOutput({ shown }: { readonly shown: readonly Shown[] }) {
   if (shown.length === 0) return <p className="hint">It printed nothing.</p>;
   return (
     <div className="code-output" aria-live="polite">
-      {shown.map((entry, index) =>
-        // They only ever come at the end, so a place names one for good.
+      {shown.map((entry) =>
         entry.kind === 'result' ? (
-          <Result key={index} result={entry.result} number={index + 1} />
+          <Result key={entry.number} result={entry.result} number={entry.number} />
         ) : (
-          <pre key={index} className={entry.kind} tabIndex={0}>
+          <pre key={entry.number} className={entry.kind} tabIndex={0}>
             {entry.text}
           </pre>
         ),
@@ -54,12 +56,16 @@ function formOf(result: CodeRunResult, number: number): ReactNode {
       </Button>
     );
   }
-  const [type = 'text/plain', value] = Object.entries(result.data)[0] ?? [];
-  if (result.text !== undefined) return null;
+  const [first] = Object.entries(result.data);
+  if (first === undefined || result.text !== undefined) return null;
+  const [type, value] = first;
+  const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
   return (
     <>
-      <p className="hint">{type}, as text</p>
-      <pre tabIndex={0}>{typeof value === 'string' ? value : JSON.stringify(value, null, 2)}</pre>
+      <p className="hint">
+        {type}, as text{text.length > MAX_TEXT ? `: the first ${formatNumber(MAX_TEXT)} characters` : ''}
+      </p>
+      <pre tabIndex={0}>{text.slice(0, MAX_TEXT)}</pre>
     </>
   );
 }
@@ -74,13 +80,16 @@ function pictureOf({ data, svg }: CodeRunResult): string | undefined {
 }
 
 function Rows({ table }: { readonly table: ResultTable }) {
+  const rows = table.rows.slice(0, MAX_ROWS);
+  const columns = table.columns.slice(0, MAX_COLUMNS);
+  const isCut = rows.length < table.rows.length || columns.length < table.columns.length;
   return (
     <>
       <div className="table-room" tabIndex={0} role="region" aria-label="Table">
         <table>
           <thead>
             <tr>
-              {table.columns.map(({ name, type }, index) => (
+              {columns.map(({ name, type }, index) => (
                 <th key={index} scope="col" title={type}>
                   {name}
                 </th>
@@ -88,9 +97,9 @@ function Rows({ table }: { readonly table: ResultTable }) {
             </tr>
           </thead>
           <tbody>
-            {table.rows.map((row, index) => (
+            {rows.map((row, index) => (
               <tr key={index}>
-                {row.map((cell, column) => (
+                {row.slice(0, MAX_COLUMNS).map((cell, column) => (
                   <td key={column} className="mono">
                     {typeof cell === 'string' ? cell : JSON.stringify(cell)}
                   </td>
@@ -100,9 +109,13 @@ function Rows({ table }: { readonly table: ResultTable }) {
           </tbody>
         </table>
       </div>
-      {table.truncated ? (
+      {table.truncated || isCut ? (
         <p className="hint">
-          The first {table.rows.length} of {table.row_count} rows.
+          The first {rows.length} of {table.row_count} rows
+          {columns.length < table.columns.length
+            ? `, and ${columns.length} of ${table.columns.length} columns`
+            : ''}
+          .
         </p>
       ) : null}
     </>

@@ -1,4 +1,4 @@
-import type { Sandbox } from '@svc/sdk';
+import type { LogEntry, Sandbox } from '@svc/sdk';
 import { useCallback, useEffect, useRef, useState } from 'react';
 import { CheckField } from '../../parts/Field.tsx';
 import { EmptyState } from '../../parts/EmptyState.tsx';
@@ -22,7 +22,7 @@ export function LogsView({ sandbox }: { readonly sandbox: SandboxRecord }) {
     },
     [isRunning, hasSystem],
   );
-  const { entries, error } = useFollowed(sandbox.id, follow);
+  const { entries, error } = useFollowed(sandbox.id, follow, lengthOf);
   const list = useRef<HTMLOListElement>(null);
   const isAtEnd = useRef(true);
   useEffect(() => {
@@ -59,4 +59,8 @@ export function LogsView({ sandbox }: { readonly sandbox: SandboxRecord }) {
       )}
     </Panel>
   );
+}
+
+function lengthOf({ text }: LogEntry): number {
+  return text.length;
 }

@@ -7,6 +7,7 @@ import { Button } from '../../parts/Button.tsx';
 import { Failure } from '../../parts/Failure.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 import { withAdoptedStyles } from './adopted-styles.ts';
+import { boundCounts } from './bound-counts.ts';
 import { NotRunning } from './NotRunning.tsx';
 import type { SandboxRecord } from './sandbox-record.ts';
 import { useSandbox } from './use-sandbox.ts';
@@ -73,7 +74,7 @@ function Shell({ sandbox }: { readonly sandbox: Sandbox }) {
 }
 
 function makeScreen(): Screen {
-  return new Screen({
+  const screen = new Screen({
     fontFamily: getComputedStyle(document.documentElement).getPropertyValue('--mono'),
     fontSize: 13,
     cursorBlink: true,
@@ -87,6 +88,8 @@ function makeScreen(): Screen {
       selectionBackground: '#4a3c28',
     },
   });
+  boundCounts(screen);
+  return screen;
 }
 
 /** Joins the screen with a shell. Undefined: there is none, and `setEnd` was told why. */

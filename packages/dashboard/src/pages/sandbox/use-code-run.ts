@@ -3,9 +3,13 @@ import { useEffect, useRef, useState } from 'react';
 import { useClient } from '../../api/organization.ts';
 
 /** What code printed and showed, in its order. */
-export type Shown =
+export type Shown = {
+  /** From 1, in that order. */
+  readonly number: number;
+} & (
   | { readonly kind: 'stdout' | 'stderr'; readonly text: string }
-  | { readonly kind: 'result'; readonly result: CodeRunResult };
+  | { readonly kind: 'result'; readonly result: CodeRunResult }
+);
 
 export interface CodeRun {
   readonly isRunning: boolean;
@@ -19,6 +23,7 @@ export interface CodeRun {
 }
 
 const MAX_TEXT = 200_000;
+const MAX_SHOWN = 1000;
 const ENDS = {
   success: 'It ended.',
   error: 'It ended with an exception.',
@@ -49,7 +54,8 @@ export function useCodeRun(id: string): CodeRun {
         signal: stop.signal,
         onStdout: (text) => setShown((before) => addText(before, 'stdout', text)),
         onStderr: (text) => setShown((before) => addText(before, 'stderr', text)),
-        onResult: (result) => setShown((before) => [...before, { kind: 'result', result }]),
+        onResult: (result) =>
+          setShown((before) => [...before, { kind: 'result', result, number: numberAfter(before) }]),
       });
       setEnd(ENDS[status]);
     } catch (failure) {
@@ -61,9 +67,15 @@ export function useCodeRun(id: string): CodeRun {
   return { isRunning, shown, end, error, start, interrupt: () => running.current?.abort() };
 }
 
-/** Joined to what the same stream printed before; of very much, the end. */
+/** Joined to what the same stream printed before; of very much, and of very many, the end. */
 function addText(before: readonly Shown[], kind: 'stdout' | 'stderr', text: string): readonly Shown[] {
   const last = before.at(-1);
-  if (last?.kind !== kind) return [...before, { kind, text: text.slice(-MAX_TEXT) }];
-  return [...before.slice(0, -1), { kind, text: (last.text + text).slice(-MAX_TEXT) }];
+  if (last?.kind === kind)
+    return [...before.slice(0, -1), { ...last, text: (last.text + text).slice(-MAX_TEXT) }];
+  const added = { kind, text: text.slice(-MAX_TEXT), number: numberAfter(before) };
+  return [...before.slice(1 - MAX_SHOWN), added];
+}
+
+function numberAfter(before: readonly Shown[]): number {
+  return (before.at(-1)?.number ?? 0) + 1;
 }

@@ -1,16 +1,16 @@
 import type { Sandbox } from '@svc/sdk';
 import { useEffect, useState } from 'react';
+import { keepLatest } from './keep-latest.ts';
 import { useSandbox } from './use-sandbox.ts';
 
-const KEPT = 5000;
-
 /**
- * What a stream of the sandbox has brought so far, the newest last. It begins anew when `follow` is another function, and ends with the
- * page that shows it.
+ * What a stream of the sandbox has brought so far, the newest last; of very much, the end. It begins anew when `follow` is another
+ * function, and ends with the page that shows it.
  */
 export function useFollowed<Entry>(
   id: string,
   follow: (sandbox: Sandbox, signal: AbortSignal) => AsyncIterable<Entry>,
+  lengthOf: (entry: Entry) => number = short,
 ): { readonly entries: readonly Entry[]; readonly error: unknown } {
   const { data: sandbox, error: unreached } = useSandbox(id);
   const [entries, setEntries] = useState<readonly Entry[]>([]);
@@ -23,12 +23,16 @@ export function useFollowed<Entry>(
     void (async () => {
       try {
         for await (const entry of follow(sandbox, left.signal))
-          if (!left.signal.aborted) setEntries((known) => [...known.slice(1 - KEPT), entry]);
+          if (!left.signal.aborted) setEntries((known) => keepLatest(known, entry, lengthOf));
       } catch (failure) {
         if (!left.signal.aborted) setError(failure);
       }
     })();
     return () => left.abort();
-  }, [sandbox, follow]);
+  }, [sandbox, follow, lengthOf]);
   return { entries, error: error ?? unreached };
+}
+
+function short(): number {
+  return 0;
 }
