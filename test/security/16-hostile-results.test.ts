@@ -152,7 +152,7 @@ test('what comes out of a sandbox does nothing to who looks at it', IN_A_BROWSER
   await t.test('a folder of very many files is shown a part at a time', async () => {
     await sandbox.exec('python3', [
       '-c',
-      'import os\nos.mkdir("/many")\nfor n in range(20000): open(f"/many/{n}", "w").close()',
+      'import os\nos.mkdir("/many")\nfor n in range(20000): open(f"/many/{n}", "w").close()\nopen("/many/!\\u202Egpj.exe", "w").close()',
     ]);
     await open(`${home}/files?path=/many`);
     const more = page.getByRole('button', { name: 'Show more' });
@@ -161,6 +161,10 @@ test('what comes out of a sandbox does nothing to who looks at it', IN_A_BROWSER
     await more.click();
     await page.locator('tbody tr').nth(399).waitFor();
     assert.equal(await count('tbody tr'), 400);
+    const name = page.locator('.file-name').first();
+    assert.equal(await name.innerText(), '!<U+202E>gpj.exe', 'it is not shown as a picture');
+    await page.getByRole('button', { name: 'Delete !\u202Egpj.exe' }).click();
+    await page.getByRole('heading', { name: 'Delete !<U+202E>gpj.exe?' }).waitFor();
     await checkUnharmed();
   });
 

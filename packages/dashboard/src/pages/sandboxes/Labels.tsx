@@ -1,3 +1,5 @@
+import { showDirection } from '../../parts/show-direction.ts';
+
 export function Labels({ labels }: { readonly labels: Readonly<Record<string, string>> }) {
   const entries = Object.entries(labels);
   if (entries.length === 0) return null;
@@ -5,7 +7,7 @@ export function Labels({ labels }: { readonly labels: Readonly<Record<string, st
     <span className="labels">
       {entries.map(([name, value]) => (
         <span key={name} className="label">
-          {name}={value}
+          {showDirection(`${name}=${value}`)}
         </span>
       ))}
     </span>
