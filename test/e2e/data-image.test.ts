@@ -73,6 +73,11 @@ for (const isolation of ['container', 'gvisor'] as const) {
       assertPng(Buffer.from(images[0] ?? '', 'base64'));
     });
 
+    test('programs of a demo image find their locale in one file', async () => {
+      const found = await box.exec('/bin/sh', ['-c', 'localedef --list-archive; locale charmap']);
+      assert.equal(found.text(), 'C.utf8\nUTF-8\n');
+    });
+
     test('the Jupyter kernel of the image runs code: its results, its errors and its state', async () => {
       const kernel = await box.contexts.create({ kernel: 'python3', name: 'notebook', cwd: '/tmp' });
       assert.deepEqual([kernel.info.kernel, kernel.info.language], ['python3', null]);

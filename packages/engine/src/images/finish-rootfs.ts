@@ -36,6 +36,14 @@ export async function finishDebian(root: string, signal: AbortSignal): Promise<v
   await linkApplets(root, signal);
   // SAFETY: `-r` makes the tool work below the folder; it holds nothing but packages signed by Debian.
   await run('ldconfig', ['-r', root], { signal, env: TOOL_ENVIRONMENT });
+  await archiveLocale(root, signal);
+}
+
+/** Programs then open one file for their locale in place of some thirty, which takes gVisor 2 ms of the 15 that `echo` takes. */
+async function archiveLocale(root: string, signal: AbortSignal): Promise<void> {
+  const command = ['/usr/bin/localedef', '--add-to-archive', '/usr/lib/locale/C.utf8'];
+  // SAFETY: runs a program of the new root inside it, as root; it comes from a package signed by Debian.
+  await run('chroot', [root, ...command], { signal, env: TOOL_ENVIRONMENT });
 }
 
 /** `python`, and a pip that installs: the folder belongs to one sandbox, so there is no system to protect from it. */
@@ -56,7 +64,7 @@ export async function finishPython(root: string, signal: AbortSignal): Promise<v
     '/(tests?|idlelib|lib2to3)/',
   ];
   const folders = [...versions.map((version) => `/usr/lib/${version}`), '/usr/lib/python3/dist-packages'];
-  // SAFETY: runs a program of the new root inside it, as root; it comes from a package signed by Debian.
+  // SAFETY: as above.
   await run('chroot', [root, '/usr/bin/python3', ...compile, ...folders], { signal, env: TOOL_ENVIRONMENT });
 }
 
