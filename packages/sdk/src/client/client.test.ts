@@ -81,15 +81,16 @@ test('with an organization, calls go below its path', async () => {
 });
 
 test('a change that fails for a passing reason is repeated under one idempotency key', async () => {
-  const { client, seen } = clientOf([broken, failing(503, 'unavailable'), okay({ id: '1' })]);
+  const notRead = failing(408, 'invalid_request');
+  const { client, seen } = clientOf([broken, notRead, failing(503, 'unavailable'), okay({ id: '1' })]);
   assert.deepEqual(await client.call('volumes.create', { body: VOLUME }), { id: '1' });
-  assert.equal(seen.length, 3);
+  assert.equal(seen.length, 4);
   const keys = new Set(seen.map(({ headers }) => headers.get('idempotency-key')));
   assert.equal(keys.size, 1);
   assert.match([...keys][0] ?? '', /^[0-9a-f]{32}$/);
   assert.ok(seen.every(({ body }) => body === JSON.stringify(VOLUME)));
   await client.call('volumes.create', { body: VOLUME });
-  assert.equal(keys.has(seen[3]?.headers.get('idempotency-key') ?? ''), false);
+  assert.equal(keys.has(seen[4]?.headers.get('idempotency-key') ?? ''), false);
 });
 
 test('what does not pass by itself is not repeated, and comes with everything that the answer said', async () => {

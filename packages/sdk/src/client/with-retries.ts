@@ -31,8 +31,11 @@ export async function withRetries<T>(
   }
 }
 
-function mayPass({ code }: SvcError): boolean {
-  return code === 'connection_failed' || (isErrorCode(code) && isPassing(code));
+/** A request that a busy machine did not read in time: nothing has come of it. */
+const NOT_READ = 408;
+
+function mayPass({ code, status }: SvcError): boolean {
+  return code === 'connection_failed' || status === NOT_READ || (isErrorCode(code) && isPassing(code));
 }
 
 /** Between half and all of a pause that doubles, so that clients that failed together do not come back together. */
