@@ -1,8 +1,4 @@
-import { availableParallelism } from 'node:os';
-import { abortable } from '@svc/contract/async';
-
-/** A pull is a few processes, with memory of their own; most of the time it waits for a registry. */
-export const DEFAULT_MAX_PULLS = Math.max(8, 2 * availableParallelism());
+import { abortable } from './abort.ts';
 
 interface Waiting {
   readonly scope: string | null;
@@ -10,11 +6,11 @@ interface Waiting {
 }
 
 /**
- * How many pulls and imports are under way. A scope may have as many as are free, so that one alone gets half of the places, two a
+ * How much of some work is under way. A scope may have as many places as are free, so that one alone gets half of the places, two a
  * third each, and whoever comes next finds one; what is over that waits. A free place goes to whoever has the fewest, of those to
  * whoever has waited longest. The operator, who names no scope, is held to the whole alone.
  */
-export class PullTurns {
+export class FairPlaces {
   readonly #capacity: number;
   readonly #counts = new Map<string, number>();
   readonly #waiting: Waiting[] = [];

@@ -1,3 +1,4 @@
 export { abortable, onAbort } from './abort.ts';
 export { Bell } from './bell.ts';
+export { FairPlaces } from './fair-places.ts';
 export { KeyedTurns, Turns } from './turns.ts';

@@ -3,6 +3,7 @@ import { statfs } from 'node:fs/promises';
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { DEFAULT_DISK_MIB } from '@svc/contract/spec';
+import { FairPlaces } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import { Cgroups } from '../cgroup/cgroups.ts';
 import { EventLog } from '../events/event-log.ts';
@@ -55,6 +56,9 @@ const ENGINE_BLOCKS = 14;
 const SLOTS_PER_BLOCK = 4096;
 /** Used by probes only; its range lies below the first slot's. */
 const PROBE_SLOTS_BELOW = 2;
+
+/** Half of them for one organization alone: more at once take as long in all, and each of them longer. */
+const [MIN_STARTS, STARTS_PER_CPU] = [32, 16];
 
 const TIME_LIMITS = { startTimeoutMs: 60_000, stopGraceMs: 10_000, reconnectMs: 10_000 };
 
@@ -123,6 +127,7 @@ export async function buildKit(
     rlimitCeilings: readRlimitCeilings(),
     readHostSize: () => readHostSize(dataFolder),
     procContent: procContent(),
+    startPlaces: new FairPlaces(Math.max(MIN_STARTS, STARTS_PER_CPU * availableParallelism())),
     limits: { ...TIME_LIMITS, maxProcesses: config.maxProcesses },
   };
 }

@@ -1,5 +1,7 @@
+import { availableParallelism } from 'node:os';
 import { join, resolve as absolute } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { FairPlaces } from '@svc/contract/async';
 import { PlatformError } from '@svc/contract/errors';
 import { parseReference, type Reference } from '@svc/contract/image-reference';
 import type { AddOptions } from './add-image.ts';
@@ -13,11 +15,13 @@ import type { HeldImages, Image, Images, ImportSource, IsImageInUse, ResolveOpti
 import { LayerStore } from './layer-store.ts';
 import { LocalImages, normalizedName } from './local-images.ts';
 import { formatReference } from './reference.ts';
-import { DEFAULT_MAX_PULLS, PullTurns } from './pull-turns.ts';
 import type { RegistrySettings } from './registry.ts';
 import type { HostSpace } from '../space/host-space.ts';
 import { SharedTasks } from './shared-task.ts';
 import { Staging } from './staging.ts';
+
+/** A pull is a few processes, with memory of their own; most of the time it waits for a registry. */
+const DEFAULT_MAX_PULLS = Math.max(8, 2 * availableParallelism());
 
 export interface ImageStoreOptions {
   /** Owned by this process alone; made when missing. */
@@ -45,7 +49,7 @@ export class ImageStore implements Images {
   readonly #isInUse: IsImageInUse;
   readonly #registries: Partial<RegistrySettings>;
   readonly #pulls = new SharedTasks<ImageRecord>();
-  readonly #turns: PullTurns;
+  readonly #places: FairPlaces;
   /** Images that somebody is about to be given. */
   readonly #leaving: string[] = [];
   #loaded: Promise<void> | null = null;
@@ -63,7 +67,7 @@ export class ImageStore implements Images {
     this.#local = new LocalImages(this.#records, this.#layers, options.aliases ?? {});
     this.#isInUse = options.isInUse;
     this.#registries = options.registries ?? {};
-    this.#turns = new PullTurns(options.maxPulls ?? DEFAULT_MAX_PULLS);
+    this.#places = new FairPlaces(options.maxPulls ?? DEFAULT_MAX_PULLS);
   }
 
   /** Safe to repeat, but only while nothing else of this store is under way. */
@@ -312,7 +316,7 @@ export class ImageStore implements Images {
   }
 
   #turn({ proof, onProgress, signal }: AddOptions): Promise<Disposable> {
-    return this.#turns.take(proof.scope, () => onProgress({ step: 'waiting' }), signal);
+    return this.#places.take(proof.scope, () => onProgress({ step: 'waiting' }), signal);
   }
 
   #removeUnusedLayers(): Promise<number> {

@@ -1,3 +1,4 @@
+import type { FairPlaces } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import type { Cgroups } from '../cgroup/cgroups.ts';
 import type { EventLog } from '../events/event-log.ts';
@@ -49,6 +50,8 @@ export interface Kit {
   readonly rlimitCeilings: RlimitCeilings;
   readonly readHostSize: () => Promise<HostSize>;
   readonly procContent: (limits: { readonly vcpus: number; readonly memoryMib: number }) => ProcContent;
+  /** Where sandboxes are started. */
+  readonly startPlaces: FairPlaces;
   readonly limits: EngineLimits;
 }
 

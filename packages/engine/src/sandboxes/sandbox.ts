@@ -31,6 +31,8 @@ import { inWords } from './step-timer.ts';
 import { toView } from './view.ts';
 
 const SESSION_TIMEOUT_MS = 10_000;
+/** What waits for a caller shares places to start in as if it were one more organization. */
+const POOL = 'the pool';
 
 /** One sandbox of this host: its record, its one-at-a-time changes, and its run while it lives. */
 export class Sandbox {
@@ -41,6 +43,8 @@ export class Sandbox {
   readonly #current: CurrentRun;
   /** What was decided about its network; begins anew with the engine. */
   readonly networkLog = new NetworkLog();
+  /** Aborts when it need not be started any more. */
+  readonly #unwanted = new AbortController();
   #isRemoved = false;
   /** Something was started in it while it waited for a caller. */
   #hasSpares = false;
@@ -84,13 +88,14 @@ export class Sandbox {
     return { ...toView(this.record, rlimitCeilings), ending, sequence: events.sequence };
   }
 
-  async start(): Promise<SandboxView> {
+  /** `signal`: of a caller who need not be served any more while it waits for others that are being started. */
+  async start(signal?: AbortSignal): Promise<SandboxView> {
     const { promise, resolve, reject } = Promise.withResolvers<SandboxView>();
     // The answer comes as soon as it runs; the turn ends when the runtime's program is done too.
     this.#turns
       .take(async () => {
         if (this.record.state === 'running') return resolve(this.view());
-        const { settled } = await this.#startNow();
+        const { settled } = await this.#startNow(signal);
         resolve(this.view());
         await settled.catch((error: unknown) =>
           this.#kit.logger.error({ error }, 'the runtime failed after the start'),
@@ -112,8 +117,9 @@ export class Sandbox {
     });
   }
 
-  /** Legal in any state, and again after it is gone. */
+  /** Legal in any state, and again after it is gone. One that waits for its start waits no longer. */
   async remove(): Promise<void> {
+    this.#unwanted.abort(wasRemoved(this.record));
     await this.#turns.takeSoon(0, async () => {
       await this.#current.discard();
       this.#isRemoved = true;
@@ -245,14 +251,15 @@ export class Sandbox {
     });
   }
 
-  async #startNow(): Promise<{ settled: Promise<void> }> {
+  async #startNow(caller?: AbortSignal): Promise<{ settled: Promise<void> }> {
     const kit = this.#kit;
     const log = await this.#kept.journal.open();
     await this.#kept.move('starting', { run: null });
-    const signal = AbortSignal.timeout(kit.limits.startTimeoutMs);
     let run: Run | undefined;
     let settled: Promise<void> | undefined;
     try {
+      using _ = await this.#takePlace(caller);
+      const signal = AbortSignal.timeout(kit.limits.startTimeoutMs);
       const request = {
         record: this.record,
         runtime: this.#runtime,
@@ -273,6 +280,14 @@ export class Sandbox {
       await this.#current.failStart(run, error);
       throw error;
     }
+  }
+
+  async #takePlace(caller: AbortSignal | undefined): Promise<Disposable> {
+    const { id, imageScope = null } = this.record;
+    const wait = () => this.#kept.journal.note('debug', 'it waits for others that are being started');
+    const { signal: unwanted } = this.#unwanted;
+    const signal = caller === undefined ? unwanted : AbortSignal.any([unwanted, caller]);
+    return await this.#kit.startPlaces.take(id === null ? POOL : imageScope, wait, signal);
   }
 
   async #beginRun({ run, token, timings }: StartedRun): Promise<void> {

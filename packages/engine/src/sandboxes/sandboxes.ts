@@ -221,7 +221,7 @@ export class Sandboxes {
     this.#byId.set(id, sandbox);
     this.#kit.events.add('created', id);
     try {
-      return request.start === true ? await sandbox.start() : sandbox.view();
+      return request.start === true ? await sandbox.start(signal) : sandbox.view();
     } catch (error) {
       // The caller gets an error and no sandbox: nothing of it stays.
       await this.remove(id);
