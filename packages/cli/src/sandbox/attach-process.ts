@@ -3,6 +3,7 @@ import { constants } from 'node:os';
 import type { DetachedOutput, DetachedProcess } from '@svc/sdk';
 import { tell } from '../terminal/print.ts';
 import { borrowTerminal, windowSize } from '../terminal/raw-terminal.ts';
+import { withoutQuestions } from './without-questions.ts';
 
 /** Enough to draw the last screen of a terminal again. */
 const REPLAYED_BYTES = 16 * 1024;
@@ -18,7 +19,8 @@ export async function attachProcess(child: DetachedProcess): Promise<number> {
   if (terminal !== null) await child.resize(windowSize()).catch(() => undefined);
   forwardInput(child, terminal?.filter);
   const stdoutOffset = isTty ? Math.max(0, written - REPLAYED_BYTES) : 0;
-  const finished = show(child.output({ stdoutOffset, signal: leaving.signal }));
+  const output = child.output({ stdoutOffset, signal: leaving.signal });
+  const finished = show(terminal === null ? output : withoutQuestions(output, written));
   const outcome = await Promise.race([finished, ...(terminal === null ? [] : [terminal.left])]);
   process.stdin.destroy();
   if (outcome !== 'left') return await exitCodeOf(child);

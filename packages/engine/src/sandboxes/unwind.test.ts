@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SandboxSpec } from '@svc/contract';
 import { FakeNetwork } from '../testing/fake-network.ts';
-import { FakeRuntime } from '../testing/fake-runtime.ts';
+import type { FakeRuntime } from '../testing/fake-runtime.ts';
 import { Fault } from '../testing/fault.ts';
 import { pretend, type PretendedHost } from '../testing/pretended-host.ts';
 import { Sandboxes } from './sandboxes.ts';
