@@ -53,13 +53,15 @@ export class GuestFolders {
     // sandbox gets in.
     await chown(base, owner, owner);
     await mkdir(join(folder.path, 'scripts'), { mode: 0o755, recursive: true });
-    await Promise.all([
+    // All are over before one that failed is told: whoever removes the folder then finds nobody writing to it.
+    const steps = await Promise.allSettled([
       link(this.#initProgram(), join(folder.path, 'init')),
       writeFile(folder.meminfo, content.meminfo, { mode: 0o444 }),
       writeFile(folder.cpuinfo, content.cpuinfo, { mode: 0o444 }),
       writeFile(folder.cpuOnline, content.cpuOnline, { mode: 0o444 }),
       this.writeScripts(handle, content.scripts),
     ]);
+    for (const step of steps) if (step.status === 'rejected') throw step.reason;
     return folder;
   }
 
