@@ -6,7 +6,7 @@ interface Waiting {
 }
 
 /**
- * How much of some work is under way. A scope may have as many places as are free, so that one alone gets half of the places, two a
+ * How much of some work is under way. A scope may have as many places as are free, so that one alone gets half of them, two a
  * third each, and whoever comes next finds one; what is over that waits. A free place goes to whoever has the fewest, of those to
  * whoever has waited longest. The operator, who names no scope, is held to the whole alone.
  */

@@ -1,5 +1,6 @@
 import { chmod, chown, copyFile, link, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { settleAll } from '@svc/contract/async';
 
 const SCRIPT_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
 
@@ -54,14 +55,13 @@ export class GuestFolders {
     await chown(base, owner, owner);
     await mkdir(join(folder.path, 'scripts'), { mode: 0o755, recursive: true });
     // All are over before one that failed is told: whoever removes the folder then finds nobody writing to it.
-    const steps = await Promise.allSettled([
+    await settleAll([
       link(this.#initProgram(), join(folder.path, 'init')),
       writeFile(folder.meminfo, content.meminfo, { mode: 0o444 }),
       writeFile(folder.cpuinfo, content.cpuinfo, { mode: 0o444 }),
       writeFile(folder.cpuOnline, content.cpuOnline, { mode: 0o444 }),
       this.writeScripts(handle, content.scripts),
     ]);
-    for (const step of steps) if (step.status === 'rejected') throw step.reason;
     return folder;
   }
 

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { settleAll } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import type { HostCalls } from '../host/host-calls.ts';
 import { interfacesWithPrefix } from './host-routing.ts';
@@ -87,8 +88,7 @@ export class Slots {
     try {
       await records.write(record);
       // Side by side, because an interface without an element gets nothing through.
-      const steps = await Promise.allSettled([this.#createNamespaces(slot), this.#admit(slot)]);
-      for (const step of steps) if (step.status === 'rejected') throw step.reason;
+      await settleAll([this.#createNamespaces(slot), this.#admit(slot)]);
       return slot;
     } catch (error) {
       // The first error counts; what cannot be removed now is removed by the next `recover`.
@@ -127,12 +127,11 @@ export class Slots {
     const { slot } = record;
     const { hostCalls, plans, records, filter, onLeaving, onLeft } = this.#options;
     const { userNamespace, networkNamespace, link } = slot;
-    const steps = await Promise.allSettled([
+    await settleAll([
       hostCalls.removeNamespaces(userNamespace, networkNamespace),
       link === null ? null : filter.dismiss(link),
       onLeaving(slot),
     ]);
-    for (const step of steps) if (step.status === 'rejected') throw step.reason;
     await onLeft(slot);
     if (link !== null) await waitUntilLinkIsGone(link.hostInterface, hostCalls);
     await records.remove(slot.key);

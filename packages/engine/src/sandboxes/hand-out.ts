@@ -1,3 +1,4 @@
+import { settleAll } from '@svc/contract/async';
 import { applyNetwork } from './interception.ts';
 import { configureAgain } from './configure-guest.ts';
 import type { KeptRecord } from './kept-record.ts';
@@ -35,12 +36,11 @@ export async function handOut(
   const endsSpares = hasSpares && !keepsSpares(before, record);
   kept.append(record);
   // Side by side, because a caller waits; each is over before the sandbox is theirs or, when one fails, removed.
-  const steps = await Promise.allSettled([
+  await settleAll([
     configureAgain(kit, run, { before, record, endsSpares }, signal),
     applyNetwork(kit.network, run.slot, record.spec.network, kit.secrets.of(record.handle)),
     kit.guestFolders.writeScripts(record.handle, identity.spec.runtime?.scripts ?? {}),
   ]);
-  for (const step of steps) if (step.status === 'rejected') throw step.reason;
   await makeUsable(kit, kept, run, signal);
   run.touch();
 }

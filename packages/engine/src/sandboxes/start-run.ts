@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { SandboxSpec } from '@svc/contract';
+import { settleAll } from '@svc/contract/async';
 import { PlatformError } from '@svc/contract/errors';
 import { missingAdvisories } from '../runtime/advisories.ts';
 import { retryLostHelper } from '../host/retry-lost-helper.ts';
@@ -64,12 +65,12 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
 
   undo.defer(() => kit.rootfs.unmount(handle));
   undo.defer(() => kit.guestFolders.remove(handle));
-  const [[rootfs]] = await bothOrFirstError(
+  const [[rootfs]] = await settleAll([
     timer.time('rootfs', () =>
-      bothOrFirstError(mountRoot(kit, record, slot, signal), makeGuestFolder(kit, record, slot)),
+      settleAll([mountRoot(kit, record, slot, signal), makeGuestFolder(kit, record, slot)]),
     ),
     timer.time('policy', () => applyNetwork(kit.network, slot, spec.network, values)),
-  );
+  ]);
 
   undo.defer(() => releaseVolumes(kit.mounts, record));
   undo.defer(() => releaseStaging(kit.mounts, handle));
@@ -88,7 +89,7 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
   if (runtime.isolation === 'container') await checkLanded(kit.cgroups.processIds(handle), shared);
   kit.cgroups.limitSockets(handle, limitsOf(spec).memoryMib * MIB);
   await timer.time('configure', () =>
-    bothOrFirstError(configure(kit, run, record, signal), kit.guestFolders.hideInit(handle)),
+    settleAll([configure(kit, run, record, signal), kit.guestFolders.hideInit(handle)]),
   );
   const staged = settled.then(() => (mounts.length === 0 ? undefined : releaseStaging(kit.mounts, handle)));
 
@@ -108,18 +109,12 @@ export async function releaseRun(
   const releaseMounts = () =>
     releaseStaging(kit.mounts, handle).then(() => releaseVolumes(kit.mounts, record));
   await timer.time('runtime', () => runtime.remove(handle));
-  await allSteps([
-    () => timer.time('disk', () => kit.rootfs.unmount(handle)),
-    () => timer.time('folder', () => kit.guestFolders.remove(handle)),
-    () => timer.time('mounts', releaseMounts),
-    () => timer.time('network', async () => (slot === null ? undefined : kit.network.release(slot.key))),
+  await settleAll([
+    timer.time('disk', () => kit.rootfs.unmount(handle)),
+    timer.time('folder', () => kit.guestFolders.remove(handle)),
+    timer.time('mounts', releaseMounts),
+    timer.time('network', async () => (slot === null ? undefined : kit.network.release(slot.key))),
   ]);
-}
-
-/** Does every step, side by side; the first failure is reported when all are done. */
-async function allSteps(steps: readonly (() => Promise<void>)[]): Promise<void> {
-  const outcomes = await Promise.allSettled(steps.map((step) => step()));
-  for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
 }
 
 /** A policy that denies everything keeps its link: it can be changed while the sandbox runs. */
@@ -167,14 +162,6 @@ function runtimeSpec(
 
 function versionOf(kit: Kit, { name }: Runtime): string | null {
   return kit.probes.find((probe) => probe.name === name)?.version ?? null;
-}
-
-/** Waits for both, so that no step is still at work when the undo begins. */
-async function bothOrFirstError<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
-  const [a, b] = await Promise.allSettled([first, second]);
-  if (a.status === 'rejected') throw a.reason;
-  if (b.status === 'rejected') throw b.reason;
-  return [a.value, b.value];
 }
 
 /**
