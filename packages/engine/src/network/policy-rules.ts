@@ -1,5 +1,5 @@
 import { formatAddress, formatCidr } from '../policy/address.ts';
-import { isAbout, isByName, rulesFor } from '../policy/decide.ts';
+import { isAbout, isByName, namedRules, rulesFor } from '../policy/decide.ts';
 import { GROUP_RANGES, type Group } from '../policy/groups.ts';
 import type { Destination, ResolvedPolicy, Rule } from '../policy/resolve-policy.ts';
 import type { Pin } from '../egress/egress-messages.ts';
@@ -123,12 +123,6 @@ function pinSets({ key, hasIpv6 }: PolicySlot, policy: ResolvedPolicy) {
     { name: pinSet(key, index, 4), type: 'ipv4_addr' },
     ...(hasIpv6 ? [{ name: pinSet(key, index, 6), type: 'ipv6_addr' }] : []),
   ]);
-}
-
-function namedRules(policy: ResolvedPolicy): readonly number[] {
-  return policy.rules.flatMap((rule, index) =>
-    isByName(rule.destination) && isAbout(rule, 'egress') ? [index] : [],
-  );
 }
 
 /** What a packet looks like that an egress rule is about; several lines when one cannot say it. */

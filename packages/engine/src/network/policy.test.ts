@@ -158,6 +158,15 @@ test('a rule about a name opens the addresses it leads to, to the sandbox that a
   });
 });
 
+test('a rule about a name for who reaches in takes nothing from one for what is reached', async () => {
+  const incoming = allow({ domain_suffix: 'example' }, { direction: 'ingress' });
+  const slot = await slotWith(rules(allow({ domain: 'public.example' }), incoming));
+  assert.deepEqual(await probe(slot.networkNamespace, dns(slot, 'public.example')), [internet.publicAddress]);
+  assert.match((await probe(slot.networkNamespace, tcp(internet.publicAddress)))[0] ?? '', /^you are/);
+  await network.setPolicy(slot, resolvePolicy(rules(incoming, allow({ domain_suffix: 'example' }))));
+  assert.match((await probe(slot.networkNamespace, tcp(internet.publicAddress)))[0] ?? '', /^you are/);
+});
+
 test('a name that no rule allows is not asked for, over UDP or TCP, at the gateway or anywhere else', async () => {
   const slot = await slotWith(rules(allow({ domain_suffix: 'example' }), allow({ group: 'public' })));
   const name = `secret-${slot.key}.public.test`;

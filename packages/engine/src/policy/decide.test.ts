@@ -156,7 +156,8 @@ test('a suffix is aligned to labels and holds for the name itself', () => {
     policy: {
       rules: [
         { direction: 'egress', action: 'allow', destination: { domain_suffix: 'Example.com.' } },
-        { direction: 'egress', action: 'allow', destination: { domain: 'a.example.com' } },
+        { direction: 'any', action: 'allow', destination: { domain: 'a.example.com' } },
+        { direction: 'ingress', action: 'allow', destination: { domain_suffix: 'com' } },
       ],
     },
   });

@@ -84,12 +84,20 @@ export function mayAnswer(policy: ResolvedPolicy, address: Address, surroundings
   return rule?.action === 'allow';
 }
 
-/** Indexes of the rules about names that `name` fits: those for which an answer to it is to be remembered. */
+/** Indexes of the rules that names decide. Who reaches in has none. */
+export function namedRules(policy: ResolvedPolicy): readonly number[] {
+  return policy.rules.flatMap((rule, index) =>
+    isByName(rule.destination) && isAbout(rule, 'egress') ? [index] : [],
+  );
+}
+
+/** Those of `namedRules` that `name` fits: for them an answer to it is to be remembered. */
 export function rulesFor(policy: ResolvedPolicy, name: string): readonly number[] {
   const asked = normalizeName(name);
-  return policy.rules.flatMap(({ destination }, index) =>
-    isByName(destination) && nameFits(destination, asked) ? [index] : [],
-  );
+  return namedRules(policy).filter((index) => {
+    const destination = policy.rules[index]?.destination;
+    return destination !== undefined && isByName(destination) && nameFits(destination, asked);
+  });
 }
 
 const DNS_PORT = 53;
