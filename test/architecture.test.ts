@@ -57,13 +57,14 @@ const MAY_IMPORT: Readonly<
       '@svc/contract/error-descriptions',
       '@svc/contract/event-types',
       '@svc/contract/errors',
+      '@svc/contract/visible',
       '@svc/contract/volume-path',
       '@svc/sdk',
     ],
     dynamic: ['@svc/contract/rest'],
   },
   cli: {
-    static: [...CONTRACT, '@svc/sdk', '@svc/sdk/node'],
+    static: [...CONTRACT, '@svc/contract/visible', '@svc/sdk', '@svc/sdk/node'],
     dynamic: [
       '@svc/engine/backup',
       '@svc/engine/client',

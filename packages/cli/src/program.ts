@@ -1,3 +1,4 @@
+import { showLines } from '@svc/contract/visible';
 import { Command } from 'commander';
 import about from '../package.json' with { type: 'json' };
 import { COMMANDS } from './command-list.ts';
@@ -13,6 +14,7 @@ export async function createProgram(words: readonly string[] | 'all'): Promise<C
     // What stands behind the name of a sandbox and its command is the command's own.
     .enablePositionalOptions()
     .exitOverride()
+    .configureOutput({ outputError: (text, write) => write(showLines(text)) })
     .addHelpText('after', HELP);
   for (const option of globalOptions()) program.addOption(option);
   const named = words === 'all' ? [] : namedCommands(words);

@@ -1,9 +1,10 @@
+import { showLines } from '@svc/contract/visible';
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { painter } from '../terminal/colours.ts';
 import type { Paint } from '../terminal/colours.ts';
-import { print, printJson } from '../terminal/print.ts';
+import { print, printDrawn, printJson } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 import type { Finding, HostReport } from '@svc/engine/doctor';
 
@@ -38,7 +39,7 @@ async function examine(options: { readonly compact?: boolean }, command: Command
   const paint = painter(hasColours);
   const isShown = ({ group, status }: Finding) =>
     options.compact !== true || ['warn', 'missing'].includes(status) || group === 'runtimes';
-  print(formatReport(report.findings.filter(isShown), paint));
+  printDrawn(formatReport(report.findings.filter(isShown), paint));
   print(verdict(report, options.compact === true));
 }
 
@@ -47,7 +48,9 @@ function formatReport(findings: readonly Finding[], paint: Paint): string {
     const [colour, mark] = MARKS[status];
     return [paint(colour, mark), name, finding];
   });
-  const remedies = findings.flatMap(({ name, remedy }) => (remedy === null ? [] : [`  ${name}: ${remedy}`]));
+  const remedies = findings.flatMap(({ name, remedy }) =>
+    remedy === null ? [] : [showLines(`  ${name}: ${remedy}`)],
+  );
   const table = formatTable(['STATE', 'WHAT', 'FINDING'], rows);
   return remedies.length === 0 ? table : `${table}\nRemedies\n${remedies.join('\n')}\n`;
 }

@@ -5,7 +5,7 @@ import { formatLogLine } from '../engine/format-log.ts';
 import { lastLines } from '../engine/log-lines.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { print, tell } from '../terminal/print.ts';
+import { printEntry, printJsonText, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('logs')
@@ -22,6 +22,9 @@ export function createCommand(): Command {
       const { dataFolder, isJson } = readGlobals(command);
       const lines = await lastLines(logPath(dataFolder), options.tail);
       if (lines.length === 0) tell(`nothing logged yet in ${logPath(dataFolder)}`);
-      for (const line of lines) print(isJson ? line : formatLogLine(line));
+      for (const line of lines) {
+        if (isJson) printJsonText(line);
+        else printEntry(formatLogLine(line));
+      }
     });
 }

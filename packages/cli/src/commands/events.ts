@@ -5,7 +5,7 @@ import { wholeNumber } from '../arguments/number.ts';
 import { parseTime } from '../arguments/time.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { print, tell } from '../terminal/print.ts';
+import { printEntry, printJsonLine, tell } from '../terminal/print.ts';
 
 const POLL_MS = 1000;
 const MOST_FAILURES = 10;
@@ -47,7 +47,7 @@ async function showEvents(options: EventOptions, command: Command): Promise<void
   const client = await connectServer(globals);
   const { follow, tail, sandbox, ...rest } = options;
   const filter = sandbox === undefined ? rest : { ...rest, sandboxId: await findId(sandbox, client) };
-  const show = (event: AuditEvent) => print(globals.isJson ? JSON.stringify(event) : describe(event));
+  const show = (event: AuditEvent) => (globals.isJson ? printJsonLine(event) : printEntry(describe(event)));
   const first = await newest({ ...filter, client }, (_event, count) => count < tail);
   first.forEach(show);
   if (first.length === 0 && follow !== true && !globals.isJson) tell('no such events');

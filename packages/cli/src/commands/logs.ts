@@ -1,9 +1,11 @@
+import { showLine } from '@svc/contract/visible';
 import type { LogEntry, LogSource } from '@svc/sdk';
 import { Command, InvalidArgumentError } from 'commander';
 import { wholeNumber } from '../arguments/number.ts';
 import { parseTime } from '../arguments/time.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
+import { printJsonLine } from '../terminal/print.ts';
 
 const SOURCES: readonly LogSource[] = ['stdout', 'stderr', 'output', 'system'];
 
@@ -45,7 +47,7 @@ async function showLogs(name: string, options: LogCommandOptions, command: Comma
   const sandbox = await connectSandbox(globals, name);
   const { source: sources, timestamps: hasTimestamps = false, ...wanted } = options;
   for await (const entry of sandbox.logs({ ...wanted, ...(sources === undefined ? {} : { sources }) })) {
-    if (globals.isJson) process.stdout.write(`${JSON.stringify(toJson(entry))}\n`);
+    if (globals.isJson) printJsonLine(toJson(entry));
     else showEntry(entry, hasTimestamps);
   }
 }
@@ -57,8 +59,8 @@ function toJson({ cursor, time, source, text }: LogEntry): object {
 
 function showEntry(entry: LogEntry, hasTimestamps: boolean): void {
   const stream = entry.source === 'stderr' ? process.stderr : process.stdout;
-  // Output comes in pieces as it was written; entries of the system are lines.
-  const text = entry.source === 'system' && !entry.text.endsWith('\n') ? `${entry.text}\n` : entry.text;
+  // Output comes in pieces as it was written, and whoever asks for it has all of it; entries of the system are lines.
+  const text = entry.source === 'system' ? `${showLine(entry.text.replace(/\n$/, ''))}\n` : entry.text;
   if (!hasTimestamps) return void stream.write(text);
   for (const line of text.replace(/\n$/, '').split('\n'))
     stream.write(`${entry.time} ${entry.source} ${line}\n`);

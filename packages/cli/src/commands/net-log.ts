@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import type { NetworkDecision } from '@svc/sdk';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { print, tell } from '../terminal/print.ts';
+import { printEntry, printJsonLine, tell } from '../terminal/print.ts';
 
 interface LogOptions {
   readonly follow?: boolean;
@@ -41,7 +41,8 @@ async function showLog(name: string, options: LogOptions, command: Command): Pro
   });
   for await (const decision of decisions) {
     count += 1;
-    print(globals.isJson ? JSON.stringify(decision) : describe(decision));
+    if (globals.isJson) printJsonLine(decision);
+    else printEntry(describe(decision));
   }
   if (count === 0 && !globals.isJson)
     tell(options.denied === true ? 'nothing was denied' : 'nothing was decided');

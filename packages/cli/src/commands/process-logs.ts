@@ -3,7 +3,7 @@ import type { DetachedOutput, DetachedProcess } from '@svc/sdk';
 import { parseOffsets, type Offsets } from '../arguments/offsets.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { print } from '../terminal/print.ts';
+import { printJsonLine } from '../terminal/print.ts';
 
 const BEGINNING: Offsets = { stdoutOffset: 0, stderrOffset: 0 };
 
@@ -44,7 +44,7 @@ async function showLogs(
   const found = await sandbox.commands.connect(processId);
   const output = follow === true ? found.output(offset) : writtenSoFar(found, offset);
   if (!globals.isJson) return await show(output);
-  for await (const event of output) print(JSON.stringify(toJson(event)));
+  for await (const event of output) printJsonLine(toJson(event));
 }
 
 /** What it had written when it was asked for. */

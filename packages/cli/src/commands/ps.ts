@@ -9,7 +9,7 @@ import { formatSandboxes } from '../sandbox/format-template.ts';
 import { resourcesOf } from '../sandbox/spec-view.ts';
 import { formatAge } from '../terminal/amounts.ts';
 import { painter } from '../terminal/colours.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printDrawn, printJson, tell } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
 type Status = Sandbox['status'];
@@ -99,7 +99,7 @@ async function list(options: ListOptions, command: Command): Promise<void> {
   if (globals.isJson) return printJson(shown.map(({ info }) => info));
   if (options.quiet === true) return shown.forEach(({ name }) => print(name));
   const hidden = passing.length - shown.length;
-  if (shown.length > 0) print(table(shown, owners, globals.hasColours));
+  if (shown.length > 0) printDrawn(table(shown, owners, globals.hasColours));
   else if (filters.length > 0) tell('no sandbox passes the filters');
   else tell(hidden > 0 ? 'no sandbox runs' : 'no sandboxes; make one with: svc run -d --name web python');
   if (hidden > 0 && process.stderr.isTTY) tell(`${hidden} more do not run: svc ps --all`);

@@ -5,7 +5,7 @@ import { formatLogLine } from '../engine/format-log.ts';
 import { followLines, lastLines } from '../engine/log-lines.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { print, tell } from '../terminal/print.ts';
+import { printEntry, printJsonText, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('logs')
@@ -26,7 +26,7 @@ async function showLogs(
   const { dataFolder, isJson } = readGlobals(command);
   const { serverLogPath } = await import('@svc/server/admin');
   const path = serverLogPath(dataFolder);
-  const show = (line: string) => print(isJson ? line : formatLogLine(line));
+  const show = (line: string) => (isJson ? printJsonText(line) : printEntry(formatLogLine(line)));
   const lines = await lastLines(path, options.tail);
   if (lines.length === 0) tell(`nothing logged yet in ${path}`);
   if (options.follow === true && existsSync(path)) return followLines(path, options.tail, show);

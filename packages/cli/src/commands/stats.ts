@@ -4,7 +4,7 @@ import type { Client, RestCallOutput, Sandbox } from '@svc/sdk';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { formatBytes } from '../terminal/amounts.ts';
-import { print, printJson } from '../terminal/print.ts';
+import { printDrawn, printJson } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
 type Metrics = RestCallOutput<'sandboxes.metrics'>;
@@ -38,7 +38,7 @@ async function showStats(
   for (;;) {
     const measured = await measure(client, names);
     if (globals.isJson) return printJson(measured.map(({ metrics }) => metrics));
-    print((isLive ? HOME_AND_CLEAR : '') + statsTable(measured));
+    printDrawn((isLive ? HOME_AND_CLEAR : '') + statsTable(measured));
     if (!isLive) return;
     await delay(REFRESH_MS);
   }

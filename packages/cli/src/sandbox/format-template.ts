@@ -1,3 +1,4 @@
+import { showJson, showLine } from '@svc/contract/visible';
 import type { Sandbox } from '@svc/sdk';
 import { formatAge } from '../terminal/amounts.ts';
 import { formatTable } from '../terminal/table.ts';
@@ -43,10 +44,10 @@ export function formatSandboxes(template: string, infos: readonly Info[]): strin
   const [, isTable, line = ''] =
     /^(table\s+)?(.*)$/s.exec(template.replaceAll('\\t', '\t').replaceAll('\\n', '\n')) ?? [];
   if (line === 'json' || /^\{\{\s*json\s+\.\s*\}\}$/.test(line))
-    return infos.map((info) => `${JSON.stringify(info)}\n`).join('');
+    return infos.map((info) => `${showJson(JSON.stringify(info))}\n`).join('');
   for (const [whole, expression = ''] of line.matchAll(FIELD)) requireField(whole, expression);
   const fill = (info: Info) =>
-    line.replaceAll(FIELD, (_, expression: string) => FIELDS[expression.slice(1)]?.(info) ?? '');
+    line.replaceAll(FIELD, (_, expression: string) => showLine(FIELDS[expression.slice(1)]?.(info) ?? ''));
   if (isTable === undefined) return infos.map((info) => `${fill(info)}\n`).join('');
   const titles = line.replaceAll(FIELD, (_, expression: string) => expression.slice(1).toUpperCase());
   return formatTable(

@@ -1,3 +1,4 @@
+import { showLine } from '@svc/contract/visible';
 import type { ImageProgress } from '@svc/engine/client';
 import type { FetchProgress } from '@svc/sdk';
 import { fetchLine, fetchText } from './fetch-text.ts';
@@ -48,7 +49,8 @@ export class ProgressLine {
   }
 
   /** What is over in a moment is worth showing where it is wiped away, not in a log. */
-  #draw(text: string, isShort: boolean): void {
+  #draw(said: string, isShort: boolean): void {
+    const text = showLine(said);
     if (text === this.#lastText || (isShort && !this.#stream.isTTY)) return;
     this.#lastText = text;
     if (this.#stream.isTTY) this.#stream.write(`\r\u001B[2K${text.slice(0, this.#stream.columns - 1)}`);

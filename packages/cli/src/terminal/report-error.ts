@@ -2,13 +2,14 @@ import { dirname } from 'node:path';
 import { ChannelError } from '@svc/contract/channel';
 import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
+import { showJson, showLine, showLines } from '@svc/contract/visible';
 import { SvcError } from '@svc/sdk';
 import type { Command } from 'commander';
 import type { SvcErrorCode } from '@svc/sdk';
 import { InterruptedError } from './interrupted.ts';
 import { UsageError } from '../usage-error.ts';
 import { painter } from './colours.ts';
-import { tell } from './print.ts';
+import { tellDrawn } from './print.ts';
 import { SILENT } from './silent-server.ts';
 import { inTypedWords, sandboxOf } from './typed-words.ts';
 
@@ -36,10 +37,10 @@ interface FailureContext {
 /** The same of one of several things, which `name` says. */
 export function reportFailure(error: unknown, { isJson, name, sandbox, command }: FailureContext): number {
   if (error instanceof InterruptedError) return error.exitCode;
-  if (isJson) tell(JSON.stringify({ error: describe(error) }));
+  if (isJson) tellDrawn(showJson(JSON.stringify({ error: describe(error) })));
   else
-    tell(
-      `${painter(hasColours())('red', 'error')}: ${inTypedWords(sentence(error, name, command), name ?? sandbox)}`,
+    tellDrawn(
+      `${painter(hasColours())('red', 'error').drawn}: ${showLines(inTypedWords(sentence(error, name, command), name ?? sandbox))}`,
     );
   if (error instanceof UsageError) return 2;
   if (SvcError.is(error, 'exec_failed'))
@@ -117,15 +118,16 @@ function describe(error: unknown): object {
 function sentence(error: unknown, name: string | undefined, command: string | undefined): string {
   if (error instanceof UsageError) return error.message;
   if (SvcError.is(error, 'exec_failed')) return execSentence(error);
-  if (error instanceof ChannelError) return `${error.message}\n  try: svc ps`;
+  if (error instanceof ChannelError) return `${messageOf(error)}\n  try: svc ps`;
   if (isForbidden(error)) return `${error.message}\n  try: the same command with sudo`;
   if (isOfThisMachine(error)) return `${error.message}\n  try: ls -ld ${dirname(error.path)}`;
   if (!SvcError.is(error) && !PlatformError.is(error)) return `${messageOf(error)}\n  try: svc doctor`;
   const next = nextStep(error, command) ?? (command === undefined ? 'svc --help' : `svc ${command} --help`);
   // Some sentences say it themselves.
-  return /`svc |\n {2}try: /.test(error.message)
-    ? error.message
-    : `${error.message}\n  try: ${next.replace('NAME', name ?? nameIn(error))}`;
+  const message = messageOf(error);
+  return /`svc |\n {2}try: /.test(message)
+    ? message
+    : `${message}\n  try: ${next.replace('NAME', name ?? nameIn(error))}`;
 }
 
 const VOLUME_FILES = 'svc volume cp VOLUME:/ FOLDER   # copies all that it holds';
@@ -195,14 +197,17 @@ function isBroken({ code, message }: SvcError | PlatformError): boolean {
   return code === 'connection_failed' && !/cannot be reached/.test(message);
 }
 
-function execSentence({ message, details }: SvcError): string {
-  const { kind, errno } = details ?? {};
+function execSentence(error: SvcError): string {
+  const { kind, errno } = error.details ?? {};
+  const message = messageOf(error);
   const reason = typeof errno === 'string' ? `${message} (${errno})` : message;
   return kind === 'not_found'
     ? `${reason}\n  commands come from the image; look around with: svc run -it IMAGE sh`
     : reason;
 }
 
+/** What comes from a server, or from a sandbox, is one line, and quotes names: lines of their own would be taken for ours. */
 function messageOf(error: unknown): string {
+  if (SvcError.is(error) || error instanceof ChannelError) return showLine(error.message);
   return error instanceof Error ? error.message : String(error);
 }

@@ -1,3 +1,5 @@
+import { showLine } from '@svc/contract/visible';
+
 const REDRAW_MS = 200;
 /** Over before anybody has read it: not worth a line. */
 const QUIET_MS = 500;
@@ -36,7 +38,7 @@ export class StatusLine implements Disposable {
   #draw(): void {
     const elapsedMs = performance.now() - this.#begun;
     if (elapsedMs < QUIET_MS) return;
-    const line = `${this.#text}${this.#note} … ${Math.floor(elapsedMs / 1000)} s`;
+    const line = `${showLine(this.#text + this.#note)} … ${Math.floor(elapsedMs / 1000)} s`;
     this.#stream.write(`\r\u001B[2K${line.slice(0, this.#stream.columns - 1)}`);
     this.#isDrawn = true;
   }

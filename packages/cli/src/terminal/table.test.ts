@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { styleText } from 'node:util';
+import { painter } from './colours.ts';
 import { formatTable } from './table.ts';
 
 test('columns are as wide as their widest cell, and lines have no trailing spaces', () => {
@@ -15,6 +15,14 @@ test('columns are as wide as their widest cell, and lines have no trailing space
 });
 
 test('colours do not shift columns', () => {
-  const red = styleText('red', 'x', { validateStream: false });
-  assert.equal(formatTable(['A', 'B'], [[red, 'y']]), `A  B\n${red}  y\n`);
+  const red = painter(true)('red', 'x');
+  assert.ok(red.drawn.startsWith('\u001B[31mx'));
+  assert.equal(formatTable(['A', 'B'], [[red, 'y']]), `A  B\n${red.drawn}  y\n`);
+});
+
+test('a cell makes no row, no column and no sequence for a terminal', () => {
+  const cell = 'a\nforged  row\u001B[2J\u202E';
+  const shown = 'a<U+000A>forged  row<U+001B>[2J<U+202E>';
+  assert.equal(formatTable(['A', 'B'], [[cell, 'y']]), `A${' '.repeat(shown.length - 1)}  B\n${shown}  y\n`);
+  assert.equal(painter(false)('red', cell).drawn, shown);
 });

@@ -1,20 +1,27 @@
-import { stripVTControlCharacters } from 'node:util';
+import { showLine } from '@svc/contract/visible';
+import type { Painted } from './colours.ts';
 
-/** Columns aligned to their widest cell, two spaces between; the last one is not padded. */
-export function formatTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [header, ...rows];
-  const widths = header.map((_, column) => Math.max(...lines.map((line) => width(line[column] ?? ''))));
+export type Cell = string | Painted;
+
+/**
+ * Columns aligned to their widest cell, two spaces between; the last one is not padded. Whatever a cell says, it makes no row and no
+ * sequence for a terminal: only its own colours are in what is returned.
+ */
+export function formatTable(header: readonly string[], rows: readonly (readonly Cell[])[]): string {
+  const lines = [header, ...rows].map((line) => line.map(visible));
+  const widths = header.map((_, column) => Math.max(...lines.map((line) => line[column]?.text.length ?? 0)));
   return lines.map((line) => formatLine(line, widths)).join('');
 }
 
-function formatLine(line: readonly string[], widths: readonly number[]): string {
+function formatLine(line: readonly Painted[], widths: readonly number[]): string {
   const cells = line.map(
-    (cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - width(cell))),
+    ({ text, drawn }, column) => drawn + ' '.repeat(Math.max(0, (widths[column] ?? 0) - text.length)),
   );
   return `${cells.join('  ').trimEnd()}\n`;
 }
 
-/** Colours take no room. */
-function width(cell: string): number {
-  return stripVTControlCharacters(cell).length;
+function visible(cell: Cell): Painted {
+  if (typeof cell !== 'string') return cell;
+  const text = showLine(cell);
+  return { text, drawn: text };
 }
