@@ -1,7 +1,7 @@
 import { Client, Sandbox } from '@svc/sdk';
+import { nodeFetch } from '@svc/sdk/node';
 import { resolveServer } from '../context/resolve-server.ts';
 import type { Globals } from '../globals.ts';
-import { lightFetch } from './light-fetch.ts';
 import { watchedFetch } from './watched-fetch.ts';
 
 /** A client of the server that the command line, the environment or the active context names. Connects at the first call. */
@@ -14,7 +14,7 @@ export async function connectServer(globals: Globals): Promise<Client> {
     organization: organization ?? '',
     // A person at a terminal would rather know than wait.
     maxRetries: 1,
-    fetch: watchedFetch(lightFetch, `${url.replace(/\/+$/, '')}/api/v1/health`, globals.serverTimeoutMs),
+    fetch: watchedFetch(nodeFetch, `${url.replace(/\/+$/, '')}/api/v1/health`, globals.serverTimeoutMs),
   });
 }
 

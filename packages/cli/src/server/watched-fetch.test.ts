@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
-import { lightFetch } from './light-fetch.ts';
+import { nodeFetch } from '@svc/sdk/node';
 import { watchedFetch } from './watched-fetch.ts';
 
 const TIMEOUT_MS = 1000;
@@ -21,7 +21,7 @@ async function serve(t: TestContext, answer: RequestListener): Promise<string> {
 test('a server that answers nothing is given up, and asked nothing more', async (t) => {
   let asked = 0;
   const url = await serve(t, () => (asked += 1));
-  const fetch = watchedFetch(lightFetch, `${url}/health`, TIMEOUT_MS);
+  const fetch = watchedFetch(nodeFetch, `${url}/health`, TIMEOUT_MS);
   const isSilent = (error: unknown) =>
     error instanceof Error && String(error.cause).includes('it has not answered for 1 s');
   await assert.rejects(fetch(`${url}/work`), isSilent);
@@ -43,18 +43,18 @@ test('work that takes longer than that is waited for while the server is well', 
     // By now it has been quiet for longer than a silent one may be.
     if (asked > 5) for (const finish of waiting) finish();
   });
-  const fetch = watchedFetch(lightFetch, `${url}/health`, TIMEOUT_MS);
+  const fetch = watchedFetch(nodeFetch, `${url}/health`, TIMEOUT_MS);
   assert.equal(await (await fetch(`${url}/work`)).text(), 'done');
 });
 
 test('a server that is not there is not called silent, and a caller who leaves is let go', async (t) => {
   const url = await serve(t, () => {});
   const leaving = new AbortController();
-  const fetch = watchedFetch(lightFetch, `${url}/health`, 60_000);
+  const fetch = watchedFetch(nodeFetch, `${url}/health`, 60_000);
   const left = fetch(`${url}/work`, { signal: leaving.signal });
   leaving.abort();
   await assert.rejects(left, (error) => !String((error as Error).cause).includes('has not answered'));
-  const nowhere = watchedFetch(lightFetch, 'http://127.0.0.1:1/health', TIMEOUT_MS);
+  const nowhere = watchedFetch(nodeFetch, 'http://127.0.0.1:1/health', TIMEOUT_MS);
   await assert.rejects(nowhere('http://127.0.0.1:1/'), (error) =>
     /ECONNREFUSED/.test(String((error as Error).cause)),
   );

@@ -36,7 +36,9 @@ export class ContentSource {
 }
 
 /** Not every browser can iterate a stream by itself. Leaving early cancels the stream. */
-export async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, void> {
+export async function* chunksOf(
+  stream: Pick<ReadableStream<Uint8Array>, 'getReader'>,
+): AsyncGenerator<Uint8Array, void> {
   const reader = stream.getReader();
   let isDone = false;
   try {

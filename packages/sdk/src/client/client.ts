@@ -1,4 +1,4 @@
-import { USER_AGENT, dial, readEnvironment } from '#platform';
+import { USER_AGENT, dial, platformFetch, readEnvironment } from '#platform';
 import { routeOf, type RestRoute } from '@svc/contract/routes';
 import type { RestOperationName } from '@svc/contract/rest';
 import type { HeldTransport } from '../platform/platform.ts';
@@ -33,7 +33,7 @@ export interface ClientOptions {
   readonly timeoutMs?: number;
   /** How often a call is repeated at most after failures that pass by themselves; 3 unless given. */
   readonly maxRetries?: number;
-  /** Instead of the global one. */
+  /** Instead of the global one in browsers, and of the HTTP module in Node. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
@@ -66,7 +66,7 @@ export class Client {
     this.organization = (options.organization ?? inherited) || null;
     this.timeoutMs = options.timeoutMs ?? DEFAULT_TIMEOUT_MS;
     this.maxRetries = options.maxRetries ?? DEFAULT_MAX_RETRIES;
-    this.#fetch = options.fetch ?? ((...request) => globalThis.fetch(...request));
+    this.#fetch = options.fetch ?? platformFetch;
   }
 
   /** The one of `SVC_API_URL` and `SVC_API_KEY`, made at its first use. */

@@ -2,6 +2,9 @@ import type { Environment } from './config.ts';
 
 export { dialBrowser as dial } from './browser-dial.ts';
 
+/** Looked up with each call: programs replace it. */
+export const platformFetch: typeof globalThis.fetch = (...request) => globalThis.fetch(...request);
+
 export const USER_AGENT: string | null = null;
 
 export function readEnvironment(): Environment {

@@ -5,6 +5,11 @@ export interface Environment {
   readonly organization?: string;
 }
 
+/** What Node is told for its own requests: https://nodejs.org/api/cli.html#node_use_env_proxy1 */
+export function usesProxy(): boolean {
+  return process.env['NODE_USE_ENV_PROXY'] === '1' || process.execArgv.includes('--use-env-proxy');
+}
+
 /** The address also goes by an older name. */
 export function readEnvironment(): Environment {
   const { SVC_API_URL, SVC_SERVER_URL, SVC_API_KEY: apiKey, SVC_ORG: organization } = process.env;
