@@ -15,7 +15,7 @@ const STAMP = join(FOLDER, '.made-of');
 const SOURCES = [
   'package-lock.json',
   'scripts/build-dashboard.ts',
-  'packages/dashboard/{index.html,package.json}',
+  'packages/dashboard/{index.html,package.json,tsconfig.json}',
   'packages/{dashboard,sdk,contract}/src/**/*',
 ];
 

@@ -99,7 +99,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'main.ts',
   ],
   sdk: ['svc-error.ts', 'platform', 'client', 'resources', 'sandbox', 'index.ts', 'node', 'node.ts'],
-  dashboard: ['router', 'api', 'parts', 'pages', 'app', 'main.tsx'],
+  dashboard: ['visible', 'router', 'api', 'parts', 'pages', 'app', 'main.tsx'],
   cli: [
     'usage-error.ts',
     'config.ts',

@@ -30,7 +30,12 @@ def forge(**data):
         os.write(1, results.mark + (len(part) | (0 if is_last else 0x80000000)).to_bytes(4, "big") + part)
 `;
 const LONG_LINES =
-  'import time\nfor _ in range(60): print("x" * 60000)\nprint("the end", flush=True)\ntime.sleep(1e6)';
+  'import time\nfor _ in range(60): print("x" * 60000)\nprint("the end \\u202E", flush=True)\ntime.sleep(1e6)';
+/** What turns letters round, hides them or controls a terminal. */
+const MARKS = 'a\u202Egpj\u2066\u200B\u009B8m\u001B[8m';
+const INVISIBLE = String.raw`/[\u0000-\u0008\u000E-\u001F\u007F-\u009F\u061C\u200B\u200E\u200F\u202A-\u202E\u2066-\u2069]/`;
+/** All that a page shows or says of itself. */
+const TEXTS = `[document.title, document.body.textContent, ...[...document.querySelectorAll('[title], [aria-label]')].map((each) => each.title + each.ariaLabel)].join(' ')`;
 /** Told in the page by whatever gets to do something there. */
 const TRAPS = `if (location.hostname === '127.0.0.1') {
 window.confirm = () => true;
@@ -52,7 +57,7 @@ test('what comes out of a sandbox does nothing to who looks at it', IN_A_BROWSER
     client,
     name: 'web',
     image: 'python',
-    labels: { team: markup.html },
+    labels: { team: MARKS + markup.html },
     spec: { runtime: { cmd: ['python3', '-c', LONG_LINES] } },
   });
   const home = `/orgs/acme/sandboxes/${sandbox.id}`;
@@ -60,11 +65,11 @@ test('what comes out of a sandbox does nothing to who looks at it', IN_A_BROWSER
   let known = 0;
   const checkUnharmed = async (title = 'web · svc') => {
     const found = await page.evaluate(
-      `[window.broken ?? null, document.title, !!document.querySelector('nav')]`,
+      `[window.broken ?? null, document.title, !!document.querySelector('nav'), ${INVISIBLE}.exec(${TEXTS})]`,
     );
     const told = complaints.slice(known);
     known = complaints.length;
-    assert.deepEqual([found, elsewhere.asked.splice(0), told], [[null, title, true], [], []]);
+    assert.deepEqual([found, elsewhere.asked.splice(0), told], [[null, title, true, null], [], []]);
   };
   const run = async (code: string) => {
     await open(`${home}/code`);
@@ -163,7 +168,7 @@ test('what comes out of a sandbox does nothing to who looks at it', IN_A_BROWSER
     assert.equal(await count('tbody tr'), 400);
     const name = page.locator('.file-name').first();
     assert.equal(await name.innerText(), '!<U+202E>gpj.exe', 'it is not shown as a picture');
-    await page.getByRole('button', { name: 'Delete !\u202Egpj.exe' }).click();
+    await page.getByRole('button', { name: 'Delete !<U+202E>gpj.exe' }).click();
     await page.getByRole('heading', { name: 'Delete !<U+202E>gpj.exe?' }).waitFor();
     await checkUnharmed();
   });
@@ -182,27 +187,35 @@ test('what comes out of a sandbox does nothing to who looks at it', IN_A_BROWSER
       client.call('webhooks.create', {
         body: {
           url: 'https://example.com/?<img/src=x/onerror=top.broken=1>',
-          description: markup.html.slice(0, 200),
+          description: MARKS + markup.html.slice(0, 150),
           event_types: ['*'],
         },
       }),
       client.call('processes.start', {
         params: { sandbox_id: sandbox.id },
-        body: { cmd: 'sleep', args: ['1000', markup.html], name: 'sleeper' },
+        body: { cmd: 'sleep', args: ['1000', MARKS + markup.html], name: 'sleeper' },
       }),
+      client.call('processes.start', {
+        params: { sandbox_id: sandbox.id },
+        body: { cmd: 'sleep', args: ['1000', MARKS.repeat(1000)], name: 'long' },
+      }),
+      client.call('volumes.create', { body: { name: 'data', labels: { team: MARKS + markup.html } } }),
     ]);
-    assert.equal(made.length, 3);
-    const pages = ['', '/sandboxes', '/webhooks', '/keys', '/audit', '/usage', '/members', '/settings'];
+    assert.equal(made.length, 5);
+    const pages = ' /sandboxes /volumes /secrets /webhooks /keys /audit /usage /members /settings'.split(' ');
     for (const path of [
       ...pages.map((each) => `/orgs/acme${each}`),
       home,
-      `${home}/processes`,
       `${home}/events`,
+      `${home}/network`,
+      `${home}/processes`,
     ]) {
       await open(path);
       await page.locator('main h1').first().waitFor();
       await checkUnharmed(String(await page.evaluate('document.title')));
     }
+    await page.getByText('a<U+202E>gpj<U+2066><U+200B><U+009B>8m').first().waitFor();
+    await checkUnharmed();
   });
 
   await t.test(

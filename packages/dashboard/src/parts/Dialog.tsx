@@ -2,8 +2,6 @@ import { useLayoutEffect, useRef, type ReactNode } from 'react';
 import { Button } from './Button.tsx';
 import { Failure } from './Failure.tsx';
 import { handFocusOn } from './hand-focus-on.ts';
-import { showDirection } from './show-direction.ts';
-
 interface DialogProps {
   readonly title: string;
   readonly onClose: () => void;
@@ -26,7 +24,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   return (
     <dialog ref={element} onCancel={onClose} aria-label={title}>
       <header className="panel-head">
-        <h2>{showDirection(title)}</h2>
+        <h2>{title}</h2>
         <Button look="quiet" icon="cross" aria-label="Close" onClick={onClose} />
       </header>
       {children}

@@ -1,3 +1,4 @@
+import { showLine } from '@svc/contract/visible';
 import { useEffect, type ReactNode } from 'react';
 
 interface PageProps {
@@ -13,7 +14,7 @@ interface PageProps {
 /** The frame of every page: its one heading, what can be done, and what it shows. */
 export function Page({ title, mark, hint, actions, children }: PageProps) {
   useEffect(() => {
-    document.title = `${title} · svc`;
+    document.title = showLine(`${title} · svc`);
   }, [title]);
   return (
     <>

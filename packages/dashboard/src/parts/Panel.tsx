@@ -1,6 +1,4 @@
 import type { ReactNode } from 'react';
-import { showDirection } from './show-direction.ts';
-
 interface PanelProps {
   readonly title?: string;
   readonly hint?: ReactNode;
@@ -17,7 +15,7 @@ export function Panel({ title, hint, actions, children, isFlush = false }: Panel
       {title === undefined && actions === undefined ? null : (
         <header className="panel-head">
           <div>
-            {title === undefined ? null : <h2>{showDirection(title)}</h2>}
+            {title === undefined ? null : <h2>{title}</h2>}
             {hint === undefined ? null : <p className="hint">{hint}</p>}
           </div>
           {actions === undefined ? null : <div className="actions">{actions}</div>}

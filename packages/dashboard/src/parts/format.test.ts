@@ -3,7 +3,6 @@ import { test } from 'node:test';
 import { namesShown, roundUp } from './bar-scale.ts';
 import { formatBytes, formatCents, formatMib, formatNumber, formatScale } from './format-amount.ts';
 import { ago, formatDay, formatSpan } from './format-time.ts';
-import { showDirection } from './show-direction.ts';
 
 test('amounts are written as people read them', () => {
   assert.equal(formatBytes(0), '0 B');
@@ -32,9 +31,4 @@ test('a scale ends with a round amount, and names what there is room for', () =>
   assert.deepEqual(namesShown(['a', 'b', 'c', 'd', 'e']), ['a', 'c', 'e']);
   assert.deepEqual(namesShown(['a', 'b']), ['a', 'b']);
   assert.deepEqual(namesShown([]), []);
-});
-
-test('what turns letters of a name round is seen, and other scripts stay as they are', () => {
-  assert.equal(showDirection('a\u202Egpj.exe\u2069'), 'a<U+202E>gpj.exe<U+2069>');
-  assert.equal(showDirection('שלום-عالم-👩‍💻.txt'), 'שלום-عالم-👩‍💻.txt');
 });

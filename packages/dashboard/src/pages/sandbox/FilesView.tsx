@@ -10,7 +10,6 @@ import { formatBytes } from '../../parts/format-amount.ts';
 import { Icon } from '../../parts/Icon.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 import { Time } from '../../parts/Time.tsx';
-import { showDirection } from '../../parts/show-direction.ts';
 import { showToast } from '../../parts/toast-list.ts';
 import { UploadButton } from '../../parts/UploadButton.tsx';
 import { useSearch } from '../../router/location.ts';
@@ -98,7 +97,7 @@ function columnsOf(
       render: (file) => (
         <button type="button" className="file-name" onClick={() => open(file)}>
           <Icon name={file.kind === 'directory' ? 'folder' : 'file'} />
-          {showDirection(file.name)}
+          {file.name}
         </button>
       ),
     },

@@ -1,5 +1,3 @@
-import { showDirection } from '../../parts/show-direction.ts';
-
 export function Labels({ labels }: { readonly labels: Readonly<Record<string, string>> }) {
   const entries = Object.entries(labels);
   if (entries.length === 0) return null;
@@ -7,7 +5,7 @@ export function Labels({ labels }: { readonly labels: Readonly<Record<string, st
     <span className="labels">
       {entries.map(([name, value]) => (
         <span key={name} className="label">
-          {showDirection(`${name}=${value}`)}
+          {`${name}=${value}`}
         </span>
       ))}
     </span>

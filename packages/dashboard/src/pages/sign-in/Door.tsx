@@ -1,3 +1,4 @@
+import { showLine } from '@svc/contract/visible';
 import { useEffect, type ReactNode } from 'react';
 import { Form } from '../../parts/Form.tsx';
 
@@ -13,7 +14,7 @@ interface DoorProps {
 /** What whoever is not signed in sees: one small form. */
 export function Door({ title, hint, foot, error, onSubmit, children }: DoorProps) {
   useEffect(() => {
-    document.title = `${title} · svc`;
+    document.title = showLine(`${title} · svc`);
   }, [title]);
   return (
     <main className="door">

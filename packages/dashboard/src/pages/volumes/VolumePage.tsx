@@ -17,7 +17,6 @@ import { Icon } from '../../parts/Icon.tsx';
 import { Page } from '../../parts/Page.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 import { RemoveButton } from '../../parts/RemoveButton.tsx';
-import { showDirection } from '../../parts/show-direction.ts';
 import { Time } from '../../parts/Time.tsx';
 import { UploadButton, type UploadWatch } from '../../parts/UploadButton.tsx';
 import { Link } from '../../router/Link.tsx';
@@ -90,7 +89,7 @@ function Trail({
         return (
           <span key={path}>
             {' / '}
-            <Link href={`${home}?path=${encodeURIComponent(path)}`}>{showDirection(part)}</Link>
+            <Link href={`${home}?path=${encodeURIComponent(path)}`}>{part}</Link>
           </span>
         );
       })}
@@ -118,7 +117,7 @@ function columnsOf(id: string): readonly Column<FileInfo>[] {
 
 function FileName({ id, file: { path, kind } }: { readonly id: string; readonly file: FileInfo }) {
   const { slug } = useOrganization();
-  const name = showDirection(path.slice(path.lastIndexOf('/') + 1));
+  const name = path.slice(path.lastIndexOf('/') + 1);
   return (
     <span className="with-icon">
       <Icon name={kind === 'directory' ? 'folder' : 'file'} />
