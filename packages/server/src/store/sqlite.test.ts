@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { sql } from 'kysely';
 import { makeFolder } from '../testing/test-server.ts';
 import type { Database } from './database.ts';
 import { claimKey } from './idempotency.ts';
 import { openStore } from './open-store.ts';
+import { LogOnDisk } from './log-on-disk.ts';
 import { listSandboxes } from './sandboxes.ts';
 import { sqliteDialect } from './sqlite.ts';
 import { everySuite } from './every.suite.ts';
@@ -21,31 +22,77 @@ everySuite('SQLite', async (t) => {
   };
 });
 
-test('SQLite keeps a write-ahead log and waits for the disk at every commit', async (t) => {
-  const database = await openStore(sqliteDialect(join(await makeFolder(t), 'store.db')));
-  t.after(() => database.destroy());
+test('SQLite keeps a write-ahead log, whole in any case, and checks references', async (t) => {
+  const { database } = await openWithDisk(t);
   assert.equal(await pragma(database, 'journal_mode'), 'wal');
-  assert.equal(await pragma(database, 'synchronous'), 2);
+  assert.equal(await pragma(database, 'synchronous'), 1);
   assert.equal(await pragma(database, 'foreign_keys'), 1);
 });
 
+test('a change is answered when it is on the disk, and meanwhile others are served', async (t) => {
+  const { database, disk } = await openWithDisk(t);
+  disk.hold();
+  let isAnswered = false;
+  const changed = sql`insert into seen values (1)`.execute(database).then(() => (isAnswered = true));
+  assert.equal(await countSeen(database), 1, 'a read waits for no disk');
+  await disk.isAsked();
+  assert.equal(isAnswered, false);
+  disk.letGo();
+  await changed;
+  assert.equal(disk.turns, 1);
+});
+
+test('those who change something while the disk is at work share its next turn', async (t) => {
+  const { database, disk } = await openWithDisk(t);
+  disk.hold();
+  const first = sql`insert into seen values (1)`.execute(database);
+  await disk.isAsked();
+  const others = Array.from({ length: 20 }, async (_, number) =>
+    database.transaction().execute(async (transaction) => {
+      await sql`insert into seen values (${number})`.execute(transaction);
+    }),
+  );
+  while ((await countSeen(database)) < 21) await new Promise(setImmediate);
+  disk.letGo();
+  await Promise.all([first, ...others]);
+  assert.equal(disk.turns, 2);
+});
+
+test('what changes nothing asks for no disk', async (t) => {
+  const { database, disk } = await openWithDisk(t);
+  await sql`update seen set at_claim = 2`.execute(database);
+  await assert.rejects(
+    database.transaction().execute(async (transaction) => {
+      await sql`insert into seen values (1)`.execute(transaction);
+      throw new Error('undone');
+    }),
+  );
+  await countSeen(database);
+  assert.equal(disk.turns, 0);
+  await sql`create table other (id integer)`.execute(database);
+  assert.equal(disk.turns, 1, 'SQLite counts no changes of tables');
+});
+
+test('a disk that fails is told to those whose change it was to keep, and only to them', async (t) => {
+  const { database, disk } = await openWithDisk(t);
+  disk.fail(Object.assign(new Error('i/o error'), { code: 'EIO' }));
+  await assert.rejects(sql`insert into seen values (1)`.execute(database), { code: 'EIO' });
+  disk.fail(Object.assign(new Error('no space'), { code: 'ENOSPC' }));
+  await assert.rejects(sql`insert into seen values (1)`.execute(database), { code: 'insufficient_storage' });
+  disk.fail(undefined);
+  await sql`insert into seen values (1)`.execute(database);
+  assert.equal(await countSeen(database), 3);
+});
+
 test('what is noted of a key alone does not wait for the disk, and in a transaction it does', async (t) => {
-  const database = await openStore(sqliteDialect(join(await makeFolder(t), 'store.db')));
-  t.after(() => database.destroy());
-  await sql`create table seen (at_claim integer)`.execute(database);
-  await sql`create trigger look after insert on idempotency begin
-    insert into seen select synchronous from pragma_synchronous; end`.execute(database);
+  const { database, disk } = await openWithDisk(t);
   const claim = { scope: 'org', key: 'one', owner: 'me' };
   await claimKey(database, claim, 'print', 1000);
+  assert.equal(disk.turns, 0);
   await database.transaction().execute(async (transaction) => {
     await claimKey(transaction, { ...claim, key: 'two' }, 'print', 1000);
   });
-  const { rows } = await sql<{ at_claim: number }>`select at_claim from seen`.execute(database);
-  assert.deepEqual(
-    rows.map((row) => row.at_claim),
-    [1, 2],
-  );
-  assert.equal(await pragma(database, 'synchronous'), 2, 'whatever comes next waits again');
+  assert.equal(disk.turns, 1);
 });
 
 test('SQLite is brought up to date by several processes at once', async (t) => {
@@ -63,6 +110,57 @@ test('SQLite is brought up to date by several processes at once', async (t) => {
   t.after(() => database.destroy());
   assert.deepEqual(await listSandboxes(database), []);
 });
+
+/** A store whose disk the test has in its hands; it has been asked for nothing yet. */
+async function openWithDisk(t: TestContext): Promise<{ database: Database; disk: FakeDisk }> {
+  const path = join(await makeFolder(t), 'store.db');
+  const disk = new FakeDisk();
+  const database = await openStore(sqliteDialect(path, new LogOnDisk(path, disk.flush)));
+  t.after(async () => {
+    disk.letGo();
+    await database.destroy();
+  });
+  await sql`create table seen (at_claim integer)`.execute(database);
+  disk.turns = 0;
+  return { database, disk };
+}
+
+class FakeDisk {
+  turns = 0;
+  #gate = Promise.withResolvers<void>();
+  #error: Error | undefined;
+
+  constructor() {
+    this.#gate.resolve();
+  }
+
+  readonly flush = async (): Promise<void> => {
+    this.turns++;
+    await this.#gate.promise;
+    if (this.#error !== undefined) throw this.#error;
+  };
+
+  hold(): void {
+    this.#gate = Promise.withResolvers<void>();
+  }
+
+  letGo(): void {
+    this.#gate.resolve();
+  }
+
+  async isAsked(): Promise<void> {
+    while (this.turns === 0) await new Promise(setImmediate);
+  }
+
+  fail(error: Error | undefined): void {
+    this.#error = error;
+  }
+}
+
+async function countSeen(database: Database): Promise<number> {
+  const { rows } = await sql<{ count: number }>`select count(*) as count from seen`.execute(database);
+  return rows[0]?.count ?? 0;
+}
 
 async function pragma(database: Database, name: string): Promise<unknown> {
   const { rows } = await sql<Record<string, unknown>>`pragma ${sql.raw(name)}`.execute(database);

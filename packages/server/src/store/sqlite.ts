@@ -1,7 +1,8 @@
 import type { StampedDialect } from './change-stamp.ts';
 import { DatabaseSync, type StatementSync, type SQLInputValue } from 'node:sqlite';
-import { PlatformError } from '@svc/contract';
 import { SqliteAdapter, SqliteDialect, type SqliteDatabase, type SqliteStatement } from 'kysely';
+import { fullDisk, LogOnDisk } from './log-on-disk.ts';
+import { SqliteDriver } from './sqlite-driver.ts';
 
 /** Statements kept prepared. The set of queries is fixed and smaller than this. */
 const MAX_PREPARED = 256;
@@ -13,50 +14,69 @@ const SQLITE_FULL = 13;
  * if its server had died a moment before, and what was under way inside sandboxes is gone with them.
  */
 const OF_KEY_ALONE = /^(insert into|update) "idempotency"/;
+/** Changes that SQLite does not count. */
+const OF_TABLES = /^(create|alter|drop) /i;
 
 /** Kysely over the SQLite that Node brings. What a commit said is on the disk, also when the power fails; but for keys alone. */
-export function sqliteDialect(path: string): StampedDialect {
-  let readStamp: (() => string) | undefined;
-  const open = () => {
-    const { stamp, ...database } = openDatabase(path);
-    readStamp = stamp;
-    return database;
-  };
+export function sqliteDialect(path: string, log: LogOnDisk = new LogOnDisk(path)): StampedDialect {
+  let opened: OpenDatabase | undefined;
+  const open = () => (opened = openDatabase(path));
   const dialect = new SqliteDialect({ database: async () => await Promise.resolve(open()) });
   return {
-    changeStamp: () => readStamp?.(),
-    createAdapter: () => new TransactionalAdapter(),
-    createDriver: () => dialect.createDriver(),
+    changeStamp: () => opened?.stamp(),
+    createAdapter: () => new SqliteStoreAdapter(),
+    createDriver: () => new SqliteDriver(dialect.createDriver(), () => opened?.takeChange() ?? false, log),
     createIntrospector: (db) => dialect.createIntrospector(db),
     createQueryCompiler: () => dialect.createQueryCompiler(),
   };
 }
 
-/** SQLite undoes DDL with its transaction, so a migration that fails half-way leaves nothing. */
-class TransactionalAdapter extends SqliteAdapter {
+class SqliteStoreAdapter extends SqliteAdapter {
+  /** SQLite undoes DDL with its transaction, so a migration that fails half-way leaves nothing. */
   override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+
+  /** The driver gives its one connection to one caller at a time, and has it back before the disk has what was committed. */
+  override get supportsMultipleConnections(): boolean {
     return true;
   }
 }
 
-function openDatabase(path: string): SqliteDatabase & { readonly stamp: () => string } {
+interface OpenDatabase extends SqliteDatabase {
+  readonly stamp: () => string;
+  /** Whether anything that the disk must have was committed since this was last asked. */
+  readonly takeChange: () => boolean;
+}
+
+function openDatabase(path: string): OpenDatabase {
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
-  database.exec('pragma journal_mode = wal; pragma synchronous = full; pragma foreign_keys = on');
-  const prepared = new Map<string, SqliteStatement>();
-  const prepare = (sql: string): SqliteStatement => {
-    const known = prepared.get(sql);
-    if (known !== undefined) return known;
-    if (prepared.size >= MAX_PREPARED) prepared.clear();
-    const adapted = adapt(database.prepare(sql));
-    const statement = OF_KEY_ALONE.test(sql) ? withoutWaiting(database, adapted) : adapted;
-    prepared.set(sql, statement);
-    return statement;
-  };
+  // The log is brought to the disk by the driver; SQLite itself waits for it before it copies from it, so the store is whole in any case.
+  database.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on');
   const own = database.prepare('select total_changes() as changes');
   const others = database.prepare('pragma data_version');
+  const changes = () => Number(own.get()?.['changes']);
+  let [known, hasNewTables] = [changes(), false];
+  const prepared = new Map<string, SqliteStatement>();
+  const prepare = (sql: string): SqliteStatement => {
+    const statement = prepared.get(sql);
+    if (statement !== undefined) return statement;
+    if (prepared.size >= MAX_PREPARED) prepared.clear();
+    const fresh = adapt(database.prepare(sql), () => {
+      if (OF_TABLES.test(sql)) hasNewTables = true;
+      else if (sql === 'rollback' || (OF_KEY_ALONE.test(sql) && !database.isTransaction)) known = changes();
+    });
+    prepared.set(sql, fresh);
+    return fresh;
+  };
   return {
     // The one counts what this connection changed, the other changes with every commit of somebody else.
-    stamp: () => `${Number(own.get()?.['changes'])}:${Number(others.get()?.['data_version'])}`,
+    stamp: () => `${changes()}:${Number(others.get()?.['data_version'])}`,
+    takeChange: () => {
+      const [before, hadNewTables] = [known, hasNewTables];
+      [known, hasNewTables] = [changes(), false];
+      return known !== before || hadNewTables;
+    },
     close: () => database.close(),
     // A transaction that reads first and writes later could not get the write lock any more once another process wrote.
     prepare: (sql) => {
@@ -67,25 +87,6 @@ function openDatabase(path: string): SqliteDatabase & { readonly stamp: () => st
   };
 }
 
-/** Outside of a transaction it is one of its own, whose end does not wait for the disk. */
-function withoutWaiting(database: DatabaseSync, statement: SqliteStatement): SqliteStatement {
-  const hurry = <T>(query: () => T): T => {
-    if (database.isTransaction) return query();
-    database.exec('pragma synchronous = normal');
-    try {
-      return query();
-    } finally {
-      database.exec('pragma synchronous = full');
-    }
-  };
-  return {
-    reader: statement.reader,
-    all: (values) => hurry(() => statement.all(values)),
-    run: (values) => hurry(() => statement.run(values)),
-    iterate: (values) => statement.iterate(values),
-  };
-}
-
 const NOTHING: SqliteStatement = {
   reader: false,
   all: () => [],
@@ -93,11 +94,17 @@ const NOTHING: SqliteStatement = {
   iterate: () => [].values(),
 };
 
-function adapt(statement: StatementSync): SqliteStatement {
+/** `whenDone` is told after it was run. */
+function adapt(statement: StatementSync, whenDone: () => void): SqliteStatement {
+  const run = <T>(query: () => T): T => {
+    const result = explain(query);
+    whenDone();
+    return result;
+  };
   return {
     reader: statement.columns().length > 0,
-    all: (values) => explain(() => statement.all(...inputs(values))),
-    run: (values) => explain(() => statement.run(...inputs(values))),
+    all: (values) => run(() => statement.all(...inputs(values))),
+    run: (values) => run(() => statement.run(...inputs(values))),
     iterate: (values) => statement.iterate(...inputs(values)),
   };
 }
@@ -111,10 +118,7 @@ function explain<T>(query: () => T): T {
   try {
     return query();
   } catch (error) {
-    if (error instanceof Error && 'errcode' in error && error.errcode === SQLITE_FULL) {
-      const hint = 'the disk of the data directory is full; free some space and try again';
-      throw new PlatformError('insufficient_storage', hint, { cause: error });
-    }
-    throw error;
+    const isFull = error instanceof Error && 'errcode' in error && error.errcode === SQLITE_FULL;
+    throw isFull ? fullDisk(error) : error;
   }
 }

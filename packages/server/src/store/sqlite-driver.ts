@@ -1,0 +1,81 @@
+import type { DatabaseConnection, Driver, QueryCompiler } from 'kysely';
+import type { LogOnDisk } from './log-on-disk.ts';
+
+/**
+ * One connection, for one caller at a time. Who changed something is answered when it is on the disk; meanwhile the connection serves
+ * others, who may see the change already.
+ */
+export class SqliteDriver implements Driver {
+  readonly #driver: Driver;
+  readonly #takeChange: () => boolean;
+  readonly #log: LogOnDisk;
+  #last: Promise<void> = Promise.resolve();
+  #endTurn: () => void = () => undefined;
+
+  /** `takeChange` says whether anything was committed since it was last asked. */
+  constructor(driver: Driver, takeChange: () => boolean, log: LogOnDisk) {
+    this.#driver = driver;
+    this.#takeChange = takeChange;
+    this.#log = log;
+  }
+
+  async acquireConnection(): Promise<DatabaseConnection> {
+    const before = this.#last;
+    const turn = Promise.withResolvers<void>();
+    this.#last = turn.promise;
+    await before;
+    this.#endTurn = turn.resolve;
+    return await this.#driver.acquireConnection();
+  }
+
+  async releaseConnection(): Promise<void> {
+    const isChanged = this.#takeChange();
+    this.#endTurn();
+    if (isChanged) await this.#log.hasAll();
+  }
+
+  async init(): Promise<void> {
+    await this.#driver.init();
+  }
+
+  async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    await this.#driver.beginTransaction(connection, {});
+  }
+
+  async commitTransaction(connection: DatabaseConnection): Promise<void> {
+    await this.#driver.commitTransaction(connection);
+  }
+
+  async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    await this.#driver.rollbackTransaction(connection);
+  }
+
+  async savepoint(
+    connection: DatabaseConnection,
+    name: string,
+    compile: QueryCompiler['compileQuery'],
+  ): Promise<void> {
+    await this.#driver.savepoint?.(connection, name, compile);
+  }
+
+  async rollbackToSavepoint(
+    connection: DatabaseConnection,
+    name: string,
+    compile: QueryCompiler['compileQuery'],
+  ): Promise<void> {
+    await this.#driver.rollbackToSavepoint?.(connection, name, compile);
+  }
+
+  async releaseSavepoint(
+    connection: DatabaseConnection,
+    name: string,
+    compile: QueryCompiler['compileQuery'],
+  ): Promise<void> {
+    await this.#driver.releaseSavepoint?.(connection, name, compile);
+  }
+
+  async destroy(): Promise<void> {
+    await this.#log[Symbol.asyncDispose]();
+    await this.#driver.destroy();
+  }
+}
