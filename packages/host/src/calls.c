@@ -10,6 +10,7 @@
 #include "freeze.h"
 #include "image.h"
 #include "launch.h"
+#include "loop.h"
 #include "namespaces.h"
 #include "overlay.h"
 #include "owner-map.h"
@@ -136,6 +137,13 @@ static int call_copy_sparse(const struct request *request, struct answer *answer
   return copy_sparse(request->arguments[0], request->arguments[1], NULL, failure);
 }
 
+/** image device */
+static int call_write_directly(const struct request *request, struct answer *answer, struct failure *failure) {
+  (void)answer;
+  if (check_path(request->arguments[0], failure) < 0 || check_path(request->arguments[1], failure) < 0) return -1;
+  return write_directly(request->arguments[1], request->arguments[0], failure);
+}
+
 static int parse_disk(const char *const arguments[3], struct frozen_disk *disk, struct failure *failure) {
   *disk = (struct frozen_disk){.image = arguments[0], .device = arguments[1], .mark = arguments[2]};
   for (size_t index = 0; index < 3; index++) {
@@ -230,6 +238,7 @@ static const struct {
     {"copySparse", 2, 2, call_copy_sparse},
     {"copyFrozen", 5, 5, call_copy_frozen},
     {"thaw", 3, 3, call_thaw},
+    {"writeDirectly", 2, 2, call_write_directly},
     {"launch", 6, MAX_ARGUMENTS, call_launch},
     {"endLaunch", 1, 1, call_end_launch},
     {"findClaim", 1, 1, call_find_claim},

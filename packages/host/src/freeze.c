@@ -3,34 +3,22 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <linux/loop.h>
 #include <linux/mount.h>
 #include <stdbool.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "copy.h"
+#include "loop.h"
 
 static int64_t now_us(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (int64_t)time.tv_sec * 1000000 + time.tv_nsec / 1000;
-}
-
-/** Device numbers are given to another image as soon as they are free. */
-static int check_device(int loop, const char *image, struct failure *failure) {
-  struct loop_info64 info;
-  struct stat status;
-  if (ioctl(loop, LOOP_GET_STATUS64, &info) < 0) return fail(failure, "inspect the loop device");
-  if (stat(image, &status) < 0) return fail(failure, "inspect the image");
-  bool is_same = info.lo_inode == status.st_ino && major(info.lo_device) == major(status.st_dev) &&
-                 minor(info.lo_device) == minor(status.st_dev);
-  return is_same ? 0 : fail_with(failure, ENXIO, "find the image on the loop device");
 }
 
 /** Another mount of what is mounted from the device: an ext4 that is mounted twice is one file system. */
@@ -54,7 +42,7 @@ static int open_root(const struct frozen_disk *disk, struct failure *failure) {
   // Open, the device cannot be given to another image.
   int loop = open(disk->device, O_RDONLY | O_CLOEXEC), root = -1;
   if (loop < 0) return fail(failure, "open the loop device");
-  int mount = check_device(loop, disk->image, failure) == 0 ? mount_again(disk->device, failure) : -1;
+  int mount = check_loop(loop, disk->image, failure) == 0 ? mount_again(disk->device, failure) : -1;
   if (mount >= 0) {
     root = openat(mount, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0) fail(failure, "open the file system");

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /** Another process may take the device we were told is free; that many in a row means something is wrong. */
@@ -34,4 +36,24 @@ int attach_loop(int file, bool readonly, char *device, size_t device_size, struc
   int loop = attach_free(control, &config, device, device_size, failure);
   close(control);
   return loop;
+}
+
+int check_loop(int loop, const char *image, struct failure *failure) {
+  struct loop_info64 info;
+  struct stat status;
+  if (ioctl(loop, LOOP_GET_STATUS64, &info) < 0) return fail(failure, "inspect the loop device");
+  if (stat(image, &status) < 0) return fail(failure, "inspect the image");
+  bool is_same = info.lo_inode == status.st_ino && major(info.lo_device) == major(status.st_dev) &&
+                 minor(info.lo_device) == minor(status.st_dev);
+  return is_same ? 0 : fail_with(failure, ENXIO, "find the image on the loop device");
+}
+
+int write_directly(const char *device, const char *image, struct failure *failure) {
+  // Open, the device cannot be given to another image.
+  int loop = open(device, O_RDONLY | O_CLOEXEC);
+  if (loop < 0) return fail(failure, "open the loop device");
+  int result = check_loop(loop, image, failure);
+  if (result == 0 && ioctl(loop, LOOP_SET_DIRECT_IO, 1UL) < 0) result = fail(failure, "write past the page cache");
+  close(loop);
+  return result;
 }

@@ -7,7 +7,7 @@
 #include "calls.h"
 #include "detached-thread.h"
 
-static const char *const SLOW_CALLS[] = {"unmount", "copyFrozen", "thaw"};
+static const char *const SLOW_CALLS[] = {"unmount", "copyFrozen", "thaw", "writeDirectly"};
 
 static void free_copy(struct request *request) {
   free((void *)request->id);

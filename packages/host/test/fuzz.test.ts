@@ -96,6 +96,7 @@ function makeLine(random: (bound: number) => number): string {
     ['copySparse', '/etc/hostname', at('c')],
     ['copyFrozen', '/etc/hostname', '/dev/loop0', at('m'), at('c'), '1000'],
     ['thaw', '/etc/hostname', '/dev/loop0', at('m')],
+    ['writeDirectly', '/etc/hostname', '/dev/loop0'],
     ['launch', '7', 'null', '', '', '1', 'PATH=/bin', 'true', 'x'],
     ['launch', '8', 'closed', at('ends'), at('ends'), '0', at('ends')],
     ['findClaim', at('ends')],

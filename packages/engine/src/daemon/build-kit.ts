@@ -27,6 +27,7 @@ import type { HostSize } from '../sandboxes/check-size.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import { RecordFiles } from '../sandboxes/record-files.ts';
 import { SecretFiles } from '../sandboxes/secret-values.ts';
+import { DirectWrites } from '../space/direct-writes.ts';
 import { HostSpace } from '../space/host-space.ts';
 import { Snapshots } from '../snapshots/snapshots.ts';
 import { openConfinedFolder } from '../volumes/confined-folder.ts';
@@ -79,7 +80,8 @@ export async function buildKit(
 ): Promise<HostKit> {
   const { dataFolder, runFolder } = config;
   const hostCalls = new SvcHostCalls({ binary: config.hostProgram });
-  const space = new HostSpace({ folder: dataFolder, logger });
+  const directWrites = new DirectWrites(dataFolder, hostCalls, logger);
+  const space = new HostSpace({ folder: dataFolder, logger, onLook: (disks) => directWrites.look(disks) });
   const liveDisks = new LiveDisks(dataFolder, hostCalls);
   // Before anything is written: what can be given back is, should the disk be full.
   space.start();

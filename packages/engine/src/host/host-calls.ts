@@ -92,6 +92,9 @@ export interface HostCalls {
   copyFrozen(request: FrozenDisk & { readonly to: string; readonly mostMs: number }): Promise<number>;
   /** Lets a file system go on that a helper left frozen. Succeeds when there is no mark; `EBUSY` while somebody alive has it frozen. */
   thaw(disk: FrozenDisk): Promise<void>;
+
+  /** From now on what is written to this loop device goes to the disk past the page cache of the image's file system. */
+  writeDirectly(image: string, device: string): Promise<void>;
   /**
    * Runs a program that outlives this process and the helper: in a session of its own, so that signals to ours pass it by, in the
    * folder /, and with nothing open but its streams. Resolves when it has ended, with its exit code or 128 plus the number of the

@@ -11,7 +11,7 @@ export const BUILT_SVC_HOST = fileURLToPath(new URL('../../../host/build/svc-hos
 const CALL_TIMEOUT_MS = 60_000;
 const LOOK_MS = 1000;
 /** Disks are written out, a launched program takes its time. The helper takes other calls meanwhile. */
-const SLOW_CALLS: ReadonlySet<string> = new Set(['unmount', 'launch', 'copyFrozen', 'thaw']);
+const SLOW_CALLS: ReadonlySet<string> = new Set(['unmount', 'launch', 'copyFrozen', 'thaw', 'writeDirectly']);
 
 export interface SvcHostOptions {
   readonly binary?: string;
@@ -100,6 +100,10 @@ export class SvcHostCalls implements HostCalls {
 
   async thaw({ image, device, mark }: FrozenDisk): Promise<void> {
     await this.#repeatable('thaw', [image, device, mark]);
+  }
+
+  async writeDirectly(image: string, device: string): Promise<void> {
+    await this.#repeatable('writeDirectly', [image, device]);
   }
 
   async launch(request: LaunchRequest, signal: AbortSignal): Promise<number> {

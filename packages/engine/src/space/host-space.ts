@@ -35,6 +35,8 @@ export interface HostSpaceOptions {
   readonly logger: Logger;
   /** Bytes of the host's disk that are kept for the engine and the server; a share of the disk when absent. */
   readonly reserveBytes?: number;
+  /** Told at every look which disks there are. */
+  readonly onLook?: (disks: readonly WatchedDisk[]) => void;
 }
 
 /** A disk, and by how much it has grown since the look before. */
@@ -73,6 +75,7 @@ export class HostSpace {
   readonly #logger: Logger;
   readonly #reserveBytes: number;
   readonly #ballast: Ballast;
+  readonly #onLook: (disks: readonly WatchedDisk[]) => void;
   readonly #disks = new Map<string, WatchedDisk>();
   /** Told when space runs short and when it is back. */
   onTurn: (isShort: boolean) => void = () => undefined;
@@ -90,8 +93,9 @@ export class HostSpace {
   readonly #settling = new WeakSet<WatchedDisk>();
   #hasWarned = false;
 
-  constructor({ folder, logger, reserveBytes }: HostSpaceOptions) {
+  constructor({ folder, logger, reserveBytes, onLook = () => undefined }: HostSpaceOptions) {
     this.#folder = folder;
+    this.#onLook = onLook;
     this.#logger = logger;
     const { totalBytes } = readDisk(folder);
     this.#reserveBytes = reserveBytes ?? usualReserve(totalBytes);
@@ -191,6 +195,7 @@ export class HostSpace {
       this.#share(looked, this.#isShort ? 0 : roomBytes);
       this.#balance(freeBytes, roomBytes);
       if (this.#isShort) this.#settle(disks);
+      this.#onLook(disks);
     } catch (error) {
       // Looked at again soon; until then everybody has what they were granted.
       this.#logger.error({ err: error }, 'the space of the host could not be looked at');

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
-import { deviceOf } from './disk-limit.ts';
+import { test } from 'node:test';
+import { mountDisk } from '../testing/mounted-disk.ts';
 import { WatchedDisk } from './watched-disk.ts';
 
 const MIB = 2 ** 20;
@@ -40,33 +38,4 @@ function grownMib(
   now: { readonly usedBytes: number } | undefined,
 ): number {
   return Math.round(((now?.usedBytes ?? 0) - before.usedBytes) / MIB);
-}
-
-/** An ext4 image of 64 MiB on a loop device, as disks of sandboxes are. */
-function mountDisk(t: TestContext) {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-watched-disk-'));
-  const image = join(folder, 'image');
-  const mountPoint = join(folder, 'mount');
-  mkdirSync(mountPoint);
-  // SAFETY: no shell; the paths are mkdtemp's.
-  const run = (program: string, ...args: readonly string[]) =>
-    execFileSync(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
-  const unmount = () => run('umount', mountPoint);
-  run('truncate', '-s', '64M', image);
-  run('mkfs.ext4', '-q', '-E', 'lazy_itable_init=0', image);
-  run('mount', '-o', 'loop', image, mountPoint);
-  t.after(() => {
-    try {
-      unmount();
-    } catch {
-      // The test has done it.
-    }
-    rmSync(folder, { recursive: true });
-  });
-  const settle = () => {
-    run('sync', '--file-system', mountPoint);
-    run('sync', '--file-system', image);
-  };
-  const disk = { kind: 'sandbox', key: 'one', image, mountPoint, device: deviceOf(mountPoint) } as const;
-  return { disk, settle, unmount };
 }
