@@ -1,8 +1,8 @@
 /**
  * svc-host: carries out kernel calls that the engine cannot make itself. One request per line on stdin, one answer per
  * line on stdout; see README.md. Ends when stdin does. Started by itself with --serve-folder, it serves one folder instead; with
- * --confine it becomes another program that has no rights, with --mark-opaque it ends the work of one, with --listen it opens a
- * socket and becomes the program that uses it.
+ * --confine it becomes another program that has no rights, with --mark-opaque it ends the work of one, with --stand-back it
+ * becomes one that sandboxes need not wait for, with --listen it opens a socket and becomes the program that uses it.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,6 +18,7 @@
 #include "lines.h"
 #include "listen.h"
 #include "overlay.h"
+#include "serve/own-share.h"
 #include "serve/serve-folder.h"
 #include "slow-call.h"
 #include "spawn.h"
@@ -69,6 +70,7 @@ static int serve(void) {
 int main(int count, char **arguments) {
   if (count > 2 && strcmp(arguments[1], "--serve-folder") == 0) return serve_folder(count - 2, arguments + 2);
   if (count > 2 && strcmp(arguments[1], "--confine") == 0) return confine(count - 2, arguments + 2);
+  if (count > 2 && strcmp(arguments[1], "--stand-back") == 0) return stand_back(arguments + 2);
   if (count == 3 && strcmp(arguments[1], "--mark-opaque") == 0) return mark_opaque(arguments[2]);
   if (count > 2 && strcmp(arguments[1], "--listen") == 0) return listen_and_become(count - 2, arguments + 2);
   if (count == 2 && strcmp(arguments[1], "--overlay-by-names") == 0) {

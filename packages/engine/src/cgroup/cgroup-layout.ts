@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
+import { isErrno } from '@svc/contract/errno';
 import { readKernelFile } from './kernel-file.ts';
 
 /** The parent of all cgroups of sandboxes in each tree of the host. */
@@ -60,4 +61,16 @@ export function missingControllers(layout: CgroupLayout): readonly string[] {
 
 export function treeOf(layout: CgroupLayout, controller: string): CgroupTree | undefined {
   return layout.trees.find((tree) => tree.controllers.includes(controller));
+}
+
+/** The names of the cgroups below one; none when it is gone. */
+export function childrenOf(path: string): string[] {
+  try {
+    return readdirSync(path, { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map((entry) => entry.name);
+  } catch (error) {
+    if (isErrno(error, 'ENOENT')) return [];
+    throw error;
+  }
 }

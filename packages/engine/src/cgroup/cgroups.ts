@@ -1,7 +1,7 @@
-import { readdirSync, writeFileSync, mkdirSync } from 'node:fs';
+import { writeFileSync, mkdirSync } from 'node:fs';
 import { readdir, rmdir } from 'node:fs/promises';
 import { limitBytes, processIds, singleNumber, valueOf } from './cgroup-files.ts';
-import { CGROUP_PARENT, readCgroupLayout, treeOf, type CgroupLayout } from './cgroup-layout.ts';
+import { CGROUP_PARENT, childrenOf, readCgroupLayout, treeOf, type CgroupLayout } from './cgroup-layout.ts';
 import { isErrno } from '@svc/contract/errno';
 import { readKernelFile } from './kernel-file.ts';
 import { killProcess } from './kill-process.ts';
@@ -166,17 +166,6 @@ function writeIfThere(file: string, text: string): void {
   } catch (error) {
     // The second: it went while we had its file open.
     if (!isErrno(error, 'ENOENT', 'ENODEV')) throw error;
-  }
-}
-
-function childrenOf(path: string): string[] {
-  try {
-    return readdirSync(path, { withFileTypes: true })
-      .filter((entry) => entry.isDirectory())
-      .map((entry) => entry.name);
-  } catch (error) {
-    if (isErrno(error, 'ENOENT')) return [];
-    throw error;
   }
 }
 

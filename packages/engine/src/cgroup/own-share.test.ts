@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { test, type TestContext } from 'node:test';
+import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 import { readCgroupLayout, treeOf } from './cgroup-layout.ts';
 import type { CgroupLayout } from './cgroup-layout.ts';
 import { outweighSandboxes, takeOwnShare } from './own-share.ts';
@@ -19,11 +20,12 @@ function layoutOf(
   return { folder, layout: { version, trees: [{ mountpoint: folder, version, controllers: ['cpu'] }] } };
 }
 
-test('who is in the root of a tree of version 1 joins a cgroup with eight times the weight of one', (t) => {
+test('who is in the root of a tree of version 1 joins a cgroup with the most weight, and makes one for work', (t) => {
   const { layout, folder } = layoutOf(t, 1);
   assert.equal(takeOwnShare(layout, '4:memory:/elsewhere\n1:cpu,cpuacct:/\n0::/\n'), true);
   const read = (file: string) => readFileSync(`${folder}/svc-own/${file}`, 'utf8');
-  assert.deepEqual([read('cpu.shares'), read('cgroup.procs')], ['8192', '0']);
+  assert.deepEqual([read('cpu.shares'), read('cgroup.procs')], ['262144', '0']);
+  assert.equal(readFileSync(`${folder}/svc-work/cpu.shares`, 'utf8'), '64');
 });
 
 test('in version 2 the controller is turned on first', (t) => {
@@ -32,7 +34,7 @@ test('in version 2 the controller is turned on first', (t) => {
   const read = (file: string) => readFileSync(`${folder}/${file}`, 'utf8');
   assert.deepEqual(
     [read('cgroup.subtree_control'), read('svc-own/cpu.weight'), read('svc-own/cgroup.procs')],
-    ['+cpu', '800', '0'],
+    ['+cpu', '10000', '0'],
   );
 });
 
@@ -48,14 +50,14 @@ for (const [version, file, lowest] of [
   [1, 'cpu.shares', 2],
   [2, 'cpu.weight', 1],
 ] as const) {
-  test(`all sandboxes weigh an eighth of the cgroup that we were put into, on version ${version}`, (t) => {
+  test(`all sandboxes weigh a sixteenth of the cgroup that we were put into, on version ${version}`, (t) => {
     const { layout, folder } = layoutOf(t, version);
     mkdirSync(`${folder}/system.slice`);
     const at = (path: string) => (version === 1 ? `1:cpu,cpuacct:${path}\n0::/\n` : `0::${path}\n`);
     const ofSandboxes = () => Number(readFileSync(`${folder}/svc/${file}`, 'latin1'));
     for (const [ours, theirs] of [
-      [1024, 128],
-      [100, 12],
+      [1024, 64],
+      [100, 6],
       [1, lowest],
     ] as const) {
       writeFileSync(`${folder}/system.slice/${file}`, `${ours}\n`);
@@ -68,21 +70,30 @@ for (const [version, file, lowest] of [
     assert.equal(ofSandboxes(), lowest);
     // What was left by one that ran elsewhere is set right.
     assert.equal(outweighSandboxes(layout, at('/svc-own')), true);
-    assert.equal(ofSandboxes(), version === 1 ? 1024 : 100);
+    assert.equal(ofSandboxes(), version === 1 ? 64 : 6);
   });
 }
 
-test('the kernel of this host takes it, and children inherit it', async () => {
+test('the kernel of this host takes it, children inherit it, and what works for one tenant leaves it', async () => {
   const layout = readCgroupLayout();
   const tree = treeOf(layout, 'cpu') ?? assert.fail('this test needs the controller cpu');
   const script = `import { takeOwnShare } from '${import.meta.dirname}/own-share.ts';
     import { execFileSync } from 'node:child_process';
     takeOwnShare(undefined, '1:cpu:/\\n0::/\\n');
-    console.log(execFileSync('cat', ['/proc/self/cgroup'], { encoding: 'utf8' }));`;
+    const run = (...args) => execFileSync(args[0], args.slice(1), { encoding: 'utf8' });
+    console.log(JSON.stringify([
+      run('cat', '/proc/self/cgroup'),
+      run('${BUILT_SVC_HOST}', '--stand-back', 'cat', '/proc/self/cgroup'),
+      run('${BUILT_SVC_HOST}', '--stand-back', 'nice'),
+    ]));`;
   const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const chunks = await Promise.all([child.stdout.toArray(), once(child, 'close')]);
-  const line = tree.version === 1 ? /:cpu[^:]*:\/svc-own$/m : /^0::\/svc-own$/m;
-  assert.match(Buffer.concat(chunks[0] as Buffer[]).toString(), line);
+  const [own = '', work = '', nice] = JSON.parse(Buffer.concat(chunks[0] as Buffer[]).toString()) as string[];
+  const line = (name: string) =>
+    new RegExp(tree.version === 1 ? `:cpu[^:]*:/${name}$` : `^0::/${name}$`, 'm');
+  assert.match(own, line('svc-own'));
+  assert.match(work, line('svc-work'));
+  assert.equal(Number(nice), 10);
 });

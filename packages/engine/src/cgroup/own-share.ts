@@ -5,17 +5,19 @@ import { ownPath } from './own-path.ts';
 
 /** Where our own processes are while nobody has put them elsewhere. */
 const OWN_GROUP = 'svc-own';
+/** Where those of them go that work for one guest or tenant (host/src/serve/own-share.c). */
+const WORK_GROUP = 'svc-work';
 
-/** A cgroup has 1024 (version 1) or 100 (version 2) unless told otherwise. */
+/** `usual` is what a cgroup weighs unless told otherwise, `own` the most that one can. */
 const WEIGHTS = {
-  1: { file: 'cpu.shares', own: 8192, lowest: 2 },
-  2: { file: 'cpu.weight', own: 800, lowest: 1 },
+  1: { file: 'cpu.shares', own: 262_144, usual: 1024, lowest: 2 },
+  2: { file: 'cpu.weight', own: 10_000, usual: 100, lowest: 1 },
 } as const;
-/** How many times as much as all sandboxes together we weigh. */
-const LEAD = 8;
+/** What all sandboxes together weigh of what others do. */
+const PART_OF_SANDBOXES = 1 / 16;
 
 /**
- * Gives this process, and what it starts from now on, eight times the weight of all sandboxes together, on every CPU: whatever they
+ * Gives this process, and what it starts from now on, the most weight that there is, on every CPU: whatever sandboxes
  * compute, those who serve them get the processor when they need it. Only from the root of the tree: whoever put us into a cgroup, such
  * as systemd, has decided about our share there. Returns whether we have it.
  * @throws when the tree cannot be written to
@@ -34,8 +36,8 @@ export function takeOwnShare(
 }
 
 /**
- * Makes all sandboxes together weigh an eighth of the cgroup at the top of the tree that we are in, ours or one that somebody put us into:
- * there nobody but its own members can take the processor from us. In the root there is nothing to compare with. Returns whether it did.
+ * Makes all sandboxes together weigh a sixteenth of a usual cgroup or, where somebody put us into another, of the one at the top of the
+ * tree that it lies in: what keeps the host going comes before them. In the root there is nothing to compare with. Returns whether it did.
  * @throws when the tree cannot be written to
  */
 export function outweighSandboxes(
@@ -46,21 +48,28 @@ export function outweighSandboxes(
   if (tree === undefined) return false;
   const top = ownPath(tree, 'cpu', own)?.split('/')[1] ?? '';
   if (top === '' || top === CGROUP_PARENT) return false;
-  const { file, lowest } = WEIGHTS[tree.version];
-  mkdirSync(`${tree.mountpoint}/${CGROUP_PARENT}`, { recursive: true });
-  if (tree.version === 2) writeFileSync(`${tree.mountpoint}/cgroup.subtree_control`, '+cpu');
-  const weight = Number(readFileSync(`${tree.mountpoint}/${top}/${file}`, 'latin1'));
-  const ofSandboxes = Math.max(lowest, Math.floor(weight / LEAD));
-  writeFileSync(`${tree.mountpoint}/${CGROUP_PARENT}/${file}`, String(ofSandboxes));
+  const { file, usual } = WEIGHTS[tree.version];
+  const weight = () => Number(readFileSync(`${tree.mountpoint}/${top}/${file}`, 'latin1'));
+  makeGroup(tree, CGROUP_PARENT, behind(tree, top === OWN_GROUP ? usual : weight()));
   return true;
 }
 
+function behind(tree: CgroupTree, weight: number): number {
+  return Math.max(WEIGHTS[tree.version].lowest, Math.floor(weight * PART_OF_SANDBOXES));
+}
+
 function join(tree: CgroupTree): void {
-  const folder = `${tree.mountpoint}/${OWN_GROUP}`;
-  const { file, own } = WEIGHTS[tree.version];
-  mkdirSync(folder, { recursive: true });
-  if (tree.version === 2) writeFileSync(`${tree.mountpoint}/cgroup.subtree_control`, '+cpu');
-  writeFileSync(`${folder}/${file}`, String(own));
+  const { own, usual } = WEIGHTS[tree.version];
+  makeGroup(tree, WORK_GROUP, behind(tree, usual));
+  const folder = makeGroup(tree, OWN_GROUP, own);
   // SAFETY: 0 is this process, with all of its threads.
   writeFileSync(`${folder}/cgroup.procs`, '0');
+}
+
+function makeGroup(tree: CgroupTree, name: string, weight: number): string {
+  const folder = `${tree.mountpoint}/${name}`;
+  mkdirSync(folder, { recursive: true });
+  if (tree.version === 2) writeFileSync(`${tree.mountpoint}/cgroup.subtree_control`, '+cpu');
+  writeFileSync(`${folder}/${WEIGHTS[tree.version].file}`, String(weight));
+  return folder;
 }

@@ -80,8 +80,7 @@ export async function buildKit(
 ): Promise<HostKit> {
   const { dataFolder, runFolder } = config;
   const hostCalls = new SvcHostCalls({ binary: config.hostProgram });
-  const directWrites = new DirectWrites(dataFolder, hostCalls, logger);
-  const space = new HostSpace({ folder: dataFolder, logger, onLook: (disks) => directWrites.look(disks) });
+  const space = makeSpace(dataFolder, hostCalls, logger);
   const liveDisks = new LiveDisks(dataFolder, hostCalls);
   // Before anything is written: what can be given back is, should the disk be full.
   space.start();
@@ -144,6 +143,11 @@ async function readHostSize(dataFolder: string): Promise<HostSize> {
     memoryMib: Math.floor(totalmem() / 2 ** 20),
     diskMib: Math.min(Math.floor((blocks * bsize) / 2 ** 20), MAX_DISK_MIB),
   };
+}
+
+function makeSpace(folder: string, hostCalls: SvcHostCalls, logger: Logger): HostSpace {
+  const writes = new DirectWrites(folder, hostCalls, logger);
+  return new HostSpace({ folder, logger, onLook: (disks) => writes.look(disks) });
 }
 
 function makeVolumes(

@@ -6,6 +6,7 @@ import { dirname } from 'node:path';
 import { env, argv, pid } from 'node:process';
 import { PlatformError } from '@svc/contract/errors';
 import { pino, type Logger } from 'pino';
+import { FairWeights } from '../cgroup/fair-weights.ts';
 import { outweighSandboxes, takeOwnShare } from '../cgroup/own-share.ts';
 import { ProcessLog } from '../logs/process-log.ts';
 import { Sampler } from '../metrics/sampler.ts';
@@ -28,6 +29,8 @@ const STDERR = 2;
 const TICK_MS = 1000;
 /** Each sandbox is sampled once a tick, a share of them at a time. */
 const SAMPLE_MS = 50;
+/** Between two looks at who of the sandboxes uses the processors. */
+const WEIGH_MS = 500;
 /** How often disks are looked for that nobody alive has frozen. */
 const THAW_MS = 5000;
 /** What the first sandbox needs and the start does not is loaded this long after the start, when a server that waited for us has gone on. */
@@ -104,6 +107,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   requireIsolation(config, kit);
   const running: Sandboxes = new Sandboxes(kit, config);
   const sampler = new Sampler(kit);
+  const weights = new FairWeights(kit.cgroups.layout);
   const thawing = await keepThawed(kit.liveDisks, logger);
   await kit.images.recover();
   stop.throwIfAborted();
@@ -127,6 +131,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
     thawing,
     setInterval(() => running.enforceDeadlines(), TICK_MS),
     setInterval(() => sampler.sampleShare(running.list(), SAMPLE_MS / TICK_MS), SAMPLE_MS),
+    setInterval(() => weights.look(), WEIGH_MS),
     setTimeout(() => void loadTheRest(), LOAD_LATER_MS),
     ...collectImages(kit.images, config.keepImagesMs, logger),
   ];
@@ -137,16 +142,21 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   return async () => {
     for (const timer of timers) clearInterval(timer);
     kit.space.stop();
+    weights.release();
     for (const server of servers) server.close().closeAllConnections();
     await running.close();
-    await kit.network.close();
-    await kit.rootfs.close();
-    await kit.volumes.close();
-    await kit.mounts.hostCalls.close();
+    await closeKit(kit);
     await releaseRunFolder(config.runFolder);
     await forgetPid(config.dataFolder);
     logger.info('stopped; sandboxes keep running');
   };
+}
+
+async function closeKit({ network, rootfs, volumes, mounts }: HostKit): Promise<void> {
+  await network.close();
+  await rootfs.close();
+  await volumes.close();
+  await mounts.hostCalls.close();
 }
 
 /** First of all: whoever writes to a disk that was left frozen waits. And later: a backup may be killed as an engine may. */

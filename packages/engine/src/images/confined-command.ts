@@ -56,8 +56,8 @@ const NETWORK_FILES = [
   '/etc/docker/certs.d',
 ];
 
-/** It works for one tenant, with the weight of the engine, which serves all of them and goes first. */
-const BEHIND_OTHERS = ['nice', '-n', '10'];
+/** It works for one tenant, so it has no part in the weight of the engine, which serves all of them. */
+const BEHIND_OTHERS = [BUILT_SVC_HOST, '--stand-back'];
 
 /**
  * Starts a program that reads hostile bytes in a file system of its own: /usr read-only and the given folders, nothing else. There it

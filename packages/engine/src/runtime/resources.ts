@@ -1,3 +1,4 @@
+import { MOST_SHARES, SHARES_PER_VCPU } from '../cgroup/fair-weights.ts';
 import { pinnedCpus } from './cpu-set.ts';
 import type { HostAbilities } from './host-abilities.ts';
 import type { OciResources } from './oci-config.ts';
@@ -28,10 +29,8 @@ export function guestResources(
 
 /** How much it may use, and how much of the processor it gets when sandboxes want more than there is. */
 function cpuShare(vcpus: number): OciResources['cpu'] {
-  return { shares: vcpus * SHARES_PER_VCPU, quota: vcpus * CPU_PERIOD_US, period: CPU_PERIOD_US };
+  const shares = Math.min(MOST_SHARES, vcpus * SHARES_PER_VCPU);
+  return { shares, quota: vcpus * CPU_PERIOD_US, period: CPU_PERIOD_US };
 }
 
 export const CPU_PERIOD_US = 100_000;
-
-/** The kernel's own for a cgroup. */
-const SHARES_PER_VCPU = 1024;

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { test, type TestContext } from 'node:test';
+import { FairWeights } from './fair-weights.ts';
+
+/** A folder that stands for the cgroups of a host with two processors, whose time the test decides about. */
+class FakeHost {
+  readonly #folder: string;
+  readonly #version: 1 | 2;
+  readonly #used = new Map<string, number>();
+  #times = { idle: 0, all: 0 };
+  weights: FairWeights;
+
+  constructor(t: TestContext, version: 1 | 2) {
+    this.#folder = mkdtempSync(`${tmpdir()}/svc-fair-weights-`);
+    this.#version = version;
+    t.after(() => rmSync(this.#folder, { recursive: true }));
+    this.weights = this.engine();
+  }
+
+  /** Another one, which knows nothing of what the one before has done. */
+  engine(): FairWeights {
+    const controllers = this.#version === 1 ? ['cpu', 'cpuacct'] : ['cpu'];
+    const tree = { mountpoint: this.#folder, version: this.#version, controllers };
+    this.weights = new FairWeights({ version: this.#version, trees: [tree] }, () => this.#times);
+    return this.weights;
+  }
+
+  add(name: string, vcpus = 1): void {
+    mkdirSync(`${this.#folder}/svc/${name}`, { recursive: true });
+    const files =
+      this.#version === 1
+        ? {
+            'cpu.shares': vcpus * 4096,
+            'cpu.cfs_quota_us': vcpus * 100_000,
+            'cpu.cfs_period_us': 100_000,
+            'cpuacct.usage': 0,
+          }
+        : { 'cpu.weight': vcpus * 157, 'cpu.max': `${vcpus * 100_000} 100000`, 'cpu.stat': 'usage_usec 0\n' };
+    for (const [file, value] of Object.entries(files)) this.#write(name, file, String(value));
+  }
+
+  remove(name: string): void {
+    rmSync(`${this.#folder}/svc/${name}`, { recursive: true });
+  }
+
+  /** Half a second in which each uses so many milliseconds of a processor; then the engine looks. */
+  pass(used: Readonly<Record<string, number>>, idle = 0): void {
+    this.#times = { idle: this.#times.idle + idle, all: this.#times.all + 100 };
+    for (const [name, milliseconds] of Object.entries(used)) {
+      const all = (this.#used.get(name) ?? 0) + milliseconds;
+      this.#used.set(name, all);
+      if (this.#version === 1) this.#write(name, 'cpuacct.usage', String(all * 1e6));
+      else this.#write(name, 'cpu.stat', `usage_usec ${all * 1000}\nuser_usec 1\n`);
+    }
+    this.weights.look();
+  }
+
+  weightOf(name: string): number {
+    const file = this.#version === 1 ? 'cpu.shares' : 'cpu.weight';
+    return Number(readFileSync(`${this.#folder}/svc/${name}/${file}`, 'latin1'));
+  }
+
+  #write(name: string, file: string, text: string): void {
+    writeFileSync(`${this.#folder}/svc/${name}/${file}`, text);
+  }
+}
+
+for (const [version, usual, behind] of [
+  [1, 4096, 4],
+  [2, 157, 1],
+] as const) {
+  const hostOf = (t: TestContext, ...names: readonly string[]) => {
+    const host = new FakeHost(t, version);
+    for (const name of names) host.add(name);
+    return host;
+  };
+
+  test(`version ${version}: who computes all the time stands behind who rests, by its vCPUs`, (t) => {
+    const host = hostOf(t, 'one', 'quiet');
+    host.add('two', 2);
+    for (let look = 0; look < 3; look++) host.pass({ one: 330, two: 660, quiet: 5 });
+    assert.deepEqual(
+      ['one', 'two', 'quiet'].map((name) => host.weightOf(name)),
+      [behind, 2 * behind, usual],
+    );
+  });
+
+  test(`version ${version}: while processors are idle, or again are, all weigh what they usually do`, (t) => {
+    const host = hostOf(t, 'one', 'two');
+    for (let look = 0; look < 3; look++) host.pass({ one: 400, two: 400 }, 20);
+    assert.deepEqual([host.weightOf('one'), host.weightOf('two')], [usual, usual]);
+    for (let look = 0; look < 2; look++) host.pass({ one: 500, two: 500 });
+    assert.deepEqual([host.weightOf('one'), host.weightOf('two')], [behind, behind]);
+    host.pass({ one: 100 }, 50);
+    assert.deepEqual([host.weightOf('one'), host.weightOf('two')], [usual, usual]);
+  });
+
+  test(`version ${version}: who uses less than half of its part goes first, and nobody else`, (t) => {
+    const host = hostOf(t, 'most', 'some', 'little');
+    // A part is a third of a second.
+    for (let look = 0; look < 2; look++) host.pass({ most: 700, some: 200, little: 100 });
+    assert.deepEqual(
+      ['most', 'some', 'little'].map((name) => host.weightOf(name)),
+      [behind, behind, usual],
+    );
+    host.pass({ most: 750, some: 100, little: 150 });
+    assert.equal(host.weightOf('some'), behind, 'not back and forth at the bound');
+    host.pass({ most: 850, some: 50, little: 100 });
+    assert.equal(host.weightOf('some'), usual);
+  });
+
+  test(`version ${version}: an engine that comes after another, or goes, leaves nobody behind`, (t) => {
+    const host = hostOf(t, 'one', 'two');
+    for (let look = 0; look < 3; look++) host.pass({ one: 500, two: 500 });
+    host.engine();
+    for (let look = 0; look < 2; look++) host.pass({}, 100);
+    assert.deepEqual([host.weightOf('one'), host.weightOf('two')], [usual, usual]);
+    for (let look = 0; look < 3; look++) host.pass({ one: 500, two: 500 });
+    host.weights.release();
+    assert.deepEqual([host.weightOf('one'), host.weightOf('two')], [usual, usual]);
+  });
+
+  test(`version ${version}: sandboxes come and go between two looks`, (t) => {
+    const host = hostOf(t, 'one', 'two');
+    for (let look = 0; look < 2; look++) host.pass({ one: 500, two: 500 });
+    host.remove('one');
+    host.add('three');
+    host.pass({ two: 500, three: 500 });
+    assert.equal(host.weightOf('three'), usual, 'it has shown nothing yet');
+    host.remove('two');
+    host.pass({ three: 500 }, 100);
+    assert.equal(host.weightOf('three'), usual);
+  });
+}

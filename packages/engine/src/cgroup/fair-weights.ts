@@ -1,0 +1,165 @@
+import { closeSync, constants, openSync, writeSync } from 'node:fs';
+import { isErrno } from '@svc/contract/errno';
+import { singleNumber, valueOf } from './cgroup-files.ts';
+import { CGROUP_PARENT, childrenOf, treeOf, type CgroupLayout } from './cgroup-layout.ts';
+import { readKernelFile } from './kernel-file.ts';
+
+/** What a sandbox weighs among sandboxes, by its vCPUs, in shares of cgroup version 1. The kernel takes no more than `MOST_SHARES`. */
+export const SHARES_PER_VCPU = 4096;
+export const MOST_SHARES = 262_144;
+
+/** For each vCPU, of a sandbox that has had its part. */
+const BEHIND = { 1: 4, 2: 1 } as const;
+const WEIGHT_FILE = { 1: 'cpu.shares', 2: 'cpu.weight' } as const;
+/** With more of the processors idle than this nobody waits for another. */
+const MOST_IDLE = 0.1;
+/** Of its part of what sandboxes use; who uses more stands behind, and who stands there and uses less than half of this does not. */
+const PART = 0.5;
+/** Of what all sandboxes use; who uses less has no part in the sharing. */
+const LEAST_USED = 0.01;
+
+export interface ProcessorTimes {
+  readonly idle: number;
+  readonly all: number;
+}
+
+interface Known {
+  readonly vcpus: number;
+  readonly usual: number;
+  readonly behind: number;
+  usedMicroseconds: number;
+  /** Since the look before. */
+  delta: number;
+  isBehind: boolean;
+}
+
+/**
+ * Lets sandboxes that rest most of the time go before those that compute all of it, while there are more to run than processors to run
+ * them. The scheduler of the kernel means to do so and on many versions fails for a tenth of a second and longer where threads of a
+ * sandbox change processors (docs/decisions/0148). Who uses less than half of its part of what all sandboxes get goes first, so nobody
+ * who stands behind gets less than its part either.
+ */
+export class FairWeights {
+  readonly #version: 1 | 2;
+  readonly #weights: string | undefined;
+  readonly #usage: string | undefined;
+  readonly #readTimes: () => ProcessorTimes;
+  readonly #known = new Map<string, Known>();
+  #times: ProcessorTimes | undefined;
+
+  constructor(layout: CgroupLayout, readTimes: () => ProcessorTimes = readProcessorTimes) {
+    this.#version = layout.version;
+    const folder = (controller: string) => {
+      const tree = treeOf(layout, controller);
+      return tree === undefined ? undefined : `${tree.mountpoint}/${CGROUP_PARENT}`;
+    };
+    this.#weights = folder('cpu');
+    this.#usage = folder(layout.version === 1 ? 'cpuacct' : 'cpu');
+    this.#readTimes = readTimes;
+  }
+
+  /** To be called now and then, from the start on: what an earlier engine left behind comes forward at the first calm look. */
+  look(): void {
+    const before = this.#times;
+    const now = this.#readTimes();
+    this.#times = now;
+    if (before === undefined) return this.#learn();
+    const isContended = now.idle - before.idle < (now.all - before.all) * MOST_IDLE;
+    if (!isContended) return this.release();
+    this.#learn();
+    this.#judge();
+  }
+
+  /** All weigh what they usually do. */
+  release(): void {
+    for (const [name, known] of this.#known) this.#place(name, known, false);
+    this.#known.clear();
+  }
+
+  #learn(): void {
+    const names = new Set(this.#weights === undefined ? [] : childrenOf(this.#weights));
+    for (const name of this.#known.keys()) if (!names.has(name)) this.#known.delete(name);
+    for (const name of names) {
+      const known = this.#known.get(name);
+      const used = this.#usedMicroseconds(name);
+      if (known === undefined) this.#meet(name, used);
+      else [known.delta, known.usedMicroseconds] = [used - known.usedMicroseconds, used];
+    }
+  }
+
+  #meet(name: string, usedMicroseconds: number): void {
+    const vcpus = this.#vcpusOf(name);
+    const weight = singleNumber(
+      readKernelFile(`${this.#weights}/${name}/${WEIGHT_FILE[this.#version]}`) ?? '',
+    );
+    if (vcpus === undefined || weight === undefined) return;
+    const behind = vcpus * BEHIND[this.#version];
+    const isBehind = weight <= behind;
+    const usual = isBehind ? usualWeight(vcpus, this.#version) : weight;
+    this.#known.set(name, { vcpus, usual, behind, usedMicroseconds, delta: 0, isBehind });
+  }
+
+  #judge(): void {
+    const known = [...this.#known.values()];
+    const all = known.reduce((sum, { delta }) => sum + delta, 0);
+    const least = all * LEAST_USED;
+    const parts = known.reduce((sum, { delta, vcpus }) => sum + (delta > least ? vcpus : 0), 0);
+    for (const [name, sandbox] of this.#known) {
+      const part = (all * sandbox.vcpus) / parts;
+      const bound = part * PART * (sandbox.isBehind ? 0.5 : 1);
+      this.#place(name, sandbox, sandbox.delta > least && sandbox.delta > bound);
+    }
+  }
+
+  #place(name: string, known: Known, isBehind: boolean): void {
+    if (known.isBehind === isBehind) return;
+    known.isBehind = isBehind;
+    const weight = isBehind ? known.behind : known.usual;
+    rewrite(`${this.#weights}/${name}/${WEIGHT_FILE[this.#version]}`, String(weight));
+  }
+
+  #usedMicroseconds(name: string): number {
+    const folder = `${this.#usage}/${name}`;
+    if (this.#version === 2) return valueOf(readKernelFile(`${folder}/cpu.stat`) ?? '', 'usage_usec') ?? 0;
+    return (singleNumber(readKernelFile(`${folder}/cpuacct.usage`) ?? '') ?? 0) / 1000;
+  }
+
+  /** Undefined when it is gone, or has no quota yet. */
+  #vcpusOf(name: string): number | undefined {
+    const folder = `${this.#weights}/${name}`;
+    const text =
+      this.#version === 2
+        ? readKernelFile(`${folder}/cpu.max`)
+        : `${readKernelFile(`${folder}/cpu.cfs_quota_us`)} ${readKernelFile(`${folder}/cpu.cfs_period_us`)}`;
+    const [quota = 0, period = 0] = (text ?? '').split(/\s+/).map(Number);
+    return quota > 0 && period > 0 ? Math.max(1, Math.round(quota / period)) : undefined;
+  }
+}
+
+/** As runtimes translate shares to version 2; they may differ a little in how. */
+function usualWeight(vcpus: number, version: 1 | 2): number {
+  const shares = Math.min(MOST_SHARES, vcpus * SHARES_PER_VCPU);
+  return version === 1 ? shares : 1 + Math.floor(((shares - 2) * 9999) / 262_142);
+}
+
+/** Of all processors together, since the host was started. */
+function readProcessorTimes(): ProcessorTimes {
+  const [line = ''] = (readKernelFile('/proc/stat') ?? '').split('\n', 1);
+  // user nice system idle iowait irq softirq steal; what follows is counted in the first two already.
+  const times = line.split(/\s+/).slice(1, 9).map(Number);
+  const [, , , idle = 0, waiting = 0] = times;
+  return { idle: idle + waiting, all: times.reduce((sum, time) => sum + time, 0) };
+}
+
+/** A file of a cgroup that may have gone, in a tree that may not be ours to write: then it stays as it is. */
+function rewrite(path: string, text: string): void {
+  let file: number | undefined;
+  try {
+    file = openSync(path, constants.O_WRONLY | constants.O_TRUNC);
+    writeSync(file, text);
+  } catch (error) {
+    if (!isErrno(error, 'ENOENT', 'ENODEV', 'EROFS', 'EACCES', 'EPERM')) throw error;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+}
