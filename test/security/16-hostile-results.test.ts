@@ -105,8 +105,11 @@ test('what comes out of a sandbox does nothing to who looks at it', IN_A_BROWSER
       `for kind, form in json.loads(${JSON.stringify(JSON.stringify(forms))}).items(): forge(**{kind: form})`,
     );
     assert.equal(await count('.result'), Object.keys(forms).length, 'all of them are shown');
-    assert.equal(await count('.result img'), 3);
-    assert.equal(await count('.result :is(script, iframe, object, a, form, style, link, svg)'), 0);
+    assert.equal(await count('.result img'), 2, 'an SVG with markup of pages is not drawn');
+    assert.equal(
+      await count('.result :is(script, iframe, object, a, form, style, link, svg:not(button svg))'),
+      0,
+    );
   });
 
   await t.test('forms that are not what their type says are left out, and the page stays', async () => {
@@ -132,6 +135,28 @@ test('what comes out of a sandbox does nothing to who looks at it', IN_A_BROWSER
     await run('import sys\nfor _ in range(6000): os.write(1, b"o"); os.write(2, b"e"); os.sched_yield()');
     assert.ok((await count('.code-output > pre')) <= 1001);
   });
+
+  await t.test(
+    'a picture that would take for ever to draw is text to save, and others are drawn',
+    async () => {
+      for (const [start, use, end] of [
+        ['<g id="l%d">', '<use href="#l%d"/>', '</g>'],
+        ['<clipPath id="l%d">', '<rect width="9" height="9" clip-path="url(#l%d)"/>', '</clipPath>'],
+      ] as const) {
+        await run(`svg = '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="90"><g id="l0"><rect width="9" height="9"/></g>'
+for level in range(9): svg += '${start}' % (level + 1) + '${use}' % level * 10 + '${end}'
+forge(**{"image_svg+xml": svg + '<rect width="9" height="9" clip-path="url(#l9)"/></svg>'})`);
+        assert.equal(await count('.result img'), 0);
+        await page.getByRole('button', { name: 'Save the SVG' }).waitFor();
+      }
+      await run(`chart = '<svg xmlns="http://www.w3.org/2000/svg" width="900" height="900"><g id="m"><path d="M0 0L3 3" stroke="red" stroke-dasharray="1"/></g>'
+for at in range(5000): chart += '<use href="#m" opacity="0.5" x="%d" y="%d"/>' % (at % 900, at // 6)
+for _ in range(5): forge(**{"image_svg+xml": chart + '</svg>'})`);
+      const widths = `[...document.querySelectorAll('.result img')].map((image) => image.complete && image.naturalWidth)`;
+      assert.deepEqual(await page.evaluate(widths), [900, 900], 'as many as a page can take');
+      assert.equal(await page.getByRole('button', { name: 'Save the SVG' }).count(), 3);
+    },
+  );
 
   await t.test('sequences for a terminal neither lead, copy, name nor stop anything', async () => {
     const counted = ['L', 'M', 'S', 'T', 'I', 'Z', 'b'].map((final) => `x\\033[2147483647${final}`);

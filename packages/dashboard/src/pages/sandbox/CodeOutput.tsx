@@ -16,7 +16,7 @@ export function CodeOutput({ shown }: { readonly shown: readonly Shown[] }) {
     <div className="code-output" aria-live="polite">
       {shown.map((entry) =>
         entry.kind === 'result' ? (
-          <Result key={entry.number} result={entry.result} number={entry.number} />
+          <Result key={entry.number} {...entry} />
         ) : (
           <pre key={entry.number} className={entry.kind} tabIndex={0}>
             {entry.text}
@@ -27,8 +27,10 @@ export function CodeOutput({ shown }: { readonly shown: readonly Shown[] }) {
   );
 }
 
-function Result({ result, number }: { readonly result: CodeRunResult; readonly number: number }) {
-  const form = formOf(result, number);
+type ShownResult = Extract<Shown, { kind: 'result' }>;
+
+function Result({ result, svg, number }: ShownResult) {
+  const form = formOf(result, svg, number);
   if (form === null && result.leftOut.length === 0) return null;
   return (
     <figure className="result">
@@ -43,8 +45,8 @@ function Result({ result, number }: { readonly result: CodeRunResult; readonly n
 }
 
 /** The one that says most; null: it is plain text, which was printed too. */
-function formOf(result: CodeRunResult, number: number): ReactNode {
-  const picture = pictureOf(result);
+function formOf(result: CodeRunResult, svg: string | null, number: number): ReactNode {
+  const picture = pictureOf(result, svg);
   if (picture !== undefined) return <img src={picture} alt={result.text ?? `Result ${number}`} />;
   if (result.table !== undefined) return <Rows table={result.table} />;
   const pdf = result.bytes('application/pdf');
@@ -56,10 +58,15 @@ function formOf(result: CodeRunResult, number: number): ReactNode {
       </Button>
     );
   }
+  if (result.svg !== undefined) return <UndrawnSvg svg={result.svg} number={number} />;
   const [first] = Object.entries(result.data);
   if (first === undefined || result.text !== undefined) return null;
   const [type, value] = first;
   const text = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+  return <AsText type={type} text={text} />;
+}
+
+function AsText({ type, text }: { readonly type: string; readonly text: string }) {
   return (
     <>
       <p className="hint">
@@ -70,13 +77,27 @@ function formOf(result: CodeRunResult, number: number): ReactNode {
   );
 }
 
+function UndrawnSvg({ svg, number }: { readonly svg: string; readonly number: number }) {
+  return (
+    <>
+      <p className="hint">
+        This picture is not drawn: it has parts, or as many, that could keep the browser busy for long.
+      </p>
+      <Button icon="download" onClick={() => saveFile(`result-${number}.svg`, [svg])}>
+        Save the SVG
+      </Button>
+      <AsText type="image/svg+xml" text={svg} />
+    </>
+  );
+}
+
 /** As an address. SAFETY: a picture in `img` runs no script and loads nothing, whatever it says, an SVG too. */
-function pictureOf({ data, svg }: CodeRunResult): string | undefined {
+function pictureOf({ data }: CodeRunResult, svg: string | null): string | undefined {
   for (const type of IMAGES) {
     const bytes = data[type];
     if (typeof bytes === 'string') return `data:${type};base64,${bytes.replaceAll(/\s/g, '')}`;
   }
-  return svg === undefined ? undefined : `data:image/svg+xml,${encodeURIComponent(svg)}`;
+  return svg === null ? undefined : `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
 }
 
 function Rows({ table }: { readonly table: ResultTable }) {

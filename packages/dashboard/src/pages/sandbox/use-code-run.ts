@@ -1,6 +1,7 @@
 import { Sandbox, SvcError, type CodeRunResult } from '@svc/sdk';
 import { useEffect, useRef, useState } from 'react';
 import { useClient } from '../../api/organization.ts';
+import { drawableSvg, MAX_SVG_COST } from './drawable-svg.ts';
 
 /** What code printed and showed, in its order. */
 export type Shown = {
@@ -8,7 +9,12 @@ export type Shown = {
   readonly number: number;
 } & (
   | { readonly kind: 'stdout' | 'stderr'; readonly text: string }
-  | { readonly kind: 'result'; readonly result: CodeRunResult }
+  | {
+      readonly kind: 'result';
+      readonly result: CodeRunResult;
+      /** Its picture of lines, when it may be drawn. */
+      readonly svg: string | null;
+    }
 );
 
 export interface CodeRun {
@@ -47,6 +53,8 @@ export function useCodeRun(id: string): CodeRun {
     setEnd(null);
     setError(null);
     setRunning(true);
+    // Of all pictures of a run together.
+    let svgBudget = MAX_SVG_COST;
     try {
       const sandbox = await Sandbox.connect(id, { client, signal: stop.signal });
       const { status } = await sandbox.runCode(code, {
@@ -54,8 +62,12 @@ export function useCodeRun(id: string): CodeRun {
         signal: stop.signal,
         onStdout: (text) => setShown((before) => addText(before, 'stdout', text)),
         onStderr: (text) => setShown((before) => addText(before, 'stderr', text)),
-        onResult: (result) =>
-          setShown((before) => [...before, { kind: 'result', result, number: numberAfter(before) }]),
+        onResult: (result) => {
+          const drawn = result.svg === undefined ? null : drawableSvg(result.svg, svgBudget);
+          svgBudget -= drawn?.cost ?? 0;
+          const shown = { kind: 'result', result, svg: drawn?.svg ?? null } as const;
+          setShown((before) => [...before, { ...shown, number: numberAfter(before) }]);
+        },
       });
       setEnd(ENDS[status]);
     } catch (failure) {
