@@ -74,15 +74,20 @@ test('a stream that is left closes its connection, and one whose caller aborts f
   assert.equal(closed.length, 2);
 });
 
-test('where Node is told to use the proxy of the environment, its own fetch is asked', async (t) => {
+test('where Node is told to use the proxy of the environment, or a program has its own, fetch is asked', async (t) => {
   const { fetch } = globalThis;
   t.after(() => {
     globalThis.fetch = fetch;
     delete process.env['NODE_USE_ENV_PROXY'];
   });
-  globalThis.fetch = () => Promise.resolve(new Response('by fetch'));
-  const { url } = await serve(t, (_request, response) => response.end('by itself'));
-  assert.equal(await (await nodeFetch(url)).text(), 'by itself');
+  const { url } = await serve(t, ({ headers }, response) =>
+    response.end(headers['sec-fetch-mode'] ?? 'none'),
+  );
+  const ask = async () => await (await nodeFetch(url)).text();
+  assert.equal(await ask(), 'none');
   process.env['NODE_USE_ENV_PROXY'] = '1';
-  assert.equal(await (await nodeFetch(url)).text(), 'by fetch');
+  assert.equal(await ask(), 'cors');
+  delete process.env['NODE_USE_ENV_PROXY'];
+  globalThis.fetch = () => Promise.resolve(new Response('by a program'));
+  assert.equal(await ask(), 'by a program');
 });

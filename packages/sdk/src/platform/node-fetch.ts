@@ -2,15 +2,20 @@ import type { Agent, ClientRequest, IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { usesProxy } from './config.ts';
 
+const OF_NODE = globalThis.fetch;
+
 /**
  * As much of fetch as the client uses, on Node's HTTP module: loading the whole of fetch takes longer than most commands, and each
- * call through it half a millisecond more. What is sent piece by piece, and what may have to go through a proxy, goes the long way.
+ * call through it half a millisecond more. What is sent piece by piece, what may have to go through a proxy, and everything where a program
+ * has replaced fetch by its own, goes the long way.
  */
-export const nodeFetch: typeof globalThis.fetch = async (input, init = {}) => {
+export async function nodeFetch(input: string | URL | Request, init: RequestInit = {}): Promise<Response> {
   const { body, method = 'GET', headers, signal } = init;
   const isSimple =
     body === undefined || body === null || typeof body === 'string' || body instanceof Uint8Array;
-  if (!isSimple || typeof input !== 'string' || usesProxy()) return await globalThis.fetch(input, init);
+  const isReplaced = globalThis.fetch !== OF_NODE;
+  if (!isSimple || typeof input !== 'string' || isReplaced || usesProxy())
+    return await globalThis.fetch(input, init);
   signal?.throwIfAborted();
   const url = new URL(input);
   const { agent, request } = moduleOf(url.protocol);
@@ -26,7 +31,7 @@ export const nodeFetch: typeof globalThis.fetch = async (input, init = {}) => {
   const answer = await answerOf(outgoing);
   // The parts of a response that the client reads.
   return new LightResponse(answer) as unknown as Response;
-};
+}
 
 interface HttpModule {
   readonly agent: Agent;
