@@ -81,6 +81,8 @@ export class Interpreter {
   /** What is read of the first line, until it was read. */
   #line: string | undefined;
   #unit: { readonly id: string; readonly bytes: Buffer } | undefined;
+  /** Set while the lease of a unit that is over has to be ended. */
+  #leaseEnd: NodeJS.Immediate | undefined;
   /** Resolves when it is gone and all of its output is here. */
   readonly ended: Promise<InterpreterEnd>;
   isAlive = true;
@@ -173,7 +175,8 @@ export class Interpreter {
       return this.#summarize(answer);
     } finally {
       this.#unit = undefined;
-      this.#setTimeout(null);
+      // Behind what its caller is told: each message wakes everybody on its way to the sandbox.
+      this.#leaseEnd ??= setImmediate(() => this.#endLease());
     }
   }
 
@@ -201,6 +204,7 @@ export class Interpreter {
 
   /** Nobody here uses it any more; it runs on for others. */
   close(): void {
+    this.#endLease();
     this.#follower.close();
   }
 
@@ -265,6 +269,14 @@ export class Interpreter {
 
   #renew(): void {
     if (this.#unit !== undefined) this.#setTimeout(LEASE_MS);
+  }
+
+  /** Unless the next unit has it by now. */
+  #endLease(): void {
+    if (this.#leaseEnd === undefined) return;
+    clearImmediate(this.#leaseEnd);
+    this.#leaseEnd = undefined;
+    if (this.#unit === undefined) this.#setTimeout(null);
   }
 
   #setTimeout(milliseconds: number | null): void {

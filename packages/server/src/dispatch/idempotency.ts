@@ -44,10 +44,12 @@ export interface FirstCall {
   /** The answer of an earlier call that did the work and did not come to its end; that is what is left to do. */
   readonly admitted: Remembered | undefined;
   /**
-   * Notes the answer in the transaction of the change itself. Until `end` it may become another one.
+   * Notes the answer in the transaction of the change itself. Until `end` it may become another one; `isLast`: it will not, so that
+   * `end` has nothing to write once `hasEnded` says that the transaction was committed.
    * @throws PlatformError `unavailable` when another call has begun to do the work, so that this one undoes it
    */
-  settle(transaction: Database, outcome: Outcome): Promise<void>;
+  settle(transaction: Database, outcome: Outcome, isLast?: boolean): Promise<void>;
+  hasEnded: boolean;
   /** The change was undone, in this transaction. */
   unsettle(transaction: Database): Promise<void>;
   /** The call is over. `fingerprint` replaces the first one, where it is known only after the body was read. */
@@ -158,17 +160,19 @@ function firstCall(
   return {
     work,
     admitted,
-    settle: async (transaction, outcome) => {
-      if (await settleKey(transaction, claim, outcome, SETTLED_LEASE_MS)) return;
+    hasEnded: false,
+    settle: async (transaction, outcome, isLast = false) => {
+      if (await settleKey(transaction, claim, outcome, isLast ? null : SETTLED_LEASE_MS)) return;
       throw new PlatformError(
         'unavailable',
         'this took so long that another call with its key began; try again',
       );
     },
     unsettle: (transaction) => unsettleKey(transaction, claim, LEASE_MS),
-    end: async (outcome, fingerprint) => {
+    async end(outcome, fingerprint) {
       const isFinal = outcome.status < FIRST_UNREMEMBERED_STATUS && outcome.status !== TOO_MANY_REQUESTS;
-      if (isFinal) await finish(() => endKey(database, claim, { ...outcome, fingerprint }));
+      if (isFinal && this.hasEnded && fingerprint === undefined) await finish(() => Promise.resolve());
+      else if (isFinal) await finish(() => endKey(database, claim, { ...outcome, fingerprint }));
       else await letGo();
     },
     letGo,

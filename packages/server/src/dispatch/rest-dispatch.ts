@@ -221,7 +221,7 @@ export class RestDispatch {
 
   #outcomeOf(name: RestOperationName, output: unknown): Outcome {
     const { status }: RestOperation = REST_OPERATIONS[name];
-    return { status, body: isStreamed(name) ? 'null' : toRemember(name, output) };
+    return { status, body: isStreamed(name) ? NO_BODY : toRemember(name, output) };
   }
 
   async #run(
@@ -278,8 +278,9 @@ export class RestDispatch {
       get organization() {
         return requireOrganization(organization);
       },
-      commit: async (work, respond) =>
-        await inTransaction(database, async (transaction) => {
+      commit: async (work, respond) => {
+        const isLast = isStreamed(name);
+        const done = await inTransaction(database, async (transaction) => {
           if (organization !== null) await lockLivingOrganization(transaction, organization.id);
           const change: Change = {
             db: transaction,
@@ -287,15 +288,20 @@ export class RestDispatch {
             undo: async () => await first?.unsettle?.(transaction),
           };
           const result = await work(change);
-          if (first?.settle !== undefined && respond !== undefined) {
-            const body = toRemember(name, respond(result));
-            await first.settle(transaction, { status: REST_OPERATIONS[name].status, body });
-          }
+          // All that is remembered of a stream is that it began.
+          const body = isLast ? NO_BODY : respond && toRemember(name, respond(result));
+          if (body !== undefined)
+            await first?.settle?.(transaction, { status: REST_OPERATIONS[name].status, body }, isLast);
           return result;
-        }),
+        });
+        if (isLast && first !== undefined) first.hasEnded = true;
+        return done;
+      },
     };
   }
 }
+
+const NO_BODY = 'null';
 
 /** A call with a key; of one that was over, only what it did is known. */
 type Begun = Pick<FirstCall, 'work'> & Partial<FirstCall>;

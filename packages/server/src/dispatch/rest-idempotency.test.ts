@@ -241,6 +241,20 @@ test('a call that was taken for dead changes nothing any more', async (t) => {
   assert.deepEqual([row.owner, row.status], ['another', null]);
 });
 
+test('what was settled as the last word needs no end: whoever repeats the call has it at once', async (t) => {
+  const { database } = await startTestServer(t);
+  const print = { text: 'print', isSame: () => true };
+  const begin = () => beginOnce(database, { scope: 'org', key: 'k' }, print, AbortSignal.timeout(60_000));
+  const first = await begin();
+  assert.ok('end' in first);
+  await first.settle(database, { status: 200, body: 'null' }, true);
+  const again = await begin();
+  assert.ok(!('end' in again));
+  assert.deepEqual([again.status, again.body, again.work.isRepeat], [200, 'null', true]);
+  first.hasEnded = true;
+  await first.end({ status: 200, body: 'null' });
+});
+
 test('a change that was undone is not repeated as if it were there', async (t) => {
   const volumeStore = new FakeVolumeStore();
   const server = await startTestServer(t, { volumeStore });

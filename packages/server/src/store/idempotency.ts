@@ -131,16 +131,16 @@ export async function extendLease(
 }
 
 /**
- * What is answered if nobody lives to end the call. For `leaseMs` others wait for its end.
+ * What is answered if nobody lives to end the call. For `leaseMs` others wait for its end; null: it is over with this.
  * @returns false when the key is not the caller's any more: it let its lease run out, and others may be at the same work
  */
 export async function settleKey(
   db: Database,
   claim: IdempotencyClaim,
   { status, body }: StoredOutcome,
-  leaseMs: number,
+  leaseMs: number | null,
 ): Promise<boolean> {
-  const leasedUntil = iso(Date.now() + leaseMs);
+  const leasedUntil = leaseMs === null ? OVER : iso(Date.now() + leaseMs);
   const { numAffectedRows = 0n } = await updateOutcome(db, {
     ...claim,
     status,
