@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -7,6 +7,9 @@ import type { ChannelClient } from '@svc/contract';
 import { waitUntil } from '@svc/contract/testing';
 import { CLASSES, specOf, startSandbox, TestSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
+
+/** More than there are places to start in. */
+const MANY = 60;
 
 let engine: TestEngine;
 before(async () => {
@@ -157,7 +160,38 @@ for (const isolation of CLASSES) {
       assert.deepEqual(await engine.leftovers(), []);
       await engine.launch();
     });
+
+    test('kill -9 while starts wait for their places leaves each of them at rest, to be started or removed', async () => {
+      const ids = Array.from({ length: MANY }, (_, index) => `${isolation}-waiting-${index}`);
+      const work = ids.map(
+        async (id) => await engine.client.createSandbox({ id, isolation, spec: specOf(), start: true }),
+      );
+      await Promise.any(work);
+      const during = Object.values(await states());
+      await engine.kill();
+      await Promise.allSettled(work);
+      assert.ok(during.some((state) => state !== 'running'));
+      await engine.launch();
+      const after = Object.entries(await states());
+      const resting = after.filter(([, state]) => state !== 'running');
+      assert.ok(resting.length > 0);
+      for (const [id, state] of resting)
+        assert.ok(['created', 'stopped'].includes(state), `${id} is ${state}`);
+      for (const [id] of resting.slice(0, 2))
+        assert.equal((await engine.client.startSandbox(id)).state, 'running');
+      for (const [id] of after) await engine.client.removeSandbox(id);
+      assert.deepEqual(await readdir(join(engine.folder, 'sandboxes')), []);
+      await engine.stop();
+      assert.deepEqual([await engine.leftovers(), disksOf(engine.folder)], [[], []]);
+      await engine.launch();
+    });
   });
+}
+
+/** Loop devices on files below the folder. */
+function disksOf(folder: string): string[] {
+  const files = globSync('/sys/block/loop*/loop/backing_file').map((path) => readFileSync(path, 'utf8'));
+  return files.filter((path) => path.startsWith(folder));
 }
 
 test('a start that the engine did not live to finish leaves a sandbox stopped, and it can be started', async () => {
