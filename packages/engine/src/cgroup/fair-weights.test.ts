@@ -15,6 +15,8 @@ class FakeHost {
   constructor(t: TestContext, version: 1 | 2) {
     this.#folder = mkdtempSync(`${tmpdir()}/svc-fair-weights-`);
     this.#version = version;
+    mkdirSync(`${this.#folder}/svc`);
+    this.#write('.', version === 1 ? 'cpu.shares' : 'cpu.weight', '100');
     t.after(() => rmSync(this.#folder, { recursive: true }));
     this.weights = this.engine();
   }
@@ -23,7 +25,7 @@ class FakeHost {
   engine(): FairWeights {
     const controllers = this.#version === 1 ? ['cpu', 'cpuacct'] : ['cpu'];
     const tree = { mountpoint: this.#folder, version: this.#version, controllers };
-    this.weights = new FairWeights({ version: this.#version, trees: [tree] }, () => this.#times);
+    this.weights = new FairWeights({ version: this.#version, trees: [tree] }, 100, () => this.#times);
     return this.weights;
   }
 
@@ -45,16 +47,20 @@ class FakeHost {
     rmSync(`${this.#folder}/svc/${name}`, { recursive: true });
   }
 
-  /** Half a second in which each uses so many milliseconds of a processor; then the engine looks. */
+  /** Half a second in which each uses so many milliseconds of the two processors, and `idle` nobody; then the engine looks. */
   pass(used: Readonly<Record<string, number>>, idle = 0): void {
-    this.#times = { idle: this.#times.idle + idle, all: this.#times.all + 100 };
-    for (const [name, milliseconds] of Object.entries(used)) {
-      const all = (this.#used.get(name) ?? 0) + milliseconds;
-      this.#used.set(name, all);
-      if (this.#version === 1) this.#write(name, 'cpuacct.usage', String(all * 1e6));
-      else this.#write(name, 'cpu.stat', `usage_usec ${all * 1000}\nuser_usec 1\n`);
-    }
+    this.#times = { idle: this.#times.idle + idle * 1000, all: this.#times.all + 1_000_000 };
+    const all = Object.values(used).reduce((sum, milliseconds) => sum + milliseconds, 0);
+    for (const [name, milliseconds] of [...Object.entries(used), ['.', all] as const])
+      this.#use(name, milliseconds);
     this.weights.look();
+  }
+
+  #use(name: string, milliseconds: number): void {
+    const all = (this.#used.get(name) ?? 0) + milliseconds;
+    this.#used.set(name, all);
+    if (this.#version === 1) this.#write(name, 'cpuacct.usage', String(all * 1e6));
+    else this.#write(name, 'cpu.stat', `usage_usec ${all * 1000}\nuser_usec 1\n`);
   }
 
   weightOf(name: string): number {
@@ -89,11 +95,11 @@ for (const [version, usual, behind] of [
 
   test(`version ${version}: while processors are idle, or again are, all weigh what they usually do`, (t) => {
     const host = hostOf(t, 'one', 'two');
-    for (let look = 0; look < 3; look++) host.pass({ one: 400, two: 400 }, 20);
+    for (let look = 0; look < 3; look++) host.pass({ one: 400, two: 400 }, 200);
     assert.deepEqual([host.weightOf('one'), host.weightOf('two')], [usual, usual]);
     for (let look = 0; look < 2; look++) host.pass({ one: 500, two: 500 });
     assert.deepEqual([host.weightOf('one'), host.weightOf('two')], [behind, behind]);
-    host.pass({ one: 100 }, 50);
+    host.pass({ one: 100 }, 500);
     assert.deepEqual([host.weightOf('one'), host.weightOf('two')], [usual, usual]);
   });
 
@@ -115,7 +121,7 @@ for (const [version, usual, behind] of [
     const host = hostOf(t, 'one', 'two');
     for (let look = 0; look < 3; look++) host.pass({ one: 500, two: 500 });
     host.engine();
-    for (let look = 0; look < 2; look++) host.pass({}, 100);
+    for (let look = 0; look < 2; look++) host.pass({}, 1000);
     assert.deepEqual([host.weightOf('one'), host.weightOf('two')], [usual, usual]);
     for (let look = 0; look < 3; look++) host.pass({ one: 500, two: 500 });
     host.weights.release();
@@ -130,7 +136,25 @@ for (const [version, usual, behind] of [
     host.pass({ two: 500, three: 500 });
     assert.equal(host.weightOf('three'), usual, 'it has shown nothing yet');
     host.remove('two');
-    host.pass({ three: 500 }, 100);
+    host.pass({ three: 500 }, 500);
     assert.equal(host.weightOf('three'), usual);
+  });
+
+  test(`version ${version}: while others use less than half of the processors, sandboxes give way to them`, (t) => {
+    const host = hostOf(t, 'one');
+    const ofAll = () => host.weightOf('.');
+    host.pass({ one: 500 });
+    host.pass({ one: 500 }, 300);
+    assert.equal(ofAll(), 6);
+    host.pass({ one: 450 }, 100);
+    assert.equal(ofAll(), 6, 'others use 45 % of them');
+    host.pass({ one: 450 });
+    assert.equal(ofAll(), 100, 'others use 55 %');
+    host.pass({ one: 450 }, 100);
+    assert.equal(ofAll(), 100, 'not back and forth at the bound');
+    host.pass({ one: 900 });
+    assert.equal(ofAll(), 6);
+    host.weights.release();
+    assert.equal(ofAll(), 100);
   });
 }

@@ -10,6 +10,8 @@ export const MOST_SHARES = 262_144;
 
 /** For each vCPU, of a sandbox that has had its part. */
 const BEHIND = { 1: 4, 2: 1 } as const;
+/** The kernel takes no less. */
+const LEAST_WEIGHT = { 1: 2, 2: 1 } as const;
 const WEIGHT_FILE = { 1: 'cpu.shares', 2: 'cpu.weight' } as const;
 /** With more of the processors idle than this nobody waits for another. */
 const MOST_IDLE = 0.1;
@@ -17,7 +19,12 @@ const MOST_IDLE = 0.1;
 const PART = 0.5;
 /** Of what all sandboxes use; who uses less has no part in the sharing. */
 const LEAST_USED = 0.01;
+/** Of the processors: while others than sandboxes use less, sandboxes give way to them, and once they do, until others use more. */
+const OTHERS = { fewer: 0.4, more: 0.5 } as const;
+/** What all sandboxes together weigh then, of what they usually do. */
+const ASIDE = 1 / 16;
 
+/** Microseconds of all processors together. */
 export interface ProcessorTimes {
   readonly idle: number;
   readonly all: number;
@@ -34,10 +41,11 @@ interface Known {
 }
 
 /**
- * Lets sandboxes that rest most of the time go before those that compute all of it, while there are more to run than processors to run
- * them. The scheduler of the kernel means to do so and on many versions fails for a tenth of a second and longer where threads of a
- * sandbox change processors (docs/decisions/0148). Who uses less than half of its part of what all sandboxes get goes first, so nobody
- * who stands behind gets less than its part either.
+ * Lets those go first who use little of the processors. The scheduler of the kernel means to do so, and on many versions fails for a tenth
+ * of a second and longer where threads of a sandbox change processors and weights are alike (docs/decisions/0148).
+ * - Others than sandboxes, threads of the kernel among them, while they use less than half of the processors: sandboxes have the rest.
+ * - Of sandboxes, while there are more to run than processors to run them, those that use less than half of their part of what all of them
+ *   get: so nobody who stands behind gets less than its part either.
  */
 export class FairWeights {
   readonly #version: 1 | 2;
@@ -46,9 +54,18 @@ export class FairWeights {
   readonly #readTimes: () => ProcessorTimes;
   readonly #known = new Map<string, Known>();
   #times: ProcessorTimes | undefined;
+  #usedBySandboxes = 0;
+  readonly #usualOfAll: number | null;
+  #isAside = false;
 
-  constructor(layout: CgroupLayout, readTimes: () => ProcessorTimes = readProcessorTimes) {
+  /** `usualOfAll`: what all sandboxes together weigh; null: that is not ours to decide. */
+  constructor(
+    layout: CgroupLayout,
+    usualOfAll: number | null,
+    readTimes: () => ProcessorTimes = readProcessorTimes,
+  ) {
     this.#version = layout.version;
+    this.#usualOfAll = usualOfAll;
     const folder = (controller: string) => {
       const tree = treeOf(layout, controller);
       return tree === undefined ? undefined : `${tree.mountpoint}/${CGROUP_PARENT}`;
@@ -60,18 +77,35 @@ export class FairWeights {
 
   /** To be called now and then, from the start on: what an earlier engine left behind comes forward at the first calm look. */
   look(): void {
-    const before = this.#times;
+    const [before, usedBefore] = [this.#times, this.#usedBySandboxes];
     const now = this.#readTimes();
     this.#times = now;
+    this.#usedBySandboxes = this.#usedMicroseconds('.');
     if (before === undefined) return this.#learn();
-    const isContended = now.idle - before.idle < (now.all - before.all) * MOST_IDLE;
-    if (!isContended) return this.release();
+    const [idle, all] = [now.idle - before.idle, now.all - before.all];
+    const others = all - idle - (this.#usedBySandboxes - usedBefore);
+    this.#weighAll(others < all * (this.#isAside ? OTHERS.more : OTHERS.fewer));
+    if (idle > all * MOST_IDLE) return this.#bringForward();
     this.#learn();
     this.#judge();
   }
 
   /** All weigh what they usually do. */
   release(): void {
+    this.#weighAll(false);
+    this.#bringForward();
+  }
+
+  /** Another engine of this host may have weighed them meanwhile. */
+  #weighAll(isAside: boolean): void {
+    this.#isAside = isAside;
+    if (this.#usualOfAll === null) return;
+    const weight = Math.floor(this.#usualOfAll * (isAside ? ASIDE : 1));
+    const wanted = Math.max(LEAST_WEIGHT[this.#version], weight);
+    if (this.#weightOf('.') !== wanted) this.#weigh('.', wanted);
+  }
+
+  #bringForward(): void {
     for (const [name, known] of this.#known) this.#place(name, known, false);
     this.#known.clear();
   }
@@ -89,9 +123,7 @@ export class FairWeights {
 
   #meet(name: string, usedMicroseconds: number): void {
     const vcpus = this.#vcpusOf(name);
-    const weight = singleNumber(
-      readKernelFile(`${this.#weights}/${name}/${WEIGHT_FILE[this.#version]}`) ?? '',
-    );
+    const weight = this.#weightOf(name);
     if (vcpus === undefined || weight === undefined) return;
     const behind = vcpus * BEHIND[this.#version];
     const isBehind = weight <= behind;
@@ -114,7 +146,14 @@ export class FairWeights {
   #place(name: string, known: Known, isBehind: boolean): void {
     if (known.isBehind === isBehind) return;
     known.isBehind = isBehind;
-    const weight = isBehind ? known.behind : known.usual;
+    this.#weigh(name, isBehind ? known.behind : known.usual);
+  }
+
+  #weightOf(name: string): number | undefined {
+    return singleNumber(readKernelFile(`${this.#weights}/${name}/${WEIGHT_FILE[this.#version]}`) ?? '');
+  }
+
+  #weigh(name: string, weight: number): void {
     rewrite(`${this.#weights}/${name}/${WEIGHT_FILE[this.#version]}`, String(weight));
   }
 
@@ -142,11 +181,17 @@ function usualWeight(vcpus: number, version: 1 | 2): number {
   return version === 1 ? shares : 1 + Math.floor(((shares - 2) * 9999) / 262_142);
 }
 
-/** Of all processors together, since the host was started. */
+/** The same for programs on every host. https://man7.org/linux/man-pages/man5/proc_stat.5.html */
+const TICK_MICROSECONDS = 10_000;
+
+/** Since the host was started. */
 function readProcessorTimes(): ProcessorTimes {
   const [line = ''] = (readKernelFile('/proc/stat') ?? '').split('\n', 1);
   // user nice system idle iowait irq softirq steal; what follows is counted in the first two already.
-  const times = line.split(/\s+/).slice(1, 9).map(Number);
+  const times = line
+    .split(/\s+/)
+    .slice(1, 9)
+    .map((ticks) => Number(ticks) * TICK_MICROSECONDS);
   const [, , , idle = 0, waiting = 0] = times;
   return { idle: idle + waiting, all: times.reduce((sum, time) => sum + time, 0) };
 }

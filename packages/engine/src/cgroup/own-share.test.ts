@@ -25,7 +25,7 @@ test('who is in the root of a tree of version 1 joins a cgroup with the most wei
   assert.equal(takeOwnShare(layout, '4:memory:/elsewhere\n1:cpu,cpuacct:/\n0::/\n'), true);
   const read = (file: string) => readFileSync(`${folder}/svc-own/${file}`, 'utf8');
   assert.deepEqual([read('cpu.shares'), read('cgroup.procs')], ['262144', '0']);
-  assert.equal(readFileSync(`${folder}/svc-work/cpu.shares`, 'utf8'), '64');
+  assert.equal(readFileSync(`${folder}/svc-work/cpu.shares`, 'utf8'), '1024');
 });
 
 test('in version 2 the controller is turned on first', (t) => {
@@ -50,27 +50,27 @@ for (const [version, file, lowest] of [
   [1, 'cpu.shares', 2],
   [2, 'cpu.weight', 1],
 ] as const) {
-  test(`all sandboxes weigh a sixteenth of the cgroup that we were put into, on version ${version}`, (t) => {
+  test(`all sandboxes weigh an eighth of the cgroup that we were put into, on version ${version}`, (t) => {
     const { layout, folder } = layoutOf(t, version);
     mkdirSync(`${folder}/system.slice`);
     const at = (path: string) => (version === 1 ? `1:cpu,cpuacct:${path}\n0::/\n` : `0::${path}\n`);
     const ofSandboxes = () => Number(readFileSync(`${folder}/svc/${file}`, 'latin1'));
     for (const [ours, theirs] of [
-      [1024, 64],
-      [100, 6],
+      [1024, 128],
+      [100, 12],
       [1, lowest],
     ] as const) {
       writeFileSync(`${folder}/system.slice/${file}`, `${ours}\n`);
-      assert.equal(outweighSandboxes(layout, at('/system.slice/svc.service')), true);
+      assert.equal(outweighSandboxes(layout, at('/system.slice/svc.service')), theirs);
       assert.equal(ofSandboxes(), theirs);
     }
     assert.equal(takeOwnShare(layout, at('/')), true);
-    assert.equal(outweighSandboxes(layout, at('/')), false);
-    assert.equal(outweighSandboxes(layout, at('/svc/sandbox')), false);
+    assert.equal(outweighSandboxes(layout, at('/')), null);
+    assert.equal(outweighSandboxes(layout, at('/svc/sandbox')), null);
     assert.equal(ofSandboxes(), lowest);
     // What was left by one that ran elsewhere is set right.
-    assert.equal(outweighSandboxes(layout, at('/svc-own')), true);
-    assert.equal(ofSandboxes(), version === 1 ? 64 : 6);
+    assert.equal(outweighSandboxes(layout, at('/svc-own')), version === 1 ? 1024 : 100);
+    assert.equal(ofSandboxes(), version === 1 ? 1024 : 100);
   });
 }
 

@@ -13,8 +13,8 @@ const WEIGHTS = {
   1: { file: 'cpu.shares', own: 262_144, usual: 1024, lowest: 2 },
   2: { file: 'cpu.weight', own: 10_000, usual: 100, lowest: 1 },
 } as const;
-/** What all sandboxes together weigh of what others do. */
-const PART_OF_SANDBOXES = 1 / 16;
+/** How many times as much as all sandboxes together weighs what somebody put us into. */
+const LEAD = 8;
 
 /**
  * Gives this process, and what it starts from now on, the most weight that there is, on every CPU: whatever sandboxes
@@ -36,31 +36,29 @@ export function takeOwnShare(
 }
 
 /**
- * Makes all sandboxes together weigh a sixteenth of a usual cgroup or, where somebody put us into another, of the one at the top of the
- * tree that it lies in: what keeps the host going comes before them. In the root there is nothing to compare with. Returns whether it did.
+ * Makes all sandboxes together weigh as much as a usual cgroup or, where somebody put us into another, an eighth of the one at the top of
+ * the tree that it lies in: there nobody but its own members can take the processor from us. In the root there is nothing to compare with.
+ * Returns what they weigh, or null.
  * @throws when the tree cannot be written to
  */
 export function outweighSandboxes(
   layout: CgroupLayout = readCgroupLayout(),
   own: string = readFileSync('/proc/self/cgroup', 'latin1'),
-): boolean {
+): number | null {
   const tree = treeOf(layout, 'cpu');
-  if (tree === undefined) return false;
+  if (tree === undefined) return null;
   const top = ownPath(tree, 'cpu', own)?.split('/')[1] ?? '';
-  if (top === '' || top === CGROUP_PARENT) return false;
-  const { file, usual } = WEIGHTS[tree.version];
-  const weight = () => Number(readFileSync(`${tree.mountpoint}/${top}/${file}`, 'latin1'));
-  makeGroup(tree, CGROUP_PARENT, behind(tree, top === OWN_GROUP ? usual : weight()));
-  return true;
-}
-
-function behind(tree: CgroupTree, weight: number): number {
-  return Math.max(WEIGHTS[tree.version].lowest, Math.floor(weight * PART_OF_SANDBOXES));
+  if (top === '' || top === CGROUP_PARENT) return null;
+  const { file, usual, lowest } = WEIGHTS[tree.version];
+  const weightOfTop = () => Number(readFileSync(`${tree.mountpoint}/${top}/${file}`, 'latin1'));
+  const weight = top === OWN_GROUP ? usual : Math.max(lowest, Math.floor(weightOfTop() / LEAD));
+  makeGroup(tree, CGROUP_PARENT, weight);
+  return weight;
 }
 
 function join(tree: CgroupTree): void {
   const { own, usual } = WEIGHTS[tree.version];
-  makeGroup(tree, WORK_GROUP, behind(tree, usual));
+  makeGroup(tree, WORK_GROUP, usual);
   const folder = makeGroup(tree, OWN_GROUP, own);
   // SAFETY: 0 is this process, with all of its threads.
   writeFileSync(`${folder}/cgroup.procs`, '0');

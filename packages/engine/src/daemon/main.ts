@@ -102,12 +102,12 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   );
   await prepareRunFolder(config.runFolder);
   raiseHostLimits(logger);
-  takeOwnShareOrSay(logger);
+  const weight = takeOwnShareOrSay(logger);
   const kit = await buildKit(config, logger, (...image) => running.isImageInUse(...image), stop);
   requireIsolation(config, kit);
   const running: Sandboxes = new Sandboxes(kit, config);
   const sampler = new Sampler(kit);
-  const weights = new FairWeights(kit.cgroups.layout);
+  const weights = new FairWeights(kit.cgroups.layout, weight);
   const thawing = await keepThawed(kit.liveDisks, logger);
   await kit.images.recover();
   stop.throwIfAborted();
@@ -167,16 +167,17 @@ async function keepThawed(liveDisks: LiveDisks, logger: Logger): Promise<NodeJS.
   }, THAW_MS).unref();
 }
 
-/** Before anything is started, so that it is there too. */
-function takeOwnShareOrSay(logger: Logger): void {
+/** Before anything is started, so that it is there too. Returns what all sandboxes together weigh. */
+function takeOwnShareOrSay(logger: Logger): number | null {
   try {
     takeOwnShare();
-    outweighSandboxes();
+    return outweighSandboxes();
   } catch (error) {
     logger.warn(
       { error },
       'the engine has no share of the processor of its own: busy sandboxes slow it down',
     );
+    return null;
   }
 }
 
