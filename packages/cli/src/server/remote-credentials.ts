@@ -1,3 +1,4 @@
+import { PlatformError } from '@svc/contract/errors';
 import type { Client } from '@svc/sdk';
 import { Organization, SvcError } from '@svc/sdk';
 import type { Listed } from '../terminal/print-credentials.ts';
@@ -116,7 +117,7 @@ interface Shown {
 function issued(made: Shown, secret: string | null, undo: string): Issued {
   const { id, created_at: createdAt, expires_at: expiresAt } = made;
   if (secret !== null) return { id, secret, createdAt, expiresAt };
-  const message = `it was made, but its secret was lost on the way\n  try: ${undo} ${id}, then the same again`;
+  const message = `it was made, but its secret was lost on the way; do \`${undo} ${id}\` and then the same again`;
   throw new SvcError('connection_failed', message);
 }
 
@@ -134,6 +135,6 @@ export async function asUser<T>(rule: string, work: () => Promise<T>): Promise<T
   } catch (error) {
     if (!SvcError.is(error, 'invalid_api_key')) throw error;
     const message = `${rule}: this takes a personal access token, not an API key\n  try: svc token create --user YOU@EXAMPLE.COM, where the server runs`;
-    throw new SvcError('forbidden', message, { cause: error });
+    throw new PlatformError('forbidden', message, { cause: error });
   }
 }

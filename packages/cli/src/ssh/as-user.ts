@@ -1,3 +1,4 @@
+import { PlatformError } from '@svc/contract/errors';
 import { SvcError } from '@svc/sdk';
 
 /** SSH keys are of users. Whoever comes with an API key is told what to come with instead. */
@@ -8,6 +9,6 @@ export async function asUser<T>(work: Promise<T>): Promise<T> {
       'SSH keys belong to users: this takes a valid personal access token, not an API key\n' +
       '  try: export SVC_API_KEY=$(svc token create --user YOU@EXAMPLE.COM), where the server runs';
     // In words of its own, because the hint for a wrong API key would mislead.
-    throw new SvcError('forbidden', message, { cause: error });
+    throw new PlatformError('forbidden', message, { cause: error });
   });
 }
