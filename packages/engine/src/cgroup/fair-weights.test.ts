@@ -16,7 +16,7 @@ class FakeHost {
     this.#folder = mkdtempSync(`${tmpdir()}/svc-fair-weights-`);
     this.#version = version;
     mkdirSync(`${this.#folder}/svc`);
-    this.#write('.', version === 1 ? 'cpu.shares' : 'cpu.weight', '100');
+    this.#write('.', version === 1 ? 'cpu.shares' : 'cpu.weight', '1024');
     t.after(() => rmSync(this.#folder, { recursive: true }));
     this.weights = this.engine();
   }
@@ -25,7 +25,7 @@ class FakeHost {
   engine(): FairWeights {
     const controllers = this.#version === 1 ? ['cpu', 'cpuacct'] : ['cpu'];
     const tree = { mountpoint: this.#folder, version: this.#version, controllers };
-    this.weights = new FairWeights({ version: this.#version, trees: [tree] }, 100, () => this.#times);
+    this.weights = new FairWeights({ version: this.#version, trees: [tree] }, 1024, () => this.#times);
     return this.weights;
   }
 
@@ -113,8 +113,17 @@ for (const [version, usual, behind] of [
     );
     host.pass({ most: 750, some: 100, little: 150 });
     assert.equal(host.weightOf('some'), behind, 'not back and forth at the bound');
-    host.pass({ most: 850, some: 50, little: 100 });
+    for (let look = 0; look < 12; look++) host.pass({ most: 850, some: 50, little: 100 });
     assert.equal(host.weightOf('some'), usual);
+  });
+
+  test(`version ${version}: a short piece of work puts nobody behind`, (t) => {
+    const host = hostOf(t, 'one', 'two', 'quiet');
+    for (let look = 0; look < 12; look++) host.pass({ one: 500, two: 500, quiet: 0 });
+    host.pass({ one: 300, two: 300, quiet: 400 });
+    assert.equal(host.weightOf('quiet'), usual);
+    for (let look = 0; look < 4; look++) host.pass({ one: 300, two: 300, quiet: 400 });
+    assert.equal(host.weightOf('quiet'), behind);
   });
 
   test(`version ${version}: an engine that comes after another, or goes, leaves nobody behind`, (t) => {
@@ -145,16 +154,16 @@ for (const [version, usual, behind] of [
     const ofAll = () => host.weightOf('.');
     host.pass({ one: 500 });
     host.pass({ one: 500 }, 300);
-    assert.equal(ofAll(), 6);
+    assert.equal(ofAll(), 8);
     host.pass({ one: 450 }, 100);
-    assert.equal(ofAll(), 6, 'others use 45 % of them');
+    assert.equal(ofAll(), 8, 'others use 45 % of them');
     host.pass({ one: 450 });
-    assert.equal(ofAll(), 100, 'others use 55 %');
+    assert.equal(ofAll(), 1024, 'others use 55 %');
     host.pass({ one: 450 }, 100);
-    assert.equal(ofAll(), 100, 'not back and forth at the bound');
+    assert.equal(ofAll(), 1024, 'not back and forth at the bound');
     host.pass({ one: 900 });
-    assert.equal(ofAll(), 6);
+    assert.equal(ofAll(), 8);
     host.weights.release();
-    assert.equal(ofAll(), 100);
+    assert.equal(ofAll(), 1024);
   });
 }

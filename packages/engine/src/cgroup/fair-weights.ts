@@ -13,8 +13,10 @@ const BEHIND = { 1: 4, 2: 1 } as const;
 /** The kernel takes no less. */
 const LEAST_WEIGHT = { 1: 2, 2: 1 } as const;
 const WEIGHT_FILE = { 1: 'cpu.shares', 2: 'cpu.weight' } as const;
-/** With more of the processors idle than this nobody waits for another. */
-const MOST_IDLE = 0.1;
+/** With more of the processors idle than the first nobody waits for another, and with more than the second nobody is going to. */
+const [MOST_IDLE, HALF_IDLE] = [0.1, 0.5];
+/** How much the time since the last look counts: a short piece of work does not make a sandbox one that computes all the time. */
+const LATEST = 0.25;
 /** Of its part of what sandboxes use; who uses more stands behind, and who stands there and uses less than half of this does not. */
 const PART = 0.5;
 /** Of what all sandboxes use; who uses less has no part in the sharing. */
@@ -22,7 +24,7 @@ const LEAST_USED = 0.01;
 /** Of the processors: while others than sandboxes use less, sandboxes give way to them, and once they do, until others use more. */
 const OTHERS = { fewer: 0.4, more: 0.5 } as const;
 /** What all sandboxes together weigh then, of what they usually do. */
-const ASIDE = 1 / 16;
+const ASIDE = 1 / 128;
 
 /** Microseconds of all processors together. */
 export interface ProcessorTimes {
@@ -35,8 +37,8 @@ interface Known {
   readonly usual: number;
   readonly behind: number;
   usedMicroseconds: number;
-  /** Since the look before. */
-  delta: number;
+  /** What it uses between two looks, lately. */
+  rate: number;
   isBehind: boolean;
 }
 
@@ -85,9 +87,9 @@ export class FairWeights {
     const [idle, all] = [now.idle - before.idle, now.all - before.all];
     const others = all - idle - (this.#usedBySandboxes - usedBefore);
     this.#weighAll(others < all * (this.#isAside ? OTHERS.more : OTHERS.fewer));
-    if (idle > all * MOST_IDLE) return this.#bringForward();
+    if (idle > all * HALF_IDLE) return this.#bringForward();
     this.#learn();
-    this.#judge();
+    this.#judge(idle < all * MOST_IDLE);
   }
 
   /** All weigh what they usually do. */
@@ -117,7 +119,10 @@ export class FairWeights {
       const known = this.#known.get(name);
       const used = this.#usedMicroseconds(name);
       if (known === undefined) this.#meet(name, used);
-      else [known.delta, known.usedMicroseconds] = [used - known.usedMicroseconds, used];
+      else {
+        known.rate += (used - known.usedMicroseconds - known.rate) * LATEST;
+        known.usedMicroseconds = used;
+      }
     }
   }
 
@@ -128,18 +133,18 @@ export class FairWeights {
     const behind = vcpus * BEHIND[this.#version];
     const isBehind = weight <= behind;
     const usual = isBehind ? usualWeight(vcpus, this.#version) : weight;
-    this.#known.set(name, { vcpus, usual, behind, usedMicroseconds, delta: 0, isBehind });
+    this.#known.set(name, { vcpus, usual, behind, usedMicroseconds, rate: 0, isBehind });
   }
 
-  #judge(): void {
+  #judge(isContended: boolean): void {
     const known = [...this.#known.values()];
-    const all = known.reduce((sum, { delta }) => sum + delta, 0);
+    const all = known.reduce((sum, { rate }) => sum + rate, 0);
     const least = all * LEAST_USED;
-    const parts = known.reduce((sum, { delta, vcpus }) => sum + (delta > least ? vcpus : 0), 0);
+    const parts = known.reduce((sum, { rate, vcpus }) => sum + (rate > least ? vcpus : 0), 0);
     for (const [name, sandbox] of this.#known) {
       const part = (all * sandbox.vcpus) / parts;
       const bound = part * PART * (sandbox.isBehind ? 0.5 : 1);
-      this.#place(name, sandbox, sandbox.delta > least && sandbox.delta > bound);
+      this.#place(name, sandbox, isContended && sandbox.rate > Math.max(least, bound));
     }
   }
 

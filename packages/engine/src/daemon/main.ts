@@ -30,7 +30,7 @@ const TICK_MS = 1000;
 /** Each sandbox is sampled once a tick, a share of them at a time. */
 const SAMPLE_MS = 50;
 /** Between two looks at who of the sandboxes uses the processors. */
-const WEIGH_MS = 500;
+const WEIGH_MS = 200;
 /** How often disks are looked for that nobody alive has frozen. */
 const THAW_MS = 5000;
 /** What the first sandbox needs and the start does not is loaded this long after the start, when a server that waited for us has gone on. */
