@@ -95,11 +95,11 @@ for (const [version, usual, behind] of [
 
   test(`version ${version}: while processors are idle, or again are, all weigh what they usually do`, (t) => {
     const host = hostOf(t, 'one', 'two');
-    for (let look = 0; look < 3; look++) host.pass({ one: 400, two: 400 }, 200);
+    for (let look = 0; look < 3; look++) host.pass({ one: 200, two: 200 }, 600);
     assert.deepEqual([host.weightOf('one'), host.weightOf('two')], [usual, usual]);
     for (let look = 0; look < 2; look++) host.pass({ one: 500, two: 500 });
     assert.deepEqual([host.weightOf('one'), host.weightOf('two')], [behind, behind]);
-    host.pass({ one: 100 }, 500);
+    host.pass({ one: 100 }, 600);
     assert.deepEqual([host.weightOf('one'), host.weightOf('two')], [usual, usual]);
   });
 
@@ -145,7 +145,7 @@ for (const [version, usual, behind] of [
     host.pass({ two: 500, three: 500 });
     assert.equal(host.weightOf('three'), usual, 'it has shown nothing yet');
     host.remove('two');
-    host.pass({ three: 500 }, 500);
+    host.pass({ three: 400 }, 600);
     assert.equal(host.weightOf('three'), usual);
   });
 

@@ -13,8 +13,8 @@ const BEHIND = { 1: 4, 2: 1 } as const;
 /** The kernel takes no less. */
 const LEAST_WEIGHT = { 1: 2, 2: 1 } as const;
 const WEIGHT_FILE = { 1: 'cpu.shares', 2: 'cpu.weight' } as const;
-/** With more of the processors idle than the first nobody waits for another, and with more than the second nobody is going to. */
-const [MOST_IDLE, HALF_IDLE] = [0.1, 0.5];
+/** With more of the processors idle than this hardly anybody waits for another. */
+const MOST_IDLE = 0.5;
 /** How much the time since the last look counts: a short piece of work does not make a sandbox one that computes all the time. */
 const LATEST = 0.25;
 /** Of its part of what sandboxes use; who uses more stands behind, and who stands there and uses less than half of this does not. */
@@ -46,8 +46,8 @@ interface Known {
  * Lets those go first who use little of the processors. The scheduler of the kernel means to do so, and on many versions fails for a tenth
  * of a second and longer where threads of a sandbox change processors and weights are alike (docs/decisions/0148).
  * - Others than sandboxes, threads of the kernel among them, while they use less than half of the processors: sandboxes have the rest.
- * - Of sandboxes, while there are more to run than processors to run them, those that use less than half of their part of what all of them
- *   get: so nobody who stands behind gets less than its part either.
+ * - Of sandboxes, while less than half of the processors is idle, those that use less than half of their part of what all of them get: so
+ *   nobody who stands behind gets less than its part either.
  */
 export class FairWeights {
   readonly #version: 1 | 2;
@@ -87,9 +87,9 @@ export class FairWeights {
     const [idle, all] = [now.idle - before.idle, now.all - before.all];
     const others = all - idle - (this.#usedBySandboxes - usedBefore);
     this.#weighAll(others < all * (this.#isAside ? OTHERS.more : OTHERS.fewer));
-    if (idle > all * HALF_IDLE) return this.#bringForward();
+    if (idle > all * MOST_IDLE) return this.#bringForward();
     this.#learn();
-    this.#judge(idle < all * MOST_IDLE);
+    this.#judge();
   }
 
   /** All weigh what they usually do. */
@@ -136,7 +136,7 @@ export class FairWeights {
     this.#known.set(name, { vcpus, usual, behind, usedMicroseconds, rate: 0, isBehind });
   }
 
-  #judge(isContended: boolean): void {
+  #judge(): void {
     const known = [...this.#known.values()];
     const all = known.reduce((sum, { rate }) => sum + rate, 0);
     const least = all * LEAST_USED;
@@ -144,7 +144,7 @@ export class FairWeights {
     for (const [name, sandbox] of this.#known) {
       const part = (all * sandbox.vcpus) / parts;
       const bound = part * PART * (sandbox.isBehind ? 0.5 : 1);
-      this.#place(name, sandbox, isContended && sandbox.rate > Math.max(least, bound));
+      this.#place(name, sandbox, sandbox.rate > Math.max(least, bound));
     }
   }
 

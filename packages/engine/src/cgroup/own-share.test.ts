@@ -20,11 +20,11 @@ function layoutOf(
   return { folder, layout: { version, trees: [{ mountpoint: folder, version, controllers: ['cpu'] }] } };
 }
 
-test('who is in the root of a tree of version 1 joins a cgroup with the most weight, and makes one for work', (t) => {
+test('who is in the root of a tree of version 1 joins a cgroup with eight times the weight of one, and makes one for work', (t) => {
   const { layout, folder } = layoutOf(t, 1);
   assert.equal(takeOwnShare(layout, '4:memory:/elsewhere\n1:cpu,cpuacct:/\n0::/\n'), true);
   const read = (file: string) => readFileSync(`${folder}/svc-own/${file}`, 'utf8');
-  assert.deepEqual([read('cpu.shares'), read('cgroup.procs')], ['262144', '0']);
+  assert.deepEqual([read('cpu.shares'), read('cgroup.procs')], ['8192', '0']);
   assert.equal(readFileSync(`${folder}/svc-work/cpu.shares`, 'utf8'), '1024');
 });
 
@@ -34,7 +34,7 @@ test('in version 2 the controller is turned on first', (t) => {
   const read = (file: string) => readFileSync(`${folder}/${file}`, 'utf8');
   assert.deepEqual(
     [read('cgroup.subtree_control'), read('svc-own/cpu.weight'), read('svc-own/cgroup.procs')],
-    ['+cpu', '10000', '0'],
+    ['+cpu', '800', '0'],
   );
 });
 

@@ -8,17 +8,17 @@ const OWN_GROUP = 'svc-own';
 /** Where those of them go that work for one guest or tenant (host/src/serve/own-share.c). */
 const WORK_GROUP = 'svc-work';
 
-/** `usual` is what a cgroup weighs unless told otherwise, `own` the most that one can. */
+/** `usual` is what a cgroup weighs unless told otherwise. */
 const WEIGHTS = {
-  1: { file: 'cpu.shares', own: 262_144, usual: 1024, lowest: 2 },
-  2: { file: 'cpu.weight', own: 10_000, usual: 100, lowest: 1 },
+  1: { file: 'cpu.shares', own: 8192, usual: 1024, lowest: 2 },
+  2: { file: 'cpu.weight', own: 800, usual: 100, lowest: 1 },
 } as const;
 /** How many times as much as all sandboxes together weighs what somebody put us into. */
 const LEAD = 8;
 
 /**
- * Gives this process, and what it starts from now on, the most weight that there is, on every CPU: whatever sandboxes
- * compute, those who serve them get the processor when they need it. Only from the root of the tree: whoever put us into a cgroup, such
+ * Gives this process, and what it starts from now on, eight times the weight of all sandboxes together at least, on every CPU: whatever
+ * they compute, those who serve them get the processor when they need it. Only from the root of the tree: whoever put us into a cgroup, such
  * as systemd, has decided about our share there. Returns whether we have it.
  * @throws when the tree cannot be written to
  */
