@@ -58,7 +58,7 @@ for (const [name, configure] of [
   const place = name === 'container' ? { cpus: '0,3' } : {};
   test(`the vcpus of a ${name} are a weight and a quota${'cpus' in place ? ', and a place' : ''}`, () => {
     const { cpu } = parsed(configure(SPEC, HOST, 3)).linux.resources;
-    assert.deepEqual(cpu, { shares: 2048, quota: 200_000, period: 100_000, ...place });
+    assert.deepEqual(cpu, { shares: 8192, quota: 200_000, period: 100_000, ...place });
   });
 
   test(`a ${name} on a host that cannot limit asks for no limit`, () => {
