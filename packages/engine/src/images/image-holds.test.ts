@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { copyFile, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { copyFile, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { PlatformError } from '@svc/contract/errors';
+import { ImageHolds } from './image-holds.ts';
 import { imageOf, layerFromTar, layerOf, tarOf } from '../testing/test-layers.ts';
 import { TestRegistry } from '../testing/test-registry.ts';
 import { folderSource, newTestStore, resolveOptions } from '../testing/test-store.ts';
@@ -130,4 +132,16 @@ test('an image that is being given to somebody is not collected', async (t) => {
     inUse.clear();
     assert.ok((await store.get(reference)) !== undefined);
   }
+});
+
+test('a hold that several write at once is written whole, by each', async (t) => {
+  const folder = join(await mkdtemp(join(tmpdir(), 'svc-holds-')), 'holds');
+  t.after(() => rm(dirname(folder), { recursive: true }));
+  const holds = new ImageHolds(folder, () => 0);
+  await holds.load(() => []);
+  const image = { id: `sha256:${'a'.repeat(64)}`, layers: [] };
+  await holds.take('mine', image, null);
+  await Promise.all(Array.from({ length: 20 }, () => holds.refresh(image.id, 0)));
+  await Promise.all([holds.refresh(image.id, 0), holds.drop('mine', image.id)]);
+  assert.deepEqual(await readdir(folder), []);
 });
