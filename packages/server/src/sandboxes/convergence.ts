@@ -114,7 +114,8 @@ export class Convergence {
 
   /** Something else is wanted of this sandbox: ends what is under way and sees to it, in the background. */
   convergeSoon(sandboxId: string, options: Pick<ConvergeOptions, 'isNew'> = {}): void {
-    this.interrupt(sandboxId);
+    // What is under way for a new one is what is wanted: others may have seen its record before whoever made it.
+    if (options.isNew !== true) this.interrupt(sandboxId);
     this.converge(sandboxId, options).catch((error: unknown) => {
       // A start that failed says so on its record.
       this.#parts.logger.info({ sandboxId, err: error }, 'a sandbox did not get where it should be');
@@ -245,7 +246,12 @@ export class Convergence {
     };
     if (report !== undefined) {
       tell({ message: STARTING_MESSAGE, done: null, total: null });
-      return await orchestrator.start(record.id, signal);
+      try {
+        return await orchestrator.start(record.id, signal);
+      } catch (error) {
+        // What was seen was on its way out, as a create is that was cut off.
+        if (!PlatformError.is(error, 'sandbox_not_found')) throw error;
+      }
     }
     return await orchestrator.create(
       await toEngineRequest(this.#parts, record),

@@ -8,6 +8,7 @@ import type { Database } from '../store/database.ts';
 import { openStore } from '../store/open-store.ts';
 import { listRuns } from '../store/runs.ts';
 import { getSandbox, listSandboxes, updateSandbox } from '../store/sandboxes.ts';
+import { LogOnDisk } from '../store/log-on-disk.ts';
 import { addSandbox } from '../testing/stored-sandbox.ts';
 import { sqliteDialect } from '../store/sqlite.ts';
 import { makeFolder, startTestServer } from '../testing/test-server.ts';
@@ -234,4 +235,52 @@ test('an end is seen that comes right after the answer to a start', async (t) =>
   const server = await startHealthy(t, { orchestrator });
   const { body: made } = await server.rest('POST', '/sandboxes?start=true', { body: body('one') });
   await waitUntil(async () => (await getSandbox(server.database, made.id))?.observed === 'failed');
+});
+
+test('a create whose record others have seen first is not begun again by whoever made it', async (t) => {
+  let creates = 0;
+  const lookAgain = Promise.withResolvers<void>();
+  const orchestrator = new (class extends FakeOrchestrator {
+    override async create(...request: Parameters<FakeOrchestrator['create']>) {
+      creates += 1;
+      return await super.create(...request);
+    }
+
+    override async *changes(signal: AbortSignal) {
+      await lookAgain.promise;
+      yield null;
+      yield* super.changes(signal);
+    }
+  })();
+  const path = join(await makeFolder(t), 'store.db');
+  let isMade = async () => await Promise.resolve(false);
+  const held = Promise.withResolvers<void>();
+  // From the commit of the record on.
+  const disk = async () => ((await isMade()) ? await held.promise : undefined);
+  const database = await openStore(sqliteDialect(path, new LogOnDisk(path, disk)));
+  const server = await startHealthy(t, { orchestrator, database, isAlone: true });
+  isMade = async () => (await listSandboxes(database)).length === 1;
+  const asked = server.rest('POST', '/sandboxes?start=true', { body: body('one', { reference: 'slow' }) });
+  await waitUntil(isMade);
+  lookAgain.resolve();
+  await waitUntil(() => orchestrator.fetching === 1);
+  held.resolve();
+  const { body: made } = await asked;
+  orchestrator.finishFetching();
+  await waitUntil(async () => (await getSandbox(database, made.id))?.observed === 'running');
+  assert.equal(creates, 1);
+});
+
+test('a sandbox that was on its way out when it was seen is made anew', async (t) => {
+  const orchestrator = new (class extends FakeOrchestrator {
+    override async start(id: string) {
+      await this.remove(id);
+      return await super.start(id);
+    }
+  })();
+  const server = await startHealthy(t, { orchestrator });
+  const { body: made } = await server.rest('POST', '/sandboxes', { body: body('one') });
+  await orchestrator.create({ id: made.id, spec: SPEC }, ignore);
+  await server.rest('POST', `/sandboxes/${made.id}/start`);
+  await waitUntil(async () => (await getSandbox(server.database, made.id))?.observed === 'running');
 });

@@ -86,6 +86,8 @@ export interface TestServerOptions extends Partial<ServerOptions> {
   readonly logger?: Logger;
   /** Absent: SQLite in the folder. The test server closes it. */
   readonly database?: Database;
+  /** Absent: unless it was given a database. */
+  readonly isAlone?: boolean;
 }
 
 /** A whole server on a free port over a real store, with the fake orchestrator. Everything is gone after the test. */
@@ -116,7 +118,7 @@ export async function startTestServer(t: TestContext, options: TestServerOptions
     snapshotStore: rest.snapshotStore ?? new FakeSnapshotStore(),
     sealer: new Sealer([new Uint8Array(32).fill(7)]),
     restSettings: { ...DEFAULT_REST_SETTINGS, ...rest.restSettings },
-    isAlone: options.database === undefined,
+    isAlone: options.isAlone ?? options.database === undefined,
     channelSettings: rest.channelSettings ?? {},
     ...(rest.mcpExtras === undefined ? {} : { mcpExtras: rest.mcpExtras }),
     ...(rest.ssh === undefined ? {} : { ssh: rest.ssh }),
