@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { test, type TestContext } from 'node:test';
+import { Cgroups } from './cgroups.ts';
 import { FairWeights } from './fair-weights.ts';
 
 /** A folder that stands for the cgroups of a host with two processors, whose time the test decides about. */
@@ -25,7 +26,11 @@ class FakeHost {
   engine(): FairWeights {
     const controllers = this.#version === 1 ? ['cpu', 'cpuacct'] : ['cpu'];
     const tree = { mountpoint: this.#folder, version: this.#version, controllers };
-    this.weights = new FairWeights({ version: this.#version, trees: [tree] }, 1024, () => this.#times);
+    this.weights = new FairWeights(
+      new Cgroups({ version: this.#version, trees: [tree] }),
+      1024,
+      () => this.#times,
+    );
     return this.weights;
   }
 

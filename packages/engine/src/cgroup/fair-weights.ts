@@ -1,7 +1,8 @@
 import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { isErrno } from '@svc/contract/errno';
-import { singleNumber, valueOf } from './cgroup-files.ts';
-import { CGROUP_PARENT, childrenOf, treeOf, type CgroupLayout } from './cgroup-layout.ts';
+import { singleNumber } from './cgroup-files.ts';
+import { CGROUP_PARENT, childrenOf, treeOf } from './cgroup-layout.ts';
+import type { Cgroups } from './cgroups.ts';
 import { readKernelFile } from './kernel-file.ts';
 
 /** What a sandbox weighs among sandboxes, by its vCPUs, in shares of cgroup version 1. The kernel takes no more than `MOST_SHARES`. */
@@ -52,7 +53,7 @@ interface Known {
 export class FairWeights {
   readonly #version: 1 | 2;
   readonly #weights: string | undefined;
-  readonly #usage: string | undefined;
+  readonly #cgroups: Cgroups;
   readonly #readTimes: () => ProcessorTimes;
   readonly #known = new Map<string, Known>();
   #times: ProcessorTimes | undefined;
@@ -62,18 +63,15 @@ export class FairWeights {
 
   /** `usualOfAll`: what all sandboxes together weigh; null: that is not ours to decide. */
   constructor(
-    layout: CgroupLayout,
+    cgroups: Cgroups,
     usualOfAll: number | null,
     readTimes: () => ProcessorTimes = readProcessorTimes,
   ) {
-    this.#version = layout.version;
+    this.#cgroups = cgroups;
+    this.#version = cgroups.layout.version;
     this.#usualOfAll = usualOfAll;
-    const folder = (controller: string) => {
-      const tree = treeOf(layout, controller);
-      return tree === undefined ? undefined : `${tree.mountpoint}/${CGROUP_PARENT}`;
-    };
-    this.#weights = folder('cpu');
-    this.#usage = folder(layout.version === 1 ? 'cpuacct' : 'cpu');
+    const tree = treeOf(cgroups.layout, 'cpu');
+    this.#weights = tree && `${tree.mountpoint}/${CGROUP_PARENT}`;
     this.#readTimes = readTimes;
   }
 
@@ -82,7 +80,7 @@ export class FairWeights {
     const [before, usedBefore] = [this.#times, this.#usedBySandboxes];
     const now = this.#readTimes();
     this.#times = now;
-    this.#usedBySandboxes = this.#usedMicroseconds('.');
+    this.#usedBySandboxes = this.#cgroups.cpuMicroseconds('.');
     if (before === undefined) return this.#learn();
     const [idle, all] = [now.idle - before.idle, now.all - before.all];
     const others = all - idle - (this.#usedBySandboxes - usedBefore);
@@ -117,7 +115,7 @@ export class FairWeights {
     for (const name of this.#known.keys()) if (!names.has(name)) this.#known.delete(name);
     for (const name of names) {
       const known = this.#known.get(name);
-      const used = this.#usedMicroseconds(name);
+      const used = this.#cgroups.cpuMicroseconds(name);
       if (known === undefined) this.#meet(name, used);
       else {
         known.rate += (used - known.usedMicroseconds - known.rate) * LATEST;
@@ -160,12 +158,6 @@ export class FairWeights {
 
   #weigh(name: string, weight: number): void {
     rewrite(`${this.#weights}/${name}/${WEIGHT_FILE[this.#version]}`, String(weight));
-  }
-
-  #usedMicroseconds(name: string): number {
-    const folder = `${this.#usage}/${name}`;
-    if (this.#version === 2) return valueOf(readKernelFile(`${folder}/cpu.stat`) ?? '', 'usage_usec') ?? 0;
-    return (singleNumber(readKernelFile(`${folder}/cpuacct.usage`) ?? '') ?? 0) / 1000;
   }
 
   /** Undefined when it is gone, or has no quota yet. */

@@ -107,7 +107,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   requireIsolation(config, kit);
   const running: Sandboxes = new Sandboxes(kit, config);
   const sampler = new Sampler(kit);
-  const weights = new FairWeights(kit.cgroups.layout, weight);
+  const weights = new FairWeights(kit.cgroups, weight);
   const thawing = await keepThawed(kit.liveDisks, logger);
   await kit.images.recover();
   stop.throwIfAborted();
