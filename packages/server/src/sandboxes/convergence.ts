@@ -116,7 +116,9 @@ export class Convergence {
   convergeSoon(sandboxId: string, options: Pick<ConvergeOptions, 'isNew'> = {}): void {
     // What is under way for a new one is what is wanted: others may have seen its record before whoever made it.
     if (options.isNew !== true) this.interrupt(sandboxId);
-    this.converge(sandboxId, options).catch((error: unknown) => {
+    // What is wanted is on the record before its handler goes on: work that was under way may have removed it by now.
+    const isDone = () => this.news.isRemoved(sandboxId);
+    this.#converge(sandboxId, options, isDone).catch((error: unknown) => {
       // A start that failed says so on its record.
       this.#parts.logger.info({ sandboxId, err: error }, 'a sandbox did not get where it should be');
     });
@@ -295,6 +297,7 @@ export class Convergence {
     await this.#forgetRun(id);
     const { sequence } = await this.#parts.orchestrator.remove(id, within(REMOVE_TIMEOUT_MS));
     await closeRun(this.#parts.database, id, new Date().toISOString(), 'removed');
+    this.news.noteRemoved(id);
     return { report: undefined, sequence };
   }
 

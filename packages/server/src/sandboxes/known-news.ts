@@ -9,12 +9,23 @@ const MAX_KNOWN = 10_000;
  */
 export class KnownNews {
   readonly #sequences = new Map<string, number>();
+  readonly #removed = new Set<string>();
 
   /** All that is in the answer was written down. */
   note(sandboxId: string, sequence: number | undefined): void {
     if (sequence === undefined) return;
     if (this.#sequences.size >= MAX_KNOWN) this.#sequences.clear();
     this.#sequences.set(sandboxId, sequence);
+  }
+
+  /** A sandbox that nobody wants any more is gone. */
+  noteRemoved(sandboxId: string): void {
+    if (this.#removed.size >= MAX_KNOWN) this.#removed.clear();
+    this.#removed.add(sandboxId);
+  }
+
+  isRemoved(sandboxId: string): boolean {
+    return this.#removed.has(sandboxId);
   }
 
   has({ id, sequence }: SandboxNews): boolean {
@@ -24,5 +35,6 @@ export class KnownNews {
   /** Another orchestrator counts anew. */
   clear(): void {
     this.#sequences.clear();
+    this.#removed.clear();
   }
 }
