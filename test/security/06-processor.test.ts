@@ -6,6 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { readCgroupLayout, treeOf } from '../../packages/engine/src/cgroup/cgroup-layout.ts';
+import { CPU_WEIGHT } from '../../packages/engine/src/cgroup/cpu-weight.ts';
 import { ownPath } from '../../packages/engine/src/cgroup/own-path.ts';
 import { allowedCpus } from '../../packages/engine/src/runtime/cpu-set.ts';
 import { TestServer } from '../e2e/start-server.ts';
@@ -43,7 +44,7 @@ function weightsOf(vcpus: number): readonly [number, number] {
   return [1 + Math.floor(((vcpus * 4096 - 2) * 9999) / 262142), vcpus];
 }
 
-const WEIGHT = { 1: 'cpu.shares', 2: 'cpu.weight' } as const;
+const WEIGHT = { 1: CPU_WEIGHT[1].file, 2: CPU_WEIGHT[2].file } as const;
 
 test('engine, server and what they start weigh more than all sandboxes together', async () => {
   const { engine } = server;

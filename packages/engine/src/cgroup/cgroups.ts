@@ -3,7 +3,7 @@ import { readdir, rmdir } from 'node:fs/promises';
 import { limitBytes, processIds, singleNumber, valueOf } from './cgroup-files.ts';
 import { CGROUP_PARENT, childrenOf, readCgroupLayout, treeOf, type CgroupLayout } from './cgroup-layout.ts';
 import { isErrno } from '@svc/contract/errno';
-import { readKernelFile } from './kernel-file.ts';
+import { readKernelFile, writeKernelFile } from './kernel-file.ts';
 import { killProcess } from './kill-process.ts';
 import { QuickMoves } from './quick-moves.ts';
 import { untilDone } from './until-done.ts';
@@ -105,7 +105,7 @@ export class Cgroups {
       const pids = this.processIds(handle);
       if (pids.length === 0) return true;
       // The kernel kills the whole cgroup at once, forks in progress included; kernels before 5.14 have no such file.
-      if (this.#unified !== undefined) writeIfThere(`${this.#unified}/${handle}/cgroup.kill`, '1');
+      if (this.#unified !== undefined) writeKernelFile(`${this.#unified}/${handle}/cgroup.kill`, '1');
       // SAFETY: read a moment ago from the cgroup of one sandbox, so each names a process of that sandbox.
       for (const pid of pids) killProcess(pid);
       return false;
@@ -131,13 +131,13 @@ export class Cgroups {
   allowBurst(handle: string, microseconds: number): void {
     const file = this.layout.version === 1 ? 'cpu.cfs_burst_us' : 'cpu.max.burst';
     // Kernels before 5.14 have no such file.
-    if (this.#quota !== undefined) writeIfThere(`${this.#quota}/${handle}/${file}`, String(microseconds));
+    if (this.#quota !== undefined) writeKernelFile(`${this.#quota}/${handle}/${file}`, String(microseconds));
   }
 
   /** Gives a running sandbox more memory; still no swap. */
   raiseMemoryLimit(handle: string, bytes: number): void {
     const files = this.layout.version === 1 ? ['memsw.limit_in_bytes', 'limit_in_bytes'] : ['max'];
-    for (const file of files) writeIfThere(`${this.#memory}/${handle}/memory.${file}`, String(bytes));
+    for (const file of files) writeKernelFile(`${this.#memory}/${handle}/memory.${file}`, String(bytes));
   }
 
   /**
@@ -147,7 +147,7 @@ export class Cgroups {
   limitSockets(handle: string, memoryBytes: number): void {
     if (this.layout.version === 2) return;
     const bytes = Math.max(MIN_SOCKET_BYTES, Math.floor(memoryBytes / SOCKET_SHARE));
-    writeIfThere(`${this.#memory}/${handle}/memory.kmem.tcp.limit_in_bytes`, String(bytes));
+    writeKernelFile(`${this.#memory}/${handle}/memory.kmem.tcp.limit_in_bytes`, String(bytes));
   }
 }
 
@@ -158,15 +158,6 @@ const SOCKET_SHARE = 8;
 
 function folder(mountpoint: string | undefined): string | undefined {
   return mountpoint === undefined ? undefined : `${mountpoint}/${CGROUP_PARENT}`;
-}
-
-function writeIfThere(file: string, text: string): void {
-  try {
-    writeFileSync(file, text, { flag: 'r+' });
-  } catch (error) {
-    // The second: it went while we had its file open.
-    if (!isErrno(error, 'ENOENT', 'ENODEV')) throw error;
-  }
 }
 
 async function removeTree(path: string): Promise<void> {

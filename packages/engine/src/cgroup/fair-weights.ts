@@ -1,9 +1,9 @@
-import { closeSync, constants, openSync, writeSync } from 'node:fs';
 import { isErrno } from '@svc/contract/errno';
 import { singleNumber } from './cgroup-files.ts';
 import { CGROUP_PARENT, childrenOf, treeOf } from './cgroup-layout.ts';
 import type { Cgroups } from './cgroups.ts';
-import { readKernelFile } from './kernel-file.ts';
+import { CPU_WEIGHT } from './cpu-weight.ts';
+import { readKernelFile, writeKernelFile } from './kernel-file.ts';
 
 /** What a sandbox weighs among sandboxes, by its vCPUs, in shares of cgroup version 1. The kernel takes no more than `MOST_SHARES`. */
 export const SHARES_PER_VCPU = 4096;
@@ -11,9 +11,6 @@ export const MOST_SHARES = 262_144;
 
 /** For each vCPU, of a sandbox that has had its part. */
 const BEHIND = { 1: 4, 2: 1 } as const;
-/** The kernel takes no less. */
-const LEAST_WEIGHT = { 1: 2, 2: 1 } as const;
-const WEIGHT_FILE = { 1: 'cpu.shares', 2: 'cpu.weight' } as const;
 /** With more of the processors idle than this hardly anybody waits for another. */
 const MOST_IDLE = 0.5;
 /** How much the time since the last look counts: a short piece of work does not make a sandbox one that computes all the time. */
@@ -101,7 +98,7 @@ export class FairWeights {
     this.#isAside = isAside;
     if (this.#usualOfAll === null) return;
     const weight = Math.floor(this.#usualOfAll * (isAside ? ASIDE : 1));
-    const wanted = Math.max(LEAST_WEIGHT[this.#version], weight);
+    const wanted = Math.max(CPU_WEIGHT[this.#version].least, weight);
     if (this.#weightOf('.') !== wanted) this.#weigh('.', wanted);
   }
 
@@ -120,6 +117,8 @@ export class FairWeights {
       else {
         known.rate += (used - known.usedMicroseconds - known.rate) * LATEST;
         known.usedMicroseconds = used;
+        // Another engine of this host may have brought it forward, as one that ends does with all.
+        if (known.isBehind) known.isBehind = (this.#weightOf(name) ?? 0) <= known.behind;
       }
     }
   }
@@ -153,11 +152,20 @@ export class FairWeights {
   }
 
   #weightOf(name: string): number | undefined {
-    return singleNumber(readKernelFile(`${this.#weights}/${name}/${WEIGHT_FILE[this.#version]}`) ?? '');
+    return singleNumber(readKernelFile(this.#fileOf(name)) ?? '');
   }
 
   #weigh(name: string, weight: number): void {
-    rewrite(`${this.#weights}/${name}/${WEIGHT_FILE[this.#version]}`, String(weight));
+    try {
+      writeKernelFile(this.#fileOf(name), String(weight));
+    } catch (error) {
+      // A tree that is not ours to write stays as it is.
+      if (!isErrno(error, 'EROFS', 'EACCES', 'EPERM')) throw error;
+    }
+  }
+
+  #fileOf(name: string): string {
+    return `${this.#weights}/${name}/${CPU_WEIGHT[this.#version].file}`;
   }
 
   /** Undefined when it is gone, or has no quota yet. */
@@ -191,17 +199,4 @@ function readProcessorTimes(): ProcessorTimes {
     .map((ticks) => Number(ticks) * TICK_MICROSECONDS);
   const [, , , idle = 0, waiting = 0] = times;
   return { idle: idle + waiting, all: times.reduce((sum, time) => sum + time, 0) };
-}
-
-/** A file of a cgroup that may have gone, in a tree that may not be ours to write: then it stays as it is. */
-function rewrite(path: string, text: string): void {
-  let file: number | undefined;
-  try {
-    file = openSync(path, constants.O_WRONLY | constants.O_TRUNC);
-    writeSync(file, text);
-  } catch (error) {
-    if (!isErrno(error, 'ENOENT', 'ENODEV', 'EROFS', 'EACCES', 'EPERM')) throw error;
-  } finally {
-    if (file !== undefined) closeSync(file);
-  }
 }

@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from 'node:fs';
 import { isErrno } from '@svc/contract/errno';
 
 const buffer = Buffer.allocUnsafeSlow(16 * 1024);
@@ -22,6 +22,19 @@ export function readKernelFile(path: string): string | undefined {
     return goneOrThrow(error);
   } finally {
     closeSync(descriptor);
+  }
+}
+
+/** Nothing when its process or cgroup is gone. As synchronous as reading. */
+export function writeKernelFile(path: string, text: string): void {
+  let descriptor: number | undefined;
+  try {
+    descriptor = openSync(path, constants.O_WRONLY | constants.O_TRUNC);
+    writeSync(descriptor, text);
+  } catch (error) {
+    goneOrThrow(error);
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
   }
 }
 

@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { CGROUP_PARENT, readCgroupLayout, treeOf } from './cgroup-layout.ts';
 import type { CgroupLayout, CgroupTree } from './cgroup-layout.ts';
+import { CPU_WEIGHT } from './cpu-weight.ts';
 import { ownPath } from './own-path.ts';
 
 /** Where our own processes are while nobody has put them elsewhere. */
@@ -8,11 +9,7 @@ const OWN_GROUP = 'svc-own';
 /** Where those of them go that work for one guest or tenant (host/src/serve/own-share.c). */
 const WORK_GROUP = 'svc-work';
 
-/** `usual` is what a cgroup weighs unless told otherwise. */
-const WEIGHTS = {
-  1: { file: 'cpu.shares', own: 8192, usual: 1024, lowest: 2 },
-  2: { file: 'cpu.weight', own: 800, usual: 100, lowest: 1 },
-} as const;
+const OWN_WEIGHT = { 1: 8192, 2: 800 } as const;
 /** How many times as much as all sandboxes together weighs what somebody put us into. */
 const LEAD = 8;
 
@@ -49,17 +46,16 @@ export function outweighSandboxes(
   if (tree === undefined) return null;
   const top = ownPath(tree, 'cpu', own)?.split('/')[1] ?? '';
   if (top === '' || top === CGROUP_PARENT) return null;
-  const { file, usual, lowest } = WEIGHTS[tree.version];
+  const { file, usual, least } = CPU_WEIGHT[tree.version];
   const weightOfTop = () => Number(readFileSync(`${tree.mountpoint}/${top}/${file}`, 'latin1'));
-  const weight = top === OWN_GROUP ? usual : Math.max(lowest, Math.floor(weightOfTop() / LEAD));
+  const weight = top === OWN_GROUP ? usual : Math.max(least, Math.floor(weightOfTop() / LEAD));
   makeGroup(tree, CGROUP_PARENT, weight);
   return weight;
 }
 
 function join(tree: CgroupTree): void {
-  const { own, usual } = WEIGHTS[tree.version];
-  makeGroup(tree, WORK_GROUP, usual);
-  const folder = makeGroup(tree, OWN_GROUP, own);
+  makeGroup(tree, WORK_GROUP, CPU_WEIGHT[tree.version].usual);
+  const folder = makeGroup(tree, OWN_GROUP, OWN_WEIGHT[tree.version]);
   // SAFETY: 0 is this process, with all of its threads.
   writeFileSync(`${folder}/cgroup.procs`, '0');
 }
@@ -68,6 +64,6 @@ function makeGroup(tree: CgroupTree, name: string, weight: number): string {
   const folder = `${tree.mountpoint}/${name}`;
   mkdirSync(folder, { recursive: true });
   if (tree.version === 2) writeFileSync(`${tree.mountpoint}/cgroup.subtree_control`, '+cpu');
-  writeFileSync(`${folder}/${WEIGHTS[tree.version].file}`, String(weight));
+  writeFileSync(`${folder}/${CPU_WEIGHT[tree.version].file}`, String(weight));
   return folder;
 }
