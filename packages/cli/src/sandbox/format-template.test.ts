@@ -4,13 +4,13 @@ import { formatSandboxes } from './format-template.ts';
 
 type Info = Parameters<typeof formatSandboxes>[1][number];
 
-function info(name: string): Info {
+function info(name: string, labels: Readonly<Record<string, string>> = { a: '1', b: '2' }): Info {
   return {
     name,
     status: 'running',
     spec: {
       image: 'python',
-      labels: { a: '1', b: '2' },
+      labels,
       network: { ports: [{ host_bind: '127.0.0.1', host_port: 8080, guest_port: 80, protocol: 'tcp' }] },
     },
   } as unknown as Info;
@@ -42,4 +42,17 @@ test('a field that there is not is refused with those that there are', () => {
       /its fields are \.ID .*try: svc ps --format/s,
       template,
     );
+});
+
+test('whatever a label holds, it makes no line, no column and no sequence for a terminal', () => {
+  const one = info('web', { a: 'x\nforged\t\u001B[2J\u202E' });
+  const shown = 'a=x<U+000A>forged<U+0009><U+001B>[2J<U+202E>';
+  assert.equal(formatSandboxes('{{.Name}} {{.Labels}}', [one]), `web ${shown}\n`);
+  assert.equal(
+    formatSandboxes(String.raw`table {{.Labels}}\t{{.Name}}`, [one]),
+    `LABELS${' '.repeat(shown.length - 6)}  NAME\n${shown}  web\n`,
+  );
+  const json = formatSandboxes('json', [one]);
+  assert.match(json, /"x\\nforged\\t\\u001b\[2J\\u202E"/);
+  assert.deepEqual((JSON.parse(json) as Info).spec?.labels, one.spec?.labels);
 });

@@ -34,3 +34,17 @@ test('on a terminal it is a bar that takes one line and is wiped away', () => {
   line.clear();
   assert.equal(written.at(-1), '\r\u001B[2K');
 });
+
+test('whatever a registry or a server says, it is text on one line', () => {
+  for (const isTTY of [true, false]) {
+    const { written, stream } = record(isTTY);
+    const line = new ProgressLine(stream);
+    line.show({ step: 'building', message: 'x\nforged\u001B]0;owned\u0007\u202E' });
+    line.showFetch({ message: 'downloading', done_bytes: 0, total_bytes: 1 });
+    line.showFetch({ message: 'a\u009B8m\r', done_bytes: null, total_bytes: null });
+    const start = isTTY ? '\r\u001B[2K' : '';
+    const end = isTTY ? '' : '\n';
+    assert.equal(written[0], `${start}x<U+000A>forged<U+001B>]0;owned<U+0007><U+202E>${end}`);
+    assert.equal(written.at(-1), `${start}a<U+009B>8m<U+000D>${end}`);
+  }
+});
