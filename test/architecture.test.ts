@@ -17,6 +17,7 @@ const QUICK_CONTRACT = [
   '@svc/contract/channel',
   '@svc/contract/frames',
   '@svc/contract/spec',
+  '@svc/contract/visible',
 ];
 const CONTRACT = ['@svc/contract', '@svc/contract/rest', '@svc/contract/retry', ...QUICK_CONTRACT];
 /** Clients know the schemas as types alone. */
@@ -64,7 +65,7 @@ const MAY_IMPORT: Readonly<
     dynamic: ['@svc/contract/rest'],
   },
   cli: {
-    static: [...CONTRACT, '@svc/contract/visible', '@svc/sdk', '@svc/sdk/node'],
+    static: [...CONTRACT, '@svc/sdk', '@svc/sdk/node'],
     dynamic: [
       '@svc/engine/backup',
       '@svc/engine/client',

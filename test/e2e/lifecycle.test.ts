@@ -74,7 +74,7 @@ test('a webhook is tried, looked at, changed, given another secret and removed f
   status = 418;
   const refused = await svc.run(['webhook', 'test', id]);
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /^not taken: it answered 418\nsaid so$/m);
+  assert.match(refused.stderr, /^not taken: it answered 418\n {2}\| said so$/m);
   const last = receiver.received.at(-1);
   assert.ok(last);
   for (const known of [secret, renewed.stdout.trim()]) {

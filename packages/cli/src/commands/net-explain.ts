@@ -3,7 +3,7 @@ import type { NetworkExplanation } from '@svc/sdk';
 import { parseConnection, type Connection } from '../arguments/connection.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { print, printJson } from '../terminal/print.ts';
+import { printEntry, printJson } from '../terminal/print.ts';
 
 export function createCommand(): Command {
   return new Command('explain')
@@ -47,11 +47,13 @@ async function explain(
 }
 
 function showAnswer({ reason, addresses, secrets }: NetworkExplanation): void {
-  print(reason);
+  printEntry(reason);
   if (addresses.length > 1)
     for (const { address, group, action, rule } of addresses)
-      print(`  ${address} (${group ?? 'no group'}): ${action}${rule === null ? '' : ` by rule ${rule}`}`);
-  for (const { env_var: variable, action } of secrets) print(`  ${variable}: ${SECRET_WORDS[action]}`);
+      printEntry(
+        `  ${address} (${group ?? 'no group'}): ${action}${rule === null ? '' : ` by rule ${rule}`}`,
+      );
+  for (const { env_var: variable, action } of secrets) printEntry(`  ${variable}: ${SECRET_WORDS[action]}`);
 }
 
 const SECRET_WORDS: Readonly<Record<NetworkExplanation['secrets'][number]['action'], string>> = {

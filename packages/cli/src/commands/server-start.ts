@@ -15,7 +15,7 @@ import type { StartOptions } from '../engine/started-program.ts';
 import { examples } from '../examples.ts';
 import { announceDashboard, type StartedServer } from '../server/announce-dashboard.ts';
 import { readGlobals } from '../globals.ts';
-import { print, printJson, tell } from '../terminal/print.ts';
+import { print, printJson, tell, tellEntry } from '../terminal/print.ts';
 
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 40_000;
@@ -164,7 +164,7 @@ async function startDetached(
     ? (await engineFailures()).slice(-1)
     : await lastLines(logs.server, SHOWN_LOG_LINES, before.server);
   tell(`error: the ${isOfEngine ? 'engine' : 'server'} did not start; the end of its log says:`);
-  for (const line of lines) tell(`  ${formatLogLine(line)}`);
+  for (const line of lines) tellEntry(`  ${formatLogLine(line)}`);
   tell(`  try: svc server start --help; svc ${isOfEngine ? 'engine' : 'server'} logs`);
   return undefined;
 }

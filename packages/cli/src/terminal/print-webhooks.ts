@@ -1,6 +1,6 @@
 import type { NewWebhook, Webhook, WebhookDelivery } from '@svc/sdk';
 import { formatAge } from './amounts.ts';
-import { print, tell } from './print.ts';
+import { print, tell, tellEntry } from './print.ts';
 import { formatTable } from './table.ts';
 
 /** The secret alone, for a variable or a file; a call that was repeated after its answer was lost finds none. */
@@ -49,6 +49,10 @@ export function tellAttempt({ id, status, attempts }: WebhookDelivery): boolean 
   const last = attempts.at(-1);
   if (last === undefined) tell(`delivery ${id} is on its way: svc webhook deliveries`);
   else if (status === 'succeeded') tell(`taken with ${last.status} after ${last.latency_ms} ms`);
-  else tell(`not taken: ${last.error}${last.response === '' ? '' : `\n${last.response}`}`);
+  else {
+    tellEntry(`not taken: ${last.error}`);
+    // Whoever answers chooses its lines: none of them looks like ours.
+    if (last.response !== '') for (const line of last.response.split('\n')) tellEntry(`  | ${line}`);
+  }
   return status === 'succeeded';
 }

@@ -34,6 +34,11 @@ export function tell(text: string): void {
   tellDrawn(showLines(text));
 }
 
+/** As `printEntry` has it. */
+export function tellEntry(text: string): void {
+  tellDrawn(showLine(text));
+}
+
 /** As `printDrawn` has it. */
 export function tellDrawn(text: string): void {
   process.stderr.write(withEnd(text));

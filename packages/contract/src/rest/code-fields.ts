@@ -17,7 +17,10 @@ const Language = Type.Enum(Object.keys(LANGUAGES) as (keyof typeof LANGUAGES)[],
   description: '`node`, `nodejs` and `javascript` are the same',
 });
 
-const KernelName = Type.String({ pattern: KERNEL_NAME_PATTERN });
+const KernelName = Type.String({
+  pattern: KERNEL_NAME_PATTERN,
+  description: '1–64 letters, digits, dots, hyphens or underscores; the first one a letter or digit',
+});
 const KERNEL = {
   kernel: optional(KernelName, {
     description:

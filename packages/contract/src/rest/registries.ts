@@ -44,7 +44,12 @@ export const registryOperations = {
         maxLength: 255,
         description: 'A host with an optional port',
       }),
-      username: Type.String({ minLength: 1, maxLength: 1024, pattern: '^[^\\u0000-\\u001f\\u007f]+$' }),
+      username: Type.String({
+        minLength: 1,
+        maxLength: 1024,
+        pattern: '^[^\\u0000-\\u001f\\u007f]+$',
+        description: 'On one line, without characters that control something',
+      }),
       password: Type.String({ minLength: 1, maxLength: 16_384 }),
     }),
     output: Registry,

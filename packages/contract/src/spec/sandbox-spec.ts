@@ -50,7 +50,13 @@ export const Runtime = strictObject({
   shell: OptionalText,
   user: OptionalText,
   hostname: Type.Optional(
-    Type.Union([Type.String({ pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]{0,62})$' }), Type.Null()]),
+    Type.Union([
+      Type.String({
+        pattern: '^[A-Za-z0-9]([A-Za-z0-9.-]{0,62})$',
+        description: '1–63 letters, digits, dots or hyphens; the first one a letter or digit',
+      }),
+      Type.Null(),
+    ]),
   ),
   entrypoint: OptionalWords,
   cmd: OptionalWords,

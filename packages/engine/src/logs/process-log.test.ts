@@ -58,3 +58,16 @@ test('a reader that is gone does not end the process', async () => {
   child.stdin.write('go\n');
   assert.deepEqual(await exited, [7, null]);
 });
+
+test('what others chose is text in it, to programs the same', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-process-log-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const file = openSync(join(folder, 'log'), 'a');
+  t.after(() => closeSync(file));
+  const name = 'x\n\u001B[2J\u009B8m\u007F\u202E\u2028';
+  pino({ base: null }, new ProcessLog(file)).info({ name }, name);
+  const written = readFileSync(join(folder, 'log'), 'utf8');
+  assert.match(written, /^[\x20-\x7e]+\n$/);
+  const { name: read, msg } = JSON.parse(written) as { name: string; msg: string };
+  assert.deepEqual([read, msg], [name, name]);
+});

@@ -1,5 +1,6 @@
 import { writeSync } from 'node:fs';
 import { errnoOf } from '@svc/contract/errno';
+import { showJson } from '@svc/contract/visible';
 
 /** How often a pipe whose reader is behind is tried again, and how long each wait is. */
 const MAX_WAITS = 50;
@@ -21,10 +22,10 @@ export class ProcessLog {
     this.#descriptor = descriptor;
   }
 
-  /** One line with its end, as pino hands it over. */
+  /** One line with its end, as pino hands it over. It quotes what others chose, and is read in terminals: nothing in it is invisible. */
   write(line: string): void {
     const before = this.#dropped === 0 ? '' : this.#tellDropped();
-    if (this.#put(`${this.#isTorn ? '\n' : ''}${before}${line}`)) this.#dropped = 0;
+    if (this.#put(`${this.#isTorn ? '\n' : ''}${before}${showJson(line)}`)) this.#dropped = 0;
     else this.#dropped += 1;
   }
 
