@@ -8,8 +8,18 @@ const SHOWN = 'a<U+202E>gpj.exe<U+2069><U+001B>[2J<U+009B>8m<U+0007><U+200B>b<U+
 test('what nobody sees in a name is seen, and other scripts stay as they are', () => {
   assert.equal(showLine(HOSTILE), SHOWN);
   assert.equal(showLine('one\r\n\ttwo'), 'one<U+000D><U+000A><U+0009>two');
-  const others = 'שלום-عالم-می‌خواهم-👩‍💻-Grüße.txt';
+  const others = 'שלום-عالم-می‌خواهم-👩‍💻-👁️‍🗨️-☎️-葛󠄀-Grüße.txt';
   assert.equal(showLine(others), others);
+});
+
+test('no text hides in another', () => {
+  const tags = Array.from('run', (letter) => String.fromCodePoint(0xe0000 + (letter.codePointAt(0) ?? 0)));
+  assert.equal(showLine(`a${tags.join('')}`), 'a<U+E0072><U+E0075><U+E006E>');
+  assert.equal(showLine('a\uFE0F\uFE01\u{E0101}b'), 'a\uFE0F<U+FE01><U+E0101>b');
+  assert.equal(showLine('a\u200D\u200C\u200Db'), 'a\u200D<U+200C><U+200D>b');
+  assert.equal(showLine('a\u3164b\u034Fc\u115F'), 'a<U+3164>b<U+034F>c<U+115F>');
+  assert.deepEqual(JSON.parse(showJson(JSON.stringify(tags))), tags);
+  assert.match(showJson(JSON.stringify(tags)), /^[ -~]*$/);
 });
 
 test('lines and columns of text stay', () => {

@@ -1,15 +1,23 @@
+/** What scripts and pictures are joined with, and what chooses among the shapes of a letter: one of each stays behind another. */
+const JOINERS = String.raw`\u200C\u200D`;
+const SELECTORS = String.raw`\u180B-\u180D\u180F\uFE00-\uFE0F\u{E0100}-\u{E01EF}`;
+
 /**
- * Characters that nobody sees and that do something: those that control a terminal (C0, DEL, C1), end a line, turn round what stands
- * behind them, or only make two names differ that look alike. Those that scripts and pictures are joined with (U+200C, U+200D) are none
- * of them.
+ * Characters that nobody sees and that do something: those that end a line, turn round what stands behind them, or only make two names
+ * differ that look alike, or hide a text in another. What controls a terminal (C0, DEL, C1) comes to these.
  */
-const INVISIBLE =
-  // oxlint-disable-next-line no-control-regex -- these are what is looked for
-  /[\u0000-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB]/g;
+const HIDDEN = [
+  String.raw`[\u007F-\u009F\u2028\u2029\uFFF9-\uFFFB]`,
+  String.raw`(?![${JOINERS}${SELECTORS}])\p{Default_Ignorable_Code_Point}`,
+  `(?<=[${JOINERS}])[${JOINERS}]`,
+  `(?<=[${SELECTORS}])[${SELECTORS}]`,
+].join('|');
+const INVISIBLE = new RegExp(String.raw`[\u0000-\u001F]|${HIDDEN}`, 'gu');
 /** The same, but for the ends of lines and what lies between columns. */
-const INVISIBLE_IN_LINES =
-  // oxlint-disable-next-line no-control-regex -- these are what is looked for
-  /[\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F\u00AD\u061C\u180E\u200B\u200E\u200F\u2028-\u202E\u2060-\u206F\uFEFF\uFFF9-\uFFFB]|\r(?!\n)/g;
+const INVISIBLE_IN_LINES = new RegExp(
+  String.raw`[\u0000-\u0008\u000B\u000C\u000E-\u001F]|\r(?!\n)|${HIDDEN}`,
+  'gu',
+);
 
 /** A name, or what else has one line, that others chose, to be shown: of `a<U+202E>gpj.exe` would be seen `aexe.jpg`. */
 export function showLine(text: string): string {
@@ -23,13 +31,15 @@ export function showLines(text: string): string {
 
 /** JSON that means the same, and in which nothing is invisible. */
 export function showJson(json: string): string {
-  return json.replaceAll(INVISIBLE_IN_LINES, (mark) => `\\u${codeOf(mark)}`);
+  return json.replaceAll(INVISIBLE_IN_LINES, (mark) =>
+    Array.from({ length: mark.length }, (_, at) => `\\u${hex(mark.charCodeAt(at))}`).join(''),
+  );
 }
 
 function nameOf(mark: string): string {
-  return `<U+${codeOf(mark)}>`;
+  return `<U+${hex(mark.codePointAt(0) ?? 0)}>`;
 }
 
-function codeOf(mark: string): string {
-  return mark.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
+function hex(code: number): string {
+  return code.toString(16).toUpperCase().padStart(4, '0');
 }
