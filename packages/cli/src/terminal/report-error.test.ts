@@ -18,3 +18,15 @@ test('a sandbox that may come back as it was is not started anew by what is said
     'svc start box',
   ]);
 });
+
+test('names in what the system, a server or a sandbox says make no line of their own', (t) => {
+  const said: string[] = [];
+  t.mock.method(process.stderr, 'write', (text: string) => said.push(text) > 0);
+  const path = '/a\nforged\u001B[2J/b';
+  for (const code of ['ENOTDIR', 'EACCES'])
+    reportFailure(Object.assign(new Error(`${code}: open '${path}'`), { code, path }), { isJson: false });
+  reportFailure(new SvcError('not_found', `There is no '${path}'`), { isJson: false });
+  t.mock.restoreAll();
+  assert.equal(said.length, 3);
+  for (const text of said) assert.match(text, /^error: .*\/a<U\+000A>forged<U\+001B>\[2J.*\n {2}try: .*\n$/);
+});

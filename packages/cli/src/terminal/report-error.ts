@@ -119,8 +119,8 @@ function sentence(error: unknown, name: string | undefined, command: string | un
   if (error instanceof UsageError) return error.message;
   if (SvcError.is(error, 'exec_failed')) return execSentence(error);
   if (error instanceof ChannelError) return `${messageOf(error)}\n  try: svc ps`;
-  if (isForbidden(error)) return `${error.message}\n  try: the same command with sudo`;
-  if (isOfThisMachine(error)) return `${error.message}\n  try: ls -ld ${dirname(error.path)}`;
+  if (isForbidden(error)) return `${messageOf(error)}\n  try: the same command with sudo`;
+  if (isOfThisMachine(error)) return `${messageOf(error)}\n  try: ls -ld ${showLine(dirname(error.path))}`;
   if (!SvcError.is(error) && !PlatformError.is(error)) return `${messageOf(error)}\n  try: svc doctor`;
   const next = nextStep(error, command) ?? (command === undefined ? 'svc --help' : `svc ${command} --help`);
   // Some sentences say it themselves.
@@ -206,8 +206,12 @@ function execSentence(error: SvcError): string {
     : reason;
 }
 
-/** What comes from a server, or from a sandbox, is one line, and quotes names: lines of their own would be taken for ours. */
+/**
+ * What comes from a server, or from a sandbox, is one line, and quotes names: lines of their own would be taken for ours. So does what the
+ * system says of a file, which a copy may have named as the sandbox does.
+ */
 function messageOf(error: unknown): string {
-  if (SvcError.is(error) || error instanceof ChannelError) return showLine(error.message);
+  const isQuoting = SvcError.is(error) || error instanceof ChannelError || isOfThisMachine(error);
+  if (isQuoting) return showLine(error.message);
   return error instanceof Error ? error.message : String(error);
 }
