@@ -84,6 +84,8 @@ test('what was kept is text on the terminal of whoever lists it, and programs ge
     const { stdout: json } = await ann(...words, '-o', 'json');
     assert.doesNotMatch(json, /<U\+/, at);
   }
+  const sessions = await client.call('sessions.list', {});
+  assert.ok(sessions.some(({ user_agent: agent }) => agent === 'agent\u009B8m\u00AD'));
   const { data } = await client.call('apiKeys.list', { query: { limit: 100 } });
   assert.ok(
     data.some(({ name }) => name.includes('\u202E')),
@@ -153,11 +155,13 @@ const KEPT = [
   'webhooks.update',
 ];
 
+/** Of what an address names. */
+const NOT_FOUND = 404;
 /** What kind of thing it is: all that goes with a kind that this server lacks is refused by it. */
 const KINDS = new Set(['type', 'source']);
 
 /** The field of the error is the place, or what the place is a part of, or the message quotes what was sent. */
-function saysWhich({ place, text, message, field }: Sent): boolean {
+function saysWhich({ place, text, message, field, status }: Sent): boolean {
   const names = place
     .replace(/^.* /, '')
     .split('.')
@@ -169,5 +173,5 @@ function saysWhich({ place, text, message, field }: Sent): boolean {
   const last = names.at(-1) ?? '';
   const isNamed =
     said.includes(last) || message.startsWith(`${last} `) || said.every((name) => names.includes(name));
-  return isNamed || message.includes(text) || KINDS.has(said.at(-1) ?? '');
+  return isNamed || message.includes(text) || KINDS.has(said.at(-1) ?? '') || status === NOT_FOUND;
 }

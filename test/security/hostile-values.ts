@@ -59,6 +59,8 @@ const EXAMPLES: Partial<Record<RestOperationName, (known: Known) => readonly obj
   'processes.start': () => [
     { cmd: 'sleep', args: ['1000'], env: { A: '1' }, cwd: '/', user: 'root', name: `p${count}` },
   ],
+  'sandboxes.recoverByName': () => [{ action: 'wait' }],
+  'processes.resize': () => [{ rows: 1, cols: 1 }],
   'processes.signal': () => [{ signal: 'SIGTERM' }],
   'contexts.create': () => [
     { language: 'python', name: `c${count}`, cwd: '/', env: { A: '1' } },
@@ -202,41 +204,51 @@ export async function sendHostile(caller: Caller, known: Known): Promise<readonl
           .map((example) => withText(example, place, change))
           .find((made) => made !== undefined);
         if (body === undefined) break;
-        const outcome = await send(caller, known, name, body);
+        const outcome = await send(caller, { ...known }, name, body);
         sent.push({ place: `${name} ${place}`, text: change(''), ...outcome });
         if (outcome.message === '') break;
       }
   return sent;
 }
 
+/** The same in each part of an address that names something. */
+export async function nameHostile(caller: Caller, known: Known): Promise<readonly Sent[]> {
+  const sent: Sent[] = [];
+  for (const [name, { params, body }] of OPERATIONS)
+    for (const param of Object.keys(params.properties)) {
+      const example = body === null ? undefined : (EXAMPLES[name]?.(known)[0] ?? {});
+      const outcome = await send(caller, { ...known, [param]: LINES }, name, example);
+      sent.push({ place: `${name} ${param}`, text: LINES, ...outcome });
+    }
+  return sent;
+}
+
+const OPERATIONS = Object.entries(REST_OPERATIONS) as [RestOperationName, RestOperation][];
+
 function placesByOperation(): readonly (readonly [RestOperationName, readonly string[]])[] {
-  return (Object.entries(REST_OPERATIONS) as [RestOperationName, RestOperation][]).flatMap(
-    ([name, { body }]) =>
-      body === null || typeof body === 'string' ? [] : [[name, placesOfText(body)] as const],
+  return OPERATIONS.flatMap(([name, { body }]) =>
+    body === null || typeof body === 'string' ? [] : [[name, placesOfText(body)] as const],
   );
 }
 
 async function send(
   { url, token, slug }: Caller,
-  known: Known,
+  known: Readonly<Record<string, string>>,
   name: RestOperationName,
   body: unknown,
 ): Promise<Pick<Sent, 'status' | 'message' | 'field'>> {
   const operation: RestOperation = REST_OPERATIONS[name];
   const path = pathsOf(operation).find(({ audience }) => audience !== 'key')?.path ?? '';
-  const ids: Readonly<Record<string, string>> = { ...known, slug, id: known.volume_id, name: `S${count}` };
-  const response = await fetch(
-    `${url}/v1${path.replaceAll(/\{(\w+)\}/g, (_, id: string) => ids[id] ?? id)}`,
-    {
-      method: operation.method,
-      headers: {
-        authorization: `Bearer ${token}`,
-        'content-type': 'application/json',
-        'user-agent': 'a\u009B8m',
-      },
-      body: JSON.stringify(body),
+  const ids = { slug, id: known['volume_id'] ?? '', name: `S${count}`, ...known } as typeof known;
+  const at = path.replaceAll(/\{(\w+)\}/g, (_, id: string) => encodeURIComponent(ids[id] ?? id));
+  const response = await fetch(`${url}/v1${at}`, {
+    method: operation.method,
+    headers: {
+      authorization: `Bearer ${token}`,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
     },
-  );
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+  });
   const text = await response.text();
   // A stream tells how it went in its last event.
   const [, told] = /^event: error\ndata: (.*)$/m.exec(text) ?? [];

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Client, Sandbox } from '@svc/sdk';
-import { createLocalToken } from '@svc/server/local';
+import { createLocalSignInLink, createLocalToken } from '@svc/server/local';
 import { TestProvider } from '../../packages/server/src/testing/identity-provider.ts';
 import { importPython } from '../e2e/interpreter-images.ts';
 import type { TestServer } from '../e2e/start-server.ts';
-import { LINES, sendHostile, type Caller, type Known, type Sent } from './hostile-values.ts';
+import { LINES, nameHostile, sendHostile, type Caller, type Known, type Sent } from './hostile-values.ts';
 
 /** The server needs this to ask the provider and the receiver, which are on this machine. */
 export const HOSTILE_ARGS = ['--allow-private-targets'];
@@ -19,6 +19,9 @@ export interface HostileWorld {
   /** What became of each text. */
   readonly sent: readonly Sent[];
 }
+
+/** As much as a header takes. */
+const AGENT = 'agent\u009B8m\u00AD';
 
 /** Names that code in a sandbox asks for: bytes of every kind, words that look like ours, and as long as names are. */
 const ASKED = [
@@ -60,13 +63,23 @@ export async function makeHostileWorld(
     webhook_id: webhook.id,
     issuer_url: provider.issuer,
   };
+  await signInHostile(server, owner);
   const caller: Caller = { url: server.url, token, slug };
-  const sent = await sendHostile(caller, known);
+  const sent = [...(await nameHostile(caller, known)), ...(await sendHostile(caller, known))];
   await box.exec('python3', ['-c', ASK, JSON.stringify(ASKED)]);
   // What they were made of is shown once they were started, whatever came of it.
   for await (const made of Sandbox.list({ client }))
     if (made.status === 'created') await made.start().catch(() => undefined);
   return { client, box, known, sent };
+}
+
+/** Browsers say what they are, and are listed by it. */
+async function signInHostile({ url, engine }: TestServer, owner: string): Promise<void> {
+  const { secret } = await createLocalSignInLink({ dataFolder: engine.folder }, owner, '1h');
+  const headers = { 'content-type': 'application/json', 'user-agent': AGENT };
+  const body = JSON.stringify({ token: secret });
+  const { status } = await fetch(`${url}/v1/session/link`, { method: 'POST', headers, body });
+  if (status !== 200) throw new Error(`no session, but ${status}`);
 }
 
 /** Of webhooks: it takes nothing, and says so in lines that look like ours. */
