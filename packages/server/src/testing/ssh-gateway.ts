@@ -28,7 +28,7 @@ export interface TestGateway {
     email: string,
     organization?: string,
   ): Promise<{ readonly privateKey: string; readonly keyId: string }>;
-  addSandbox(slug: string, isStopped?: boolean): Promise<string>;
+  addSandbox(slug: string, isStopped?: boolean, shell?: string): Promise<string>;
   connect(config: ConnectConfig): Promise<Client>;
 }
 
@@ -58,8 +58,8 @@ export async function startTestGateway(
     port: gateway.place.port,
     organizationId,
     addMember: (email, organization = 'acme') => addMember(database, email, organization),
-    addSandbox: (slug, isStopped = false) =>
-      addSandbox(database, orchestrator, organizationId, slug, isStopped),
+    addSandbox: (slug, isStopped = false, shell) =>
+      addSandbox(database, orchestrator, organizationId, { slug, isStopped, shell }),
     connect: async (config) => {
       const client = new ssh2.Client();
       t.after(() => client.destroy());
@@ -124,11 +124,11 @@ async function addSandbox(
   database: Database,
   orchestrator: FakeOrchestrator,
   organizationId: string,
-  slug: string,
-  isStopped: boolean,
+  { slug, isStopped, shell }: { slug: string; isStopped: boolean; shell: string | undefined },
 ): Promise<string> {
   const id = randomUUID();
-  const spec = { image: { type: 'oci', reference: 'x' } } as const;
+  const runtime = shell === undefined ? {} : { runtime: { shell } };
+  const spec = { image: { type: 'oci', reference: 'x' }, ...runtime } as const;
   await database.transaction().execute(async (transaction) => {
     await insertSandbox(transaction, {
       id,

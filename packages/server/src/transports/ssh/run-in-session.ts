@@ -1,5 +1,6 @@
 import { constants } from 'node:os';
 import { ExecFailed, type ChannelClient, type ChannelProcess, type ExecRequest } from '@svc/contract/channel';
+import { showLine } from '@svc/contract/visible';
 import type { ServerChannel } from 'ssh2';
 import { readHalf } from '../../published-ports/read-half.ts';
 import type { SshOutput } from './ssh-output.ts';
@@ -61,9 +62,9 @@ export async function runInSession(
   }
 }
 
-/** What the gateway itself has to say, also to a terminal in raw mode. */
+/** What the gateway itself has to say, also to a terminal in raw mode. Names that others chose are text in it. */
 export function line(message: string): Buffer {
-  return Buffer.from(`svc: ${message}\r\n`);
+  return Buffer.from(`svc: ${showLine(message)}\r\n`);
 }
 
 async function sendInput(

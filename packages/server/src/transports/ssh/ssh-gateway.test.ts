@@ -214,6 +214,16 @@ test('a sandbox that does not run says how to start it', async (t) => {
   assert.match(stderr, /start it with: svc start box-calm-fox/);
 });
 
+test('a shell that somebody else chose is text in what is said of it', async (t) => {
+  const gateway = await startTestGateway(t);
+  const { privateKey } = await gateway.addMember('ada@acme.example');
+  await gateway.addSandbox('calm-fox', false, 'x\nforged\u001B[2J\u202E');
+  const client = await gateway.connect({ username: 'calm-fox', privateKey });
+  const { code, stderr } = await run(client, 'true');
+  assert.equal(code, 127);
+  assert.match(stderr, /^svc: .*x<U\+000A>forged<U\+001B>\[2J<U\+202E>.*\r\n$/);
+});
+
 test('a forwarded connection keeps each direction open for as long as it is used', async (t) => {
   const gateway = await startTestGateway(t);
   const { privateKey } = await gateway.addMember('ada@acme.example');
