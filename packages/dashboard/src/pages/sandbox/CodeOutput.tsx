@@ -1,13 +1,14 @@
 import type { CodeRunResult, ResultTable } from '@svc/sdk';
-import type { ReactNode } from 'react';
+import { useMemo, type ReactNode } from 'react';
 import { Button } from '../../parts/Button.tsx';
-import { formatNumber } from '../../parts/format-amount.ts';
+import { formatBytes, formatNumber } from '../../parts/format-amount.ts';
 import { saveFile } from '../../parts/save-file.ts';
+import { picturesOfBytes, type PictureOfBytes } from './drawable-picture.ts';
+import { sizeOfPicture, type PictureSize } from './picture-size.ts';
 import type { Shown } from './use-code-run.ts';
 
 /** Drawn of a table, and of a text. More would keep the browser busy for longer than anybody reads; `svc code` saves all of it. */
 const [MAX_ROWS, MAX_COLUMNS, MAX_TEXT] = [200, 50, 200_000];
-const IMAGES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const;
 
 /** All of it comes from the sandbox: text is shown as text, pictures as pictures, and markup is never made part of the page. */
 export function CodeOutput({ shown }: { readonly shown: readonly Shown[] }) {
@@ -29,8 +30,8 @@ export function CodeOutput({ shown }: { readonly shown: readonly Shown[] }) {
 
 type ShownResult = Extract<Shown, { kind: 'result' }>;
 
-function Result({ result, svg, number }: ShownResult) {
-  const form = formOf(result, svg, number);
+function Result({ result, picture, number }: ShownResult) {
+  const form = formOf(result, picture, number);
   if (form === null && result.leftOut.length === 0) return null;
   return (
     <figure className="result">
@@ -45,9 +46,8 @@ function Result({ result, svg, number }: ShownResult) {
 }
 
 /** The one that says most; null: it is plain text, which was printed too. */
-function formOf(result: CodeRunResult, svg: string | null, number: number): ReactNode {
-  const picture = pictureOf(result, svg);
-  if (picture !== undefined) return <img src={picture} alt={result.text ?? `Result ${number}`} />;
+function formOf(result: CodeRunResult, picture: string | null, number: number): ReactNode {
+  if (picture !== null) return <img src={picture} alt={result.text ?? `Result ${number}`} />;
   if (result.table !== undefined) return <Rows table={result.table} />;
   const pdf = result.bytes('application/pdf');
   if (pdf !== undefined) {
@@ -58,6 +58,8 @@ function formOf(result: CodeRunResult, svg: string | null, number: number): Reac
       </Button>
     );
   }
+  const [undrawn] = picturesOfBytes(result);
+  if (undrawn !== undefined) return <UndrawnPicture {...undrawn} result={result} number={number} />;
   if (result.svg !== undefined) return <UndrawnSvg svg={result.svg} number={number} />;
   const [first] = Object.entries(result.data);
   if (first === undefined || result.text !== undefined) return null;
@@ -91,13 +93,32 @@ function UndrawnSvg({ svg, number }: { readonly svg: string; readonly number: nu
   );
 }
 
-/** As an address. SAFETY: a picture in `img` runs no script and loads nothing, whatever it says, an SVG too. */
-function pictureOf({ data }: CodeRunResult, svg: string | null): string | undefined {
-  for (const type of IMAGES) {
-    const bytes = data[type];
-    if (typeof bytes === 'string') return `data:${type};base64,${bytes.replaceAll(/\s/g, '')}`;
-  }
-  return svg === null ? undefined : `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
+interface UndrawnPictureProps extends PictureOfBytes {
+  readonly result: CodeRunResult;
+  readonly number: number;
+}
+
+function UndrawnPicture({ type, base64, ending, result, number }: UndrawnPictureProps) {
+  const size = useMemo(() => sizeOfPicture(base64), [base64]);
+  const bytes = formatBytes((base64.length * 3) / 4);
+  const save = (): void => saveFile(`result-${number}.${ending}`, [new Uint8Array(result.bytes(type) ?? [])]);
+  return (
+    <>
+      <p className="hint">
+        {size === null
+          ? `This picture is not drawn: it is not what ${type} is. It has ${bytes}.`
+          : `This picture of ${sizeInWords(size)} is not drawn: with the others it could keep the browser busy for long. It has ${bytes}.`}
+      </p>
+      <Button icon="download" onClick={save}>
+        Save the picture
+      </Button>
+    </>
+  );
+}
+
+function sizeInWords({ width, height, frames }: PictureSize): string {
+  const times = frames === 1 ? '' : `${formatNumber(frames)} times `;
+  return `${times}${formatNumber(width)} × ${formatNumber(height)} pixels`;
 }
 
 function Rows({ table }: { readonly table: ResultTable }) {

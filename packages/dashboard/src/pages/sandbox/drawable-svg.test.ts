@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { drawableSvg, MAX_SVG_COST } from './drawable-svg.ts';
+import { MAX_PICTURE_COST } from './picture-cost.ts';
+import { drawableSvg } from './drawable-svg.ts';
 
 const draw = (inner: string, attributes = '') =>
-  drawableSvg(`<svg xmlns="http://www.w3.org/2000/svg" ${attributes}>${inner}</svg>`, MAX_SVG_COST);
+  drawableSvg(`<svg xmlns="http://www.w3.org/2000/svg" ${attributes}>${inner}</svg>`, MAX_PICTURE_COST);
 const svgOf = (inner: string) => draw(inner)?.svg.replace(/^<svg[^>]*>|<\/svg>$/g, '');
 
 test('a chart as libraries write it is drawn', () => {
@@ -15,7 +16,7 @@ test('a chart as libraries write it is drawn', () => {
  <g id="axes"><path d="M 0 0 L 9 9" style="fill: none; stroke-dasharray: 3.7,1.6; stroke: #1f77b4"/>
  <g clip-path="url(#p1)"><use xlink:href="#m1" x="57.6" y="307.5"/></g><text x="1">a &amp; b &lt; &#xfc;</text></g>
  <defs><path id="m1" d="M 0 0 L 0 3.5"/><clipPath id="p1"><rect width="9" height="9"/></clipPath></defs></svg>`;
-  const drawn = drawableSvg(chart, MAX_SVG_COST);
+  const drawn = drawableSvg(chart, MAX_PICTURE_COST);
   assert.ok(drawn !== null && drawn.cost < 50, String(drawn?.cost));
   assert.match(drawn.svg, /^<svg xmlns="http:\/\/www.w3.org\/2000\/svg" width="460pt"/);
   for (const part of [
@@ -69,7 +70,7 @@ test('what may cost anything is not drawn, and what is not known is left out', (
     '<g style="stroke-dasharray: 0.0001 0"><circle r="100%"/></g>',
   ])
     assert.equal(draw(inner, 'viewBox="0 0 100000 100000"'), null, inner);
-  assert.equal(drawableSvg('<!DOCTYPE svg [<!ENTITY a "b">]><svg/>', MAX_SVG_COST), null);
+  assert.equal(drawableSvg('<!DOCTYPE svg [<!ENTITY a "b">]><svg/>', MAX_PICTURE_COST), null);
   assert.equal(
     svgOf(
       '<script>x()</script><rect onload="x()" width="1" vector-effect="y" pathLength="9" filter="url(#f)"/>',
@@ -90,6 +91,25 @@ test('what may cost anything is not drawn, and what is not known is left out', (
   );
 });
 
+test('pictures of bytes in it cost what they unpack to', () => {
+  const png = (side: number) => {
+    const bytes = Buffer.alloc(33);
+    bytes.write('\x89PNG\r\n\x1a\n\0\0\0\rIHDR', 'latin1');
+    bytes.writeUInt32BE(side, 16);
+    bytes.writeUInt32BE(side, 20);
+    return `<image href="data:image/png;base64,${bytes.toString('base64')}"/>`;
+  };
+  const small = draw(png(500));
+  assert.ok(small !== null && small.cost > 250 && small.cost < 400, String(small?.cost));
+  for (const inner of [
+    png(20_000),
+    png(2000).repeat(20),
+    `<g id="a">${png(2000)}</g>${'<use href="#a"/>'.repeat(20)}`,
+    '<image href="data:image/png;base64,AAAA"/>',
+  ])
+    assert.equal(draw(inner), null, inner.slice(0, 40));
+});
+
 test('no text takes long to read', () => {
   for (const [start, repeated, end] of [
     ['', '<!-- -->', 'x'],
@@ -105,5 +125,5 @@ test('no text takes long to read', () => {
     ['<svg><g stroke-dasharray="', '1px ', '!"/></svg>'],
     ['<svg><path d="M1 2z', ' ', '"/></svg>'],
   ] as const)
-    drawableSvg(start + repeated.repeat(1_900_000 / repeated.length) + end, MAX_SVG_COST);
+    drawableSvg(start + repeated.repeat(1_900_000 / repeated.length) + end, MAX_PICTURE_COST);
 });

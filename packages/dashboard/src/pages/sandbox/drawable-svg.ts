@@ -1,7 +1,6 @@
+import { costOfPicture } from './picture-cost.ts';
 import { readSvg, writeSvg, type SvgElement } from './read-svg.ts';
 
-/** What a browser draws in the time that nobody notices, in elements; see decision 145. */
-export const MAX_SVG_COST = 50_000;
 /** More is no chart, and is not read. */
 const MAX_LENGTH = 2_000_000;
 /** References to references, and elements in elements. */
@@ -37,7 +36,7 @@ const REFERENCE = /^#[\w.-]+$/;
 const COMMENT = /\/\*[^*]*(?:\*(?!\/)[^*]*)*(?:\*\/|$)/g;
 const RULE = /([^{}]*)\{([^{}]*)\}\s*/y;
 const SELECTOR = /^[\w*.#-]+(?: [\w*.#-]+)?$/;
-const PICTURE = /^data:image\/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]*$/;
+const PICTURE = /^data:image\/(?:png|jpeg|gif|webp);base64,([A-Za-z0-9+/=\s]*)$/;
 
 /**
  * An SVG of a sandbox, written anew of what is known to cost little, and what drawing it costs. Null: nothing vouches for it, for it has
@@ -176,14 +175,16 @@ class Costs {
     return { cost, height };
   }
 
-  #own({ attributes, children }: SvgElement): number {
+  #own({ name, attributes, children }: SvgElement): number {
     let [characters, length] = [0, 0];
+    const [, picture] = (name === 'image' ? PICTURE.exec(attributes.get('href') ?? '') : null) ?? [];
     for (const [key, value] of attributes) {
       characters += value.length;
       if (LENGTHS.has(key)) length += lengthOf(value) + (value.includes('%') ? 4 * this.#extent : 0);
     }
     for (const child of children) if (isText(child)) characters += child.trim().length;
-    return 1 + characters / CHARACTERS + length / this.#dash / DASHES;
+    const own = 1 + characters / CHARACTERS + length / this.#dash / DASHES;
+    return picture === undefined ? own : own + costOfPicture(picture);
   }
 
   #referred({ attributes }: SvgElement): SvgElement[] {

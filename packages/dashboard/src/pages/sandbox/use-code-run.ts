@@ -1,7 +1,8 @@
 import { Sandbox, SvcError, type CodeRunResult } from '@svc/sdk';
 import { useEffect, useRef, useState } from 'react';
 import { useClient } from '../../api/organization.ts';
-import { drawableSvg, MAX_SVG_COST } from './drawable-svg.ts';
+import { drawablePicture } from './drawable-picture.ts';
+import { MAX_PICTURE_COST } from './picture-cost.ts';
 
 /** What code printed and showed, in its order. */
 export type Shown = {
@@ -12,8 +13,8 @@ export type Shown = {
   | {
       readonly kind: 'result';
       readonly result: CodeRunResult;
-      /** Its picture of lines, when it may be drawn. */
-      readonly svg: string | null;
+      /** The address of its picture, when it may be drawn. */
+      readonly picture: string | null;
     }
 );
 
@@ -54,7 +55,7 @@ export function useCodeRun(id: string): CodeRun {
     setError(null);
     setRunning(true);
     // Of all pictures of a run together.
-    let svgBudget = MAX_SVG_COST;
+    let budget = MAX_PICTURE_COST;
     try {
       const sandbox = await Sandbox.connect(id, { client, signal: stop.signal });
       const { status } = await sandbox.runCode(code, {
@@ -63,9 +64,9 @@ export function useCodeRun(id: string): CodeRun {
         onStdout: (text) => setShown((before) => addText(before, 'stdout', text)),
         onStderr: (text) => setShown((before) => addText(before, 'stderr', text)),
         onResult: (result) => {
-          const drawn = result.svg === undefined ? null : drawableSvg(result.svg, svgBudget);
-          svgBudget -= drawn?.cost ?? 0;
-          const shown = { kind: 'result', result, svg: drawn?.svg ?? null } as const;
+          const drawn = drawablePicture(result, budget);
+          budget -= drawn?.cost ?? 0;
+          const shown = { kind: 'result', result, picture: drawn?.address ?? null } as const;
           setShown((before) => [...before, { ...shown, number: numberAfter(before) }]);
         },
       });
