@@ -98,19 +98,6 @@ for (const [version, usual, behind] of [
     );
   });
 
-  test(`version ${version}: who was brought forward by another engine of this host, as one that ends does, is put behind again`, (t) => {
-    const host = hostOf(t, 'one', 'quiet');
-    const first = host.weights;
-    for (let look = 0; look < 3; look++) host.pass({ one: 900, quiet: 5 });
-    const second = host.engine();
-    for (let look = 0; look < 3; look++) host.pass({ one: 900, quiet: 5 });
-    second.release();
-    assert.equal(host.weightOf('one'), usual);
-    host.weights = first;
-    for (let look = 0; look < 2; look++) host.pass({ one: 900, quiet: 5 });
-    assert.deepEqual([host.weightOf('one'), host.weightOf('quiet')], [behind, usual]);
-  });
-
   test(`version ${version}: while processors are idle, or again are, all weigh what they usually do`, (t) => {
     const host = hostOf(t, 'one', 'two');
     for (let look = 0; look < 3; look++) host.pass({ one: 200, two: 200 }, 600);

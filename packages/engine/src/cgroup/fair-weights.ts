@@ -117,8 +117,6 @@ export class FairWeights {
       else {
         known.rate += (used - known.usedMicroseconds - known.rate) * LATEST;
         known.usedMicroseconds = used;
-        // Another engine of this host may have brought it forward, as one that ends does with all.
-        if (known.isBehind) known.isBehind = (this.#weightOf(name) ?? 0) <= known.behind;
       }
     }
   }
