@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+
+const SOURCES = ['pauses-probe.c', '../src/pauses.c'].map((name) => join(import.meta.dirname, name));
+let folder: string;
+let probe: string;
+before(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-pauses-'));
+  probe = join(folder, 'probe');
+  const flags = ['-std=gnu17', '-D_GNU_SOURCE', '-O1', '-Wl,--wrap=nanosleep'];
+  execFileSync('gcc', [...flags, '-o', probe, ...SOURCES]);
+});
+after(() => rmSync(folder, { recursive: true }));
+
+test('what is quick is not interrupted for long, and nothing is once it is over', () => {
+  const { status, stdout } = spawnSync(probe, ['0.01'], { encoding: 'utf8' });
+  assert.equal(status, 0);
+  assert.match(stdout, /^\d+\n$/);
+});
+
+test('what takes longer than the time between two interruptions is done in the end', () => {
+  const { status, stdout } = spawnSync(probe, ['3'], { encoding: 'utf8' });
+  assert.equal(status, 0, 'it gave up');
+  assert.ok(Number(stdout) > 16, `${stdout} interruptions`);
+});
