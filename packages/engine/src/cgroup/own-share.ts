@@ -6,7 +6,7 @@ import { ownPath } from './own-path.ts';
 
 /** Where our own processes are while nobody has put them elsewhere. */
 const OWN_GROUP = 'svc-own';
-/** Where those of them go that work for one guest or tenant (host/src/serve/own-share.c). */
+/** Where those of them go that work for one guest or tenant, wherever the others are (host/src/serve/own-share.c). */
 const WORK_GROUP = 'svc-work';
 
 const OWN_WEIGHT = { 1: 8192, 2: 800 } as const;
@@ -34,8 +34,8 @@ export function takeOwnShare(
 
 /**
  * Makes all sandboxes together weigh as much as a usual cgroup or, where somebody put us into another, an eighth of the one at the top of
- * the tree that it lies in: there nobody but its own members can take the processor from us. In the root there is nothing to compare with.
- * Returns what they weigh, or null.
+ * the tree that it lies in: there nobody but its own members can take the processor from us. What works for one of them weighs as much. In
+ * the root there is nothing to compare with. Returns what they weigh, or null.
  * @throws when the tree cannot be written to
  */
 export function outweighSandboxes(
@@ -49,12 +49,11 @@ export function outweighSandboxes(
   const { file, usual, least } = CPU_WEIGHT[tree.version];
   const weightOfTop = () => Number(readFileSync(`${tree.mountpoint}/${top}/${file}`, 'latin1'));
   const weight = top === OWN_GROUP ? usual : Math.max(least, Math.floor(weightOfTop() / LEAD));
-  makeGroup(tree, CGROUP_PARENT, weight);
+  for (const group of [CGROUP_PARENT, WORK_GROUP]) makeGroup(tree, group, weight);
   return weight;
 }
 
 function join(tree: CgroupTree): void {
-  makeGroup(tree, WORK_GROUP, CPU_WEIGHT[tree.version].usual);
   const folder = makeGroup(tree, OWN_GROUP, OWN_WEIGHT[tree.version]);
   // SAFETY: 0 is this process, with all of its threads.
   writeFileSync(`${folder}/cgroup.procs`, '0');

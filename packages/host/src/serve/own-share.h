@@ -3,7 +3,7 @@
 
 /**
  * Leaves the cgroup of the engine and its helpers, which weighs more than all sandboxes, for one that weighs as much as they do: serving
- * takes as much of the processor as a guest asks for. Nothing changes for a process that is elsewhere.
+ * takes as much of the processor as a guest asks for. Where the engine could make none it stays.
  */
 void leave_own_share(void);
 
