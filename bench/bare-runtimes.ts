@@ -27,13 +27,16 @@ export class BareRuntimes {
     this.#folder = folder;
   }
 
-  static async prepare(): Promise<BareRuntimes> {
+  /** `programs`: what is in /bin beside the shell's, by name. */
+  static async prepare(programs: Readonly<Record<string, Uint8Array>> = {}): Promise<BareRuntimes> {
     const folder = await mkdtemp(join(tmpdir(), 'svc-bench-'));
     // Root inside is another user here, and passes through.
     await chmod(folder, 0o711);
     const rootfs = join(folder, 'rootfs');
     await mkdir(rootfs);
     await writeBusyboxRootfs(rootfs);
+    for (const [name, program] of Object.entries(programs))
+      await writeFile(join(rootfs, 'bin', name), program, { mode: 0o755 });
     await writeBundle(join(folder, 'greeting'), rootfs, GREETING);
     await writeBundle(join(folder, 'idle'), rootfs, ['/bin/sleep', '100000']);
     return new BareRuntimes(folder);
@@ -64,6 +67,12 @@ export class BareRuntimes {
     const begun = performance.now();
     await untilEnd(this.#command(name, ['exec', id, '/bin/true']));
     return performance.now() - begun;
+  }
+
+  /** What a program writes there. */
+  async output(name: BareName, id: string, program: readonly string[]): Promise<string> {
+    const [command = '', ...words] = this.#command(name, ['exec', id, ...program]);
+    return (await run(command, words)).stdout;
   }
 
   /** How many bytes `dd` with these arguments writes there, read from a pipe. */

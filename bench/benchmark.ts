@@ -53,13 +53,13 @@ export function isMet(target: Target, value: number): boolean {
  * Measures each subject once per round, so that whatever else the machine does falls on all of them alike.
  * The first round only warms caches and is not counted.
  */
-export async function interleave<Name extends string>(
+export async function interleave<Name extends string, Value = number>(
   rounds: number,
-  subjects: Readonly<Record<Name, () => Promise<number>>>,
+  subjects: Readonly<Record<Name, () => Promise<Value>>>,
   signal: AbortSignal,
-): Promise<Record<Name, number[]>> {
+): Promise<Record<Name, Value[]>> {
   const names = Object.keys(subjects) as Name[];
-  const values = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, number[]>;
+  const values = Object.fromEntries(names.map((name) => [name, []])) as unknown as Record<Name, Value[]>;
   for (let round = 0; round <= rounds; round++) {
     for (const name of names) {
       signal.throwIfAborted();

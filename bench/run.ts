@@ -3,6 +3,7 @@ import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import type { Benchmark, BenchmarkContext } from './benchmark.ts';
 import { burst } from './burst.ts';
+import { calls } from './calls.ts';
 import { cli } from './cli.ts';
 import { dashboard } from './dashboard.ts';
 import { exec } from './exec.ts';
@@ -29,6 +30,7 @@ import { warm } from './warm.ts';
 const BENCHMARKS: readonly Benchmark[] = [
   start,
   exec,
+  calls,
   throughput,
   warm,
   burst,
