@@ -6,6 +6,7 @@ import { DEFAULT_DISK_MIB } from '@svc/contract/spec';
 import { FairPlaces } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import { Cgroups } from '../cgroup/cgroups.ts';
+import { QuietPlaces } from '../runtime/quiet-places.ts';
 import { EventLog } from '../events/event-log.ts';
 import { GuestFolders } from '../guest/guest-folders.ts';
 import { ThreadBudget } from '../guest/thread-budget.ts';
@@ -17,9 +18,10 @@ import { chooseAddressPool } from '../network/choose-address-pool.ts';
 import { LinuxNetwork } from '../network/linux-network.ts';
 import { LiveDisks } from '../rootfs/live-disk.ts';
 import { OverlayRootfs } from '../rootfs/overlay-rootfs.ts';
+import { CpuPlaces } from '../runtime/cpu-places.ts';
 import { crun } from '../runtime/crun.ts';
+import { readHostAbilities } from '../runtime/host-abilities.ts';
 import { renderCpuinfo, renderCpuOnline, renderMeminfo } from '../runtime/proc-files.ts';
-import { readRlimitCeilings } from '../runtime/rlimits.ts';
 import { runc } from '../runtime/runc.ts';
 import { runsc } from '../runtime/runsc.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -67,6 +69,7 @@ const TIME_LIMITS = { startTimeoutMs: 60_000, stopGraceMs: 10_000, reconnectMs: 
 export interface HostKit extends Kit {
   readonly probes: readonly ProbedRuntime[];
   readonly cgroups: Cgroups;
+  readonly quietPlaces: QuietPlaces;
   readonly space: HostSpace;
   readonly liveDisks: LiveDisks;
 }
@@ -84,13 +87,13 @@ export async function buildKit(
   const liveDisks = new LiveDisks(dataFolder, hostCalls);
   // Before anything is written: what can be given back is, should the disk be full.
   space.start();
-  const cgroups = new Cgroups();
+  const { places, ...host } = readPlaces();
   const guestFolders = new GuestFolders(runFolder);
   await guestFolders.prepare(config.initProgram);
   const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   const memory = await ProbeMemory.open(dataFolder, config.path, bootId);
   const probed = await chooseRuntimes(
-    makeRuntimes(config, hostCalls, cgroups),
+    makeRuntimes(config, { hostCalls, cgroups: host.cgroups, places }),
     config.isolation,
     logger,
     signal,
@@ -115,7 +118,7 @@ export async function buildKit(
     guestFolders,
     threadBudget: new ThreadBudget(),
     ...probed,
-    cgroups,
+    ...host,
     mounts: {
       hostCalls,
       volumes,
@@ -125,12 +128,19 @@ export async function buildKit(
       stagingFolder: join(runFolder, 'staging'),
       openFolder: (folder, signal) => openConfinedFolder(config.initProgram, folder, signal),
     },
-    rlimitCeilings: readRlimitCeilings(),
     readHostSize: () => readHostSize(dataFolder),
     procContent: procContent(),
     startPlaces: new FairPlaces(Math.max(MIN_STARTS, STARTS_PER_CPU * availableParallelism())),
     limits: { ...TIME_LIMITS, maxProcesses: config.maxProcesses },
   };
+}
+
+/** What of this host sandboxes are given, and the CPUs that they are given in turn. */
+function readPlaces() {
+  const cgroups = new Cgroups();
+  const { cpus, rlimits } = readHostAbilities(cgroups.layout);
+  const places = new CpuPlaces(cpus.length);
+  return { cgroups, places, quietPlaces: new QuietPlaces(cgroups, cpus, places), rlimitCeilings: rlimits };
 }
 
 /** A file of ext4 ends at 16 TiB, and a disk is a file with its metadata. */
@@ -240,15 +250,18 @@ function programOf({ runtimePaths }: EngineConfig, { name }: Runtime): string {
 }
 
 /** In order of preference within a class. */
-function makeRuntimes(config: EngineConfig, hostCalls: SvcHostCalls, cgroups: Cgroups): Runtime[] {
+function makeRuntimes(
+  config: EngineConfig,
+  means: { readonly hostCalls: SvcHostCalls; readonly cgroups: Cgroups; readonly places: CpuPlaces },
+): Runtime[] {
   const probe = {
-    hostCalls,
+    hostCalls: means.hostCalls,
     initProgram: config.initProgram,
     folder: join(config.runFolder, 'probe'),
     idBase: firstHostId(config.instance) - PROBE_SLOTS_BELOW * IDS_PER_SLOT,
   };
   mkdirSync(probe.folder, { recursive: true, mode: 0o711 });
-  const options = (name: string) => ({ folder: join(config.runFolder, name), cgroups, hostCalls, probe });
+  const options = (name: string) => ({ ...means, folder: join(config.runFolder, name), probe });
   return [
     runsc({ ...options('runsc'), program: config.runtimePaths.runsc }),
     crun({ ...options('crun'), program: config.runtimePaths.crun }),

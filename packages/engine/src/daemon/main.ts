@@ -7,6 +7,7 @@ import { env, argv, pid } from 'node:process';
 import { PlatformError } from '@svc/contract/errors';
 import { pino, type Logger } from 'pino';
 import { FairWeights } from '../cgroup/fair-weights.ts';
+import { LOOK_MS } from '../runtime/quiet-places.ts';
 import { outweighSandboxes, takeOwnShare } from '../cgroup/own-share.ts';
 import { ProcessLog } from '../logs/process-log.ts';
 import { Sampler } from '../metrics/sampler.ts';
@@ -107,7 +108,6 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   requireIsolation(config, kit);
   const running: Sandboxes = new Sandboxes(kit, config);
   const sampler = new Sampler(kit);
-  const weights = new FairWeights(kit.cgroups, weight);
   const thawing = await keepThawed(kit.liveDisks, logger);
   await kit.images.recover();
   stop.throwIfAborted();
@@ -127,11 +127,11 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   const servers = await listen(daemon, config);
   kit.events.add('engine_started', null);
   kit.space.onTurn = (isShort) => kit.events.add(isShort ? 'space_short' : 'space_back', null);
+  const processors = shareProcessors(kit, weight);
   const timers = [
     thawing,
     setInterval(() => running.enforceDeadlines(), TICK_MS),
     setInterval(() => sampler.sampleShare(running.list(), SAMPLE_MS / TICK_MS), SAMPLE_MS),
-    setInterval(() => weights.look(), WEIGH_MS),
     setTimeout(() => void loadTheRest(), LOAD_LATER_MS),
     ...collectImages(kit.images, config.keepImagesMs, logger),
   ];
@@ -142,7 +142,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   return async () => {
     for (const timer of timers) clearInterval(timer);
     kit.space.stop();
-    weights.release();
+    processors[Symbol.dispose]();
     for (const server of servers) server.close().closeAllConnections();
     await running.close();
     await closeKit(kit);
@@ -165,6 +165,22 @@ async function keepThawed(liveDisks: LiveDisks, logger: Logger): Promise<NodeJS.
   return setInterval(() => {
     liveDisks.recover().catch((error: unknown) => logger.error({ error }, 'a disk may have stayed frozen'));
   }, THAW_MS).unref();
+}
+
+/** Who goes first on the processors, and where, until it is disposed of. */
+function shareProcessors({ cgroups, quietPlaces }: HostKit, weight: number | null): Disposable {
+  const weights = new FairWeights(cgroups, weight);
+  const timers = [
+    setInterval(() => weights.look(), WEIGH_MS),
+    setInterval(() => quietPlaces.look(), LOOK_MS),
+  ];
+  return {
+    [Symbol.dispose]: () => {
+      for (const timer of timers) clearInterval(timer);
+      weights.release();
+      quietPlaces.release();
+    },
+  };
 }
 
 /** Before anything is started, so that it is there too. Returns what all sandboxes together weigh. */

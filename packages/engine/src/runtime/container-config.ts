@@ -9,7 +9,11 @@ import { grantableRlimits } from './rlimits.ts';
 import type { RuntimeSpec } from './runtime.ts';
 
 /** How a sandbox that shares the host's kernel (runc, crun) is set up. */
-export function containerConfig(spec: RuntimeSpec, host: HostAbilities, firstCpu: number): GuestConfig {
+export function containerConfig(
+  spec: RuntimeSpec,
+  host: HostAbilities,
+  takePlace: () => number,
+): GuestConfig {
   const asked = spec.rlimits.filter(({ resource }) => !isPriority(resource));
   const rlimits = [...grantableRlimits(asked, host.rlimits), ...NO_PRIORITIES];
   return ociConfig(spec, {
@@ -29,7 +33,7 @@ export function containerConfig(spec: RuntimeSpec, host: HostAbilities, firstCpu
       { type: 'cgroup' },
     ],
     resources: {
-      ...guestResources(spec, host, { firstCpu, memoryMib: spec.memoryMib }),
+      ...guestResources(spec, host, { firstCpu: takePlace(), memoryMib: spec.memoryMib }),
       ...(host.limitsProcesses ? { pids: { limit: taskLimit(spec.maxProcesses) } } : {}),
     },
     rlimits,

@@ -39,7 +39,7 @@ for (const [name, configure] of [
   ['gvisor', gvisorConfig],
 ] as const) {
   test(`a ${name} can gain no privileges and starts with no inheritable ones`, () => {
-    const { process } = parsed(configure(SPEC, HOST, 0));
+    const { process } = parsed(configure(SPEC, HOST, () => 0));
     assert.equal(process.noNewPrivileges, true);
     assert.deepEqual(Object.keys(process.capabilities).sort(), ['bounding', 'effective', 'permitted']);
     assert.deepEqual(process.args, ['/.svc/init']);
@@ -47,7 +47,7 @@ for (const [name, configure] of [
   });
 
   test(`a ${name} has every namespace and its own range of users`, () => {
-    const { linux } = parsed(configure(SPEC, HOST, 0));
+    const { linux } = parsed(configure(SPEC, HOST, () => 0));
     const kinds = linux.namespaces.map(({ type }) => type).sort();
     assert.deepEqual(kinds, ['cgroup', 'ipc', 'mount', 'network', 'pid', 'user', 'uts']);
     const ids = [{ containerID: 0, hostID: 1_000_000, size: 65_536 }];
@@ -57,7 +57,7 @@ for (const [name, configure] of [
 
   const place = name === 'container' ? { cpus: '0,3' } : {};
   test(`the vcpus of a ${name} are a weight and a quota${'cpus' in place ? ', and a place' : ''}`, () => {
-    const { cpu } = parsed(configure(SPEC, HOST, 3)).linux.resources;
+    const { cpu } = parsed(configure(SPEC, HOST, () => 3)).linux.resources;
     assert.deepEqual(cpu, { shares: 8192, quota: 200_000, period: 100_000, ...place });
   });
 
@@ -69,13 +69,13 @@ for (const [name, configure] of [
       limitsSwap: false,
       limitsProcesses: false,
     };
-    const { resources } = parsed(configure(SPEC, { ...poor, cpus: [] }, 0)).linux;
+    const { resources } = parsed(configure(SPEC, { ...poor, cpus: [] }, () => 0)).linux;
     assert.deepEqual([resources.cpu, resources.memory, resources.pids], [{}, {}, undefined]);
   });
 
   test(`our folder is the last mount of a ${name}, so that nothing covers it`, () => {
     const mounts = [{ ...PLAIN_TMPFS, destination: '/data', sizeMib: null }];
-    const shown = parsed(configure({ ...SPEC, mounts }, HOST, 0)).mounts;
+    const shown = parsed(configure({ ...SPEC, mounts }, HOST, () => 0)).mounts;
     assert.equal(shown.at(-1)?.destination, '/.svc');
     assert.ok(shown.at(-1)?.options.includes('ro'));
     // Without a size the kernel would allow half of the host's memory.
@@ -85,14 +85,16 @@ for (const [name, configure] of [
 
 test('a container has no swap where swap is counted, and no swap limit where it is not', () => {
   const memory = (limitsSwap: boolean) =>
-    parsed(containerConfig(SPEC, { ...HOST, limitsSwap }, 0)).linux.resources.memory;
+    parsed(containerConfig(SPEC, { ...HOST, limitsSwap }, () => 0)).linux.resources.memory;
   assert.deepEqual(memory(true), { limit: 100 * MIB, swap: 100 * MIB });
   assert.deepEqual(memory(false), { limit: 100 * MIB });
 });
 
 test('a container sees its own cgroup, read-only, where that is one mount', () => {
   const find = (cgroupVersion: 1 | 2) =>
-    parsed(containerConfig(SPEC, { ...HOST, cgroupVersion }, 0)).mounts.find(({ type }) => type === 'cgroup');
+    parsed(containerConfig(SPEC, { ...HOST, cgroupVersion }, () => 0)).mounts.find(
+      ({ type }) => type === 'cgroup',
+    );
   assert.equal(find(1), undefined);
   assert.equal(find(2)?.destination, '/sys/fs/cgroup');
   assert.ok(find(2)?.options.includes('ro'));
@@ -104,12 +106,12 @@ test('rlimits of a container are bounded by the host, those of gvisor by the pro
     { resource: 'rtprio', soft: 0, hard: 0 },
   ];
   const granted = [{ resource: 'nofile', soft: 10, hard: 1000 }, ...none];
-  assert.deepEqual(containerConfig(SPEC, HOST, 0).rlimits, granted);
+  assert.deepEqual(containerConfig(SPEC, HOST, () => 0).rlimits, granted);
   // An engine that was started with priorities does not hand them on, and each resource is there once.
   const raised = [{ resource: 'rtprio', soft: 0, hard: 0 }] as const;
-  assert.deepEqual(containerConfig({ ...SPEC, rlimits: raised }, HOST, 0).rlimits, none);
+  assert.deepEqual(containerConfig({ ...SPEC, rlimits: raised }, HOST, () => 0).rlimits, none);
   const unlimited = [{ resource: 'memlock', soft: 2 ** 64, hard: 2 ** 64 }] as const;
-  const { json } = containerConfig({ ...SPEC, rlimits: unlimited }, HOST, 0);
+  const { json } = containerConfig({ ...SPEC, rlimits: unlimited }, HOST, () => 0);
   assert.match(json, /"RLIMIT_MEMLOCK","soft":18446744073709551615,"hard":18446744073709551615/);
   const rlimits = [{ resource: 'nproc', soft: 20, hard: 4096 }] as const;
   assert.deepEqual(gvisorConfig({ ...SPEC, rlimits }, HOST).rlimits, [

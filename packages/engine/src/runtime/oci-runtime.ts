@@ -29,8 +29,8 @@ export interface OciProgram {
   readonly streams: Streams;
   /** A folder that the program must find empty. */
   readonly cover?: string;
-  /** `firstCpu` spreads the sandboxes over the CPUs of the host. */
-  configure(spec: RuntimeSpec, host: HostAbilities, firstCpu: number): GuestConfig;
+  /** `takePlace` spreads those that are pinned over the CPUs of the host. */
+  configure(spec: RuntimeSpec, host: HostAbilities, takePlace: () => number): GuestConfig;
   /** The command that starts a bundle and ends when PID 1 runs. */
   command(handle: string, bundle: Bundle): readonly string[];
   /** Called when PID 1 runs. */
@@ -62,7 +62,7 @@ export class OciRuntime implements Runtime {
     this.#hostCalls = options.hostCalls;
     this.#bundles = new Bundles(join(options.folder, 'bundles'));
     this.#host = readHostAbilities(options.cgroups.layout);
-    this.#places = new CpuPlaces(this.#host.cpus.length);
+    this.#places = options.places ?? new CpuPlaces(this.#host.cpus.length);
     this.#probeMeans = options.probe;
   }
 
@@ -71,7 +71,8 @@ export class OciRuntime implements Runtime {
   }
 
   async start(spec: RuntimeSpec, signal: AbortSignal): Promise<Started> {
-    const config = this.#program.configure(spec, this.#host, this.#places.take(spec.handle, spec.vcpus));
+    const takePlace = () => this.#places.take(spec.handle, spec.vcpus);
+    const config = this.#program.configure(spec, this.#host, takePlace);
     const bundle = this.#bundles.create(spec.handle, config.json);
     try {
       this.#cgroups.makeParent();
@@ -165,4 +166,6 @@ export interface OciOptions {
   readonly cgroups: Cgroups;
   readonly hostCalls: Pick<HostCalls, 'launch' | 'unmount' | 'isClaimed'>;
   readonly probe: ProbeMeans;
+  /** Shared by all that give sandboxes their CPUs; its own when there is no other. */
+  readonly places?: CpuPlaces;
 }

@@ -1,6 +1,7 @@
 import type { SandboxLog } from '../logs/sandbox-log.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Kit } from './kit.ts';
+import { limitsOf } from './limits-of.ts';
 import type { EngineRecord } from './record.ts';
 import { Run } from './run.ts';
 
@@ -27,6 +28,7 @@ export async function adoptRun(
   const run = await Run.listen({ kit, handle, token, slot, runtime, log: await openLog(), onOutOfMemory });
   try {
     await run.firstHello(AbortSignal.timeout(ADOPT_TIMEOUT_MS));
+    if (runtime.isolation === 'gvisor') kit.quietPlaces.settle(handle, limitsOf(record.spec).vcpus);
     return run;
   } catch (error) {
     kit.logger.warn({ error, handle }, 'a sandbox did not come back after the restart');

@@ -1,6 +1,7 @@
 import type { FairPlaces } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import type { Cgroups } from '../cgroup/cgroups.ts';
+import type { QuietPlaces } from '../runtime/quiet-places.ts';
 import type { EventLog } from '../events/event-log.ts';
 import type { GuestFolders, ProcContent } from '../guest/guest-folders.ts';
 import type { ThreadBudget } from '../guest/thread-budget.ts';
@@ -46,6 +47,7 @@ export interface Kit {
     Cgroups,
     'usage' | 'cpuMicroseconds' | 'oomKills' | 'forkRefusals' | 'quickMoves' | 'limitSockets' | 'processIds'
   >;
+  readonly quietPlaces: Pick<QuietPlaces, 'settle' | 'leave'>;
   readonly mounts: HostFiles;
   readonly rlimitCeilings: RlimitCeilings;
   readonly readHostSize: () => Promise<HostSize>;

@@ -82,12 +82,14 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
   undo.defer(() => run.close());
 
   // Registered first: a start that fails half-way still leaves state to remove.
-  undo.defer(() => runtime.remove(handle));
+  undo.defer(() => forget(kit, runtime, handle));
   const settled = runtime.start(runtimeSpec(kit, record, { slot, rootfs, token, mounts }), signal);
   await timer.time('runtime', () => waitForHello(run, { runtime, handle, settled }, signal));
   // Nothing of the guest's runs yet. gVisor's mounts are its own kernel's: what lands astray there is inside the sandbox.
   if (runtime.isolation === 'container') await checkLanded(kit.cgroups.processIds(handle), shared);
-  kit.cgroups.limitSockets(handle, limitsOf(spec).memoryMib * MIB);
+  const { vcpus, memoryMib } = limitsOf(spec);
+  kit.cgroups.limitSockets(handle, memoryMib * MIB);
+  if (runtime.isolation === 'gvisor') kit.quietPlaces.settle(handle, vcpus);
   await timer.time('configure', () =>
     settleAll([configure(kit, run, record, signal), kit.guestFolders.hideInit(handle)]),
   );
@@ -108,13 +110,18 @@ export async function releaseRun(
   const { handle } = record;
   const releaseMounts = () =>
     releaseStaging(kit.mounts, handle).then(() => releaseVolumes(kit.mounts, record));
-  await timer.time('runtime', () => runtime.remove(handle));
+  await timer.time('runtime', () => forget(kit, runtime, handle));
   await settleAll([
     timer.time('disk', () => kit.rootfs.unmount(handle)),
     timer.time('folder', () => kit.guestFolders.remove(handle)),
     timer.time('mounts', releaseMounts),
     timer.time('network', async () => (slot === null ? undefined : kit.network.release(slot.key))),
   ]);
+}
+
+async function forget({ quietPlaces }: Kit, runtime: Runtime, handle: string): Promise<void> {
+  quietPlaces.leave(handle);
+  await runtime.remove(handle);
 }
 
 /** A policy that denies everything keeps its link: it can be changed while the sandbox runs. */

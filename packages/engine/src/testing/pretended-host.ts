@@ -75,6 +75,7 @@ export class PretendedHost {
         processIds: () => [],
         quickMoves: () => ({ [Symbol.dispose]: () => {} }),
       },
+      quietPlaces: { settle: () => {}, leave: () => {} },
       rlimitCeilings: new Map(),
       mounts: {
         hostCalls: fault.wrap(this.#hostCalls(), ['bind']),
