@@ -146,7 +146,7 @@ test('CPUs that are not ours to give cost nobody a start; what is not foreseen i
   const refuse = (code: string) => () => {
     throw Object.assign(new Error(code), { code });
   };
-  for (const code of ['EACCES', 'EINVAL', 'EPERM', 'EROFS'])
+  for (const code of ['EACCES', 'EBUSY', 'EINVAL', 'ENOSPC', 'EPERM', 'EROFS'])
     new FakeHost([0, 1], refuse(code)).settle(1, 'one');
   assert.throws(() => new FakeHost([0, 1], refuse('EIO')).settle(1, 'one'), /EIO/);
 });

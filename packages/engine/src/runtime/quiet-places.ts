@@ -123,7 +123,7 @@ export class QuietPlaces {
       this.#cgroups.setCpus(handle, cpus);
     } catch (error) {
       // Whoever looks after this host gave sandboxes other CPUs, or none of this is ours to write: they run where they may.
-      if (!isErrno(error, 'EACCES', 'EINVAL', 'EPERM', 'EROFS')) throw error;
+      if (!isErrno(error, 'EACCES', 'EBUSY', 'EINVAL', 'ENOSPC', 'EPERM', 'EROFS')) throw error;
     }
   }
 }
