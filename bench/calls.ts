@@ -7,7 +7,7 @@ import { openChannel, withEngine } from './first-output.ts';
 
 const NEIGHBOURS = 4;
 const NEIGHBOURS_SECONDS = '600';
-/** Less than the engine takes for one that computes: what it asks for is short, as most work is. */
+/** Short, as most work is: about a third of it passes before the engine takes the sandbox for one that computes. */
 const MEASURED_MS = '300';
 const KEYS = ['getppid p50', 'getppid mean', 'stat p50', 'stat mean'] as const;
 

@@ -11,7 +11,7 @@ import { ownPath } from '../../packages/engine/src/cgroup/own-path.ts';
 import { allowedCpus } from '../../packages/engine/src/runtime/cpu-set.ts';
 import { TestServer } from '../e2e/start-server.ts';
 import { GuestProbe } from '../engine/guest-probe.ts';
-import { CLASSES, startSandbox } from '../engine/sandbox-fixture.ts';
+import { CLASSES, startSandbox, type TestSandbox } from '../engine/sandbox-fixture.ts';
 
 /** Sandboxes that compute all the time leave the processor to those who serve them, and to each other. */
 const tree = treeOf(readCgroupLayout(), 'cpu') ?? assert.fail('this test needs the controller cpu');
@@ -143,7 +143,7 @@ test('a sandbox of gVisor runs on one CPU while it uses little, and on any while
 });
 
 /** How many CPUs each of its processes may use. */
-async function cpusOf(sandbox: Awaited<ReturnType<typeof startSandbox>>): Promise<readonly number[]> {
+async function cpusOf(sandbox: TestSandbox): Promise<readonly number[]> {
   const read = (pid: number) => readFile(`/proc/${pid}/status`, 'latin1').catch(() => undefined);
   const statuses = await Promise.all(sandbox.hostPids().map(read));
   return statuses.flatMap((status) => (status === undefined ? [] : [allowedCpus(status).length]));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, rmdirSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { test, type TestContext } from 'node:test';
 import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
@@ -102,4 +102,15 @@ test('the kernel of this host takes it, children inherit it, and what works for 
   assert.match(own, line('svc-own'));
   assert.match(work, line('svc-work'));
   assert.equal(Number(nice), 10);
+});
+
+test('what works for one tenant also leaves a cgroup that somebody else has put the engine into', (t) => {
+  const tree = treeOf(readCgroupLayout(), 'cpu') ?? assert.fail('this test needs the controller cpu');
+  const place = mkdtempSync(`${tree.mountpoint}/svc-test-unit-`);
+  t.after(() => rmdirSync(place));
+  // The one before has made the group for work.
+  const script = 'echo 0 > "$0/cgroup.procs" && exec "$1" --stand-back cat /proc/self/cgroup';
+  const text = execFileSync('sh', ['-c', script, place, BUILT_SVC_HOST], { encoding: 'utf8' });
+  assert.match(text, /:\/svc-work$/m);
+  assert.doesNotMatch(text, /svc-test-unit/);
 });
