@@ -46,6 +46,35 @@ test('the same two buffers are filled in turn, and none while it is lent', async
   assert.equal(seen.size, 2);
 });
 
+test('the buffers are small until one of them was filled', async () => {
+  const sizes: number[] = [];
+  const chunks = new LentChunks(
+    () => undefined,
+    (bytes) => {
+      sizes.push(bytes);
+      return Buffer.allocUnsafeSlow(bytes);
+    },
+  );
+  for (let index = 0; index < 5; index++) {
+    receive(chunks, String(index));
+    await chunks.read();
+  }
+  const [first = 0] = sizes;
+  assert.deepEqual(sizes, [first, first]);
+  assert.ok(first <= 16 * 1024, `${first} bytes for a connection that has received 5`);
+  const full = 'x'.repeat(first);
+  receive(chunks, full);
+  assert.equal(receive(chunks, 'behind it'), false);
+  assert.equal(await readText(chunks), full);
+  assert.equal(await readText(chunks), 'behind it');
+  for (let index = 0; index < 5; index++) {
+    receive(chunks, String(index));
+    assert.equal(await readText(chunks), String(index));
+  }
+  const big = 256 * 1024;
+  assert.deepEqual(sizes, [first, first, big, big]);
+});
+
 test('what came before the end is read before it, and a reader that waits hears of it', async () => {
   const ended = new LentChunks(
     () => undefined,

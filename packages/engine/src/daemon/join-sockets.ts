@@ -1,6 +1,8 @@
 import type { Duplex } from 'node:stream';
 import { reopenSocket } from '../guest/socket-transport.ts';
 
+/** Enough for what most connections ever carry: a question, an answer. */
+const FIRST_BYTES = 8 * 1024;
 /** Room for a whole frame of output, so that a gigabyte takes some thousand reads. */
 const BUFFER_BYTES = 256 * 1024;
 /** How often a side that is not being read is asked whether it is still there. */
@@ -10,7 +12,8 @@ const NO_BYTES = Buffer.alloc(0);
 /**
  * Copies what arrives at either socket to the other, never faster than that one takes it, and ends both when one is over.
  * Each side is read into one buffer again and again: a stream makes a new one for every 64 KiB, and collecting them took
- * most of the engine's time. Both sockets must be paused; they are destroyed when the join is over.
+ * most of the engine's time. It is small until it was full once: what short connections leave is garbage too.
+ * Both sockets must be paused; they are destroyed when the join is over.
  */
 export function joinSockets(one: Duplex, other: Duplex): void {
   const first = new Side(one);
@@ -24,6 +27,7 @@ class Side {
   readonly #original: Duplex;
   readonly #socket: Duplex;
   readonly #isReopened: boolean;
+  #buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #target: Duplex | undefined;
   #isWaiting = false;
   #probes: NodeJS.Timeout | undefined;
@@ -31,7 +35,7 @@ class Side {
   constructor(original: Duplex) {
     this.#original = original;
     const reopened = reopenSocket(original, {
-      buffer: Buffer.allocUnsafeSlow(BUFFER_BYTES),
+      buffer: () => this.#buffer,
       callback: (length, buffer) => this.#forward(buffer.subarray(0, length)),
     });
     this.#isReopened = reopened !== undefined;
@@ -53,6 +57,7 @@ class Side {
   #forward(bytes: Uint8Array): boolean {
     const target = this.#target;
     if (target === undefined || target.destroyed) return false;
+    if (bytes.byteLength === FIRST_BYTES) this.#buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
     target.write(bytes, () => this.#goOn());
     // What the kernel did not take at once still lies in our buffer: nothing may be read over it.
     this.#isWaiting = target.writableLength > 0;

@@ -1,6 +1,7 @@
-import { chmod, chown, copyFile, link, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chownSync, existsSync, linkSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmod, copyFile, mkdir, rename } from 'node:fs/promises';
 import { join } from 'node:path';
-import { settleAll } from '@svc/contract/async';
+import { removeFile, removeTree } from '../host/run-files.ts';
 
 const SCRIPT_NAME = /^[A-Za-z0-9_][A-Za-z0-9._-]*$/;
 
@@ -41,27 +42,24 @@ export class GuestFolders {
   }
 
   /** `owner`: whom root of the sandbox is on this host. */
-  async create(
+  create(
     handle: string,
     owner: number,
     content: ProcContent & { readonly scripts: Readonly<Record<string, string>> },
-  ): Promise<GuestFolder> {
+  ): GuestFolder {
     const folder = this.of(handle);
     const base = join(this.#folder, handle);
-    await rm(base, { recursive: true, force: true });
-    await mkdir(base, { mode: 0o700 });
+    removeTree(base);
+    mkdirSync(base, { mode: 0o700 });
     // SAFETY: the scripts come from the caller's spec, and handles can be seen in the host's table of mounts: only root of this very
     // sandbox gets in.
-    await chown(base, owner, owner);
-    await mkdir(join(folder.path, 'scripts'), { mode: 0o755, recursive: true });
-    // All are over before one that failed is told: whoever removes the folder then finds nobody writing to it.
-    await settleAll([
-      link(this.#initProgram(), join(folder.path, 'init')),
-      writeFile(folder.meminfo, content.meminfo, { mode: 0o444 }),
-      writeFile(folder.cpuinfo, content.cpuinfo, { mode: 0o444 }),
-      writeFile(folder.cpuOnline, content.cpuOnline, { mode: 0o444 }),
-      this.writeScripts(handle, content.scripts),
-    ]);
+    chownSync(base, owner, owner);
+    mkdirSync(join(folder.path, 'scripts'), { mode: 0o755, recursive: true });
+    linkSync(this.#initProgram(), join(folder.path, 'init'));
+    writeFileSync(folder.meminfo, content.meminfo, { mode: 0o444 });
+    writeFileSync(folder.cpuinfo, content.cpuinfo, { mode: 0o444 });
+    writeFileSync(folder.cpuOnline, content.cpuOnline, { mode: 0o444 });
+    this.writeScripts(handle, content.scripts);
     return folder;
   }
 
@@ -69,14 +67,14 @@ export class GuestFolders {
    * Takes svc-init out of the folder, once PID 1 runs and before anything of the caller does. It is one file for all: its count of links
    * and the events of its use would tell of every other sandbox that starts.
    */
-  async hideInit(handle: string): Promise<void> {
-    await rm(join(this.of(handle).path, 'init'), { force: true });
+  hideInit(handle: string): void {
+    removeFile(join(this.of(handle).path, 'init'));
   }
 
-  async writeScripts(handle: string, scripts: Readonly<Record<string, string>>): Promise<void> {
+  writeScripts(handle: string, scripts: Readonly<Record<string, string>>): void {
     const folder = join(this.of(handle).path, 'scripts');
     const files = Object.entries(scripts).map(([name, body]) => ({ path: scriptPath(folder, name), body }));
-    await Promise.all(files.map(({ path, body }) => writeFile(path, body, { mode: 0o555 })));
+    for (const { path, body } of files) writeFileSync(path, body, { mode: 0o555 });
   }
 
   of(handle: string): GuestFolder {
@@ -89,15 +87,12 @@ export class GuestFolders {
     };
   }
 
-  async exists(handle: string): Promise<boolean> {
-    return await stat(this.of(handle).path).then(
-      () => true,
-      () => false,
-    );
+  exists(handle: string): boolean {
+    return existsSync(this.of(handle).path);
   }
 
-  async remove(handle: string): Promise<void> {
-    await rm(join(this.#folder, handle), { recursive: true, force: true });
+  remove(handle: string): void {
+    removeTree(join(this.#folder, handle));
   }
 
   #initProgram(): string {

@@ -101,12 +101,13 @@ for (const [kind, open] of Object.entries(KINDS)) {
   });
 }
 
-test('a socket is read into the same two buffers again and again', async () => {
+test('a socket is read into the same few buffers again and again', async () => {
   const { near, far } = await socketPair();
   far.end(SENT);
   const buffers = new Set<ArrayBufferLike>();
   for await (const chunk of socketTransport(near).readable) buffers.add(chunk.buffer);
-  assert.equal(buffers.size, 2);
+  // One or both of the small ones of the beginning.
+  assert.ok(buffers.size <= 4, `${buffers.size} buffers`);
 });
 
 test('bytes and an end that came before the transport are not lost', async () => {

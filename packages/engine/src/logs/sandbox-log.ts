@@ -153,6 +153,7 @@ export class SandboxLog {
   }
 
   async #repair(): Promise<void> {
+    if (this.#size === 0) return;
     const bytes = await readFile(this.#file(this.#generation));
     const whole = bytes.lastIndexOf(0x0a) + 1;
     if (whole === bytes.length) return;

@@ -1,5 +1,7 @@
-import { mkdir, readFile, readdir, rm, statfs, writeFile } from 'node:fs/promises';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdir, readFile, readdir, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
+import { removeTree } from '../host/run-files.ts';
 import type { Slot } from './network.ts';
 
 export interface SlotRecord {
@@ -27,14 +29,14 @@ export class SlotRecords {
   }
 
   /** Written before anything of the slot exists, so that whatever a crash leaves can be found. */
-  async write(record: SlotRecord): Promise<void> {
+  write(record: SlotRecord): void {
     const path = this.#path(record.slot.key);
-    await mkdir(path, { recursive: true, mode: 0o700 });
-    await writeFile(join(path, 'slot.json'), JSON.stringify(record), { mode: 0o600 });
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+    writeFileSync(join(path, 'slot.json'), JSON.stringify(record), { mode: 0o600 });
   }
 
-  async remove(key: string): Promise<void> {
-    await rm(this.#path(key), { recursive: true, force: true });
+  remove(key: string): void {
+    removeTree(this.#path(key));
   }
 
   async keys(): Promise<readonly string[]> {

@@ -73,7 +73,7 @@ export class Slots {
           if (this.#byKey.has(key)) return this.release(key);
           // Cut short before its record was complete.
           await hostCalls.removeNamespaces(records.userPath(key), records.networkPath(key));
-          await records.remove(key);
+          records.remove(key);
         }),
     );
     const links = await interfacesWithPrefix(linkPrefix(instance));
@@ -86,7 +86,7 @@ export class Slots {
     const { slot } = record;
     this.#byKey.set(slot.key, record);
     try {
-      await records.write(record);
+      records.write(record);
       // Side by side, because an interface without an element gets nothing through.
       await settleAll([this.#createNamespaces(slot), this.#admit(slot)]);
       return slot;
@@ -134,7 +134,7 @@ export class Slots {
     ]);
     await onLeft(slot);
     if (link !== null) await waitUntilLinkIsGone(link.hostInterface, hostCalls);
-    await records.remove(slot.key);
+    records.remove(slot.key);
     this.#byKey.delete(slot.key);
     plans.giveBack(record);
   }

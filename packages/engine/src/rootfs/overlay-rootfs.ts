@@ -1,10 +1,11 @@
-import { statfsSync, statSync } from 'node:fs';
-import { chmod, chown, mkdir, open, readdir, rename, rm, rmdir, stat, truncate } from 'node:fs/promises';
+import { chownSync, mkdirSync, statfsSync, statSync } from 'node:fs';
+import { chmod, mkdir, open, readdir, rename, rm, rmdir, stat, truncate } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import { HostCallError, type HostCalls } from '../host/host-calls.ts';
+import { removeEmptyFolder } from '../host/run-files.ts';
 import type { Slot } from '../network/network.ts';
 import { deviceOf, devicesByImage } from '../space/disk-limit.ts';
 import type { HostSpace } from '../space/host-space.ts';
@@ -137,11 +138,11 @@ export class OverlayRootfs implements Rootfs {
   async mount(handle: string, layers: readonly string[], slot: Slot, signal: AbortSignal): Promise<string> {
     const stage = this.#place('stages', handle);
     const target = this.#mountPoint(handle);
-    await mkdir(stage, { recursive: true });
-    await mkdir(target, { recursive: true, mode: 0o700 });
+    mkdirSync(stage, { recursive: true });
+    mkdirSync(target, { recursive: true, mode: 0o700 });
     // SAFETY: every user of the host can read the path from the table of mounts. Root of the sandbox, which is this user, has to get
     // through; nobody else may look at its files or use its world-writable folders.
-    await chown(dirname(target), slot.idBase, slot.idBase);
+    chownSync(dirname(target), slot.idBase, slot.idBase);
     try {
       await this.#mountDisk(this.#disk(handle), stage, signal);
       await this.#hostCalls.mountOverlay({
@@ -256,12 +257,12 @@ export class OverlayRootfs implements Rootfs {
   async #releaseMount(handle: string): Promise<void> {
     const target = this.#mountPoint(handle);
     await this.#release(target);
-    await removeEmpty(dirname(target));
+    removeEmptyFolder(dirname(target));
   }
 
   async #release(path: string): Promise<void> {
     await this.#hostCalls.unmount(path);
-    await removeEmpty(path);
+    removeEmptyFolder(path);
   }
 
   /** In a folder of its own, whose owner decides who gets there. */
@@ -308,14 +309,6 @@ async function flush(path: string): Promise<void> {
     await file.sync();
   } finally {
     await file.close();
-  }
-}
-
-async function removeEmpty(folder: string): Promise<void> {
-  try {
-    await rmdir(folder);
-  } catch (error) {
-    if (!isErrno(error, 'ENOENT')) throw error;
   }
 }
 

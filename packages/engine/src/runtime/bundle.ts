@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
-import { readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readKernelFile } from '../cgroup/kernel-file.ts';
+import { removeTree } from '../host/run-files.ts';
 import { identifyProcess, parseIdentity, writtenIdentity } from './process-identity.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 
@@ -67,8 +68,8 @@ export class Bundles {
     return readFile(bundle.logFile, 'utf8').catch(() => '');
   }
 
-  async remove(handle: string): Promise<void> {
-    await rm(this.folder(handle), { recursive: true, force: true });
+  remove(handle: string): void {
+    removeTree(this.folder(handle));
   }
 
   handles(): readonly string[] {

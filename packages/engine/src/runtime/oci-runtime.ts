@@ -115,12 +115,14 @@ export class OciRuntime implements Runtime {
   async remove(handle: string): Promise<void> {
     await this.kill(handle);
     await this.#cgroups.remove(handle);
-    await this.#bundles.remove(handle).catch(async (error: unknown) => {
+    try {
+      this.#bundles.remove(handle);
+    } catch (error) {
       // A runc that is killed half-way can leave a mount of its own program among its records.
       if (!isErrno(error, 'EBUSY')) throw error;
       for (const path of mountsBelow(this.#bundles.folder(handle))) await this.#hostCalls.unmount(path);
-      await this.#bundles.remove(handle);
-    });
+      this.#bundles.remove(handle);
+    }
     this.#inits.delete(handle);
     this.#places.leave(handle);
   }

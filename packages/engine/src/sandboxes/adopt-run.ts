@@ -23,7 +23,7 @@ export async function adoptRun(
   const slot = recorded?.slot ?? null;
   if (state !== 'running' || recorded === null || slot === null) return undefined;
   if (recorded.bootId !== kit.bootId) return undefined;
-  if (!(await runtime.isAlive(handle)) || !(await kit.guestFolders.exists(handle))) return undefined;
+  if (!(await runtime.isAlive(handle)) || !kit.guestFolders.exists(handle)) return undefined;
   const { token } = recorded;
   const run = await Run.listen({ kit, handle, token, slot, runtime, log: await openLog(), onOutOfMemory });
   try {

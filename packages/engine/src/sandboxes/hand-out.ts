@@ -35,11 +35,11 @@ export async function handOut(
   const record = { ...base, run: base.run === null ? null : { ...base.run, startedAt } };
   const endsSpares = hasSpares && !keepsSpares(before, record);
   kept.append(record);
+  kit.guestFolders.writeScripts(record.handle, identity.spec.runtime?.scripts ?? {});
   // Side by side, because a caller waits; each is over before the sandbox is theirs or, when one fails, removed.
   await settleAll([
     configureAgain(kit, run, { before, record, endsSpares }, signal),
     applyNetwork(kit.network, run.slot, record.spec.network, kit.secrets.of(record.handle)),
-    kit.guestFolders.writeScripts(record.handle, identity.spec.runtime?.scripts ?? {}),
   ]);
   await makeUsable(kit, kept, run, signal);
   run.touch();

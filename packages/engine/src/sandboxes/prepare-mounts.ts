@@ -1,8 +1,9 @@
-import { chown, mkdir, readdir, rm } from 'node:fs/promises';
+import { chownSync, existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { isAbsolute, join } from 'node:path';
 import type { Mount } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import { normalizeGuestPath } from '@svc/contract/spec';
+import { removeTree } from '../host/run-files.ts';
 import type { Slot } from '../network/network.ts';
 import type { RuntimeMount } from '../runtime/runtime.ts';
 import type { Volumes } from '../volumes/volumes.ts';
@@ -29,7 +30,7 @@ export async function prepareMounts(
   signal: AbortSignal,
 ): Promise<RuntimeMount[]> {
   const wanted = (record.spec.mounts ?? []).toSorted((a, b) => a.guest.length - b.guest.length);
-  if (wanted.some(({ type }) => type !== 'tmpfs')) await makeStaging(kit, record.handle, slot);
+  if (wanted.some(({ type }) => type !== 'tmpfs')) makeStaging(kit, record.handle, slot);
   const prepared: RuntimeMount[] = [];
   for (const [index, mount] of wanted.entries()) {
     signal.throwIfAborted();
@@ -39,20 +40,21 @@ export async function prepareMounts(
   return prepared;
 }
 
-async function makeStaging(kit: MountKit, handle: string, slot: Slot): Promise<void> {
+function makeStaging(kit: MountKit, handle: string, slot: Slot): void {
   const folder = join(kit.stagingFolder, handle);
-  await mkdir(kit.stagingFolder, { recursive: true, mode: 0o711 });
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  mkdirSync(kit.stagingFolder, { recursive: true, mode: 0o711 });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   // SAFETY: a runtime looks at the sources as root of the sandbox, which is this user here; no other user of the host may.
-  await chown(folder, slot.idBase, slot.idBase);
+  chownSync(folder, slot.idBase, slot.idBase);
 }
 
 /** Undoes the staging; what the sandbox has mounted stays mounted there. Can be repeated. */
 export async function releaseStaging(kit: MountKit, handle: string): Promise<void> {
   const folder = join(kit.stagingFolder, handle);
-  const names = await readdir(folder).catch(() => []);
-  for (const name of names) await kit.hostCalls.unmount(join(folder, name));
-  await rm(folder, { recursive: true, force: true });
+  if (existsSync(folder)) {
+    for (const name of readdirSync(folder)) await kit.hostCalls.unmount(join(folder, name));
+    removeTree(folder);
+  }
   await releaseDiskImages(kit, handle);
 }
 

@@ -65,10 +65,9 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
 
   undo.defer(() => kit.rootfs.unmount(handle));
   undo.defer(() => kit.guestFolders.remove(handle));
-  const [[rootfs]] = await settleAll([
-    timer.time('rootfs', () =>
-      settleAll([mountRoot(kit, record, slot, signal), makeGuestFolder(kit, record, slot)]),
-    ),
+  makeGuestFolder(kit, record, slot);
+  const [rootfs] = await settleAll([
+    timer.time('rootfs', () => mountRoot(kit, record, slot, signal)),
     timer.time('policy', () => applyNetwork(kit.network, slot, spec.network, values)),
   ]);
 
@@ -86,13 +85,13 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
   const settled = runtime.start(runtimeSpec(kit, record, { slot, rootfs, token, mounts }), signal);
   await timer.time('runtime', () => waitForHello(run, { runtime, handle, settled }, signal));
   // Nothing of the guest's runs yet. gVisor's mounts are its own kernel's: what lands astray there is inside the sandbox.
-  if (runtime.isolation === 'container') await checkLanded(kit.cgroups.processIds(handle), shared);
+  if (runtime.isolation === 'container' && shared.length > 0)
+    await checkLanded(kit.cgroups.processIds(handle), shared);
   const { vcpus, memoryMib } = limitsOf(spec);
   kit.cgroups.limitSockets(handle, memoryMib * MIB);
   if (runtime.isolation === 'gvisor') kit.quietPlaces.settle(handle, vcpus);
-  await timer.time('configure', () =>
-    settleAll([configure(kit, run, record, signal), kit.guestFolders.hideInit(handle)]),
-  );
+  kit.guestFolders.hideInit(handle);
+  await timer.time('configure', () => configure(kit, run, record, signal));
   const staged = settled.then(() => (mounts.length === 0 ? undefined : releaseStaging(kit.mounts, handle)));
 
   undo.move();
@@ -112,8 +111,8 @@ export async function releaseRun(
     releaseStaging(kit.mounts, handle).then(() => releaseVolumes(kit.mounts, record));
   await timer.time('runtime', () => forget(kit, runtime, handle));
   await settleAll([
+    timer.time('folder', async () => kit.guestFolders.remove(handle)),
     timer.time('disk', () => kit.rootfs.unmount(handle)),
-    timer.time('folder', () => kit.guestFolders.remove(handle)),
     timer.time('mounts', releaseMounts),
     timer.time('network', async () => (slot === null ? undefined : kit.network.release(slot.key))),
   ]);
@@ -138,11 +137,11 @@ async function mountRoot(kit: Kit, record: EngineRecord, slot: Slot, signal: Abo
   return await kit.rootfs.mount(record.handle, image.layers, slot, signal);
 }
 
-async function makeGuestFolder(kit: Kit, record: EngineRecord, slot: Slot): Promise<void> {
+function makeGuestFolder(kit: Kit, record: EngineRecord, slot: Slot): void {
   const { vcpus, memoryMib } = limitsOf(record.spec);
   const scripts = record.spec.runtime?.scripts ?? {};
   const content = { scripts, ...kit.procContent({ vcpus, memoryMib }) };
-  await kit.guestFolders.create(record.handle, slot.idBase, content);
+  kit.guestFolders.create(record.handle, slot.idBase, content);
 }
 
 function runtimeSpec(

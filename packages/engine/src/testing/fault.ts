@@ -18,24 +18,48 @@ export class Fault {
   }
 
   wrap<T extends object>(port: T, steps: readonly (keyof T)[]): T {
-    return new Proxy(port, {
-      get: (target, name) => {
-        const value: unknown = Reflect.get(target, name, target);
-        if (typeof value !== 'function') return value;
-        const call = (...args: unknown[]): unknown => Reflect.apply(value, target, args);
-        return steps.some((step) => step === name)
-          ? (...args: unknown[]) => this.#step(() => call(...args))
-          : call;
-      },
+    return wrapped(port, steps, (act) => this.#step(act));
+  }
+
+  /** For steps that are done when they return. */
+  wrapSync<T extends object>(port: T, steps: readonly (keyof T)[]): T {
+    return wrapped(port, steps, (act) => {
+      const check = this.#begin();
+      const result = act();
+      check();
+      return result;
     });
   }
 
   async #step(act: () => unknown): Promise<unknown> {
+    const check = this.#begin();
+    const result = await act();
+    check();
+    return result;
+  }
+
+  /** Returns what is to be called when the step has acted. */
+  #begin(): () => void {
     this.#calls += 1;
     const fails = this.#calls === this.#failAt;
     if (fails && this.#when === 'before') throw new Error('injected before');
-    const result = await act();
-    if (fails) throw new Error('injected after');
-    return result;
+    return () => {
+      if (fails) throw new Error('injected after');
+    };
   }
+}
+
+function wrapped<T extends object>(
+  port: T,
+  steps: readonly (keyof T)[],
+  run: (act: () => unknown) => unknown,
+): T {
+  return new Proxy(port, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      const call = (...args: unknown[]): unknown => Reflect.apply(value, target, args);
+      return steps.some((step) => step === name) ? (...args: unknown[]) => run(() => call(...args)) : call;
+    },
+  });
 }

@@ -59,7 +59,7 @@ export class PretendedHost {
       // A slot whose acquire failed is the adapter's to give back: nobody else knows its name.
       network: fault.isBefore ? fault.wrap(this.network, ['acquire']) : this.network,
       volumes,
-      guestFolders: fault.wrap(this.guestFolders, ['create']),
+      guestFolders: fault.wrapSync(this.guestFolders, ['create']),
       threadBudget: new ThreadBudget(),
       runtimes: [fault.wrap(this.runtime, ['start'])],
       knownRuntimes: [this.runtime],
