@@ -97,15 +97,15 @@ export class Cgroups {
 
   /** Host process ids of everything in the cgroup, zombies excluded. */
   processIds(handle: string): readonly number[] {
-    const inTree = (path: string) => processIds(readKernelFile(`${path}/${handle}/cgroup.procs`) ?? '');
-    return [...new Set(this.#folders.flatMap(inTree))];
+    return [...new Set(this.#folders.flatMap((path) => processesIn(path, handle)))];
   }
 
   /** Ends every process of the cgroup; returns when none is left. Succeeds when there is no such cgroup. */
   async kill(handle: string): Promise<void> {
     await untilDone(`a process of ${handle}`, () => {
-      const pids = this.processIds(handle);
-      if (pids.length === 0) return true;
+      // Of the first tree in which there are any: all are in each of them, or the others have their turn.
+      const pids = firstFilled(this.#folders, (path) => processesIn(path, handle));
+      if (pids === undefined) return true;
       // The kernel kills the whole cgroup at once, forks in progress included; kernels before 5.14 have no such file.
       if (this.#unified !== undefined) writeKernelFile(`${this.#unified}/${handle}/cgroup.kill`, '1');
       // SAFETY: read a moment ago from the cgroup of one sandbox, so each names a process of that sandbox.
@@ -162,6 +162,21 @@ export class Cgroups {
 const MIN_SOCKET_BYTES = 16 * 1024 * 1024;
 /** What the kernel gives to sockets by itself is about as much of a machine's memory. */
 const SOCKET_SHARE = 8;
+
+function processesIn(tree: string, handle: string): readonly number[] {
+  return processIds(readKernelFile(`${tree}/${handle}/cgroup.procs`) ?? '');
+}
+
+function firstFilled<From, Item>(
+  sources: readonly From[],
+  read: (source: From) => readonly Item[],
+): readonly Item[] | undefined {
+  for (const source of sources) {
+    const items = read(source);
+    if (items.length > 0) return items;
+  }
+  return undefined;
+}
 
 function folder(mountpoint: string | undefined): string | undefined {
   return mountpoint === undefined ? undefined : `${mountpoint}/${CGROUP_PARENT}`;

@@ -2,9 +2,9 @@ import { readdirSync, rmdirSync, unlinkSync, type Dirent } from 'node:fs';
 import { isErrno } from '@svc/contract/errno';
 
 /**
- * Removes what lies at `path` in the engine's run folder, and all below; succeeds when nothing does. Busy is what is mounted there.
- * Synchronous on purpose, as all that is done in that folder: it is in memory, and a round trip through Node's thread pool takes ten times
- * what the kernel does, of the processor too.
+ * Removes what lies at `path` and all below, a few small files; succeeds when nothing does. Busy is what is mounted there.
+ * Synchronous on purpose, as all that is done in the engine's run folder: it is in memory, and a round trip through Node's thread pool
+ * takes ten times what the kernel does, of the processor too.
  */
 export function removeTree(path: string): void {
   let entries: Dirent[];

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import { BATCH_DEADLINE_MS, loadRuleset, Nft, RulesetLoads, sayRefusal } from './nft.ts';
+import { BATCH_DEADLINE_MS, loadRuleset, Nft, RulesetLoads, sayRefusal, textBefore } from './nft.ts';
 import { command } from '../testing/command.ts';
 
 async function tableWithSet(t: TestContext): Promise<string> {
@@ -107,6 +107,16 @@ async function childrenNamed(name: string): Promise<readonly number[]> {
   }
   return found;
 }
+
+test('what nft said of a command ends where it complains of the mark, once all of that is there', () => {
+  const complaint = 'Error: syntax error, unexpected string\ndone7\n^^^^^\n';
+  for (let length = 0; length < complaint.length; length++)
+    assert.equal(textBefore('done7', complaint.slice(0, length)), undefined);
+  assert.equal(textBefore('done7', complaint), '');
+  const refusal = 'Error: No such file or directory\nadd element inet x y { 1 }\n                 ^\n';
+  assert.equal(textBefore('done7', refusal + complaint), refusal);
+  assert.equal(textBefore('done', refusal + complaint), undefined);
+});
 
 test('an nft that crashed is told apart from one that refuses', () => {
   assert.equal(sayRefusal('syntax error', null), 'nft refused the rules: syntax error');

@@ -51,7 +51,7 @@ export class Nft {
     const mark = `done${this.#lastMark}`;
     child.stdin.write(`${line}\n${mark}\n`);
     try {
-      const complaint = await readUntil(child, new RegExp(`^Error: [^\\n]*\\n${mark}\\n[^\\n]*\\n`, 'm'));
+      const complaint = await readUntil(child, mark);
       return complaint === '' ? null : new Error(`nft refused a change: ${complaint.slice(0, 2000)}`);
     } catch (error) {
       this.#child = null;
@@ -116,7 +116,17 @@ export function sayRefusal(complaint: string, signal: NodeJS.Signals | null): st
   );
 }
 
-function readUntil(child: ChildProcessWithoutNullStreams, end: RegExp): Promise<string> {
+/**
+ * What nft wrote before it complained of `mark`, which takes three lines: the error, the mark and what points at it. Undefined while they
+ * are not all there.
+ */
+export function textBefore(mark: string, text: string): string | undefined {
+  const quoted = text.indexOf(`\n${mark}\n`);
+  if (quoted === -1 || !text.includes('\n', quoted + mark.length + 2)) return undefined;
+  return text.slice(0, text.lastIndexOf('\n', quoted - 1) + 1);
+}
+
+function readUntil(child: ChildProcessWithoutNullStreams, mark: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';
     const finish = (settle: () => void) => {
@@ -127,8 +137,8 @@ function readUntil(child: ChildProcessWithoutNullStreams, end: RegExp): Promise<
     };
     const onData = (data: string) => {
       text += data;
-      const match = end.exec(text);
-      if (match !== null) finish(() => resolve(text.slice(0, match.index)));
+      const before = textBefore(mark, text);
+      if (before !== undefined) finish(() => resolve(before));
     };
     const onClose = () => finish(() => reject(new Error('nft ended before it answered')));
     const deadline = setTimeout(

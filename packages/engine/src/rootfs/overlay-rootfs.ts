@@ -1,4 +1,4 @@
-import { chownSync, mkdirSync, statfsSync, statSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, statfsSync, statSync } from 'node:fs';
 import { chmod, mkdir, open, readdir, rename, rm, rmdir, stat, truncate } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -176,8 +176,8 @@ export class OverlayRootfs implements Rootfs {
 
   async removeDisk(handle: string): Promise<void> {
     const disk = this.#disk(handle);
-    await rm(`${disk}.new`, { force: true });
-    await rm(disk, { force: true });
+    await removeImage(`${disk}.new`);
+    await removeImage(disk);
   }
 
   usage(handle: string): DiskUsage | undefined {
@@ -288,14 +288,19 @@ function checkSize(sizeMib: number): void {
 /** Renamed when whole: `path` either exists completely or not at all, whenever this process dies. */
 async function wholeFile(path: string, make: (unfinished: string) => Promise<void>): Promise<void> {
   const unfinished = `${path}.new`;
-  await rm(unfinished, { force: true });
+  await removeImage(unfinished);
   try {
     await make(unfinished);
   } catch (error) {
-    await rm(unfinished, { force: true });
+    await removeImage(unfinished);
     throw error;
   }
   await rename(unfinished, path);
+}
+
+/** Beside the thread, because a full image takes a while; nothing when there is none. */
+async function removeImage(path: string): Promise<void> {
+  if (existsSync(path)) await rm(path, { force: true });
 }
 
 /** What a sparse file takes on the host's disk. */

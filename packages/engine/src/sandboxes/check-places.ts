@@ -1,5 +1,4 @@
-import { lstatSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { lstat, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PlatformError } from '@svc/contract/errors';
 import type { Advisory } from '../runtime/advisories.ts';
@@ -24,11 +23,7 @@ export async function checkPlaces(
   const shared: string[] = [];
   const covered: Cover[] = [];
   const placeOf = (inside: readonly string[]) => placeUnder(covered, rootfs, `/${inside.join('/')}`);
-  for (const path of SYSTEM_FOLDERS) {
-    // Of our own disks and layers, so that nobody waits for somebody else's server.
-    const found = lstatSync(join(rootfs, path), { throwIfNoEntry: false });
-    if (found?.isSymbolicLink()) throw refused(`its image makes ${path} a link; it must be a folder`);
-  }
+  await Promise.all(SYSTEM_FOLDERS.map((path) => requireNoLink(rootfs, path)));
   for (const { destination, source } of mounts) {
     const path = await resolved(destination, placeOf);
     const system = SYSTEM_FOLDERS.find((each) => path === each || path.startsWith(`${each}/`));
@@ -39,6 +34,11 @@ export async function checkPlaces(
     covered.push({ path, source });
   }
   return shared;
+}
+
+async function requireNoLink(rootfs: string, path: string): Promise<void> {
+  const found = await lstat(join(rootfs, path)).catch(() => undefined);
+  if (found?.isSymbolicLink()) throw refused(`its image makes ${path} a link; it must be a folder`);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { isErrno } from '@svc/contract/errno';
 import type { SandboxState } from '../client/engine-api.ts';
 import { Journal } from './journal.ts';
 import type { Kit } from './kit.ts';
@@ -39,9 +40,9 @@ export class KeptRecord {
 
   /** A full disk refuses a start; it does not hold up an end, which is written later. */
   async save(value: EngineRecord): Promise<void> {
-    const { records, logger } = this.#kit;
+    const { logger } = this.#kit;
     try {
-      await records.write(value, { durable: false });
+      await this.#write(value);
       this.#isUnsaved = false;
     } catch (error) {
       if (value.state === 'starting' || value.state === 'running') throw error;
@@ -52,11 +53,21 @@ export class KeptRecord {
     this.#value = value;
   }
 
-  /** As `save`, for a caller who waits. */
+  /** As `save`, for a run that goes on. @throws when it cannot be written */
   append(value: EngineRecord): void {
     const { records, logger } = this.#kit;
     records.append(value, (error) => logger.warn({ error }, 'a record could not be rewritten'));
     this.#value = value;
+  }
+
+  async #write(value: EngineRecord): Promise<void> {
+    try {
+      this.append(value);
+    } catch (error) {
+      // Whoever looks after hosts has removed its folder.
+      if (!isErrno(error, 'ENOENT')) throw error;
+      await this.#kit.records.write(value, { durable: false });
+    }
   }
 
   async remove(): Promise<void> {

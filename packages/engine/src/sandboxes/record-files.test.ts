@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import { newHandle, type EngineRecord } from './record.ts';
+import { engineRecord } from '../testing/engine-record.ts';
 import { RecordFiles } from './record-files.ts';
 
 const NEVER_MS = 2 ** 30;
@@ -13,35 +13,12 @@ function unexpected(error: unknown): void {
   assert.ifError(error);
 }
 
-function recordOf(handle: string, id: string | null): EngineRecord {
-  return {
-    handle,
-    id,
-    complete: id !== null,
-    spec: { image: { type: 'oci', reference: 'x' } },
-    isolation: 'container',
-    runtime: 'runc',
-    image: {
-      reference: 'x',
-      id: 'sha256:0',
-      config: { env: [], user: null, workdir: null, entrypoint: [], cmd: [], labels: {}, stopSignal: null },
-    },
-    volumes: {},
-    hostVolume: null,
-    hostFolder: null,
-    createdAt: '2026-01-01T00:00:00.000Z',
-    patched: false,
-    state: 'running',
-    run: null,
-  };
-}
-
 /** A record of a sandbox that waits in the pool, and where it is. */
 async function waiting(t: TestContext, replaceMs: number) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-records-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const records = new RecordFiles(folder, { replaceMs });
-  const record = recordOf(newHandle(), null);
+  const record = engineRecord();
   await records.write(record, { durable: false });
   const ids = async () => (await records.readAll(() => assert.fail('broken'))).map(({ id }) => id);
   return { records, record, ids, file: join(folder, record.handle, 'record.json') };
@@ -78,11 +55,11 @@ test('what is removed or written meanwhile is not replaced by something older', 
   const { records, record, ids } = await waiting(t, 1);
   records.append({ ...record, id: 'one' }, unexpected);
   await records.write({ ...record, id: 'two' }, { durable: false });
-  const other = recordOf(newHandle(), null);
+  const other = engineRecord();
   await records.write(other, { durable: false });
   records.append({ ...other, id: 'gone' }, unexpected);
   await records.remove(other.handle);
-  const third = recordOf(newHandle(), null);
+  const third = engineRecord();
   await records.write(third, { durable: false });
   records.append({ ...third, id: 'three' }, unexpected);
   // Timers fire in order: when the third has been replaced, the others would have been.

@@ -39,12 +39,8 @@ export class RecordFiles {
     this.#forgetAppended(record.handle);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const temporary = join(folder, 'record.json.new');
-    try {
-      // The record holds the token of svc-init's connection: root only.
-      writeFileSync(temporary, JSON.stringify(record), { mode: 0o600 });
-    } catch (error) {
-      throw isErrno(error, 'ENOSPC') ? diskFull(error) : error;
-    }
+    // The record holds the token of svc-init's connection: root only.
+    sayDiskFull(() => writeFileSync(temporary, JSON.stringify(record), { mode: 0o600 }));
     if (options.durable) await flush(temporary);
     renameSync(temporary, join(folder, 'record.json'));
     // Its name, and that of its folder.
@@ -52,11 +48,13 @@ export class RecordFiles {
   }
 
   /**
-   * As `write`, for a record that is there and a caller who waits. A file that is replaced goes to disk at once, which takes the kernel
-   * up to ten times as long as another line; so that the line does not wait there for half a minute, the file is replaced a little later.
+   * As `write` without `durable`, for a record that is there and a caller who waits. A file that is replaced goes to disk at once, which
+   * takes the kernel up to ten times as long as another line; so that the line does not wait there for half a minute, the file is
+   * replaced a little later.
    */
   append(record: EngineRecord, onFailure: (error: unknown) => void): void {
-    appendFileSync(join(this.folderOf(record.handle), 'record.json'), `\n${JSON.stringify(record)}\n`);
+    const path = join(this.folderOf(record.handle), 'record.json');
+    sayDiskFull(() => appendFileSync(path, `\n${JSON.stringify(record)}\n`, { mode: 0o600 }));
     this.#forgetAppended(record.handle);
     const replace = () => {
       this.write(record, { durable: false }).catch(onFailure);
@@ -93,14 +91,14 @@ export class RecordFiles {
   }
 }
 
-function diskFull(cause: unknown): PlatformError {
-  return new PlatformError(
-    'insufficient_storage',
-    'The disk of the host is full; remove sandboxes or images',
-    {
-      cause,
-    },
-  );
+function sayDiskFull(write: () => void): void {
+  try {
+    write();
+  } catch (cause) {
+    if (!isErrno(cause, 'ENOSPC')) throw cause;
+    const message = 'The disk of the host is full; remove sandboxes or images';
+    throw new PlatformError('insufficient_storage', message, { cause });
+  }
 }
 
 /** @throws when no line is whole */

@@ -190,11 +190,13 @@ async function waitForHello(
     const message = 'the sandbox did not come up in time; the host may be overloaded';
     throw new PlatformError('start_failed', message, { cause: error });
   } finally {
-    over.abort();
+    over.abort(OVER);
   }
 }
 
 const DEATH_CHECK_MS = 50;
+/** One for all: an abort without a reason makes an error each time, with the way to it. */
+const OVER = new Error('it is over');
 
 async function watchDeath(
   launched: { readonly runtime: Runtime; readonly handle: string },

@@ -49,7 +49,7 @@ export class PretendedHost {
     return {
       bootId: 'boot',
       logger: pino({ level: 'silent' }),
-      records: fault.wrap(this.records, ['write']),
+      records: fault.wrapSync(fault.wrap(this.records, ['write']), ['append']),
       secrets: new SecretFiles(join(this.folder, 'secrets')),
       events: new EventLog(),
       images: this.#images(fault),
