@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { PlatformError } from '@svc/contract';
+import { PlatformError, type SandboxSpec } from '@svc/contract';
+import { waitUntil } from '@svc/contract/testing';
 import { EngineClient } from '@svc/engine/client';
 import { LocalOrchestrator } from './local-orchestrator.ts';
 
@@ -44,4 +45,71 @@ test('a sandbox that is removed while somebody wants into it is not there, and n
   await assert.rejects(orchestrator.openStream('box', AbortSignal.timeout(60_000)), (error) =>
     PlatformError.is(error, 'sandbox_not_found'),
   );
+});
+
+/** An engine that counts what it is asked, and refuses the image `no`. */
+async function countingEngine(t: TestContext) {
+  const folder = await mkdtemp(join(tmpdir(), 'svc-counting-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  const asked: string[] = [];
+  const listeners: ServerResponse[] = [];
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const body = Buffer.concat(await Array.fromAsync(request)).toString();
+    const { spec } = JSON.parse(body) as { spec: SandboxSpec };
+    asked.push(spec.image.reference);
+    const error = { code: 'invalid_sandbox_config', message: 'no' };
+    const isRefused = spec.image.reference === 'no';
+    response.writeHead(isRefused ? 400 : 200, { 'content-type': 'application/json' });
+    response.end(JSON.stringify(isRefused ? { error } : {}));
+  };
+  const server = createServer((request, response) => {
+    if (request.url?.startsWith('/events')) {
+      response.writeHead(200, { 'content-type': 'application/x-ndjson' }).flushHeaders();
+      listeners.push(response);
+    } else {
+      void answer(request, response);
+    }
+  });
+  server.listen(join(folder, 'engine.sock'));
+  await once(server, 'listening');
+  t.after(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  const client = new EngineClient({ socketPath: join(folder, 'engine.sock') });
+  t.after(() => client.close());
+  return { client, asked, listeners };
+}
+
+test('an engine that can do it is asked once, for as long as its news are heard', async (t) => {
+  const { client, asked, listeners } = await countingEngine(t);
+  const orchestrator = new LocalOrchestrator(client);
+  const check = (reference: string, more: Partial<SandboxSpec> = {}) =>
+    orchestrator.check({ spec: { image: { type: 'oci', reference }, ...more } }, AbortSignal.timeout(60_000));
+
+  await check('a');
+  await check('a');
+  assert.deepEqual(asked.splice(0), ['a', 'a'], 'who does not hear of its end cannot know');
+
+  const heard = Array.fromAsync(orchestrator.changes(AbortSignal.timeout(60_000)));
+  const ended = assert.rejects(heard, { code: 'orchestrator_unreachable' });
+  await waitUntil(() => listeners.length === 1, { what: 'the news are asked for' });
+  await check('a');
+  await check('a');
+  await check('a', { env: [{ key: 'NAME', value: 'value' }] });
+  assert.deepEqual(asked.splice(0), ['a', 'a'], 'once for each question');
+
+  await assert.rejects(check('no'), { code: 'invalid_sandbox_config' });
+  await assert.rejects(check('no'), { code: 'invalid_sandbox_config' });
+  assert.deepEqual(asked.splice(0), ['no', 'no'], 'a refusal is given each time');
+
+  const mounts: SandboxSpec['mounts'] = [{ type: 'bind', host: '/srv', guest: '/srv' }];
+  await check('a', { mounts });
+  await check('a', { mounts });
+  assert.deepEqual(asked.splice(0), ['a', 'a'], 'a folder of the host can be gone');
+
+  listeners[0]?.end();
+  await ended;
+  await check('a');
+  assert.deepEqual(asked.splice(0), ['a'], 'another engine may not be able to');
 });

@@ -26,6 +26,7 @@ import {
 } from '@svc/engine/client';
 import { lifecycleOf } from './lifecycle-of.ts';
 import { notRunning } from './not-running.ts';
+import { RecentAnswers } from './recent-answers.ts';
 import {
   STARTING_MESSAGE,
   type FetchedImage,
@@ -46,6 +47,9 @@ const END_CHECK_MS = 25;
 /** The engine of this host, behind its unix socket. */
 export class LocalOrchestrator implements Orchestrator {
   readonly #engine: EngineClient;
+  /** What the engine said that it can do. */
+  readonly #able = new RecentAnswers();
+  #listeners = 0;
 
   constructor(engine: EngineClient) {
     this.#engine = engine;
@@ -55,8 +59,15 @@ export class LocalOrchestrator implements Orchestrator {
     return describeCapabilities(await this.#engine.capabilities(signal));
   }
 
+  /** A create asks the engine the same once more when it is carried out: what changed meanwhile is told then. */
   async check(request: CheckSandbox, signal: AbortSignal): Promise<void> {
+    const { mounts, patches } = request.spec;
+    // What these name on the host can be gone the next moment.
+    const isOfHost = (mounts ?? []).length > 0 || (patches ?? []).length > 0;
+    if (!isOfHost && this.#able.has(request)) return;
     await this.#engine.checkSandbox(request, signal);
+    // Without its news we would not hear that it is another one.
+    if (!isOfHost && this.#listeners > 0) this.#able.note(request);
   }
 
   async create(
@@ -183,10 +194,16 @@ export class LocalOrchestrator implements Orchestrator {
   }
 
   async *changes(signal: AbortSignal): AsyncGenerator<SandboxNews | null> {
-    for await (const event of this.#engine.events({}, signal)) {
-      if (UNCHANGING.has(event.type)) continue;
-      const { sandboxId: id, sequence } = event;
-      yield id === null ? null : { id, sequence };
+    this.#listeners += 1;
+    try {
+      for await (const event of this.#engine.events({}, signal)) {
+        if (UNCHANGING.has(event.type)) continue;
+        const { sandboxId: id, sequence } = event;
+        yield id === null ? null : { id, sequence };
+      }
+    } finally {
+      this.#listeners -= 1;
+      this.#able.forget();
     }
     // The stream has no end of its own: the engine shut down.
     if (!signal.aborted) throw new PlatformError('orchestrator_unreachable', 'the engine has stopped');
