@@ -1,4 +1,4 @@
-import { EventEmitter, once } from 'node:events';
+import { EventEmitter } from 'node:events';
 import { PlatformError } from '@svc/contract';
 import { KeyedTurns } from '@svc/contract/async';
 import type { Logger } from 'pino';
@@ -20,6 +20,7 @@ import { deadlineOf } from './deadlines.ts';
 import { decide, isNoted, type Decision } from './decide.ts';
 import { toEngineRequest, type RequestParts } from './engine-request.ts';
 import { KnownNews } from './known-news.ts';
+import { NextChange } from './next-change.ts';
 import { amend, noteFailure, observe } from './observe.ts';
 import { isTimeout, mayPass, notInTime, tooLate } from './passing-failures.ts';
 import { openSecrets, sealSecrets } from './sandbox-secrets.ts';
@@ -131,9 +132,9 @@ export class Convergence {
     });
   }
 
-  /** Resolves when this server wrote something down about the sandbox. */
-  async nextChange(sandboxId: string, signal: AbortSignal): Promise<void> {
-    await once(this.#changes, sandboxId, { signal });
+  /** When this server writes something down about the sandbox, from now on. */
+  nextChange(sandboxId: string): NextChange {
+    return new NextChange(this.#changes, sandboxId);
   }
 
   /** Ends the step under way: somebody wants something else of this sandbox. */

@@ -1,4 +1,5 @@
-import { EventEmitter, once } from 'node:events';
+import { EventEmitter } from 'node:events';
+import { NextChange } from './next-change.ts';
 
 /** How far a long call is. `done` and `total` are in the same unit; null when unknown. */
 export interface Progress {
@@ -28,8 +29,8 @@ export class StartProgress {
     this.#changes.emit(sandboxId);
   }
 
-  /** Resolves when there is news, or at the signal. */
-  async next(sandboxId: string, signal: AbortSignal): Promise<void> {
-    await once(this.#changes, sandboxId, { signal }).catch(() => undefined);
+  /** When there is news, from now on. */
+  next(sandboxId: string): NextChange {
+    return new NextChange(this.#changes, sandboxId);
   }
 }

@@ -30,25 +30,17 @@ async function* followStart(
   let told: Progress | null = null;
   while (!signal.aborted) {
     // Listened for before anything is read, so that no change falls between.
-    const heard = new AbortController();
-    const wait = AbortSignal.any([signal, heard.signal, AbortSignal.timeout(POLL_MS)]);
-    const news = Promise.race([
-      convergence.progress.next(sandboxId, wait),
-      convergence.nextChange(sandboxId, wait).catch(() => undefined),
-    ]);
-    try {
-      const progress = convergence.progress.of(sandboxId);
-      if (progress !== null && progress !== told) yield { event: 'progress', data: viewProgress(progress) };
-      told = progress;
-      const record = await getSandbox(database, sandboxId);
-      if (record?.observed !== 'starting' || record.removedAt !== null) {
-        yield { event: 'end', data: { status: record?.observed ?? 'stopped' } };
-        return;
-      }
-      await news;
-    } finally {
-      heard.abort();
+    using news = convergence.progress.next(sandboxId);
+    using change = convergence.nextChange(sandboxId);
+    const progress = convergence.progress.of(sandboxId);
+    if (progress !== null && progress !== told) yield { event: 'progress', data: viewProgress(progress) };
+    told = progress;
+    const record = await getSandbox(database, sandboxId);
+    if (record?.observed !== 'starting' || record.removedAt !== null) {
+      yield { event: 'end', data: { status: record?.observed ?? 'stopped' } };
+      return;
     }
+    await Promise.race([news.within(POLL_MS, signal), change.within(POLL_MS, signal)]);
   }
 }
 

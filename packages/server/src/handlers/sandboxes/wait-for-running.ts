@@ -72,21 +72,11 @@ export class Waiters {
     for (;;) {
       const leftMs = deadline - Date.now();
       // Listened for before the record is read, so that no change falls between.
-      const changed = new AbortController();
-      const wait = AbortSignal.any([
-        signal,
-        changed.signal,
-        AbortSignal.timeout(Math.max(0, Math.min(leftMs, POLL_MS))),
-      ]);
-      const change = convergence.nextChange(admitted.id, wait).catch(() => undefined);
-      try {
-        const record = (await getSandbox(database, admitted.id)) ?? admitted;
-        if (record.observed !== 'starting' || record.removedAt !== null || leftMs <= 0) return record;
-        await change;
-        signal.throwIfAborted();
-      } finally {
-        changed.abort();
-      }
+      using change = convergence.nextChange(admitted.id);
+      const record = (await getSandbox(database, admitted.id)) ?? admitted;
+      if (record.observed !== 'starting' || record.removedAt !== null || leftMs <= 0) return record;
+      await change.within(Math.min(leftMs, POLL_MS), signal);
+      signal.throwIfAborted();
     }
   }
 }
