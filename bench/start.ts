@@ -143,7 +143,11 @@ async function waitForPools(engine: TestEngine): Promise<void> {
         ),
       );
       const waiting = texts
-        .map((text) => JSON.parse(text) as { id?: string | null; state?: string })
+        // The last line counts.
+        .map(
+          (text) =>
+            JSON.parse(text.trim().split('\n').at(-1) ?? '') as { id?: string | null; state?: string },
+        )
         .filter(({ id, state }) => id === null && state === 'running');
       return waiting.length >= wanted;
     },

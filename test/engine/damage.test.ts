@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import { startSandbox } from './sandbox-fixture.ts';
+import { readRecord, startSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
 
 let engine: TestEngine;
@@ -45,19 +45,20 @@ test('neither a sandbox that the host does not let go of nor a torn volume keeps
 test('a disk that takes no record refuses a start but not a stop, and the end is written later', async () => {
   const sandbox = await startSandbox(engine, 'container');
   const folder = join(engine.folder, 'sandboxes', sandbox.handle);
-  const obstacle = join(folder, 'record.json.new');
-  mkdirSync(obstacle);
+  const record = join(folder, 'record.json');
+  rmSync(record);
+  mkdirSync(record);
   const stopped = await engine.client.stopSandbox(sandbox.id, { graceMs: 1000 });
   assert.equal(stopped.state, 'stopped');
   await assert.rejects(engine.client.startSandbox(sandbox.id));
   assert.equal((await engine.client.getSandbox(sandbox.id)).state, 'stopped');
-  rmSync(obstacle, { recursive: true });
-  await waitUntil(() => JSON.parse(readFileSync(join(folder, 'record.json'), 'utf8')).state === 'stopped');
+  rmdirSync(record);
+  await waitUntil(() => existsSync(record) && readRecord(record).state === 'stopped');
 });
 
 function pretendRunning(handle: string): void {
   const file = join(engine.folder, 'sandboxes', handle, 'record.json');
-  const record = JSON.parse(readFileSync(file, 'utf8'));
+  const record = readRecord(file);
   const run = { ...record.run, bootId: 'an earlier boot', endedAt: null, end: null };
   writeFileSync(file, JSON.stringify({ ...record, state: 'running', run }));
 }

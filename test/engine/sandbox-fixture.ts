@@ -93,7 +93,7 @@ export class TestSandbox {
 const cgroups = new Cgroups();
 
 /** As much of a record as tests look at. */
-interface StoredRecord {
+export interface StoredRecord {
   readonly handle: string;
   readonly id: string | null;
   readonly state: string;
@@ -106,14 +106,17 @@ export function recordsOf(engine: TestEngine): StoredRecord[] {
   const folder = join(engine.folder, 'sandboxes');
   return readdirSync(folder).flatMap((handle) => {
     try {
-      const text = readFileSync(join(folder, handle, 'record.json'), 'utf8');
-      // The last line counts.
-      return [JSON.parse(text.trim().split('\n').at(-1) ?? '') as StoredRecord];
+      return [readRecord(join(folder, handle, 'record.json'))];
     } catch {
       // Removed, or not there yet.
       return [];
     }
   });
+}
+
+/** Of its file the last line counts. */
+export function readRecord(path: string): StoredRecord {
+  return JSON.parse(readFileSync(path, 'utf8').trim().split('\n').at(-1) ?? '') as StoredRecord;
 }
 
 export function specOf(more: Partial<SandboxSpec> = {}): SandboxSpec {

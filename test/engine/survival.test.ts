@@ -5,7 +5,14 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { ChannelClient } from '@svc/contract';
 import { waitUntil } from '@svc/contract/testing';
-import { CLASSES, specOf, startSandbox, TestSandbox } from './sandbox-fixture.ts';
+import {
+  CLASSES,
+  readRecord,
+  specOf,
+  startSandbox,
+  TestSandbox,
+  type StoredRecord,
+} from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
 
 /** More than there are places to start in. */
@@ -23,17 +30,12 @@ async function states(): Promise<Record<string, string>> {
   return Object.fromEntries((await engine.client.listSandboxes()).map(({ id, state }) => [id, state]));
 }
 
-interface Stored {
-  readonly id: string;
-  readonly run: object | null;
-}
-
 /** As if the last engine had left it so. */
-async function changeRecord(id: string, change: (record: Stored) => object): Promise<void> {
+async function changeRecord(id: string, change: (record: StoredRecord) => object): Promise<void> {
   const folder = join(engine.folder, 'sandboxes');
   for (const handle of await readdir(folder)) {
     const path = join(folder, handle, 'record.json');
-    const record = JSON.parse(readFileSync(path, 'utf8')) as Stored;
+    const record = readRecord(path);
     if (record.id === id) writeFileSync(path, JSON.stringify(change(record)));
   }
 }
@@ -231,7 +233,7 @@ test('a record that is torn neither keeps the engine from starting nor costs the
   const folder = join(engine.folder, 'sandboxes');
   for (const handle of await readdir(folder)) {
     const path = join(folder, handle, 'record.json');
-    if (JSON.parse(readFileSync(path, 'utf8')).id === sandbox.id) writeFileSync(path, '{"handle":');
+    if (readRecord(path).id === sandbox.id) writeFileSync(path, '{"handle":');
   }
   await engine.launch();
   assert.deepEqual(await states(), { [intact.id]: 'running' });

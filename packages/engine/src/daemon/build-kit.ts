@@ -111,7 +111,7 @@ export async function buildKit(
     images: makeImages(config, isImageInUse, network, space),
     space,
     liveDisks,
-    rootfs: makeRootfs(config, hostCalls, liveDisks, space),
+    rootfs: makeRootfs(config, hostCalls, liveDisks, space, logger),
     snapshots: new Snapshots(join(dataFolder, 'snapshots'), logger),
     network,
     volumes,
@@ -169,11 +169,15 @@ function makeVolumes(
   return new DiskVolumes({ folder: join(dataFolder, 'volumes'), hostCalls, initProgram, space, logger });
 }
 
+/** For as many creates as somebody makes one after the other without a pause. */
+const READY_DISKS = 3;
+
 function makeRootfs(
   { dataFolder, runFolder }: EngineConfig,
   hostCalls: SvcHostCalls,
   liveDisks: LiveDisks,
   space: HostSpace,
+  logger: Logger,
 ): OverlayRootfs {
   return new OverlayRootfs({
     folder: join(dataFolder, 'rootfs'),
@@ -182,6 +186,8 @@ function makeRootfs(
     liveDisks,
     space,
     defaultSizeMib: DEFAULT_DISK_MIB,
+    readyDisks: READY_DISKS,
+    logger,
   });
 }
 

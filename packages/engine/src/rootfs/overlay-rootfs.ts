@@ -1,7 +1,9 @@
-import { chownSync, existsSync, mkdirSync, statfsSync, statSync } from 'node:fs';
+import { chownSync, existsSync, mkdirSync, renameSync, statfsSync, statSync } from 'node:fs';
 import { chmod, mkdir, open, readdir, rename, rm, rmdir, stat, truncate } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
+import type { Logger } from 'pino';
 import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import { HostCallError, type HostCalls } from '../host/host-calls.ts';
@@ -12,8 +14,9 @@ import type { HostSpace } from '../space/host-space.ts';
 import { copyDisk } from './copy-disk.ts';
 import { DiskTemplates } from './disk-templates.ts';
 import type { LiveDisks } from './live-disk.ts';
+import { ReadyDisks } from './ready-disks.ts';
 import { repairDisk } from './repair-disk.ts';
-import type { DiskUsage, Rootfs } from './rootfs.ts';
+import type { DiskUsage, NewDisk, Rootfs } from './rootfs.ts';
 import { runTool } from '../host/run-tool.ts';
 
 /** e2fsck: 1 and 2 mean that it repaired something. */
@@ -37,6 +40,9 @@ export interface OverlayRootfsOptions {
   readonly liveDisks: LiveDisks;
   /** The template for this size is made at start-up, so that the first sandbox need not wait for it. */
   readonly defaultSizeMib?: number;
+  /** How many disks of that size are kept mounted for starts; none unless given. */
+  readonly readyDisks?: number;
+  readonly logger: Pick<Logger, 'warn'>;
   /** Without room on the host no disk is made or copied, and mounted ones do not grow. */
   readonly space: HostSpace;
 }
@@ -53,9 +59,13 @@ export class OverlayRootfs implements Rootfs {
   readonly #live: LiveDisks;
   readonly #defaultSizeMib: number;
   readonly #space: HostSpace;
+  readonly #ready: ReadyDisks;
+  /** Where disks are mounted already that are to be in a root file system next. */
+  readonly #staged = new Map<string, string>();
 
   constructor(options: OverlayRootfsOptions) {
-    const { folder, mountFolder, hostCalls, liveDisks, space, defaultSizeMib = 4096 } = options;
+    const { folder, mountFolder, hostCalls, liveDisks, space, logger } = options;
+    const { defaultSizeMib = 4096, readyDisks = 0 } = options;
     const [disks, stages, mounts] = [
       join(folder, 'disks'),
       join(mountFolder, 'stages'),
@@ -67,6 +77,12 @@ export class OverlayRootfs implements Rootfs {
     this.#space = space;
     this.#templates = new DiskTemplates(join(folder, 'templates'), hostCalls);
     this.#live = liveDisks;
+    this.#ready = new ReadyDisks({
+      target: readyDisks,
+      make: () => this.#makeReady(),
+      remove: (name) => this.removeDisk(name),
+      logger,
+    });
   }
 
   async recover(keep: readonly string[]): Promise<void> {
@@ -84,18 +100,32 @@ export class OverlayRootfs implements Rootfs {
     }
     await this.#templates.recover();
     await this.#templates.prepare(this.#defaultSizeMib);
+    this.#ready.open();
   }
 
-  async createDisk(handle: string, sizeMib: number, signal: AbortSignal): Promise<void> {
+  async createDisk(
+    handle: string,
+    sizeMib: number,
+    signal: AbortSignal,
+    { isMountedNext = false }: NewDisk = {},
+  ): Promise<void> {
     const disk = this.#disk(handle);
     checkSize(sizeMib);
     signal.throwIfAborted();
     this.#space.require(0, this.#folders.disks);
+    const ready = isMountedNext && sizeMib === this.#defaultSizeMib ? this.#ready.take() : undefined;
+    if (ready !== undefined) {
+      renameSync(this.#disk(ready), disk);
+      this.#staged.delete(ready);
+      this.#staged.set(handle, this.#place('stages', ready));
+      return;
+    }
     await wholeFile(disk, (unfinished) => this.#templates.createDisk(sizeMib, unfinished));
   }
 
   async saveDisk(handle: string, file: string, signal: AbortSignal): Promise<void> {
     const disk = this.#disk(handle);
+    await this.#unstage(handle);
     signal.throwIfAborted();
     this.#space.require(await allocatedBytes(disk), dirname(file));
     await wholeFile(file, async (unfinished) => {
@@ -136,7 +166,9 @@ export class OverlayRootfs implements Rootfs {
   }
 
   async mount(handle: string, layers: readonly string[], slot: Slot, signal: AbortSignal): Promise<string> {
-    const stage = this.#place('stages', handle);
+    const staged = this.#staged.get(handle);
+    const stage = staged ?? this.#place('stages', handle);
+    this.#staged.delete(handle);
     const target = this.#mountPoint(handle);
     mkdirSync(stage, { recursive: true });
     mkdirSync(target, { recursive: true, mode: 0o700 });
@@ -144,7 +176,9 @@ export class OverlayRootfs implements Rootfs {
     // through; nobody else may look at its files or use its world-writable folders.
     chownSync(dirname(target), slot.idBase, slot.idBase);
     try {
-      await this.#mountDisk(this.#disk(handle), stage, signal);
+      // Somebody else may have unmounted it.
+      if (staged === undefined || !isMountPoint(staged))
+        await this.#mountDisk(this.#disk(handle), stage, signal);
       await this.#hostCalls.mountOverlay({
         target,
         layers,
@@ -170,12 +204,14 @@ export class OverlayRootfs implements Rootfs {
   async unmount(handle: string): Promise<void> {
     this.#disk(handle);
     this.#space.forget({ kind: 'sandbox', key: handle });
+    await this.#unstage(handle);
     await this.#release(this.#place('stages', handle));
     await this.#releaseMount(handle);
   }
 
   async removeDisk(handle: string): Promise<void> {
     const disk = this.#disk(handle);
+    await this.#unstage(handle);
     await removeImage(`${disk}.new`);
     await removeImage(disk);
   }
@@ -200,7 +236,33 @@ export class OverlayRootfs implements Rootfs {
   }
 
   async close(): Promise<void> {
+    await this.#ready.close();
+    for (const handle of this.#staged.keys()) await this.#unstage(handle);
     await this.#templates.close();
+  }
+
+  async #makeReady(): Promise<string> {
+    const name = `ready${randomBytes(8).toString('hex')}`;
+    const signal = AbortSignal.timeout(RELEASE_TIMEOUT_MS);
+    const stage = this.#place('stages', name);
+    this.#staged.set(name, stage);
+    try {
+      await this.createDisk(name, this.#defaultSizeMib, signal);
+      mkdirSync(stage, { recursive: true });
+      await this.#mountDisk(this.#disk(name), stage, signal);
+      return name;
+    } catch (error) {
+      await this.removeDisk(name);
+      throw error;
+    }
+  }
+
+  /** It is not mounted next after all. */
+  async #unstage(handle: string): Promise<void> {
+    const stage = this.#staged.get(handle);
+    if (stage === undefined) return;
+    await this.#release(stage);
+    this.#staged.delete(handle);
   }
 
   #watch(handle: string, device: string): void {
@@ -279,6 +341,10 @@ export class OverlayRootfs implements Rootfs {
     if (!HANDLE.test(handle)) throw new Error(`not a disk handle: ${JSON.stringify(handle)}`);
     return join(this.#folders[kind], handle);
   }
+}
+
+function isMountPoint(folder: string): boolean {
+  return statSync(folder).dev !== statSync(dirname(folder)).dev;
 }
 
 function checkSize(sizeMib: number): void {

@@ -5,10 +5,16 @@ export interface DiskUsage {
   readonly totalBytes: number;
 }
 
+export interface NewDisk {
+  /** Its sandbox is started at once, and somebody waits for that. */
+  readonly isMountedNext?: boolean;
+}
+
 /**
  * The root file system of a sandbox: the image's layers, read-only and shared, under a writable disk of its own.
  * A handle is made by the engine and safe as a file name.
  * - `createDisk` makes an empty disk that takes `sizeMib` of files and hardly more; a full disk is ENOSPC inside and leaves the host unharmed.
+ *   With `isMountedNext` it may be one that is mounted already.
  * - `mount` shows the layers under the disk, owned as the slot's user namespace sees them, and returns the path.
  *   What was written is there again after `unmount` and `mount`, also with another slot. A crash of the host may cost what was
  *   written in the half minute before it, fsync or not: what must outlive that belongs in a volume.
@@ -26,7 +32,7 @@ export interface DiskUsage {
  */
 export interface Rootfs {
   recover(keep: readonly string[]): Promise<void>;
-  createDisk(handle: string, sizeMib: number, signal: AbortSignal): Promise<void>;
+  createDisk(handle: string, sizeMib: number, signal: AbortSignal, disk?: NewDisk): Promise<void>;
   saveDisk(handle: string, file: string, signal: AbortSignal): Promise<void>;
   /** Returns for how many milliseconds the disk stood still. */
   copyLiveDisk(handle: string, file: string, signal: AbortSignal): Promise<number>;

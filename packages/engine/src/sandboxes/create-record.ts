@@ -24,7 +24,7 @@ export async function createRecord(
   undo.defer(() => kit.rootfs.removeDisk(record.handle));
   // Half a disk is removed by whoever failed to make it.
   await retryLostHelper(
-    () => origin.createDisk(record.handle, signal),
+    () => origin.createDisk(record.handle, signal, { isMountedNext: id !== null && request.start === true }),
     signal,
     (error) => kit.logger.warn({ error, id }, 'svc-host ended while a disk was made, which begins again'),
   );

@@ -3,6 +3,7 @@ import { PlatformError } from '@svc/contract/errors';
 import { DEFAULT_DISK_MIB, DEFAULT_MEMORY_MIB, DEFAULT_VCPUS } from '@svc/contract/spec';
 import type { CreateSandbox } from '../client/engine-api.ts';
 import type { Image, ResolveOptions } from '../images/images.ts';
+import type { NewDisk } from '../rootfs/rootfs.ts';
 import type { Kit } from './kit.ts';
 
 /** What a new sandbox begins with. */
@@ -11,7 +12,7 @@ export interface Origin {
   readonly spec: SandboxSpec;
   readonly image: Image;
   /** An empty disk, or a copy of a snapshot's. */
-  readonly createDisk: (handle: string, signal: AbortSignal) => Promise<void>;
+  readonly createDisk: (handle: string, signal: AbortSignal, disk?: NewDisk) => Promise<void>;
 }
 
 type OriginRequest = Pick<
@@ -38,8 +39,8 @@ export async function originOf(
 }
 
 export function fromImage(kit: Kit, spec: SandboxSpec, image: Image): Origin {
-  const createDisk = (handle: string, signal: AbortSignal) =>
-    kit.rootfs.createDisk(handle, diskSizeMib(spec), signal);
+  const createDisk = (handle: string, signal: AbortSignal, disk?: NewDisk) =>
+    kit.rootfs.createDisk(handle, diskSizeMib(spec), signal, disk);
   return { spec, image, createDisk };
 }
 

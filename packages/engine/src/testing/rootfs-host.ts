@@ -17,7 +17,7 @@ export interface RealHost extends RootfsSuiteHost {
   readonly folder: string;
   /** What copies disks of `folder` while they are mounted. */
   liveDisks(): LiveDisks;
-  open(options?: { readonly reserveMib?: number }): OverlayRootfs;
+  open(options?: { readonly reserveMib?: number; readonly readyDisks?: number }): OverlayRootfs;
   /** Runs a shell script as root of the slot's user namespace; `$1…` are `args`. */
   asGuest(slot: Slot, script: string, args: readonly string[], input?: string | Uint8Array): Promise<string>;
   /** The same as root of the host. */
@@ -61,6 +61,8 @@ export async function makeRealHost({ isOlderKernel = false } = {}): Promise<Real
         hostCalls,
         liveDisks: new LiveDisks(folder, hostCalls),
         defaultSizeMib: 16,
+        readyDisks: options.readyDisks ?? 0,
+        logger: pino({ level: 'silent' }),
         space: new HostSpace({
           folder: scratch,
           reserveBytes: (options.reserveMib ?? 1) * 2 ** 20,
