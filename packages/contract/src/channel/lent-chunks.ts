@@ -25,7 +25,7 @@ export class LentChunks {
 
   /**
    * `resume`: there is room again after `take` said that there is none. `allocate` makes a buffer without filling it with zeros:
-   * that would reach all of its memory, half a MiB for every connection.
+   * that would reach all of its memory, half a MiB for every connection that carries much.
    */
   constructor(resume: () => void, allocate: (bytes: number) => Uint8Array) {
     this.#resume = resume;

@@ -104,7 +104,8 @@ export class Cgroups {
   async kill(handle: string): Promise<void> {
     await untilDone(`a process of ${handle}`, () => {
       // Of the first tree in which there are any: all are in each of them, or the others have their turn.
-      const pids = firstFilled(this.#folders, (path) => processesIn(path, handle));
+      const trees = this.#folders.values().map((path) => processesIn(path, handle));
+      const pids = trees.find((found) => found.length > 0);
       if (pids === undefined) return true;
       // The kernel kills the whole cgroup at once, forks in progress included; kernels before 5.14 have no such file.
       if (this.#unified !== undefined) writeKernelFile(`${this.#unified}/${handle}/cgroup.kill`, '1');
@@ -165,17 +166,6 @@ const SOCKET_SHARE = 8;
 
 function processesIn(tree: string, handle: string): readonly number[] {
   return processIds(readKernelFile(`${tree}/${handle}/cgroup.procs`) ?? '');
-}
-
-function firstFilled<From, Item>(
-  sources: readonly From[],
-  read: (source: From) => readonly Item[],
-): readonly Item[] | undefined {
-  for (const source of sources) {
-    const items = read(source);
-    if (items.length > 0) return items;
-  }
-  return undefined;
 }
 
 function folder(mountpoint: string | undefined): string | undefined {

@@ -168,13 +168,14 @@ export class OverlayRootfs implements Rootfs {
   async mount(handle: string, layers: readonly string[], slot: Slot, signal: AbortSignal): Promise<string> {
     const staged = this.#staged.get(handle);
     const stage = staged ?? this.#place('stages', handle);
-    this.#staged.delete(handle);
     const target = this.#mountPoint(handle);
     mkdirSync(stage, { recursive: true });
     mkdirSync(target, { recursive: true, mode: 0o700 });
     // SAFETY: every user of the host can read the path from the table of mounts. Root of the sandbox, which is this user, has to get
     // through; nobody else may look at its files or use its world-writable folders.
     chownSync(dirname(target), slot.idBase, slot.idBase);
+    // From here on it is released below.
+    this.#staged.delete(handle);
     try {
       // Somebody else may have unmounted it.
       if (staged === undefined || !isMountPoint(staged))

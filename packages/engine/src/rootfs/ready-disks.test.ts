@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, renameSync } from 'node:fs';
+import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { loopDevices, makeRealHost, type RealHost } from '../testing/rootfs-host.ts';
+import type { OverlayRootfs } from './overlay-rootfs.ts';
 import { ReadyDisks } from './ready-disks.ts';
 import { makeLayer } from './rootfs.suite.ts';
 
@@ -17,12 +18,18 @@ async function untilReady(host: RealHost, count: number): Promise<void> {
   await waitUntil(isReady, { what: `${count} disks are ready` });
 }
 
-test('a start takes a disk that is mounted, which is its own from then on', async () => {
-  await using host = await makeRealHost();
-  const [slot, other] = host.slots;
+/** With one disk that is ready. */
+async function openReady(host: RealHost): Promise<OverlayRootfs> {
   const rootfs = host.open({ readyDisks: 1 });
   await rootfs.recover([]);
   await untilReady(host, 1);
+  return rootfs;
+}
+
+test('a start takes a disk that is mounted, which is its own from then on', async () => {
+  await using host = await makeRealHost();
+  const [slot, other] = host.slots;
+  const rootfs = await openReady(host);
   const [device] = await loopDevices(host.folder);
   assert.match(device ?? '', /\/ready[0-9a-f]{16}\.img/);
   const layer = makeLayer(join(host.scratch, 'layer'), { 'etc/name': 'image' });
@@ -52,9 +59,7 @@ test('a start takes a disk that is mounted, which is its own from then on', asyn
 
 test('a disk that was taken and is not mounted after all is let go of', async () => {
   await using host = await makeRealHost();
-  const rootfs = host.open({ readyDisks: 1 });
-  await rootfs.recover([]);
-  await untilReady(host, 1);
+  const rootfs = await openReady(host);
   await rootfs.createDisk('unmounted', 16, soon(), NEXT);
   await rootfs.unmount('unmounted');
   await rootfs.removeDisk('unmounted');
@@ -76,11 +81,24 @@ test('a disk that was taken and is not mounted after all is let go of', async ()
   assert.deepEqual(await host.leftovers(), []);
 });
 
+test('a start that fails before it mounts anything lets go of the disk', async () => {
+  await using host = await makeRealHost();
+  const rootfs = await openReady(host);
+  await rootfs.createDisk('hindereddisk', 16, soon(), NEXT);
+  const obstacle = join(host.folder, 'mounts', 'hindereddisk');
+  writeFileSync(obstacle, 'no folder');
+  const layer = makeLayer(join(host.scratch, 'layer'), {});
+  await assert.rejects(rootfs.mount('hindereddisk', [layer], host.slots[0], soon()), { code: 'ENOTDIR' });
+  rmSync(obstacle);
+  await rootfs.unmount('hindereddisk');
+  await rootfs.removeDisk('hindereddisk');
+  await rootfs.close();
+  assert.deepEqual(await host.leftovers(), []);
+});
+
 test('disks that rest, and those of another size, are made for themselves', async () => {
   await using host = await makeRealHost();
-  const rootfs = host.open({ readyDisks: 1 });
-  await rootfs.recover([]);
-  await untilReady(host, 1);
+  const rootfs = await openReady(host);
   const before = readdirSync(join(host.folder, 'stages'));
   await rootfs.createDisk('restingdisk', 16, soon());
   await rootfs.createDisk('largerdisk', 32, soon(), NEXT);
@@ -92,9 +110,7 @@ test('disks that rest, and those of another size, are made for themselves', asyn
 
 test('one that somebody has unmounted is mounted again', async () => {
   await using host = await makeRealHost();
-  const rootfs = host.open({ readyDisks: 1 });
-  await rootfs.recover([]);
-  await untilReady(host, 1);
+  const rootfs = await openReady(host);
   const stage = (await host.mounts()).find((path) => path.includes('/stages/'));
   await host.hostCalls.unmount(stage ?? '');
   await rootfs.createDisk('otherdisk', 16, soon(), NEXT);
