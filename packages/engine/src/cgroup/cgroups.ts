@@ -5,7 +5,6 @@ import { CGROUP_PARENT, childrenOf, readCgroupLayout, treeOf, type CgroupLayout 
 import { isErrno } from '@svc/contract/errno';
 import { readKernelFile, writeKernelFile } from './kernel-file.ts';
 import { killProcess } from './kill-process.ts';
-import { QuickMoves } from './quick-moves.ts';
 import { untilDone } from './until-done.ts';
 
 export interface CgroupUsage {
@@ -30,7 +29,6 @@ export class Cgroups {
   readonly #cpuset: string | undefined;
   readonly #unified: string | undefined;
   readonly #folders: readonly string[];
-  readonly #moves: QuickMoves;
 
   constructor(layout: CgroupLayout = readCgroupLayout()) {
     this.layout = layout;
@@ -41,7 +39,6 @@ export class Cgroups {
     this.#pids = folderOf('pids');
     this.#cpuset = folderOf('cpuset');
     this.#unified = folder(layout.trees.find((tree) => tree.version === 2)?.mountpoint);
-    this.#moves = new QuickMoves(layout);
     this.#folders = layout.trees.map((tree) => `${tree.mountpoint}/${CGROUP_PARENT}`);
   }
 
@@ -123,11 +120,6 @@ export class Cgroups {
   /** Names of all cgroups under our parent, in any tree. */
   list(): readonly string[] {
     return [...new Set(this.#folders.flatMap(childrenOf))];
-  }
-
-  /** Until it is disposed of, processes are moved into cgroups without a wait. */
-  quickMoves(): Disposable {
-    return this.#moves.hold();
   }
 
   /** Lets it use at once what it has left of its share of the processor: so many microseconds at most. Over time its share stays. */

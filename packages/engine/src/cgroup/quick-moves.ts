@@ -9,7 +9,7 @@ const REPEAT_MS = 5;
 /**
  * A process that is moved to another cgroup waits some 10 ms, until the kernel has made sure that no CPU is in a fork; not so when
  * somebody was moved a few milliseconds before. Runtimes move themselves, runsc twice. While one of them starts, we move this process
- * to where it is, again and again, so that nobody waits for the kernel but a thread of ours.
+ * to where it is, again and again, so that nobody waits for the kernel but a thread of ours. For hosts that do not let us have `ShortWaits`.
  */
 export class QuickMoves {
   readonly #layout: CgroupLayout;

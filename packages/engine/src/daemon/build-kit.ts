@@ -6,10 +6,12 @@ import { DEFAULT_DISK_MIB } from '@svc/contract/spec';
 import { FairPlaces } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import { Cgroups } from '../cgroup/cgroups.ts';
+import { QuickMoves } from '../cgroup/quick-moves.ts';
 import { QuietPlaces } from '../runtime/quiet-places.ts';
 import { EventLog } from '../events/event-log.ts';
 import { GuestFolders } from '../guest/guest-folders.ts';
 import { ThreadBudget } from '../guest/thread-budget.ts';
+import { ShortWaits } from '../host/short-waits.ts';
 import { SvcHostCalls } from '../host/svc-host-calls.ts';
 import { ImageStore } from '../images/image-store.ts';
 import type { IsImageInUse } from '../images/images.ts';
@@ -72,6 +74,7 @@ export interface HostKit extends Kit {
   readonly quietPlaces: QuietPlaces;
   readonly space: HostSpace;
   readonly liveDisks: LiveDisks;
+  readonly shortWaits: ShortWaits | null;
 }
 
 /** Constructs every adapter of this host. Only this file does. Rejects when `signal` aborts, and leaves nothing running. */
@@ -87,7 +90,7 @@ export async function buildKit(
   const liveDisks = new LiveDisks(dataFolder, hostCalls);
   // Before anything is written: what can be given back is, should the disk be full.
   space.start();
-  const { places, ...host } = readPlaces();
+  const { places, ...host } = readPlaces(runFolder);
   const guestFolders = new GuestFolders(runFolder);
   await guestFolders.prepare(config.initProgram);
   const bootId = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -135,12 +138,20 @@ export async function buildKit(
   };
 }
 
-/** What of this host sandboxes are given, and the CPUs that they are given in turn. */
-function readPlaces() {
+/** What of this host sandboxes are given, the CPUs that they are given in turn, and what lets them start without waiting. */
+function readPlaces(runFolder: string) {
   const cgroups = new Cgroups();
+  const shortWaits = ShortWaits.open(join(runFolder, 'short-waits'));
   const { cpus, rlimits } = readHostAbilities(cgroups.layout);
   const places = new CpuPlaces(cpus.length);
-  return { cgroups, places, quietPlaces: new QuietPlaces(cgroups, cpus, places), rlimitCeilings: rlimits };
+  return {
+    cgroups,
+    shortWaits,
+    quickStarts: shortWaits ?? new QuickMoves(cgroups.layout),
+    places,
+    quietPlaces: new QuietPlaces(cgroups, cpus, places),
+    rlimitCeilings: rlimits,
+  };
 }
 
 /** A file of ext4 ends at 16 TiB, and a disk is a file with its metadata. */

@@ -152,7 +152,8 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   };
 }
 
-async function closeKit({ network, rootfs, volumes, mounts }: HostKit): Promise<void> {
+async function closeKit({ shortWaits, network, rootfs, volumes, mounts }: HostKit): Promise<void> {
+  shortWaits?.close();
   await network.close();
   await rootfs.close();
   await volumes.close();

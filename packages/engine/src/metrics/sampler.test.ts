@@ -57,7 +57,6 @@ async function makeSampler(t: TestContext, cpuMicroseconds: () => number) {
       forkRefusals: () => 0,
       limitSockets: () => {},
       processIds: () => [],
-      quickMoves: () => ({ [Symbol.dispose]: () => {} }),
     },
     rootfs: new BrokenDisk(folder),
     network,

@@ -18,11 +18,10 @@ test('one organization starts as many at a time as leave others as much, and who
   const kit = host.kit(new Fault(Infinity, 'before'));
   const held = {
     ...kit,
-    cgroups: {
-      ...kit.cgroups,
-      quickMoves: () => {
+    quickStarts: {
+      hold: () => {
         started.push('one');
-        return kit.cgroups.quickMoves();
+        return kit.quickStarts.hold();
       },
     },
     network: new Proxy(host.network, {

@@ -51,8 +51,8 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
   const { record, runtime, log, onOutOfMemory } = request;
   const { handle, spec } = record;
   await using undo = new AsyncDisposableStack();
-  // From here on, because the first of them takes as long as the mounts.
-  using _ = kit.cgroups.quickMoves();
+  // From here on, because the first that would wait does so as long as the mounts take.
+  using _ = kit.quickStarts.hold();
   const timer = new StepTimer();
   const token = randomBytes(32).toString('hex');
   const values = kit.secrets.of(handle);

@@ -73,8 +73,8 @@ export class PretendedHost {
         forkRefusals: () => 0,
         limitSockets: () => {},
         processIds: () => [],
-        quickMoves: () => ({ [Symbol.dispose]: () => {} }),
       },
+      quickStarts: { hold: () => ({ [Symbol.dispose]: () => {} }) },
       quietPlaces: { settle: () => {}, leave: () => {} },
       rlimitCeilings: new Map(),
       mounts: {
