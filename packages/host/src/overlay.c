@@ -3,9 +3,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "detached-thread.h"
 #include "idmap.h"
 #include "overlay-from-descriptors.h"
 #include "overlay-from-names.h"
@@ -54,6 +56,24 @@ static void close_parts(const struct overlay_parts *parts) {
   if (parts->disk >= 0) close(parts->disk);
 }
 
+static void *close_copy(void *argument) {
+  struct overlay_parts *parts = argument;
+  close_parts(parts);
+  free(parts);
+  return NULL;
+}
+
+/** Before a mount is gone the kernel makes sure that no CPU passes through it. The overlay is there, so nobody waits for that. */
+static void close_parts_later(const struct overlay_parts *parts) {
+  struct overlay_parts *copy = malloc(sizeof *copy);
+  if (copy != NULL) {
+    *copy = *parts;
+    if (start_detached_thread(close_copy, copy)) return;
+    free(copy);
+  }
+  close_parts(parts);
+}
+
 static int make_overlay(const struct overlay_parts *parts, const struct overlay_plan *plan, struct failure *failure) {
   struct failure refusal = {0};
   int overlay = overlay_by_names_only ? -1 : overlay_from_descriptors(parts, plan, &refusal);
@@ -75,7 +95,11 @@ int mount_overlay(const struct overlay_plan *plan, struct failure *failure) {
   if (open_parts(plan, user_namespace, &parts, failure) == 0) overlay = make_overlay(&parts, plan, failure);
   int outcome = overlay < 0 ? -1 : attach_mount(overlay, plan->target, failure);
   if (overlay >= 0) close(overlay);
-  close_parts(&parts);
+  if (outcome == 0) {
+    close_parts_later(&parts);
+  } else {
+    close_parts(&parts);
+  }
   close(user_namespace);
   return outcome;
 }

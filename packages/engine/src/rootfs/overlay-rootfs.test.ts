@@ -5,6 +5,8 @@ import { chmod, chown, link, mkdir, open, readFile, stat, symlink, writeFile } f
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { PlatformError } from '@svc/contract/errors';
+import { waitUntil } from '@svc/contract/testing';
+import { HostCallError } from '../host/host-calls.ts';
 import { loopDevices, makeRealHost } from '../testing/rootfs-host.ts';
 import { makeLayer, rootfsSuite } from './rootfs.suite.ts';
 
@@ -42,6 +44,7 @@ for (const isOlderKernel of [false, true]) {
     await rootfs.createDisk('quietdisk', 16, soon());
     const layer = makeLayer(join(host.scratch, 'layer'), {});
     const root = await rootfs.mount('quietdisk', [layer], host.slots[0], soon());
+    await waitUntil(async () => (await host.mounts()).length === 1, 'the disk is in the overlay alone');
     assert.deepEqual(await host.mounts(), [root]);
     const lines = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n');
     const entry = lines.find((line) => line.includes(root)) ?? '';
@@ -49,6 +52,36 @@ for (const isOlderKernel of [false, true]) {
     assert.ok(!entry.replace(root, '').includes(host.scratch), entry);
   });
 }
+
+test('a disk whose first mount cannot be taken away is used all the same, and nothing is left of it in the end', async () => {
+  await using host = await makeRealHost();
+  let refusals = 0;
+  const hostCalls = new Proxy(host.hostCalls, {
+    get: (target, name) => {
+      const call: unknown = Reflect.get(target, name, target);
+      if (typeof call !== 'function') return call;
+      return async (...args: unknown[]): Promise<unknown> => {
+        if (name === 'unmount' && String(args[0]).includes('/stages/') && refusals++ === 0)
+          throw new HostCallError('unmount', 'EBUSY', 'refused by the test');
+        return await (Reflect.apply(call, target, args) as Promise<unknown>);
+      };
+    },
+  });
+  const rootfs = host.open({ hostCalls });
+  await rootfs.recover([]);
+  await rootfs.createDisk('stuckdisk', 16, soon());
+  const root = await rootfs.mount(
+    'stuckdisk',
+    [makeLayer(join(host.scratch, 'layer'), {})],
+    host.slots[0],
+    soon(),
+  );
+  await host.asGuest(host.slots[0], 'cd "$1" && touch made', [root]);
+  assert.equal((await host.mounts()).length, 2);
+  await rootfs.unmount('stuckdisk');
+  assert.deepEqual(await host.mounts(), []);
+  assert.equal(refusals, 2);
+});
 
 test('an opaque folder of a layer hides what lies below', async () => {
   await using host = await makeRealHost();

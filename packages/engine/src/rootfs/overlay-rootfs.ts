@@ -1,5 +1,5 @@
-import { chownSync, existsSync, mkdirSync, renameSync, statfsSync, statSync } from 'node:fs';
-import { chmod, mkdir, open, readdir, rename, rm, rmdir, stat, truncate } from 'node:fs/promises';
+import { chownSync, lstatSync, mkdirSync, renameSync, statfsSync, statSync } from 'node:fs';
+import { chmod, mkdir, readdir, rm, rmdir, stat } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -12,15 +12,12 @@ import type { Slot } from '../network/network.ts';
 import { deviceOf, devicesByImage } from '../space/disk-limit.ts';
 import type { HostSpace } from '../space/host-space.ts';
 import { copyDisk } from './copy-disk.ts';
+import { allocatedBytes, flush, growDisk, removeImage, STAT_BLOCK_BYTES, wholeFile } from './disk-files.ts';
 import { DiskTemplates } from './disk-templates.ts';
 import type { LiveDisks } from './live-disk.ts';
 import { ReadyDisks } from './ready-disks.ts';
 import { repairDisk } from './repair-disk.ts';
 import type { DiskUsage, NewDisk, Rootfs } from './rootfs.ts';
-import { runTool } from '../host/run-tool.ts';
-
-/** e2fsck: 1 and 2 mean that it repaired something. */
-const REPAIRED = [0, 1, 2];
 
 /** `statfs` type of an overlay, so usage needs no memory of what is mounted. */
 const OVERLAY_MAGIC = 0x79_4c_76_30;
@@ -28,8 +25,6 @@ const HANDLE = /^[a-z0-9]{8,32}$/;
 /** A disk that was just unmounted may be held a little longer by a mount namespace that is going away. */
 const RELEASE_TIMEOUT_MS = 10_000;
 const RELEASE_POLL_MS = 5;
-/** `st_blocks` counts these, whatever the file system's own block size. */
-const STAT_BLOCK_BYTES = 512;
 
 export interface OverlayRootfsOptions {
   /** Absolute; made when missing. Holds the disks. */
@@ -49,7 +44,7 @@ export interface OverlayRootfsOptions {
 
 /**
  * A disk is a sparse ext4 image, copied from a template, on a loop device; its folder `u` is the upper of an overlay whose lower
- * folders are the image's layers. After `mount` the overlay is the only mount in the tree: it keeps the ext4 mount, that keeps
+ * folders are the image's layers. Soon after `mount` the overlay is the only mount in the tree: it keeps the ext4 mount, that keeps
  * the loop device, and all go together. Files carry guest ids on disk, so a disk fits any slot.
  */
 export class OverlayRootfs implements Rootfs {
@@ -62,6 +57,8 @@ export class OverlayRootfs implements Rootfs {
   readonly #ready: ReadyDisks;
   /** Where disks are mounted already that are to be in a root file system next. */
   readonly #staged = new Map<string, string>();
+  /** Of disks that an overlay holds: where they were mounted before, until that is over. */
+  readonly #leaving = new Map<string, Leaving>();
 
   constructor(options: OverlayRootfsOptions) {
     const { folder, mountFolder, hostCalls, liveDisks, space, logger } = options;
@@ -194,11 +191,10 @@ export class OverlayRootfs implements Rootfs {
       await rmdir(target)
         .then(() => rmdir(dirname(target)))
         .catch(() => undefined);
-      throw error;
-    } finally {
-      // The overlay holds the disk from here on; without an overlay this releases it.
       await this.#release(stage);
+      throw error;
     }
+    this.#leave(handle, stage);
     return target;
   }
 
@@ -206,7 +202,9 @@ export class OverlayRootfs implements Rootfs {
     this.#disk(handle);
     this.#space.forget({ kind: 'sandbox', key: handle });
     await this.#unstage(handle);
-    await this.#release(this.#place('stages', handle));
+    await this.#left(handle);
+    const stage = this.#place('stages', handle);
+    if (isThere(stage)) await this.#release(stage);
     await this.#releaseMount(handle);
   }
 
@@ -239,6 +237,7 @@ export class OverlayRootfs implements Rootfs {
   async close(): Promise<void> {
     await this.#ready.close();
     for (const handle of this.#staged.keys()) await this.#unstage(handle);
+    for (const handle of this.#leaving.keys()) await this.#left(handle);
     await this.#templates.close();
   }
 
@@ -264,6 +263,23 @@ export class OverlayRootfs implements Rootfs {
     if (stage === undefined) return;
     await this.#release(stage);
     this.#staged.delete(handle);
+  }
+
+  /** The overlay holds the disk from here on, so a start need not wait for this. */
+  #leave(handle: string, stage: string): void {
+    const isReleased = this.#release(stage).then(
+      () => this.#leaving.delete(handle),
+      // Tried again before anything else is done with the disk.
+      () => false,
+    );
+    this.#leaving.set(handle, { stage, isReleased });
+  }
+
+  async #left(handle: string): Promise<void> {
+    const leaving = this.#leaving.get(handle);
+    if (leaving === undefined || (await leaving.isReleased)) return;
+    await this.#release(leaving.stage);
+    this.#leaving.delete(handle);
   }
 
   #watch(handle: string, device: string): void {
@@ -344,52 +360,19 @@ export class OverlayRootfs implements Rootfs {
   }
 }
 
+interface Leaving {
+  readonly stage: string;
+  readonly isReleased: Promise<boolean>;
+}
+
+function isThere(folder: string): boolean {
+  return lstatSync(folder, { throwIfNoEntry: false }) !== undefined;
+}
+
 function isMountPoint(folder: string): boolean {
   return statSync(folder).dev !== statSync(dirname(folder)).dev;
 }
 
 function checkSize(sizeMib: number): void {
   if (!Number.isSafeInteger(sizeMib) || sizeMib < 1) throw new Error(`not a disk size: ${sizeMib} MiB`);
-}
-
-/** Renamed when whole: `path` either exists completely or not at all, whenever this process dies. */
-async function wholeFile(path: string, make: (unfinished: string) => Promise<void>): Promise<void> {
-  const unfinished = `${path}.new`;
-  await removeImage(unfinished);
-  try {
-    await make(unfinished);
-  } catch (error) {
-    await removeImage(unfinished);
-    throw error;
-  }
-  await rename(unfinished, path);
-}
-
-/** Beside the thread, because a full image takes a while; nothing when there is none. */
-async function removeImage(path: string): Promise<void> {
-  if (existsSync(path)) await rm(path, { force: true });
-}
-
-/** What a sparse file takes on the host's disk. */
-async function allocatedBytes(file: string): Promise<number> {
-  return (await stat(file)).blocks * STAT_BLOCK_BYTES;
-}
-
-async function flush(path: string): Promise<void> {
-  const file = await open(path, 'r+');
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-/**
- * Lets the file system of a disk that is not mounted fill `bytes`. Interrupted, the disk is of no use any more.
- * A disk that began with less than a block group (128 MiB) keeps the few inodes per group that it was made with.
- */
-async function growDisk(image: string, bytes: number, signal: AbortSignal): Promise<void> {
-  await runTool('e2fsck', ['-f', '-p', image], signal, REPAIRED);
-  await truncate(image, bytes);
-  await runTool('resize2fs', [image], signal);
 }

@@ -17,7 +17,11 @@ export interface RealHost extends RootfsSuiteHost {
   readonly folder: string;
   /** What copies disks of `folder` while they are mounted. */
   liveDisks(): LiveDisks;
-  open(options?: { readonly reserveMib?: number; readonly readyDisks?: number }): OverlayRootfs;
+  open(options?: {
+    readonly reserveMib?: number;
+    readonly readyDisks?: number;
+    readonly hostCalls?: SvcHostCalls;
+  }): OverlayRootfs;
   /** Runs a shell script as root of the slot's user namespace; `$1…` are `args`. */
   asGuest(slot: Slot, script: string, args: readonly string[], input?: string | Uint8Array): Promise<string>;
   /** The same as root of the host. */
@@ -58,7 +62,7 @@ export async function makeRealHost({ isOlderKernel = false } = {}): Promise<Real
       new OverlayRootfs({
         folder,
         mountFolder: folder,
-        hostCalls,
+        hostCalls: options.hostCalls ?? hostCalls,
         liveDisks: new LiveDisks(folder, hostCalls),
         defaultSizeMib: 16,
         readyDisks: options.readyDisks ?? 0,

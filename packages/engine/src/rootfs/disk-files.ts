@@ -1,0 +1,50 @@
+import { existsSync } from 'node:fs';
+import { open, rename, rm, stat, truncate } from 'node:fs/promises';
+import { runTool } from '../host/run-tool.ts';
+
+/** e2fsck: 1 and 2 mean that it repaired something. */
+const REPAIRED = [0, 1, 2];
+/** `st_blocks` counts these, whatever the file system's own block size. */
+export const STAT_BLOCK_BYTES = 512;
+
+/** Renamed when whole: `path` either exists completely or not at all, whenever this process dies. */
+export async function wholeFile(path: string, make: (unfinished: string) => Promise<void>): Promise<void> {
+  const unfinished = `${path}.new`;
+  await removeImage(unfinished);
+  try {
+    await make(unfinished);
+  } catch (error) {
+    await removeImage(unfinished);
+    throw error;
+  }
+  await rename(unfinished, path);
+}
+
+/** Beside the thread, because a full image takes a while; nothing when there is none. */
+export async function removeImage(path: string): Promise<void> {
+  if (existsSync(path)) await rm(path, { force: true });
+}
+
+/** What a sparse file takes on the host's disk. */
+export async function allocatedBytes(file: string): Promise<number> {
+  return (await stat(file)).blocks * STAT_BLOCK_BYTES;
+}
+
+export async function flush(path: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+/**
+ * Lets the file system of a disk that is not mounted fill `bytes`. Interrupted, the disk is of no use any more.
+ * A disk that began with less than a block group (128 MiB) keeps the few inodes per group that it was made with.
+ */
+export async function growDisk(image: string, bytes: number, signal: AbortSignal): Promise<void> {
+  await runTool('e2fsck', ['-f', '-p', image], signal, REPAIRED);
+  await truncate(image, bytes);
+  await runTool('resize2fs', [image], signal);
+}
