@@ -68,6 +68,8 @@ async function copyProgram(root: string, program: string): Promise<void> {
 export async function svc(server: TestServer, input: string, ...parameters: readonly string[]) {
   const env = { PATH: process.env['PATH'], HOME: '/nonexistent', SVC_API_URL: server.url };
   const child = spawn(PROGRAM, parameters, { env, stdio: ['pipe', 'pipe', 'pipe'] });
+  // One that is refused reads nothing.
+  child.stdin.on('error', () => undefined);
   child.stdin.end(input);
   const [output, complaint] = await Promise.all([
     text(child.stdout),

@@ -66,6 +66,8 @@ async function serveGit(
       HTTP_GIT_PROTOCOL: String(headers['git-protocol'] ?? ''),
     },
   });
+  // For a page it reads nothing, and may have ended before we get here.
+  child.stdin.on('error', () => undefined);
   child.stdin.end(body);
   const output = await buffer(child.stdout);
   const end = output.indexOf('\r\n\r\n');
