@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { PlatformError } from '@svc/contract/errors';
 import { waitUntil } from '@svc/contract/testing';
-import { Fault } from '../testing/fault.ts';
 import { loopDevices, makeRealHost } from '../testing/rootfs-host.ts';
 import { makeLayer, rootfsSuite } from './rootfs.suite.ts';
 
@@ -52,25 +51,6 @@ for (const isOlderKernel of [false, true]) {
     assert.ok(!entry.replace(root, '').includes(host.scratch), entry);
   });
 }
-
-test('a disk whose first mount cannot be taken away is used all the same, and nothing is left of it in the end', async () => {
-  await using host = await makeRealHost();
-  const fault = new Fault(1, 'before');
-  const rootfs = host.open({ hostCalls: fault.wrap(host.hostCalls, ['unmount']) });
-  await rootfs.recover([]);
-  await rootfs.createDisk('stuckdisk', 16, soon());
-  const root = await rootfs.mount(
-    'stuckdisk',
-    [makeLayer(join(host.scratch, 'layer'), {})],
-    host.slots[0],
-    soon(),
-  );
-  await host.asGuest(host.slots[0], 'cd "$1" && touch made', [root]);
-  assert.equal((await host.mounts()).length, 2);
-  await rootfs.unmount('stuckdisk');
-  assert.deepEqual(await host.mounts(), []);
-  assert.ok(fault.wasInjected);
-});
 
 test('an opaque folder of a layer hides what lies below', async () => {
   await using host = await makeRealHost();

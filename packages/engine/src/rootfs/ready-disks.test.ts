@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
+import { Fault } from '../testing/fault.ts';
 import { loopDevices, makeRealHost, type RealHost } from '../testing/rootfs-host.ts';
 import type { OverlayRootfs } from './overlay-rootfs.ts';
 import { ReadyDisks } from './ready-disks.ts';
@@ -19,8 +20,8 @@ async function untilReady(host: RealHost, count: number): Promise<void> {
 }
 
 /** With one disk that is ready. */
-async function openReady(host: RealHost): Promise<OverlayRootfs> {
-  const rootfs = host.open({ readyDisks: 1 });
+async function openReady(host: RealHost, hostCalls = host.hostCalls): Promise<OverlayRootfs> {
+  const rootfs = host.open({ readyDisks: 1, hostCalls });
   await rootfs.recover([]);
   await untilReady(host, 1);
   return rootfs;
@@ -53,6 +54,22 @@ test('a start takes a disk that is mounted, which is its own from then on', asyn
     await rootfs.unmount(handle);
     await rootfs.removeDisk(handle);
   }
+  await rootfs.close();
+  assert.deepEqual(await host.leftovers(), []);
+});
+
+test('a disk whose first mount cannot be taken away is used all the same, and nothing is left of it in the end', async () => {
+  await using host = await makeRealHost();
+  const fault = new Fault(1, 'before');
+  const rootfs = await openReady(host, fault.wrap(host.hostCalls, ['unmount']));
+  const [stage = ''] = await host.mounts();
+  await rootfs.createDisk('stuckdisk', 16, soon(), NEXT);
+  await rootfs.mount('stuckdisk', [makeLayer(join(host.scratch, 'layer'), {})], host.slots[0], soon());
+  await host.write('stuckdisk', host.slots[0], 'made', 'x');
+  assert.ok(fault.wasInjected && (await host.mounts()).includes(stage));
+  await rootfs.unmount('stuckdisk');
+  assert.ok(!(await host.mounts()).includes(stage));
+  await rootfs.removeDisk('stuckdisk');
   await rootfs.close();
   assert.deepEqual(await host.leftovers(), []);
 });
