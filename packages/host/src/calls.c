@@ -15,6 +15,7 @@
 #include "overlay.h"
 #include "owner-map.h"
 #include "unmount.h"
+#include "wake-order.h"
 
 /** Host ids below this belong to the host's own users. */
 enum { LOWEST_ID_BASE = 65536 };
@@ -175,7 +176,7 @@ static int call_thaw(const struct request *request, struct answer *answer, struc
   return thaw(&disk, failure);
 }
 
-/** name streams cover claim count variable… program argument… */
+/** name streams order cover claim count variable… program argument… */
 static int call_launch(const struct request *request, struct answer *answer, struct failure *failure) {
   const char *const *arguments = request->arguments;
   uint32_t variables;
@@ -183,22 +184,25 @@ static int call_launch(const struct request *request, struct answer *answer, str
   if (!has_closed_streams && strcmp(arguments[1], "null") != 0) {
     return fail_with(failure, EINVAL, "streams are null or closed");
   }
-  const char *cover = *arguments[2] == '\0' ? NULL : arguments[2];
+  bool wakes_in_turn;
+  if (parse_flag(arguments[2], &wakes_in_turn, failure) < 0) return -1;
+  const char *cover = *arguments[3] == '\0' ? NULL : arguments[3];
   if (cover != NULL && check_path(cover, failure) < 0) return -1;
-  const char *claim = *arguments[3] == '\0' ? NULL : arguments[3];
+  const char *claim = *arguments[4] == '\0' ? NULL : arguments[4];
   if (claim != NULL && check_path(claim, failure) < 0) return -1;
   // One argument at least is left for the program.
-  if (parse_number(arguments[4], 0, (uint32_t)request->argument_count - 6, &variables, failure) < 0) return -1;
+  if (parse_number(arguments[5], 0, (uint32_t)request->argument_count - 7, &variables, failure) < 0) return -1;
   struct launch_plan plan = {
       .id = request->id,
       .name = arguments[0],
       .has_closed_streams = has_closed_streams,
+      .wakes_in_turn = wakes_in_turn,
       .cover = cover,
       .claim = claim,
       .environment_count = variables,
-      .environment = arguments + 5,
-      .command_count = request->argument_count - 5 - variables,
-      .command = arguments + 5 + variables,
+      .environment = arguments + 6,
+      .command_count = request->argument_count - 6 - variables,
+      .command = arguments + 6 + variables,
   };
   if (start_launch(&plan, failure) < 0) return -1;
   answer->is_deferred = true;
@@ -222,6 +226,17 @@ static int call_find_claim(const struct request *request, struct answer *answer,
   return 0;
 }
 
+/** pid… */
+static int call_go_first(const struct request *request, struct answer *answer, struct failure *failure) {
+  (void)answer;
+  for (size_t index = 0; index < request->argument_count; index++) {
+    uint32_t pid;
+    if (parse_number(request->arguments[index], 1, INT32_MAX, &pid, failure) < 0) return -1;
+    if (go_first((pid_t)pid, failure) < 0) return -1;
+  }
+  return 0;
+}
+
 static const struct {
   const char *name;
   size_t least_arguments;
@@ -239,9 +254,10 @@ static const struct {
     {"copyFrozen", 5, 5, call_copy_frozen},
     {"thaw", 3, 3, call_thaw},
     {"writeDirectly", 2, 2, call_write_directly},
-    {"launch", 6, MAX_ARGUMENTS, call_launch},
+    {"launch", 7, MAX_ARGUMENTS, call_launch},
     {"endLaunch", 1, 1, call_end_launch},
     {"findClaim", 1, 1, call_find_claim},
+    {"goFirst", 1, MAX_ARGUMENTS, call_go_first},
 };
 
 int run_call(const struct request *request, struct answer *answer, struct failure *failure) {

@@ -107,6 +107,11 @@ export interface HostCalls {
    * once this is false, all that was executed for a dead engine and this folder can be seen. `ENOENT` when there is no such folder.
    */
   isClaimed(folder: string): Promise<boolean>;
+  /**
+   * Of what was launched to wake in turn these processes, with all their threads, no longer do: they interrupt whoever runs, and the
+   * others of their cgroup give way to them. Those that are gone are left out; to repeat it changes nothing.
+   */
+  goFirst(pids: readonly number[]): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -145,6 +150,8 @@ export interface LaunchRequest {
   /** All that the program sees. */
   readonly environment: Readonly<Record<string, string>>;
   readonly streams: Streams;
+  /** The program and all that it starts wait for their turn when they wake; others interrupt whoever runs (`SCHED_BATCH`). */
+  readonly wakesInTurn?: boolean | undefined;
   /** A folder that the program finds empty: it gets a mount namespace of its own. */
   readonly cover?: string | undefined;
   /** A folder for `isClaimed`. */

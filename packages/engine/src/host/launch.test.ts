@@ -8,6 +8,7 @@ import { HostCallError } from './host-calls.ts';
 import type { HostCalls, LaunchRequest } from './host-calls.ts';
 import { BUILT_SVC_HOST } from './svc-host-calls.ts';
 import { makeTestHost } from '../testing/test-host.ts';
+import { wakeOrders } from '../testing/wake-orders.ts';
 
 const ENVIRONMENT = { PATH: '/usr/bin:/bin' };
 
@@ -200,6 +201,33 @@ test('a helper that is killed fails the launch; the program lives on', async () 
   assert.ok(isRunning(pid));
   process.kill(pid, 'SIGKILL');
   assert.equal(await launch(host.calls, ['true']), 0);
+});
+
+test('what is launched to wake in turn does, with all that it starts, until it is put first', async () => {
+  await using host = await makeTestHost();
+  using ended = ending();
+  const start = (name: string, rest: Partial<LaunchRequest>) => {
+    const files = [join(host.folder, `${name}-parent`), join(host.folder, `${name}-child`)] as const;
+    const script = 'sleep 60 & echo $! >"$2" && echo $$ >"$1.new" && mv "$1.new" "$1" && wait';
+    const command = ['sh', '-c', script, 'sh', ...files];
+    const request = { command, environment: ENVIRONMENT, streams: 'null', ...rest } as const;
+    ended.settles(host.calls.launch(request, ended.signal).catch(() => undefined));
+    return Promise.all(files.map(pidIn));
+  };
+  const [parent = 0, child = 0] = await start('in-turn', { wakesInTurn: true });
+  const [other = 0] = await start('other', {});
+  assert.deepEqual(wakeOrders([parent, child]), ['3 0']);
+  for (let repeated = 0; repeated < 2; repeated++) {
+    // The last one is gone, and the one before it was never to wake in turn.
+    await host.calls.goFirst([parent, other, 2 ** 22 + 1]);
+    assert.deepEqual(
+      [parent, child, other].map((pid) => wakeOrders([pid]).join()),
+      ['0 -10', '3 0', '0 0'],
+    );
+  }
+  await host.calls.goFirst([]);
+  ended.abort();
+  await ended.settled();
 });
 
 function commandLine(pid: string): string {

@@ -107,7 +107,7 @@ export class SvcHostCalls implements HostCalls {
   }
 
   async launch(request: LaunchRequest, signal: AbortSignal): Promise<number> {
-    const { command, environment, streams, cover = '', claim = '' } = request;
+    const { command, environment, streams, wakesInTurn = false, cover = '', claim = '' } = request;
     signal.throwIfAborted();
     const name = String(++this.#launchCount);
     const variables = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
@@ -116,7 +116,8 @@ export class SvcHostCalls implements HostCalls {
     const end = () => void helper.call('endLaunch', [name], false).catch(() => undefined);
     const stopListening = onAbort(signal, end);
     try {
-      const fields = [name, streams, cover, claim, String(variables.length), ...variables, ...command];
+      const how = [streams, flag(wakesInTurn), cover, claim];
+      const fields = [name, ...how, String(variables.length), ...variables, ...command];
       return Number(await helper.call('launch', fields, SLOW_CALLS.has('launch')));
     } finally {
       stopListening();
@@ -126,6 +127,10 @@ export class SvcHostCalls implements HostCalls {
 
   async isClaimed(folder: string): Promise<boolean> {
     return (await this.#repeatable('findClaim', [folder])) === '1';
+  }
+
+  async goFirst(pids: readonly number[]): Promise<void> {
+    if (pids.length > 0) await this.#repeatable('goFirst', pids.map(String));
   }
 
   async close(): Promise<void> {

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { isErrno } from '@svc/contract/errno';
 import type { Cgroups } from '../cgroup/cgroups.ts';
+import { HostCallError } from '../host/host-calls.ts';
 import type { HostCalls, Streams } from '../host/host-calls.ts';
 import { isOfLostHelper } from '../host/retry-lost-helper.ts';
 import { Bundles } from './bundle.ts';
@@ -11,7 +12,7 @@ import type { HostAbilities } from './host-abilities.ts';
 import { launch } from './launch.ts';
 import { mountsBelow } from './mounts-below.ts';
 import type { GuestConfig } from './oci-config.ts';
-import { isRunning } from './process-identity.ts';
+import { eldestOf, isRunning } from './process-identity.ts';
 import type { ProcessIdentity } from './process-identity.ts';
 import { probeRuntime } from './probe.ts';
 import type { ProbeMeans } from './probe.ts';
@@ -27,6 +28,8 @@ export interface OciProgram {
   readonly program: string;
   /** PID 1 of the sandbox inherits them. */
   readonly streams: Streams;
+  /** What it starts is a kernel, and processes of that: the processes wait for their turn when they wake, the kernel does not. */
+  readonly isKernel?: boolean;
   /** A folder that the program must find empty. */
   readonly cover?: string;
   /** `takePlace` spreads those that are pinned over the CPUs of the host. */
@@ -78,12 +81,23 @@ export class OciRuntime implements Runtime {
       this.#cgroups.makeParent();
       await this.#launch(spec, bundle, signal);
       this.#program.onStarted?.(spec);
+      await this.settle(spec.handle);
       return { rlimits: config.rlimits };
     } catch (error) {
       // What cannot be removed now stays in `list`, to be removed again; the first error tells more.
       await this.remove(spec.handle).catch(() => undefined);
       throw error;
     }
+  }
+
+  async settle(handle: string): Promise<void> {
+    if (this.#program.isKernel !== true) return;
+    // Whoever runs code of the guest was started by the kernel, and all that come later are started by those.
+    const kernel = eldestOf(this.#cgroups.processIds(handle));
+    await this.#hostCalls.goFirst(kernel).catch((error: unknown) => {
+      // An engine in a container without CAP_SYS_NICE: the sandbox is slower beside others that compute.
+      if (!(error instanceof HostCallError && error.errno === 'EPERM')) throw error;
+    });
   }
 
   async isAlive(handle: string): Promise<boolean> {
@@ -137,10 +151,10 @@ export class OciRuntime implements Runtime {
     const failed = async (exitCode: number | null, cause?: unknown) =>
       startFailure(this.name, spec, { exitCode, log: await this.#bundles.log(bundle), cause });
 
-    const { streams, cover } = this.#program;
+    const { streams, cover, isKernel: wakesInTurn } = this.#program;
     const exitCode = await launch(
       this.#hostCalls,
-      { command, streams, cover, claim: bundle.folder },
+      { command, streams, wakesInTurn, cover, claim: bundle.folder },
       signal,
     ).catch(async (error: unknown) => {
       signal.throwIfAborted();
@@ -166,7 +180,7 @@ export class OciRuntime implements Runtime {
 export interface OciOptions {
   readonly folder: string;
   readonly cgroups: Cgroups;
-  readonly hostCalls: Pick<HostCalls, 'launch' | 'unmount' | 'isClaimed'>;
+  readonly hostCalls: Pick<HostCalls, 'launch' | 'unmount' | 'isClaimed' | 'goFirst'>;
   readonly probe: ProbeMeans;
   /** Shared by all that give sandboxes their CPUs; its own when there is no other. */
   readonly places?: CpuPlaces;

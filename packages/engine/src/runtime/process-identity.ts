@@ -29,13 +29,24 @@ export function parseIdentity(text: string): ProcessIdentity | undefined {
   return { pid: Number(match[1]), startTicks: match[2], bootId: match[3] };
 }
 
+/** Those that no other of them has started. */
+export function eldestOf(pids: readonly number[]): readonly number[] {
+  const all = new Set(pids);
+  return pids.filter((pid) => !all.has(Number(statOf(pid)?.[1])));
+}
+
 function startTicksOf(pid: number): string | undefined {
+  return statOf(pid)?.[19];
+}
+
+/** What the kernel says of a process that lives (proc(5)), from its state on. */
+function statOf(pid: number): readonly string[] | undefined {
   const stat = readKernelFile(`/proc/${pid}/stat`);
   if (stat === undefined) return undefined;
   // The second field is the program's name in parentheses and may itself hold spaces and parentheses.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   const isDead = fields[0] === 'Z' || fields[0] === 'X';
-  return isDead ? undefined : fields[19];
+  return isDead ? undefined : fields;
 }
 
 let knownBootId: string | undefined;

@@ -13,6 +13,7 @@ export function runsc(options: OciOptions & { readonly program?: string }): Runt
       isolation: 'gvisor',
       program,
       streams: 'null',
+      isKernel: true,
       // Recent kernels have rmem_default there in each network namespace; runsc takes it for a sign of the host's own and refuses to start.
       cover: '/proc/sys/net',
       configure: gvisorConfig,

@@ -73,6 +73,8 @@ export interface Runtime {
   /** Starts something small for real; never trusts a version number or a device file alone. One at a time per runtime. */
   probe(signal: AbortSignal): Promise<RuntimeProbe>;
   start(spec: RuntimeSpec, signal: AbortSignal): Promise<Started>;
+  /** Ends what held only while it started. `start` does so too; an engine that finds a sandbox again repeats it. */
+  settle(handle: string): Promise<void>;
   isAlive(handle: string): Promise<boolean>;
   kill(handle: string): Promise<void>;
   remove(handle: string): Promise<void>;

@@ -28,6 +28,7 @@ export async function adoptRun(
   const run = await Run.listen({ kit, handle, token, slot, runtime, log: await openLog(), onOutOfMemory });
   try {
     await run.firstHello(AbortSignal.timeout(ADOPT_TIMEOUT_MS));
+    await runtime.settle(handle);
     if (runtime.isolation === 'gvisor') kit.quietPlaces.settle(handle, limitsOf(record.spec).vcpus);
     return run;
   } catch (error) {

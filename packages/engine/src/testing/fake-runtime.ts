@@ -43,6 +43,8 @@ export class FakeRuntime implements Runtime {
     }
   }
 
+  async settle(): Promise<void> {}
+
   async isAlive(handle: string): Promise<boolean> {
     return guests.get(this.#path(handle))?.isAlive ?? false;
   }
