@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { mkdtemp, mkdtempDisposable, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
@@ -40,12 +40,24 @@ export class GuestProbe {
   async run(sandbox: TestSandbox, words: readonly string[]): Promise<Record<string, string>> {
     const { stdout, stderr, code } = await sandbox.run({ cmd: PLACE, args: words });
     if (code !== 0) throw new Error(`the probe ended with ${code}: ${stderr}`);
-    const lines = stdout.trim().split('\n');
-    return Object.fromEntries(
-      lines.map((line) => {
-        const { name, result }: { name: string; result: string } = JSON.parse(line);
-        return [name, result];
-      }),
-    );
+    return readResults(stdout);
   }
+
+  /** The same on the host. */
+  async runHere(words: readonly string[]): Promise<Record<string, string>> {
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'svc-probe-'));
+    const place = join(folder.path, 'probe');
+    await writeFile(place, this.program, { mode: 0o755 });
+    return readResults((await promisify(execFile)(place, words)).stdout);
+  }
+}
+
+function readResults(output: string): Record<string, string> {
+  const lines = output.trim().split('\n');
+  return Object.fromEntries(
+    lines.map((line) => {
+      const { name, result }: { name: string; result: string } = JSON.parse(line);
+      return [name, result];
+    }),
+  );
 }

@@ -176,7 +176,7 @@ static int call_thaw(const struct request *request, struct answer *answer, struc
   return thaw(&disk, failure);
 }
 
-/** name streams order cover claim count variable… program argument… */
+/** name streams kernel cover claim count variable… program argument… */
 static int call_launch(const struct request *request, struct answer *answer, struct failure *failure) {
   const char *const *arguments = request->arguments;
   uint32_t variables;
@@ -184,8 +184,8 @@ static int call_launch(const struct request *request, struct answer *answer, str
   if (!has_closed_streams && strcmp(arguments[1], "null") != 0) {
     return fail_with(failure, EINVAL, "streams are null or closed");
   }
-  bool wakes_in_turn;
-  if (parse_flag(arguments[2], &wakes_in_turn, failure) < 0) return -1;
+  bool is_kernel;
+  if (parse_flag(arguments[2], &is_kernel, failure) < 0) return -1;
   const char *cover = *arguments[3] == '\0' ? NULL : arguments[3];
   if (cover != NULL && check_path(cover, failure) < 0) return -1;
   const char *claim = *arguments[4] == '\0' ? NULL : arguments[4];
@@ -196,7 +196,7 @@ static int call_launch(const struct request *request, struct answer *answer, str
       .id = request->id,
       .name = arguments[0],
       .has_closed_streams = has_closed_streams,
-      .wakes_in_turn = wakes_in_turn,
+      .is_kernel = is_kernel,
       .cover = cover,
       .claim = claim,
       .environment_count = variables,

@@ -12,8 +12,8 @@ struct launch_plan {
   // What `end_launch` knows it by.
   const char *name;
   bool has_closed_streams;
-  // See `wake_in_turn`.
-  bool wakes_in_turn;
+  // See `wake_in_turn` and `keep_cpuid_native`.
+  bool is_kernel;
   // See `spawn_plan`.
   const char *cover;
   // A folder that is claimed until the program runs; NULL for none.

@@ -81,7 +81,7 @@ test('a launch is answered when the program has ended, even when stdin has ended
   assert.match(answers.find((answer) => answer.startsWith('1')) ?? '', /\t(ok\t137|err\tECANCELED\t.*)$/);
 });
 
-test('a launch without a program, or with senseless streams, order, cover or claim, is refused', async () => {
+test('a launch without a program, or with senseless streams, kernel, cover or claim, is refused', async () => {
   for (const fields of [
     '7\tnull\t0\t\t\t0',
     '7\tnull\t0\t\t\t1\tA=b',

@@ -108,7 +108,7 @@ export interface HostCalls {
    */
   isClaimed(folder: string): Promise<boolean>;
   /**
-   * Of what was launched to wake in turn these processes, with all their threads, no longer do: they interrupt whoever runs, and the
+   * Of what was launched as a kernel these processes, with all their threads, no longer wait for their turn: they interrupt whoever runs, and the
    * others of their cgroup give way to them. Those that are gone are left out; to repeat it changes nothing.
    */
   goFirst(pids: readonly number[]): Promise<void>;
@@ -150,8 +150,11 @@ export interface LaunchRequest {
   /** All that the program sees. */
   readonly environment: Readonly<Record<string, string>>;
   readonly streams: Streams;
-  /** The program and all that it starts wait for their turn when they wake; others interrupt whoever runs (`SCHED_BATCH`). */
-  readonly wakesInTurn?: boolean | undefined;
+  /**
+   * It starts a kernel and processes of that. All of them wait for their turn when they wake, where others interrupt whoever runs
+   * (`SCHED_BATCH`), and the instruction CPUID is answered by the CPU alone.
+   */
+  readonly isKernel?: boolean | undefined;
   /** A folder that the program finds empty: it gets a mount namespace of its own. */
   readonly cover?: string | undefined;
   /** A folder for `isClaimed`. */

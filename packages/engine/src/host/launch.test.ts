@@ -203,7 +203,7 @@ test('a helper that is killed fails the launch; the program lives on', async () 
   assert.equal(await launch(host.calls, ['true']), 0);
 });
 
-test('what is launched to wake in turn does, with all that it starts, until it is put first', async () => {
+test('what is launched as a kernel wakes in turn, with all that it starts, until it is put first', async () => {
   await using host = await makeTestHost();
   using ended = ending();
   const start = (name: string, rest: Partial<LaunchRequest>) => {
@@ -214,9 +214,16 @@ test('what is launched to wake in turn does, with all that it starts, until it i
     ended.settles(host.calls.launch(request, ended.signal).catch(() => undefined));
     return Promise.all(files.map(pidIn));
   };
-  const [parent = 0, child = 0] = await start('in-turn', { wakesInTurn: true });
+  const [parent = 0, child = 0] = await start('in-turn', { isKernel: true });
   const [other = 0] = await start('other', {});
   assert.deepEqual(wakeOrders([parent, child]), ['3 0']);
+  const filters = (pid: number) =>
+    Number(/^Seccomp_filters:\t(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+  const isNeeded = process.arch === 'x64';
+  assert.deepEqual(
+    [parent, child].map((pid) => filters(pid) - filters(other)),
+    isNeeded ? [1, 1] : [0, 0],
+  );
   for (let repeated = 0; repeated < 2; repeated++) {
     // The last one is gone, and the one before it was never to wake in turn.
     await host.calls.goFirst([parent, other, 2 ** 22 + 1]);

@@ -151,10 +151,10 @@ export class OciRuntime implements Runtime {
     const failed = async (exitCode: number | null, cause?: unknown) =>
       startFailure(this.name, spec, { exitCode, log: await this.#bundles.log(bundle), cause });
 
-    const { streams, cover, isKernel: wakesInTurn } = this.#program;
+    const { streams, cover, isKernel } = this.#program;
     const exitCode = await launch(
       this.#hostCalls,
-      { command, streams, wakesInTurn, cover, claim: bundle.folder },
+      { command, streams, isKernel, cover, claim: bundle.folder },
       signal,
     ).catch(async (error: unknown) => {
       signal.throwIfAborted();

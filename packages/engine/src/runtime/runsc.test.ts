@@ -22,18 +22,18 @@ test('the kernel of a sandbox goes before its processes, which wait for their tu
   const order = () => {
     const all = world.cgroups.processIds(spec.handle);
     const kernel = eldestOf(all);
-    const rest = all.filter((pid) => !kernel.includes(pid));
-    const policies = new Set(wakeOrders(rest).map((text) => text.split(' ')[0]));
-    return { kernel, count: rest.length, first: wakeOrders(kernel), then: [...policies] };
+    const others = all.filter((pid) => !kernel.includes(pid));
+    const policies = new Set(wakeOrders(others).map((text) => text.split(' ')[0]));
+    return { kernel, count: others.length, first: wakeOrders(kernel), rest: [...policies] };
   };
   const before = order();
   // gVisor's own, and the one that serves it files.
   assert.equal(before.kernel.length, 2);
-  assert.deepEqual([before.first, before.then], [['0 -10'], ['3']]);
+  assert.deepEqual([before.first, before.rest], [['0 -10'], ['3']]);
   await control.run('for i in 1 2 3; do sleep 60 > /dev/null 2>&1 & done; (exit 0)');
   const after = order();
   assert.ok(after.count > before.count, `${after.count} processes, ${before.count} before`);
-  assert.deepEqual([after.first, after.then], [['0 -10'], ['3']]);
+  assert.deepEqual([after.first, after.rest], [['0 -10'], ['3']]);
 
   // As an engine leaves it that is killed during a start.
   for (const pid of before.kernel)
