@@ -103,11 +103,29 @@ for (const runtime of RUNTIMES) {
       if (runtime === 'runsc')
         await waitUntil(isResting, { what: `it rests, but: ${String(slacks())}`, timeoutMs: 60_000 });
       const channel = await sandbox.connect();
+      assert.deepEqual(slacks(), ['50000']);
+      // Also for a caller that keeps its connection, and starts nothing.
+      if (runtime === 'runsc')
+        await waitUntil(isResting, { what: `it rests again, but: ${String(slacks())}`, timeoutMs: 60_000 });
+      await channel.files.stat('/');
+      assert.deepEqual(slacks(), ['50000']);
       const cat = await channel.exec({ cmd: '/bin/cat' });
       assert.deepEqual(slacks(), ['50000']);
       await cat.closeStdin();
       await cat.exited;
       channel.close();
+      // What nobody waits for any more has timers all the same.
+      await sandbox.sh('sleep 1000 > /dev/null 2>&1 & echo $! > /tmp/left');
+      const seen = new Set<string>();
+      await waitUntil(async () => {
+        const metrics = await engines.engineOf(runtime).client.metrics();
+        seen.add(metrics.find(({ id }) => id === sandbox.id)?.sampledAt ?? '');
+        assert.deepEqual(slacks(), ['50000']);
+        return seen.size > 6;
+      });
+      await sandbox.sh('kill $(cat /tmp/left)');
+      if (runtime === 'runsc')
+        await waitUntil(isResting, { what: `it rests again, but: ${String(slacks())}`, timeoutMs: 60_000 });
       await sandbox.remove();
     });
 

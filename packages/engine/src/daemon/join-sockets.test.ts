@@ -79,6 +79,24 @@ test('bytes that arrived before the join are not lost', async () => {
   assert.equal((await text).toString('utf8'), 'early, late');
 });
 
+test('whoever wants to know is told before what one side says is written to the other, and of nothing else', async () => {
+  const one = await pair();
+  const other = await pair();
+  let told = 0;
+  one.far.write('early');
+  await once(one.near, 'readable');
+  await setImmediate();
+  joinSockets(one.near, other.near, () => told++);
+  for (const [index, text] of ['early', 'late', 'later'].entries()) {
+    if (index > 0) one.far.write(text);
+    const [seen] = (await once(other.far, 'data')) as [Buffer];
+    assert.deepEqual([seen.toString('utf8'), told], [text, index + 1]);
+  }
+  other.far.write('back');
+  await once(one.far, 'data');
+  assert.equal(told, 3);
+});
+
 test('destroying a joined socket, as its owner may, ends both far sides', async () => {
   const one = await pair();
   const other = await pair();

@@ -14,10 +14,11 @@ const NO_BYTES = Buffer.alloc(0);
  * Each side is read into one buffer again and again: a stream makes a new one for every 64 KiB, and collecting them took
  * most of the engine's time. It is small until it was full once: what short connections leave is garbage too.
  * Both sockets must be paused; they are destroyed when the join is over.
+ * `beforeOther` is called before anything of `one` is written to `other`.
  */
-export function joinSockets(one: Duplex, other: Duplex): void {
-  const first = new Side(one);
-  const second = new Side(other);
+export function joinSockets(one: Duplex, other: Duplex, beforeOther: () => void = () => {}): void {
+  const first = new Side(one, beforeOther);
+  const second = new Side(other, () => {});
   first.forwardTo(second);
   second.forwardTo(first);
 }
@@ -27,13 +28,15 @@ class Side {
   readonly #original: Duplex;
   readonly #socket: Duplex;
   readonly #isReopened: boolean;
+  readonly #beforeWrite: () => void;
   #buffer = Buffer.allocUnsafeSlow(FIRST_BYTES);
   #target: Duplex | undefined;
   #isWaiting = false;
   #probes: NodeJS.Timeout | undefined;
 
-  constructor(original: Duplex) {
+  constructor(original: Duplex, beforeWrite: () => void) {
     this.#original = original;
+    this.#beforeWrite = beforeWrite;
     const reopened = reopenSocket(original, {
       buffer: () => this.#buffer,
       callback: (length, buffer) => this.#forward(buffer.subarray(0, length)),
@@ -45,19 +48,22 @@ class Side {
   forwardTo(peer: Side): void {
     this.#target = peer.#socket;
     // What was read before is on its way first.
-    for (let chunk: unknown = this.#original.read(); chunk !== null; chunk = this.#original.read())
+    for (let chunk: unknown = this.#original.read(); chunk !== null; chunk = this.#original.read()) {
+      this.#beforeWrite();
       peer.#socket.write(chunk);
+    }
     const over = () => this.#end();
     this.#socket.once('end', over).once('close', over).on('error', over);
     this.#original.once('close', over);
     if (this.#isReopened) this.#socket.resume();
-    else this.#socket.pipe(peer.#socket);
+    else this.#socket.on('data', this.#beforeWrite).pipe(peer.#socket);
   }
 
   #forward(bytes: Uint8Array): boolean {
     const target = this.#target;
     if (target === undefined || target.destroyed) return false;
     if (bytes.byteLength === FIRST_BYTES) this.#buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
+    this.#beforeWrite();
     target.write(bytes, () => this.#goOn());
     // What the kernel did not take at once still lies in our buffer: nothing may be read over it.
     this.#isWaiting = target.writableLength > 0;

@@ -14,7 +14,7 @@ const ACCEPTED = Buffer.from(
 export function createRelay(sandboxes: Sandboxes): UpgradeHandler {
   return async (path, socket, head) => {
     const id = /^\/sandboxes\/(?<id>[^/]+)\/channel$/.exec(path)?.groups?.['id'] ?? '';
-    const { session, leave } = await sandboxes.get(decodePart(id)).openSession();
+    const { session, wake, leave } = await sandboxes.get(decodePart(id)).openSession();
     const guest = session.socket;
     if (socket.destroyed) return leave();
     // What svc-init has said already goes along: a client that has both need not wait twice.
@@ -22,7 +22,8 @@ export function createRelay(sandboxes: Sandboxes): UpgradeHandler {
     socket.write(greeting === null ? ACCEPTED : Buffer.concat([ACCEPTED, greeting]));
     if (head.length > 0) guest.write(head);
     onceOver(socket, leave);
-    joinSockets(socket, guest);
+    // A caller that keeps its connection finds the sandbox at rest when it asks for something after a while.
+    joinSockets(socket, guest, wake);
     return undefined;
   };
 }

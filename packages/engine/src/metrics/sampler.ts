@@ -9,12 +9,14 @@ import type { Sandbox } from '../sandboxes/sandbox.ts';
 import { limitsOf } from '../sandboxes/limits-of.ts';
 
 const MIB = 1024 * 1024;
-/** Counting inside of gVisor takes some 4 ms of CPU: seldom enough that hundreds of idle sandboxes do not notice. */
+/** Counting many inside of gVisor takes some 4 ms of CPU: seldom enough that hundreds of idle sandboxes do not notice. */
 const COUNT_MS = 2000;
 /** A sandbox that does nothing is looked at as a whole this often: the kernel may have taken memory back, or somebody knocked. */
 const WHOLE_MS = 10_000;
-/** Longer than two counts: what they say is of a time in which nothing happened. */
-const REST_AFTER_MS = 5000;
+/** To wake it takes half a millisecond, and one that nobody needs for so long may stay unneeded. */
+const REST_AFTER_MS = 1000;
+
+const NEVER = Number.NEGATIVE_INFINITY;
 
 type SampledKit = Pick<Kit, 'cgroups' | 'rootfs' | 'network' | 'guestFolders' | 'logger'>;
 
@@ -26,8 +28,9 @@ interface Sample {
 }
 
 interface Count {
-  /** When it was asked for. */
-  readonly at: number;
+  readonly askedAt: number;
+  /** When that was asked for which it answered last. */
+  readonly countedAt: number;
   readonly processes: number;
 }
 
@@ -105,8 +108,7 @@ export class Sampler {
     this.#showMemory(handle, memoryLimitBytes, usage.memoryBytes);
     const at = performance.now();
     const before = this.#latest.get(handle);
-    if (!isMeasured(sandbox.record) || !isDue(sandbox.record, at - (before?.at ?? Number.NEGATIVE_INFINITY)))
-      return;
+    if (!isMeasured(sandbox.record) || !isDue(sandbox.record, at - (before?.at ?? NEVER))) return;
     const cpuSeconds = usage.cpuMicroseconds / 1e6;
     const elapsedSeconds = before === undefined ? 0 : (at - before.at) / 1000;
     const usedSeconds = before === undefined ? 0 : cpuSeconds - before.metrics.cpuSeconds;
@@ -133,8 +135,11 @@ export class Sampler {
   /** One without a process of its user's rests after a while: there is nothing to count then until somebody starts one. */
   #lookInside(sandbox: Sandbox, at: number): void {
     const { run, record } = sandbox;
-    const isAlone = this.#counts.get(record.handle)?.processes === 1;
-    if (isAlone && run !== undefined && run.idleMs() > REST_AFTER_MS) run.rest();
+    const idleMs = run?.idleMs() ?? 0;
+    const count = this.#counts.get(record.handle);
+    // It was counted after whatever happened last.
+    const isAlone = count?.processes === 1 && at - count.countedAt < idleMs;
+    if (isAlone && idleMs > REST_AFTER_MS) run?.rest();
     else this.#countInside(sandbox, at);
   }
 
@@ -160,13 +165,14 @@ export class Sampler {
   /** What the host sees of gVisor is its own threads: the sandbox is asked, and its answer is part of the latest sample. */
   #countInside({ record: { handle }, run }: Sandbox, at: number): void {
     const known = this.#counts.get(handle);
-    if (run?.link.isConnected !== true || at - (known?.at ?? Number.NEGATIVE_INFINITY) < COUNT_MS) return;
-    this.#counts.set(handle, { at, processes: this.#countOf(handle) });
+    if (run?.link.isConnected !== true || at - (known?.askedAt ?? NEVER) < COUNT_MS) return;
+    const processes = this.#countOf(handle);
+    this.#counts.set(handle, { askedAt: at, countedAt: known?.countedAt ?? NEVER, processes });
     const note = (processes: number | undefined) => {
       const latest = this.#latest.get(handle);
       // It may have ended meanwhile, or be an svc-init that cannot count.
       if (latest === undefined || processes === undefined) return;
-      this.#counts.set(handle, { at, processes });
+      this.#counts.set(handle, { askedAt: at, countedAt: at, processes });
       this.#latest.set(handle, { ...latest, metrics: { ...latest.metrics, processes } });
     };
     run.link

@@ -202,8 +202,12 @@ export class Sandbox {
     });
   }
 
-  /** A connection to svc-init for one client; ended with `leave`. */
-  async openSession(): Promise<{ readonly session: GuestSession; readonly leave: () => void }> {
+  /** A connection to svc-init for one client; ended with `leave`. Before anything is sent over it the sandbox is to `wake`. */
+  async openSession(): Promise<{
+    readonly session: GuestSession;
+    readonly wake: () => void;
+    readonly leave: () => void;
+  }> {
     const { run } = this;
     if (run === undefined || this.record.state !== 'running') {
       const { state } = this.record;
@@ -218,7 +222,7 @@ export class Sandbox {
       throw new PlatformError('unavailable', message, { cause: error });
     });
     this.#kept.journal.note('trace', 'a client connected');
-    return { session, leave: () => run.link.drop(session) };
+    return { session, wake: () => run.wake(), leave: () => run.link.drop(session) };
   }
 
   async *logs(options: ReadLogs, signal: AbortSignal): AsyncGenerator<LogEntry> {
