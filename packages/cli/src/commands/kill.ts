@@ -1,11 +1,15 @@
 import { constants } from 'node:os';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
 import type { Sandbox } from '@svc/sdk';
 import { parseSignal } from '../arguments/signal.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
-import { stopUnlessAtRest } from '../sandbox/at-rest.ts';
-import { shellOf } from '../sandbox/spec-view.ts';
+import { AT_REST, stopUnlessAtRest } from '../sandbox/at-rest.ts';
+import { ownWordsOf, shellOf } from '../sandbox/spec-view.ts';
+
+/** One without a shell inside has killed nothing: then the stop does, after this. */
+const [LOOK_MS, MOST_LOOKS] = [25, 40];
 
 export function createCommand(): Command {
   return new Command('kill')
@@ -51,7 +55,16 @@ async function end(sandbox: Sandbox): Promise<void> {
     if (!SvcError.is(error)) throw error;
   });
   await sandbox.refresh();
+  if (ownWordsOf(sandbox.info).length > 0) await untilOver(sandbox);
   await stopUnlessAtRest(sandbox);
+}
+
+/** A main command that was killed ends its sandbox, and `svc wait` tells that it was; a stop that comes first would hide it. */
+async function untilOver(sandbox: Sandbox): Promise<void> {
+  for (let looks = 0; !AT_REST.has(sandbox.status) && looks < MOST_LOOKS; looks++) {
+    await delay(LOOK_MS);
+    await sandbox.refresh();
+  }
 }
 
 /** To all but the one that sends it and PID 1, which is ours. */
