@@ -8,7 +8,7 @@ import { readGlobals } from '../globals.ts';
 import { AT_REST, stopUnlessAtRest } from '../sandbox/at-rest.ts';
 import { ownWordsOf, shellOf } from '../sandbox/spec-view.ts';
 
-/** One without a shell inside has killed nothing: then the stop does, after this. */
+/** How long a sandbox may take to notice that its main command is gone. */
 const [LOOK_MS, MOST_LOOKS] = [25, 40];
 
 export function createCommand(): Command {
@@ -51,11 +51,15 @@ async function kill(
 async function end(sandbox: Sandbox): Promise<void> {
   const { SvcError } = await import('@svc/sdk');
   // Without a shell inside nobody can kill there; the stop kills what does not end. And it may be over before we hear of it.
-  await send(sandbox, 'KILL').catch((error: unknown) => {
-    if (!SvcError.is(error)) throw error;
-  });
+  const isKilled = await send(sandbox, 'KILL').then(
+    () => true,
+    (error: unknown) => {
+      if (!SvcError.is(error)) throw error;
+      return error.code !== 'exec_failed';
+    },
+  );
   await sandbox.refresh();
-  if (ownWordsOf(sandbox.info).length > 0) await untilOver(sandbox);
+  if (isKilled && ownWordsOf(sandbox.info).length > 0) await untilOver(sandbox);
   await stopUnlessAtRest(sandbox);
 }
 

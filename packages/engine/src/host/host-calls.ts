@@ -108,8 +108,8 @@ export interface HostCalls {
    */
   isClaimed(folder: string): Promise<boolean>;
   /**
-   * Of what was launched as a kernel these processes, with all their threads, no longer wait for their turn: they interrupt whoever runs, and the
-   * others of their cgroup give way to them. Those that are gone are left out; to repeat it changes nothing.
+   * Of what was launched as a kernel these processes, with all their threads, no longer wait for their turn: they interrupt whoever
+   * runs, and the others of their cgroup give way to them. Those that are gone are left out; to repeat it changes nothing.
    */
   goFirst(pids: readonly number[]): Promise<void>;
   close(): Promise<void>;
