@@ -21,17 +21,19 @@ const GIB = 2 ** 30;
  * costs no query.
  */
 
-/** For one more sandbox. It need not run. @throws PlatformError `quota_exceeded` */
+/** For one more sandbox; with `isStarted` for a run of it, too. @throws PlatformError `quota_exceeded` */
 export async function requireRoomForSandbox(
   db: Database,
   organization: OrganizationRecord,
   spec: SandboxSpec,
+  { isStarted = false }: { readonly isStarted?: boolean } = {},
 ): Promise<void> {
   const terms = await readTerms(db, organization.id);
   requireActive(terms, organization);
   requireSize(terms, spec);
-  if (terms.limits.max_sandboxes === null) return;
-  requireLimit(terms, 'max_sandboxes', (await countSandboxesOf(db, organization.id)) + 1);
+  if (terms.limits.max_sandboxes !== null)
+    requireLimit(terms, 'max_sandboxes', (await countSandboxesOf(db, organization.id)) + 1);
+  if (isStarted) await requireRun(db, organization, terms, spec.lifecycle?.ephemeral === true);
 }
 
 /** For a run of this sandbox, which does not count as running yet. @throws PlatformError `quota_exceeded` */
@@ -42,12 +44,19 @@ export async function requireRoomForRun(
 ): Promise<void> {
   const terms = await readTerms(db, organization.id);
   requireActive(terms, organization);
-  const limit = sandbox.isEphemeral
-    ? 'max_concurrent_ephemeral_running'
-    : 'max_concurrent_persistent_running';
+  await requireRun(db, organization, terms, sandbox.isEphemeral);
+}
+
+async function requireRun(
+  db: Database,
+  organization: OrganizationRecord,
+  terms: Terms,
+  isEphemeral: boolean,
+): Promise<void> {
+  const limit = isEphemeral ? 'max_concurrent_ephemeral_running' : 'max_concurrent_persistent_running';
   if (terms.limits[limit] !== null) {
     const { ephemeral, persistent } = await countRunning(db, organization.id);
-    requireLimit(terms, limit, (sandbox.isEphemeral ? ephemeral : persistent) + 1);
+    requireLimit(terms, limit, (isEphemeral ? ephemeral : persistent) + 1);
   }
   if (!hasHardPool(terms)) return;
   const exhausted = findExhaustedPool(terms, await readPoolUsage(db, organization.id, Date.now()));

@@ -78,11 +78,12 @@ async function prepareVolumes(
   { database, makeVolume }: RequestParts,
   { id, organizationId, spec }: SandboxRecord,
 ): Promise<Record<string, string>> {
+  const named = (spec.mounts ?? []).filter((mount) => mount.type === 'named');
+  if (named.length === 0) return {};
   const mounts = await listMounts(database, id);
   const byPath = new Map(mounts.map(({ mountPath, volumeId }) => [mountPath, volumeId]));
   const volumes: Record<string, string> = {};
-  for (const mount of spec.mounts ?? []) {
-    if (mount.type !== 'named') continue;
+  for (const mount of named) {
     const volume = await findVolume(database, organizationId, byPath.get(mount.guest) ?? '');
     if (volume === undefined) {
       const message = `Volume '${mount.name}' was deleted; make it again and create the sandbox anew`;

@@ -7,7 +7,7 @@ import { sealSecrets, withoutSources } from './sandbox-secrets.ts';
 import { volumesOf } from './volumes-of.ts';
 import type { Orchestrator } from '../orchestrator/orchestrator.ts';
 import { requireFreePorts } from '../published-ports/publish-ports.ts';
-import { requireRoomForRun, requireRoomForSandbox } from '../accounting/require-room.ts';
+import { requireRoomForSandbox } from '../accounting/require-room.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Database } from '../store/database.ts';
 import { insertSandbox } from '../store/new-sandbox.ts';
@@ -122,9 +122,8 @@ async function insert(
   const spec = await withImageOfSnapshot(transaction, organization.id, sandbox);
   await requireRegistry(transaction, organization.id, secrets.registry, spec.image.reference);
   await requireStored(transaction, organization.id, spec);
-  await requireRoomForSandbox(transaction, organization, spec);
+  await requireRoomForSandbox(transaction, organization, spec, { isStarted });
   const isEphemeral = spec.lifecycle?.ephemeral === true;
-  if (isStarted) await requireRoomForRun(transaction, organization, { isEphemeral });
   const record = await insertSandbox(transaction, {
     id,
     organizationId: organization.id,

@@ -8,12 +8,17 @@ import { prepareStatement, type StandIns } from './prepare-statement.ts';
  * until its end. SQLite has one writer anyway; in PostgreSQL this waits for whoever changes the same organization.
  */
 export async function lockOrganization(transaction: Database, organizationId: string): Promise<void> {
-  await transaction
-    .updateTable('organizations')
-    .set({ event_sequence: sql<number>`event_sequence` })
-    .where('id', '=', organizationId)
-    .execute();
+  await lock(transaction, { organizationId });
 }
+
+const lock = prepareStatement(
+  ['organizationId'],
+  (db, { organizationId }: StandIns<{ organizationId: string }>) =>
+    db
+      .updateTable('organizations')
+      .set({ event_sequence: sql<number>`event_sequence` })
+      .where('id', '=', organizationId),
+);
 
 /** The same, for whoever wants to add to it. @throws PlatformError `org_not_found` when it was deleted meanwhile */
 export async function lockLivingOrganization(

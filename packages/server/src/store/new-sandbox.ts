@@ -1,6 +1,9 @@
 import { PlatformError, type SandboxSpec } from '@svc/contract';
 import type { PortMapping } from './port-mapping.ts';
-import type { Database, SandboxVolumeRow } from './database.ts';
+import type { Selectable } from 'kysely';
+import type { Database, SandboxRow, SandboxVolumeRow } from './database.ts';
+import { prepareLookup } from './prepare-lookup.ts';
+import { prepareStatement, type StandIns } from './prepare-statement.ts';
 import {
   getSandbox,
   updateSandbox,
@@ -11,6 +14,27 @@ import {
 import { isSlugFree, makeSlug } from './slugs.ts';
 
 const SLUG_ATTEMPTS = 20;
+/** The others are empty at first. */
+const NEW_COLUMNS = [
+  'id',
+  'organization_id',
+  'name',
+  'slug',
+  'spec',
+  'ports',
+  'is_ephemeral',
+  'isolation',
+  'snapshot_id',
+  'has_host_paths',
+  'secrets',
+  'desired',
+  'observed',
+  'status_reason',
+  'state_since',
+  'wish',
+  'created_at',
+  'updated_at',
+] as const satisfies readonly (keyof SandboxRow)[];
 
 export interface NewSandbox {
   readonly id: string;
@@ -67,15 +91,15 @@ export async function readPatches(
   db: Database,
   { id, spec }: Pick<SandboxRecord, 'id' | 'spec'>,
 ): Promise<Pick<SandboxSpec, 'patches'>> {
-  const row = await db
-    .selectFrom('sandbox_patches')
-    .select('patches')
-    .where('sandbox_id', '=', id)
-    .executeTakeFirst();
+  const row = await selectPatches(db, { id });
   // Written by `addPatches`; sandboxes of earlier versions have them in their spec.
   if (row !== undefined) return { patches: JSON.parse(row.patches) as NonNullable<SandboxSpec['patches']> };
   return spec.patches === undefined ? {} : { patches: spec.patches };
 }
+
+const selectPatches = prepareLookup(['id'], (db, { id }) =>
+  db.selectFrom('sandbox_patches').select('patches').where('sandbox_id', '=', id),
+);
 
 /** What it has already stays as it is. */
 export async function addLabels(
@@ -105,9 +129,7 @@ export async function removeSandbox(
   wish: Asker | null,
 ): Promise<SandboxRecord> {
   const now = new Date().toISOString();
-  for (const table of ['sandbox_labels', 'sandbox_volumes', 'sandbox_patches'] as const) {
-    await transaction.deleteFrom(table).where('sandbox_id', '=', record.id).execute();
-  }
+  for (const remove of DELETIONS) await remove(transaction, { id: record.id });
   return await updateSandbox(transaction, record, {
     desired: 'removed',
     removedAt: now,
@@ -115,6 +137,12 @@ export async function removeSandbox(
     wish,
   });
 }
+
+const DELETIONS = (['sandbox_labels', 'sandbox_volumes', 'sandbox_patches'] as const).map((table) =>
+  prepareStatement(['id'], (db, { id }: StandIns<{ id: string }>) =>
+    db.deleteFrom(table).where('sandbox_id', '=', id),
+  ),
+);
 
 /** @throws PlatformError `name_already_exists` */
 export async function renameSandbox(
@@ -145,37 +173,38 @@ async function insertRow(
   now: string,
 ): Promise<boolean> {
   const { id, organizationId, name, spec, ports, isWantedRunning } = sandbox;
-  const inserted = await transaction
-    .insertInto('sandboxes')
-    .values({
-      id,
-      organization_id: organizationId,
-      name,
-      slug,
-      spec: JSON.stringify({ ...spec, patches: undefined }),
-      ports: JSON.stringify(ports),
-      is_ephemeral: spec.lifecycle?.ephemeral === true ? 1 : 0,
-      isolation: sandbox.isolation,
-      snapshot_id: sandbox.snapshotId,
-      has_host_paths: sandbox.hasHostPaths === true ? 1 : 0,
-      secrets: sandbox.secrets,
-      desired: isWantedRunning ? 'running' : 'stopped',
-      observed: isWantedRunning ? 'starting' : 'created',
-      status_reason: isWantedRunning ? 'scheduling' : null,
-      state_since: now,
-      wish: sandbox.wish === null ? null : JSON.stringify(sandbox.wish),
-      failure_message: null,
-      created_at: now,
-      updated_at: now,
-      started_at: null,
-      ended_at: null,
-      removed_at: null,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('id')
-    .executeTakeFirst();
-  return inserted !== undefined;
+  const { rows } = await insertNew(transaction, {
+    id,
+    organization_id: organizationId,
+    name,
+    slug,
+    spec: JSON.stringify({ ...spec, patches: undefined }),
+    ports: JSON.stringify(ports),
+    is_ephemeral: spec.lifecycle?.ephemeral === true ? 1 : 0,
+    isolation: sandbox.isolation,
+    snapshot_id: sandbox.snapshotId,
+    has_host_paths: sandbox.hasHostPaths === true ? 1 : 0,
+    secrets: sandbox.secrets,
+    desired: isWantedRunning ? 'running' : 'stopped',
+    observed: isWantedRunning ? 'starting' : 'created',
+    status_reason: isWantedRunning ? 'scheduling' : null,
+    state_since: now,
+    wish: sandbox.wish === null ? null : JSON.stringify(sandbox.wish),
+    created_at: now,
+    updated_at: now,
+  });
+  return rows.length > 0;
 }
+
+type NewRow = Pick<Selectable<SandboxRow>, (typeof NEW_COLUMNS)[number]>;
+
+const insertNew = prepareStatement<NewRow, { id: string }>(NEW_COLUMNS, (db, row) =>
+  db
+    .insertInto('sandboxes')
+    .values({ ...row, failure_message: null, started_at: null, ended_at: null, removed_at: null })
+    .onConflict((conflict) => conflict.doNothing())
+    .returning('id'),
+);
 
 async function isNameTaken(db: Database, organizationId: string, name: string): Promise<boolean> {
   const row = await db

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Selectable } from 'kysely';
 import type { RegistryRow } from './credential-rows.ts';
 import type { Database } from './database.ts';
+import { prepareLookup } from './prepare-lookup.ts';
 import { canonicalRegistryHost } from './registry-host.ts';
 
 export interface RegistryRecord {
@@ -26,14 +27,17 @@ export async function findRegistryFor(
   organizationId: string,
   host: string,
 ): Promise<RegistryRecord | undefined> {
-  const row = await db
+  const row = await selectByHost(db, { organizationId, host: canonicalRegistryHost(host) });
+  return row === undefined ? undefined : toRegistry(row);
+}
+
+const selectByHost = prepareLookup(['organizationId', 'host'], (db, { organizationId, host }) =>
+  db
     .selectFrom('registries')
     .selectAll()
     .where('organization_id', '=', organizationId)
-    .where('registry_host', '=', canonicalRegistryHost(host))
-    .executeTakeFirst();
-  return row === undefined ? undefined : toRegistry(row);
-}
+    .where('registry_host', '=', host),
+);
 
 export async function findRegistry(
   db: Database,

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { DEFAULT_DISK_MIB, DEFAULT_MEMORY_MIB, DEFAULT_VCPUS, type SandboxSpec } from '@svc/contract';
 import { HOST_CLOCK, readLastSeen, type HostClock } from './clocks.ts';
 import type { Database, RunRow } from './database.ts';
+import { prepareStatement } from './prepare-statement.ts';
 
 export interface OpenedRun {
   /** False: it was noted before. */
@@ -29,24 +30,43 @@ export async function openRun(
   { bootId }: Pick<HostClock, 'bootId'> = HOST_CLOCK,
 ): Promise<OpenedRun> {
   const cutOff = await cutOffOther(transaction, sandboxId, startedAt, bootId);
-  const inserted = await transaction
-    .insertInto('runs')
-    .values({
-      id: randomUUID(),
-      sandbox_id: sandboxId,
-      organization_id: organizationId,
-      ...sizesOf(spec),
-      started_at: startedAt,
-      ended_at: null,
-      end_reason: null,
-      boot_id: bootId,
-      reported_start: startedAt,
-    })
-    .onConflict((conflict) => conflict.doNothing())
-    .returning('id')
-    .executeTakeFirst();
+  const {
+    rows: [inserted],
+  } = await insertRun(transaction, {
+    id: randomUUID(),
+    sandbox_id: sandboxId,
+    organization_id: organizationId,
+    ...sizesOf(spec),
+    started_at: startedAt,
+    ended_at: null,
+    end_reason: null,
+    boot_id: bootId,
+    reported_start: startedAt,
+  });
   return { isNew: inserted !== undefined, cutOff };
 }
+
+const insertRun = prepareStatement<RunRow, { id: string }>(
+  [
+    'id',
+    'sandbox_id',
+    'organization_id',
+    'vcpus',
+    'memory_mib',
+    'disk_mib',
+    'started_at',
+    'ended_at',
+    'end_reason',
+    'boot_id',
+    'reported_start',
+  ],
+  (db, row) =>
+    db
+      .insertInto('runs')
+      .values(row)
+      .onConflict((conflict) => conflict.doNothing())
+      .returning('id'),
+);
 
 /**
  * Ends the open run when a later one began, or one after the host was started anew. What is told late of a run before the
@@ -95,13 +115,14 @@ export async function closeRun(
 const ENDED_WITH_HOST = 'host_restart';
 
 async function findOpenRun(db: Database, sandboxId: string): Promise<RunRow | undefined> {
-  return await db
-    .selectFrom('runs')
-    .selectAll()
-    .where('sandbox_id', '=', sandboxId)
-    .where('ended_at', 'is', null)
-    .executeTakeFirst();
+  return (await selectOpenRun(db, { sandboxId })).rows[0];
 }
+
+const selectOpenRun = prepareStatement<{ readonly sandboxId: string }, RunRow>(
+  ['sandboxId'],
+  (db, { sandboxId }) =>
+    db.selectFrom('runs').selectAll().where('sandbox_id', '=', sandboxId).where('ended_at', 'is', null),
+);
 
 /** Times of another start of the host are of another clock. */
 function isOfOtherBoot(run: RunRow, bootId: string): boolean {
@@ -118,13 +139,15 @@ async function endRun(
   endedAt: string,
   reason: string,
 ): Promise<RunRow | undefined> {
-  return await db
-    .updateTable('runs')
-    .set({ ended_at: endedAt < start ? start : endedAt, end_reason: reason })
-    .where('id', '=', id)
-    .returningAll()
-    .executeTakeFirst();
+  const end = endedAt < start ? start : endedAt;
+  return (await updateEnd(db, { id, end, reason })).rows[0];
 }
+
+const updateEnd = prepareStatement<Readonly<Record<'id' | 'end' | 'reason', string>>, RunRow>(
+  ['id', 'end', 'reason'],
+  (db, { id, end, reason }) =>
+    db.updateTable('runs').set({ ended_at: end, end_reason: reason }).where('id', '=', id).returningAll(),
+);
 
 export async function listRuns(db: Database, sandboxId: string): Promise<readonly RunRow[]> {
   return await db

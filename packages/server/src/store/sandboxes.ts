@@ -1,10 +1,11 @@
 import type { SandboxSpec } from '@svc/contract';
 import type { ResolvedSpec } from '@svc/engine/client';
-import { sql, type Selectable, type SelectQueryBuilder } from 'kysely';
+import { sql, type Expression, type Selectable, type SelectQueryBuilder } from 'kysely';
 import type { PortMapping } from './port-mapping.ts';
 import type { Database, SandboxRow, Tables } from './database.ts';
 import type { Actor } from './events.ts';
 import { prepareLookup } from './prepare-lookup.ts';
+import { prepareStatement } from './prepare-statement.ts';
 import { requireMove, type DesiredState, type ObservedState } from './sandbox-moves.ts';
 
 /** Who asked for something, for the event that tells of it. */
@@ -96,16 +97,30 @@ export async function updateSandbox(
   if (changed.observed !== undefined) requireMove(record.observed, changed.observed);
   const now = new Date().toISOString();
   const stateSince = changed.observed === undefined ? {} : { stateSince: now };
-  await db
-    .updateTable('sandboxes')
-    .set({
-      ...toColumns({ ...changed, ...stateSince }),
-      version: sql<number>`version + 1`,
-      updated_at: now,
-    })
-    .where('id', '=', record.id)
-    .execute();
+  const columns = { ...toColumns({ ...changed, ...stateSince }), updated_at: now };
+  await updateOf(Object.keys(columns))(db, { ...columns, id: record.id });
   return { ...record, ...changed, ...stateSince, version: record.version + 1 };
+}
+
+/** What can be changed together makes a few dozen statements at most, each built once. */
+function updateOf(columns: readonly string[]): Update {
+  const name = columns.join();
+  let update = updates.get(name);
+  if (update === undefined) updates.set(name, (update = prepareUpdate(columns)));
+  return update;
+}
+
+type Update = ReturnType<typeof prepareUpdate>;
+
+const updates = new Map<string, Update>();
+
+function prepareUpdate(columns: readonly string[]) {
+  return prepareStatement<Record<string, string | null>>(['id', ...columns], (db, { id, ...values }) =>
+    db
+      .updateTable('sandboxes')
+      .set({ ...values, version: sql<number>`version + 1` })
+      .where('id', '=', id as Expression<string>),
+  );
 }
 
 /** Removed ones too. */
