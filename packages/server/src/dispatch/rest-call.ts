@@ -39,11 +39,13 @@ export interface RestCall {
   /**
    * Runs `work` in one transaction together with the audit events that it records. Changes of one organization come one
    * after the other, so what `work` reads stays true until its end. `respond` gives the answer; with an idempotency key it
-   * is stored in the same transaction, so that a call that was killed afterwards is not done twice.
+   * is stored in the same transaction, so that a call that was killed afterwards is not done twice. `whenCommitted` need not wait
+   * until the disk has it.
    */
   readonly commit: <Result>(
     work: (change: Change) => Promise<Result>,
     respond?: (result: Result) => unknown,
+    whenCommitted?: (result: Result) => void,
   ) => Promise<Result>;
 }
 

@@ -1,7 +1,7 @@
 import type { SandboxReport } from '../orchestrator/orchestrator.ts';
 import { followClock } from '../store/clocks.ts';
 import type { Database } from '../store/database.ts';
-import { inTransaction } from '../store/in-transaction.ts';
+import { inTransaction, inTransactionAhead } from '../store/in-transaction.ts';
 import { lockOrganization } from '../store/lock-organization.ts';
 import { labelsOf } from './labels-of.ts';
 import { addLabels, removeSandbox } from '../store/new-sandbox.ts';
@@ -13,7 +13,8 @@ type Known = Pick<SandboxRecord, 'id' | 'organizationId'>;
 
 /**
  * Writes down what the orchestrator says of a sandbox, its run and the events of both, in one step. What callers wanted in
- * the meantime is not overwritten. Writing down the same twice changes nothing.
+ * the meantime is not overwritten. Writing down the same twice changes nothing. The disk is not waited for: should the power fail, no
+ * run is left that this could be about.
  * @returns the record as it is now; undefined when there is none
  */
 export async function observe(
@@ -23,7 +24,7 @@ export async function observe(
 ): Promise<SandboxRecord | undefined> {
   // What is reported is told by the clock as it is now.
   await followClock(db);
-  return await inTransaction(db, async (transaction) => {
+  return await inTransactionAhead(db, async (transaction) => {
     await lockOrganization(transaction, known.organizationId);
     const record = await getSandbox(transaction, known.id);
     // The run of a removed one ended with its removal.

@@ -237,6 +237,29 @@ test('an end is seen that comes right after the answer to a start', async (t) =>
   await waitUntil(async () => (await getSandbox(server.database, made.id))?.observed === 'failed');
 });
 
+test('a start does not wait for the disk, and its answer does', async (t) => {
+  const path = join(await makeFolder(t), 'store.db');
+  const held = Promise.withResolvers<void>();
+  let isHeld = false;
+  const disk = async () => await (isHeld ? held.promise : undefined);
+  const database = await openStore(sqliteDialect(path, new LogOnDisk(path, disk)));
+  const server = await startHealthy(t, { database, isAlone: true });
+  t.after(() => held.resolve());
+  const create = async (name: string) =>
+    await server.rest('POST', '/sandboxes?start=true&wait_for=running', { body: body(name) });
+  // The first one makes the organization, too.
+  await create('one');
+  isHeld = true;
+  let isAnswered = false;
+  const asked = create('two').finally(() => (isAnswered = true));
+  const isRunning = async () =>
+    (await listSandboxes(database, { name: 'two' }))[0]?.observed === 'running' || isAnswered;
+  await waitUntil(isRunning);
+  assert.equal(isAnswered, false);
+  held.resolve();
+  assert.equal((await asked).body.status, 'running');
+});
+
 test('a create whose record others have seen first is not begun again by whoever made it', async (t) => {
   let creates = 0;
   const lookAgain = Promise.withResolvers<void>();

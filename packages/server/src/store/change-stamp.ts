@@ -1,20 +1,8 @@
-import type { Dialect } from 'kysely';
 import type { Database } from './database.ts';
-
-/** A dialect that can tell cheaply whether anything in the database changed. */
-export interface StampedDialect extends Dialect {
-  /** Another text after any change, by whomever; undefined before the database is open. */
-  readonly changeStamp: () => string | undefined;
-}
+import { dialectOf } from './store-dialect.ts';
 
 /** More than this many are forgotten together. */
 const MAX_REMEMBERED = 10_000;
-
-const stamps = new WeakMap<Database, StampedDialect['changeStamp']>();
-
-export function noteDialect(database: Database, dialect: Dialect): void {
-  if ('changeStamp' in dialect) stamps.set(database, (dialect as StampedDialect).changeStamp);
-}
 
 /**
  * Remembers what a query found for as long as nothing at all changes in the database. Where that cannot be told, and in
@@ -25,7 +13,7 @@ export function rememberUntilChange<Value>(
 ): (db: Database, key: string) => Promise<Value> {
   const remembered = new WeakMap<Database, { stamp: string; readonly values: Map<string, Value> }>();
   return async (db, key) => {
-    const stamp = stamps.get(db)?.();
+    const stamp = dialectOf(db)?.changeStamp();
     if (stamp === undefined) return await load(db, key);
     let known = remembered.get(db);
     if (known?.stamp !== stamp || known.values.size >= MAX_REMEMBERED) {
@@ -36,7 +24,7 @@ export function rememberUntilChange<Value>(
     if (found !== undefined) return found;
     const value = await load(db, key);
     // What was read before a change must not be taken for what is true after it.
-    if (value !== undefined && stamps.get(db)?.() === stamp) known.values.set(key, value);
+    if (value !== undefined && dialectOf(db)?.changeStamp() === stamp) known.values.set(key, value);
     return value;
   };
 }

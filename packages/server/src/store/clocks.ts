@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { uptime } from 'node:os';
 import { sql } from 'kysely';
 import type { Database } from './database.ts';
-import { inTransaction } from './in-transaction.ts';
+import { inTransactionAhead } from './in-transaction.ts';
 
 /** Less is no step: the two clocks are not read at the same moment. */
 const MIN_STEP_MS = 250;
@@ -45,7 +45,7 @@ export async function followClock(database: Database, clock: HostClock = HOST_CL
   const isKnown = last?.bootId === bootId && Math.abs(offsetMs - last.offsetMs) < MIN_STEP_MS;
   if (isKnown && uptimeMs - last.seenAtMs < SEEN_INTERVAL_MS) return;
   const seenAt = new Date(offsetMs + uptimeMs).toISOString();
-  const stored = await inTransaction(database, async (transaction) => {
+  const stored = await inTransactionAhead(database, async (transaction) => {
     if (isKnown && !(await hasOpenRun(transaction, bootId))) return offsetMs;
     const before = await noteSeen(transaction, { bootId, offsetMs, seenAt });
     const stepMs = offsetMs - before;

@@ -1,6 +1,5 @@
 import { Kysely, sql, type Dialect } from 'kysely';
 import { DEFAULT_MIGRATION_TABLE, Migrator } from 'kysely/migration';
-import { noteDialect } from './change-stamp.ts';
 import type { Database, Tables } from './database.ts';
 import { initial } from './migrations/0001-initial.ts';
 import { controlPlane } from './migrations/0002-control-plane.ts';
@@ -17,6 +16,7 @@ import { announcedEnds } from './migrations/0012-announced-ends.ts';
 import { webhooks } from './migrations/0013-webhooks.ts';
 import { ownerLinks } from './migrations/0016-owner-links.ts';
 import { eventsOfASandbox } from './migrations/0019-events-of-a-sandbox.ts';
+import { noteDialect } from './store-dialect.ts';
 
 /** Forward only, in the order of their names. A migration that was released is never changed. */
 const MIGRATIONS = {

@@ -11,6 +11,7 @@ export class SqliteDriver implements Driver {
   readonly #log: LogOnDisk;
   #last: Promise<void> = Promise.resolve();
   #endTurn: () => void = () => undefined;
+  #tell: (() => void) | undefined;
 
   /** `takeChange` says whether anything was committed since it was last asked. */
   constructor(driver: Driver, takeChange: () => boolean, log: LogOnDisk) {
@@ -28,10 +29,19 @@ export class SqliteDriver implements Driver {
     return await this.#driver.acquireConnection();
   }
 
+  /** Of the transaction under way, once it is committed. */
+  whenCommitted(tell: () => void): void {
+    this.#tell = tell;
+  }
+
   async releaseConnection(): Promise<void> {
     const isChanged = this.#takeChange();
+    const tell = this.#tell;
+    this.#tell = undefined;
     this.#endTurn();
-    if (isChanged) await this.#log.hasAll();
+    const onDisk = isChanged ? this.#log.hasAll() : undefined;
+    tell?.();
+    await onDisk;
   }
 
   async init(): Promise<void> {
@@ -47,6 +57,7 @@ export class SqliteDriver implements Driver {
   }
 
   async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    this.#tell = undefined;
     await this.#driver.rollbackTransaction(connection);
   }
 

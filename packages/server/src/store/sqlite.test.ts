@@ -7,6 +7,7 @@ import { sql } from 'kysely';
 import { makeFolder } from '../testing/test-server.ts';
 import type { Database } from './database.ts';
 import { claimKey } from './idempotency.ts';
+import { inTransaction, inTransactionAhead } from './in-transaction.ts';
 import { openStore } from './open-store.ts';
 import { LogOnDisk } from './log-on-disk.ts';
 import { listSandboxes } from './sandboxes.ts';
@@ -93,6 +94,50 @@ test('what is noted of a key alone does not wait for the disk, and in a transact
     await claimKey(transaction, { ...claim, key: 'two' }, 'print', 1000);
   });
   assert.equal(disk.turns, 1);
+});
+
+test('a commit is told of before the disk has it, and one that is undone is not', async (t) => {
+  const { database, disk } = await openWithDisk(t);
+  const insert = async (transaction: Database) => {
+    await sql`insert into seen values (1)`.execute(transaction);
+    return 'made';
+  };
+  const told: string[] = [];
+  disk.hold();
+  const changed = inTransaction(database, insert, (result) => told.push(result));
+  await disk.isAsked();
+  assert.deepEqual([told, await countSeen(database)], [['made'], 1]);
+  disk.letGo();
+  assert.equal(await changed, 'made');
+  const refuse = async (transaction: Database) => {
+    await insert(transaction);
+    throw new Error('refused');
+  };
+  await assert.rejects(
+    inTransaction(database, refuse, () => told.push('undone')),
+    /refused/,
+  );
+  await inTransaction(database, insert);
+  assert.deepEqual([told, await countSeen(database)], [['made'], 2]);
+});
+
+test('a change that need not be waited for is over before the disk has it, and fails like any other', async (t) => {
+  const { database, disk } = await openWithDisk(t);
+  disk.hold();
+  const insert = async (transaction: Database) => {
+    await sql`insert into seen values (1)`.execute(transaction);
+  };
+  await inTransactionAhead(database, insert);
+  assert.equal(await countSeen(database), 1);
+  disk.fail(Object.assign(new Error('i/o error'), { code: 'EIO' }));
+  disk.letGo();
+  await inTransactionAhead(database, insert);
+  await assert.rejects(inTransaction(database, insert), { code: 'EIO' });
+  const refuse = async () => {
+    await Promise.resolve();
+    throw new Error('refused');
+  };
+  await assert.rejects(inTransactionAhead(database, refuse), /refused/);
 });
 
 test('SQLite is brought up to date by several processes at once', async (t) => {

@@ -1,8 +1,8 @@
-import type { StampedDialect } from './change-stamp.ts';
 import { DatabaseSync, type StatementSync, type SQLInputValue } from 'node:sqlite';
 import { SqliteAdapter, SqliteDialect, type SqliteDatabase, type SqliteStatement } from 'kysely';
 import { fullDisk, LogOnDisk } from './log-on-disk.ts';
 import { SqliteDriver } from './sqlite-driver.ts';
+import type { StoreDialect } from './store-dialect.ts';
 
 /** Statements kept prepared. The set of queries is fixed and smaller than this. */
 const MAX_PREPARED = 256;
@@ -18,14 +18,17 @@ const OF_KEY_ALONE = /^(insert into|update) "idempotency"/;
 const OF_TABLES = /^(create|alter|drop) /i;
 
 /** Kysely over the SQLite that Node brings. What a commit said is on the disk, also when the power fails; but for keys alone. */
-export function sqliteDialect(path: string, log: LogOnDisk = new LogOnDisk(path)): StampedDialect {
+export function sqliteDialect(path: string, log: LogOnDisk = new LogOnDisk(path)): StoreDialect {
   let opened: OpenDatabase | undefined;
+  let driver: SqliteDriver | undefined;
   const open = () => (opened = openDatabase(path));
   const dialect = new SqliteDialect({ database: async () => await Promise.resolve(open()) });
   return {
     changeStamp: () => opened?.stamp(),
+    whenCommitted: (tell) => driver?.whenCommitted(tell),
     createAdapter: () => new SqliteStoreAdapter(),
-    createDriver: () => new SqliteDriver(dialect.createDriver(), () => opened?.takeChange() ?? false, log),
+    createDriver: () =>
+      (driver = new SqliteDriver(dialect.createDriver(), () => opened?.takeChange() ?? false, log)),
     createIntrospector: (db) => dialect.createIntrospector(db),
     createQueryCompiler: () => dialect.createQueryCompiler(),
   };

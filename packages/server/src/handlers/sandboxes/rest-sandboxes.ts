@@ -122,13 +122,13 @@ async function createSandbox(
   const sandbox = checkSandbox(readCreateSandbox(body, call), publishAddresses);
   if (isStarted) requireEngine(parts.health);
   await parts.storage.require();
-  const record = await makeSandbox(
+  // Its start goes on beside the disk: a record that is lost with the power takes nothing along that anybody was told of.
+  const begin = () => (isStarted ? parts.convergence.convergeSoon(id, { isNew: true }) : undefined);
+  return await makeSandbox(
     { orchestrator, sealer },
     { id, organization: call.organization, sandbox, isStarted, asker: askerOf(call) },
-    (work) => call.commit(({ db }) => work(db), viewFor(call)),
+    (work) => call.commit(({ db }) => work(db), viewFor(call), begin),
   );
-  if (isStarted) parts.convergence.convergeSoon(id, { isNew: true });
-  return record;
 }
 
 async function start(
