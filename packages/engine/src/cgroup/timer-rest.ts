@@ -30,16 +30,17 @@ export class TimerRest {
   wake(): void {
     if (this.#isResting === false) return;
     this.#isResting = false;
-    this.#set(PRECISE_NS);
+    const done = this.#set(PRECISE_NS);
     // A thread has the precision of the one that made it, which may have been set since.
-    this.#set(PRECISE_NS);
+    this.#set(PRECISE_NS, done);
   }
 
-  #set(slackNs: number): void {
-    for (const pid of this.#pids()) {
-      // SAFETY: read a moment ago from the cgroup of one sandbox; another process of that id would lose some precision, or get it back.
-      for (const thread of threadsOf(pid)) writeSlack(thread, slackNs);
-    }
+  /** @returns the threads that are so now */
+  #set(slackNs: number, done: ReadonlySet<string> = new Set()): ReadonlySet<string> {
+    // SAFETY: read a moment ago from the cgroup of one sandbox; another process of that id would lose some precision, or get it back.
+    const threads = new Set(this.#pids().flatMap(threadsOf)).difference(done);
+    for (const thread of threads) writeSlack(thread, slackNs);
+    return threads;
   }
 }
 

@@ -1,5 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
+import { mkdirSync, readFileSync, statfsSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { DEFAULT_DISK_MIB } from '@svc/contract/spec';
@@ -157,8 +156,9 @@ function readPlaces(runFolder: string) {
 /** A file of ext4 ends at 16 TiB, and a disk is a file with its metadata. */
 const MAX_DISK_MIB = 15 * 2 ** 20;
 
-async function readHostSize(dataFolder: string): Promise<HostSize> {
-  const { blocks, bsize } = await statfs(dataFolder);
+/** Of what the kernel has in memory: no disk is waited for, so no thread either. */
+function readHostSize(dataFolder: string): HostSize {
+  const { blocks, bsize } = statfsSync(dataFolder);
   return {
     vcpus: availableParallelism(),
     memoryMib: Math.floor(totalmem() / 2 ** 20),

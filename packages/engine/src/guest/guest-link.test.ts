@@ -29,6 +29,7 @@ async function listen(t: TestContext, budget?: ThreadBudget): Promise<Fixture> {
   const heard = { bytes: 0 };
   const path = join(folder, 'engine.sock');
   const listener: GuestListener = {
+    asked: () => seen.push('asked'),
     connected: () => seen.push('connected'),
     disconnected: () => seen.push('disconnected'),
     status: ({ activeProcesses }) => seen.push(`status ${activeProcesses}`),
@@ -118,6 +119,7 @@ test('a new control connection takes the place of the old one, whose requests fa
   const pending = assert.rejects(link.request('svc.configure', {}, AbortSignal.timeout(60_000)), {
     code: 'unavailable',
   });
+  assert.equal(seen.at(-1), 'asked', 'before it is sent');
   (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));
   await pending;
   await waitUntil(() => seen.filter((event) => event === 'connected').length === 2);

@@ -9,8 +9,10 @@ import type { GuestStatus, Hello, ProcessOutput, ProcessState } from './guest-me
 import type { Preamble } from './preamble.ts';
 import { ThreadBudget } from './thread-budget.ts';
 
-/** What a sandbox tells its engine. */
+/** What a sandbox tells its engine, and when something is asked of it. */
 export interface GuestListener {
+  /** Before each request. */
+  asked(): void;
   /** svc-init is connected, for the first time or again. */
   connected(hello: Hello): void;
   disconnected(): void;
@@ -76,6 +78,7 @@ export class GuestLink {
 
   request(type: string, payload: Payload, signal: AbortSignal): Promise<Message> {
     if (this.#control === undefined) throw notConnected();
+    this.#listener.asked();
     return this.#control.request(type, payload, signal);
   }
 

@@ -23,7 +23,7 @@ async function makeKit(t: TestContext): Promise<Kit & { readonly folder: string 
     defaultIsolation: 'container',
     missing: new Map([['microvm', 'no runtime of this class is installed']]),
     network: { checkInterface: () => undefined, hasIpv6: false },
-    readHostSize: () => Promise.resolve({ vcpus: 2, memoryMib: 2048, diskMib: 100_000 }),
+    readHostSize: () => ({ vcpus: 2, memoryMib: 2048, diskMib: 100_000 }),
     mounts: { bindRoots: [join(folder, 'binds')], diskImageRoots: [join(folder, 'images')] },
   };
 }
@@ -48,7 +48,7 @@ test('what is beyond the host is refused with the field and its maximum', async 
     /resources\.disk_size_mib: must be at most 100000\b/,
   );
   assert.equal(await ask({ vcpus: 2, memory_mib: 2048, disk_size_mib: 100_000 }), 'accepted');
-  const tiny = { ...kit, readHostSize: () => Promise.resolve({ vcpus: 1, memoryMib: 256, diskMib: 512 }) };
+  const tiny = { ...kit, readHostSize: () => ({ vcpus: 1, memoryMib: 256, diskMib: 512 }) };
   assert.equal(await refusal(tiny, { spec: { image } }), 'accepted', 'the defaults fit every host');
 });
 

@@ -32,7 +32,7 @@ export async function checkRequest(
   if (wish !== null) kit.network.checkInterface(wish);
   const runtime = chooseRuntime(kit, request.isolation);
   checkLimitsKept(spec, runtime.isolation);
-  checkSize(spec, await kit.readHostSize());
+  checkSize(spec, kit.readHostSize());
   await checkMounts(kit.mounts, { ...request, spec });
   return { spec, runtime };
 }

@@ -32,7 +32,6 @@ export async function configureAgain(
   signal: AbortSignal,
 ): Promise<void> {
   const { before, record, endsSpares } = change;
-  run.wake();
   const { files: known, ...old } = configOf(kit, run, before);
   const { files: wanted, ...config } = configOf(kit, run, record);
   const files = isDeepStrictEqual(known, wanted) ? [] : wanted;

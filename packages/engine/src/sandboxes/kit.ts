@@ -52,7 +52,7 @@ export interface Kit {
   readonly quietPlaces: Pick<QuietPlaces, 'settle' | 'leave'>;
   readonly mounts: HostFiles;
   readonly rlimitCeilings: RlimitCeilings;
-  readonly readHostSize: () => Promise<HostSize>;
+  readonly readHostSize: () => HostSize;
   readonly procContent: (limits: { readonly vcpus: number; readonly memoryMib: number }) => ProcContent;
   /** Where sandboxes are started. */
   readonly startPlaces: FairPlaces;

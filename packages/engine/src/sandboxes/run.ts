@@ -91,6 +91,10 @@ export class Run implements GuestListener {
     if (this.#parts.runtime.isolation === 'gvisor') this.#timers.wake();
   }
 
+  asked(): void {
+    this.wake();
+  }
+
   connected(hello: Hello): void {
     this.touch();
     this.#hello.resolve(hello);

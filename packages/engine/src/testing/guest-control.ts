@@ -19,6 +19,7 @@ export class GuestControl {
   static async listen(spec: RuntimeSpec, wasOutOfMemory: () => boolean = () => false): Promise<GuestControl> {
     const control = new GuestControl();
     control.#link = await GuestLink.listen(spec.guestFolder, spec.initToken, {
+      asked: () => undefined,
       connected: () => control.#connected.resolve(),
       disconnected: () => undefined,
       status: () => undefined,

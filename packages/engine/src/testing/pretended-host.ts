@@ -86,7 +86,7 @@ export class PretendedHost {
         stagingFolder: join(this.folder, 'staging'),
         openFolder: () => assert.fail('nothing is copied'),
       },
-      readHostSize: () => Promise.resolve({ vcpus: 2, memoryMib: 4096, diskMib: 8192 }),
+      readHostSize: () => ({ vcpus: 2, memoryMib: 4096, diskMib: 8192 }),
       procContent: () => ({ meminfo: '', cpuinfo: '', cpuOnline: '' }),
       startPlaces: new FairPlaces(4),
       limits: { maxProcesses: 10, startTimeoutMs: 60_000, stopGraceMs: 100, reconnectMs: 60_000 },
