@@ -47,6 +47,8 @@ export interface RestCall {
     respond?: (result: Result) => unknown,
     whenCommitted?: (result: Result) => void,
   ) => Promise<Result>;
+  /** As `commit`, but goes on when others can see it: for what is noted of something that would end with the power, too. */
+  readonly commitAhead: (work: (change: Change) => Promise<void>) => Promise<void>;
 }
 
 export interface Change {

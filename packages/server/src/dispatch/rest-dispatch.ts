@@ -257,6 +257,29 @@ export class RestDispatch {
         requestId: context.requestId,
         sourceAddress: context.sourceAddress,
       });
+    const isLast = isStreamed(name);
+    const commit: RestCall['commit'] = (work, respond, whenCommitted) =>
+      inTransaction(
+        database,
+        async (transaction) => {
+          if (organization !== null) await lockLivingOrganization(transaction, organization.id);
+          const change: Change = {
+            db: transaction,
+            record: append(transaction),
+            undo: async () => await first?.unsettle?.(transaction),
+          };
+          const result = await work(change);
+          // All that is remembered of a stream is that it began.
+          const body = isLast ? NO_BODY : respond && toRemember(name, respond(result));
+          if (body !== undefined)
+            await first?.settle?.(transaction, { status: REST_OPERATIONS[name].status, body }, isLast);
+          return result;
+        },
+        (result) => {
+          if (isLast && first !== undefined) first.hasEnded = true;
+          whenCommitted?.(result);
+        },
+      );
     return {
       requestId: context.requestId,
       sourceAddress: context.sourceAddress,
@@ -278,29 +301,11 @@ export class RestDispatch {
       get organization() {
         return requireOrganization(organization);
       },
-      commit: async (work, respond, whenCommitted) => {
-        const isLast = isStreamed(name);
-        const done = await inTransaction(
-          database,
-          async (transaction) => {
-            if (organization !== null) await lockLivingOrganization(transaction, organization.id);
-            const change: Change = {
-              db: transaction,
-              record: append(transaction),
-              undo: async () => await first?.unsettle?.(transaction),
-            };
-            const result = await work(change);
-            // All that is remembered of a stream is that it began.
-            const body = isLast ? NO_BODY : respond && toRemember(name, respond(result));
-            if (body !== undefined)
-              await first?.settle?.(transaction, { status: REST_OPERATIONS[name].status, body }, isLast);
-            return result;
-          },
-          whenCommitted,
-        );
-        if (isLast && first !== undefined) first.hasEnded = true;
-        return done;
-      },
+      commit,
+      commitAhead: (work) =>
+        new Promise((resolve, reject) => {
+          commit(work, undefined, resolve).catch(reject);
+        }),
     };
   }
 }

@@ -240,11 +240,12 @@ test('an end is seen that comes right after the answer to a start', async (t) =>
 test('a start does not wait for the disk, and its answer does', async (t) => {
   const path = join(await makeFolder(t), 'store.db');
   const held = Promise.withResolvers<void>();
+  // Before the server is stopped, which waits for it.
+  t.after(() => held.resolve());
   let isHeld = false;
   const disk = async () => await (isHeld ? held.promise : undefined);
   const database = await openStore(sqliteDialect(path, new LogOnDisk(path, disk)));
   const server = await startHealthy(t, { database, isAlone: true });
-  t.after(() => held.resolve());
   const create = async (name: string) =>
     await server.rest('POST', '/sandboxes?start=true&wait_for=running', { body: body(name) });
   // The first one makes the organization, too.

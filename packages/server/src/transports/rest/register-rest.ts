@@ -110,8 +110,11 @@ async function answer(
   const leave = parts.calls.enter(sharer);
   reply.raw.once('close', leave);
   claimConnection(request.socket, sharer);
-  const isHeldBack = !request.raw.complete && operation.body !== BYTES;
+  // A body that came with its head is there before this is called.
+  let isHeldBack = false;
+  const later = setImmediate(() => (isHeldBack = !request.raw.complete));
   const restRequest = await readRequest(parts, name, request, reply, { slug, params, owner });
+  clearImmediate(later);
   // Whoever was let in and kept the body to themselves may have lost the right to send it meanwhile.
   const current = isHeldBack ? await admit() : authority;
   const result = await parts.dispatch.call(name, restRequest, current);

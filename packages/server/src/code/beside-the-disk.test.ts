@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { LogOnDisk } from '../store/log-on-disk.ts';
+import { openStore } from '../store/open-store.ts';
+import { sqliteDialect } from '../store/sqlite.ts';
+import { body, startHealthy } from '../testing/sandboxes.ts';
+import { makeFolder } from '../testing/test-server.ts';
+import type { CodeRunner } from './code-runner.ts';
+
+test('a run of code is noted before it begins, and does not wait for the disk', async (t) => {
+  const path = join(await makeFolder(t), 'store.db');
+  const held = Promise.withResolvers<void>();
+  // Before the server is stopped, which waits for it.
+  t.after(() => held.resolve());
+  let isHeld = false;
+  const disk = async () => await (isHeld ? held.promise : undefined);
+  const database = await openStore(sqliteDialect(path, new LogOnDisk(path, disk)));
+  const readNotes = async () =>
+    (await database.selectFrom('events').select('payload').orderBy('sequence').execute()).at(-1)?.payload;
+  const begun = Promise.withResolvers<string | undefined>();
+  const codeRunner: CodeRunner = {
+    run: async () => {
+      begun.resolve(await readNotes());
+      return { status: 'success', output: '42\n', error: '', truncated: false };
+    },
+    forget: () => undefined,
+  };
+  const server = await startHealthy(t, { database, isAlone: true, codeRunner });
+  const made = await server.rest('POST', '/sandboxes?start=true&wait_for=running', { body: body('box') });
+  isHeld = true;
+  const answer = await server.rest('POST', `/sandboxes/${made.body.id}/code`, {
+    body: { language: 'python', code: '41 + 1' },
+  });
+  assert.equal(answer.status, 200);
+  assert.match((await begun.promise) ?? '', /41 \+ 1/);
+});
