@@ -247,39 +247,8 @@ export class RestDispatch {
     authority: Authority,
     first: Begun | undefined,
   ): RestCall {
-    const { database } = this.#parts;
     const { organization, user, session, role, actor, isOperator } = authority;
-    const append = (transaction: Database) => (event: RecordedEvent, organizationId?: string) =>
-      appendEvent(transaction, {
-        ...event,
-        organizationId: organizationId ?? requireOrganization(organization).id,
-        actor,
-        requestId: context.requestId,
-        sourceAddress: context.sourceAddress,
-      });
-    const isLast = isStreamed(name);
-    const commit: RestCall['commit'] = (work, respond, whenCommitted) =>
-      inTransaction(
-        database,
-        async (transaction) => {
-          if (organization !== null) await lockLivingOrganization(transaction, organization.id);
-          const change: Change = {
-            db: transaction,
-            record: append(transaction),
-            undo: async () => await first?.unsettle?.(transaction),
-          };
-          const result = await work(change);
-          // All that is remembered of a stream is that it began.
-          const body = isLast ? NO_BODY : respond && toRemember(name, respond(result));
-          if (body !== undefined)
-            await first?.settle?.(transaction, { status: REST_OPERATIONS[name].status, body }, isLast);
-          return result;
-        },
-        (result) => {
-          if (isLast && first !== undefined) first.hasEnded = true;
-          whenCommitted?.(result);
-        },
-      );
+    const commit = this.#commitOf(name, context, authority, first);
     return {
       requestId: context.requestId,
       sourceAddress: context.sourceAddress,
@@ -307,6 +276,45 @@ export class RestDispatch {
           commit(work, undefined, resolve).catch(reject);
         }),
     };
+  }
+
+  #commitOf(
+    name: RestOperationName,
+    { requestId, sourceAddress }: RequestContext,
+    { organization, actor }: Authority,
+    first: Begun | undefined,
+  ): RestCall['commit'] {
+    const append = (transaction: Database) => (event: RecordedEvent, organizationId?: string) =>
+      appendEvent(transaction, {
+        ...event,
+        organizationId: organizationId ?? requireOrganization(organization).id,
+        actor,
+        requestId,
+        sourceAddress,
+      });
+    const isLast = isStreamed(name);
+    return (work, respond, whenCommitted) =>
+      inTransaction(
+        this.#parts.database,
+        async (transaction) => {
+          if (organization !== null) await lockLivingOrganization(transaction, organization.id);
+          const change: Change = {
+            db: transaction,
+            record: append(transaction),
+            undo: async () => await first?.unsettle?.(transaction),
+          };
+          const result = await work(change);
+          // All that is remembered of a stream is that it began.
+          const body = isLast ? NO_BODY : respond && toRemember(name, respond(result));
+          if (body !== undefined)
+            await first?.settle?.(transaction, { status: REST_OPERATIONS[name].status, body }, isLast);
+          return result;
+        },
+        (result) => {
+          if (isLast && first !== undefined) first.hasEnded = true;
+          whenCommitted?.(result);
+        },
+      );
   }
 }
 
