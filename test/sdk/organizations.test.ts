@@ -104,6 +104,10 @@ test('code runs in the interpreter of the sandbox, for keys and for tokens of me
     data.map(({ payload }) => (payload as { readonly code: string }).code),
     ['1 + 1', '1 + 1'],
   );
+  await assert.rejects(sandbox.runCode('1'), {
+    code: 'invalid_request',
+    message: /language.* must be given, unless kernel or context is/,
+  });
   await sandbox.stop();
   const late = sandbox.runCode('1', { language: 'python' });
   await assert.rejects(late, (error) => SvcError.is(error, 'sandbox_not_running'));

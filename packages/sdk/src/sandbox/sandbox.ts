@@ -246,7 +246,7 @@ export class Sandbox implements AsyncDisposable {
    * In an interpreter that stays: what one call defines, the next one knows. In the default context of `language`, or in
    * `context`.
    */
-  async runCode(code: string, options: RunCodeOptions): Promise<CodeResult> {
+  async runCode(code: string, options: RunCodeOptions = {}): Promise<CodeResult> {
     return await runCode(this.client, this.id, code, options);
   }
 
