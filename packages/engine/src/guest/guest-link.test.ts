@@ -82,6 +82,7 @@ test('a client gets a session connection whose first bytes are the handshake', a
   dialled.write('hello bytes');
   const session = await link.takeSession(AbortSignal.timeout(60_000));
   assert.equal(session.connection, 1);
+  assert.equal(seen.at(-1), 'asked');
   const [first] = await once(session.socket, 'data');
   assert.equal(String(first), 'hello bytes');
 });
@@ -120,8 +121,11 @@ test('a new control connection takes the place of the old one, whose requests fa
     code: 'unavailable',
   });
   assert.equal(seen.at(-1), 'asked', 'before it is sent');
+  const asked = seen.length;
+  const peeked = assert.rejects(link.peek('svc.count', AbortSignal.timeout(60_000)), { code: 'unavailable' });
+  assert.equal(seen.length, asked, 'who only looks wakes nobody');
   (await dial('C', 0)).write(encodeMessage(0, 'svc.hello', { processes: [] }));
-  await pending;
+  await Promise.all([pending, peeked]);
   await waitUntil(() => seen.filter((event) => event === 'connected').length === 2);
   assert.equal(link.isConnected, true);
 });

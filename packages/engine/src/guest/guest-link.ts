@@ -11,7 +11,7 @@ import { ThreadBudget } from './thread-budget.ts';
 
 /** What a sandbox tells its engine, and when something is asked of it. */
 export interface GuestListener {
-  /** Before each request. */
+  /** Before each request, and before a client gets a session. */
   asked(): void;
   /** svc-init is connected, for the first time or again. */
   connected(hello: Hello): void;
@@ -82,6 +82,12 @@ export class GuestLink {
     return this.#control.request(type, payload, signal);
   }
 
+  /** A request that disturbs nobody: one that rests goes on resting, and may take its time to answer. */
+  peek(type: string, signal: AbortSignal): Promise<Message> {
+    if (this.#control === undefined) throw notConnected();
+    return this.#control.request(type, {}, signal);
+  }
+
   notify(type: string, payload: Payload): void {
     this.#control?.notify(type, payload);
   }
@@ -89,6 +95,7 @@ export class GuestLink {
   /** A connection for one client. The caller owns it and ends it with `drop`. */
   async takeSession(signal: AbortSignal): Promise<GuestSession> {
     if (this.#control === undefined) throw notConnected();
+    this.#listener.asked();
     for (;;) {
       const spare = this.#spares.shift();
       if (spare === undefined) break;

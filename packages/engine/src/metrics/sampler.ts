@@ -176,7 +176,7 @@ export class Sampler {
       this.#latest.set(handle, { ...latest, metrics: { ...latest.metrics, processes } });
     };
     run.link
-      .request('svc.count', {}, AbortSignal.timeout(COUNT_MS))
+      .peek('svc.count', AbortSignal.timeout(COUNT_MS))
       .then((answer) => note(readProcessCount(answer)))
       .catch(() => undefined);
   }

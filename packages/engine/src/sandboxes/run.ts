@@ -86,7 +86,7 @@ export class Run implements GuestListener {
     if (this.#parts.runtime.isolation === 'gvisor') this.#timers.rest();
   }
 
-  /** Before anything is asked of it. */
+  /** For whoever says something to it by another way than a request or a new session. */
   wake(): void {
     if (this.#parts.runtime.isolation === 'gvisor') this.#timers.wake();
   }

@@ -214,7 +214,6 @@ export class Sandbox {
       const message = `Sandbox ${this.record.id ?? ''} is ${state}; start it first`;
       throw new PlatformError('sandbox_not_running', message, { details: { state } });
     }
-    run.wake();
     const deadline = AbortSignal.timeout(SESSION_TIMEOUT_MS);
     const session = await run.link.takeSession(deadline).catch((error: unknown) => {
       if (!deadline.aborted) throw error;

@@ -45,7 +45,6 @@ async function withSession(
   work: (client: ChannelClient) => Promise<unknown>,
 ): Promise<void> {
   const { link } = run;
-  run.wake();
   const session = await link.takeSession(signal);
   try {
     const client = await ChannelClient.connect(socketTransport(session.socket), { signal });
