@@ -1,21 +1,11 @@
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { test } from 'node:test';
-import { LogOnDisk } from '../store/log-on-disk.ts';
-import { openStore } from '../store/open-store.ts';
-import { sqliteDialect } from '../store/sqlite.ts';
+import { openOnFakeDisk } from '../testing/fake-disk.ts';
 import { body, startHealthy } from '../testing/sandboxes.ts';
-import { makeFolder } from '../testing/test-server.ts';
 import type { CodeRunner } from './code-runner.ts';
 
 test('a run of code is noted before it begins, and does not wait for the disk', async (t) => {
-  const path = join(await makeFolder(t), 'store.db');
-  const held = Promise.withResolvers<void>();
-  // Before the server is stopped, which waits for it.
-  t.after(() => held.resolve());
-  let isHeld = false;
-  const disk = async () => await (isHeld ? held.promise : undefined);
-  const database = await openStore(sqliteDialect(path, new LogOnDisk(path, disk)));
+  const { database, disk } = await openOnFakeDisk(t);
   const readNotes = async () =>
     (await database.selectFrom('events').select('payload').orderBy('sequence').execute()).at(-1)?.payload;
   const begun = Promise.withResolvers<string | undefined>();
@@ -28,7 +18,7 @@ test('a run of code is noted before it begins, and does not wait for the disk', 
   };
   const server = await startHealthy(t, { database, isAlone: true, codeRunner });
   const made = await server.rest('POST', '/sandboxes?start=true&wait_for=running', { body: body('box') });
-  isHeld = true;
+  disk.hold();
   const answer = await server.rest('POST', `/sandboxes/${made.body.id}/code`, {
     body: { language: 'python', code: '41 + 1' },
   });

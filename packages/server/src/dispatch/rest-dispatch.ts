@@ -9,7 +9,7 @@ import type { RestCall, Change, RecordedEvent } from './rest-call.ts';
 import type { RestHandlers } from './rest-handlers.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Database } from '../store/database.ts';
-import { inTransaction } from '../store/in-transaction.ts';
+import { inTransaction, untilCommitted } from '../store/in-transaction.ts';
 import { appendEvent } from '../store/events.ts';
 import { lockLivingOrganization } from '../store/lock-organization.ts';
 import { ANYONE, asPerson, authorize, type Authority } from '../access/authorize-rest.ts';
@@ -271,10 +271,7 @@ export class RestDispatch {
         return requireOrganization(organization);
       },
       commit,
-      commitAhead: (work) =>
-        new Promise((resolve, reject) => {
-          commit(work, undefined, resolve).catch(reject);
-        }),
+      commitAhead: (work) => untilCommitted((whenCommitted) => commit(work, undefined, whenCommitted)),
     };
   }
 

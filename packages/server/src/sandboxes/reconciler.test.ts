@@ -12,6 +12,7 @@ import { LogOnDisk } from '../store/log-on-disk.ts';
 import { addSandbox } from '../testing/stored-sandbox.ts';
 import { sqliteDialect } from '../store/sqlite.ts';
 import { makeFolder, startTestServer } from '../testing/test-server.ts';
+import { openOnFakeDisk } from '../testing/fake-disk.ts';
 import { body, startHealthy } from '../testing/sandboxes.ts';
 
 const SPEC: SandboxSpec = { image: { type: 'oci', reference: 'x' } };
@@ -238,26 +239,20 @@ test('an end is seen that comes right after the answer to a start', async (t) =>
 });
 
 test('a start does not wait for the disk, and its answer does', async (t) => {
-  const path = join(await makeFolder(t), 'store.db');
-  const held = Promise.withResolvers<void>();
-  // Before the server is stopped, which waits for it.
-  t.after(() => held.resolve());
-  let isHeld = false;
-  const disk = async () => await (isHeld ? held.promise : undefined);
-  const database = await openStore(sqliteDialect(path, new LogOnDisk(path, disk)));
+  const { database, disk } = await openOnFakeDisk(t);
   const server = await startHealthy(t, { database, isAlone: true });
   const create = async (name: string) =>
     await server.rest('POST', '/sandboxes?start=true&wait_for=running', { body: body(name) });
   // The first one makes the organization, too.
   await create('one');
-  isHeld = true;
+  disk.hold();
   let isAnswered = false;
   const asked = create('two').finally(() => (isAnswered = true));
   const isRunning = async () =>
     (await listSandboxes(database, { name: 'two' }))[0]?.observed === 'running' || isAnswered;
   await waitUntil(isRunning);
   assert.equal(isAnswered, false);
-  held.resolve();
+  disk.letGo();
   assert.equal((await asked).body.status, 'running');
 });
 

@@ -41,8 +41,15 @@ export async function inTransactionAhead<Result>(
   database: Database,
   work: (transaction: Database) => Promise<Result>,
 ): Promise<Result> {
+  return await untilCommitted((whenCommitted) => inTransaction(database, work, whenCommitted));
+}
+
+/** Ends when `begin` tells that it is committed, or fails before. */
+export async function untilCommitted<Result>(
+  begin: (whenCommitted: (result: Result) => void) => Promise<unknown>,
+): Promise<Result> {
   return await new Promise<Result>((resolve, reject) => {
-    inTransaction(database, work, resolve).catch(reject);
+    begin(resolve).catch(reject);
   });
 }
 

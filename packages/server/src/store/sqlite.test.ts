@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { sql } from 'kysely';
+import { openOnFakeDisk, type FakeDisk } from '../testing/fake-disk.ts';
 import { makeFolder } from '../testing/test-server.ts';
 import type { Database } from './database.ts';
 import { claimKey } from './idempotency.ts';
 import { inTransaction, inTransactionAhead } from './in-transaction.ts';
 import { openStore } from './open-store.ts';
-import { LogOnDisk } from './log-on-disk.ts';
 import { listSandboxes } from './sandboxes.ts';
 import { sqliteDialect } from './sqlite.ts';
 import { everySuite } from './every.suite.ts';
@@ -156,50 +156,13 @@ test('SQLite is brought up to date by several processes at once', async (t) => {
   assert.deepEqual(await listSandboxes(database), []);
 });
 
-/** A store whose disk the test has in its hands; it has been asked for nothing yet. */
+/** A store whose disk has been asked for nothing yet. */
 async function openWithDisk(t: TestContext): Promise<{ database: Database; disk: FakeDisk }> {
-  const path = join(await makeFolder(t), 'store.db');
-  const disk = new FakeDisk();
-  const database = await openStore(sqliteDialect(path, new LogOnDisk(path, disk.flush)));
-  t.after(async () => {
-    disk.letGo();
-    await database.destroy();
-  });
+  const { database, disk } = await openOnFakeDisk(t);
+  t.after(() => database.destroy());
   await sql`create table seen (at_claim integer)`.execute(database);
   disk.turns = 0;
   return { database, disk };
-}
-
-class FakeDisk {
-  turns = 0;
-  #gate = Promise.withResolvers<void>();
-  #error: Error | undefined;
-
-  constructor() {
-    this.#gate.resolve();
-  }
-
-  readonly flush = async (): Promise<void> => {
-    this.turns++;
-    await this.#gate.promise;
-    if (this.#error !== undefined) throw this.#error;
-  };
-
-  hold(): void {
-    this.#gate = Promise.withResolvers<void>();
-  }
-
-  letGo(): void {
-    this.#gate.resolve();
-  }
-
-  async isAsked(): Promise<void> {
-    while (this.turns === 0) await new Promise(setImmediate);
-  }
-
-  fail(error: Error | undefined): void {
-    this.#error = error;
-  }
 }
 
 async function countSeen(database: Database): Promise<number> {
