@@ -72,7 +72,7 @@ describe('a host whose disk fills up', { concurrency: false }, () => {
       engine.client.images.importImage({ path: disk.folder, reference: 'svc/new' }),
       refused,
     );
-    const { users } = await engine.client.space();
+    const users = await engine.client.spaceUsers();
     const own = users.find(({ kind, id }) => kind === 'sandbox' && id === container.id);
     assert.ok((own?.bytes ?? 0) > 10 * MIB, JSON.stringify(users));
   });

@@ -329,11 +329,9 @@ export type StreamLine<Result> =
   | { readonly error: { readonly code: string; readonly message: string; readonly details: unknown } };
 
 /** The disk of the host, in bytes. */
-export interface SpaceView extends HostSpaceView {
-  /** Who takes how much of it, most first. Layers that images share are counted for each of them. */
-  readonly users: readonly SpaceUser[];
-}
+export type SpaceView = HostSpaceView;
 
+/** Who takes how much of it. Layers that images share are counted for each of them. */
 export interface SpaceUser {
   readonly kind: 'sandbox' | 'volume' | 'snapshot' | 'image';
   readonly id: string;

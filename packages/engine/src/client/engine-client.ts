@@ -23,6 +23,7 @@ import type {
   SandboxMetrics,
   SandboxView,
   SnapshotView,
+  SpaceUser,
   SpaceView,
   SpareProcess,
   StartSandbox,
@@ -97,9 +98,14 @@ export class EngineClient {
     return this.#json('GET', '/capabilities', undefined, signal);
   }
 
-  /** How full the disk of the host is, and with what. */
+  /** How full the disk of the host is. */
   space(signal?: AbortSignal): Promise<SpaceView> {
     return this.#json('GET', '/space', undefined, signal);
+  }
+
+  /** And with what, most first. A file is looked at for each of them. */
+  spaceUsers(signal?: AbortSignal): Promise<readonly SpaceUser[]> {
+    return this.#json('GET', '/space/users', undefined, signal);
   }
 
   /** The sandboxes that are kept warm. */

@@ -32,6 +32,7 @@ export type {
   SandboxView,
   SecretValues,
   SnapshotView,
+  SpaceUser,
   SpaceView,
   SpareProcess,
   StartSandbox,

@@ -131,7 +131,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   const timers = [
     thawing,
     setInterval(() => running.enforceDeadlines(), TICK_MS),
-    setInterval(() => sampler.sampleShare(running.list(), SAMPLE_MS / TICK_MS), SAMPLE_MS),
+    setInterval(() => sampler.sampleShare(() => running.list(), SAMPLE_MS / TICK_MS), SAMPLE_MS),
     setTimeout(() => void loadTheRest(), LOAD_LATER_MS),
     ...collectImages(kit.images, config.keepImagesMs, logger),
   ];

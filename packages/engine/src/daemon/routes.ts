@@ -52,7 +52,8 @@ function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon
   return {
     'GET /pulse': async () => await ownPulse,
     'GET /capabilities': async () => await Promise.resolve(capabilities()),
-    'GET /space': async () => ({ ...kit.space.view(), users: await listSpaceUsers(kit, sandboxes) }),
+    'GET /space': async () => await Promise.resolve(kit.space.view()),
+    'GET /space/users': async () => await listSpaceUsers(kit, sandboxes),
     'GET /metrics': async () => await Promise.resolve(sampler.read(sandboxes.list())),
     'GET /pool': async () => await Promise.resolve(sandboxes.warm.view()),
     'GET /events': (call) => stream(call, kit.events.read(readAfter(call.query), call.signal)),

@@ -20,7 +20,7 @@ class BrokenDisk extends FakeRootfs {
 test('a sandbox that cannot be measured costs the others nothing', async (t) => {
   const { sampler, sandbox } = await makeSampler(t, () => 1);
   const sandboxes = [sandbox('broken'), sandbox('fine')];
-  sampler.sampleShare(sandboxes, 1);
+  sampler.sampleShare(() => sandboxes, 1);
   assert.deepEqual(
     sampler.read(sandboxes).map(({ id }) => id),
     ['fine'],
@@ -31,15 +31,46 @@ test('a sandbox that used no processor time since is not looked at as a whole, a
   let cpuMicroseconds = 5;
   const { sampler, sandbox, looks } = await makeSampler(t, () => cpuMicroseconds);
   const sandboxes = [sandbox('fine')];
-  for (let round = 0; round < 3; round++) sampler.sampleShare(sandboxes, 1);
+  for (let round = 0; round < 3; round++) sampler.sampleShare(() => sandboxes, 1);
   assert.equal(looks(), 1);
   assert.equal(sampler.read(sandboxes)[0]?.memoryBytes, 1);
   cpuMicroseconds = 6;
-  sampler.sampleShare(sandboxes, 1);
+  sampler.sampleShare(() => sandboxes, 1);
   assert.equal(looks(), 2);
 });
 
-async function makeSampler(t: TestContext, cpuMicroseconds: () => number) {
+test('where all together used none since the round before, not one of them is asked', async (t) => {
+  const used = new Map([
+    ['one', 1],
+    ['two', 2],
+    ['.', 3],
+  ]);
+  const asked: string[] = [];
+  const { sampler, sandbox, looks } = await makeSampler(t, (handle) => {
+    if (handle !== '.') asked.push(handle);
+    return used.get(handle) ?? 0;
+  });
+  const sandboxes = [sandbox('one'), sandbox('two')];
+  const round = () => {
+    for (let share = 0; share < 4; share++) sampler.sampleShare(() => sandboxes, 1 / 4);
+  };
+  round();
+  assert.equal(looks(), 2, 'each once in a round');
+  asked.length = 0;
+  round();
+  assert.deepEqual(asked, []);
+  used.set('one', 2).set('.', 4);
+  round();
+  assert.deepEqual([looks(), sampler.read(sandboxes)[0]?.cpuSeconds], [3, 2e-6]);
+  sampler.sampleShare(() => sandboxes, 1 / 2);
+  // After its own turn in this round.
+  used.set('one', 3).set('.', 5);
+  sampler.sampleShare(() => sandboxes, 1 / 2);
+  round();
+  assert.deepEqual([looks(), sampler.read(sandboxes)[0]?.cpuSeconds], [4, 3e-6]);
+});
+
+async function makeSampler(t: TestContext, cpuMicroseconds: (handle: string) => number) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-sampler-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
   const network = new FakeNetwork();
@@ -48,9 +79,9 @@ async function makeSampler(t: TestContext, cpuMicroseconds: () => number) {
   let count = 0;
   const sampler = new Sampler({
     cgroups: {
-      usage: () => {
+      usage: (handle) => {
         count += 1;
-        return { cpuMicroseconds: cpuMicroseconds(), memoryBytes: 1, processes: 1 };
+        return { cpuMicroseconds: cpuMicroseconds(handle), memoryBytes: 1, processes: 1 };
       },
       cpuMicroseconds,
       oomKills: () => 0,
@@ -65,7 +96,12 @@ async function makeSampler(t: TestContext, cpuMicroseconds: () => number) {
   });
   const sandbox = (handle: string, resources = {}) =>
     ({
-      record: { handle, id: handle, state: 'running', spec: { resources } },
+      record: {
+        handle,
+        id: handle,
+        state: 'running',
+        spec: { resources, runtime: { metrics_sample_interval_ms: 0 } },
+      },
       run: { slot },
     }) as unknown as Sandbox;
   return { sampler, sandbox, looks: () => count };

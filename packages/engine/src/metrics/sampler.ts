@@ -47,30 +47,44 @@ export class Sampler {
   readonly #shownBytes = new Map<string, number>();
   /** Handles that could not be sampled the last time. */
   readonly #failing = new Set<string>();
-  #next = 0;
+  #round: readonly Sandbox[] = [];
+  /** How many of the round were looked at, and how much of it should have been by now. */
+  #looked = 0;
+  #due = 1;
+  /** Processor time that all sandboxes had used, when this round began and when the one before did. */
+  #used = { now: Number.NaN, before: Number.NaN };
 
   constructor(kit: SampledKit) {
     this.#kit = kit;
   }
 
   /**
-   * Samples a share of the sandboxes, the next share at the next call: called often, it never keeps other work waiting for long.
+   * Samples a share of the sandboxes, the next share at the next call: called often, it never keeps other work waiting for long. `list` is
+   * asked when all had their turn.
    */
-  sampleShare(sandboxes: readonly Sandbox[], share: number): void {
-    const running = sandboxes.filter(({ record }) => record.state === 'running');
-    const count = Math.min(running.length, Math.ceil(running.length * share));
-    for (let done = 0; done < count; done++) {
-      this.#next = (this.#next + 1) % running.length;
-      const sandbox = running[this.#next];
-      if (sandbox !== undefined) this.#trySample(sandbox);
-    }
+  sampleShare(list: () => readonly Sandbox[], share: number): void {
+    if (this.#due >= 1) this.#beginRound(list().filter(isRunning));
+    this.#due += share;
+    const until = Math.min(this.#round.length, Math.ceil(this.#round.length * this.#due));
+    if (this.#looked === until) return;
+    const isCalm = this.#kit.cgroups.cpuMicroseconds('.') === this.#used.before;
+    for (const sandbox of this.#round.slice(this.#looked, until))
+      if (isRunning(sandbox)) this.#trySample(sandbox, isCalm);
+    this.#looked = until;
+  }
+
+  #beginRound(running: readonly Sandbox[]): void {
+    this.#round = running;
+    this.#looked = 0;
+    this.#due = 0;
+    this.#used = { now: this.#kit.cgroups.cpuMicroseconds('.'), before: this.#used.now };
     if (Math.max(this.#latest.size, this.#shownBytes.size) > running.length) this.#forgetEnded(running);
   }
 
   /** Of the sandboxes that run and are to be measured; one that was not sampled yet is sampled now. */
   read(sandboxes: readonly Sandbox[]): SandboxMetrics[] {
     return sandboxes
-      .filter(({ record }) => record.state === 'running' && isMeasured(record))
+      .filter((sandbox) => isRunning(sandbox) && isMeasured(sandbox.record))
       .flatMap((sandbox) => {
         const { handle, id } = sandbox.record;
         if (!this.#latest.has(handle)) this.#trySample(sandbox);
@@ -86,10 +100,10 @@ export class Sampler {
   }
 
   /** A disk that cannot be asked any more, say, costs one sandbox its sample; the others are asked next. */
-  #trySample(sandbox: Sandbox): void {
+  #trySample(sandbox: Sandbox, isCalm = false): void {
     const { handle } = sandbox.record;
     try {
-      this.#sampleOne(sandbox);
+      this.#sampleOne(sandbox, isCalm);
       this.#failing.delete(handle);
     } catch (error) {
       if (!this.#failing.has(handle))
@@ -98,10 +112,10 @@ export class Sampler {
     }
   }
 
-  #sampleOne(sandbox: Sandbox): void {
+  #sampleOne(sandbox: Sandbox, isCalm: boolean): void {
     const { handle, id, spec } = sandbox.record;
     const slot = sandbox.run?.slot;
-    if (this.#isQuiet(sandbox)) return;
+    if (this.#isQuiet(sandbox, isCalm)) return;
     const usage = this.#kit.cgroups.usage(handle);
     if (slot === undefined || usage === undefined) return;
     const memoryLimitBytes = limitsOf(spec).memoryMib * MIB;
@@ -143,15 +157,18 @@ export class Sampler {
     else this.#countInside(sandbox, at);
   }
 
-  /** What used no processor time since the last sample wrote, sent and took nothing: one file says so, in place of seven. */
-  #isQuiet({ record }: Sandbox): boolean {
+  /**
+   * What used no processor time since the last sample wrote, sent and took nothing: one file says so, in place of seven. `isCalm`: nobody
+   * used any since the round before began, and not even that file is needed.
+   */
+  #isQuiet({ record }: Sandbox, isCalm: boolean): boolean {
     const { handle, spec } = record;
     const before = this.#latest.get(handle);
     const at = performance.now();
     if (before === undefined || at - before.wholeAt >= WHOLE_MS) return false;
     const { metrics } = before;
     if (limitsOf(spec).memoryMib * MIB !== metrics.memoryLimitBytes) return false;
-    if (this.#kit.cgroups.cpuMicroseconds(handle) / 1e6 !== metrics.cpuSeconds) return false;
+    if (!isCalm && this.#kit.cgroups.cpuMicroseconds(handle) / 1e6 !== metrics.cpuSeconds) return false;
     if (!isDue(record, at - before.at)) return true;
     const sampledAt = new Date().toISOString();
     this.#latest.set(handle, { ...before, at, metrics: { ...metrics, sampledAt, cpuPercent: 0 } });
@@ -193,6 +210,10 @@ export class Sampler {
       // The sandbox is just being removed.
     }
   }
+}
+
+function isRunning({ record }: Sandbox): boolean {
+  return record.state === 'running';
 }
 
 function isMeasured({ spec }: EngineRecord): boolean {

@@ -49,6 +49,17 @@ test('what was written before the first look says nothing, and a disk is asked f
   assert.deepEqual(asked, [watched.disk.device]);
 });
 
+test('a disk that writes a lot after everybody was quiet is seen when it goes on', (t) => {
+  const { asked, writes, watched } = watch(t);
+  writes.look([watched]);
+  writes.look([watched]);
+  for (let look = 0; look < 2; look++) {
+    write(watched.disk, 16);
+    writes.look([watched]);
+  }
+  assert.deepEqual(asked, [watched.disk.device]);
+});
+
 test('a file system that keeps sums, or has no disk, is left as it is', (t) => {
   const folder = '/dev/shm';
   assert.notEqual(statfsSync(folder).type, 0xef53, 'this test needs another file system');

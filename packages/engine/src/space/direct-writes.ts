@@ -1,6 +1,7 @@
 import { readFileSync, statfsSync } from 'node:fs';
 import type { Logger } from 'pino';
 import type { HostCalls } from '../host/host-calls.ts';
+import { readHostWrites } from './host-writes.ts';
 import type { MountedDisk } from './watched-disk.ts';
 
 const SECTOR_BYTES = 512;
@@ -24,8 +25,10 @@ export class DirectWrites {
   readonly #calls: Pick<HostCalls, 'writeDirectly'>;
   readonly #logger: Logger;
   readonly #isPossible: boolean;
-  /** By device, at the last look. */
+  /** By device, at the last look; empty when nobody had written a lot then. */
   #written = new Map<string, number>();
+  /** By all of the host, at the last look; not a number where the kernel does not say. */
+  #sentBytes = Number.NaN;
   readonly #asked = new WeakSet<Disk>();
 
   /** `folder`: where the images are. */
@@ -38,7 +41,11 @@ export class DirectWrites {
   /** To be called now and then with all disks that are mounted. */
   look(disks: readonly Disk[]): void {
     if (!this.#isPossible || disks.length === 0) return;
-    const written = readWritten();
+    const { sentBytes } = readHostWrites();
+    const isLittle = sentBytes - this.#sentBytes < A_LOT_BYTES;
+    this.#sentBytes = sentBytes;
+    // Hundreds of devices are not asked what they have of it. One that goes on writing is seen at the look after the next.
+    const written = isLittle ? new Map<string, number>() : readWritten();
     for (const watched of disks) {
       const { device } = watched.disk;
       const before = this.#written.get(device);

@@ -4,6 +4,7 @@ import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import { runTool } from '../host/run-tool.ts';
 import { Ballast } from './ballast.ts';
+import { readHostWrites, type HostWrites } from './host-writes.ts';
 import { shareRoom } from './share-room.ts';
 import { GROWTH_BYTES, SharedRoom } from './shared-room.ts';
 import { WatchedDisk, type MountedDisk } from './watched-disk.ts';
@@ -20,6 +21,9 @@ const CALM_MS = 1000;
 /** While disks together could use more than there is. What a guest writes in this time must fit into what it was granted. */
 const TIGHT_MS = 250;
 const LEAST_MS = 50;
+/** While all of the host has changed less than this since the last look, nobody comes near the end of a grant, and the calm pace will do. */
+const FEW_PAGES = 64;
+const FEW_BYTES = 2 ** 20;
 /** Nobody fills a disk faster than this: looks come more often as it fills up, whoever does it. */
 const FASTEST_BYTES_PER_MS = 2 * MIB;
 /** A disk that is mounted gets at least this much at once, where there is room. */
@@ -37,6 +41,7 @@ export interface HostSpaceOptions {
   readonly reserveBytes?: number;
   /** Told at every look which disks there are. */
   readonly onLook?: (disks: readonly WatchedDisk[]) => void;
+  readonly readWrites?: () => HostWrites;
 }
 
 /** A disk, and by how much it has grown since the look before. */
@@ -76,6 +81,7 @@ export class HostSpace {
   readonly #reserveBytes: number;
   readonly #ballast: Ballast;
   readonly #onLook: (disks: readonly WatchedDisk[]) => void;
+  readonly #readWrites: () => HostWrites;
   readonly #disks = new Map<string, WatchedDisk>();
   /** Told when space runs short and when it is back. */
   onTurn: (isShort: boolean) => void = () => undefined;
@@ -92,10 +98,14 @@ export class HostSpace {
   #ballastPauseMs = BALLAST_PAUSE_MS;
   readonly #settling = new WeakSet<WatchedDisk>();
   #hasWarned = false;
+  #lookedAt = Number.NEGATIVE_INFINITY;
+  /** At the last look. */
+  #host = { dirtiedPages: 0, sentBytes: 0, freeBytes: 0 };
 
-  constructor({ folder, logger, reserveBytes, onLook = () => undefined }: HostSpaceOptions) {
+  constructor({ folder, logger, reserveBytes, onLook, readWrites }: HostSpaceOptions) {
     this.#folder = folder;
-    this.#onLook = onLook;
+    this.#onLook = onLook ?? (() => undefined);
+    this.#readWrites = readWrites ?? readHostWrites;
     this.#logger = logger;
     const { totalBytes } = readDisk(folder);
     this.#reserveBytes = reserveBytes ?? usualReserve(totalBytes);
@@ -109,7 +119,7 @@ export class HostSpace {
 
   /** Looks at once, and from then on again and again until `stop`. */
   start(): void {
-    this.#look();
+    if (this.#mayHaveChanged()) this.#look();
     const soonest = Math.max(LEAST_MS, this.#roomBytes / FASTEST_BYTES_PER_MS);
     this.#timer = setTimeout(() => this.start(), Math.min(soonest, this.#isTight ? TIGHT_MS : CALM_MS));
   }
@@ -183,9 +193,26 @@ export class HostSpace {
     return this.#isShort || this.#disks.values().some((disk) => disk.grantedBytes < disk.usableBytes);
   }
 
+  /** Whether there is something to see. What is only set aside in a guest, or set free, may wait for the calm pace. */
+  #mayHaveChanged(): boolean {
+    if (this.#isShort || performance.now() - this.#lookedAt >= CALM_MS - LEAST_MS) return true;
+    const { dirtiedPages, sentBytes, freeBytes } = this.#readHost();
+    return !(
+      dirtiedPages - this.#host.dirtiedPages < FEW_PAGES &&
+      sentBytes - this.#host.sentBytes < FEW_BYTES &&
+      this.#host.freeBytes - freeBytes < FEW_BYTES
+    );
+  }
+
+  #readHost() {
+    return { ...this.#readWrites(), freeBytes: readDisk(this.#folder).freeBytes };
+  }
+
   #look(): void {
     try {
-      const { freeBytes } = readDisk(this.#folder);
+      this.#lookedAt = performance.now();
+      this.#host = this.#readHost();
+      const { freeBytes } = this.#host;
       const looked = this.#sampleAll();
       const disks = looked.map(({ disk }) => disk);
       this.#owedBytes = disks.reduce((sum, { latest }) => sum + (latest?.owedBytes ?? 0), 0);

@@ -57,10 +57,10 @@ export class HostStorage {
    */
   async explain(error: unknown, organizationId: string): Promise<unknown> {
     if (!PlatformError.is(error, 'insufficient_storage')) return error;
-    await this.#look();
-    if (this.#latest === undefined) return error;
+    const users = await ifThere(this.#parts.orchestrator.storageUsers(AbortSignal.timeout(TIMEOUT_MS)));
+    if (users === undefined) return error;
     const names = await findOwned(this.#parts.database, organizationId);
-    const own = this.#latest.users.flatMap(({ kind, id, bytes }) => {
+    const own = users.flatMap(({ kind, id, bytes }) => {
       const name = names.get(`${kind} ${id}`);
       return name === undefined ? [] : [{ kind, id, name, bytes }];
     });
@@ -80,17 +80,7 @@ export class HostStorage {
   }
 
   async #look(): Promise<void> {
-    try {
-      this.#latest = await this.#ask();
-    } catch (error) {
-      this.#latest = undefined;
-      // Said by whoever watches the engine.
-      if (!PlatformError.is(error) && !isTimeout(error)) throw error;
-    }
-  }
-
-  async #ask(): Promise<SpaceView> {
-    return await this.#parts.orchestrator.storage(AbortSignal.timeout(TIMEOUT_MS));
+    this.#latest = await ifThere(this.#parts.orchestrator.storage(AbortSignal.timeout(TIMEOUT_MS)));
   }
 }
 
@@ -99,6 +89,16 @@ const SHORT =
 
 function inGib(bytes: number): string {
   return `${(bytes / GIB).toFixed(2)} GiB`;
+}
+
+/** Undefined while the engine is away, which is said by whoever watches it. */
+async function ifThere<Answer>(asked: Promise<Answer>): Promise<Answer | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (!PlatformError.is(error) && !isTimeout(error)) throw error;
+    return undefined;
+  }
 }
 
 function isTimeout(error: unknown): boolean {

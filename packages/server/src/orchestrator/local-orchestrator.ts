@@ -21,6 +21,7 @@ import {
   type RefusedVisitors,
   type SandboxView,
   type PoolView,
+  type SpaceUser,
   type SpaceView,
   type SpareProcess,
 } from '@svc/engine/client';
@@ -139,6 +140,10 @@ export class LocalOrchestrator implements Orchestrator {
 
   async storage(signal: AbortSignal): Promise<SpaceView> {
     return await this.#engine.space(signal);
+  }
+
+  async storageUsers(signal: AbortSignal): Promise<readonly SpaceUser[]> {
+    return await this.#engine.spaceUsers(signal);
   }
 
   async openChannel(id: string, signal: AbortSignal): Promise<ChannelClient> {

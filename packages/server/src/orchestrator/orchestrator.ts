@@ -17,6 +17,7 @@ import type {
   ReadNetworkLog,
   RefusedVisitors,
   ResolvedSpec,
+  SpaceUser,
   SpaceView,
   SpareProcess,
 } from '@svc/engine/client';
@@ -90,6 +91,7 @@ export interface Orchestrator {
   noteRefused(id: string, refused: RefusedVisitors, signal: AbortSignal): Promise<void>;
   metrics(signal: AbortSignal): Promise<readonly SandboxUsageReport[]>;
   storage(signal: AbortSignal): Promise<SpaceView>;
+  storageUsers(signal: AbortSignal): Promise<readonly SpaceUser[]>;
   pool(signal: AbortSignal): Promise<PoolView>;
   expectProcess(id: string, process: SpareProcess, signal: AbortSignal): Promise<void>;
   openChannel(id: string, signal: AbortSignal): Promise<ChannelClient>;

@@ -81,7 +81,7 @@ export async function listOrphans(parts: OrphanParts, signal: AbortSignal): Prom
   const orphans: Found[] = [];
   for (const kind of KINDS) orphans.push(...(await orphansOf(parts, kind, signal)));
   if (orphans.length === 0) return [];
-  const { users } = await parts.orchestrator.storage(signal);
+  const users = await parts.orchestrator.storageUsers(signal);
   const bytes = new Map(users.map((user) => [`${user.kind} ${user.id}`, user.bytes]));
   return orphans.map((orphan) => ({
     ...orphan,

@@ -19,6 +19,7 @@ import {
   type RefusedVisitors,
   type SecretValues,
   type PoolView,
+  type SpaceUser,
   type SpaceView,
 } from '@svc/engine/client';
 import { explain, resolvePolicy } from '@svc/engine/policy';
@@ -39,6 +40,7 @@ import {
   type SandboxUsageReport,
 } from '../orchestrator/orchestrator.ts';
 
+const GIB = 1024 ** 3;
 const KNOWN_CLASSES: ReadonlySet<string> = new Set(['container', 'gvisor']);
 const FAKE_DIGEST = `sha256:${'0'.repeat(64)}`;
 const NOWHERE = {
@@ -129,10 +131,13 @@ export class FakeOrchestrator implements Orchestrator {
 
   async storage(): Promise<SpaceView> {
     await this.#answer();
-    const GIB = 1024 ** 3;
-    const users = [...this.#sandboxes.keys()].map((id) => ({ kind: 'sandbox' as const, id, bytes: GIB }));
     const bytes = { totalBytes: 100 * GIB, freeBytes: 50 * GIB, reserveBytes: GIB, ballastBytes: 0 };
-    return { ...bytes, promisedBytes: 0, owedBytes: 0, isShort: this.isShort, users };
+    return { ...bytes, promisedBytes: 0, owedBytes: 0, isShort: this.isShort };
+  }
+
+  async storageUsers(): Promise<readonly SpaceUser[]> {
+    await this.#answer();
+    return [...this.#sandboxes.keys()].map((id) => ({ kind: 'sandbox' as const, id, bytes: GIB }));
   }
 
   async create(

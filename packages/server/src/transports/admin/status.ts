@@ -24,7 +24,7 @@ export interface ServerStatus {
     readonly isolation: string | null;
   };
   /** The disk of the data folder; null while the engine is away. */
-  readonly disk: Omit<SpaceView, 'users'> | null;
+  readonly disk: SpaceView | null;
   readonly sandboxes: readonly SandboxStatus[];
 }
 
@@ -58,7 +58,7 @@ export async function gatherStatus(parts: StatusParts): Promise<ServerStatus> {
   const signal = AbortSignal.timeout(METRICS_TIMEOUT_MS);
   // What is known is shown, also while the engine is away.
   const usage = current.isHealthy ? await orchestrator.metrics(signal).catch(() => []) : [];
-  const disk = current.isHealthy ? await readDisk(orchestrator, signal).catch(() => null) : null;
+  const disk = current.isHealthy ? await orchestrator.storage(signal).catch(() => null) : null;
   const byId = new Map(usage.map((report) => [report.id, report]));
   const now = new Date().toISOString();
   return {
@@ -83,9 +83,4 @@ export async function gatherStatus(parts: StatusParts): Promise<ServerStatus> {
       diskBytes: byId.get(id)?.diskUsedBytes ?? null,
     })),
   };
-}
-
-async function readDisk(orchestrator: Orchestrator, signal: AbortSignal): Promise<ServerStatus['disk']> {
-  const { users: _, ...disk } = await orchestrator.storage(signal);
-  return disk;
 }
