@@ -1,10 +1,9 @@
-import type { ChannelClient } from '@svc/contract';
 import type { Isolation } from '@svc/engine/client';
 import { startSandbox } from '../test/engine/sandbox-fixture.ts';
 import type { TestEngine } from '../test/engine/start-engine.ts';
 import { BareRuntimes } from './bare-runtimes.ts';
 import { interleave, ratio, type Benchmark, type BenchmarkContext, type Measurement } from './benchmark.ts';
-import { openChannel, withEngine } from './first-output.ts';
+import { openChannel, runTrue, withEngine } from './first-output.ts';
 import { timed } from './measure.ts';
 
 /** What a process costs in a sandbox that runs, beside the runtimes' own `exec`. */
@@ -64,11 +63,6 @@ async function measure(
     ratio(`${CLASS_OF[name]}, held channel / bare ${name} exec`, values.held, values.bare),
     { what: `${CLASS_OF[name]}, ${count} at once, all`, unit: 'ms', values: together.all },
   ];
-}
-
-async function runTrue(channel: ChannelClient): Promise<void> {
-  const { code } = await channel.run({ cmd: '/bin/true' });
-  if (code !== 0) throw new Error(`/bin/true ended with ${code}`);
 }
 
 async function onFreshChannel(engine: TestEngine, id: string): Promise<void> {

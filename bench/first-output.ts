@@ -36,6 +36,11 @@ export async function openChannel(engine: TestEngine, id: string): Promise<Chann
   return await ChannelClient.connect(duplexTransport(await engine.client.openChannel(id)));
 }
 
+export async function runTrue(channel: ChannelClient): Promise<void> {
+  const { code } = await channel.run({ cmd: '/bin/true' });
+  if (code !== 0) throw new Error(`/bin/true ended with ${code}`);
+}
+
 /** An engine on a folder of its own for as long as the work takes. */
 export async function withEngine<T>(
   args: readonly string[],

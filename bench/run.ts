@@ -14,6 +14,7 @@ import { network } from './network.ts';
 import { recovery } from './recovery.ts';
 import { newReport, renderTable, summarize, type BenchmarkReport } from './report.ts';
 import { rest } from './rest.ts';
+import { resting } from './resting.ts';
 import { sdk } from './sdk.ts';
 import { server } from './server.ts';
 import { snapshot } from './snapshot.ts';
@@ -35,6 +36,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   warm,
   burst,
   memory,
+  resting,
   idle,
   server,
   rest,

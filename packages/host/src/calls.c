@@ -14,6 +14,7 @@
 #include "namespaces.h"
 #include "overlay.h"
 #include "owner-map.h"
+#include "precision.h"
 #include "unmount.h"
 #include "wake-order.h"
 
@@ -237,6 +238,22 @@ static int call_go_first(const struct request *request, struct answer *answer, s
   return 0;
 }
 
+/** slackNs interrupt pid… */
+static int call_set_precision(const struct request *request, struct answer *answer, struct failure *failure) {
+  (void)answer;
+  const char *const *arguments = request->arguments;
+  uint32_t slack_ns;
+  bool is_interrupt;
+  if (parse_number(arguments[0], 1, UINT32_MAX, &slack_ns, failure) < 0) return -1;
+  if (parse_flag(arguments[1], &is_interrupt, failure) < 0) return -1;
+  for (size_t index = 2; index < request->argument_count; index++) {
+    uint32_t pid;
+    if (parse_number(arguments[index], 1, INT32_MAX, &pid, failure) < 0) return -1;
+    if (set_precision((pid_t)pid, slack_ns, is_interrupt, failure) < 0) return -1;
+  }
+  return 0;
+}
+
 static const struct {
   const char *name;
   size_t least_arguments;
@@ -258,6 +275,7 @@ static const struct {
     {"endLaunch", 1, 1, call_end_launch},
     {"findClaim", 1, 1, call_find_claim},
     {"goFirst", 1, MAX_ARGUMENTS, call_go_first},
+    {"setPrecision", 3, MAX_ARGUMENTS, call_set_precision},
 };
 
 int run_call(const struct request *request, struct answer *answer, struct failure *failure) {

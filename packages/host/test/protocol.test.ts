@@ -104,6 +104,24 @@ test('what is put first is named by process ids', async () => {
   assert.deepEqual(await converse(`5\tgoFirst\t2147483647\t1\n`), ['5\tok\t']);
 });
 
+test('precision is a number of nanoseconds, a flag and process ids', async () => {
+  for (const fields of [
+    '',
+    '1',
+    '1\t0',
+    '0\t0\t1',
+    'x\t0\t1',
+    '4294967296\t0\t1',
+    '1\t2\t1',
+    '1\t0\t0',
+    '1\t0\tx',
+  ]) {
+    const [answer = ''] = await converse(`5\tsetPrecision\t${fields}\n`);
+    assert.match(answer, /^5\terr\t(EINVAL|ERANGE)\t/, fields);
+  }
+  assert.deepEqual(await converse('5\tsetPrecision\t50000\t1\t2147483647\n'), ['5\tok\t']);
+});
+
 test('nothing is launched for a client that is gone', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'svc-host-launch-'));
   const mark = join(folder.path, 'mark');

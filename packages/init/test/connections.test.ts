@@ -194,6 +194,7 @@ test('svc.status tells when work begins and ends', async (t) => {
     'no process',
   );
   assert.deepEqual([idle.payload['active_files'], idle.payload['active_streams']], [0, 0]);
+  assert.equal(busy.payload['alone'], false);
 });
 
 test('the engine is asked about an unexplained SIGKILL', async (t) => {

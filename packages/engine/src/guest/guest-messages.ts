@@ -11,6 +11,8 @@ export interface Hello {
 export interface GuestStatus {
   readonly activitySequence: number;
   readonly activeProcesses: number;
+  /** There is no process but svc-init. */
+  readonly isAlone: boolean;
 }
 
 export interface ProcessOutput {
@@ -45,6 +47,7 @@ export function readStatus(payload: Payload): GuestStatus {
   return {
     activitySequence: count(payload['activity_seq']),
     activeProcesses: count(payload['active_processes']),
+    isAlone: payload['alone'] === true,
   };
 }
 

@@ -112,6 +112,11 @@ export interface HostCalls {
    * runs, and the others of their cgroup give way to them. Those that are gone are left out; to repeat it changes nothing.
    */
   goFirst(pids: readonly number[]): Promise<void>;
+  /**
+   * Timers of all threads of these processes go off up to `slackNs` late from now on; with `isInterrupt` those of Go that sleep by one
+   * that was set before wake up. Never waits behind another kind of call, and the last of two counts. Those that are gone are left out.
+   */
+  setPrecision(pids: readonly number[], slackNs: number, isInterrupt: boolean): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -25,6 +25,8 @@ export interface SvcHostOptions {
 /** Host calls carried out by resident `svc-host` processes; each call goes to the one with the fewest waiting. */
 export class SvcHostCalls implements HostCalls {
   readonly #processes: readonly HostProcess[];
+  /** For what a caller of a sandbox waits for: it must not wait for a mount, and is in the order in which it was asked. */
+  readonly #quick: HostProcess;
   #launchCount = 0;
 
   constructor({
@@ -34,11 +36,12 @@ export class SvcHostCalls implements HostCalls {
     lookMs = LOOK_MS,
   }: SvcHostOptions = {}) {
     this.#processes = Array.from({ length: processes }, () => new HostProcess(binary, callTimeoutMs, lookMs));
+    this.#quick = new HostProcess(binary, callTimeoutMs, lookMs);
   }
 
   /** The helpers that run now. */
   get pids(): readonly number[] {
-    return this.#processes.flatMap(({ pid }) => (pid === undefined ? [] : [pid]));
+    return [...this.#processes, this.#quick].flatMap(({ pid }) => (pid === undefined ? [] : [pid]));
   }
 
   async createNamespaces(request: Parameters<HostCalls['createNamespaces']>[0]): Promise<void> {
@@ -133,8 +136,14 @@ export class SvcHostCalls implements HostCalls {
     if (pids.length > 0) await this.#repeatable('goFirst', pids.map(String));
   }
 
+  async setPrecision(pids: readonly number[], slackNs: number, isInterrupt: boolean): Promise<void> {
+    if (pids.length === 0) return;
+    const fields = [String(slackNs), flag(isInterrupt), ...pids.map(String)];
+    await repeated(1, () => this.#quick.call('setPrecision', fields, false));
+  }
+
   async close(): Promise<void> {
-    await Promise.all(this.#processes.map((process) => process.close()));
+    await Promise.all([...this.#processes, this.#quick].map((process) => process.close()));
   }
 
   async #call(call: string, fields: readonly string[]): Promise<string> {
@@ -150,13 +159,18 @@ export class SvcHostCalls implements HostCalls {
   /** For calls that may be made again: a helper that died half-way is no reason to fail. */
   async #repeatable(call: string, fields: readonly string[]): Promise<string> {
     // Each helper may have died without our knowing yet; after that they are fresh.
-    for (let spare = this.#processes.length; ; spare--) {
-      try {
-        return await this.#call(call, fields);
-      } catch (error) {
-        const isHelperDead = error instanceof HostCallError && error.errno === 'ECHILD';
-        if (!isHelperDead || spare === 0) throw error;
-      }
+    return await repeated(this.#processes.length, () => this.#call(call, fields));
+  }
+}
+
+/** Again, up to so many times, when the helper died. */
+async function repeated(times: number, call: () => Promise<string>): Promise<string> {
+  for (let spare = times; ; spare--) {
+    try {
+      return await call();
+    } catch (error) {
+      const isHelperDead = error instanceof HostCallError && error.errno === 'ECHILD';
+      if (!isHelperDead || spare === 0) throw error;
     }
   }
 }

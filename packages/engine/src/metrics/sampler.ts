@@ -149,11 +149,11 @@ export class Sampler {
   /** One without a process of its user's rests after a while: there is nothing to count then until somebody starts one. */
   #lookInside(sandbox: Sandbox, at: number): void {
     const { run, record } = sandbox;
-    const idleMs = run?.idleMs() ?? 0;
+    const quietMs = run?.quietMs() ?? 0;
     const count = this.#counts.get(record.handle);
     // It was counted after whatever happened last.
-    const isAlone = count?.processes === 1 && at - count.countedAt < idleMs;
-    if (isAlone && idleMs > REST_AFTER_MS) run?.rest();
+    const isAlone = count?.processes === 1 && at - count.countedAt < quietMs;
+    if (isAlone && quietMs > REST_AFTER_MS) run?.rest();
     else this.#countInside(sandbox, at);
   }
 

@@ -40,6 +40,14 @@ export interface OciProgram {
   onStarted?(spec: RuntimeSpec): void;
 }
 
+/** What the Linux kernel gives every program. */
+const PRECISE_NS = 50_000;
+/**
+ * gVisor's kernel looks at something every millisecond, also with nothing to do: some 25 ms of CPU a second, for each sandbox. While it
+ * rests the Linux kernel may put these looks off; what arrives wakes it at once all the same.
+ */
+const RESTING_NS = 1_000_000_000;
+
 /**
  * Runs sandboxes with an OCI runtime's command line, one process per start and none afterwards: life signs are read from /proc,
  * and what the runtime would do to kill and delete (signals, cgroups, its records) is done here in a tenth of the time.
@@ -54,6 +62,8 @@ export class OciRuntime implements Runtime {
   readonly #host: HostAbilities;
   readonly #probeMeans: ProbeMeans;
   readonly #inits = new Map<string, ProcessIdentity>();
+  /** Processes of the host, by handle. */
+  readonly #kernels = new Map<string, readonly number[]>();
   readonly #places: CpuPlaces;
 
   /** `folder` belongs to this runtime alone; it need not survive a reboot. */
@@ -92,12 +102,32 @@ export class OciRuntime implements Runtime {
 
   async settle(handle: string): Promise<void> {
     if (this.#program.isKernel !== true) return;
-    // Whoever runs code of the guest was started by the kernel, and all that come later are started by those.
-    const kernel = eldestOf(this.#cgroups.processIds(handle));
+    const kernel = this.#findKernel(handle);
+    this.#kernels.set(handle, kernel);
     await this.#hostCalls.goFirst(kernel).catch((error: unknown) => {
       // An engine in a container without CAP_SYS_NICE: the sandbox is slower beside others that compute.
       if (!(error instanceof HostCallError && error.errno === 'EPERM')) throw error;
     });
+  }
+
+  async rest(handle: string): Promise<void> {
+    await this.#setPrecision(handle, RESTING_NS, false);
+  }
+
+  async wake(handle: string): Promise<void> {
+    await this.#setPrecision(handle, PRECISE_NS, true);
+  }
+
+  async #setPrecision(handle: string, slackNs: number, isInterrupt: boolean): Promise<void> {
+    if (this.#program.isKernel !== true) return;
+    const kernel = this.#kernels.get(handle) ?? this.#findKernel(handle);
+    // SAFETY: another process that has come to one of these ids loses some precision, or gets back what every program has.
+    await this.#hostCalls.setPrecision(kernel, slackNs, isInterrupt);
+  }
+
+  /** Whoever runs code of the guest was started by the kernel, and all that come later are started by those. */
+  #findKernel(handle: string): readonly number[] {
+    return eldestOf(this.#cgroups.processIds(handle));
   }
 
   async isAlive(handle: string): Promise<boolean> {
@@ -138,6 +168,7 @@ export class OciRuntime implements Runtime {
       this.#bundles.remove(handle);
     }
     this.#inits.delete(handle);
+    this.#kernels.delete(handle);
     this.#places.leave(handle);
   }
 
@@ -180,7 +211,7 @@ export class OciRuntime implements Runtime {
 export interface OciOptions {
   readonly folder: string;
   readonly cgroups: Cgroups;
-  readonly hostCalls: Pick<HostCalls, 'launch' | 'unmount' | 'isClaimed' | 'goFirst'>;
+  readonly hostCalls: Pick<HostCalls, 'launch' | 'unmount' | 'isClaimed' | 'goFirst' | 'setPrecision'>;
   readonly probe: ProbeMeans;
   /** Shared by all that give sandboxes their CPUs; its own when there is no other. */
   readonly places?: CpuPlaces;

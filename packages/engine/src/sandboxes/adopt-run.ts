@@ -25,7 +25,10 @@ export async function adoptRun(
   if (recorded.bootId !== kit.bootId) return undefined;
   if (!(await runtime.isAlive(handle)) || !kit.guestFolders.exists(handle)) return undefined;
   const { token } = recorded;
-  const run = await Run.listen({ kit, handle, token, slot, runtime, log: await openLog(), onOutOfMemory });
+  const parts = { kit, handle, token, slot, runtime, log: await openLog(), onOutOfMemory };
+  const run = await Run.listen({ ...parts, isFound: true });
+  // It may rest, and then takes its time to notice that we are here.
+  run.wake();
   try {
     await run.firstHello(AbortSignal.timeout(ADOPT_TIMEOUT_MS));
     await runtime.settle(handle);

@@ -44,5 +44,8 @@ export async function handOut(
   await makeUsable(kit, kept, run, signal);
   run.touch();
   // For what its caller is going to start; that takes a millisecond, which the answer need not wait for.
-  setImmediate(() => run.wake());
+  setImmediate(() => {
+    run.wake();
+    run.restSoon();
+  });
 }

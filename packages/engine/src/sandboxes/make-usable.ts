@@ -20,7 +20,8 @@ export async function makeUsable(
   }
   await prepareCommands(kit, run, kept.value, signal);
   const command = commandOf(kept.value);
-  if (command === undefined || run.main.isRunning) return;
+  if (command === undefined) return run.restSoon();
+  if (run.main.isRunning) return;
   await run.main.start(command, signal);
   kept.journal.note('debug', `the main command ${command[0]} has been started`);
 }

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { abortable } from '@svc/contract/async';
-import { TimerRest } from '../cgroup/timer-rest.ts';
 import { GuestLink, type GuestListener } from '../guest/guest-link.ts';
 import type { GuestStatus, Hello, ProcessOutput, ProcessState } from '../guest/guest-messages.ts';
 import type { SandboxLog } from '../logs/sandbox-log.ts';
@@ -8,6 +7,7 @@ import type { Slot } from '../network/network.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Kit } from './kit.ts';
 import { MainProcess } from './main-process.ts';
+import { Rest } from './rest.ts';
 
 /** How a run ended by itself. */
 export type RunEnd =
@@ -20,6 +20,8 @@ interface RunParts {
   readonly token: string;
   readonly slot: Slot;
   readonly runtime: Runtime;
+  /** It outlived another engine. */
+  readonly isFound?: boolean;
   readonly log: SandboxLog;
   readonly onOutOfMemory: () => void;
 }
@@ -30,12 +32,13 @@ const DEATH_CHECK_MS = 20;
 export class Run implements GuestListener {
   readonly slot: Slot;
   readonly main: MainProcess;
-  readonly #timers: TimerRest;
+  readonly #rest: Rest | undefined;
   readonly ended = Promise.withResolvers<RunEnd>();
   readonly #parts: RunParts;
   readonly #hello = Promise.withResolvers<Hello>();
   #link: GuestLink | undefined;
   #lastActivityMs = performance.now();
+  #lastSaidMs = performance.now();
   #activeProcesses = 0;
   #oomKills = 0;
   #forkRefusals: number;
@@ -44,7 +47,9 @@ export class Run implements GuestListener {
   private constructor(parts: RunParts) {
     this.#parts = parts;
     this.slot = parts.slot;
-    this.#timers = new TimerRest(() => parts.kit.cgroups.processIds(parts.handle));
+    const { runtime, handle, isFound = false } = parts;
+    const { logger } = parts.kit;
+    if (runtime.isolation === 'gvisor') this.#rest = new Rest({ runtime, handle, isFound, logger });
     this.#forkRefusals = parts.kit.cgroups.forkRefusals(parts.handle);
     this.main = new MainProcess(`main-${parts.token.slice(0, 8)}`, parts.log, {
       notify: (type, payload) => this.#link?.notify(type, payload),
@@ -77,18 +82,29 @@ export class Run implements GuestListener {
     return this.#activeProcesses > 0 || this.main.isRunning ? 0 : performance.now() - this.#lastActivityMs;
   }
 
+  /** Milliseconds in which nothing was heard of it, nor said to it. */
+  quietMs(): number {
+    return Math.min(this.idleMs(), performance.now() - this.#lastSaidMs);
+  }
+
   touch(): void {
     this.#lastActivityMs = performance.now();
   }
 
   /** Nothing happens in it, and nobody waits for anything: gVisor's kernel need not look every millisecond. */
   rest(): void {
-    if (this.#parts.runtime.isolation === 'gvisor') this.#timers.rest();
+    this.#rest?.rest();
+  }
+
+  /** It has no process of its caller's: unless somebody says something to it. */
+  restSoon(): void {
+    if (this.#activeProcesses === 0 && !this.main.isRunning) this.#rest?.restSoon();
   }
 
   /** For whoever says something to it by another way than a request or a new session. */
   wake(): void {
-    if (this.#parts.runtime.isolation === 'gvisor') this.#timers.wake();
+    this.#lastSaidMs = performance.now();
+    this.#rest?.wake();
   }
 
   asked(): void {
@@ -111,6 +127,9 @@ export class Run implements GuestListener {
   status(status: GuestStatus): void {
     this.#activeProcesses = status.activeProcesses;
     if (status.activeProcesses > 0) this.wake();
+    else if (status.isAlone) this.restSoon();
+    // What was said before may be of a moment ago.
+    else this.#rest?.stay();
     this.touch();
   }
 
@@ -142,6 +161,7 @@ export class Run implements GuestListener {
   /** After this nothing that happens to the sandbox is reported. Can be repeated. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#rest?.stay();
     await this.#link?.close();
   }
 

@@ -1,18 +1,19 @@
 import assert from 'node:assert/strict';
-import { rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pino } from 'pino';
 import { mountDisk } from '../testing/mounted-disk.ts';
 import { HostSpace } from './host-space.ts';
+import { readHostWrites } from './host-writes.ts';
 
 const MIB = 2 ** 20;
 const logger = pino({ level: 'silent' });
 
 test('disks are asked when the host has written something, set it aside or gone a while, and not otherwise', async (t) => {
   const { disk } = mountDisk(t);
-  const writes = { dirtiedPages: 0, sentBytes: 0 };
+  const writes = { dirtiedBytes: 0, sentBytes: 0 };
   let looks = 0;
   const folder = disk.mountPoint;
   const onLook = () => void looks++;
@@ -40,12 +41,12 @@ test('disks are asked when the host has written something, set it aside or gone 
   while (space.view().ballastBytes === 0) await delay(5);
   looksOf(() => (writes.sentBytes += MIB));
   assert.equal(
-    looksOf(() => (writes.dirtiedPages += 8)),
+    looksOf(() => (writes.dirtiedBytes += MIB / 8)),
     0,
     'a little',
   );
   assert.equal(
-    looksOf(() => (writes.dirtiedPages += 64)),
+    looksOf(() => (writes.dirtiedBytes += MIB)),
     1,
   );
   assert.equal(
@@ -69,10 +70,24 @@ test('disks are asked when the host has written something, set it aside or gone 
     1,
     'now and then in any case',
   );
-  writes.dirtiedPages = Number.NaN;
+  writes.dirtiedBytes = Number.NaN;
   assert.equal(
     looksOf(() => undefined),
     1,
     'where the kernel does not say',
   );
+});
+
+test('what the host has written grows by what is written', () => {
+  const before = readHostWrites();
+  const folder = mkdtempSync(join('/var/tmp', 'svc-host-writes-'));
+  try {
+    writeFileSync(join(folder, 'file'), Buffer.alloc(32 * MIB, 1), { flush: true });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  const now = readHostWrites();
+  // The kernel adds up what each CPU has counted a moment later.
+  assert.ok(now.dirtiedBytes - before.dirtiedBytes > 24 * MIB, `${now.dirtiedBytes - before.dirtiedBytes}`);
+  assert.ok(now.sentBytes - before.sentBytes > 24 * MIB, `${now.sentBytes - before.sentBytes}`);
 });

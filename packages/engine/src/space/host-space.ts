@@ -21,9 +21,12 @@ const CALM_MS = 1000;
 /** While disks together could use more than there is. What a guest writes in this time must fit into what it was granted. */
 const TIGHT_MS = 250;
 const LEAST_MS = 50;
-/** While all of the host has changed less than this since the last look, nobody comes near the end of a grant, and the calm pace will do. */
-const FEW_PAGES = 64;
-const FEW_BYTES = 2 ** 20;
+/**
+ * While all of the host has written less than this since the last look, nobody comes near the end of a grant, and the calm pace will do:
+ * this part of the smallest grant that could be larger, or so much.
+ */
+const FEW_PART = 1 / 16;
+const FEW_BYTES = MIB;
 /** Nobody fills a disk faster than this: looks come more often as it fills up, whoever does it. */
 const FASTEST_BYTES_PER_MS = 2 * MIB;
 /** A disk that is mounted gets at least this much at once, where there is room. */
@@ -100,7 +103,8 @@ export class HostSpace {
   #hasWarned = false;
   #lookedAt = Number.NEGATIVE_INFINITY;
   /** At the last look. */
-  #host = { dirtiedPages: 0, sentBytes: 0, freeBytes: 0 };
+  #host = { dirtiedBytes: 0, sentBytes: 0, freeBytes: 0 };
+  #fewBytes = FEW_BYTES;
 
   constructor({ folder, logger, reserveBytes, onLook, readWrites }: HostSpaceOptions) {
     this.#folder = folder;
@@ -196,11 +200,12 @@ export class HostSpace {
   /** Whether there is something to see. What is only set aside in a guest, or set free, may wait for the calm pace. */
   #mayHaveChanged(): boolean {
     if (this.#isShort || performance.now() - this.#lookedAt >= CALM_MS - LEAST_MS) return true;
-    const { dirtiedPages, sentBytes, freeBytes } = this.#readHost();
+    const { dirtiedBytes, sentBytes, freeBytes } = this.#readHost();
+    const few = this.#fewBytes;
     return !(
-      dirtiedPages - this.#host.dirtiedPages < FEW_PAGES &&
-      sentBytes - this.#host.sentBytes < FEW_BYTES &&
-      this.#host.freeBytes - freeBytes < FEW_BYTES
+      dirtiedBytes - this.#host.dirtiedBytes < few &&
+      sentBytes - this.#host.sentBytes < few &&
+      this.#host.freeBytes - freeBytes < few
     );
   }
 
@@ -220,6 +225,7 @@ export class HostSpace {
       this.#roomBytes = roomBytes;
       this.#judge(roomBytes);
       this.#share(looked, this.#isShort ? 0 : roomBytes);
+      this.#fewBytes = fewOf(disks);
       this.#balance(freeBytes, roomBytes);
       if (this.#isShort) this.#settle(disks);
       this.#onLook(disks);
@@ -309,6 +315,12 @@ export class HostSpace {
 
 const NO_ROOM =
   'The disk of the host is nearly full; remove sandboxes, snapshots, volumes or images that are not needed, or have its operator free some';
+
+function fewOf(disks: readonly WatchedDisk[]): number {
+  const needy = disks.filter(({ grantedBytes, usableBytes }) => grantedBytes < usableBytes);
+  const smallest = needy.reduce((least, { grantedBytes }) => Math.min(least, grantedBytes), Infinity);
+  return Number.isFinite(smallest) ? Math.max(FEW_BYTES, smallest * FEW_PART) : FEW_BYTES;
+}
 
 function nameOf({ kind, key }: Pick<MountedDisk, 'kind' | 'key'>): string {
   return `${kind} ${key}`;

@@ -45,6 +45,10 @@ export class FakeRuntime implements Runtime {
 
   async settle(): Promise<void> {}
 
+  async rest(): Promise<void> {}
+
+  async wake(): Promise<void> {}
+
   async isAlive(handle: string): Promise<boolean> {
     return guests.get(this.#path(handle))?.isAlive ?? false;
   }

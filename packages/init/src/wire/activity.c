@@ -1,5 +1,8 @@
 #include "wire/activity.h"
 
+#include <errno.h>
+#include <signal.h>
+
 #include "bounds.h"
 #include "loop/loop.h"
 #include "wire/cbor-write.h"
@@ -11,34 +14,43 @@ struct activity_count activity_count;
 enum { STATUS_DELAY_MS = 10 };
 
 static uint64_t sequence, started_ns, initialised_ns, last_sent_ms;
-static struct timer pause;
+static bool was_alone;
+static struct timer next_status;
 
-static void on_pause(struct timer *timer) {
+static void on_time(struct timer *timer) {
   (void)timer;
   activity_announce();
 }
 
 void activity_init(void) {
   started_ns = unix_ns();
-  timer_init(&pause, on_pause);
+  timer_init(&next_status, on_time);
 }
 
 uint64_t activity(void) {
-  if (!timer_is_running(&pause)) {
+  // Whoever was told that nobody is here is about to let the sandbox rest.
+  bool is_news = was_alone && activity_count.processes > 0;
+  if (is_news || !timer_is_running(&next_status)) {
     uint64_t since = now_ms() - last_sent_ms;
-    timer_start(&pause, since < STATUS_INTERVAL_MS ? STATUS_INTERVAL_MS - since : STATUS_DELAY_MS);
+    timer_start(&next_status, since < STATUS_INTERVAL_MS && !is_news ? STATUS_INTERVAL_MS - since : STATUS_DELAY_MS);
+    was_alone = was_alone && !is_news;
   }
   return ++sequence;
 }
 
+// PID 1 may signal every other, so there is none when it cannot.
+bool is_alone(void) { return kill(-1, 0) < 0 && errno == ESRCH; }
+
 void activity_announce(void) {
   struct writer payload = writer_new();
   last_sent_ms = now_ms();
-  write_map(&payload, 4);
+  write_map(&payload, 5);
   write_uint_pair(&payload, "activity_seq", sequence);
   write_uint_pair(&payload, "active_processes", activity_count.processes);
   write_uint_pair(&payload, "active_files", activity_count.files);
   write_uint_pair(&payload, "active_streams", activity_count.streams);
+  was_alone = activity_count.processes == 0 && is_alone();
+  write_bool_pair(&payload, "alone", was_alone);
   control_notify("svc.status", &payload);
 }
 

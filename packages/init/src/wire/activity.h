@@ -1,6 +1,7 @@
 #ifndef SVC_ACTIVITY_H
 #define SVC_ACTIVITY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct writer;
@@ -15,6 +16,9 @@ uint64_t activity(void);
 void activity_init(void);
 /** The control connection is new: says where things stand. */
 void activity_announce(void);
+
+/** There is no process in the sandbox but this one. */
+bool is_alone(void);
 
 /** Writes boot_time_ns, init_time_ns and ready_time_ns: 3 pairs. */
 void activity_write_times(struct writer *);

@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict';
+import { mock, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { pino } from 'pino';
+import { Rest } from './rest.ts';
+
+function makeRest(isFound = false) {
+  const told: string[] = [];
+  const failures: Error[] = [];
+  const tell = async (what: string) => {
+    told.push(what);
+    const failure = failures.pop();
+    if (failure !== undefined) await Promise.reject(failure);
+  };
+  const runtime = { rest: () => tell('rest'), wake: () => tell('wake') };
+  const logger = pino({ level: 'silent' });
+  return { told, failures, rest: new Rest({ runtime, handle: 'one', logger, isFound }) };
+}
+
+test('it is told once, and one that was found is woken in any case', () => {
+  const { told, rest } = makeRest();
+  rest.wake();
+  rest.rest();
+  rest.rest();
+  rest.wake();
+  rest.wake();
+  assert.deepEqual(told, ['rest', 'wake']);
+  const found = makeRest(true);
+  found.rest.wake();
+  assert.deepEqual(found.told, ['wake']);
+});
+
+test('it rests soon, unless somebody comes or is seen in it', () => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  try {
+    const { told, rest } = makeRest();
+    for (const keep of [() => rest.wake(), () => rest.stay()]) {
+      rest.restSoon();
+      mock.timers.tick(249);
+      keep();
+      mock.timers.tick(10_000);
+      assert.deepEqual(told, []);
+    }
+    rest.restSoon();
+    mock.timers.tick(200);
+    // Not put off by being said again.
+    rest.restSoon();
+    mock.timers.tick(50);
+    assert.deepEqual(told, ['rest']);
+  } finally {
+    mock.timers.reset();
+  }
+});
+
+test('what failed is tried again by whoever comes next', async () => {
+  const { told, failures, rest } = makeRest();
+  rest.rest();
+  failures.push(new Error('the helper is gone'));
+  rest.wake();
+  await turn();
+  rest.wake();
+  rest.wake();
+  assert.deepEqual(told, ['rest', 'wake', 'wake']);
+});
