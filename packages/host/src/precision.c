@@ -51,12 +51,14 @@ static bool sleeps_by_a_timer(pid_t thread) {
   char text[160] = {0};
   snprintf(path, sizeof path, "/proc/%d/syscall", (int)thread);
   int file = open(path, O_RDONLY | O_CLOEXEC);
+  // Where nobody is told, all are interrupted: that is slower, and not wrong.
   if (file < 0) return true;
   ssize_t length = read(file, text, sizeof text - 1);
   close(file);
   long call;
   uint64_t fourth;
-  if (length <= 0 || sscanf(text, "%ld %*x %*x %*x %" SCNx64, &call, &fourth) != 2) return false;
+  if (length <= 0) return true;
+  if (sscanf(text, "%ld %*x %*x %*x %" SCNx64, &call, &fourth) != 2) return false;
   switch (call) {
     case SYS_nanosleep:
     case SYS_clock_nanosleep: return true;

@@ -47,6 +47,18 @@ test('it rests soon, unless somebody comes or is seen in it', () => {
     rest.restSoon();
     mock.timers.tick(50);
     assert.deepEqual(told, ['rest']);
+    rest.wake();
+    rest.restLater();
+    rest.stay();
+    mock.timers.tick(999);
+    assert.deepEqual(told, ['rest', 'wake']);
+    mock.timers.tick(1);
+    assert.deepEqual(told, ['rest', 'wake', 'rest'], 'what waits for a caller is no caller');
+    rest.wake();
+    rest.restLater();
+    rest.wake();
+    mock.timers.tick(10_000);
+    assert.deepEqual(told.slice(3), ['wake']);
   } finally {
     mock.timers.reset();
   }

@@ -6,6 +6,8 @@ import type { Runtime } from '../runtime/runtime.ts';
  * back within it need not wait.
  */
 const SOON_MS = 250;
+/** Until an interpreter is ready that nobody has asked for yet; at rest it would take seconds for that. */
+const LATER_MS = 1000;
 
 export interface RestParts {
   readonly runtime: Pick<Runtime, 'rest' | 'wake'>;
@@ -21,26 +23,32 @@ export class Rest {
   /** Undefined: nobody knows. */
   #isResting: boolean | undefined;
   #soon: NodeJS.Timeout | undefined;
+  #later: NodeJS.Timeout | undefined;
 
   constructor(parts: RestParts) {
     this.#parts = parts;
     this.#isResting = parts.isFound ? undefined : false;
   }
 
-  /** Unless it is woken before. */
+  /** Unless it is woken before, or somebody is seen in it. */
   restSoon(): void {
     this.#soon ??= setTimeout(() => this.rest(), SOON_MS).unref();
   }
 
+  /** Something was started in it that waits for its caller, and may: unless it is woken before. */
+  restLater(): void {
+    this.#later ??= setTimeout(() => this.rest(), LATER_MS).unref();
+  }
+
   rest(): void {
-    this.stay();
+    this.close();
     if (this.#isResting === true) return;
     const { runtime, handle } = this.#parts;
     this.#become(true, runtime.rest(handle));
   }
 
   wake(): void {
-    this.stay();
+    this.close();
     if (this.#isResting === false) return;
     const { runtime, handle } = this.#parts;
     this.#become(false, runtime.wake(handle));
@@ -50,6 +58,13 @@ export class Rest {
   stay(): void {
     clearTimeout(this.#soon);
     this.#soon = undefined;
+  }
+
+  /** From now on it is let be. */
+  close(): void {
+    this.stay();
+    clearTimeout(this.#later);
+    this.#later = undefined;
   }
 
   #become(isResting: boolean, done: Promise<void>): void {

@@ -96,6 +96,11 @@ export class Run implements GuestListener {
     this.#rest?.rest();
   }
 
+  /** Something was started in it that waits for a caller, who may come any time. */
+  restLater(): void {
+    this.#rest?.restLater();
+  }
+
   /** It has no process of its caller's: unless somebody says something to it. */
   restSoon(): void {
     if (this.#activeProcesses === 0 && !this.main.isRunning) this.#rest?.restSoon();
@@ -161,7 +166,7 @@ export class Run implements GuestListener {
   /** After this nothing that happens to the sandbox is reported. Can be repeated. */
   async close(): Promise<void> {
     this.#closed = true;
-    this.#rest?.stay();
+    this.#rest?.close();
     await this.#link?.close();
   }
 

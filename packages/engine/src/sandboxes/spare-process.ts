@@ -22,7 +22,7 @@ export async function startFirst(run: Run, signal: AbortSignal): Promise<void> {
   await withSession(run, given, async (client) => {
     // SAFETY: the program runs inside the sandbox, as its user; it is the image's own, and is given no words of anybody's.
     await client.run(FIRST_PROCESS, { maxOutputBytes: 0, signal: given });
-  });
+  }).finally(() => run.rest());
 }
 
 /** Starts a process for whoever gets the sandbox. @throws when it cannot start, as a program that the image lacks */
@@ -35,7 +35,7 @@ export async function startSpare(
     // SAFETY: the program runs inside the sandbox, as its user; no shell is involved.
     const request = { key, cmd, args: [...args], stdin: true, stdinFd, timeoutMs: null };
     await client.detached.start({ ...request, isRepeat: true, isSpare: true }, signal);
-  });
+  }).finally(() => run.restLater());
 }
 
 /** What is started over it and is not detached ends with it. */
@@ -52,7 +52,6 @@ async function withSession(
     client.close();
   } finally {
     link.drop(session);
-    run.rest();
   }
 }
 
