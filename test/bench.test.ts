@@ -16,6 +16,7 @@ for (const name of [
   'throughput',
   'burst',
   'memory',
+  'resting',
   'server',
   'rest',
   'sdk',

@@ -28,11 +28,14 @@ test('a spare process is no activity until somebody writes to it', async (t) => 
       ({ type, payload }) => type === 'svc.status' && payload['active_processes'] === processes,
       what,
     );
+  const spares = async () => (await control.call('svc.count')).payload['spares'];
   await start(session, 'spare', { spare: true });
   await start(session, 'other');
   await statusOf(1, 'the other one alone is counted');
+  assert.equal(await spares(), 1);
   await write(session, 'spare');
   await statusOf(2, 'it is counted from its first input on');
+  assert.equal(await spares(), 0);
   await session.call('svc.detached.forget', { key: 'spare' });
   await statusOf(1, 'it is counted no more when it has ended');
   await start(session, 'unused', { spare: true });

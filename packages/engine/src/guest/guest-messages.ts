@@ -51,9 +51,17 @@ export function readStatus(payload: Payload): GuestStatus {
   };
 }
 
+export interface ProcessCount {
+  /** svc-init included. */
+  readonly processes: number;
+  /** Of these, those that were started for whoever comes and were not used yet. */
+  readonly spares: number;
+}
+
 /** Undefined when svc-init did not say. */
-export function readProcessCount({ type, payload }: Message): number | undefined {
-  return type === 'svc.counted' ? count(payload['processes']) : undefined;
+export function readProcessCount({ type, payload }: Message): ProcessCount | undefined {
+  if (type !== 'svc.counted') return undefined;
+  return { processes: count(payload['processes']), spares: count(payload['spares']) };
 }
 
 /** What svc-init sends at most in one message (PROTOCOL.md); a line of the log is no longer than what this becomes in JSON. */

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { pino } from 'pino';
 import { GuestFolders } from '../guest/guest-folders.ts';
 import { FakeNetwork } from '../testing/fake-network.ts';
@@ -70,6 +71,29 @@ test('where all together used none since the round before, not one of them is as
   assert.deepEqual([looks(), sampler.read(sandboxes)[0]?.cpuSeconds], [4, 3e-6]);
 });
 
+test('a sandbox of gVisor rests when there is nothing in it but what waits for its first caller', async (t) => {
+  let cpuMicroseconds = 0;
+  const { sampler, sandbox } = await makeSampler(t, () => (cpuMicroseconds += 1));
+  const restedWith = async (counted: Record<string, number>, quietMs = 5000) => {
+    let isResting = false;
+    const link = { isConnected: true, peek: async () => ({ type: 'svc.counted', payload: counted }) };
+    const run = { link, quietMs: () => quietMs, rest: () => (isResting = true) };
+    const inGvisor = sandbox('fine', 'gvisor', run);
+    // A new one each time: what was counted of the last is forgotten.
+    sampler.sampleShare(() => [], 1);
+    for (let round = 0; round < 2; round++) {
+      sampler.sampleShare(() => [inGvisor], 1);
+      await turn();
+    }
+    return isResting;
+  };
+  assert.equal(await restedWith({ processes: 1 }), true);
+  assert.equal(await restedWith({ processes: 2 }), false);
+  assert.equal(await restedWith({ processes: 2, spares: 1 }), true);
+  assert.equal(await restedWith({ processes: 3, spares: 1 }), false);
+  assert.equal(await restedWith({ processes: 1 }, 900), false, 'something was said to it');
+});
+
 async function makeSampler(t: TestContext, cpuMicroseconds: (handle: string) => number) {
   const folder = mkdtempSync(join(tmpdir(), 'svc-sampler-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -94,15 +118,16 @@ async function makeSampler(t: TestContext, cpuMicroseconds: (handle: string) => 
     guestFolders: new GuestFolders(folder),
     logger: pino({ level: 'silent' }),
   });
-  const sandbox = (handle: string, resources = {}) =>
+  const sandbox = (handle: string, isolation = 'container', run = {}) =>
     ({
       record: {
         handle,
         id: handle,
+        isolation,
         state: 'running',
-        spec: { resources, runtime: { metrics_sample_interval_ms: 0 } },
+        spec: { resources: {}, runtime: { metrics_sample_interval_ms: 0 } },
       },
-      run: { slot },
+      run: { slot, ...run },
     }) as unknown as Sandbox;
   return { sampler, sandbox, looks: () => count };
 }

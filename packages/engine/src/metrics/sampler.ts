@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { DEFAULT_METRICS_INTERVAL_MS } from '@svc/contract/spec';
 import type { SandboxMetrics } from '../client/engine-api.ts';
-import { readProcessCount } from '../guest/guest-messages.ts';
+import { readProcessCount, type ProcessCount } from '../guest/guest-messages.ts';
 import { renderMeminfo } from '../runtime/proc-files.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import type { EngineRecord } from '../sandboxes/record.ts';
@@ -18,6 +18,9 @@ const REST_AFTER_MS = 1000;
 
 const NEVER = Number.NEGATIVE_INFINITY;
 
+/** svc-init, at least. */
+const NOT_COUNTED = { countedAt: NEVER, processes: 1, spares: 0 };
+
 type SampledKit = Pick<Kit, 'cgroups' | 'rootfs' | 'network' | 'guestFolders' | 'logger'>;
 
 interface Sample {
@@ -27,11 +30,10 @@ interface Sample {
   readonly metrics: SandboxMetrics;
 }
 
-interface Count {
+interface Count extends ProcessCount {
   readonly askedAt: number;
   /** When that was asked for which it answered last. */
   readonly countedAt: number;
-  readonly processes: number;
 }
 
 /**
@@ -150,9 +152,9 @@ export class Sampler {
   #lookInside(sandbox: Sandbox, at: number): void {
     const { run, record } = sandbox;
     const quietMs = run?.quietMs() ?? 0;
-    const count = this.#counts.get(record.handle);
-    // It was counted after whatever happened last.
-    const isAlone = count?.processes === 1 && at - count.countedAt < quietMs;
+    const { processes, spares, countedAt } = this.#counts.get(record.handle) ?? NOT_COUNTED;
+    // It was counted after whatever happened last. What waits for its first caller does so without a timer.
+    const isAlone = processes === 1 + spares && at - countedAt < quietMs;
     if (isAlone && quietMs > REST_AFTER_MS) run?.rest();
     else this.#countInside(sandbox, at);
   }
@@ -176,21 +178,20 @@ export class Sampler {
   }
 
   #countOf(handle: string): number {
-    return this.#counts.get(handle)?.processes ?? 1;
+    return (this.#counts.get(handle) ?? NOT_COUNTED).processes;
   }
 
   /** What the host sees of gVisor is its own threads: the sandbox is asked, and its answer is part of the latest sample. */
   #countInside({ record: { handle }, run }: Sandbox, at: number): void {
     const known = this.#counts.get(handle);
     if (run?.link.isConnected !== true || at - (known?.askedAt ?? NEVER) < COUNT_MS) return;
-    const processes = this.#countOf(handle);
-    this.#counts.set(handle, { askedAt: at, countedAt: known?.countedAt ?? NEVER, processes });
-    const note = (processes: number | undefined) => {
+    this.#counts.set(handle, { ...(known ?? NOT_COUNTED), askedAt: at });
+    const note = (count: ProcessCount | undefined) => {
       const latest = this.#latest.get(handle);
       // It may have ended meanwhile, or be an svc-init that cannot count.
-      if (latest === undefined || processes === undefined) return;
-      this.#counts.set(handle, { askedAt: at, countedAt: at, processes });
-      this.#latest.set(handle, { ...latest, metrics: { ...latest.metrics, processes } });
+      if (latest === undefined || count === undefined) return;
+      this.#counts.set(handle, { askedAt: at, countedAt: at, ...count });
+      this.#latest.set(handle, { ...latest, metrics: { ...latest.metrics, processes: count.processes } });
     };
     run.link
       .peek('svc.count', AbortSignal.timeout(COUNT_MS))

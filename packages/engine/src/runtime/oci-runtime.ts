@@ -121,7 +121,7 @@ export class OciRuntime implements Runtime {
   async #setPrecision(handle: string, slackNs: number, isInterrupt: boolean): Promise<void> {
     if (this.#program.isKernel !== true) return;
     const kernel = this.#kernels.get(handle) ?? this.#findKernel(handle);
-    // SAFETY: another process that has come to one of these ids loses some precision, or gets back what every program has.
+    // SAFETY: another process that has come to one of these ids loses some precision, or gets back what every program has, and one that is written in Go is interrupted for nothing.
     await this.#hostCalls.setPrecision(kernel, slackNs, isInterrupt);
   }
 

@@ -75,7 +75,7 @@ export interface Runtime {
   start(spec: RuntimeSpec, signal: AbortSignal): Promise<Started>;
   /** Ends what held only while it started. `start` does so too; an engine that finds a sandbox again repeats it. */
   settle(handle: string): Promise<void>;
-  /** Nothing happens in it: what it does by the clock may be half a second late, until it is woken. Of no matter without a kernel of its own. */
+  /** Nothing happens in it: what it does by the clock may be a second late, until it is woken. Of no matter without a kernel of its own. */
   rest(handle: string): Promise<void>;
   wake(handle: string): Promise<void>;
   isAlive(handle: string): Promise<boolean>;

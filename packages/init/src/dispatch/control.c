@@ -175,7 +175,8 @@ static void prepare(struct conn *conn, struct message *message) {
 
 static void count(struct conn *conn, struct message *message) {
   struct writer payload = writer_new();
-  write_map(&payload, 1);
+  write_map(&payload, 2);
   write_uint_pair(&payload, "processes", count_processes());
+  write_uint_pair(&payload, "spares", detached_count_spares());
   if (!conn_answer(conn, message->id, FLAG_TERMINAL, "svc.counted", &payload)) conn_end(conn, CONN_LOST);
 }

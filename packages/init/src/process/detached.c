@@ -265,3 +265,12 @@ void detached_timeout(struct conn *conn, struct message *message) {
   }
   arena_free(&arena);
 }
+
+unsigned detached_count_spares(void) {
+  unsigned count = 0;
+  for (struct list *node = detacheds.next; node != &detacheds; node = node->next) {
+    const struct detached *detached = containing(node, struct detached, all);
+    count += detached->is_spare && detached->process.is_started && !detached->process.is_finished;
+  }
+  return count;
+}

@@ -18,4 +18,7 @@ void detached_timeout(struct conn *, struct message *);
 /** Ends what was started for nobody yet, because it was started with what holds no longer. */
 void detached_end_spares(void);
 
+/** How many of these there are. */
+unsigned detached_count_spares(void);
+
 #endif
