@@ -76,7 +76,10 @@ export class ChannelClient {
 
   /** Runs a process to its end and collects its output. */
   async run(request: ExecRequest, options: RunOptions = {}): Promise<RunResult> {
-    return await runProcess((signal) => startProcess(this.#connection, request, signal), options);
+    return await runProcess(
+      (signal, isInputOver) => startProcess(this.#connection, request, signal, isInputOver),
+      options,
+    );
   }
 
   async connectTcp(host: string, port: number, options: CallOptions = {}): Promise<TcpStream> {

@@ -37,6 +37,27 @@ test('a process has a pid, output on both streams and an exit', async () => {
   assert.equal(text((await Array.fromAsync(process.stderr))[0] ?? bytes('')), 'err');
 });
 
+test('a run without input says so with its request, in one write; one with input says it behind the input', async () => {
+  for (const [input, types] of [
+    [undefined, ['core.exec.request', 'core.exec.stdin']],
+    [bytes('in'), ['core.exec.request', 'core.exec.stdin', 'core.exec.stdin']],
+  ] as const) {
+    const { agent, client } = await ScriptedAgent.connect((message, peer) => {
+      if (message.type === 'core.exec.request') peer.send(message.id, 'core.exec.started', { pid: 42 });
+      const isEnd =
+        message.type === 'core.exec.stdin' && (message.payload['data'] as Uint8Array).length === 0;
+      if (isEnd) peer.send(message.id, 'core.exec.exited', { code: 0 });
+    });
+    const { code } = await client.run({ cmd: 'cat' }, input === undefined ? {} : { input });
+    assert.equal(code, 0);
+    assert.deepEqual(
+      agent.received.map(({ type }) => type),
+      types,
+    );
+    assert.equal(agent.writes, input === undefined ? 1 : 3);
+  }
+});
+
 test('an exit says which signal, and whether memory ran out', async () => {
   const cases = [
     [

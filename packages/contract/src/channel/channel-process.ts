@@ -19,6 +19,7 @@ const OUTPUT_LIMIT_BYTES = 1024 * 1024;
 /** Larger input is cut, so that no frame keeps signals waiting for long. */
 const STDIN_CHUNK_BYTES = 256 * 1024;
 const SIGKILL = 9;
+const END_OF_INPUT = ['core.exec.stdin', { data: new Uint8Array(0) }] as const;
 const PROCESS_IS_OVER = new Error('the process is over');
 
 export interface ExecRequest {
@@ -72,19 +73,21 @@ export interface ChannelProcess {
 }
 
 /**
- * Resolves when the process has started.
+ * Resolves when the process has started. With `isInputOver` its stdin is at its end from the beginning.
  * @throws ExecFailed when it cannot.
  */
 export async function startProcess(
   connection: Connection,
   request: ExecRequest,
   signal: AbortSignal | undefined,
+  isInputOver = false,
 ): Promise<ChannelProcess> {
   signal?.throwIfAborted();
   const process = new ProcessSession(connection);
   const stop = onAbort(signal, (reason) => process.giveUp(reason));
   process.exited.then(stop, stop);
-  await abortable(connection.send(process.id, 'core.exec.request', encodeRequest(request)), signal);
+  const behind = isInputOver ? END_OF_INPUT : undefined;
+  await abortable(connection.send(process.id, 'core.exec.request', encodeRequest(request), behind), signal);
   await abortable(process.started, signal);
   return process;
 }
@@ -143,7 +146,7 @@ class ProcessSession implements Session, ChannelProcess {
   }
 
   closeStdin(): Promise<void> {
-    return this.#send('core.exec.stdin', { data: new Uint8Array(0) });
+    return this.#send(...END_OF_INPUT);
   }
 
   signal(number: number): Promise<void> {

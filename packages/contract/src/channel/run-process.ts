@@ -28,34 +28,35 @@ export interface RunResult {
   readonly truncated: readonly ('stdout' | 'stderr')[];
 }
 
-/** Starts a process, feeds it, and collects what it says until it exits. */
+/** Starts a process, feeds it, and collects what it says until it exits. One that is to get no input begins with its stdin at its end. */
 export async function runProcess(
-  start: (signal: AbortSignal) => Promise<ChannelProcess>,
+  start: (signal: AbortSignal, isInputOver: boolean) => Promise<ChannelProcess>,
   options: RunOptions,
 ): Promise<RunResult> {
   const limit = options.maxOutputBytes ?? DEFAULT_OUTPUT_BYTES;
   const output = { stdout: new ByteCollector(limit), stderr: new ByteCollector(limit) };
   const deadline = new Deadline(options.timeoutMs);
-  const input = new Feed(options.input);
+  const input = options.input === undefined ? undefined : new Feed(options.input);
   try {
     const process = await start(
       options.signal ? AbortSignal.any([options.signal, deadline.signal]) : deadline.signal,
+      input === undefined,
     );
     deadline.watch(process);
-    input.start(process);
+    input?.start(process);
     const [exit] = await Promise.all([
       process.exited,
       collect(process.stdout, output.stdout),
       collect(process.stderr, output.stderr),
     ]);
-    input.throwIfFailed();
+    input?.throwIfFailed();
     return summarize(deadline.hasPassed ? { ...exit, reason: 'timeout' } : exit, output);
   } catch (error) {
     if (!deadline.wasIgnored) throw error;
     return summarize({ code: -1, signal: null, reason: 'timeout' }, output);
   } finally {
     deadline.stop();
-    input.stop();
+    input?.stop();
   }
 }
 
@@ -117,8 +118,8 @@ class Feed {
   readonly #stop = new AbortController();
   #error: unknown;
 
-  constructor(input: RunOptions['input']) {
-    this.#input = input instanceof Uint8Array || input === undefined ? once(input) : input;
+  constructor(input: Uint8Array | AsyncIterable<Uint8Array>) {
+    this.#input = input instanceof Uint8Array ? once(input) : input;
   }
 
   start(process: ChannelProcess): void {
@@ -144,8 +145,8 @@ class Feed {
   }
 }
 
-async function* once(data: Uint8Array | undefined): AsyncGenerator<Uint8Array> {
-  if (data !== undefined) yield data;
+async function* once(data: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield data;
 }
 
 /** Keeps the first bytes of a stream, up to a limit, in one buffer of its own. */

@@ -9,6 +9,7 @@ import type { ByteTransport } from '../channel/transport.ts';
 export class ScriptedAgent {
   readonly transport: ByteTransport;
   readonly received: Message[] = [];
+  writes = 0;
   readonly #toClient = new ByteQueue(Number.POSITIVE_INFINITY);
   readonly #splitter = new FrameSplitter();
   readonly #answer: (message: Message, agent: ScriptedAgent) => void;
@@ -21,6 +22,7 @@ export class ScriptedAgent {
     this.transport = {
       readable: lend(this.#toClient),
       write: async (bytes) => {
+        this.writes += 1;
         this.#take(bytes);
         if (this.isStuck) await new Promise(() => undefined);
       },

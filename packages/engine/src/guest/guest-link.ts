@@ -34,7 +34,8 @@ export interface GuestSession {
 const DRAIN_MS = 500;
 /** Session connections kept dialled, so that a client need not wait for one. */
 const SPARE_SESSIONS = 2;
-const REPLACE_MS = 10;
+/** Longer than most processes start and run: none of them waits for svc-init to dial, and a short life does without. */
+const REPLACE_MS = 100;
 /** A connection may be lost on the way, among many that were dialled at once: it is asked for again. */
 const DIAL_AGAIN_MS = 250;
 
@@ -175,7 +176,6 @@ export class GuestLink {
     else session.socket.destroy();
   }
 
-  /** A moment later: the first process of the client that took it should not wait for svc-init to dial. */
   #replaceSpare(): void {
     this.#spent += 1;
     this.#replacing ??= setTimeout(() => {

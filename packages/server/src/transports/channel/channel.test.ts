@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
+import { encodeMessage } from '@svc/contract/frames';
 import { waitUntil } from '@svc/contract/testing';
 import { createToken } from '../../store/api-keys-and-tokens.ts';
 import { ensureOrganization, putMember } from '../../store/organizations.ts';
@@ -26,6 +28,27 @@ test('the greeting comes without being asked for, and text from the client means
   assert.ok(channel.agent.readyTimeNs > 0);
   socket.send('a text');
   assert.equal((await channel.run({ cmd: 'true' })).code, 0);
+});
+
+test('small frames of one message reach the sandbox together, or none of them when one is illegal', async (t) => {
+  const server = await startChannelServer(t);
+  const address = await server.addSandbox();
+  const arrived: Uint8Array[] = [];
+  server.orchestrator.createAgent = () => {
+    const sandbox = new PassThrough();
+    sandbox.on('data', (chunk: Buffer) => arrived.push(chunk));
+    return sandbox;
+  };
+  const socket = await openWebSocket(t, address);
+  const request = encodeMessage(1, 'core.exec.request', { cmd: 'true' });
+  const frames = Buffer.concat([request, encodeMessage(1, 'core.exec.stdin', { data: new Uint8Array() })]);
+  socket.send(frames);
+  await waitUntil(() => arrived.length > 0);
+  assert.deepEqual(arrived, [frames]);
+  const isOver = closeOf(socket);
+  socket.send(Buffer.concat([request, Buffer.alloc(9)]));
+  assert.equal((await isOver).code, 1002);
+  assert.equal(arrived.length, 1);
 });
 
 test('without a credential, or with a wrong one, nothing opens', async (t) => {

@@ -202,7 +202,9 @@ test(`${FRAMES} mutated answers of a sandbox end calls with a result or in words
   for (let call = 0; call < FRAMES / ANSWERS_PER_CALL; call++) {
     server.orchestrator.createAgent = () =>
       scripted((chunk, stream) => {
-        const { id, type: asked } = decodeMessage(chunk);
+        // What a process gets as input may follow its request at once.
+        const [request = chunk] = new FrameSplitter().push(chunk);
+        const { id, type: asked } = decodeMessage(request);
         for (let count = 0; count < ANSWERS_PER_CALL; count++, sent++) {
           const [type, payload] = dice.oneOf(dice.below(5) === 0 ? ANSWERS : answersTo(asked));
           stream.push(mutateFrame(id, type, payload, dice).bytes);

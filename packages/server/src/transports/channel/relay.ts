@@ -1,12 +1,13 @@
 import { FrameError } from '@svc/contract/frames';
 import { OUT_OF_MEMORY_CLOSE, type ByteTransport } from '@svc/contract/channel';
 import type { RawData, WebSocket } from 'ws';
-import { ClientFrames } from './client-frames.ts';
+import { ClientFrames, type ClientPiece } from './client-frames.ts';
 import { describeExec, type ExecDescription } from './describe-exec.ts';
 import { KeepAlive } from './keep-alive.ts';
 
 /** A client is read no further while this much of what it sent waits for the sandbox. */
 const MAX_WAITING_BYTES = 1024 * 1024;
+const JOINED_BYTES = 16 * 1024;
 /** How often a client that is not being read is written to: that fails when it is gone, and nothing else tells. */
 const PROBE_MS = 1000;
 
@@ -95,13 +96,13 @@ class Inward {
     this.#onExec = onExec;
   }
 
+  /** Nothing of a message is passed on that has anything illegal in it. */
   take(data: RawData): void {
     if (this.#isOver) return;
     try {
-      for (const { kind, bytes } of this.#frames.push(toBytes(data))) {
-        if (kind === 'session') this.#note(bytes);
-        this.#forward(bytes);
-      }
+      const pieces = [...this.#frames.push(toBytes(data))];
+      for (const { kind, bytes } of pieces) if (kind === 'session') this.#note(bytes);
+      for (const bytes of joined(pieces)) this.#forward(bytes);
     } catch (error) {
       if (!(error instanceof FrameError)) throw error;
       this.#end(CLOSE.protocolError, error.message);
@@ -145,6 +146,13 @@ class Inward {
     this.#client.close(code, reason.slice(0, MAX_REASON_LENGTH));
     this.#sandbox.close();
   }
+}
+
+/** What is small goes in one write, so that the sandbox wakes once for it. */
+function joined(pieces: readonly ClientPiece[]): readonly Uint8Array[] {
+  const all = pieces.map(({ bytes }) => bytes);
+  const length = all.reduce((sum, bytes) => sum + bytes.length, 0);
+  return all.length > 1 && length <= JOINED_BYTES ? [Buffer.concat(all, length)] : all;
 }
 
 function toBytes(data: RawData): Uint8Array {
