@@ -72,12 +72,15 @@ export class FairWeights {
     this.#readTimes = readTimes;
   }
 
-  /** To be called now and then, from the start on: what an earlier engine left behind comes forward at the first calm look. */
-  look(): void {
+  /**
+   * To be called now and then, from the start on: what an earlier engine left behind comes forward at the first calm look. `used`: processor
+   * time that all sandboxes have used.
+   */
+  look(used = this.#cgroups.cpuMicroseconds('.')): void {
     const [before, usedBefore] = [this.#times, this.#usedBySandboxes];
     const now = this.#readTimes();
     this.#times = now;
-    this.#usedBySandboxes = this.#cgroups.cpuMicroseconds('.');
+    this.#usedBySandboxes = used;
     if (before === undefined) return this.#learn();
     const [idle, all] = [now.idle - before.idle, now.all - before.all];
     const others = all - idle - (this.#usedBySandboxes - usedBefore);

@@ -28,10 +28,10 @@ import { prepareRunFolder, releaseRunFolder } from './run-folder.ts';
 const VERSION = '0.1.0';
 const STDERR = 2;
 const TICK_MS = 1000;
-/** Each sandbox is sampled once a tick, a share of them at a time. */
-const SAMPLE_MS = 50;
-/** Between two looks at who of the sandboxes uses the processors. */
-const WEIGH_MS = 200;
+/** Each sandbox is sampled once a tick, two shares of them at a look. */
+const SAMPLE_SHARE = LOOK_MS / TICK_MS / 2;
+/** At every second look: who of the sandboxes uses the processors. */
+const WEIGHED_EVERY = 2;
 /** How often disks are looked for that nobody alive has frozen. */
 const THAW_MS = 5000;
 /** What the first sandbox needs and the start does not is loaded this long after the start, when a server that waited for us has gone on. */
@@ -127,11 +127,12 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   const servers = await listen(daemon, config);
   kit.events.add('engine_started', null);
   kit.space.onTurn = (isShort) => kit.events.add(isShort ? 'space_short' : 'space_back', null);
-  const processors = shareProcessors(kit, weight);
+  const processors = shareProcessors(kit, weight, (used) =>
+    sampler.sampleShare(() => running.list(), SAMPLE_SHARE, used),
+  );
   const timers = [
     thawing,
     setInterval(() => running.enforceDeadlines(), TICK_MS),
-    setInterval(() => sampler.sampleShare(() => running.list(), SAMPLE_MS / TICK_MS), SAMPLE_MS),
     setTimeout(() => void loadTheRest(), LOAD_LATER_MS),
     ...collectImages(kit.images, config.keepImagesMs, logger),
   ];
@@ -168,16 +169,28 @@ async function keepThawed(liveDisks: LiveDisks, logger: Logger): Promise<NodeJS.
   }, THAW_MS).unref();
 }
 
-/** Who goes first on the processors, and where, until it is disposed of. */
-function shareProcessors({ cgroups, quietPlaces }: HostKit, weight: number | null): Disposable {
+/**
+ * Who goes first on the processors, and where, and what each uses, until it is disposed of. All of it at the same moments and from one
+ * reading of what all use together: to wake up costs more than to look.
+ */
+function shareProcessors(
+  { cgroups, quietPlaces }: HostKit,
+  weight: number | null,
+  sample: (used: number) => void,
+): Disposable {
   const weights = new FairWeights(cgroups, weight);
-  const timers = [
-    setInterval(() => weights.look(), WEIGH_MS),
-    setInterval(() => quietPlaces.look(), LOOK_MS),
-  ];
+  let looks = 0;
+  const timer = setInterval(() => {
+    const used = cgroups.cpuMicroseconds('.');
+    if (looks++ % WEIGHED_EVERY === 0) weights.look(used);
+    quietPlaces.look(performance.now(), used);
+    sample(used);
+    // Twice in smaller parts: whatever came in meanwhile does not wait for all of it.
+    setImmediate(() => sample(used));
+  }, LOOK_MS);
   return {
     [Symbol.dispose]: () => {
-      for (const timer of timers) clearInterval(timer);
+      clearInterval(timer);
       weights.release();
       quietPlaces.release();
     },

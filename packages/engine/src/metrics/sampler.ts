@@ -62,24 +62,28 @@ export class Sampler {
 
   /**
    * Samples a share of the sandboxes, the next share at the next call: called often, it never keeps other work waiting for long. `list` is
-   * asked when all had their turn.
+   * asked when all had their turn. `used`: processor time that all sandboxes have used.
    */
-  sampleShare(list: () => readonly Sandbox[], share: number): void {
-    if (this.#due >= 1) this.#beginRound(list().filter(isRunning));
+  sampleShare(
+    list: () => readonly Sandbox[],
+    share: number,
+    used = this.#kit.cgroups.cpuMicroseconds('.'),
+  ): void {
+    if (this.#due >= 1) this.#beginRound(list().filter(isRunning), used);
     this.#due += share;
     const until = Math.min(this.#round.length, Math.ceil(this.#round.length * this.#due));
     if (this.#looked === until) return;
-    const isCalm = this.#kit.cgroups.cpuMicroseconds('.') === this.#used.before;
+    const isCalm = used === this.#used.before;
     for (const sandbox of this.#round.slice(this.#looked, until))
       if (isRunning(sandbox)) this.#trySample(sandbox, isCalm);
     this.#looked = until;
   }
 
-  #beginRound(running: readonly Sandbox[]): void {
+  #beginRound(running: readonly Sandbox[], used: number): void {
     this.#round = running;
     this.#looked = 0;
     this.#due = 0;
-    this.#used = { now: this.#kit.cgroups.cpuMicroseconds('.'), before: this.#used.now };
+    this.#used = { now: used, before: this.#used.now };
     if (Math.max(this.#latest.size, this.#shownBytes.size) > running.length) this.#forgetEnded(running);
   }
 

@@ -60,9 +60,8 @@ export class QuietPlaces {
     this.#places.leave(handle);
   }
 
-  /** Every `LOOK_MS`. While all together use less than one that computes would, a single file is read. */
-  look(at = performance.now()): void {
-    const used = this.#cgroups.cpuMicroseconds('.');
+  /** Every `LOOK_MS`. `used`: by all together. While that is less than one that computes would use, nothing else is read. */
+  look(at = performance.now(), used = this.#cgroups.cpuMicroseconds('.')): void {
     const mayCompute = used - this.#usedByAll > (at - this.#at) * 1000 * COMPUTES;
     [this.#usedByAll, this.#at] = [used, at];
     for (const [handle, known] of this.#anywhere) this.#gather(handle, known, at);
