@@ -180,7 +180,8 @@ async function listen(
     http.addHook('preClose', async () => await Promise.resolve(previews.close()));
   }
   // Last of all, so that it sees what previews take too.
-  void new ConnectionShares(http.server, options.limits.maxConnections);
+  const shares = new ConnectionShares(http.server, options.limits.maxConnections);
+  http.addHook('preClose', async () => await Promise.resolve(shares.dropSilent()));
   // For this name, which has two addresses, the framework would make a second server that previews do not stand before.
   const host = options.host === 'localhost' ? '127.0.0.1' : options.host;
   await http.listen({ host, port: options.port });

@@ -1,4 +1,4 @@
-import { USER_AGENT, dial, platformFetch, readEnvironment } from '#platform';
+import { USER_AGENT, dial, dialAhead, platformFetch, readEnvironment } from '#platform';
 import { routeOf, type RestRoute } from '@svc/contract/routes';
 import type { RestOperationName } from '@svc/contract/rest';
 import type { HeldTransport } from '../platform/platform.ts';
@@ -139,6 +139,11 @@ export class Client {
     return await withRetries(budget, this.maxRetries, () =>
       dial({ url, apiKey: this.#apiKey, signal: budget.signal, describeRefusal }),
     );
+  }
+
+  /** Opens the connection that the next `dial` needs, beside a call that takes a while; `Sandbox.create` does this by itself. A `fetch` of the program's own knows other ways. */
+  dialAhead(): void {
+    if (this.#fetch === platformFetch) dialAhead(this.apiUrl);
   }
 
   /** @throws SvcError, or what fetch throws */

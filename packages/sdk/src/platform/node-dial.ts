@@ -1,25 +1,40 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { errorOfAnswer, SvcError } from '../svc-error.ts';
-import { SocketChunks } from './socket-chunks.ts';
+import { connectTo, takeDialled, targetOf } from './dial-ahead.ts';
+import type { SocketChunks } from './socket-chunks.ts';
 import { NodeTransport } from './node-transport.ts';
 import type { DialRequest, HeldTransport } from './platform.ts';
 
 const MAX_ANSWER_BYTES = 64 * 1024;
 /** Of RFC 6455, section 1.3. */
 const ACCEPT_SUFFIX = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
-const DEFAULT_PORT: Readonly<Record<string, number>> = { 'ws:': 80, 'wss:': 443 };
 
 /**
  * A WebSocket of our own: the global one of Node reads as fast as the peer sends, however slow its reader is, and says
  * nothing about why it was refused.
  */
-export async function dialNode({ url, apiKey, signal }: DialRequest): Promise<HeldTransport> {
-  signal.throwIfAborted();
-  const target = new URL(url);
-  const port = target.port === '' ? (DEFAULT_PORT[target.protocol] ?? 0) : Number(target.port);
-  const host = target.hostname.replace(/^\[|\]$/g, '');
-  const chunks =
-    target.protocol === 'wss:' ? SocketChunks.connectSecurely(host, port) : SocketChunks.connect(host, port);
+export async function dialNode(request: DialRequest): Promise<HeldTransport> {
+  request.signal.throwIfAborted();
+  const url = new URL(request.url);
+  const target = targetOf(url);
+  const dialled = takeDialled(target);
+  if (dialled !== undefined) {
+    try {
+      return await upgrade(dialled, url, request);
+    } catch (error) {
+      // The server may have closed it in the moment that it was taken.
+      if (!(error instanceof SvcError) || error.code !== 'connection_failed') throw error;
+      request.signal.throwIfAborted();
+    }
+  }
+  return await upgrade(connectTo(target), url, request);
+}
+
+async function upgrade(
+  chunks: SocketChunks,
+  target: URL,
+  { apiKey, signal }: DialRequest,
+): Promise<HeldTransport> {
   const abort = (): void => void chunks.socket.destroy(signal.reason as SvcError);
   signal.addEventListener('abort', abort);
   try {

@@ -1,4 +1,5 @@
 export { dialNode as dial } from './node-dial.ts';
+export { dialAhead } from './dial-ahead.ts';
 export { nodeFetch as platformFetch } from './node-fetch.ts';
 export { readEnvironment } from './config.ts';
 

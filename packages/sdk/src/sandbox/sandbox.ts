@@ -79,14 +79,16 @@ export class Sandbox implements AsyncDisposable {
       return new Sandbox(client, await client.call('sandboxes.create', { body }, options));
     }
     const { idempotencyKey } = options;
-    const record = await untilStarted(client, options, ({ query, call }) =>
+    const starting = untilStarted(client, options, ({ query, call }) =>
       client.call(
         'sandboxes.create',
         { body, query: { start: true, ...query } },
         { ...call, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) },
       ),
     );
-    return new Sandbox(client, record);
+    // Once that is on its way: what is made to run something will be connected to.
+    setTimeout(() => client.dialAhead(), 0);
+    return new Sandbox(client, await starting);
   }
 
   /** One that exists, by its name or its id; it is not started. @throws SvcError `sandbox_not_found` */

@@ -13,6 +13,7 @@ const HEAD = 'GET / HTTP/1.1\r\nHost: x\r\n';
 
 interface Scene {
   readonly server: Server;
+  readonly shares: ConnectionShares;
   /** Answers that were not given yet. */
   readonly waiting: ServerResponse[];
   readonly open: (from: string, text?: string) => Promise<Socket>;
@@ -25,7 +26,7 @@ async function serve(t: TestContext): Promise<Scene> {
     if (request.url === '/slow') waiting.push(response);
     else response.end('answered');
   });
-  void new ConnectionShares(server, MAX);
+  const shares = new ConnectionShares(server, MAX);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
@@ -42,7 +43,7 @@ async function serve(t: TestContext): Promise<Scene> {
     if (text !== '') socket.write(text);
     return socket;
   };
-  return { server, waiting, open };
+  return { server, shares, waiting, open };
 }
 
 async function ask(socket: Socket): Promise<string> {
@@ -116,4 +117,18 @@ test('a connection whose request was answered unread waits for its next one, and
   const socket = await open(OTHER);
   const refused = once(socket, 'close').then(() => 'refused');
   assert.match(await Promise.race([ask(socket), refused]), /answered/);
+});
+
+test('at the end what said nothing is closed, and what is being served is answered', async (t) => {
+  const { server, shares, waiting, open } = await serve(t);
+  const served = await open(OTHER, 'GET /slow HTTP/1.1\r\nHost: x\r\n\r\n');
+  const silent = await open(OTHER);
+  await untilHeld(server, 2);
+  await waitUntil(() => waiting.length === 1);
+  const closed = once(silent, 'close');
+  shares.dropSilent();
+  await closed;
+  waiting[0]?.end('answered late');
+  const [answer] = (await once(served, 'data')) as [Buffer];
+  assert.match(answer.toString(), /answered late/);
 });

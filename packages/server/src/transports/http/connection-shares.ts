@@ -62,6 +62,11 @@ export class ConnectionShares {
     server.on('upgrade', (request) => this.#move(request.socket, 'served'));
   }
 
+  /** When no more are taken: a browser and our own SDK open connections before they need them, and an end would wait for their requests. */
+  dropSilent(): void {
+    for (const { socket, stage } of this.#connections.values()) if (stage === 'silent') socket.destroy();
+  }
+
   #admit(socket: Socket): void {
     if (this.#connections.size >= this.#maxConnections && !this.#makeRoom()) {
       socket.destroy();
