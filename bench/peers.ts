@@ -5,6 +5,7 @@ import { createKey } from '@svc/server/keys';
 import { TestServer } from '../test/e2e/start-server.ts';
 import { BUSYBOX } from '../test/engine/start-engine.ts';
 import { drawBars } from './bar-picture.ts';
+import { BareRuntimes } from './bare-runtimes.ts';
 import { percentile } from './benchmark.ts';
 import { PeerDaemon, type PeerName } from './peer-daemons.ts';
 import { readTree, sumOf } from './process-memory.ts';
@@ -17,6 +18,8 @@ import { describeRun, renderRows, writeBetween, writePicture } from './write-bet
  */
 interface Contender {
   readonly name: string;
+  /** What starts its sandboxes, and can be asked by itself. */
+  readonly runtime?: 'runc' | 'runsc';
   /** Until it has done what it does for the next caller by itself, where it does anything. */
   rest?(): Promise<void>;
   create(): Promise<string>;
@@ -58,6 +61,7 @@ const rows = [
   await execs(),
   await inTurn(`${isQuick ? 5 : BURST} at once, all have spoken, s`, isQuick ? 1 : BURSTS, burst, Math.min),
   { what: 'of these failed', values: failures },
+  await floors(),
   await inTurn(`created, used and removed by ${CALLERS} callers, per second`, isQuick ? 1 : 2, sustained),
   await inTurn(`memory of processes per idle sandbox, MiB`, 1, memory),
 ];
@@ -126,6 +130,24 @@ async function burst(contender: Contender): Promise<number> {
   return took;
 }
 
+/** What no way of starting them gets below: the runtime's own command as often, without disk, network and limits. */
+async function floors(): Promise<Row> {
+  await using bare = await BareRuntimes.prepare();
+  const count = isQuick ? 5 : BURST;
+  const what = `bare \`runc run\` or \`runsc run\` as often, ${CALLERS} at a time, s`;
+  const known = new Map<string, number>();
+  for (const name of ['runc', 'runsc'] as const) {
+    const start = performance.now();
+    let left = count;
+    const caller = async () => {
+      while (left-- > 0) await bare.run(name);
+    };
+    await Promise.all(Array.from({ length: CALLERS }, caller));
+    known.set(name, (performance.now() - start) / 1000);
+  }
+  return { what, values: contenders.map(({ runtime = '' }) => known.get(runtime) ?? Number.NaN) };
+}
+
 /** As many at a time as callers, or the hundred containers of each would take most of the run. */
 async function removeAll(contender: Contender, ids: readonly string[]): Promise<void> {
   const left = [...ids];
@@ -180,6 +202,7 @@ async function openOwn(name: string, isolation?: 'container' | 'gvisor'): Promis
   const sandboxes = new Map<string, Sandbox>();
   return {
     name,
+    runtime: isolation === 'container' ? 'runc' : 'runsc',
     ...(isolation === undefined ? { rest: () => untilOneWaits(server) } : {}),
     create: async () => {
       const sandbox = await Sandbox.create({

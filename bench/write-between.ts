@@ -37,7 +37,9 @@ export function renderRows(
   return [line(head), `|${head.map(() => '---|').join('')}`, ...body].join('\n');
 }
 
+/** What does not apply is no number. */
 function digits(value: number): string {
+  if (Number.isNaN(value)) return '–';
   if (value >= 100 || Number.isInteger(value)) return value.toFixed(0);
   return value.toFixed(value >= 10 ? 1 : 2);
 }
