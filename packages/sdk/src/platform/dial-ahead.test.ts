@@ -58,6 +58,16 @@ test('the next dial takes the connection that was opened ahead, the one after it
   assert.equal(await peer.answer(), 'connection 2');
 });
 
+test('one that was taken lives as long as its owner wants', async (t) => {
+  const peer = await Peer.listen(t);
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  dialAhead(peer.url);
+  const taken = takeDialled(targetOf(new URL(peer.url))) ?? assert.fail('there is one');
+  t.mock.timers.tick(60_000);
+  assert.equal(taken.socket.destroyed, false);
+  taken.socket.destroy();
+});
+
 test('one that the server has closed is not taken, and one that it closes without an answer is replaced', async (t) => {
   const peer = await Peer.listen(t);
   dialAhead(peer.url);

@@ -12,8 +12,8 @@ const MOST_WAITING = 4;
 const UNUSED_MS = 3000;
 const DEFAULT_PORT: Readonly<Record<string, number>> = { 'ws:': 80, 'http:': 80, 'wss:': 443, 'https:': 443 };
 
-/** By target. None of them keeps the program running. */
-const waiting = new Map<string, Set<SocketChunks>>();
+/** By target, with what each of them is let go by. None of them keeps the program running. */
+const waiting = new Map<string, Map<SocketChunks, () => void>>();
 
 export function targetOf(url: URL): Target {
   return {
@@ -37,21 +37,25 @@ export function dialAhead(serverUrl: string): void {
   if (those.size >= MOST_WAITING) return;
   const chunks = connectTo(target);
   const { socket } = chunks;
-  const unused = setTimeout(() => socket.destroy(), UNUSED_MS).unref();
-  those.add(chunks);
-  socket.unref();
-  socket.once('end', () => socket.destroy());
-  socket.once('close', () => {
+  const drop = (): void => void socket.destroy();
+  const unused = setTimeout(drop, UNUSED_MS).unref();
+  const letGo = (): void => {
     clearTimeout(unused);
+    socket.off('end', drop);
+    socket.off('close', letGo);
     those.delete(chunks);
-  });
+  };
+  socket.unref();
+  socket.on('end', drop);
+  socket.on('close', letGo);
+  those.set(chunks, letGo);
 }
 
 /** One that was opened before. The caller owns it. */
 export function takeDialled(target: Target): SocketChunks | undefined {
   const those = waitingFor(target);
-  for (const chunks of those) {
-    those.delete(chunks);
+  for (const [chunks, letGo] of those) {
+    letGo();
     if (chunks.socket.destroyed) continue;
     chunks.socket.ref();
     return chunks;
@@ -59,11 +63,11 @@ export function takeDialled(target: Target): SocketChunks | undefined {
   return undefined;
 }
 
-function waitingFor({ isSecure, host, port }: Target): Set<SocketChunks> {
+function waitingFor({ isSecure, host, port }: Target): Map<SocketChunks, () => void> {
   const key = `${isSecure} ${host} ${port}`;
   const known = waiting.get(key);
   if (known !== undefined) return known;
-  const made = new Set<SocketChunks>();
+  const made = new Map<SocketChunks, () => void>();
   waiting.set(key, made);
   return made;
 }
