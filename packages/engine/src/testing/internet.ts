@@ -37,7 +37,6 @@ export async function startInternet(): Promise<Internet> {
   await ip('link', 'add', hostInterface, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', name);
   undo.defer(() => ip('link', 'delete', hostInterface));
   await configureFarEnd(name, addresses);
-  await configureHostEnd(hostInterface, addresses);
 
   const namespace = `/run/netns/${name}`;
   const { resolver, publicAddress, privateAddress, publicIpv6Address } = addresses;
@@ -48,6 +47,9 @@ export async function startInternet(): Promise<Internet> {
   const received: string[] = [];
   createInterface({ input: child.stdout }).on('line', (text) => received.push(text));
   await waitUntil(() => received.includes('ready'));
+  // The way there is open only while somebody answers: of what all runs share, it may be the way of another one's packets.
+  await configureHostEnd(hostInterface, addresses);
+  undo.defer(() => ip('link', 'set', hostInterface, 'down'));
   const kept = undo.move();
   return {
     ...addresses,
