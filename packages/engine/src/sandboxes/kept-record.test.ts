@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -43,6 +43,17 @@ test('a record whose folder somebody removed is written anew', async (t) => {
   rmSync(folder, { recursive: true });
   await kept.move('starting', {});
   assert.deepEqual(await states(), ['starting']);
+});
+
+test('what is said of one that was removed makes no sandbox of it again', async (t) => {
+  const base = mkdtempSync(join(tmpdir(), 'svc-kept-'));
+  t.after(() => rmSync(base, { recursive: true, force: true }));
+  const { kept, states, folder } = await keep(base);
+  await kept.move('starting', {});
+  await kept.remove();
+  await kept.move('failed', {});
+  assert.equal(kept.value.state, 'failed');
+  assert.deepEqual([await states(), existsSync(folder)], [[], false]);
 });
 
 test('a full disk refuses a start and does not hold up an end, which is saved when there is room', async (t) => {

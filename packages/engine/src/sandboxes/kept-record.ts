@@ -11,6 +11,8 @@ export class KeptRecord {
   readonly #kit: Pick<Kit, 'records' | 'events' | 'logger'>;
   #value: EngineRecord;
   #isUnsaved = false;
+  /** What a start or an end that was still under way says afterwards is for nobody: written, it would be a sandbox again. */
+  #isRemoved = false;
 
   constructor(kit: Pick<Kit, 'records' | 'events' | 'logger'>, value: EngineRecord) {
     this.#kit = kit;
@@ -33,6 +35,7 @@ export class KeptRecord {
     const { id, handle, state } = this.#value;
     assertMove(id ?? handle, state, to);
     await this.save({ ...this.#value, ...change, state: to });
+    if (this.#isRemoved) return;
     await this.journal.open();
     this.journal.note(to === 'failed' ? 'error' : 'info', reason === null ? to : `${to}: ${reason}`);
     if (id !== null) this.#kit.events.add(to, id, reason);
@@ -56,7 +59,8 @@ export class KeptRecord {
   /** As `save`, for a run that goes on. @throws when it cannot be written */
   append(value: EngineRecord): void {
     const { records, logger } = this.#kit;
-    records.append(value, (error) => logger.warn({ error }, 'a record could not be rewritten'));
+    if (!this.#isRemoved)
+      records.append(value, (error) => logger.warn({ error }, 'a record could not be rewritten'));
     this.#value = value;
   }
 
@@ -71,6 +75,7 @@ export class KeptRecord {
   }
 
   async remove(): Promise<void> {
+    this.#isRemoved = true;
     this.journal.close();
     await this.#kit.records.remove(this.#value.handle);
   }
