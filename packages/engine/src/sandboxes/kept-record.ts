@@ -30,6 +30,10 @@ export class KeptRecord {
     return this.#isUnsaved;
   }
 
+  get isRemoved(): boolean {
+    return this.#isRemoved;
+  }
+
   /** Another state: checked, saved, logged and announced. */
   async move(to: SandboxState, change: Partial<EngineRecord>, reason: string | null = null): Promise<void> {
     const { id, handle, state } = this.#value;

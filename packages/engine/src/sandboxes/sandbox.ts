@@ -45,7 +45,6 @@ export class Sandbox {
   readonly networkLog = new NetworkLog();
   /** Aborts when it need not be started any more. */
   readonly #unwanted = new AbortController();
-  #isRemoved = false;
   /** Something was started in it while it waited for a caller. */
   #hasSpares = false;
 
@@ -94,6 +93,7 @@ export class Sandbox {
     // The answer comes as soon as it runs; the turn ends when the runtime's program is done too.
     this.#turns
       .take(async () => {
+        this.#requirePresent();
         if (this.record.state === 'running') return resolve(this.view());
         const { settled } = await this.#startNow(signal);
         resolve(this.view());
@@ -109,6 +109,7 @@ export class Sandbox {
   /** Cuts a stop short that is under way and would take longer. */
   async stop(options: { readonly graceMs?: number; readonly reason?: EndReason } = {}): Promise<SandboxView> {
     return await this.#turns.takeSoon(options.graceMs ?? this.#kit.limits.stopGraceMs, async () => {
+      this.#requirePresent();
       const { state } = this.record;
       if (state === 'running' || state === 'stopping') {
         await this.#current.end({ by: 'request', reason: options.reason ?? 'stopped' }, options.graceMs);
@@ -122,17 +123,17 @@ export class Sandbox {
     this.#unwanted.abort(wasRemoved(this.record));
     await this.#turns.takeSoon(0, async () => {
       await this.#current.discard();
-      this.#isRemoved = true;
-      this.networkLog.wake();
       await this.#kit.rootfs.removeDisk(this.record.handle);
       this.#kit.secrets.remove(this.record.handle);
-      await this.#kept.remove();
+      const removed = this.#kept.remove();
+      this.networkLog.wake();
+      await removed;
     });
   }
 
   async saveAgain(): Promise<void> {
     await this.#turns.take(async () => {
-      if (this.isUnsaved && !this.#isRemoved) await this.#kept.save(this.record);
+      if (this.isUnsaved && !this.#kept.isRemoved) await this.#kept.save(this.record);
     });
   }
 
@@ -171,7 +172,7 @@ export class Sandbox {
   /** Copies the disk to a new file; while it is copied, nothing else happens to the sandbox, and a running one cannot write. */
   async saveDisk(file: string, signal: AbortSignal): Promise<void> {
     const frozenMs = await this.#turns.take(async () => {
-      if (this.#isRemoved) throw wasRemoved(this.record);
+      this.#requirePresent();
       return await saveDisk(this.#kit, this.record, file, signal);
     });
     if (frozenMs === undefined) return;
@@ -182,7 +183,7 @@ export class Sandbox {
   /** What it may reach, from now on and in later runs. */
   async setNetwork({ network, values }: NewNetwork): Promise<SandboxView> {
     return await this.#turns.take(async () => {
-      if (this.#isRemoved) throw wasRemoved(this.record);
+      this.#requirePresent();
       const record = { ...this.record, spec: { ...this.record.spec, network } };
       await changeNetwork(this.#kit, this.run, [this.record, record], values, () => this.#kept.save(record));
       return this.view();
@@ -192,7 +193,7 @@ export class Sandbox {
   /** How long it may run and be idle, from now on and in later runs. */
   async setLifecycle(change: LifecycleUpdate): Promise<SandboxView> {
     return await this.#turns.take(async () => {
-      if (this.#isRemoved) throw wasRemoved(this.record);
+      this.#requirePresent();
       const { spec } = this.record;
       await this.#kept.save({
         ...this.record,
@@ -230,7 +231,7 @@ export class Sandbox {
   }
 
   readNetworkLog(options: ReadNetworkLog, signal: AbortSignal): AsyncGenerator<NetworkLogLine> {
-    return this.networkLog.read(options, signal, () => !this.#isActive || this.#isRemoved);
+    return this.networkLog.read(options, signal, () => !this.#isActive || this.#kept.isRemoved);
   }
 
   /**
@@ -252,6 +253,11 @@ export class Sandbox {
       this.#current.hold(adopted);
       this.#kept.journal.note('debug', 'an engine that was started again has taken it up');
     });
+  }
+
+  /** Whoever has waited for a turn may have waited for its removal. */
+  #requirePresent(): void {
+    if (this.#kept.isRemoved) throw wasRemoved(this.record);
   }
 
   async #startNow(caller?: AbortSignal): Promise<{ settled: Promise<void> }> {

@@ -20,7 +20,7 @@ import { createRecord } from './create-record.ts';
 import { hearNetwork } from './hear-network.ts';
 import type { Kit } from './kit.ts';
 import { diskSizeMib, fromImage, originOf, type Origin } from './origin.ts';
-import type { EngineRecord } from './record.ts';
+import { wasRemoved, type EngineRecord } from './record.ts';
 import { recoverHost } from './recover-host.ts';
 import { Sandbox } from './sandbox.ts';
 import { endingOf, overdue } from './overdue.ts';
@@ -31,7 +31,7 @@ const SANDBOX_ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
 /** All sandboxes of this host. */
 export class Sandboxes {
   readonly #kit: Kit;
-  readonly #byId = new Map<string, Sandbox>();
+  readonly #byId = new Map<string, Sandbox | Claim>();
   readonly #removing = new Set<string>();
   /** Whose end was announced. */
   readonly #announced = new WeakSet<Sandbox>();
@@ -49,7 +49,8 @@ export class Sandboxes {
   /** After a restart: adopts what runs, ends what cannot go on, removes what was half made. Repeating it changes nothing. */
   async recover(): Promise<void> {
     const records = await recoverHost(this.#kit);
-    await Promise.all(records.map((record) => this.#recoverOrRetry(record)));
+    const named = newestOfEachId(records);
+    await Promise.all(records.map((record) => this.#recoverOrRetry(record, named.has(record))));
     this.warm.start();
   }
 
@@ -66,22 +67,15 @@ export class Sandboxes {
     const id = request.id ?? randomUUID();
     if (!SANDBOX_ID.test(id)) throw invalidId(id);
     const { spec, runtime } = await checkRequest(this.#kit, request);
-    this.#claim(id);
-    try {
-      const origin = await originOf(this.#kit, { ...request, spec }, { onProgress, signal });
-      using _ = this.#holdImage(origin.image.id, request.imageScope);
-      using __ = this.warm.duringCreate();
-      const mayBeWarm = request.start === true && request.snapshot === undefined;
-      const scope = request.imageScope ?? null;
-      const warm = mayBeWarm ? this.warm.take(spec, origin.image, runtime, scope) : undefined;
-      const view = warm && (await this.#handOut(warm, { ...request, id, spec }, signal));
-      if (view !== undefined) return view;
-      this.#byId.set(id, PENDING);
-      return await this.#createCold(id, request, origin, runtime, signal);
-    } catch (error) {
-      this.#byId.delete(id);
-      throw error;
-    }
+    using claim = this.#claim(id);
+    const origin = await originOf(this.#kit, { ...request, spec }, { onProgress, signal });
+    using _ = this.#holdImage(origin.image.id, request.imageScope);
+    using __ = this.warm.duringCreate();
+    const mayBeWarm = request.start === true && request.snapshot === undefined;
+    const scope = request.imageScope ?? null;
+    const warm = mayBeWarm ? this.warm.take(spec, origin.image, runtime, scope) : undefined;
+    const view = warm && (await this.#handOut(warm, { ...request, id, spec }, claim, signal));
+    return view ?? (await this.#createCold(id, request, origin, runtime, signal));
   }
 
   async start(id: string, { secretValues = {} }: StartSandbox = {}): Promise<SandboxView> {
@@ -107,7 +101,7 @@ export class Sandboxes {
   async remove(id: string): Promise<number> {
     const sandbox = this.#byId.get(id);
     const { events } = this.#kit;
-    if (sandbox === undefined || sandbox === PENDING) return events.sequence;
+    if (!(sandbox instanceof Sandbox)) return events.sequence;
     this.#removing.add(sandbox.record.handle);
     try {
       await sandbox.remove();
@@ -155,14 +149,14 @@ export class Sandboxes {
 
   get(id: string): Sandbox {
     const sandbox = this.#byId.get(id);
-    if (sandbox !== undefined && sandbox !== PENDING) return sandbox;
+    if (sandbox instanceof Sandbox) return sandbox;
     throw new PlatformError('sandbox_not_found', `there is no sandbox ${id}; \`svc ps\` lists them`, {
       details: { sandboxId: id },
     });
   }
 
   list(): readonly Sandbox[] {
-    return [...this.#byId.values()].filter((sandbox) => sandbox !== PENDING);
+    return [...this.#byId.values()].filter((sandbox) => sandbox instanceof Sandbox);
   }
 
   /** With a scope: by something that was made for it. What waits in the pool was made for nobody. */
@@ -256,6 +250,7 @@ export class Sandboxes {
   async #handOut(
     sandbox: Sandbox,
     request: CreateSandbox & { readonly id: string },
+    claim: Claim,
     signal: AbortSignal,
   ): Promise<SandboxView | undefined> {
     const { id, spec, volumes = {}, hostVolume = null, hostFolder = null, imageScope = null } = request;
@@ -269,6 +264,9 @@ export class Sandboxes {
       return sandbox.view();
     } catch (error) {
       await sandbox.remove();
+      // Somebody has removed it meanwhile, and perhaps made another with its id.
+      if (this.#byId.get(id) !== sandbox) throw wasRemoved(sandbox.record);
+      this.#byId.set(id, claim);
       signal.throwIfAborted();
       if (PlatformError.is(error) && error.code !== 'unavailable') throw error;
       this.#kit.logger.warn({ error, id }, 'a waiting sandbox could not be used');
@@ -286,12 +284,19 @@ export class Sandboxes {
     return { [Symbol.dispose]: () => this.#imagesOfCreates.delete(entry) };
   }
 
-  #claim(id: string): void {
+  /** Given back when the create is over, unless there is a sandbox in its place: also one that could not be removed again. */
+  #claim(id: string): Claim {
     if (this.#byId.has(id)) {
       const message = `a sandbox ${id} exists already; remove it or choose another id`;
       throw new PlatformError('name_already_exists', message, { details: { sandboxId: id } });
     }
-    this.#byId.set(id, PENDING);
+    const claim = {
+      [Symbol.dispose]: () => {
+        if (this.#byId.get(id) === claim) this.#byId.delete(id);
+      },
+    };
+    this.#byId.set(id, claim);
+    return claim;
   }
 
   #afterEnd(sandbox: Sandbox): void {
@@ -302,14 +307,14 @@ export class Sandboxes {
   }
 
   /** One that the host does not let go of must not keep the others from their callers: its end is tried again every second. */
-  async #recoverOrRetry(record: EngineRecord): Promise<void> {
+  async #recoverOrRetry(record: EngineRecord, isNamed: boolean): Promise<void> {
     const { logger } = this.#kit;
-    await this.#recoverOne(record).catch((error: unknown) =>
+    await this.#recoverOne(record, isNamed).catch((error: unknown) =>
       logger.error({ error, handle: record.handle, id: record.id }, 'a sandbox could not be recovered'),
     );
   }
 
-  async #recoverOne(record: EngineRecord): Promise<void> {
+  async #recoverOne(record: EngineRecord, isNamed: boolean): Promise<void> {
     const kit = this.#kit;
     const runtime = kit.knownRuntimes.find((candidate) => candidate.name === record.runtime);
     if (runtime === undefined) {
@@ -320,7 +325,7 @@ export class Sandboxes {
       return;
     }
     const sandbox = this.#open(record, runtime);
-    if (record.id === null || !record.complete) return await sandbox.remove();
+    if (record.id === null || !isNamed) return await sandbox.remove();
     // Before anything can fail: it can be seen and removed whatever happens.
     this.#byId.set(record.id, sandbox);
     await sandbox.recover();
@@ -337,7 +342,15 @@ export class Sandboxes {
 }
 
 /** Holds the place of a sandbox that is being made, so that two creates with one id cannot both succeed. */
-const PENDING = Object.create(null) as Sandbox;
+type Claim = Disposable;
+
+/** Of two with one id, which engines of before could leave, the one that was made last is what its caller has. */
+function newestOfEachId(records: readonly EngineRecord[]): ReadonlySet<EngineRecord> {
+  const inOrder = records
+    .filter(({ complete }) => complete)
+    .toSorted((a, b) => a.createdAt.localeCompare(b.createdAt));
+  return new Set(new Map(inOrder.map((record) => [record.id, record])).values());
+}
 
 function invalidId(id: string): PlatformError {
   const message = `id: ${JSON.stringify(id.slice(0, 64))} is not 1–128 letters, digits, . _ : / or -`;
