@@ -32,7 +32,7 @@ test('a frozen engine is noticed and replaced: who waits is told, and its sandbo
   assert.match(JSON.stringify((await waiting).error), /orchestrator_unreachable/);
   await place.untilHealthy();
   assert.notEqual(await place.enginePid(), frozen);
-  assert.equal(await readProcessState(frozen), undefined);
+  assert.equal(readProcessState(frozen), undefined);
   const look = { sandbox: 'steady', command: 'cat', args: ['/tmp/note'] };
   let found: unknown;
   await waitUntil(
@@ -52,8 +52,8 @@ test('a frozen tini is replaced with its engine, also one that another server st
       await place.start();
     }
     const engine = await place.enginePid();
-    const tini = (await readProcessState(engine))?.parent ?? 0;
-    assert.equal((await readProcessState(tini))?.name, 'tini');
+    const tini = readProcessState(engine)?.parent ?? 0;
+    assert.equal(readProcessState(tini)?.name, 'tini');
     process.kill(tini, 'SIGSTOP');
     await waitUntil(async () => ((await findEngine(place.folder))?.pid ?? engine) !== engine, SLOW);
     await place.untilHealthy();
@@ -68,7 +68,7 @@ test('a web-facing process that was frozen when its supervisor was killed keeps 
   process.kill(frozen, 'SIGSTOP');
   process.kill(await place.serverPid(), 'SIGKILL');
   await place.start();
-  assert.equal(await readProcessState(frozen), undefined);
+  assert.equal(readProcessState(frozen), undefined);
   assert.match(await place.log(), /"isFrozen":true.*the web-facing process of a former server is ended/);
 });
 

@@ -59,7 +59,7 @@ export class Installation {
   async launch(): Promise<void> {
     // One that was killed is seen by others a moment before its exit is told to us. Not looked for among all: a list of processes that
     // is read while others come and go may lack one that runs, and its exit would be waited for in vain.
-    if (this.#child !== undefined && !(await readProcessState(this.#child.pid ?? 0))) await this.#exited;
+    if (this.#child !== undefined && !readProcessState(this.#child.pid ?? 0)) await this.#exited;
     if (this.#child === undefined || hasExited(this.#child)) {
       const log = openSync(join(this.folder, 'server.log'), 'a');
       this.#child = spawn(process.execPath, [SERVER_MAIN, ...this.#args], { stdio: ['ignore', log, log] });

@@ -127,8 +127,8 @@ function watchEngine(engine: EngineClient, logger: Logger): Watchdog {
   let last: { readonly pid: number; readonly startTime: string } | undefined;
   return new Watchdog({
     ask: async (signal) => (last = await engine.pulse(signal)),
-    look: async () => {
-      const state = last && (await readProcessState(last.pid));
+    look: () => {
+      const state = last && readProcessState(last.pid);
       // The pid that the engine tells may be another process to us: when it is in a container, or has ended and its pid was used again.
       return state?.startTime === last?.startTime ? state : undefined;
     },

@@ -28,7 +28,7 @@ export async function findEngine(dataFolder: string): Promise<FoundEngine | unde
 }
 
 /** The tini above an engine; undefined when it has none. */
-export async function findWrapper({ pid }: FoundEngine): Promise<number | undefined> {
-  const { parent = 0 } = (await readProcessState(pid)) ?? {};
-  return (await readProcessState(parent))?.name === WRAPPER ? parent : undefined;
+export function findWrapper({ pid }: FoundEngine): number | undefined {
+  const { parent = 0 } = readProcessState(pid) ?? {};
+  return readProcessState(parent)?.name === WRAPPER ? parent : undefined;
 }

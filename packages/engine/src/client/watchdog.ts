@@ -1,3 +1,4 @@
+import { pause } from '@svc/contract/async';
 import type { ProcessState } from '../host/process-state.ts';
 
 const TICK_MS = 1000;
@@ -8,11 +9,13 @@ const QUIET_TICKS = 10;
 /** It does not answer but is at work: on a machine that is full that may take long. */
 const BUSY_TICKS = 60;
 
+type Looked = Pick<ProcessState, 'state' | 'cpuTicks'> | undefined;
+
 export interface Watched {
   /** Resolves when the process answers. Rejects when nobody is there: then it has ended, which others notice. */
   ask(signal: AbortSignal): Promise<unknown>;
   /** What the kernel says of it; undefined when that is not known. */
-  look(): Promise<Pick<ProcessState, 'state' | 'cpuTicks'> | undefined>;
+  look(): Looked | Promise<Looked>;
   /** Called once each time. */
   onFrozen(reason: string): void;
   /** It answers again, or has ended. */
@@ -26,9 +29,7 @@ export interface Watched {
 export class Watchdog {
   readonly #watched: Watched;
   readonly #closed = new AbortController();
-  readonly #timer: NodeJS.Timeout;
   #isAsking = false;
-  #isLooking = false;
   #isFrozen = false;
   #stoppedTicks = 0;
   #quietTicks = 0;
@@ -37,28 +38,25 @@ export class Watchdog {
 
   constructor(watched: Watched, tickMs: number = TICK_MS) {
     this.#watched = watched;
-    this.#timer = setInterval(() => void this.#tick(), tickMs).unref();
-    this.#ask();
+    void this.#watch(tickMs);
   }
 
   close(): void {
-    clearInterval(this.#timer);
     this.#closed.abort();
   }
 
-  async #tick(): Promise<void> {
-    if (this.#isLooking) return;
-    this.#isLooking = true;
-    try {
+  async #watch(tickMs: number): Promise<void> {
+    const { signal } = this.#closed;
+    for (;;) {
+      this.#ask();
+      await pause(tickMs, signal, { keepsProcess: false });
+      if (signal.aborted) return;
       const state = await this.#watched.look();
-      if (!this.#closed.signal.aborted) this.#count(state);
-    } finally {
-      this.#isLooking = false;
+      if (!signal.aborted) this.#count(state);
     }
-    this.#ask();
   }
 
-  #count(state: Awaited<ReturnType<Watched['look']>>): void {
+  #count(state: Looked): void {
     const isStopped = state?.state === 'T';
     const isBusy = state !== undefined && state.cpuTicks !== this.#cpuTicks;
     this.#cpuTicks = state?.cpuTicks ?? 0;

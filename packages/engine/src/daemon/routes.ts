@@ -30,10 +30,7 @@ export interface Daemon {
 }
 
 /** Who we are, so that whoever asks can look at our process when we do not answer any more. */
-const ownPulse = readProcessState(process.pid).then((own) => ({
-  pid: process.pid,
-  startTime: own?.startTime ?? '',
-}));
+const ownPulse = { pid: process.pid, startTime: readProcessState(process.pid)?.startTime ?? '' };
 
 /** The one list of what the engine does. */
 export function createRoutes(daemon: Daemon): Routes {
@@ -50,7 +47,7 @@ export function createRoutes(daemon: Daemon): Routes {
 function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon): Routes {
   const id = (call: Call) => call.params['id'] ?? '';
   return {
-    'GET /pulse': async () => await ownPulse,
+    'GET /pulse': async () => await Promise.resolve(ownPulse),
     'GET /capabilities': async () => await Promise.resolve(capabilities()),
     'GET /space': async () => await Promise.resolve(kit.space.view()),
     'GET /space/users': async () => await listSpaceUsers(kit, sandboxes),

@@ -65,7 +65,7 @@ export class HostProcess {
       const timeoutMs = isSlow ? this.#timeoutMs * SLOW_FACTOR : this.#timeoutMs;
       const deadline = setTimeout(() => this.#end(child, 'ETIMEDOUT', 'no answer in time'), timeoutMs);
       this.#pending.set(id, { call, resolve, reject, deadline, isSlow });
-      this.#looking ??= setInterval(() => void this.#look(), this.#lookMs);
+      this.#looking ??= setInterval(() => this.#look(), this.#lookMs);
       child.stdin.write(`${line}\n`);
     });
   }
@@ -101,7 +101,7 @@ export class HostProcess {
   }
 
   /** One that a signal stopped, and that is still stopped at the next look, is as good as dead; so is one that sleeps on. */
-  async #look(): Promise<void> {
+  #look(): void {
     const child = this.#child;
     if (child?.pid === undefined || this.#pending.size === 0) {
       clearInterval(this.#looking);
@@ -109,7 +109,7 @@ export class HostProcess {
       return;
     }
     const wasStopped = this.#isStopped;
-    const { state, cpuTicks = 0 } = (await readProcessState(child.pid)) ?? {};
+    const { state, cpuTicks = 0 } = readProcessState(child.pid) ?? {};
     this.#isStopped = state === 'T';
     const isQuiet = state === 'S' && cpuTicks === this.#cpuTicks && this.queueLength > 0;
     this.#quietLooks = isQuiet ? this.#quietLooks + 1 : 0;

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 
 /** What the kernel says of a process that lives (proc(5), stat). */
 export interface ProcessState {
@@ -13,9 +13,12 @@ export interface ProcessState {
   readonly cpuTicks: number;
 }
 
-/** Undefined when there is no such process, and when it has ended and only its parent has not asked for its exit code. */
-export async function readProcessState(pid: number): Promise<ProcessState | undefined> {
-  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
+/**
+ * Undefined when there is no such process, and when it has ended and only its parent has not asked for its exit code. The kernel
+ * answers at once, also for a process that hangs; five turns of another thread would take longer.
+ */
+export function readProcessState(pid: number): ProcessState | undefined {
+  const stat = readStat(pid);
   // The second field is the program's name in parentheses and may hold anything.
   const nameEnd = stat?.lastIndexOf(')') ?? -1;
   const fields = stat?.slice(nameEnd + 2).split(' ') ?? [];
@@ -24,4 +27,12 @@ export async function readProcessState(pid: number): Promise<ProcessState | unde
   const name = stat.slice(stat.indexOf('(') + 1, nameEnd);
   const cpuTicks = Number(fields[11]) + Number(fields[12]);
   return { name, parent: Number(parent), state, startTime: fields[19] ?? '', cpuTicks };
+}
+
+function readStat(pid: number): string | undefined {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8');
+  } catch {
+    return undefined;
+  }
 }

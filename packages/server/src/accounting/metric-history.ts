@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract';
+import { pause } from '@svc/contract/async';
 import { SANDBOX_METRICS } from '@svc/contract/rest';
 import type { Logger } from 'pino';
 import type { Orchestrator, SandboxUsageReport } from '../orchestrator/orchestrator.ts';
@@ -53,7 +53,7 @@ export class MetricHistory {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.#turn(signal);
-      await delay(this.#parts.sampleMs, undefined, { signal }).catch(() => undefined);
+      await pause(this.#parts.sampleMs, signal);
     }
   }
 

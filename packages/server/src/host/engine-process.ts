@@ -53,10 +53,10 @@ export class EngineProcess {
       ask: (signal) => this.#client.pulse(signal),
       look: async () => {
         const found = await findEngine(options.dataFolder);
-        const wrapper = found && (await findWrapper(found));
-        const above = wrapper === undefined ? undefined : await readProcessState(wrapper);
+        const wrapper = found && findWrapper(found);
+        const above = wrapper === undefined ? undefined : readProcessState(wrapper);
         // With a frozen tini nobody would hear of the engine's end.
-        return above?.state === 'T' ? above : found && (await readProcessState(found.pid));
+        return above?.state === 'T' ? above : found && readProcessState(found.pid);
       },
       onFrozen: (reason) => {
         options.logger.error({ reason }, 'the engine hangs; it is killed and started again');
@@ -166,7 +166,7 @@ export class EngineProcess {
   /** The engine itself too, and what stands above one that we did not start: either may hang. */
   async #kill(): Promise<void> {
     const found = await findEngine(this.#options.dataFolder);
-    const wrapper = found && (await findWrapper(found));
+    const wrapper = found && findWrapper(found);
     this.#child?.kill('SIGKILL');
     await this.#signal('SIGKILL');
     if (wrapper !== undefined) signalProcess(wrapper, 'SIGKILL');
@@ -174,7 +174,7 @@ export class EngineProcess {
 
   async #signal(signal: NodeJS.Signals): Promise<void> {
     const found = await findEngine(this.#options.dataFolder);
-    if (found === undefined || (await readProcessState(found.pid)) === undefined) return;
+    if (found === undefined || readProcessState(found.pid) === undefined) return;
     signalProcess(found.pid, signal);
   }
 }

@@ -30,7 +30,7 @@ export async function findWeb(dataFolder: string): Promise<number | undefined> {
 }
 
 async function noteProcess(path: string, pid: number): Promise<void> {
-  await writeFile(`${path}.new`, `${pid} ${(await readProcessState(pid))?.startTime}\n`, { mode: 0o644 });
+  await writeFile(`${path}.new`, `${pid} ${readProcessState(pid)?.startTime}\n`, { mode: 0o644 });
   await rename(`${path}.new`, path);
 }
 
@@ -39,7 +39,7 @@ async function findProcess(path: string): Promise<number | undefined> {
   if (!/^[1-9]\d*$/.test(pid)) return undefined;
   // One that has ended does not run, whether its parent has asked for its exit code or not.
   // SAFETY: pids are used again; together with the time that a process started they are not.
-  return (await readProcessState(Number(pid)))?.startTime === startedAt ? Number(pid) : undefined;
+  return readProcessState(Number(pid))?.startTime === startedAt ? Number(pid) : undefined;
 }
 
 /** In the data folder itself, not in the server's part of it: root writes here, so the service user must not be able to. */

@@ -176,7 +176,7 @@ function watch(child: ChildProcess, logger: Logger): Watchdog {
     });
   return new Watchdog({
     ask,
-    look: async () => (child.pid === undefined ? undefined : await readProcessState(child.pid)),
+    look: () => (child.pid === undefined ? undefined : readProcessState(child.pid)),
     onFrozen: (reason) => {
       logger.error({ reason }, 'the web-facing process hangs; it is killed and started again');
       child.kill('SIGKILL');
@@ -193,7 +193,7 @@ async function endFormerWeb(dataFolder: string, logger: Logger): Promise<void> {
   if (pid === undefined) return;
   const deadline = performance.now() + GRACE_MS;
   while ((await findWeb(dataFolder)) === pid) {
-    const isFrozen = (await readProcessState(pid))?.state === 'T';
+    const isFrozen = readProcessState(pid)?.state === 'T';
     if (isFrozen || performance.now() > deadline) {
       logger.warn({ pid, isFrozen }, 'the web-facing process of a former server is ended');
       return kill(pid);

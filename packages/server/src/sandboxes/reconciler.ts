@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract';
+import { pause } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import type { Orchestrator, SandboxNews } from '../orchestrator/orchestrator.ts';
 import type { Database } from '../store/database.ts';
@@ -62,7 +63,7 @@ export class Reconciler {
     let lookAgainAt = Date.now() + LOOK_AGAIN_MS;
     const { database, health, logger } = this.#parts;
     while (!signal.aborted) {
-      await delay(SWEEP_MS, undefined, { signal }).catch(() => undefined);
+      await pause(SWEEP_MS, signal);
       if (signal.aborted) return;
       try {
         // A server that has just started asks the engine before it asks anybody for a decision.

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract';
+import { pause } from '@svc/contract/async';
 import type { SnapshotView } from '@svc/engine/client';
 import type { Logger } from 'pino';
 import type { SnapshotStore } from '../orchestrator/snapshot-store.ts';
@@ -56,7 +56,7 @@ export class SnapshotWorker {
       this.#wake = Promise.withResolvers();
       const didWork = await this.#step(signal);
       if (didWork) continue;
-      await Promise.race([this.#wake.promise, delay(IDLE_MS, undefined, { signal }).catch(() => undefined)]);
+      await Promise.race([this.#wake.promise, pause(IDLE_MS, signal)]);
     }
   }
 

@@ -1,5 +1,5 @@
+import { pause } from '@svc/contract/async';
 import type { Logger } from 'pino';
-import { setTimeout as delay } from 'node:timers/promises';
 
 /** Work that goes on for as long as the server runs. `run` resolves soon after the signal and never rejects. */
 export interface BackgroundTask {
@@ -21,7 +21,7 @@ export function repeatEvery(
         } catch (error) {
           if (!signal.aborted) logger.error({ err: error }, `${what} failed; it is tried again`);
         }
-        await delay(intervalMs, undefined, { signal }).catch(() => undefined);
+        await pause(intervalMs, signal);
       }
     },
   };

@@ -1,5 +1,5 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract';
+import { pause } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import { listVolumesByWork, markGone, type VolumeRecord } from '../store/volumes.ts';
 import { eachLimited } from '../tasks/each-limited.ts';
@@ -42,7 +42,7 @@ export class VolumeKeeper {
       retryMs = isSettled ? FIRST_RETRY_MS : Math.min(retryMs * 2, LAST_RETRY_MS);
       const pauseMs = isSettled ? this.#parts.sampleMs : Math.min(retryMs, this.#parts.sampleMs);
       const wakeUp = AbortSignal.any([signal, this.#wake.signal]);
-      await delay(pauseMs, undefined, { signal: wakeUp }).catch(() => undefined);
+      await pause(pauseMs, wakeUp);
     }
   }
 

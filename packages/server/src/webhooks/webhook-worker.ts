@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as delay } from 'node:timers/promises';
+import { pause } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import type { OutboundRules } from '../outbound/send-outbound.ts';
 import type { Sealer } from '../secrets/sealer.ts';
@@ -60,8 +60,7 @@ export class WebhookWorker {
         if (!signal.aborted)
           logger.error({ err: error }, 'webhooks could not be delivered; it is tried again');
       }
-      const pause = delay(settings.pollMs, undefined, { signal }).catch(() => undefined);
-      await Promise.race([this.#wake.promise, pause]);
+      await Promise.race([this.#wake.promise, pause(settings.pollMs, signal)]);
     }
     await Promise.all(this.#underWay.keys());
   }
