@@ -57,7 +57,7 @@ test('a frozen tini is replaced with its engine, also one that another server st
     process.kill(tini, 'SIGSTOP');
     await waitUntil(async () => ((await findEngine(place.folder))?.pid ?? engine) !== engine, SLOW);
     await place.untilHealthy();
-    assert.equal(await readProcessState(tini), undefined, 'nothing of it is left');
+    assert.equal(readProcessState(tini), undefined, 'nothing of it is left');
   }
 });
 
@@ -117,7 +117,7 @@ test('after the supervisor was killed the next one takes up the engine, watches 
   assert.equal(await place.enginePid(), second);
   assert.equal((await place.svc('server', 'stop')).code, 0);
   assert.equal(await findEngine(place.folder), undefined);
-  assert.equal(await readProcessState(second), undefined);
+  assert.equal(readProcessState(second), undefined);
   assert.equal(existsSync(place.runFolder), false, 'the run folder of an engine without sandboxes is left');
 });
 
