@@ -1,4 +1,4 @@
-import { writeFileSync, mkdirSync } from 'node:fs';
+import { existsSync, writeFileSync, mkdirSync } from 'node:fs';
 import { readdir, rmdir } from 'node:fs/promises';
 import { limitBytes, processIds, singleNumber, valueOf } from './cgroup-files.ts';
 import { CGROUP_PARENT, childrenOf, readCgroupLayout, treeOf, type CgroupLayout } from './cgroup-layout.ts';
@@ -105,7 +105,8 @@ export class Cgroups {
       const pids = trees.find((found) => found.length > 0);
       if (pids === undefined) return true;
       // The kernel kills the whole cgroup at once, forks in progress included; kernels before 5.14 have no such file.
-      if (this.#unified !== undefined) writeKernelFile(`${this.#unified}/${handle}/cgroup.kill`, '1');
+      if (this.#unified !== undefined && existsSync(`${this.#unified}/${handle}`))
+        writeKernelFile(`${this.#unified}/${handle}/cgroup.kill`, '1');
       // SAFETY: read a moment ago from the cgroup of one sandbox, so each names a process of that sandbox.
       for (const pid of pids) killProcess(pid);
       return false;

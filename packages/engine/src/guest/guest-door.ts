@@ -1,7 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
-import { chmod, rm } from 'node:fs/promises';
+import { chmodSync, existsSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { removeFile } from '../host/run-files.ts';
 import { readPreamble, type Preamble } from './preamble.ts';
 import type { ThreadShare } from './thread-budget.ts';
 
@@ -85,14 +86,14 @@ export class GuestDoor {
   }
 
   async #listen(): Promise<void> {
-    await rm(this.#path, { force: true });
+    if (existsSync(this.#path)) removeFile(this.#path);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     this.#server.once('error', reject);
     this.#server.listen({ path: this.#path, backlog: BACKLOG }, resolve);
     await promise;
     this.#server.off('error', reject);
     // Root inside the sandbox is not root here, so the socket is open to all; the token decides who is heard.
-    await chmod(this.#path, 0o666);
+    chmodSync(this.#path, 0o666);
   }
 
   #accept(socket: Socket): void {

@@ -1,21 +1,17 @@
-import { readdirSync, rmdirSync, unlinkSync, type Dirent } from 'node:fs';
+import { lstatSync, readdirSync, rmdirSync, unlinkSync } from 'node:fs';
 import { isErrno } from '@svc/contract/errno';
 
 /**
  * Removes what lies at `path` and all below, a few small files; succeeds when nothing does. Busy is what is mounted there.
- * Synchronous on purpose, as all that is done in the engine's run folder: it is in memory, and a round trip through Node's thread pool
+ * Synchronous on purpose, as all that is done in the engine's run folder, which is in memory: a round trip through Node's thread pool
  * takes ten times what the kernel does, of the processor too.
  */
 export function removeTree(path: string): void {
-  let entries: Dirent[];
-  try {
-    entries = readdirSync(path, { withFileTypes: true });
-  } catch (error) {
-    if (isErrno(error, 'ENOTDIR')) removeFile(path);
-    else if (!isErrno(error, 'ENOENT')) throw error;
-    return;
-  }
-  for (const entry of entries) {
+  // Asked first: an error takes longer to make than all the rest.
+  const found = lstatSync(path, { throwIfNoEntry: false });
+  if (found === undefined) return;
+  if (!found.isDirectory()) return removeFile(path);
+  for (const entry of readdirSync(path, { withFileTypes: true })) {
     const below = `${path}/${entry.name}`;
     if (entry.isDirectory()) removeTree(below);
     else removeFile(below);

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
-import { open, rename, rm, stat, truncate } from 'node:fs/promises';
+import { open, rename, stat, truncate, unlink } from 'node:fs/promises';
+import { isErrno } from '@svc/contract/errno';
 import { runTool } from '../host/run-tool.ts';
 
 /** e2fsck: 1 and 2 mean that it repaired something. */
@@ -22,7 +23,10 @@ export async function wholeFile(path: string, make: (unfinished: string) => Prom
 
 /** Beside the thread, because a full image takes a while; nothing when there is none. */
 export async function removeImage(path: string): Promise<void> {
-  if (existsSync(path)) await rm(path, { force: true });
+  if (!existsSync(path)) return;
+  await unlink(path).catch((error: unknown) => {
+    if (!isErrno(error, 'ENOENT')) throw error;
+  });
 }
 
 /** What a sparse file takes on the host's disk. */

@@ -78,9 +78,9 @@ export class KeptRecord {
     }
   }
 
-  async remove(): Promise<void> {
+  remove(): void {
     this.#isRemoved = true;
     this.journal.close();
-    await this.#kit.records.remove(this.#value.handle);
+    this.#kit.records.remove(this.#value.handle);
   }
 }

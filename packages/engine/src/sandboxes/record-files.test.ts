@@ -58,7 +58,7 @@ test('what is removed or written meanwhile is not replaced by something older', 
   const other = engineRecord();
   await records.write(other, { durable: false });
   records.append({ ...other, id: 'gone' }, unexpected);
-  await records.remove(other.handle);
+  records.remove(other.handle);
   const third = engineRecord();
   await records.write(third, { durable: false });
   records.append({ ...third, id: 'three' }, unexpected);

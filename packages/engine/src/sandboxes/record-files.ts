@@ -1,8 +1,9 @@
 import { appendFileSync, mkdirSync, renameSync, writeFileSync } from 'node:fs';
-import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { PlatformError } from '@svc/contract/errors';
 import { isErrno } from '@svc/contract/errno';
+import { removeTree } from '../host/run-files.ts';
 import type { EngineRecord } from './record.ts';
 
 const HANDLE = /^[a-f0-9]{16}$/;
@@ -80,9 +81,10 @@ export class RecordFiles {
     return records;
   }
 
-  async remove(handle: string): Promise<void> {
+  /** At once, as it is written: two small files and their folders. */
+  remove(handle: string): void {
     this.#forgetAppended(handle);
-    await rm(this.folderOf(handle), { recursive: true, force: true });
+    removeTree(this.folderOf(handle));
   }
 
   #forgetAppended(handle: string): void {

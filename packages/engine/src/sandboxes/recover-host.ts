@@ -28,7 +28,7 @@ export async function recoverHost(kit: Kit): Promise<readonly EngineRecord[]> {
     kit.volumes.recover(holdersOf(records)),
     kit.snapshots.recover(),
   ]);
-  for (const handle of halfMade) await kit.records.remove(handle);
+  for (const handle of halfMade) kit.records.remove(handle);
   await Promise.allSettled(damaged.map((handle) => kit.rootfs.unmount(handle)));
   return records;
 }

@@ -125,9 +125,8 @@ export class Sandbox {
       await this.#current.discard();
       await this.#kit.rootfs.removeDisk(this.record.handle);
       this.#kit.secrets.remove(this.record.handle);
-      const removed = this.#kept.remove();
+      this.#kept.remove();
       this.networkLog.wake();
-      await removed;
     });
   }
 

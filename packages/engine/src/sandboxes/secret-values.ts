@@ -1,5 +1,6 @@
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { removeTree } from '../host/run-files.ts';
 import type { SecretValues } from '../client/engine-api.ts';
 
 const HANDLE = /^[a-f0-9]{16}$/;
@@ -16,11 +17,13 @@ export class SecretFiles {
   }
 
   of(handle: string): SecretValues {
+    const path = this.#path(handle);
+    // None was ever given, or the host was started anew.
+    if (!existsSync(path)) return {};
     try {
       // Only `add` writes it.
-      return JSON.parse(readFileSync(this.#path(handle), 'utf8')) as SecretValues;
+      return JSON.parse(readFileSync(path, 'utf8')) as SecretValues;
     } catch {
-      // None was ever given, or the host was started anew.
       return {};
     }
   }
@@ -35,7 +38,7 @@ export class SecretFiles {
   }
 
   remove(handle: string): void {
-    rmSync(this.#path(handle), { force: true });
+    removeTree(this.#path(handle));
   }
 
   /** Removes what belongs to none of these. */

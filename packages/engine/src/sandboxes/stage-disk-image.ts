@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { basename, isAbsolute, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -100,7 +101,8 @@ const IMAGE_REASONS: Reasons = [
 
 /** Deletes copies that a start left behind when the engine was killed. Can be repeated. */
 export async function releaseDiskImages(kit: DiskImageKit, handle: string): Promise<void> {
-  const names = await readdir(kit.rawCopyFolder).catch(() => []);
+  // Most engines never have one.
+  const names = existsSync(kit.rawCopyFolder) ? await readdir(kit.rawCopyFolder) : [];
   for (const name of names.filter((each) => each.startsWith(`${handle}-`))) {
     await removeCopy(kit, join(kit.rawCopyFolder, name));
   }
