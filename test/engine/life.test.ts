@@ -174,6 +174,21 @@ test('events tell the life of a sandbox in order', async () => {
   assert.deepEqual(seen, ['created', 'starting', 'running', 'stopping', 'stopped', 'removed']);
 });
 
+test('events of some types come without the others, and a type that there is not is refused', async () => {
+  const types = ['removed'] as const;
+  await engine.client.createSandbox({ id: 'some', isolation: 'container', spec: specOf() });
+  await engine.client.removeSandbox('some');
+  for await (const { type, sandboxId } of engine.client.events({ after: 0, types })) {
+    assert.equal(type, 'removed');
+    if (sandboxId === 'some') break;
+  }
+  const wrong = engine.client.events({ types: ['remove'] as unknown as typeof types });
+  await assert.rejects(wrong[Symbol.asyncIterator]().next(), {
+    code: 'invalid_request',
+    message: /^types: remove is not one of created, /,
+  });
+});
+
 test('a class that the host lacks is refused with the reason', async () => {
   await assert.rejects(engine.client.createSandbox({ isolation: 'microvm', spec: specOf() }), {
     code: 'isolation_unavailable',

@@ -246,32 +246,42 @@ export interface ReadLogs {
   readonly follow?: boolean;
 }
 
+export const EVENT_TYPES = [
+  'created',
+  'starting',
+  'running',
+  'stopping',
+  'stopped',
+  'failed',
+  'removed',
+  'oom',
+  /** It ends soon by its own lifecycle; `reason` says which part of it. */
+  'ending',
+  /** What it may reach is another. */
+  'network_changed',
+  /** What a sandbox tried and was kept from; `reason` is JSON. Not every attempt is told of. */
+  'policy_denied',
+  'secret_violation',
+  /** The disk of the host is nearly full, or has room again; of no sandbox. */
+  'space_short',
+  'space_back',
+  'engine_started',
+] as const;
+
 /** Something that happened to a sandbox. `sequence` grows by one and continues over restarts. */
 export interface EngineEvent {
   readonly sequence: number;
   readonly time: string;
-  readonly type:
-    | 'created'
-    | 'starting'
-    | 'running'
-    | 'stopping'
-    | 'stopped'
-    | 'failed'
-    | 'removed'
-    | 'oom'
-    /** It ends soon by its own lifecycle; `reason` says which part of it. */
-    | 'ending'
-    /** What it may reach is another. */
-    | 'network_changed'
-    /** What a sandbox tried and was kept from; `reason` is JSON. Not every attempt is told of. */
-    | 'policy_denied'
-    | 'secret_violation'
-    /** The disk of the host is nearly full, or has room again; of no sandbox. */
-    | 'space_short'
-    | 'space_back'
-    | 'engine_started';
+  readonly type: (typeof EVENT_TYPES)[number];
   readonly sandboxId: string | null;
   readonly reason: string | null;
+}
+
+export interface ReadEvents {
+  /** 0: all that are kept; absent: none of the past. */
+  readonly after?: number;
+  /** No others; absent: all. */
+  readonly types?: readonly EngineEvent['type'][];
 }
 
 export interface ImageView {

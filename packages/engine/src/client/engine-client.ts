@@ -10,6 +10,7 @@ import type {
   CreateSandbox,
   CreateSnapshot,
   EngineEvent,
+  ReadEvents,
   ExplainNetwork,
   LifecycleUpdate,
   LogEntry,
@@ -213,8 +214,8 @@ export class EngineClient {
     await this.#json('POST', `/sandboxes/${segment(id)}/network/log`, refused, signal);
   }
 
-  /** Events after `after` (0: all that are kept; absent: none of the past), then new ones as they happen, for ever. */
-  events(options: { readonly after?: number } = {}, signal?: AbortSignal): AsyncIterable<EngineEvent> {
+  /** Those that are asked for, then new ones as they happen, for ever. An engine of before sends all types. */
+  events(options: ReadEvents = {}, signal?: AbortSignal): AsyncIterable<EngineEvent> {
     return this.#lines(`/events?${query(options)}`, signal);
   }
 

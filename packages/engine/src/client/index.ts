@@ -1,4 +1,5 @@
 export { EngineClient } from './engine-client.ts';
+export { EVENT_TYPES } from './engine-api.ts';
 export type {
   BuildDemoImages,
   Capabilities,
@@ -22,6 +23,7 @@ export type {
   NetworkUpdate,
   PoolView,
   PullImage,
+  ReadEvents,
   ReadLogs,
   ReadNetworkLog,
   RefusedVisitor,

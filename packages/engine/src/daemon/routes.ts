@@ -1,13 +1,15 @@
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
-import type {
-  Capabilities,
-  CreateSandbox,
-  LifecycleUpdate,
-  LogSource,
-  ReadLogs,
-  SpaceUser,
-  SpareProcess,
+import {
+  EVENT_TYPES,
+  type Capabilities,
+  type CreateSandbox,
+  type LifecycleUpdate,
+  type LogSource,
+  type ReadEvents,
+  type ReadLogs,
+  type SpaceUser,
+  type SpareProcess,
 } from '../client/engine-api.ts';
 import { readProcessState } from '../host/process-state.ts';
 import type { Kit } from '../sandboxes/kit.ts';
@@ -53,7 +55,7 @@ function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon
     'GET /space/users': async () => await listSpaceUsers(kit, sandboxes),
     'GET /metrics': async () => await Promise.resolve(sampler.read(sandboxes.list())),
     'GET /pool': async () => await Promise.resolve(sandboxes.warm.view()),
-    'GET /events': (call) => stream(call, kit.events.read(readAfter(call.query), call.signal)),
+    'GET /events': (call) => stream(call, kit.events.read(readEvents(call.query), call.signal)),
     'GET /sandboxes': async () => await Promise.resolve(sandboxes.list().map((sandbox) => sandbox.view())),
     'POST /sandboxes': async (call) => {
       const request = readCreate(await call.json());
@@ -172,12 +174,17 @@ function readCreate(body: unknown): CreateSandbox {
   return given as unknown as CreateSandbox;
 }
 
-function readAfter(query: URLSearchParams): number | undefined {
+function readEvents(query: URLSearchParams): ReadEvents {
+  const types = query.get('types')?.split(',');
   const text = query.get('after');
-  if (text === null) return undefined;
-  const after = Number(text);
-  if (Number.isSafeInteger(after) && after >= 0) return after;
-  throw new PlatformError('invalid_request', 'after: must be the sequence of an earlier event');
+  const after = text === null ? undefined : Number(text);
+  if (after !== undefined && (!Number.isSafeInteger(after) || after < 0))
+    throw new PlatformError('invalid_request', 'after: must be the sequence of an earlier event');
+  const unknown = types?.find((type) => !EVENT_TYPES.some((known) => known === type));
+  if (unknown !== undefined)
+    throw new PlatformError('invalid_request', `types: ${unknown} is not one of ${EVENT_TYPES.join(', ')}`);
+  const read = { types: EVENT_TYPES.filter((type) => types?.includes(type) ?? true) };
+  return after === undefined ? read : { ...read, after };
 }
 
 const LOG_SOURCES: readonly LogSource[] = ['stdout', 'stderr', 'output', 'system'];

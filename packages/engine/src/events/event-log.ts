@@ -1,5 +1,5 @@
 import { Bell } from '@svc/contract/async';
-import type { EngineEvent } from '../client/engine-api.ts';
+import type { EngineEvent, ReadEvents } from '../client/engine-api.ts';
 
 /** Enough for a reader that was away for a moment; one that was away longer lists the sandboxes instead. */
 const KEPT_EVENTS = 10_000;
@@ -27,8 +27,8 @@ export class EventLog {
     this.#bell.ring();
   }
 
-  /** Kept events after `after` (none when absent), then new ones until the signal fires. One who reads too slowly misses the oldest. */
-  async *read(after: number | undefined, signal: AbortSignal): AsyncGenerator<EngineEvent> {
+  /** Kept events, then new ones until the signal fires. One who reads too slowly misses the oldest. */
+  async *read({ after, types }: ReadEvents, signal: AbortSignal): AsyncGenerator<EngineEvent> {
     // A place ahead of us is one from before the clock of the host was set back: whoever has it may have missed anything.
     let last = after === undefined ? this.#sequence : after > this.#sequence ? 0 : after;
     while (!signal.aborted) {
@@ -38,7 +38,7 @@ export class EventLog {
         await this.#bell.next(signal);
       } else {
         last = next.sequence;
-        yield next;
+        if (types === undefined || types.includes(next.type)) yield next;
       }
     }
   }

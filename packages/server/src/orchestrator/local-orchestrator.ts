@@ -3,6 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ChannelClient, PlatformError } from '@svc/contract';
 import {
   duplexTransport,
+  EVENT_TYPES,
   type Capabilities,
   type CheckSandbox,
   type EngineClient,
@@ -201,8 +202,8 @@ export class LocalOrchestrator implements Orchestrator {
   async *changes(signal: AbortSignal): AsyncGenerator<SandboxNews | null> {
     this.#listeners += 1;
     try {
-      for await (const event of this.#engine.events({}, signal)) {
-        if (UNCHANGING.has(event.type)) continue;
+      for await (const event of this.#engine.events({ types: CHANGES }, signal)) {
+        if (!CHANGES.includes(event.type)) continue;
         const { sandboxId: id, sequence } = event;
         yield id === null ? null : { id, sequence };
       }
@@ -215,7 +216,8 @@ export class LocalOrchestrator implements Orchestrator {
   }
 
   async *denials(signal: AbortSignal): AsyncGenerator<NetworkDenial> {
-    for await (const { sequence, time, type, sandboxId, reason } of this.#engine.events({}, signal)) {
+    const events = this.#engine.events({ types: DENIALS }, signal);
+    for await (const { sequence, time, type, sandboxId, reason } of events) {
       if ((type !== 'policy_denied' && type !== 'secret_violation') || sandboxId === null) continue;
       // The engine writes an object of its own making.
       const details = JSON.parse(reason ?? '{}') as NetworkDenial['details'];
@@ -225,13 +227,11 @@ export class LocalOrchestrator implements Orchestrator {
   }
 }
 
-/** Events after which every sandbox is as it was. */
-const UNCHANGING: ReadonlySet<EngineEvent['type']> = new Set([
-  'space_short',
-  'space_back',
-  'policy_denied',
-  'secret_violation',
-]);
+const DENIALS: readonly EngineEvent['type'][] = ['policy_denied', 'secret_violation'];
+/** After the others every sandbox is as it was. */
+const CHANGES = EVENT_TYPES.filter(
+  (type) => !DENIALS.includes(type) && type !== 'space_short' && type !== 'space_back',
+);
 
 function describeCapabilities(capabilities: Capabilities): OrchestratorDescription {
   const { version, defaultIsolation, runtimes } = capabilities;
