@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { globSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { readStatus } from '@svc/server/admin';
@@ -104,4 +106,16 @@ test('kill -9 of the engine during 50 calls: afterwards every sandbox is where t
   }
   await server.engine.launch();
   await assertAgreement();
+});
+
+test('of all that was started, killed and removed nothing is left: no record and no cgroup', async () => {
+  await server.stop();
+  const folder = join(server.engine.folder, 'sandboxes');
+  const handles = readdirSync(folder);
+  assert.ok(handles.length > 0);
+  for (const { id } of await server.engine.client.listSandboxes())
+    await server.engine.client.removeSandbox(id);
+  assert.deepEqual(readdirSync(folder), []);
+  const names = `{${handles.join(',')},none}`;
+  assert.deepEqual(globSync([`/sys/fs/cgroup/svc/${names}`, `/sys/fs/cgroup/*/svc/${names}`]), []);
 });

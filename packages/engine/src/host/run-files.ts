@@ -11,11 +11,14 @@ export function removeTree(path: string): void {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;
   if (!found.isDirectory()) return removeFile(path);
-  for (const entry of readdirSync(path, { withFileTypes: true })) {
-    const below = `${path}/${entry.name}`;
-    if (entry.isDirectory()) removeTree(below);
-    else removeFile(below);
-  }
+  // What was there a moment ago, others may have removed since.
+  unlessGone(() => {
+    for (const entry of readdirSync(path, { withFileTypes: true })) {
+      const below = `${path}/${entry.name}`;
+      if (entry.isDirectory()) removeTree(below);
+      else removeFile(below);
+    }
+  });
   removeEmptyFolder(path);
 }
 

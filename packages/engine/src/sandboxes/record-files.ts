@@ -81,7 +81,7 @@ export class RecordFiles {
     return records;
   }
 
-  /** At once, as it is written: two small files and their folders. */
+  /** At once, as it is written: a few files, of which only logs are larger than a block. */
   remove(handle: string): void {
     this.#forgetAppended(handle);
     removeTree(this.folderOf(handle));
