@@ -14,6 +14,7 @@ const QUICK_CONTRACT = [
   '@svc/contract/errors',
   '@svc/contract/image-reference',
   '@svc/contract/node-http',
+  '@svc/contract/node-pause',
   '@svc/contract/channel',
   '@svc/contract/frames',
   '@svc/contract/spec',
@@ -30,6 +31,9 @@ const SDK_CONTRACT = [
   '@svc/contract/routes',
   '@svc/contract/volume-path',
 ];
+
+/** In the contract: which image is meant is nothing that a client asks. */
+const NODE_ALONE = /\/(?:node-[a-z]+|image-reference)\.ts$/;
 
 /** What only tests import. */
 const TESTING_DOOR = '@svc/contract/testing';
@@ -156,6 +160,17 @@ test("the engine's client door loads nothing of the engine but leaves", () => {
       relativeImports(file)
         .filter(({ kind, target }) => kind !== 'type' && !target.startsWith('packages/engine/src/client/'))
         .filter(({ target }) => !isLeaf(target))
+        .map(({ specifier }) => `${file.path}: ${specifier}`),
+    );
+  assert.deepEqual(offences, []);
+});
+
+test('of the contract, browsers can load all but what says that it is for Node', () => {
+  const offences = shipped
+    .filter(({ path }) => path.startsWith('packages/contract/src/') && !NODE_ALONE.test(path))
+    .flatMap((file) =>
+      importsOf(file.text)
+        .filter(({ specifier }) => specifier.startsWith('node:'))
         .map(({ specifier }) => `${file.path}: ${specifier}`),
     );
   assert.deepEqual(offences, []);

@@ -7,6 +7,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   contract: [
     'errno.ts',
     'node-http.ts',
+    'node-pause.ts',
     'visible.ts',
     'async',
     'errors.ts',

@@ -1,4 +1,4 @@
-import { pause } from '@svc/contract/async';
+import { pause } from '@svc/contract/node-pause';
 import type { ProcessState } from '../host/process-state.ts';
 
 const TICK_MS = 1000;

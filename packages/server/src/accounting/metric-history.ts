@@ -1,5 +1,5 @@
 import { PlatformError } from '@svc/contract';
-import { pause } from '@svc/contract/async';
+import { pause } from '@svc/contract/node-pause';
 import { SANDBOX_METRICS } from '@svc/contract/rest';
 import type { Logger } from 'pino';
 import type { Orchestrator, SandboxUsageReport } from '../orchestrator/orchestrator.ts';

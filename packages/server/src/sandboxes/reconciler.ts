@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { PlatformError } from '@svc/contract';
-import { pause } from '@svc/contract/async';
+import { pause } from '@svc/contract/node-pause';
 import type { Logger } from 'pino';
 import type { Orchestrator, SandboxNews } from '../orchestrator/orchestrator.ts';
 import type { Database } from '../store/database.ts';

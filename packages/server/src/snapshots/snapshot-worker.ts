@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { PlatformError } from '@svc/contract';
-import { pause } from '@svc/contract/async';
+import { pause } from '@svc/contract/node-pause';
 import type { SnapshotView } from '@svc/engine/client';
 import type { Logger } from 'pino';
 import type { SnapshotStore } from '../orchestrator/snapshot-store.ts';

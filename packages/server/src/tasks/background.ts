@@ -1,4 +1,4 @@
-import { pause } from '@svc/contract/async';
+import { pause } from '@svc/contract/node-pause';
 import type { Logger } from 'pino';
 
 /** Work that goes on for as long as the server runs. `run` resolves soon after the signal and never rejects. */

@@ -1,5 +1,5 @@
 import { PlatformError } from '@svc/contract';
-import { pause } from '@svc/contract/async';
+import { pause } from '@svc/contract/node-pause';
 import type { Logger } from 'pino';
 import { listVolumesByWork, markGone, type VolumeRecord } from '../store/volumes.ts';
 import { eachLimited } from '../tasks/each-limited.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { pause } from '@svc/contract/async';
+import { pause } from '@svc/contract/node-pause';
 import type { Logger } from 'pino';
 import type { OutboundRules } from '../outbound/send-outbound.ts';
 import type { Sealer } from '../secrets/sealer.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pause, remaining } from './pause.ts';
+import { pause, remaining } from './node-pause.ts';
 
 test('pauses end together: those of one length at the same moments, those of a multiple of it at some of them', () => {
   const ends = [12_000, 12_100, 12_400].map((now) => now + remaining(1000, now));
