@@ -27,7 +27,8 @@ for (const isolation of ['container', 'gvisor']) {
       const args = ['--dev', '--port', String(port)];
       server = await TestServer.start({ args, engineArgs: ['--isolation', isolation] });
       await importPython(server.engine);
-      const client = new Client({ apiUrl: server.url });
+      // Until the web process is back.
+      const client = new Client({ apiUrl: server.url, maxRetries: 20 });
       box = await Sandbox.create({ client, name: 'box', image: 'python' });
       // So that what is killed is the run, and not the start of the first interpreter alone.
       await box.runCode('1', { language: 'python' });
@@ -119,15 +120,18 @@ for (const isolation of ['container', 'gvisor']) {
           const start = { cmd: 'sh', args: ['-c', `echo run >> /tmp/process-${id}; exec sleep 1000`] };
           const python = `open('/tmp/code-${id}', 'a').write('run')\nimport time\ndisplay({'text/html': '<b>${id}</b>'}, raw=True)\ntime.sleep(0.2)\nprint('said ${id}')`;
           const code = JSON.stringify({ language: 'python', code: python });
+          const quiet = `open('/tmp/held-${id}', 'a').write('run')\nimport time\ntime.sleep(0.2)\n'said ${id}'`;
           const calls = Promise.all([
             insist('/processes', JSON.stringify(start)),
             insist(`/processes/${input.id}/stdin?close=true`, INPUT, 'application/octet-stream'),
             insist('/code', code),
             insist('/code/stream', code.replace('/tmp/code', '/tmp/stream')),
+            // An engine that is away ends what is streamed; the SDK gives that on.
+            kill === killWeb ? box.runCode(quiet, { language: 'python' }) : null,
           ]);
           await delay(delayMs);
           await kill();
-          const [started, written, ran, streamed] = await calls;
+          const [started, written, ran, streamed, held] = await calls;
           const where = `${target}, ${delayMs} ms`;
           for (const { status, text } of [started, written, ran, streamed])
             assert.equal(status, 200, `${where}: ${text}`);
@@ -142,6 +146,14 @@ for (const isolation of ['container', 'gvisor']) {
           assert.deepEqual(JSON.parse(written.text), { bytes: INPUT.length }, where);
           assert.equal(await read(`/tmp/code-${id}`), 'run', `code ran more than once: ${where}`);
           assert.equal(await read(`/tmp/stream-${id}`), 'run', `streamed code ran more than once: ${where}`);
+          if (held !== null) {
+            assert.deepEqual([held.status, held.result], ['success', `'said ${id}'`], where);
+            assert.equal(
+              await read(`/tmp/held-${id}`),
+              'run',
+              `code of the SDK ran more than once: ${where}`,
+            );
+          }
           await waitUntil(async () => (await read(`/tmp/process-${id}`).catch(() => '')) !== '', {
             what: 'it runs',
           });

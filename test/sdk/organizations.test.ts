@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
 import { Client, Organization, Sandbox, SvcError } from '@svc/sdk';
 import type { CodeRequest } from '../../packages/server/src/code/code-runner.ts';
 import { createApiKey, createToken } from '../../packages/server/src/store/api-keys-and-tokens.ts';
@@ -99,11 +100,12 @@ test('code runs in the interpreter of the sandbox, for keys and for tokens of me
     asked.map(({ sandboxId, language, code, timeoutMs }) => [sandboxId, language, code, timeoutMs]),
     Array.from({ length: 2 }, () => [sandbox.id, 'python', '1 + 1', 1500]),
   );
-  const { data } = await client.call('events.list', { query: { event_type: 'exec_started' } });
-  assert.deepEqual(
-    data.map(({ payload }) => (payload as { readonly code: string }).code),
-    ['1 + 1', '1 + 1'],
-  );
+  const noted = async () => {
+    const { data } = await client.call('events.list', { query: { event_type: 'exec_started' } });
+    return data.map(({ payload }) => (payload as { readonly code: string }).code);
+  };
+  await waitUntil(async () => (await noted()).length >= 2, 'both runs are in the log');
+  assert.deepEqual(await noted(), ['1 + 1', '1 + 1']);
   await assert.rejects(sandbox.runCode('1'), {
     code: 'invalid_request',
     message: /language.* must be given, unless kernel or context is/,

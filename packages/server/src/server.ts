@@ -20,7 +20,11 @@ import { releaseAllDeliveries } from './store/webhook-deliveries.ts';
 import { registerDashboard } from './transports/dashboard/register-dashboard.ts';
 import { registerDocs } from './transports/docs/register-docs.ts';
 import { registerLanding } from './transports/docs/register-landing.ts';
-import { DEFAULT_CHANNEL_SETTINGS, registerChannel } from './transports/channel/register-channel.ts';
+import {
+  DEFAULT_CHANNEL_SETTINGS,
+  registerChannel,
+  type ChannelParts,
+} from './transports/channel/register-channel.ts';
 import { ConnectionShares } from './transports/http/connection-shares.ts';
 import { createHttpServer } from './transports/http/create-http-server.ts';
 import { SandboxFiles } from './handlers/files/sandbox-files.ts';
@@ -86,7 +90,7 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const files = new SandboxFiles({ database, channels, metrics });
   openTools(http, parts, { dispatch, rest, files, calls, rateLimiter });
   registerRest(http, { dispatch: rest, maxBodyBytes, maxBodyPauseMs, rateLimiter, calls, logger });
-  openChannels(http, parts, { rateLimiter, streams });
+  openChannels(http, parts, { rateLimiter, streams, code: { dispatch: rest, calls, maxBodyBytes } });
   await listen(http, parts, { streams, previews });
   const stop = new AbortController();
   const tasks: readonly BackgroundTask[] = [
@@ -141,11 +145,11 @@ function registerPages(http: FastifyInstance, health: EngineHealth, parts: Serve
 function openChannels(
   http: FastifyInstance,
   parts: ServerParts,
-  shares: { readonly rateLimiter: RateLimiter | null; readonly streams: CallShares },
+  made: Pick<ChannelParts, 'rateLimiter' | 'streams' | 'code'>,
 ): void {
   const { database, orchestrator, identify, logger } = parts;
   const settings = { ...DEFAULT_CHANNEL_SETTINGS, ...parts.channelSettings };
-  registerChannel(http, { database, orchestrator, identify, ...shares, settings, logger });
+  registerChannel(http, { database, orchestrator, identify, ...made, settings, logger });
 }
 
 function previewAddresses(http: FastifyInstance, parts: ServerParts): PreviewAddresses | null {

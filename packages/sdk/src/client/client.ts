@@ -1,7 +1,7 @@
-import { USER_AGENT, dial, dialAhead, platformFetch, readEnvironment } from '#platform';
+import { USER_AGENT, dial, dialAhead, isDirect, platformFetch, readEnvironment } from '#platform';
 import { routeOf, type RestRoute } from '@svc/contract/routes';
 import type { RestOperationName } from '@svc/contract/rest';
-import type { HeldTransport } from '../platform/platform.ts';
+import type { DialRequest, HeldTransport } from '../platform/platform.ts';
 import { chunksOf } from './byte-content.ts';
 import { CallBudget, withBudget, type CallOptions } from './call-budget.ts';
 import type { RestCallInput, RestCallOutput } from './rest-call.ts';
@@ -131,19 +131,38 @@ export class Client {
 
   /** Opens the command channel of a sandbox; sandbox objects do this by themselves. @throws SvcError */
   async dial(sandboxId: string, budget: CallBudget): Promise<HeldTransport> {
-    const template = '/sandboxes/{sandbox_id}/agent';
-    const route = { method: 'GET', path: template, audience: 'both', body: 'none', output: 'json' } as const;
-    const { path } = prepareRequest(route, { params: { sandbox_id: sandboxId } }, this.organization);
-    const url = `${this.apiUrl.replace(/^http/, 'ws')}${path}`;
     const describeRefusal = () => this.#whyRefused(sandboxId);
     return await withRetries(budget, this.maxRetries, () =>
-      dial({ url, apiKey: this.#apiKey, signal: budget.signal, describeRefusal }),
+      this.#dial(sandboxId, 'agent', budget, describeRefusal),
     );
+  }
+
+  /** Opens the connection for code of a sandbox, once: a request does as well. @throws SvcError */
+  async dialCode(sandboxId: string, budget: CallBudget): Promise<HeldTransport> {
+    return await this.#dial(sandboxId, 'code/channel', budget, () => Promise.resolve(null));
+  }
+
+  /** Whether requests go straight to the server: a `fetch` of the program's own, and a proxy, know other ways. */
+  get isDirect(): boolean {
+    return this.#fetch === platformFetch && isDirect();
   }
 
   /** Opens the connection that the next `dial` needs, beside a call that takes a while; `Sandbox.create` does this by itself. A `fetch` of the program's own knows other ways. */
   dialAhead(): void {
     if (this.#fetch === platformFetch) dialAhead(this.apiUrl);
+  }
+
+  async #dial(
+    sandboxId: string,
+    path: string,
+    { signal }: CallBudget,
+    describeRefusal: DialRequest['describeRefusal'],
+  ): Promise<HeldTransport> {
+    const template = `/sandboxes/{sandbox_id}/${path}`;
+    const route = { method: 'GET', path: template, audience: 'both', body: 'none', output: 'json' } as const;
+    const prepared = prepareRequest(route, { params: { sandbox_id: sandboxId } }, this.organization);
+    const url = `${this.apiUrl.replace(/^http/, 'ws')}${prepared.path}`;
+    return await dial({ url, apiKey: this.#apiKey, signal, describeRefusal });
   }
 
   /** @throws SvcError, or what fetch throws */

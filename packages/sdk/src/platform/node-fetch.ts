@@ -4,6 +4,11 @@ import { usesProxy } from './config.ts';
 
 const OF_NODE = globalThis.fetch;
 
+/** Whether requests go straight to the server, as far as the program has said. */
+export function isDirect(): boolean {
+  return globalThis.fetch === OF_NODE && !usesProxy();
+}
+
 /**
  * As much of fetch as the client uses, on Node's HTTP module: loading the whole of fetch takes longer than most commands, and each
  * call through it half a millisecond more. What is sent piece by piece, what may have to go through a proxy, and everything where a program
@@ -13,9 +18,7 @@ export async function nodeFetch(input: string | URL | Request, init: RequestInit
   const { body, method = 'GET', headers, signal } = init;
   const isSimple =
     body === undefined || body === null || typeof body === 'string' || body instanceof Uint8Array;
-  const isReplaced = globalThis.fetch !== OF_NODE;
-  if (!isSimple || typeof input !== 'string' || isReplaced || usesProxy())
-    return await globalThis.fetch(input, init);
+  if (!isSimple || typeof input !== 'string' || !isDirect()) return await globalThis.fetch(input, init);
   signal?.throwIfAborted();
   const url = new URL(input);
   const { agent, request } = moduleOf(url.protocol);

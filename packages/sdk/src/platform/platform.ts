@@ -2,8 +2,8 @@ import type { ByteTransport } from '@svc/contract/channel';
 import type { SvcError } from '../svc-error.ts';
 
 /**
- * How a channel is opened. `#platform` is Node's or the browser's way: both export `dial`, `dialAhead`, `platformFetch`,
- * `readEnvironment` and `USER_AGENT`.
+ * How a channel is opened. `#platform` is Node's or the browser's way: both export `dial`, `dialAhead`, `isDirect`,
+ * `platformFetch`, `readEnvironment` and `USER_AGENT`.
  */
 export interface DialRequest {
   /** Of the channel, `ws:` or `wss:`. */

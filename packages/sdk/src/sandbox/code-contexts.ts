@@ -1,6 +1,7 @@
 import type { CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
+import type { CodeRuns } from './code-runs.ts';
 import { runCode, type CodeResult, type RunCodeOptions } from './run-code.ts';
 
 type ContextInfo = RestCallOutput<'contexts.get'>;
@@ -22,10 +23,12 @@ export interface CreateContextOptions extends CallOptions {
 export class CodeContexts {
   readonly #client: Client;
   readonly #sandboxId: string;
+  readonly #runs: CodeRuns;
 
-  constructor(client: Client, sandboxId: string) {
+  constructor(client: Client, sandboxId: string, runs: CodeRuns) {
     this.#client = client;
     this.#sandboxId = sandboxId;
+    this.#runs = runs;
   }
 
   /** Resolves when it can run code. @throws SvcError `name_already_exists`, `quota_exceeded`, `exec_failed` */
@@ -39,20 +42,24 @@ export class CodeContexts {
       ...(env === undefined ? {} : { env: { ...env } }),
     };
     const info = await this.#client.call('contexts.create', { params: this.#params, body }, options);
-    return new CodeContext(this.#client, this.#sandboxId, info);
+    return this.#make(info);
   }
 
   /** By id or name. @throws SvcError `context_not_found`, or `context_lost` for an id whose context has ended by itself */
   async get(idOrName: string, options: CallOptions = {}): Promise<CodeContext> {
     const params = { ...this.#params, context_id: idOrName };
     const info = await this.#client.call('contexts.get', { params }, options);
-    return new CodeContext(this.#client, this.#sandboxId, info);
+    return this.#make(info);
   }
 
   /** Oldest first; the default ones are not among them. */
   async list(options: CallOptions = {}): Promise<readonly CodeContext[]> {
     const all = await this.#client.call('contexts.list', { params: this.#params }, options);
-    return all.map((info) => new CodeContext(this.#client, this.#sandboxId, info));
+    return all.map((info) => this.#make(info));
+  }
+
+  #make(info: ContextInfo): CodeContext {
+    return new CodeContext(this.#client, this.#sandboxId, this.#runs, info);
   }
 
   get #params(): { readonly sandbox_id: string } {
@@ -64,12 +71,14 @@ export class CodeContexts {
 export class CodeContext {
   readonly #client: Client;
   readonly #sandboxId: string;
+  readonly #runs: CodeRuns;
   #info: ContextInfo;
 
   /** Made by `contexts`. */
-  constructor(client: Client, sandboxId: string, info: ContextInfo) {
+  constructor(client: Client, sandboxId: string, runs: CodeRuns, info: ContextInfo) {
     this.#client = client;
     this.#sandboxId = sandboxId;
+    this.#runs = runs;
     this.#info = info;
   }
 
@@ -90,7 +99,7 @@ export class CodeContext {
     code: string,
     options: Omit<RunCodeOptions, 'language' | 'kernel' | 'context'> = {},
   ): Promise<CodeResult> {
-    return await runCode(this.#client, this.#sandboxId, code, { ...options, context: this });
+    return await runCode(this.#runs, code, { ...options, context: this });
   }
 
   /** Ends what runs, as Ctrl-C does; the state is kept. */

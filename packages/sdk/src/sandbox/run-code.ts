@@ -1,9 +1,8 @@
 import type { CallOptions } from '../client/call-budget.ts';
-import type { Client } from '../client/client.ts';
 import type { RestCallOutput } from '../client/rest-call.ts';
-import type { StreamEvent } from '../client/server-events.ts';
+import { errorOfEnvelope } from '../svc-error.ts';
 import { CodeRunResult } from './code-run-result.ts';
-import { errorOfEnvelope, SvcError } from '../svc-error.ts';
+import type { CodeRuns, HearRun } from './code-runs.ts';
 
 /** Of each stream; what is beyond goes to the listeners only. */
 const MAX_KEPT_LENGTH = 10 * 1024 * 1024;
@@ -50,12 +49,7 @@ export interface CodeResult {
 }
 
 /** A signal that aborts interrupts the code. @throws SvcError `context_not_found`, `context_lost`, `exec_failed` */
-export async function runCode(
-  client: Client,
-  sandboxId: string,
-  code: string,
-  options: RunCodeOptions,
-): Promise<CodeResult> {
+export async function runCode(runs: CodeRuns, code: string, options: RunCodeOptions): Promise<CodeResult> {
   const { language, kernel, context, timeoutMs, signal } = options;
   const body = {
     code,
@@ -64,27 +58,16 @@ export async function runCode(
     ...(context === undefined ? {} : { context: typeof context === 'string' ? context : context.id }),
     ...(timeoutMs === undefined ? {} : { timeout_ms: timeoutMs }),
   };
-  const input = { params: { sandbox_id: sandboxId }, body };
-  const events = await client.call('code.stream', input, signal === undefined ? {} : { signal });
-  const iterator = events[Symbol.asyncIterator]();
-  try {
-    const result = await hear({ [Symbol.asyncIterator]: () => ({ next: () => iterator.next() }) }, options);
-    // The end of the answer comes behind its last event; only a connection whose answer was read to the end is used again.
-    iterator.next().catch(() => undefined);
-    return result;
-  } catch (error) {
-    await iterator.return?.();
-    throw error;
-  }
+  return await runs.run(body, collector(options), signal);
 }
 
-/** Until the run has ended; leaves the events as they are. */
-async function hear(events: AsyncIterable<StreamEvent>, options: RunCodeOptions): Promise<CodeResult> {
+/** Gives the result with the last event. */
+function collector(options: RunCodeOptions): HearRun<CodeResult> {
   const kept = { stdout: '', stderr: '' };
   const listeners = { stdout: options.onStdout, stderr: options.onStderr };
   const results: CodeRunResult[] = [];
   let isCut = false;
-  for await (const { event, data } of events) {
+  return (event, data) => {
     if (event === 'error') throw errorOfEnvelope(data);
     if (event === 'end') {
       const end = data as Pick<Answer, EndField>;
@@ -96,13 +79,13 @@ async function hear(events: AsyncIterable<StreamEvent>, options: RunCodeOptions)
       results.push(result);
       options.onResult?.(result);
     }
-    if (event !== 'stdout' && event !== 'stderr') continue;
+    if (event !== 'stdout' && event !== 'stderr') return undefined;
     const { text } = data as { readonly text: string };
     listeners[event]?.(text);
     if (kept[event].length + text.length > MAX_KEPT_LENGTH) isCut = true;
     kept[event] += text.slice(0, MAX_KEPT_LENGTH - kept[event].length);
-  }
-  throw new SvcError('connection_failed', 'The connection broke while the code ran; it was interrupted');
+    return undefined;
+  };
 }
 
 type EndField = 'status' | 'result' | 'exception' | 'truncated';

@@ -9,6 +9,7 @@ import { Commands, type RunOptions } from './commands.ts';
 import { toCreateRequest, type CreateOptions } from './create-options.ts';
 import type { ExecResult } from './exec-result.ts';
 import { Files } from './files.ts';
+import { CodeRuns } from './code-runs.ts';
 import { HeldChannel } from './held-channel.ts';
 import { readLogs, type LogEntry, type LogOptions } from './logs.ts';
 import { Ports } from './ports.ts';
@@ -38,7 +39,7 @@ export interface ListOptions extends ClientCallOptions {
 }
 
 /**
- * A sandbox of the server, and what can be done in it. The object holds one connection to it, opened when it is needed.
+ * A sandbox of the server, and what can be done in it. The object holds a connection for commands and files and one for code, each opened when it is needed.
  * `await using` stops the sandbox at the end of the block, or removes it when it is ephemeral.
  */
 export class Sandbox implements AsyncDisposable {
@@ -53,6 +54,7 @@ export class Sandbox implements AsyncDisposable {
   /** Interpreters with a state of their own, for `runCode`. */
   readonly contexts: CodeContexts;
   readonly #channel: HeldChannel;
+  readonly #codeRuns: CodeRuns;
   #info: SandboxRecord;
 
   private constructor(client: Client, info: SandboxRecord) {
@@ -63,7 +65,8 @@ export class Sandbox implements AsyncDisposable {
     this.files = new Files(this.#channel);
     this.network = new SandboxNetwork(client, info.id);
     this.ports = new Ports(client, info.id, this.#channel);
-    this.contexts = new CodeContexts(client, info.id);
+    this.#codeRuns = new CodeRuns(client, info.id);
+    this.contexts = new CodeContexts(client, info.id, this.#codeRuns);
     this.pty = new Terminals(this.commands, () => this.#shell);
   }
 
@@ -178,7 +181,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** Waits until it has stopped. Its disk is kept; an ephemeral one is removed. */
   async stop(options: CallOptions = {}): Promise<void> {
-    this.#channel.close();
+    this.#leave();
     this.#info = await this.client.call('sandboxes.stop', this.#self, options);
     const stopped = await untilStopped(this.client, this.id, options);
     this.#info = stopped ?? { ...this.#info, status: 'stopped' };
@@ -191,7 +194,7 @@ export class Sandbox implements AsyncDisposable {
 
   /** Stops it and destroys all that it has; volumes and snapshots stay. */
   async remove(options: CallOptions = {}): Promise<void> {
-    this.#channel.close();
+    this.#leave();
     await this.client.call('sandboxes.remove', this.#self, options);
   }
 
@@ -249,7 +252,7 @@ export class Sandbox implements AsyncDisposable {
    * `context`.
    */
   async runCode(code: string, options: RunCodeOptions = {}): Promise<CodeResult> {
-    return await runCode(this.client, this.id, code, options);
+    return await runCode(this.#codeRuns, code, options);
   }
 
   /** An address of a port that opens as it is, in a browser and in `fetch`; short for `ports.url`. */
@@ -287,9 +290,16 @@ export class Sandbox implements AsyncDisposable {
     return await makeSnapshot(this.client, this.id, name, options);
   }
 
-  /** Ends the connection and what runs over it; the sandbox goes on. */
+  /** Ends its connections and what runs over them; the sandbox goes on. */
   close(): void {
     this.#channel.close();
+    this.#codeRuns.close();
+  }
+
+  /** It ends, and whoever runs code in it is told so by the server. */
+  #leave(): void {
+    this.#channel.close();
+    this.#codeRuns.closeWhenIdle();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -20,6 +20,8 @@ export const READY = 'ready\n';
  */
 const LEASE_MS = 120_000;
 const RENEW_MS = 20_000;
+/** Code that follows within this has the lease of the code before it: each message wakes everybody on its way to the sandbox. */
+const LEASE_END_MS = 20;
 const BUSY_RETRY_MS = 50;
 const SIGINT = 2;
 const SIGKILL = 9;
@@ -82,7 +84,8 @@ export class Interpreter {
   #line: string | undefined;
   #unit: { readonly id: string; readonly bytes: Buffer } | undefined;
   /** Set while the lease of a unit that is over has to be ended. */
-  #leaseEnd: NodeJS.Immediate | undefined;
+  #leaseEnd: NodeJS.Timeout | undefined;
+  #leasedAt = Number.NEGATIVE_INFINITY;
   /** Resolves when it is gone and all of its output is here. */
   readonly ended: Promise<InterpreterEnd>;
   isAlive = true;
@@ -161,7 +164,7 @@ export class Interpreter {
     };
     void expected.stdout.begun.then(() => listener?.begun?.());
     this.#unit = { id: unit.id, bytes: encodeUnit(unit.code, marks) };
-    this.#renew();
+    this.#lease();
     try {
       await Promise.race([this.#send(marks.behind), this.ended]);
       const both = Promise.all([expected.stdout.ended, expected.stderr.ended]);
@@ -175,8 +178,7 @@ export class Interpreter {
       return this.#summarize(answer);
     } finally {
       this.#unit = undefined;
-      // Behind what its caller is told: each message wakes everybody on its way to the sandbox.
-      this.#leaseEnd ??= setImmediate(() => this.#endLease());
+      this.#leaseEnd = setTimeout(() => this.#endLease(), LEASE_END_MS);
     }
   }
 
@@ -268,15 +270,24 @@ export class Interpreter {
   }
 
   #renew(): void {
-    if (this.#unit !== undefined) this.#setTimeout(LEASE_MS);
+    if (this.#unit === undefined) return;
+    this.#leasedAt = performance.now();
+    this.#setTimeout(LEASE_MS);
   }
 
-  /** Unless the next unit has it by now. */
+  /** For a unit that begins; it may be there from the one before. */
+  #lease(): void {
+    const isThere = this.#leaseEnd !== undefined && performance.now() - this.#leasedAt < RENEW_MS;
+    clearTimeout(this.#leaseEnd);
+    this.#leaseEnd = undefined;
+    if (!isThere) this.#renew();
+  }
+
   #endLease(): void {
     if (this.#leaseEnd === undefined) return;
-    clearImmediate(this.#leaseEnd);
+    clearTimeout(this.#leaseEnd);
     this.#leaseEnd = undefined;
-    if (this.#unit === undefined) this.#setTimeout(null);
+    this.#setTimeout(null);
   }
 
   #setTimeout(milliseconds: number | null): void {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { waitUntil } from '@svc/contract/testing';
 import { pino } from 'pino';
 import { TestSandbox } from '../testing/code-sandbox.ts';
 import { createCodeRunner } from './code-runner.ts';
@@ -23,15 +23,16 @@ test('code has a lease while it runs; an interpreter that waits has none, also w
   const runner = createCodeRunner({ openChannel, logger: pino({ level: 'silent' }) });
   const run = (code: string) =>
     runner.run({ sandboxId: 's', language: 'python', code, timeoutMs: 60_000 }, never);
+  const untilEnded = () => waitUntil(() => leases.at(-1) === null, { what: 'the end of the lease' });
   await run('1');
-  await nextTurn();
+  await untilEnded();
   const lease = leases[0] ?? null;
   assert.ok(lease !== null && lease > 0);
   assert.deepEqual(leases.splice(0), [lease, null]);
-  // The second begins before the first one's lease is ended.
-  await Promise.all([run('1'), run('import time; time.sleep(0.2)')]);
-  await nextTurn();
-  assert.deepEqual(leases.splice(0), [lease, lease, null]);
+  // The others begin before the lease of the one before is ended, and have it.
+  await Promise.all([run('1'), run('import time; time.sleep(0.2)'), run('1')]);
+  await untilEnded();
+  assert.deepEqual(leases.splice(0), [lease, null]);
   await run('1');
   runner.close();
   assert.deepEqual(leases, [lease, null]);

@@ -47,8 +47,11 @@ export interface RestCall {
     respond?: (result: Result) => unknown,
     whenCommitted?: (result: Result) => void,
   ) => Promise<Result>;
-  /** As `commit`, but goes on when others can see it: for what is noted of something that would end with the power, too. */
-  readonly commitAhead: (work: (change: Change) => Promise<void>) => Promise<void>;
+  /**
+   * Records an event of something that would end with the power, too: goes on when others can see it, without waiting for the disk,
+   * or, on a connection that is held open, while it is being written.
+   */
+  readonly note: (event: RecordedEvent) => Promise<void>;
 }
 
 export interface Change {

@@ -10,7 +10,8 @@ import type { RestHandlers } from './rest-handlers.ts';
 import type { Sealer } from '../secrets/sealer.ts';
 import type { Database } from '../store/database.ts';
 import { inTransaction, untilCommitted } from '../store/in-transaction.ts';
-import { appendEvent } from '../store/events.ts';
+import { appendEvent, type NewEvent } from '../store/events.ts';
+import type { Work } from '../store/idempotency.ts';
 import { lockLivingOrganization } from '../store/lock-organization.ts';
 import { ANYONE, asPerson, authorize, type Authority } from '../access/authorize-rest.ts';
 import { fingerprintOf, type Fingerprint } from './fingerprint.ts';
@@ -41,13 +42,18 @@ export interface RestRequest {
   readonly identity: string;
   /** Of a streamed body, once it was read to its end. */
   readonly bodyDigest: (() => Promise<string>) | undefined;
+  /** Where the transport knows by itself what is asked for again, instead of by a key. */
+  readonly work?: Work;
   readonly context: RequestContext;
 }
 
 export type RequestContext = Pick<
   RestCall,
   'requestId' | 'sourceAddress' | 'userAgent' | 'expectedVersion' | 'signal' | 'setHeader' | 'setSession'
->;
+> & {
+  /** Where events are written beside what they tell of: aborts the signal when one cannot be written. */
+  readonly noteBeside?: (event: NewEvent) => void;
+};
 
 export type RestAnswer = { readonly kind: 'output'; readonly output: unknown } | Replay;
 
@@ -243,7 +249,7 @@ export class RestDispatch {
 
   #createCall(
     name: RestOperationName,
-    { context }: RestRequest,
+    { context, work }: RestRequest,
     authority: Authority,
     first: Begun | undefined,
   ): RestCall {
@@ -265,14 +271,28 @@ export class RestDispatch {
       role,
       actor,
       isOperator,
-      work: first?.work ?? null,
+      work: first?.work ?? work ?? null,
       admitted: first?.admitted === undefined ? null : JSON.parse(first.admitted.body),
       get organization() {
         return requireOrganization(organization);
       },
       commit,
-      commitAhead: (work) => untilCommitted((whenCommitted) => commit(work, undefined, whenCommitted)),
+      note: (event) => this.#note(event, context, authority, commit),
     };
+  }
+
+  async #note(
+    event: RecordedEvent,
+    { noteBeside, requestId, sourceAddress }: RequestContext,
+    { organization, actor }: Authority,
+    commit: RestCall['commit'],
+  ): Promise<void> {
+    if (noteBeside === undefined)
+      return await untilCommitted((whenCommitted) =>
+        commit(({ record }) => record(event), undefined, whenCommitted),
+      );
+    const organizationId = requireOrganization(organization).id;
+    return noteBeside({ ...event, organizationId, actor, requestId, sourceAddress });
   }
 
   #commitOf(

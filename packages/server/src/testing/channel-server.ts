@@ -20,6 +20,7 @@ import { DEFAULT_LIMITS } from '../transports/http/http-limits.ts';
 import {
   DEFAULT_CHANNEL_SETTINGS,
   registerChannel,
+  type ChannelParts,
   type ChannelSettings,
 } from '../transports/channel/register-channel.ts';
 
@@ -35,11 +36,15 @@ export interface ChannelServer {
   close(): Promise<void>;
 }
 
-/** The command channel alone, over a real store, with the fake orchestrator. Everything is gone after the test. */
+export interface ChannelServerParts extends Partial<Pick<ChannelParts, 'code' | 'rateLimiter'>> {
+  readonly tracer?: Tracer | null;
+}
+
+/** The command channel alone, and what is given for code, over a real store, with the fake orchestrator. Everything is gone after the test. */
 export async function startChannelServer(
   t: TestContext,
   settings: Partial<ChannelSettings> = {},
-  tracer: Tracer | null = null,
+  { tracer = null, code = null, rateLimiter = null }: ChannelServerParts = {},
 ): Promise<ChannelServer> {
   const orchestrator = new FakeOrchestrator();
   const database = await openStore(sqliteDialect(join(await makeFolder(t), 'store.db')));
@@ -51,8 +56,9 @@ export async function startChannelServer(
     database,
     orchestrator,
     identify,
-    rateLimiter: null,
+    rateLimiter,
     streams: new CallShares(4096),
+    code,
     settings: { ...DEFAULT_CHANNEL_SETTINGS, ...settings },
     logger,
   });

@@ -12,6 +12,8 @@ export interface ChannelAddress {
   readonly key?: string;
   /** Below which the sandbox is asked for: `/orgs/x`. */
   readonly prefix?: string;
+  /** Behind the sandbox; its command channel unless given. */
+  readonly path?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly protocols?: readonly string[];
   /** Answers no pings. */
@@ -22,8 +24,11 @@ export interface ChannelAddress {
 export async function openWebSocket(
   t: Pick<TestContext, 'after'>,
   address: ChannelAddress,
+  hear: (data: Buffer) => void = () => undefined,
 ): Promise<WebSocket> {
   const socket = connect(address);
+  // Before it opens: some servers speak first.
+  socket.on('message', hear);
   t.after(() => socket.terminate());
   socket.on('error', () => undefined);
   await once(socket, 'open');
@@ -76,8 +81,9 @@ export async function closeOf(
 }
 
 function connect(address: ChannelAddress): WebSocket {
-  const { url, sandboxId, key, prefix = '', headers = {}, protocols = [], isSilent = false } = address;
-  const target = `${url.replace(/^http/, 'ws')}/v1${prefix}/sandboxes/${sandboxId}/agent`;
+  const { url, sandboxId, key, prefix = '', path = 'agent', headers = {} } = address;
+  const { protocols = [], isSilent = false } = address;
+  const target = `${url.replace(/^http/, 'ws')}/v1${prefix}/sandboxes/${sandboxId}/${path}`;
   const authorization = key === undefined ? {} : { authorization: `Bearer ${key}` };
   const socket = new WebSocket(target, [...protocols], {
     headers: { ...authorization, ...headers },

@@ -146,7 +146,8 @@ test('a request for what is not there is named by its method alone, as OpenTelem
 
 test('a command channel is a span until it closes, and what is run over it is told', async (t) => {
   const { url, spans } = await startCollector(t);
-  const server = await startChannelServer(t, {}, startTracing(t, { OTEL_EXPORTER_OTLP_ENDPOINT: url }));
+  const tracer = startTracing(t, { OTEL_EXPORTER_OTLP_ENDPOINT: url });
+  const server = await startChannelServer(t, {}, { tracer });
   const address = await server.addSandbox();
   const { channel, socket } = await openChannel(t, address);
   await channel.run({ cmd: 'sh', args: ['-c', 'hunter2'] });

@@ -89,7 +89,7 @@ async function runCode(
     ...shownLanguage(language),
     code: auditedCommand([body.code]),
   };
-  await call.commitAhead(({ record }) => record({ type: 'exec_started', category: 'exec', payload }));
+  await call.note({ type: 'exec_started', category: 'exec', payload });
   const { code, timeout_ms: timeoutMs } = body;
   const request = { code, timeoutMs: timeoutMs ?? LONGEST_RUN_MS, work: call.work };
   return runEvents((listener) =>

@@ -1,7 +1,6 @@
 import { PlatformError } from '@svc/contract';
 import type { WebSocket } from 'ws';
-
-const REFUSED = 1008;
+import { CLOSE } from './close.ts';
 
 /**
  * Finds out when a client is gone without a word, and when it may not go on. A client that is being held back, or that is
@@ -40,7 +39,7 @@ export class KeepAlive {
       await this.#recheck();
     } catch (error) {
       // A store that cannot be asked says nothing about the client.
-      if (PlatformError.is(error)) client.close(REFUSED, error.code);
+      if (PlatformError.is(error)) client.close(CLOSE.refused, error.code);
     }
   }
 }

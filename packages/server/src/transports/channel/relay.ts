@@ -1,9 +1,11 @@
 import { FrameError } from '@svc/contract/frames';
-import { OUT_OF_MEMORY_CLOSE, type ByteTransport } from '@svc/contract/channel';
+import type { ByteTransport } from '@svc/contract/channel';
 import type { RawData, WebSocket } from 'ws';
 import { ClientFrames, type ClientPiece } from './client-frames.ts';
+import { CLOSE, closeReason } from './close.ts';
 import { describeExec, type ExecDescription } from './describe-exec.ts';
 import { KeepAlive } from './keep-alive.ts';
+import { toBytes } from './raw-data.ts';
 
 /** A client is read no further while this much of what it sent waits for the sandbox. */
 const MAX_WAITING_BYTES = 1024 * 1024;
@@ -11,23 +13,11 @@ const JOINED_BYTES = 16 * 1024;
 /** How often a client that is not being read is written to: that fails when it is gone, and nothing else tells. */
 const PROBE_MS = 1000;
 
-export const CLOSE = {
-  normal: 1000,
-  goingAway: 1001,
-  protocolError: 1002,
-  refused: 1008,
-  failed: 1011,
-  outOfMemory: OUT_OF_MEMORY_CLOSE,
-} as const;
-
 /** Null: nothing is known but that it is over. */
 export type ChannelEnd = { readonly code: number; readonly message: string } | null;
 
 const ENDED = { code: CLOSE.normal, message: 'the sandbox ended the channel' };
 const BROKEN = { code: CLOSE.goingAway, message: 'the connection to the sandbox broke' };
-/** The protocol has room for 123 bytes. */
-const MAX_REASON_LENGTH = 120;
-
 export interface RelayOptions {
   readonly keepAliveMs: number;
   /** Notes that a process was asked for. When that fails, the channel ends and the process with it. */
@@ -62,7 +52,7 @@ export async function relay(client: WebSocket, sandbox: ByteTransport, options: 
     );
     const known = client.readyState === client.OPEN ? await options.explainEnd() : null;
     const end = known ?? (isWhole ? ENDED : BROKEN);
-    client.close(end.code, end.message.slice(0, MAX_REASON_LENGTH));
+    client.close(end.code, closeReason(end.message));
   } finally {
     sandbox.close();
     await closed;
@@ -143,7 +133,7 @@ class Inward {
   #end(code: number, reason: string): void {
     this.#isOver = true;
     this.#resume();
-    this.#client.close(code, reason.slice(0, MAX_REASON_LENGTH));
+    this.#client.close(code, closeReason(reason));
     this.#sandbox.close();
   }
 }
@@ -153,9 +143,4 @@ function joined(pieces: readonly ClientPiece[]): readonly Uint8Array[] {
   const all = pieces.map(({ bytes }) => bytes);
   const length = all.reduce((sum, bytes) => sum + bytes.length, 0);
   return all.length > 1 && length <= JOINED_BYTES ? [Buffer.concat(all, length)] : all;
-}
-
-function toBytes(data: RawData): Uint8Array {
-  if (Array.isArray(data)) return Buffer.concat(data);
-  return data instanceof ArrayBuffer ? new Uint8Array(data) : data;
 }

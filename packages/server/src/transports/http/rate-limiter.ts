@@ -13,8 +13,8 @@ export class RateLimiter {
     this.#limit = requestsPerMinute;
   }
 
-  /** Says in the reply's headers how much is left. @throws PlatformError `rate_limited` */
-  take(caller: string, reply: FastifyReply, requests = 1): void {
+  /** Says in the reply's headers, where there is one, how much is left. @throws PlatformError `rate_limited` */
+  take(caller: string, reply: FastifyReply | null, requests = 1): void {
     const now = performance.now() / 1000;
     if (now >= this.#windowEndsAt) {
       this.#windowEndsAt = now + WINDOW_SECONDS;
@@ -23,9 +23,9 @@ export class RateLimiter {
     const count = (this.#counts.get(caller) ?? 0) + requests;
     this.#counts.set(caller, count);
     const resetSeconds = Math.ceil(this.#windowEndsAt - now);
-    reply.header('ratelimit-limit', String(this.#limit));
-    reply.header('ratelimit-remaining', String(Math.max(0, this.#limit - count)));
-    reply.header('ratelimit-reset', String(resetSeconds));
+    reply?.header('ratelimit-limit', String(this.#limit));
+    reply?.header('ratelimit-remaining', String(Math.max(0, this.#limit - count)));
+    reply?.header('ratelimit-reset', String(resetSeconds));
     if (count <= this.#limit) return;
     throw new PlatformError('rate_limited', `too many requests; try again in ${resetSeconds} s`, {
       details: { limit: this.#limit, window_seconds: WINDOW_SECONDS, retry_after_seconds: resetSeconds },

@@ -115,7 +115,7 @@ function requireJson(contentType: string | undefined): void {
   });
 }
 
-function tooLarge(maxBytes: number): PlatformError {
+export function tooLarge(maxBytes: number): PlatformError {
   return new PlatformError('payload_too_large', `The body is larger than ${maxBytes} bytes`, {
     details: { max_bytes: maxBytes },
   });

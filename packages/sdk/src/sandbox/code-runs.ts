@@ -1,0 +1,187 @@
+import { abortable } from '@svc/contract/async';
+import { withBudget, type CallBudget } from '../client/call-budget.ts';
+import type { Client } from '../client/client.ts';
+import type { RestCallInput } from '../client/rest-call.ts';
+import { withRetries } from '../client/with-retries.ts';
+import { SvcError } from '../svc-error.ts';
+import { CodeConnection, type RunName } from './code-connection.ts';
+
+type Body = NonNullable<RestCallInput<'code.stream'>['body']>;
+
+/** Takes what a run tells; what it returns is the result, and the last that it hears. */
+export type HearRun<T> = (event: string, data: unknown) => T | undefined;
+
+/** Larger code goes by a request: servers take no larger message. */
+const MAX_CODE_LENGTH = 512 * 1024;
+
+/**
+ * Runs code of one sandbox, over a connection that is held open: a request of its own costs more than most code. It is opened at the
+ * first run, and again at the first one after it broke; while no code runs, it does not keep the program running. Where there is none to
+ * be had, with servers before it and through some proxies, each run is a request.
+ */
+export class CodeRuns {
+  readonly #client: Client;
+  readonly #sandboxId: string;
+  #opening: Promise<CodeConnection> | undefined;
+  /** The server does not know such connections. */
+  #isUnknown = false;
+
+  constructor(client: Client, sandboxId: string) {
+    this.#client = client;
+    this.#sandboxId = sandboxId;
+  }
+
+  /** @throws SvcError, or what `hear` throws */
+  async run<T>(body: Body, hear: HearRun<T>, signal: AbortSignal | undefined): Promise<T> {
+    const options = signal === undefined ? {} : { signal };
+    const heard = await withBudget({ timeoutMs: this.#client.timeoutMs, ...options }, (budget) =>
+      this.#runHeld(body, hear, budget),
+    );
+    if (heard === undefined) return await this.#request(body, hear, options);
+    return heard.result();
+  }
+
+  /** Ends what runs. */
+  close(): void {
+    this.#leave((connection) => connection.close());
+  }
+
+  /** What runs goes on to its end, and is told of it. */
+  closeWhenIdle(): void {
+    this.#leave((connection) => connection.closeWhenIdle());
+  }
+
+  #leave(close: (connection: CodeConnection) => void): void {
+    const opening = this.#opening;
+    this.#opening = undefined;
+    opening?.then(close, () => undefined);
+  }
+
+  /** Undefined: there is no connection, and nothing was sent. What a result throws is not repeated. */
+  async #runHeld<T>(
+    body: Body,
+    hear: HearRun<T>,
+    budget: CallBudget,
+  ): Promise<{ readonly result: () => T } | undefined> {
+    if (this.#isUnknown || !this.#client.isDirect || body.code.length > MAX_CODE_LENGTH) return undefined;
+    let again: RunName | undefined;
+    return await withRetries(budget, this.#client.maxRetries, async () => {
+      const connection = await this.#take(budget).catch((error: unknown) => {
+        // Code that may have been begun is asked for again by its name or not at all.
+        if (again === undefined && !budget.signal.aborted) return undefined;
+        throw error;
+      });
+      if (connection === undefined) return undefined;
+      const run = new Run(hear, budget);
+      const name = connection.run(body, again, run);
+      const cancel = () => {
+        connection.cancel(name);
+        run.lost(budget.signal.reason as SvcError);
+      };
+      budget.signal.addEventListener('abort', cancel);
+      try {
+        return await run.heard;
+      } catch (error) {
+        if (SvcError.is(error, 'connection_failed')) again ??= name;
+        throw error;
+      } finally {
+        budget.signal.removeEventListener('abort', cancel);
+        // Whoever hears no more although it goes on has failed.
+        connection.cancel(name);
+      }
+    });
+  }
+
+  async #request<T>(body: Body, hear: HearRun<T>, options: { readonly signal?: AbortSignal }): Promise<T> {
+    const input = { params: { sandbox_id: this.#sandboxId }, body };
+    const events = await this.#client.call('code.stream', input, options);
+    const iterator = events[Symbol.asyncIterator]();
+    try {
+      for (let next = await iterator.next(); next.done !== true; next = await iterator.next()) {
+        const { event, data } = next.value;
+        const result = hear(event, data);
+        if (result === undefined) continue;
+        // The end of the answer comes behind its last event; only a connection whose answer was read to the end is used again.
+        iterator.next().catch(() => undefined);
+        return result;
+      }
+    } catch (error) {
+      await iterator.return?.();
+      throw error;
+    }
+    throw interrupted();
+  }
+
+  async #take(budget: CallBudget): Promise<CodeConnection> {
+    if (this.#opening === undefined) {
+      const opening = this.#open();
+      const forget = () => {
+        if (this.#opening === opening) this.#opening = undefined;
+      };
+      this.#opening = opening;
+      opening.then(({ ended }) => ended).then(forget, forget);
+    }
+    return await abortable(this.#opening, budget.signal);
+  }
+
+  /** Others may wait for the same connection, so nobody's signal ends it but its own. */
+  async #open(): Promise<CodeConnection> {
+    try {
+      return await withBudget({ timeoutMs: this.#client.timeoutMs }, async (budget) => {
+        const transport = await this.#client.dialCode(this.#sandboxId, budget);
+        const connection = await abortable(CodeConnection.open(transport), budget.signal);
+        return connection;
+      });
+    } catch (error) {
+      this.#isUnknown = SvcError.is(error, 'not_found');
+      throw error;
+    }
+  }
+}
+
+/** One run, as long as it is heard of. */
+class Run<T> {
+  readonly #hear: HearRun<T>;
+  readonly #budget: CallBudget;
+  readonly #heard = Promise.withResolvers<{ readonly result: () => T }>();
+  #hasBegun = false;
+
+  constructor(hear: HearRun<T>, budget: CallBudget) {
+    this.#hear = hear;
+    this.#budget = budget;
+  }
+
+  get heard(): Promise<{ readonly result: () => T }> {
+    return this.#heard.promise;
+  }
+
+  hear(event: string, data: unknown): void {
+    // It may take as long as it likes from here on.
+    this.#budget.stopClock();
+    if (event !== 'begun') this.#hasBegun = true;
+    try {
+      const result = this.#hear(event, data);
+      if (result !== undefined) this.#heard.resolve({ result: () => result });
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  lost(error: SvcError): void {
+    if (this.#hasBegun && error.code === 'connection_failed') this.#fail(interrupted(error));
+    else this.#heard.reject(error);
+  }
+
+  #fail(error: unknown): void {
+    this.#heard.resolve({
+      result: () => {
+        throw error;
+      },
+    });
+  }
+}
+
+function interrupted(cause?: unknown): SvcError {
+  const message = 'The connection broke while the code ran; it was interrupted';
+  return new SvcError('connection_failed', message, { cause });
+}

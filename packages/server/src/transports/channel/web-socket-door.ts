@@ -1,0 +1,224 @@
+import type { IncomingMessage, IncomingHttpHeaders } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { PlatformError } from '@svc/contract';
+import { ServerResponse } from '@svc/contract/node-http';
+import { pathsOf } from '@svc/contract/rest';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { type WebSocket, WebSocketServer } from 'ws';
+import type { Authority } from '../../access/authorize-rest.ts';
+import type { CallShares, Owner } from '../../access/call-shares.ts';
+import { badField } from '../../dispatch/rest-dispatch.ts';
+import type { OrganizationRecord } from '../../store/organizations.ts';
+import type { SandboxRecord } from '../../store/sandboxes.ts';
+import type { RateLimiter } from '../http/rate-limiter.ts';
+import { REST_PREFIX, sendRestFailure } from '../http/rest-failure.ts';
+import { sessionOf } from '../rest/session-cookie.ts';
+import { ChannelAccess, type ChannelAccessParts } from './channel-access.ts';
+import { ChannelSlots, type ChannelLimits } from './channel-slots.ts';
+import { CLOSE } from './close.ts';
+import { MaskRemover } from './mask-remover.ts';
+
+/** The protocol of the channels, for clients that must name one. */
+const PROTOCOL = 'svc.channel';
+const BEARER_PROTOCOL = 'svc.bearer.';
+
+/** One frame of the command channel with its length word, or one message with code. */
+const MAX_MESSAGE_BYTES = 4 + 4 * 1024 * 1024;
+const CLOSE_MS = 2000;
+const METHODS_REFUSED = ['HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
+
+export interface DoorParts extends ChannelAccessParts {
+  readonly rateLimiter: RateLimiter | null;
+  /** Of connections that are held open. */
+  readonly streams: CallShares;
+  readonly limits: ChannelLimits;
+  readonly logger: Logger;
+}
+
+/** A request that asked to become a WebSocket. */
+interface Upgrade {
+  readonly socket: Duplex;
+  readonly head: Buffer;
+}
+
+/** Somebody who may use the sandbox, and waits for the WebSocket to it. */
+export interface Visit {
+  readonly request: FastifyRequest;
+  readonly sandbox: SandboxRecord;
+  readonly authority: Authority & { readonly organization: OrganizationRecord };
+  /** Whose share this counts against. */
+  readonly owner: Owner;
+  /** Of the connection, before and after it is a WebSocket. */
+  readonly socket: Duplex;
+  readonly accept: () => Promise<WebSocket>;
+  /** Whether they still may. @throws PlatformError */
+  readonly recheck: () => Promise<void>;
+}
+
+/** Resolves when the WebSocket is open; `over` does at its end. */
+export type Serve = (visit: Visit) => Promise<{ readonly over: Promise<void> }>;
+
+/**
+ * WebSockets of a sandbox, below `/v1/sandboxes/{id}` and once more below `/v1/orgs/{slug}`. Until one is open, everything that goes
+ * wrong is an HTTP answer like any other of the control plane.
+ */
+export class WebSocketDoor {
+  readonly #server: FastifyInstance;
+  readonly #parts: DoorParts;
+  readonly #access: ChannelAccess;
+  readonly #slots: ChannelSlots;
+  readonly #upgrades = new WeakMap<IncomingMessage, Upgrade>();
+  readonly #sockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: true,
+    maxPayload: MAX_MESSAGE_BYTES,
+    perMessageDeflate: false,
+    handleProtocols: chooseProtocol,
+  });
+
+  constructor(server: FastifyInstance, parts: DoorParts) {
+    this.#server = server;
+    this.#parts = parts;
+    this.#access = new ChannelAccess(parts);
+    this.#slots = new ChannelSlots(parts.limits);
+    server.server.on('upgrade', (request, socket, head) => {
+      this.#upgrades.set(request, { socket, head });
+      answerOver(server, request, socket);
+    });
+  }
+
+  /** `path` is behind that of the sandbox. */
+  add(path: string, serve: Serve): void {
+    const { logger } = this.#parts;
+    void this.#server.register(
+      async (scope) => {
+        scope.setErrorHandler((error, request, reply) => sendRestFailure(error, request, reply, logger));
+        const paths = pathsOf({ path: `/sandboxes/{sandbox_id}/${path}`, audience: 'both' });
+        for (const { path: each } of paths) {
+          const url = each.replaceAll(/\{(\w+)\}/g, ':$1');
+          scope.get(url, { exposeHeadRoute: false }, (request, reply) => this.#open(request, reply, serve));
+          scope.route({ method: METHODS_REFUSED, url, handler: refuseMethod });
+        }
+        await Promise.resolve();
+      },
+      { prefix: REST_PREFIX },
+    );
+  }
+
+  /** Sandboxes run on, but what was started over a channel ends with it. */
+  async close(): Promise<void> {
+    const { clients } = this.#sockets;
+    for (const client of clients) client.close(CLOSE.goingAway, 'the server is shutting down');
+    const cutOff = setTimeout(() => clients.forEach((client) => client.terminate()), CLOSE_MS);
+    await new Promise<void>((resolve) => this.#sockets.close(() => resolve()));
+    clearTimeout(cutOff);
+  }
+
+  async #open(request: FastifyRequest, reply: FastifyReply, serve: Serve): Promise<void> {
+    const upgrade = this.#upgrades.get(request.raw);
+    const { slug, sandbox_id: id = '' } = request.params as Record<string, string>;
+    const authorization = bearerOf(request.headers) ?? sessionOfPage(request);
+    const authority = await this.#access.admit(slug, authorization);
+    const { organization } = authority;
+    this.#parts.rateLimiter?.take(organization.slug, reply);
+    if (upgrade === undefined) throw needsUpgrade(request);
+    requireHandshake(request);
+    const sandbox = await this.#access.find(organization, id, request.query);
+    const owner = authority.isOperator ? null : organization.slug;
+    const leave = this.#parts.streams.enter(owner);
+    const { socket } = upgrade;
+    // Also when what follows is refused: the share is given back with the end of the connection.
+    socket.once('close', leave);
+    const release = this.#slots.take(sandbox.id, organization.id);
+    const accept = () => this.#accept(request, reply, upgrade);
+    const recheck = async () => {
+      const now = await this.#access.admit(slug, authorization);
+      // A slug may be another organization's by now.
+      if (now.organization.id !== organization.id) throw new PlatformError('forbidden', 'not yours any more');
+    };
+    try {
+      const { over } = await serve({ request, sandbox, authority, owner, socket, accept, recheck });
+      void over.finally(release);
+    } catch (error) {
+      release();
+      throw error;
+    }
+  }
+
+  async #accept(request: FastifyRequest, reply: FastifyReply, { socket, head }: Upgrade): Promise<WebSocket> {
+    reply.hijack();
+    reply.raw.detachSocket(reply.raw.socket as NonNullable<typeof reply.raw.socket>);
+    return await new Promise((resolve, reject) => {
+      // A handshake that it does not like is refused by the library itself, which tells nobody.
+      socket.once('close', () => reject(new Error('the handshake failed')));
+      this.#sockets.handleUpgrade(request.raw, socket, head, (client) => {
+        const masks = new MaskRemover();
+        // Before the library's own listener, and before anything has come.
+        socket.prependListener('data', (chunk: Buffer) => masks.apply(chunk));
+        resolve(client);
+      });
+    });
+  }
+}
+
+/** Lets the framework answer on the socket of an upgrade, so that its guard, routes and errors hold there too. */
+function answerOver(server: FastifyInstance, request: IncomingMessage, socket: Duplex): void {
+  // Without a listener, a client that resets its connection would end the server.
+  socket.on('error', () => undefined);
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  // Upgrades come from the HTTP server, which makes sockets of no other kind.
+  response.assignSocket(socket as Socket);
+  response.once('finish', () => socket.end());
+  server.routing(request, response);
+}
+
+function refuseMethod(request: FastifyRequest, reply: FastifyReply): never {
+  reply.header('allow', 'GET');
+  throw new PlatformError('method_not_allowed', `${request.url.split('?')[0]} takes GET only`);
+}
+
+function needsUpgrade(request: FastifyRequest): PlatformError {
+  const message = `${request.url.split('?')[0]} is a WebSocket: send Upgrade: websocket`;
+  return new PlatformError('invalid_request', message, { details: { field: 'Upgrade' } });
+}
+
+/** Of RFC 6455. Asked for before anything is opened. */
+function requireHandshake({ headers }: FastifyRequest): void {
+  if (!/^(8|13)$/.test(String(headers['sec-websocket-version']))) {
+    throw badField('Sec-WebSocket-Version', 'must be 13');
+  }
+  if (!/^[+/0-9A-Za-z]{22}==$/.test(headers['sec-websocket-key'] ?? '')) {
+    throw badField('Sec-WebSocket-Key', 'must be 16 bytes in Base64');
+  }
+}
+
+/**
+ * The credential of a request. A page in a browser cannot set headers of a WebSocket, but it can offer protocols: it offers
+ * `svc.channel` and `svc.bearer.<credential>`, and gets the first one.
+ */
+function bearerOf(headers: IncomingHttpHeaders): string | undefined {
+  if (headers.authorization !== undefined) return headers.authorization;
+  const offered = headers['sec-websocket-protocol']?.split(',').map((name) => name.trim()) ?? [];
+  const credential = offered.find((name) => name.startsWith(BEARER_PROTOCOL));
+  return credential === undefined ? undefined : `Bearer ${credential.slice(BEARER_PROTOCOL.length)}`;
+}
+
+/**
+ * The session of a page of ours. A WebSocket carries cookies whoever's page opens it, and no header of the page's: so its `Origin`
+ * must be this very server, not only one that may call it with a key.
+ */
+function sessionOfPage(request: FastifyRequest): string | undefined {
+  const session = sessionOf(request);
+  const { origin, host = '' } = request.headers;
+  if (session === undefined || origin === `http://${host}` || origin === `https://${host}`) return session;
+  const message = 'A session opens channels from pages of this server alone; others use an API key';
+  throw new PlatformError('forbidden', message, { details: { header: 'origin' } });
+}
+
+/** Never the one that holds the credential. */
+function chooseProtocol(offered: ReadonlySet<string>): string | false {
+  return offered.has(PROTOCOL) ? PROTOCOL : false;
+}
