@@ -13,6 +13,9 @@
 /** Whoever writes in large pieces is refused one that does not fit, and leaves the rest free. */
 enum { DISK_FULL_BYTES = 2 * 1024 * 1024, DISK_FULL_PART = 32 };
 
+/** What is more than this is no word, and who writes it has no end near. */
+enum { WORD_BYTES = 4096 };
+
 static struct detached *detached_of(struct process *process) { return containing(process, struct detached, process); }
 
 void detached_use(struct detached *detached) {
@@ -94,8 +97,7 @@ static ssize_t read_excess(struct detached *detached, int fd) {
   return got;
 }
 
-static ssize_t readable(struct process *process, int stream, int fd) {
-  struct detached *detached = detached_of(process);
+static ssize_t take(struct detached *detached, int stream, int fd) {
   struct ring *ring = &detached->rings[stream];
   size_t most = allowance(detached);
   if (!most) return read_excess(detached, fd);
@@ -109,7 +111,16 @@ static ssize_t readable(struct process *process, int stream, int fd) {
     detached->is_held = true;
     return errno = EBUSY, -1;
   }
+  return got;
+}
+
+static ssize_t readable(struct process *process, int stream, int fd) {
+  struct detached *detached = detached_of(process);
+  ssize_t got = take(detached, stream, fd);
   if (got <= 0) return got;
+  // Who writes a word to both streams writes the second before we are awake for the first, and readers get both at once.
+  int other = process->outlets[!stream].watch.fd;
+  if (got <= WORD_BYTES && other >= 0 && !process->is_reaped) (void)take(detached, !stream, other);
   if (!detached->is_spare) activity();
   readings_wake(detached);
   return got;

@@ -275,7 +275,8 @@ static void want(struct conn *conn) {
   size_t frame = next_frame(conn);
   bool is_held = frame && !may_handle(conn, frame);
   uint32_t events = is_held ? (uint32_t)(EPOLLHUP | EPOLLERR) : (uint32_t)EPOLLIN;
-  if (conn_waiting(conn)) events |= EPOLLOUT;
+  // What was said in this turn is sent at its end, and need not be waited for.
+  if (conn_waiting(conn) && list_is_empty(&conn->dirty)) events |= EPOLLOUT;
   if (!conn->is_ending) watch_want(&conn->watch, events);
 }
 
