@@ -12,7 +12,7 @@ const FULL_PAUSE_MS = 400;
 /**
  * Runs `work` in a transaction. PostgreSQL may give up one that stands in another's way, and SQLite one that its disk
  * has no room for; such a one is undone, and done again after a pause, a few times. So `work` must change nothing but the database, or only what it
- * would change in the same way again.
+ * would change in the same way again. What is committed is not done again, also when the disk then fails to take it.
  *
  * `whenCommitted` is called as soon as others can see the change, which may be before the disk has it: for what is worth nothing
  * without it, should the power fail in between.
@@ -22,12 +22,17 @@ export async function inTransaction<Result>(
   work: (transaction: Database) => Promise<Result>,
   whenCommitted: (result: Result) => void = () => undefined,
 ): Promise<Result> {
+  let isCommitted = false;
+  const tell = (result: Result) => {
+    isCommitted = true;
+    whenCommitted(result);
+  };
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await once(database, work, whenCommitted);
+      return await once(database, work, tell);
     } catch (error) {
       const isFull = PlatformError.is(error, 'insufficient_storage');
-      if (attempt === MAX_ATTEMPTS || !(isFull || isTransient(error))) throw error;
+      if (isCommitted || attempt === MAX_ATTEMPTS || !(isFull || isTransient(error))) throw error;
       await delay(isFull ? FULL_PAUSE_MS : Math.random() * FIRST_PAUSE_MS * 2 ** attempt);
     }
   }

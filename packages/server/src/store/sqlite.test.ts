@@ -121,6 +121,23 @@ test('a commit is told of before the disk has it, and one that is undone is not'
   assert.deepEqual([told, await countSeen(database)], [['made'], 2]);
 });
 
+test('what is committed is not done again when the disk has no room for it then', async (t) => {
+  const { database, disk } = await openWithDisk(t);
+  const insert = async (transaction: Database) => {
+    await sql`insert into seen values (1)`.execute(transaction);
+  };
+  disk.fail(Object.assign(new Error('no space'), { code: 'ENOSPC' }));
+  const told: string[] = [];
+  await assert.rejects(
+    inTransaction(database, insert, () => told.push('committed')),
+    { code: 'insufficient_storage' },
+  );
+  assert.deepEqual([told, await countSeen(database)], [['committed'], 1]);
+  await inTransactionAhead(database, insert);
+  disk.fail(undefined);
+  assert.equal(await countSeen(database), 2);
+});
+
 test('a change that need not be waited for is over before the disk has it, and fails like any other', async (t) => {
   const { database, disk } = await openWithDisk(t);
   disk.hold();
