@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
@@ -198,6 +199,39 @@ test('who closes it while code runs is told; who lets it end gets the outcome', 
   assert.equal(await heard.promise, 'half');
   runs.close();
   await assert.rejects(cut, { code: 'connection_failed' });
+  const silent = run('d');
+  await waitUntil(() => waiting.length === 4);
+  runs.close();
+  await assert.rejects(silent, { code: 'connection_failed', message: 'The connection was closed' });
+  const early = run('e');
+  runs.close();
+  await assert.rejects(early, { code: 'connection_failed' });
+  assert.equal(waiting.length, 4);
+});
+
+test('a server that opens a connection and does not speak is left, and asked by a request', async (t) => {
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(`${request.method} ${request.url}`);
+    request.resume();
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.end(`event: end\ndata: ${JSON.stringify(END)}\n\n`);
+  });
+  const mute = new WebSocketServer({ server });
+  const left = new Promise<void>((resolve) => {
+    mute.on('connection', (socket) => void socket.on('close', () => resolve()));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  t.after(() => {
+    for (const socket of mute.clients) socket.terminate();
+    server.closeAllConnections();
+    server.close();
+  });
+  const apiUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const runs = new CodeRuns(new Client({ apiUrl, apiKey: 'svc_key' }), 'x', { openMs: 200 });
+  assert.equal((await runCode(runs, '1', { language: 'python' })).status, 'success');
+  assert.deepEqual(asked, ['POST /v1/sandboxes/x/code/stream']);
+  await left;
 });
 
 for (const [what, said] of [

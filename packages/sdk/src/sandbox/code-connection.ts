@@ -1,3 +1,4 @@
+import { abortable } from '@svc/contract/async';
 import { SvcError, errorOfAnswer } from '../svc-error.ts';
 import type { HeldTransport } from '../platform/platform.ts';
 
@@ -35,6 +36,7 @@ export class CodeConnection {
   #lastId = 0;
   #failure: SvcError | undefined;
   #isLeaving = false;
+  #isClosed = false;
   readonly #ended = Promise.withResolvers<void>();
 
   private constructor(transport: HeldTransport) {
@@ -44,11 +46,21 @@ export class CodeConnection {
     void this.#read();
   }
 
-  /** Waits for the server's first word. @throws SvcError */
-  static async open(transport: HeldTransport): Promise<CodeConnection> {
+  /** Waits for the server's first word; the transport is closed when it does not come. @throws SvcError */
+  static async open(transport: HeldTransport, signal: AbortSignal): Promise<CodeConnection> {
     const connection = new CodeConnection(transport);
-    connection.#name = await connection.#opened.promise;
-    return connection;
+    try {
+      connection.#name = await abortable(connection.#opened.promise, signal);
+      return connection;
+    } catch (error) {
+      connection.close();
+      throw error;
+    }
+  }
+
+  /** By its owner. */
+  get isClosed(): boolean {
+    return this.#isClosed;
   }
 
   /** Resolves when it can be used no longer. */
@@ -75,6 +87,7 @@ export class CodeConnection {
   }
 
   close(): void {
+    this.#isClosed = true;
     this.#fail(new SvcError('connection_failed', 'The connection was closed'));
   }
 

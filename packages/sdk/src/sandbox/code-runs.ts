@@ -11,8 +11,10 @@ type Body = NonNullable<RestCallInput<'code.stream'>['body']>;
 /** Takes what a run tells; what it returns is the result, and the last that it hears. */
 export type HearRun<T> = (event: string, data: unknown) => T | undefined;
 
-/** Larger code goes by a request: servers take no larger message. */
+/** Larger code goes by a request: as a message it would be longer than servers take, should all of it be escaped. */
 const MAX_CODE_LENGTH = 512 * 1024;
+/** Who lets requests through and swallows this has the rest of the call's time for a request. */
+const OPEN_MS = 10_000;
 
 /**
  * Runs code of one sandbox, over a connection that is held open: a request of its own costs more than most code. It is opened at the
@@ -26,9 +28,12 @@ export class CodeRuns {
   /** The server does not know such connections. */
   #isUnknown = false;
 
-  constructor(client: Client, sandboxId: string) {
+  readonly #openMs: number;
+
+  constructor(client: Client, sandboxId: string, { openMs = OPEN_MS }: { readonly openMs?: number } = {}) {
     this.#client = client;
     this.#sandboxId = sandboxId;
+    this.#openMs = openMs;
   }
 
   /** @throws SvcError, or what `hear` throws */
@@ -73,21 +78,22 @@ export class CodeRuns {
       });
       if (connection === undefined) return undefined;
       const run = new Run(hear, budget);
-      const name = connection.run(body, again, run);
-      const cancel = () => {
-        connection.cancel(name);
-        run.lost(budget.signal.reason as SvcError);
-      };
-      budget.signal.addEventListener('abort', cancel);
+      let name: RunName | undefined;
+      const leave = () => name && connection.cancel(name);
+      const abort = () => run.lost(budget.signal.reason as SvcError);
+      budget.signal.addEventListener('abort', abort);
       try {
+        name = connection.run(body, again, run);
         return await run.heard;
       } catch (error) {
         if (SvcError.is(error, 'connection_failed')) again ??= name;
+        // Whoever closed it wants no other.
+        if (connection.isClosed) return failed(error);
         throw error;
       } finally {
-        budget.signal.removeEventListener('abort', cancel);
-        // Whoever hears no more although it goes on has failed.
-        connection.cancel(name);
+        budget.signal.removeEventListener('abort', abort);
+        // One that is over has nothing to cancel; of any other nobody hears any more.
+        leave();
       }
     });
   }
@@ -127,10 +133,10 @@ export class CodeRuns {
   /** Others may wait for the same connection, so nobody's signal ends it but its own. */
   async #open(): Promise<CodeConnection> {
     try {
-      return await withBudget({ timeoutMs: this.#client.timeoutMs }, async (budget) => {
+      const timeoutMs = Math.min(this.#openMs, this.#client.timeoutMs);
+      return await withBudget({ timeoutMs }, async (budget) => {
         const transport = await this.#client.dialCode(this.#sandboxId, budget);
-        const connection = await abortable(CodeConnection.open(transport), budget.signal);
-        return connection;
+        return await CodeConnection.open(transport, budget.signal);
       });
     } catch (error) {
       this.#isUnknown = SvcError.is(error, 'not_found');
@@ -163,22 +169,23 @@ class Run<T> {
       const result = this.#hear(event, data);
       if (result !== undefined) this.#heard.resolve({ result: () => result });
     } catch (error) {
-      this.#fail(error);
+      this.#heard.resolve(failed(error));
     }
   }
 
   lost(error: SvcError): void {
-    if (this.#hasBegun && error.code === 'connection_failed') this.#fail(interrupted(error));
+    if (this.#hasBegun && error.code === 'connection_failed') this.#heard.resolve(failed(interrupted(error)));
     else this.#heard.reject(error);
   }
+}
 
-  #fail(error: unknown): void {
-    this.#heard.resolve({
-      result: () => {
-        throw error;
-      },
-    });
-  }
+/** An outcome that is not asked for again. */
+function failed(error: unknown): { readonly result: () => never } {
+  return {
+    result: () => {
+      throw error;
+    },
+  };
 }
 
 function interrupted(cause?: unknown): SvcError {
