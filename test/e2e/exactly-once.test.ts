@@ -120,7 +120,8 @@ for (const isolation of ['container', 'gvisor']) {
           const start = { cmd: 'sh', args: ['-c', `echo run >> /tmp/process-${id}; exec sleep 1000`] };
           const python = `open('/tmp/code-${id}', 'a').write('run')\nimport time\ndisplay({'text/html': '<b>${id}</b>'}, raw=True)\ntime.sleep(0.2)\nprint('said ${id}')`;
           const code = JSON.stringify({ language: 'python', code: python });
-          const quiet = `open('/tmp/held-${id}', 'a').write('run')\nimport time\ntime.sleep(0.2)\n'said ${id}'`;
+          // Of which nothing is heard but its end: what is interrupted behind a first word is told as that.
+          const quiet = `open('/tmp/held-${id}', 'a').write('run')\nimport time\ntime.sleep(0.2)`;
           const calls = Promise.all([
             insist('/processes', JSON.stringify(start)),
             insist(`/processes/${input.id}/stdin?close=true`, INPUT, 'application/octet-stream'),
@@ -147,7 +148,7 @@ for (const isolation of ['container', 'gvisor']) {
           assert.equal(await read(`/tmp/code-${id}`), 'run', `code ran more than once: ${where}`);
           assert.equal(await read(`/tmp/stream-${id}`), 'run', `streamed code ran more than once: ${where}`);
           if (held !== null) {
-            assert.deepEqual([held.status, held.result], ['success', `'said ${id}'`], where);
+            assert.equal(held.status, 'success', where);
             assert.equal(
               await read(`/tmp/held-${id}`),
               'run',
