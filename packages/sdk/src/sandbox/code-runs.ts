@@ -24,11 +24,10 @@ const OPEN_MS = 10_000;
 export class CodeRuns {
   readonly #client: Client;
   readonly #sandboxId: string;
+  readonly #openMs: number;
   #opening: Promise<CodeConnection> | undefined;
   /** The server does not know such connections. */
   #isUnknown = false;
-
-  readonly #openMs: number;
 
   constructor(client: Client, sandboxId: string, { openMs = OPEN_MS }: { readonly openMs?: number } = {}) {
     this.#client = client;
@@ -79,7 +78,6 @@ export class CodeRuns {
       if (connection === undefined) return undefined;
       const run = new Run(hear, budget);
       let name: RunName | undefined;
-      const leave = () => name && connection.cancel(name);
       const abort = () => run.lost(budget.signal.reason as SvcError);
       budget.signal.addEventListener('abort', abort);
       try {
@@ -93,7 +91,7 @@ export class CodeRuns {
       } finally {
         budget.signal.removeEventListener('abort', abort);
         // One that is over has nothing to cancel; of any other nobody hears any more.
-        leave();
+        if (name !== undefined) connection.cancel(name);
       }
     });
   }

@@ -1,5 +1,4 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { isIP } from 'node:net';
 import { PlatformError } from '@svc/contract';
 import { checkRestInput, type ServerEvent } from '@svc/contract/rest';
 import type { Logger } from 'pino';
@@ -61,7 +60,6 @@ class CodeConnection {
   readonly #parts: CodeChannelParts;
   readonly #name = randomUUID();
   readonly #span = activeSpan();
-  readonly #sourceAddress: string | null;
   readonly #runs = new Map<number, AbortController>();
   readonly over: Promise<void>;
   #lastId = 0;
@@ -74,8 +72,6 @@ class CodeConnection {
     this.#client = client;
     this.#visit = visit;
     this.#parts = parts;
-    const address = visit.request.socket.remoteAddress ?? '';
-    this.#sourceAddress = isIP(address) === 0 ? null : address;
     const keepAlive = new KeepAlive(client, { keepAliveMs: parts.keepAliveMs, recheck: visit.recheck });
     // ws closes the connection by itself, with the code that fits; this only keeps the error from being thrown.
     client.on('error', () => undefined);
@@ -148,7 +144,7 @@ class CodeConnection {
   }
 
   #requestOf(body: unknown, work: Work, over: AbortController): RestRequest {
-    const { request, sandbox } = this.#visit;
+    const { request, sandbox, sourceAddress } = this.#visit;
     return {
       input: {
         params: { sandbox_id: sandbox.id },
@@ -164,7 +160,7 @@ class CodeConnection {
       work,
       context: {
         requestId: request.id,
-        sourceAddress: this.#sourceAddress,
+        sourceAddress,
         userAgent: request.headers['user-agent'] ?? '',
         expectedVersion: null,
         signal: over.signal,

@@ -1,4 +1,3 @@
-import { isIP } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { PlatformError } from '@svc/contract';
 import { duplexTransport } from '@svc/engine/client';
@@ -63,9 +62,8 @@ export class CommandChannel {
   }
 
   async #relay(client: WebSocket, stream: Duplex, visit: Visit): Promise<void> {
-    const { request, sandbox, authority, recheck } = visit;
+    const { request, sandbox, authority, sourceAddress, recheck } = visit;
     const { organization, actor } = authority;
-    const address = request.socket.remoteAddress ?? '';
     const span = activeSpan();
     span?.note({ 'svc.organization': organization.slug, 'svc.sandbox.id': sandbox.id });
     await relay(client, duplexTransport(stream), {
@@ -82,7 +80,7 @@ export class CommandChannel {
           actor,
           payload: { sandbox_id: sandbox.id, sandbox_name: sandbox.name, ...exec },
           requestId: request.id,
-          sourceAddress: isIP(address) === 0 ? null : address,
+          sourceAddress,
         });
       },
     });

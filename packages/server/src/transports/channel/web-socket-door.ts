@@ -1,5 +1,5 @@
 import type { IncomingMessage, IncomingHttpHeaders } from 'node:http';
-import type { Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { PlatformError } from '@svc/contract';
 import { ServerResponse } from '@svc/contract/node-http';
@@ -50,6 +50,8 @@ export interface Visit {
   readonly authority: Authority & { readonly organization: OrganizationRecord };
   /** Whose share this counts against. */
   readonly owner: Owner;
+  /** Null: it has none. */
+  readonly sourceAddress: string | null;
   /** Of the connection, before and after it is a WebSocket. */
   readonly socket: Duplex;
   readonly accept: () => Promise<WebSocket>;
@@ -132,6 +134,8 @@ export class WebSocketDoor {
     // Also when what follows is refused: the share is given back with the end of the connection.
     socket.once('close', leave);
     const release = this.#slots.take(sandbox.id, organization.id);
+    const address = request.socket.remoteAddress ?? '';
+    const sourceAddress = isIP(address) === 0 ? null : address;
     const accept = () => this.#accept(request, reply, upgrade);
     const recheck = async () => {
       const now = await this.#access.admit(slug, authorization);
@@ -139,7 +143,16 @@ export class WebSocketDoor {
       if (now.organization.id !== organization.id) throw new PlatformError('forbidden', 'not yours any more');
     };
     try {
-      const { over } = await serve({ request, sandbox, authority, owner, socket, accept, recheck });
+      const { over } = await serve({
+        request,
+        sandbox,
+        authority,
+        owner,
+        sourceAddress,
+        socket,
+        accept,
+        recheck,
+      });
       void over.finally(release);
     } catch (error) {
       release();
