@@ -23,7 +23,8 @@ export async function putInvite(
   organizationId: string,
   invite: { readonly email: string; readonly role: Role; readonly invitedBy: string },
 ): Promise<InviteRecord & { readonly token: string }> {
-  const token = randomBytes(TOKEN_BYTES).toString('base64url');
+  // Typed behind a command: one that begins with `-` would be an option there.
+  const token = randomBytes(TOKEN_BYTES).toString('hex');
   const now = Date.now();
   const change = {
     role: invite.role,

@@ -126,6 +126,7 @@ export function organizationsSuite(name: string, open: (t: TestContext) => Promi
       const invite = { email: 'Bob@example.com', role: 'member', invitedBy: 'x' } as const;
       const first = await putInvite(db, id, invite);
       const second = await putInvite(db, id, { ...invite, role: 'admin' });
+      assert.match(first.token, /^[0-9a-f]{64}$/, 'the token cannot be typed as it is');
       assert.equal(await findInvite(db, first.token), undefined);
       assert.deepEqual((await findInvite(db, second.token))?.invite.role, 'admin');
       assert.deepEqual(
