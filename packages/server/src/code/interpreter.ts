@@ -1,13 +1,22 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { ChannelError, PlatformError, type ChannelClient } from '@svc/contract';
 import { onAbort } from '@svc/contract/async';
 import { CONTROL_FD, interpreterOf, type Language } from './languages.ts';
-import { MarkedOutput, type Listen, type Marks, type Shown, type Taken } from './marked-output.ts';
+import {
+  MARK_BYTES,
+  MarkedOutput,
+  type Listen,
+  type Marks,
+  type Shown,
+  type Taken,
+} from './marked-output.ts';
 import { DetachedFollower, type InterpreterEnd } from './detached-follower.ts';
+import type { MarkFamilies } from './units-of-others.ts';
 import { readUnitAnswer, type UnitAnswer, type UnitEnd } from './unit-answer.ts';
 
-const MARK_BYTES = 16;
+/** Of a mark that says whose it is; what stands before it is of the interpreter. */
+const NAME_BYTES = 8;
 /** How long the sandbox may take to report the end of a process that was killed. */
 const KILL_GRACE_MS = 5000;
 /** Of what a program printed that did not become an interpreter. */
@@ -76,6 +85,7 @@ const NOTHING = { lostStreams: [], result: null, exception: null } as const;
 export class Interpreter {
   readonly #seat: InterpreterSeat;
   readonly #follower: DetachedFollower;
+  readonly #families: MarkFamilies;
   readonly #stdout: MarkedOutput;
   readonly #stderr: MarkedOutput;
   readonly #renewal: NodeJS.Timeout;
@@ -98,8 +108,9 @@ export class Interpreter {
     this.#seat = seat;
     const isAttached = from !== 'start';
     this.#line = isAttached ? undefined : '';
-    this.#stdout = new MarkedOutput(isAttached);
-    this.#stderr = new MarkedOutput(isAttached);
+    this.#families = { first: familyOf(seat.key, 'first'), last: familyOf(seat.key, 'last') };
+    this.#stdout = new MarkedOutput(this.#families, isAttached);
+    this.#stderr = new MarkedOutput(this.#families, isAttached);
     this.#follower = new DetachedFollower(seat, channel, isAttached ? from : { stdout: 0, stderr: 0 }, {
       stdout: (data) => this.#takeStdout(data),
       stderr: (data) => this.#stderr.push(data),
@@ -150,13 +161,13 @@ export class Interpreter {
    * not run again. With `isOld`, when nothing is kept of it, that is found out.
    */
   async run(unit: Unit, listener?: OutputListener, isOld = false): Promise<UnitOutcome> {
-    const first = markOf(unit.id, 'first');
+    const first = this.#markOf(unit.id, 'first');
     const marks: Marks = {
       first,
-      last: markOf(unit.id, 'last'),
+      last: this.#markOf(unit.id, 'last'),
       // The driver knows it from the first one.
       shown: Buffer.from(first.map((byte) => byte ^ 0xff)),
-      ...(isOld ? { behind: randomBytes(MARK_BYTES) } : {}),
+      ...(isOld ? { behind: this.#markOf(randomUUID(), 'first') } : {}),
     };
     const expected = {
       stdout: this.#stdout.expect(marks, listener?.stdout, listener?.shown),
@@ -251,7 +262,7 @@ export class Interpreter {
     if (unit === undefined) return;
     await this.#write(unit.id, unit.bytes);
     if (behind === undefined) return;
-    const nothing = encodeUnit('', { first: behind, last: randomBytes(MARK_BYTES) });
+    const nothing = encodeUnit('', { first: behind, last: this.#markOf(randomUUID(), 'last') });
     await this.#write(behind.toString('hex'), nothing);
   }
 
@@ -290,6 +301,12 @@ export class Interpreter {
     this.#setTimeout(null);
   }
 
+  /** From the name of the unit, so that whoever looks for its output later finds it, and all others know it for another's. */
+  #markOf(id: string, which: keyof MarkFamilies): Buffer {
+    const name = digest(`${which} mark of ${id}`).subarray(0, NAME_BYTES);
+    return Buffer.concat([this.#families[which], name]);
+  }
+
   #setTimeout(milliseconds: number | null): void {
     // One that cannot be reached is dealt with by whoever reads from it.
     this.#follower.channel.detached.setTimeout(this.#seat.key, milliseconds).catch(() => undefined);
@@ -325,9 +342,12 @@ function encodeUnit(code: string, { first, last }: Pick<Marks, 'first' | 'last'>
   return Buffer.concat([head, first, source, last]);
 }
 
-/** From the name of the unit, so that whoever looks for its output later finds it. */
-function markOf(id: string, which: 'first' | 'last'): Buffer {
-  return createHash('sha256').update(`${which} mark of ${id}`).digest().subarray(0, MARK_BYTES);
+function familyOf(key: string, which: keyof MarkFamilies): Buffer {
+  return digest(`${which} marks of ${key}`).subarray(0, MARK_BYTES - NAME_BYTES);
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
 }
 
 function isRefusal(error: unknown): boolean {

@@ -1,5 +1,8 @@
+import { firstOf, lengthOfBegun } from './find-marks.ts';
 import { readPiece, ResultPieces, type ResultBytes } from './result-pieces.ts';
+import { UnitsOfOthers, type MarkFamilies } from './units-of-others.ts';
 
+export const MARK_BYTES = 16;
 /** How much of a stream one call gets to see; what comes beyond is read and thrown away. */
 export const MAX_OUTPUT_BYTES = 10 * 1024 * 1024;
 const CUT_MARK = '\n[output cut here: it exceeds 10 MiB]\n';
@@ -35,7 +38,7 @@ const MAX_ANSWER_BYTES = 8 * 1024 * 1024;
  * One output stream of an interpreter, cut into calls. Each call begins and ends with a mark of its own that the interpreter
  * writes, the last one with what there is to say about it (see drivers/python-wire.py). In between, a third one stands before
  * pieces of what the code shows as values. What comes after the last one, from threads and children that go on, belongs to the
- * next call.
+ * next call, but for the calls of others.
  */
 export class MarkedOutput {
   #current = new Kept();
@@ -45,6 +48,7 @@ export class MarkedOutput {
   #marks: Marks | undefined;
   #state: 'before' | 'inside' | 'result' | 'answer' = 'before';
   readonly #pieces = new ResultPieces();
+  readonly #others: UnitsOfOthers;
   #answer: Buffer = Buffer.alloc(0);
   #listen: Listen | undefined;
   #shown: Shown | undefined;
@@ -56,7 +60,8 @@ export class MarkedOutput {
   #begun = Promise.withResolvers<void>();
 
   /** `isAttached`: others have used the interpreter before, and what they left is not for our first call. */
-  constructor(isAttached = false) {
+  constructor(families: MarkFamilies, isAttached = false) {
+    this.#others = new UnitsOfOthers(families, MARK_BYTES);
     this.#isForeign = isAttached;
   }
 
@@ -84,13 +89,13 @@ export class MarkedOutput {
   push(chunk: Uint8Array): void {
     const bytes = Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
     if (this.#marks === undefined) {
-      if (!this.#isForeign) (this.#isOver ? this.#next : this.#current).add(bytes);
+      if (!this.#isForeign) this.#keepIdle(this.#others.pass(bytes));
       return;
     }
     let rest: Buffer | undefined = this.#held.length === 0 ? bytes : Buffer.concat([this.#held, bytes]);
     this.#held = Buffer.alloc(0);
     while (rest !== undefined && this.#marks !== undefined) rest = this.#take(rest, this.#marks);
-    if (rest !== undefined && rest.length > 0) this.#next.add(rest);
+    if (rest !== undefined) this.#next.add(this.#others.pass(rest));
   }
 
   /** Bytes are missing here: nobody read them in time. */
@@ -101,6 +106,7 @@ export class MarkedOutput {
 
   end(): void {
     this.#finish(null);
+    if (!this.#isForeign) this.#keepIdle(this.#others.release());
   }
 
   /** What the call printed that is over, and what was printed between it and the one before. */
@@ -126,11 +132,16 @@ export class MarkedOutput {
       return undefined;
     }
     this.#keep(data.subarray(0, found.position));
+    this.#leaveOthers();
     const rest = data.subarray(found.position + found.mark.length);
     if (found.mark === marks.first) this.#begin();
     else if (found.mark === marks.last) this.#reachEnd('answer');
     else if (found.mark === marks.shown) this.#reachEnd('result');
-    else this.#finish(null);
+    else {
+      this.#finish(null);
+      // It begins a unit that is nobody's.
+      return data.subarray(found.position);
+    }
     return rest;
   }
 
@@ -190,7 +201,20 @@ export class MarkedOutput {
 
   #isBetween = false;
 
+  /** While no call of ours is under way. */
+  #keepIdle(data: Buffer): void {
+    (this.#isOver ? this.#next : this.#current).add(data);
+  }
+
   #keep(data: Buffer): void {
+    this.#add(this.#state === 'before' ? this.#others.pass(data) : data);
+  }
+
+  #leaveOthers(): void {
+    if (this.#state === 'before') this.#add(this.#others.release());
+  }
+
+  #add(data: Buffer): void {
     if (data.length === 0) return;
     if (this.#isBetween) return this.#next.add(data);
     this.#current.add(data);
@@ -198,8 +222,10 @@ export class MarkedOutput {
   }
 
   #finish(answer: Marked): void {
+    if (this.#marks === undefined) return;
     // What was held in the hope of a mark is output after all, but for the beginning of a piece.
     if (this.#state === 'before' || this.#state === 'inside') this.#keep(this.#held);
+    this.#leaveOthers();
     this.#held = Buffer.alloc(0);
     this.#marks = undefined;
     this.#listen = undefined;
@@ -209,26 +235,6 @@ export class MarkedOutput {
     this.#begun.resolve();
     this.#marked.resolve(answer);
   }
-}
-
-function firstOf(
-  data: Buffer,
-  marks: readonly Buffer[],
-): { readonly mark: Buffer; readonly position: number } | undefined {
-  let first: { readonly mark: Buffer; readonly position: number } | undefined;
-  for (const mark of marks) {
-    const position = data.indexOf(mark);
-    if (position !== -1 && position < (first?.position ?? data.length)) first = { mark, position };
-  }
-  return first;
-}
-
-/** How many of the last bytes are the beginning of the mark. */
-function lengthOfBegun(data: Buffer, mark: Buffer): number {
-  for (let length = Math.min(data.length, mark.length - 1); length > 0; length--) {
-    if (data.subarray(data.length - length).equals(mark.subarray(0, length))) return length;
-  }
-  return 0;
 }
 
 /** The first bytes of a stream, in one buffer that grows as needed. */

@@ -71,6 +71,21 @@ test('a context is there through every server of a store, with its state', async
   assert.doesNotMatch(JSON.stringify(rows), /hush/, 'a variable can be read in the store');
 });
 
+test('what code printed through one server is in no answer of another', async (t) => {
+  const { first, second, run, make } = await startTwo(t);
+  const { body: made } = await make(first);
+  for (const [server, word] of [
+    [first, 'one'],
+    [second, 'two'],
+    [first, 'three'],
+    [second, 'four'],
+  ] as const) {
+    const code = `import sys; print('${word}'); print('${word}!', file=sys.stderr)`;
+    const { stdout, stderr } = (await run(server, made.id, code)).body;
+    assert.deepEqual({ stdout, stderr }, { stdout: `${word}\n`, stderr: `${word}!\n` });
+  }
+});
+
 test('code that runs through one server is seen and interrupted through another', async (t) => {
   const { first, second, path, run, make, status } = await startTwo(t);
   const { body: made } = await make(first);
