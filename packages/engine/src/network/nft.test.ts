@@ -3,7 +3,15 @@ import { randomBytes } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import { BATCH_DEADLINE_MS, loadRuleset, Nft, RulesetLoads, sayRefusal, textBefore } from './nft.ts';
+import {
+  BATCH_DEADLINE_MS,
+  loadRuleset,
+  MAX_EXCHANGES,
+  Nft,
+  RulesetLoads,
+  sayRefusal,
+  textBefore,
+} from './nft.ts';
 import { command } from '../testing/command.ts';
 
 async function tableWithSet(t: TestContext): Promise<string> {
@@ -66,6 +74,23 @@ test('many commands in a row and at once all arrive', async (t) => {
     Array.from({ length: 300 }, (_, n) => nft.run(`add element inet ${table} numbers { ${2000 + n} }`)),
   );
   assert.equal((await numbersIn(table)).length, 300);
+});
+
+test('no nft is held for ever: it keeps every line, and looks through all of them with each', async (t) => {
+  const table = await tableWithSet(t);
+  const nft = new Nft();
+  t.after(() => nft.close());
+  const held = new Set<number>();
+  for (let n = 0; n < MAX_EXCHANGES + 1; n += 1) {
+    await nft.run(`add element inet ${table} numbers { ${1000 + n} }`);
+    if (n === 0 || n >= MAX_EXCHANGES - 1) for (const pid of await childrenNamed('nft')) held.add(pid);
+  }
+  assert.equal(held.size, 2);
+  assert.equal((await numbersIn(table)).length, MAX_EXCHANGES + 1);
+  const [first] = [...held];
+  await waitUntil(async () => !(await childrenNamed('nft')).includes(first ?? 0), {
+    what: 'the first one has ended',
+  });
 });
 
 test('when the held nft dies another one takes over', async (t) => {

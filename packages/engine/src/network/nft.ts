@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { Batches } from './batches.ts';
 
 export const BATCH_DEADLINE_MS = 20_000;
+/** nft keeps all that was ever typed, and looks through it with every line: after 16,000 commands one takes ten times as long. */
+export const MAX_EXCHANGES = 500;
 /** HOME keeps the interactive mode from writing a history; error messages are read, so they are in English. */
 export const NFT_ENVIRONMENT = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/nonexistent', LC_ALL: 'C' };
 
@@ -14,6 +16,8 @@ export class Nft {
   readonly #batches = new Batches((commands) => this.#transact(commands.join('; ')));
   #child: ChildProcessWithoutNullStreams | null = null;
   #lastMark = 0;
+  /** Of the child that is held. */
+  #exchanges = 0;
 
   /** One line of nft syntax; parts joined by `;` take effect together. */
   run(command: string): Promise<void> {
@@ -52,6 +56,8 @@ export class Nft {
     child.stdin.write(`${line}\n${mark}\n`);
     try {
       const complaint = await readUntil(child, mark);
+      this.#exchanges += 1;
+      if (this.#exchanges >= MAX_EXCHANGES) this.#letGo(child);
       return complaint === '' ? null : new Error(`nft refused a change: ${complaint.slice(0, 2000)}`);
     } catch (error) {
       this.#child = null;
@@ -60,7 +66,14 @@ export class Nft {
     }
   }
 
+  /** It has done all that it was asked, and ends by itself. */
+  #letGo(child: ChildProcessWithoutNullStreams): void {
+    this.#child = null;
+    child.stdin.end();
+  }
+
   #start(): ChildProcessWithoutNullStreams {
+    this.#exchanges = 0;
     // SAFETY: no shell, a fixed program; detached, so that a signal to the engine's terminal leaves it alone.
     const child = spawn('nft', ['-i'], { env: NFT_ENVIRONMENT, stdio: 'pipe', detached: true });
     child.stdin.on('error', () => undefined); // Seen as the child's exit.
