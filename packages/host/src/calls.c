@@ -177,34 +177,30 @@ static int call_thaw(const struct request *request, struct answer *answer, struc
   return thaw(&disk, failure);
 }
 
-/** name streams kernel cover claim count variable… program argument… */
+/** name streams kernel sealed cover claim count variable… program argument… */
 static int call_launch(const struct request *request, struct answer *answer, struct failure *failure) {
   const char *const *arguments = request->arguments;
   uint32_t variables;
-  bool has_closed_streams = strcmp(arguments[1], "closed") == 0;
-  if (!has_closed_streams && strcmp(arguments[1], "null") != 0) {
-    return fail_with(failure, EINVAL, "streams are null or closed");
-  }
-  bool is_kernel;
-  if (parse_flag(arguments[2], &is_kernel, failure) < 0) return -1;
-  const char *cover = *arguments[3] == '\0' ? NULL : arguments[3];
-  if (cover != NULL && check_path(cover, failure) < 0) return -1;
-  const char *claim = *arguments[4] == '\0' ? NULL : arguments[4];
-  if (claim != NULL && check_path(claim, failure) < 0) return -1;
-  // One argument at least is left for the program.
-  if (parse_number(arguments[5], 0, (uint32_t)request->argument_count - 7, &variables, failure) < 0) return -1;
   struct launch_plan plan = {
       .id = request->id,
       .name = arguments[0],
-      .has_closed_streams = has_closed_streams,
-      .is_kernel = is_kernel,
-      .cover = cover,
-      .claim = claim,
-      .environment_count = variables,
-      .environment = arguments + 6,
-      .command_count = request->argument_count - 6 - variables,
-      .command = arguments + 6 + variables,
+      .has_closed_streams = strcmp(arguments[1], "closed") == 0,
+      .cover = *arguments[4] == '\0' ? NULL : arguments[4],
+      .claim = *arguments[5] == '\0' ? NULL : arguments[5],
+      .environment = arguments + 7,
   };
+  if (!plan.has_closed_streams && strcmp(arguments[1], "null") != 0) {
+    return fail_with(failure, EINVAL, "streams are null or closed");
+  }
+  if (parse_flag(arguments[2], &plan.is_kernel, failure) < 0) return -1;
+  if (parse_flag(arguments[3], &plan.is_sealed, failure) < 0) return -1;
+  if (plan.cover != NULL && check_path(plan.cover, failure) < 0) return -1;
+  if (plan.claim != NULL && check_path(plan.claim, failure) < 0) return -1;
+  // One argument at least is left for the program.
+  if (parse_number(arguments[6], 0, (uint32_t)request->argument_count - 8, &variables, failure) < 0) return -1;
+  plan.environment_count = variables;
+  plan.command_count = request->argument_count - 7 - variables;
+  plan.command = plan.environment + variables;
   if (start_launch(&plan, failure) < 0) return -1;
   answer->is_deferred = true;
   return 0;
@@ -271,7 +267,7 @@ static const struct {
     {"copyFrozen", 5, 5, call_copy_frozen},
     {"thaw", 3, 3, call_thaw},
     {"writeDirectly", 2, 2, call_write_directly},
-    {"launch", 7, MAX_ARGUMENTS, call_launch},
+    {"launch", 8, MAX_ARGUMENTS, call_launch},
     {"endLaunch", 1, 1, call_end_launch},
     {"findClaim", 1, 1, call_find_claim},
     {"goFirst", 1, MAX_ARGUMENTS, call_go_first},

@@ -64,7 +64,7 @@ static struct launch *copy_plan(const struct launch_plan *plan) {
   const char *cover = plan->cover == NULL ? NULL : keep(&space, plan->cover);
   launch->claim = plan->claim == NULL ? NULL : keep(&space, plan->claim);
   launch->is_kernel = plan->is_kernel;
-  launch->plan = (struct spawn_plan){command, environment, plan->has_closed_streams, cover, -1};
+  launch->plan = (struct spawn_plan){command, environment, plan->has_closed_streams, plan->is_sealed, cover, -1};
   return launch;
 }
 

@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sealed-program.h"
+
 mode_t inherited_umask = 022;
 
 static const char *search_path(char *const environment[]) {
@@ -87,6 +89,20 @@ static int set_attributes(posix_spawnattr_t *attributes, struct failure *failure
   return error == 0 ? 0 : fail_with(failure, error, "set how to spawn");
 }
 
+/** SAFETY: no shell; the engine makes every argument. */
+static int execute_program(const struct spawn_plan *plan, const char *program, posix_spawn_file_actions_t *actions,
+                           posix_spawnattr_t *attributes, pid_t *pid, struct failure *failure) {
+  char sealed[SEALED_PATH_BYTES];
+  struct failure unsealed = {0};
+  int error = -1;
+  if (plan->is_sealed && find_sealed_program(program, sealed, &unsealed) == 0) {
+    error = posix_spawn(pid, sealed, actions, attributes, plan->command, plan->environment);
+  }
+  // Hosts may refuse to execute what has no name.
+  if (error != 0) error = posix_spawn(pid, program, actions, attributes, plan->command, plan->environment);
+  return error == 0 ? 0 : fail_with(failure, error, "execute the program");
+}
+
 static int spawn_with(const struct spawn_plan *plan, posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes,
                       struct spawned *spawned, struct failure *failure) {
   char program[PATH_MAX];
@@ -94,9 +110,7 @@ static int spawn_with(const struct spawn_plan *plan, posix_spawn_file_actions_t 
   int outcome = -1;
   if (find_program(plan, program, failure) == 0 && set_attributes(attributes, failure) == 0 &&
       connect_streams(plan, actions, near_ends, spawned, failure) == 0) {
-    // SAFETY: no shell; the engine makes every argument.
-    int error = posix_spawn(&spawned->pid, program, actions, attributes, plan->command, plan->environment);
-    outcome = error == 0 ? 0 : fail_with(failure, error, "execute the program");
+    outcome = execute_program(plan, program, actions, attributes, &spawned->pid, failure);
   }
   for (int stream = 0; stream < 3; stream++) {
     if (near_ends[stream] >= 0) close(near_ends[stream]);

@@ -15,6 +15,8 @@ struct spawn_plan {
   char **environment;
   // Standard streams that end when the program has; the null device otherwise.
   bool has_closed_streams;
+  // Executed from a copy that nobody can change, where there can be one.
+  bool is_sealed;
   // A folder that the program finds empty, in a mount namespace of its own; NULL for none.
   const char *cover;
   // A descriptor, close-on-exec, that stays open until the program is executed; -1 for none.

@@ -160,6 +160,8 @@ export interface LaunchRequest {
    * (`SCHED_BATCH`), and the instruction CPUID is answered by the CPU alone.
    */
   readonly isKernel?: boolean | undefined;
+  /** It is executed from a copy in memory that nobody can change, where the host can do that. */
+  readonly isSealed?: boolean | undefined;
   /** A folder that the program finds empty: it gets a mount namespace of its own. */
   readonly cover?: string | undefined;
   /** A folder for `isClaimed`. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { mkdir, readdir, readFile, readlink, writeFile } from 'node:fs/promises';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { copyFile, mkdir, readdir, readFile, readlink, rename, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
@@ -129,6 +129,29 @@ test('a launched program has our limits and umask, no signal blocked or ignored,
   for (const name of ['SigBlk', 'SigIgn']) assert.match(field(name, status) ?? '', /^0+$/, name);
   assert.equal(await readFile(at('limits'), 'utf8'), await readFile('/proc/self/limits', 'utf8'));
   assert.equal(Number(await readFile(at('sid'), 'utf8')), Number(await readFile(at('pid'), 'utf8')));
+});
+
+test('a sealed program runs from a copy that nobody can change, until it is another file', async () => {
+  await using host = await makeTestHost();
+  const [program, seen] = [join(host.folder, 'program'), join(host.folder, 'seen')];
+  const look = [program, '-c', 'readlink /proc/$$/exe >"$1"', 'sh', seen];
+  await copyFile('/bin/dash', program);
+  assert.equal(await launch(host.calls, look, { isSealed: true }), 0);
+  assert.equal(await readFile(seen, 'utf8'), '/memfd:program (deleted)\n');
+  const [copy] = host.calls.pids.flatMap((pid) =>
+    readdirSync(`/proc/${pid}/fd`)
+      .map((fd) => `/proc/${pid}/fd/${fd}`)
+      .filter((path) => readlinkSync(path).startsWith('/memfd:program')),
+  );
+  await assert.rejects(writeFile(copy ?? '', 'else', { flag: 'r+' }), /EPERM/);
+  await assert.rejects(truncate(copy ?? '', 0), /EPERM/);
+
+  await writeFile(`${program}.new`, '#!/bin/sh\nexit 7\n', { mode: 0o755 });
+  await rename(`${program}.new`, program);
+  assert.equal(await launch(host.calls, look, { isSealed: true }), 7);
+  assert.equal(await launch(host.calls, look), 7);
+  assert.equal(await launch(host.calls, ['true'], { isSealed: true }), 0);
+  await assert.rejects(launch(host.calls, ['/missing'], { isSealed: true }), failsWith('ENOENT'));
 });
 
 test('closed streams end when the program has, for whoever inherited them', async () => {

@@ -110,7 +110,7 @@ export class SvcHostCalls implements HostCalls {
   }
 
   async launch(request: LaunchRequest, signal: AbortSignal): Promise<number> {
-    const { command, environment, streams, isKernel = false, cover = '', claim = '' } = request;
+    const { command, environment, streams, cover = '', claim = '' } = request;
     signal.throwIfAborted();
     const name = String(++this.#launchCount);
     const variables = Object.entries(environment).map(([key, value]) => `${key}=${value}`);
@@ -119,7 +119,7 @@ export class SvcHostCalls implements HostCalls {
     const end = () => void helper.call('endLaunch', [name], false).catch(() => undefined);
     const stopListening = onAbort(signal, end);
     try {
-      const how = [streams, flag(isKernel), cover, claim];
+      const how = [streams, flag(request.isKernel ?? false), flag(request.isSealed ?? false), cover, claim];
       const fields = [name, ...how, String(variables.length), ...variables, ...command];
       return Number(await helper.call('launch', fields, SLOW_CALLS.has('launch')));
     } finally {

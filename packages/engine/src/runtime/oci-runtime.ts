@@ -30,6 +30,8 @@ export interface OciProgram {
   readonly streams: Streams;
   /** What it starts is a kernel, and processes of that: the processes wait for their turn when they wake, the kernel does not. */
   readonly isKernel?: boolean;
+  /** It makes a copy of itself that nobody can change, and executes that, unless it is one. */
+  readonly isSealed?: boolean;
   /** A folder that the program must find empty. */
   readonly cover?: string;
   /** `takePlace` spreads those that are pinned over the CPUs of the host. */
@@ -182,10 +184,10 @@ export class OciRuntime implements Runtime {
     const failed = async (exitCode: number | null, cause?: unknown) =>
       startFailure(this.name, spec, { exitCode, log: await this.#bundles.log(bundle), cause });
 
-    const { streams, cover, isKernel } = this.#program;
+    const { streams, cover, isKernel, isSealed } = this.#program;
     const exitCode = await launch(
       this.#hostCalls,
-      { command, streams, isKernel, cover, claim: bundle.folder },
+      { command, streams, isKernel, isSealed, cover, claim: bundle.folder },
       signal,
     ).catch(async (error: unknown) => {
       signal.throwIfAborted();
