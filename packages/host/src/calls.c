@@ -21,6 +21,8 @@
 /** Host ids below this belong to the host's own users. */
 enum { LOWEST_ID_BASE = 65536 };
 enum { NAMESPACE_ARGUMENTS = 3 };
+/** A mount point, and the folder that is there for it. */
+enum { MOST_FOLDERS = 2 };
 static const uint32_t HIGHEST_ID_BASE = UINT32_MAX - IDS_PER_SANDBOX;
 
 static int parse_id_base(const char *text, uint32_t *id_base, struct failure *failure) {
@@ -125,11 +127,14 @@ static int call_bind(const struct request *request, struct answer *answer, struc
   return bind_inside(&plan, &answer->text, failure);
 }
 
-/** target */
+/** target [folders] */
 static int call_unmount(const struct request *request, struct answer *answer, struct failure *failure) {
   (void)answer;
-  if (check_path(request->arguments[0], failure) < 0) return -1;
-  return unmount_all(request->arguments[0], failure);
+  const char *target = request->arguments[0];
+  uint32_t folders = 0;
+  if (check_path(target, failure) < 0) return -1;
+  if (request->argument_count > 1 && parse_number(request->arguments[1], 0, MOST_FOLDERS, &folders, failure) < 0) return -1;
+  return unmount_all(target, failure) < 0 ? -1 : remove_folders(target, folders, failure);
 }
 
 /** from to */
@@ -262,7 +267,7 @@ static const struct {
     {"mountOverlay", 6, 5 + MAX_LAYERS, call_mount_overlay},
     {"mountImage", 5, 5, call_mount_image},
     {"bind", 5, 13, call_bind},
-    {"unmount", 1, 1, call_unmount},
+    {"unmount", 1, 2, call_unmount},
     {"copySparse", 2, 2, call_copy_sparse},
     {"copyFrozen", 5, 5, call_copy_frozen},
     {"thaw", 3, 3, call_thaw},

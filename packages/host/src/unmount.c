@@ -1,7 +1,10 @@
 #include "unmount.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <string.h>
 #include <sys/mount.h>
+#include <unistd.h>
 
 /** More mounts than anyone stacks; the bound only keeps a racing mounter from holding us forever. */
 enum { MAX_STACKED = 1000 };
@@ -14,4 +17,15 @@ int unmount_all(const char *target, struct failure *failure) {
     return fail(failure, "unmount");
   }
   return fail_with(failure, EBUSY, "unmount");
+}
+
+int remove_folders(const char *folder, uint32_t count, struct failure *failure) {
+  char path[PATH_MAX];
+  if (strlen(folder) >= sizeof path) return fail_with(failure, ENAMETOOLONG, "remove a folder");
+  strcpy(path, folder);
+  for (uint32_t removed = 0; removed < count && *path != '\0'; removed++) {
+    if (rmdir(path) < 0 && errno != ENOENT) return fail(failure, "remove a folder");
+    *strrchr(path, '/') = '\0';
+  }
+  return 0;
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtempDisposable } from 'node:fs/promises';
+import { mkdir, mkdtempDisposable, readdir, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -67,6 +67,22 @@ test('arguments of its own that it does not know are refused', async () => {
 test('an unmount is answered too, even when stdin has ended before it is done', async () => {
   assert.deepEqual(await converse('1\tunmount\t/nowhere\n'), ['1\tok\t']);
   assert.deepEqual(await converse('2\tunmount\trelative\n'), ['2\terr\tEINVAL\ta path is not absolute']);
+});
+
+test('a mount point is removed with as many folders as were said, while they are empty', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'svc-host-unmount-'));
+  const path = join(folder.path, 'one', 'two', 'three');
+  await mkdir(path, { recursive: true });
+  assert.deepEqual(await converse(`1\tunmount\t${path}\t2\n2\tunmount\t${path}\t2\n`), [
+    '1\tok\t',
+    '2\tok\t',
+  ]);
+  assert.deepEqual(await readdir(folder.path, { recursive: true }), ['one']);
+  await writeFile(join(folder.path, 'one', 'file'), '');
+  assert.match((await converse(`3\tunmount\t${folder.path}/one\t1\n`))[0] ?? '', /^3\terr\tENOTEMPTY\t/);
+  for (const count of ['3', '-1', 'x', ''])
+    assert.match((await converse(`4\tunmount\t${path}\t${count}\n`))[0] ?? '', /^4\terr\t(EINVAL|ERANGE)\t/);
+  assert.deepEqual(await converse('5\tunmount\t/svc-nowhere\t2\n'), ['5\tok\t']);
 });
 
 test('a launch is answered when the program has ended, even when stdin has ended before', async () => {

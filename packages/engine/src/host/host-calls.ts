@@ -81,6 +81,11 @@ export interface HostCalls {
   }): Promise<{ readonly kind: 'file' | 'directory' }>;
   /** Detaches whatever is mounted at `target`, all of it; succeeds when nothing is. */
   unmount(target: string): Promise<void>;
+  /**
+   * The same, and then removes so many empty folders, from the mount point upwards; succeeds when they are gone. The kernel may make
+   * whoever removes a mount point wait: other mount namespaces can have it still.
+   */
+  removeMountPoint(target: string, folders: 1 | 2): Promise<void>;
   /** Copies a sparse file to a new one, holes kept; `EEXIST` when there is one already. */
   copySparse(from: string, to: string): Promise<void>;
   /**

@@ -92,6 +92,10 @@ export class SvcHostCalls implements HostCalls {
     await this.#repeatable('unmount', [target]);
   }
 
+  async removeMountPoint(target: string, folders: 1 | 2): Promise<void> {
+    await this.#repeatable('unmount', [target, String(folders)]);
+  }
+
   async copySparse(from: string, to: string): Promise<void> {
     await this.#call('copySparse', [from, to]);
   }

@@ -7,7 +7,6 @@ import type { Logger } from 'pino';
 import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import { HostCallError, type HostCalls } from '../host/host-calls.ts';
-import { removeEmptyFolder } from '../host/run-files.ts';
 import type { Slot } from '../network/network.ts';
 import { deviceOf, devicesByImage } from '../space/disk-limit.ts';
 import type { HostSpace } from '../space/host-space.ts';
@@ -334,14 +333,11 @@ export class OverlayRootfs implements Rootfs {
   }
 
   async #releaseMount(handle: string): Promise<void> {
-    const target = this.#mountPoint(handle);
-    await this.#release(target);
-    removeEmptyFolder(dirname(target));
+    await this.#hostCalls.removeMountPoint(this.#mountPoint(handle), 2);
   }
 
-  async #release(path: string): Promise<void> {
-    await this.#hostCalls.unmount(path);
-    removeEmptyFolder(path);
+  async #release(stage: string): Promise<void> {
+    await this.#hostCalls.removeMountPoint(stage, 1);
   }
 
   /** In a folder of its own, whose owner decides who gets there. */

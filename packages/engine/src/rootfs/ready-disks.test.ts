@@ -61,7 +61,7 @@ test('a start takes a disk that is mounted, which is its own from then on', asyn
 test('a disk whose first mount cannot be taken away is used all the same, and nothing is left of it in the end', async () => {
   await using host = await makeRealHost();
   const fault = new Fault(1, 'before');
-  const rootfs = await openReady(host, fault.wrap(host.hostCalls, ['unmount']));
+  const rootfs = await openReady(host, fault.wrap(host.hostCalls, ['removeMountPoint']));
   const [stage = ''] = await host.mounts();
   await rootfs.createDisk('stuckdisk', 16, soon(), NEXT);
   await rootfs.mount('stuckdisk', [makeLayer(join(host.scratch, 'layer'), {})], host.slots[0], soon());
