@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { loadavg } from 'node:os';
 import { parseArgs } from 'node:util';
 import type { Benchmark, BenchmarkContext } from './benchmark.ts';
+import { age } from './age.ts';
 import { burst } from './burst.ts';
 import { calls } from './calls.ts';
 import { cli } from './cli.ts';
@@ -35,6 +36,7 @@ const BENCHMARKS: readonly Benchmark[] = [
   throughput,
   warm,
   burst,
+  age,
   memory,
   resting,
   idle,

@@ -15,6 +15,7 @@ for (const name of [
   'exec',
   'throughput',
   'burst',
+  'age',
   'memory',
   'resting',
   'server',
