@@ -9,11 +9,10 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { waitUntil } from '@svc/contract/testing';
-import { EngineClient } from '@svc/engine/client';
+import { EngineClient, engineCommand } from '@svc/engine/client';
 import { writeBusyboxRootfs } from '../../packages/engine/src/testing/test-images.ts';
 import { Warden } from './warden.ts';
 
-const DAEMON = fileURLToPath(new URL('../../packages/engine/src/daemon/main.ts', import.meta.url));
 const END_ENGINE = fileURLToPath(new URL('end-engine.ts', import.meta.url));
 const START_TIMEOUT_MS = 60_000;
 /** In the checkout: whoever can change it can change the tests too. */
@@ -134,12 +133,12 @@ export class TestEngine {
   }
 
   #spawn(): ChildProcess {
-    const args = ['-s', '--', process.execPath, DAEMON, '--path', this.folder, ...this.#args];
+    const [program, ...args] = engineCommand(this.folder, this.#args);
     // The engine writes the file itself: its last words are there when it has ended.
     const log = openSync(this.logFile, 'a');
     try {
       const env = { ...process.env, ...this.#env };
-      return spawn('tini', args, { stdio: ['ignore', 'ignore', log], detached: true, env });
+      return spawn(program, args, { stdio: ['ignore', 'ignore', log], detached: true, env });
     } finally {
       closeSync(log);
     }
