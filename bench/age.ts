@@ -4,7 +4,8 @@ import { createKey } from '@svc/server/keys';
 import { TestServer } from '../test/e2e/start-server.ts';
 import { BUSYBOX } from '../test/engine/start-engine.ts';
 import { interleave, ratio, type Benchmark, type BenchmarkContext, type Measurement } from './benchmark.ts';
-import { readTree, readTreeCpuMs, sumOf } from './process-memory.ts';
+import { readTree, sumOf } from './process-memory.ts';
+import { readTreeCpuMs } from './process-time.ts';
 
 const CALLERS = 2 * availableParallelism();
 const MIB = 2 ** 20;

@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 
 const KIB = 1024;
-const MS_PER_TICK = 10;
 
 export interface ProcessMemory {
   readonly pid: number;
@@ -21,21 +20,6 @@ export function sumOf(processes: readonly ProcessMemory[]): number {
   return processes.reduce((sum, { pssBytes }) => sum + pssBytes, 0);
 }
 
-/** Of a process and all below it, with the children that they have waited for. Counted in ticks of 10 ms. */
-export function readTreeCpuMs(pid: number): number {
-  return childrenOf(pid).reduce((sum, child) => sum + readTreeCpuMs(child), readCpuMs(pid));
-}
-
-/** In the process and in the kernel: fields 14 to 17 of its `stat`. */
-function readCpuMs(pid: number): number {
-  try {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? [];
-    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * MS_PER_TICK, 0);
-  } catch {
-    return 0;
-  }
-}
-
 /** Undefined when it is gone. */
 function readProcess(pid: number): ProcessMemory | undefined {
   try {
@@ -49,7 +33,7 @@ function readProcess(pid: number): ProcessMemory | undefined {
   }
 }
 
-function childrenOf(pid: number): number[] {
+export function childrenOf(pid: number): number[] {
   try {
     // Those of all its threads: a child belongs to the one that made it.
     const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');

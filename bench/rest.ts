@@ -1,6 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -15,13 +14,12 @@ import { sqliteDialect } from '../packages/server/src/store/sqlite.ts';
 import { TestPostgres } from '../packages/server/src/testing/test-postgres.ts';
 import { ratio, type Benchmark, type BenchmarkContext, type Measurement } from './benchmark.ts';
 import { measureRate } from './http-load.ts';
+import { readCpuMs } from './process-time.ts';
 import { addEvents, addRuns, addSandboxes } from './rest-rows.ts';
 
 const CONNECTIONS = 16;
 const RATE_MS = 3000;
 const GROWTH = 10;
-/** USER_HZ of Linux is 100. */
-const MS_PER_TICK = 10;
 
 /** The control plane's calls that need no engine, on both databases, and how they grow with ten times the rows. */
 export const rest: Benchmark = {
@@ -202,13 +200,6 @@ async function startServer(args: readonly string[]): Promise<Served> {
       await exited;
     },
   };
-}
-
-/** proc(5): user and system time are fields 14 and 15, after a name that may hold anything but `)` at its end. */
-function readCpuMs(pid: number): number {
-  const text = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
 }
 
 async function send(

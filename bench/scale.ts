@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { freemem, loadavg } from 'node:os';
 import { resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -10,6 +9,7 @@ import { drawBars } from './bar-picture.ts';
 import { percentile } from './benchmark.ts';
 import { timed } from './measure.ts';
 import { readTree, sumOf } from './process-memory.ts';
+import { readCpuMs } from './process-time.ts';
 import { describeRun, renderRows, writeBetween, writePicture } from './write-between.ts';
 
 /**
@@ -33,7 +33,6 @@ const SETTLE_MS = isQuick ? 100 : 10_000;
 /** Of what is done once a minute, each is in it once. */
 const IDLE_MS = isQuick ? 500 : 60_000;
 const CALL_TIMEOUT_MS = 120_000;
-const TICKS_PER_SECOND = 100;
 const MIB = 2 ** 20;
 
 const WHATS = [
@@ -85,10 +84,9 @@ async function measure(client: Client, sandboxes: Sandbox[], count: number): Pro
     timed(async () => await client.call('sandboxes.list', { query: { limit: 100 } })),
   );
   await delay(SETTLE_MS);
-  const begun = { ticks: ticksOf(ownPids()), at: performance.now() };
+  const begun = { cpuMs: ownCpuMs(), at: performance.now() };
   await delay(IDLE_MS);
-  const seconds = (performance.now() - begun.at) / 1000;
-  const cpuPercent = ((ticksOf(ownPids()) - begun.ticks) / TICKS_PER_SECOND / seconds) * 100;
+  const cpuPercent = ((ownCpuMs() - begun.cpuMs) / (performance.now() - begun.at)) * 100;
   const memoryMib = sumOf([server.pid, server.engine.pid].flatMap(readTree)) / MIB;
   return [percentile(creates, 50), percentile(execs, 50), percentile(lists, 50), cpuPercent, memoryMib];
 }
@@ -100,16 +98,8 @@ async function repeat(work: () => Promise<number>): Promise<number[]> {
 }
 
 /** Sandboxes are below the engine's tini, not below the engine. */
-function ownPids(): number[] {
-  return [server.pid, server.engine.pid].flatMap(readTree).map(({ pid }) => pid);
-}
-
-/** Of the processor, for the process itself and in the kernel: fields 14 and 15 of its `stat`. */
-function ticksOf(pids: readonly number[]): number {
-  return pids.reduce((sum, pid) => {
-    const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]?.split(' ') ?? [];
-    return sum + Number(fields[11]) + Number(fields[12]);
-  }, 0);
+function ownCpuMs(): number {
+  return [server.pid, server.engine.pid].flatMap(readTree).reduce((sum, { pid }) => sum + readCpuMs(pid), 0);
 }
 
 async function record(

@@ -1,3 +1,6 @@
+/** Of every mark that is written around the output of a unit. */
+export const MARK_BYTES = 16;
+
 /** Which of the marks comes first in the data; of two at one place the one that is named first. */
 export function firstOf(
   data: Buffer,

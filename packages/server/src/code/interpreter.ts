@@ -3,15 +3,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { ChannelError, PlatformError, type ChannelClient } from '@svc/contract';
 import { onAbort } from '@svc/contract/async';
 import { CONTROL_FD, interpreterOf, type Language } from './languages.ts';
-import {
-  MARK_BYTES,
-  MarkedOutput,
-  type Listen,
-  type Marks,
-  type Shown,
-  type Taken,
-} from './marked-output.ts';
+import { MarkedOutput, type Listen, type Marks, type Shown, type Taken } from './marked-output.ts';
 import { DetachedFollower, type InterpreterEnd } from './detached-follower.ts';
+import { MARK_BYTES } from './find-marks.ts';
 import type { MarkFamilies } from './units-of-others.ts';
 import { readUnitAnswer, type UnitAnswer, type UnitEnd } from './unit-answer.ts';
 

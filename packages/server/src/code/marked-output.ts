@@ -2,7 +2,6 @@ import { firstOf, lengthOfBegun } from './find-marks.ts';
 import { readPiece, ResultPieces, type ResultBytes } from './result-pieces.ts';
 import { UnitsOfOthers, type MarkFamilies } from './units-of-others.ts';
 
-export const MARK_BYTES = 16;
 /** How much of a stream one call gets to see; what comes beyond is read and thrown away. */
 export const MAX_OUTPUT_BYTES = 10 * 1024 * 1024;
 const CUT_MARK = '\n[output cut here: it exceeds 10 MiB]\n';
@@ -61,7 +60,7 @@ export class MarkedOutput {
 
   /** `isAttached`: others have used the interpreter before, and what they left is not for our first call. */
   constructor(families: MarkFamilies, isAttached = false) {
-    this.#others = new UnitsOfOthers(families, MARK_BYTES);
+    this.#others = new UnitsOfOthers(families);
     this.#isForeign = isAttached;
   }
 

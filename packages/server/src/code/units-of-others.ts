@@ -1,4 +1,5 @@
-import { firstOf, lengthOfBegun } from './find-marks.ts';
+import { lengthOfBegun, MARK_BYTES } from './find-marks.ts';
+import { readPiece } from './result-pieces.ts';
 
 /** How every first and every last mark of the units of one interpreter begins, whoever runs them. */
 export interface MarkFamilies {
@@ -6,10 +7,6 @@ export interface MarkFamilies {
   readonly last: Buffer;
 }
 
-const LENGTH_BYTES = 4;
-const MORE = 0x80_00_00_00;
-/** What drivers write at once. A longer piece is not from one. */
-const MAX_PIECE_BYTES = 4096;
 const NOTHING = Buffer.alloc(0);
 
 /**
@@ -18,14 +15,12 @@ const NOTHING = Buffer.alloc(0);
  */
 export class UnitsOfOthers {
   readonly #families: MarkFamilies;
-  readonly #markBytes: number;
   #state: 'none' | 'inside' | 'answer' = 'none';
   /** Bytes that may be the beginning of a mark, or of a piece. */
   #held: Buffer = NOTHING;
 
-  constructor(families: MarkFamilies, markBytes: number) {
+  constructor(families: MarkFamilies) {
     this.#families = families;
-    this.#markBytes = markBytes;
   }
 
   /** What is not of others, as far as that is known yet. */
@@ -52,25 +47,24 @@ export class UnitsOfOthers {
   #cut(data: Buffer, passed: Buffer[]): Buffer | undefined {
     const isOutside = this.#state === 'none';
     const sought = isOutside ? this.#families.first : this.#families.last;
-    const position = firstOf(data, [sought])?.position ?? data.length - lengthOfBegun(data, sought);
+    const found = data.indexOf(sought);
+    const position = found === -1 ? data.length - lengthOfBegun(data, sought) : found;
     if (isOutside && position > 0) passed.push(data.subarray(0, position));
-    if (data.length < position + this.#markBytes) {
+    if (data.length < position + MARK_BYTES) {
       this.#held = Buffer.from(data.subarray(position));
       return undefined;
     }
     this.#state = isOutside ? 'inside' : 'answer';
-    return data.subarray(position + this.#markBytes);
+    return data.subarray(position + MARK_BYTES);
   }
 
   #skipPiece(data: Buffer): Buffer | undefined {
-    const header = data.length < LENGTH_BYTES ? 0 : data.readUInt32BE(0);
-    const end = LENGTH_BYTES + (header & ~MORE);
-    const isNone = end > MAX_PIECE_BYTES;
-    if (!isNone && data.length < end) {
+    const piece = readPiece(data, this.#families.last);
+    if (piece === 'unfinished') {
       this.#held = Buffer.from(data);
       return undefined;
     }
-    this.#state = isNone || header >= MORE ? 'inside' : 'none';
-    return isNone ? data : data.subarray(end);
+    this.#state = piece !== 'none' && piece.isLast ? 'none' : 'inside';
+    return piece === 'none' ? data : data.subarray(piece.end);
   }
 }
