@@ -2,7 +2,8 @@
  * svc-host: carries out kernel calls that the engine cannot make itself. One request per line on stdin, one answer per
  * line on stdout; see README.md. Ends when stdin does. Started by itself with --serve-folder, it serves one folder instead; with
  * --confine it becomes another program that has no rights, with --mark-opaque it ends the work of one, with --stand-back it
- * becomes one that sandboxes need not wait for, with --listen it opens a socket and becomes the program that uses it.
+ * becomes one that sandboxes need not wait for, with --listen it opens a socket and becomes the program that uses it, with --relay it
+ * passes on what callers and sandboxes say to each other.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -18,6 +19,7 @@
 #include "lines.h"
 #include "listen.h"
 #include "overlay.h"
+#include "relay/relay.h"
 #include "serve/own-share.h"
 #include "serve/serve-folder.h"
 #include "slow-call.h"
@@ -48,6 +50,17 @@ static int refuse_long_line(void) {
 /** It ends with its standard input, so that nothing which it has begun is left half done. */
 static void pass_by(int signal) { (void)signal; }
 
+/**
+ * SAFETY: whoever ends a whole service sends these to all of its processes. A disk that stands still must not lose who lets it go on.
+ * Not ignored but handled, because programs that we start would inherit the one, and do not the other.
+ */
+static void stay_until_the_end(void) {
+  signal(SIGPIPE, SIG_IGN);
+  signal(SIGTERM, pass_by);
+  signal(SIGINT, pass_by);
+  signal(SIGHUP, pass_by);
+}
+
 static int serve(void) {
   static struct line_reader reader;
   for (;;) {
@@ -73,6 +86,10 @@ int main(int count, char **arguments) {
   if (count > 2 && strcmp(arguments[1], "--stand-back") == 0) return stand_back(arguments + 2);
   if (count == 3 && strcmp(arguments[1], "--mark-opaque") == 0) return mark_opaque(arguments[2]);
   if (count > 2 && strcmp(arguments[1], "--listen") == 0) return listen_and_become(count - 2, arguments + 2);
+  if (count == 2 && strcmp(arguments[1], "--relay") == 0) {
+    stay_until_the_end();
+    return relay();
+  }
   if (count == 2 && strcmp(arguments[1], "--overlay-by-names") == 0) {
     overlay_by_names_only = true;
   } else if (count != 1) {
@@ -81,11 +98,6 @@ int main(int count, char **arguments) {
   }
   // SAFETY: what this program makes is for root alone, whatever mask it was started with.
   inherited_umask = umask(077);
-  signal(SIGPIPE, SIG_IGN);
-  // SAFETY: whoever ends a whole service sends these to all of its processes. A disk that stands still must not lose who lets it go on.
-  // Not ignored but handled, because programs that we start would inherit the one, and do not the other.
-  signal(SIGTERM, pass_by);
-  signal(SIGINT, pass_by);
-  signal(SIGHUP, pass_by);
+  stay_until_the_end();
   return serve();
 }
