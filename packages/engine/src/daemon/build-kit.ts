@@ -10,6 +10,7 @@ import { QuietPlaces } from '../runtime/quiet-places.ts';
 import { EventLog } from '../events/event-log.ts';
 import { GuestFolders } from '../guest/guest-folders.ts';
 import { ThreadBudget } from '../guest/thread-budget.ts';
+import { SessionRelay } from '../guest/session-relay.ts';
 import { ShortWaits } from '../host/short-waits.ts';
 import { SvcHostCalls } from '../host/svc-host-calls.ts';
 import { ImageStore } from '../images/image-store.ts';
@@ -74,6 +75,7 @@ export interface HostKit extends Kit {
   readonly space: HostSpace;
   readonly liveDisks: LiveDisks;
   readonly shortWaits: ShortWaits | null;
+  readonly sessionRelay: SessionRelay;
 }
 
 /** Constructs every adapter of this host. Only this file does. Rejects when `signal` aborts, and leaves nothing running. */
@@ -113,6 +115,7 @@ export async function buildKit(
     images: makeImages(config, isImageInUse, network, space),
     space,
     liveDisks,
+    sessionRelay: new SessionRelay(config.hostProgram, logger),
     rootfs: makeRootfs(config, hostCalls, liveDisks, space, logger),
     snapshots: new Snapshots(join(dataFolder, 'snapshots'), logger),
     network,

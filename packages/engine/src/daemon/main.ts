@@ -11,12 +11,13 @@ import { LOOK_MS } from '../runtime/quiet-places.ts';
 import { outweighSandboxes, takeOwnShare } from '../cgroup/own-share.ts';
 import { ProcessLog } from '../logs/process-log.ts';
 import { Sampler } from '../metrics/sampler.ts';
+import type { SessionRelay } from '../guest/session-relay.ts';
 import type { LiveDisks } from '../rootfs/live-disk.ts';
 import { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { buildKit, type HostKit } from './build-kit.ts';
 import { readConfig, type EngineConfig } from './config.ts';
 import { demoBuilder } from './demo-images.ts';
-import { createHttpServer, type Routes } from './http-server.ts';
+import { createHttpServer, type Routes, type UpgradeHandler } from './http-server.ts';
 import { operatorRoutes } from './image-routes.ts';
 import { collectImages } from './collect-images.ts';
 import { forgetPid, lockDataFolder, notePid } from './lock.ts';
@@ -124,7 +125,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   });
   const buildDemo = demoBuilder(config, kit.images);
   const daemon = { kit, sandboxes: running, sampler, capabilities, logger, buildDemo };
-  const servers = await listen(daemon, config);
+  const servers = await listen(daemon, config, kit.sessionRelay);
   kit.events.add('engine_started', null);
   kit.space.onTurn = (isShort) => kit.events.add(isShort ? 'space_short' : 'space_back', null);
   const processors = shareProcessors(kit, weight, (used) =>
@@ -133,6 +134,7 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   const timers = [
     thawing,
     setInterval(() => running.enforceDeadlines(), TICK_MS),
+    setInterval(() => kit.sessionRelay.look(), TICK_MS),
     setTimeout(() => void loadTheRest(), LOAD_LATER_MS),
     ...collectImages(kit.images, config.keepImagesMs, logger),
   ];
@@ -153,8 +155,10 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   };
 }
 
-async function closeKit({ shortWaits, network, rootfs, volumes, mounts }: HostKit): Promise<void> {
+async function closeKit(kit: HostKit): Promise<void> {
+  const { shortWaits, sessionRelay, network, rootfs, volumes, mounts } = kit;
   shortWaits?.close();
+  sessionRelay.close();
   await network.close();
   await rootfs.close();
   await volumes.close();
@@ -222,23 +226,34 @@ async function loadTheRest(): Promise<void> {
  * Root's own socket does everything. The main one is without what reads files of the host by path: it belongs to root until a server
  * gives it to its user, and whoever takes over the web-facing process does not become root.
  */
-async function listen(daemon: Daemon, { socketPath, socketOwner }: EngineConfig): Promise<readonly Server[]> {
+async function listen(
+  daemon: Daemon,
+  { socketPath, socketOwner }: EngineConfig,
+  sessionRelay: SessionRelay,
+): Promise<readonly Server[]> {
   const routes = createRoutes(daemon);
+  const relay = createRelay(daemon.sandboxes, sessionRelay);
   const servers = [
     await listenAt(
       rootSocketOf(socketPath),
       { ...routes, ...operatorRoutes(daemon.kit, daemon.logger) },
-      daemon,
+      relay,
+      daemon.logger,
     ),
-    await listenAt(socketPath, routes, daemon),
+    await listenAt(socketPath, routes, relay, daemon.logger),
   ];
   // SAFETY: in the data folder, which is root's.
   if (socketOwner !== null) await lchown(socketPath, socketOwner.uid, socketOwner.gid);
   return servers;
 }
 
-async function listenAt(path: string, routes: Routes, daemon: Daemon): Promise<Server> {
-  const server = createHttpServer(routes, createRelay(daemon.sandboxes), daemon.logger);
+async function listenAt(
+  path: string,
+  routes: Routes,
+  relay: UpgradeHandler,
+  logger: Logger,
+): Promise<Server> {
+  const server = createHttpServer(routes, relay, logger);
   await mkdir(dirname(path), { recursive: true });
   await rm(path, { force: true });
   const { promise, resolve, reject } = Promise.withResolvers<void>();

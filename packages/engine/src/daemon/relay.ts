@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream';
+import type { SessionRelay } from '../guest/session-relay.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { joinSockets } from './join-sockets.ts';
 import { decodePart, type UpgradeHandler } from './http-server.ts';
@@ -11,7 +12,7 @@ const ACCEPTED = Buffer.from(
  * Joins a caller to a connection of svc-init, byte for byte. Each side is read only as fast as the other takes it; when
  * the caller leaves, svc-init is told to end what it started.
  */
-export function createRelay(sandboxes: Sandboxes): UpgradeHandler {
+export function createRelay(sandboxes: Sandboxes, relay: Pick<SessionRelay, 'join'>): UpgradeHandler {
   return async (path, socket, head) => {
     const id = /^\/sandboxes\/(?<id>[^/]+)\/channel$/.exec(path)?.groups?.['id'] ?? '';
     const { session, wake, leave } = await sandboxes.get(decodePart(id)).openSession();
@@ -23,7 +24,8 @@ export function createRelay(sandboxes: Sandboxes): UpgradeHandler {
     if (head.length > 0) guest.write(head);
     onceOver(socket, leave);
     // A caller that keeps its connection finds the sandbox at rest when it asks for something after a while.
-    joinSockets(socket, guest, wake);
+    const isJoined = await relay.join(socket, guest, wake);
+    if (!isJoined) joinSockets(socket, guest, wake);
     return undefined;
   };
 }

@@ -2,6 +2,21 @@ import { Socket, type OnReadOpts } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { LentChunks, type ByteTransport } from '@svc/contract/channel';
 
+/** What we use of Node's own side of a connection. */
+export interface ConnectionHandle {
+  reading: boolean;
+  readonly fd: number;
+  readStop(): number;
+  useUserBuffer(buffer: Uint8Array): void;
+  close(): void;
+}
+
+export interface TakenHandle {
+  readonly handle: ConnectionHandle;
+  /** The stream is as it was before. */
+  giveBack(): void;
+}
+
 /** A channel transport over a Node socket, or any other duplex stream, which it owns from here on. */
 export function socketTransport(stream: Duplex): ByteTransport {
   const reader = new SocketReader(stream);
@@ -20,32 +35,41 @@ export function socketTransport(stream: Duplex): ByteTransport {
  * Undefined, and nothing has changed, when the stream is no plain socket or has not sent everything yet.
  */
 export function reopenSocket(stream: Duplex, onread: OnReadOpts): Socket | undefined {
-  // A subclass does more than its connection: TLS decrypts.
-  if (!(stream instanceof Socket) || Object.getPrototypeOf(stream) !== Socket.prototype) return undefined;
-  if (stream.connecting || stream.destroyed || stream.writableEnded || stream.writableLength > 0)
-    return undefined;
-  // Not in Node's types, though cluster and child processes hand connections over by it.
-  const owner = stream as unknown as { _handle?: Partial<Handle> | null };
-  const handle = owner._handle ?? undefined;
-  if (typeof handle?.useUserBuffer !== 'function' || typeof handle.readStop !== 'function') return undefined;
-  owner._handle = null;
-  // The new socket begins to read by itself; told that the handle reads already, it would miss an end that came before.
-  handle.readStop();
-  handle.reading = false;
-  // It sees no traffic any more, so it would take the connection for an idle one.
-  stream.setTimeout(0);
+  const taken = takeHandle(stream);
+  if (taken === undefined) return undefined;
   // `handle` is how Node itself makes a socket of a connection; its types leave it out.
-  const reopened = new Socket({ handle, onread } as ConstructorParameters<typeof Socket>[0]);
+  const options = { handle: taken.handle, onread } as unknown as ConstructorParameters<typeof Socket>[0];
+  const reopened = new Socket(options);
   stream.once('close', () => reopened.destroy());
   reopened.once('close', () => stream.destroy());
   return reopened;
 }
 
-/** What we use of Node's own side of a connection. */
-interface Handle {
-  reading: boolean;
-  readStop(): number;
-  useUserBuffer(buffer: Uint8Array): void;
+/**
+ * Takes the connection of a socket away from it, so that something else can read from it and write to it. Afterwards the stream gives
+ * what it had read before, and nothing else; whoever has the handle closes it. Undefined, and nothing has changed, when the
+ * stream is no plain socket or has not sent everything yet.
+ */
+export function takeHandle(stream: Duplex): TakenHandle | undefined {
+  // A subclass does more than its connection: TLS decrypts.
+  if (!(stream instanceof Socket) || Object.getPrototypeOf(stream) !== Socket.prototype) return undefined;
+  if (stream.connecting || stream.destroyed || stream.writableEnded || stream.writableLength > 0)
+    return undefined;
+  // Not in Node's types, though cluster and child processes hand connections over by it.
+  const owner = stream as unknown as { _handle?: Partial<ConnectionHandle> | null };
+  const handle = owner._handle ?? undefined;
+  if (!isWhole(handle)) return undefined;
+  owner._handle = null;
+  // A new owner begins to read by itself; told that the handle reads already, it would miss an end that came before.
+  handle.readStop();
+  handle.reading = false;
+  // It sees no traffic any more, so it would take the connection for an idle one.
+  stream.setTimeout(0);
+  return { handle, giveBack: () => void (owner._handle = handle) };
+}
+
+function isWhole(handle: Partial<ConnectionHandle> | undefined): handle is ConnectionHandle {
+  return typeof handle?.useUserBuffer === 'function' && typeof handle.readStop === 'function';
 }
 
 /** Hands over the chunks as the socket gives them. (A stream's own iterator joins what has piled up, which copies it.) */
