@@ -14,8 +14,8 @@ import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { SERVICE_USER } from '../e2e/start-server.ts';
 import { BUSYBOX, claimAddressPool } from '../engine/start-engine.ts';
 
-/** What a fault can hit. `tini` is the engine's subreaper, `nft` the helper that changes the firewall. */
-export const TARGETS = ['web', 'engine', 'supervisor', 'tini', 'svc-host', 'nft', 'egress'] as const;
+/** What a fault can hit. `tini` is the engine's subreaper, `relay` the helper that joins sessions, `nft` the one that changes the firewall. */
+export const TARGETS = ['web', 'engine', 'supervisor', 'tini', 'svc-host', 'relay', 'nft', 'egress'] as const;
 export type Target = (typeof TARGETS)[number];
 
 const SETTLE_MS = 90_000;
@@ -89,6 +89,7 @@ export class Installation {
       tini,
       engine,
       'svc-host': helpers.filter(({ command }) => command.endsWith('/svc-host')),
+      relay: helpers.filter(({ command }) => command.endsWith('/svc-host --relay')),
       nft: helpers.filter(({ command }) => command.startsWith('nft -i')),
       egress: helpers.filter(({ command }) => command.includes('egress-main')),
     };
