@@ -71,9 +71,11 @@ export async function openChannel(
   return { channel: await ChannelClient.connect(transport), socket };
 }
 
+/** Rejects when it was closed before: nobody can tell then why. */
 export async function closeOf(
   socket: WebSocket,
 ): Promise<{ readonly code: number; readonly reason: string }> {
+  if (socket.readyState === socket.CLOSED) throw new Error('the WebSocket was closed before');
   const { promise, resolve } = Promise.withResolvers<{ readonly code: number; readonly reason: string }>();
   // Not `once` of events: an error on the way to the end is no end.
   socket.once('close', (code, reason) => resolve({ code, reason: reason.toString() }));
