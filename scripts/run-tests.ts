@@ -4,10 +4,11 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from 'node:test';
 import { endLeftProcesses, MARK } from './left-processes.ts';
-import { TestTally } from './test-tally.ts';
+import { readEndOfFile, type TestEvent, TestTally } from './test-tally.ts';
 
 /**
- * Runs every test file: those that share the machine side by side, then `*.serial.test.ts` one by one.
+ * Runs every test file: those that share the machine side by side, then `*.serial.test.ts` one by one. Files that stand beside what
+ * they test share a process with others, in which what all of them need is loaded once; one that fails there runs again by itself.
  * Arguments choose the files whose path contains one of them. In CI a skipped test is a failed one.
  */
 const ROOT = join(import.meta.dirname, '..');
@@ -15,9 +16,12 @@ const ROOT = join(import.meta.dirname, '..');
 const PATTERNS = ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'packages/*/src/**/*.test.ts'];
 /** With three on two cores the suite ends an eighth sooner, and one or two files meet a deadline. */
 const MIN_AT_A_TIME = 2;
+const GROUP_MAIN = join(import.meta.dirname, 'test-group.ts');
+const FILES_IN_GROUP = 12;
 /** For what hangs, not for what is slow: a busy machine may take many times as long as an idle one. */
 const TEST_TIMEOUT_MS = 240_000;
 const FILE_TIMEOUT_MS = 600_000;
+const GROUP_TIMEOUT_MS = 2 * FILE_TIMEOUT_MS;
 const SLOWEST_SHOWN = 8;
 const TMPFS = 0x01021994;
 const ON_DISK = '/var/tmp';
@@ -30,7 +34,8 @@ if (files.length === 0) {
   process.exit(2);
 }
 const serial = files.filter((file) => file.endsWith('.serial.test.ts'));
-const parallel = files.filter((file) => !serial.includes(file));
+const together = files.filter((file) => /^packages\/[a-z]+\/src\//.test(file) && !serial.includes(file));
+const parallel = files.filter((file) => !serial.includes(file) && !together.includes(file));
 
 // Every file loads much of the same code, most of it in processes of its own.
 process.env['NODE_COMPILE_CACHE'] ??= join(ROOT, 'node_modules/.cache/svc-tests');
@@ -46,8 +51,12 @@ process.stdout.isTTY = false;
 
 const startedAt = performance.now();
 const tally = new TestTally((line) => console.log(line));
-await runFiles(parallel, Math.max(MIN_AT_A_TIME, Math.floor(availableParallelism() / 2)));
-await runFiles(serial, 1);
+const atATime = Math.max(MIN_AT_A_TIME, Math.floor(availableParallelism() / 2));
+const alone = parallel.map((file) => () => runFile(file));
+const groups = inGroups(together);
+// What shares a process mostly waits for the kernel: one group is there beside all others, for the processors that are idle.
+await Promise.all([...Array.from({ length: atATime }, () => runAllOf(alone, groups)), runAllOf(groups)]);
+await runFiles(serial);
 await runAgain(tally.failed());
 
 const failed = tally.report({
@@ -63,14 +72,28 @@ function findTestFiles(words: readonly string[]): string[] {
   );
 }
 
-async function runFiles(files: readonly string[], concurrency: number): Promise<void> {
-  if (files.length === 0) return;
-  console.log(`${files.length} test files, ${concurrency} at a time`);
-  const waiting = [...files];
-  const worker = async (): Promise<void> => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift()) await runFile(file);
-  };
-  await Promise.all(Array.from({ length: concurrency }, worker));
+async function runFiles(files: readonly string[]): Promise<void> {
+  await runAllOf(files.map((file) => () => runFile(file)));
+}
+
+/** One after the other, the first queue first. Others may take from them too. */
+async function runAllOf(...queues: readonly (() => Promise<void>)[][]): Promise<void> {
+  for (;;) {
+    const next = queues.find((queue) => queue.length > 0)?.shift();
+    if (next === undefined) return;
+    await next();
+  }
+}
+
+/** Of one package each: they load much of the same. */
+function inGroups(files: readonly string[]): (() => Promise<void>)[] {
+  const byPackage = Object.values(Object.groupBy(files, (file) => file.split('/')[1] ?? ''));
+  return byPackage.flatMap((all = []) => {
+    const groups: string[][] = [];
+    for (let from = 0; from < all.length; from += FILES_IN_GROUP)
+      groups.push(all.slice(from, from + FILES_IN_GROUP));
+    return groups.map((group) => () => runGroup(group));
+  });
 }
 
 /**
@@ -80,7 +103,7 @@ async function runFiles(files: readonly string[], concurrency: number): Promise<
 async function runAgain(files: readonly string[]): Promise<void> {
   if (files.length > MAX_RUN_AGAIN) return;
   for (const file of files) tally.runAgain(file);
-  await runFiles(files, 1);
+  await runFiles(files);
 }
 
 /**
@@ -90,14 +113,48 @@ async function runAgain(files: readonly string[]): Promise<void> {
 async function runFile(file: string): Promise<void> {
   const result = tally.begin(file);
   const mark = randomUUID();
-  const events = run({
-    files: [join(ROOT, file)],
-    timeout: TEST_TIMEOUT_MS,
-    signal: AbortSignal.timeout(FILE_TIMEOUT_MS),
-    cwd: ROOT,
-    execArgv: ['--test-force-exit'],
-    env: { ...process.env, [MARK]: mark },
-  });
-  for await (const event of events) result.take(event);
+  for await (const event of eventsOf(join(ROOT, file), mark, FILE_TIMEOUT_MS)) result.take(event);
   result.end(await endLeftProcesses(mark));
+}
+
+/** Of what failed, or was not heard of to its end, or may have left something running, a run by itself says what is the matter. */
+async function runGroup(files: readonly string[]): Promise<void> {
+  const mark = randomUUID();
+  const waiting = new Map(files.map((file) => [join(ROOT, file), file]));
+  const more = { SVC_TEST_GROUP: JSON.stringify([...waiting.keys()]) };
+  let events: TestEvent[] = [];
+  for await (const event of eventsOf(GROUP_MAIN, mark, GROUP_TIMEOUT_MS, more)) {
+    events.push(event);
+    const end = readEndOfFile(event);
+    const file = waiting.get(end?.name ?? '');
+    if (end === undefined || file === undefined) continue;
+    const result = tally.begin(file);
+    for (const each of events) result.take(each);
+    result.end([], end.durationMs);
+    waiting.delete(end.name);
+    events = [];
+  }
+  const left = await endLeftProcesses(mark);
+  const failed = tally.failed().filter((file) => files.includes(file));
+  for (const file of failed) tally.runAgain(file);
+  if (left.length > 0) {
+    console.log(`left running by one of ${files.join(', ')}:\n  ${left.join('\n  ')}`);
+    for (const file of files) tally.forget(file);
+  }
+  await runFiles(left.length > 0 ? files : [...failed, ...waiting.values()]);
+}
+
+function eventsOf(
+  file: string,
+  mark: string,
+  timeoutMs: number,
+  more: Readonly<Record<string, string>> = {},
+): AsyncIterable<TestEvent> {
+  return run({
+    files: [file],
+    signal: AbortSignal.timeout(timeoutMs),
+    cwd: ROOT,
+    execArgv: ['--test-force-exit', `--test-timeout=${TEST_TIMEOUT_MS}`],
+    env: { ...process.env, ...more, [MARK]: mark },
+  });
 }

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 
 /** An event of node:test's `run()`. */
-interface TestEvent {
+export interface TestEvent {
   readonly type: string;
   readonly data: unknown;
 }
@@ -13,7 +13,21 @@ interface Outcome {
   readonly skip?: string | boolean;
   readonly todo?: string | boolean;
   readonly message?: string;
-  readonly details?: { readonly type?: string; readonly error?: Error & { readonly failureType?: string } };
+  readonly details?: {
+    readonly type?: string;
+    readonly duration_ms?: number;
+    readonly error?: Error & { readonly failureType?: string };
+  };
+}
+
+/** Of the last event of a file that is a suite among others in one process. */
+export function readEndOfFile({
+  type,
+  data,
+}: TestEvent): { readonly name: string; readonly durationMs: number } | undefined {
+  const { name, nesting, details } = data as Outcome;
+  const isEnd = (type === 'test:pass' || type === 'test:fail') && nesting === 0 && details?.type === 'suite';
+  return isEnd && name !== undefined ? { name, durationMs: details.duration_ms ?? 0 } : undefined;
 }
 
 const MAX_OUTPUT_CHARS = 32_768;
@@ -45,9 +59,9 @@ class FileResult {
   }
 
   /** `left` is what it did not end. */
-  end(left: readonly string[] = []): void {
+  end(left: readonly string[] = [], durationMs = performance.now() - this.#startedAt): void {
     for (const command of left) this.failures.push(`  left running: ${command.slice(0, MAX_COMMAND_CHARS)}`);
-    this.durationMs = performance.now() - this.#startedAt;
+    this.durationMs = durationMs;
     if (this.tests === 0 && this.failures.length === 0) this.failures.push('  holds no test');
     this.#onEnd(this);
   }
@@ -98,8 +112,14 @@ export class TestTally {
 
   /** What a file did counts no longer, but is shown: it is run again. */
   runAgain(file: string): void {
+    this.#firstAttempts.push(...this.#results.filter((result) => result.file === file));
+    this.forget(file);
+  }
+
+  /** Nothing is known of the file: what it did does not count. */
+  forget(file: string): void {
     const index = this.#results.findIndex((result) => result.file === file);
-    this.#firstAttempts.push(...this.#results.splice(index, 1));
+    if (index >= 0) this.#results.splice(index, 1);
   }
 
   /** Prints the summary; true when the run counts as failed. */

@@ -18,6 +18,7 @@ function runTests(
     cpSync(SCRIPTS, join(root, 'scripts'), { recursive: true });
     mkdirSync(join(root, 'test'));
     writeFileSync(join(root, 'package.json'), '{"type":"module"}');
+    mkdirSync(join(root, 'packages/server/src'), { recursive: true });
     for (const [name, body] of Object.entries(files))
       writeFileSync(join(root, 'test', name), `import { test } from 'node:test';\n${body}\n`);
     const { NODE_TEST_CONTEXT: _, CI: __, ...inherited } = process.env;
@@ -140,4 +141,34 @@ test('a file that leaves something running fails, though its tests passed', () =
   const { status, stdout } = runTests({ 'a.test.ts': body });
   assert.equal(status, 1, stdout);
   assert.match(stdout, /left running: sleep 1001/);
+});
+
+test('files beside what they test share a process; one that fails, hangs about or ends it there runs by itself', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-together-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const pids = JSON.stringify(join(folder, 'pids'));
+  const tell = `import { appendFileSync } from 'node:fs'; appendFileSync(${pids}, process.pid + '\\n');`;
+  const needsItsOwn = `${tell} test('alone', () => { if (globalThis.met) throw new Error('met another'); });`;
+  const meets = `${tell} globalThis.met = true; test('meets', () => {});`;
+  const src = (name: string) => `../packages/server/src/${name}.test.ts`;
+  const fine = runTests({ [src('a')]: meets, [src('b')]: `${tell} ${PASSES}`, [src('c')]: needsItsOwn });
+  assert.equal(fine.status, 0, fine.stdout);
+  assert.match(fine.stdout, /c\.test\.ts at first, beside other files\n.*alone\n.*met another/s);
+  assert.match(fine.stdout, /passed: 3 tests in 3 files, 0 failed, 1 unsteady/);
+  const ran = readFileSync(join(folder, 'pids'), 'utf8').trim().split('\n');
+  assert.equal(ran.length, 4);
+  assert.equal(new Set(ran).size, 2);
+  const ended = runTests({
+    [src('a')]: PASSES,
+    [src('b')]: `test('ends', () => process.exit(3));`,
+    [src('c')]: PASSES,
+  });
+  assert.equal(ended.status, 1, ended.stdout);
+  assert.match(ended.stdout, /FAILED: \d tests in 3 files, 1 failed/);
+  const left = `import { spawn } from 'node:child_process';
+    test('leaves', () => { spawn('sleep', ['1002'], { detached: true, stdio: 'ignore' }).unref(); });`;
+  const leaves = runTests({ [src('a')]: PASSES, [src('b')]: left });
+  assert.equal(leaves.status, 1, leaves.stdout);
+  assert.match(leaves.stdout, /✗ packages\/server\/src\/b\.test\.ts[^✗]*left running: sleep 1002/s);
+  assert.match(leaves.stdout, /FAILED: 2 tests in 2 files, 1 failed/);
 });
