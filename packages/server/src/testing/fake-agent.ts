@@ -10,6 +10,8 @@ const HELLO = encodeMessage(0, 'core.ready', {
   ready_time_ns: 3,
   agent_version: 'fake',
 });
+/** A program that no agent gets to start. */
+export const NEVER_STARTS = 'never-starts';
 const ID_RANGE = Uint8Array.of(0, 0, 0, 1, 0xff, 0xff, 0xff, 0xff);
 
 /**
@@ -41,6 +43,7 @@ export function createFakeAgent(env: Readonly<Record<string, string>>, cwd: stri
     if (type === 'core.ping') return send(id, 'core.pong', {});
     const child = processes.get(id);
     if (type === 'core.exec.request') {
+      if (payload['cmd'] === NEVER_STARTS) return;
       processes.set(
         id,
         startProcess(payload, env, cwd, (answer, body) => send(id, answer, body)),

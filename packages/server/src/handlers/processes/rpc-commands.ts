@@ -26,11 +26,7 @@ export function commandHandlers(
       const result = await whileRunning(sandbox, () => run(channels, id, command, words, timeoutMs, signal));
       const { output, error: stderr, truncated } = toText(result);
       const error = withReason(stderr, result);
-      if (result.reason === 'timeout') {
-        throw new PlatformError('exec_timeout', `${command} did not end within ${timeoutMs / 1000} s`, {
-          details: { timeout: timeoutMs / 1000, output, error, ...truncated },
-        });
-      }
+      if (result.reason === 'timeout') throw tooSlow(command, timeoutMs, { output, error, ...truncated });
       const exitCode = exitCodeOf(result);
       return {
         command,
@@ -58,9 +54,19 @@ async function run(
     return await channel.run({ cmd, args }, { timeoutMs, maxOutputBytes: MAX_OUTPUT_BYTES, signal });
   } catch (error) {
     if (error instanceof ExecFailed) throw explainExecFailure(cmd, error);
+    // It had not even started, on a host that was busy.
+    if (error instanceof ChannelError && error.kind === 'timeout')
+      throw tooSlow(cmd, timeoutMs, { output: '', error: '' });
     if (error instanceof ChannelError) throw await explainLoss(channels, sandboxId, error);
     throw error;
   }
+}
+
+function tooSlow(command: string, timeoutMs: number, said: object): PlatformError {
+  const seconds = timeoutMs / 1000;
+  return new PlatformError('exec_timeout', `${command} did not end within ${seconds} s`, {
+    details: { timeout: seconds, ...said },
+  });
 }
 
 function explainExecFailure(command: string, error: ExecFailed): PlatformError {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { withEnoughTime } from '../../testing/enough-time.ts';
+import { NEVER_STARTS } from '../../testing/fake-agent.ts';
 import { startTestServer, type TestServer } from '../../testing/test-server.ts';
 
 interface CommandResult {
@@ -87,6 +88,14 @@ test('a timeout kills everything the command started and gives back what it had 
   assert.equal(error.message, `command execution failed: sh did not end within ${seconds} s`);
   const said = { output: 'before\n', error: 'oops\n' };
   assert.deepEqual(error.data, { code: 'exec_timeout', timeout: seconds, ...said });
+});
+
+test('a command that could not even start in time is told as one that took too long', async (t) => {
+  const server = await running(t);
+  const late = { sandbox: 'a', command: NEVER_STARTS, timeout: 0.02 };
+  const { error } = await server.call('sandbox.command.run', late);
+  assert.equal(error?.message, `command execution failed: ${NEVER_STARTS} did not end within 0.02 s`);
+  assert.deepEqual(error.data, { code: 'exec_timeout', timeout: 0.02, output: '', error: '' });
 });
 
 test('a timeout in nanoseconds, as one client sends it, does not overflow', async (t) => {
