@@ -19,7 +19,7 @@ test: ## Set up, check the code and run every test
 	@scripts/as-root.sh $(NODE) scripts/run-tests.ts
 
 .PHONY: setup
-setup: ## Install what is missing, build the C programs, the CLI and the dashboard, examine this host
+setup: ## Install what is missing, build all programs and the dashboard, examine this host
 	@scripts/setup.sh
 
 .PHONY: install
@@ -27,11 +27,11 @@ install: setup ## Put svc on PATH, with completion for shells: make install PREF
 	@scripts/as-root.sh ./svc install --prefix $(or $(PREFIX),/usr/local)
 
 .PHONY: build
-build: ## Build svc-init, svc-host, the reader of archives, the CLI and the dashboard
+build: ## Build svc-init, svc-host, the CLI, the server, the engine and the dashboard
 	@$(MAKE) --no-print-directory -s -C packages/init
 	@$(MAKE) --no-print-directory -s -C packages/host
 	@$(NODE) scripts/build-archive-program.ts
-	@$(NODE) scripts/build-cli.ts
+	@$(NODE) scripts/build-programs.ts
 	@$(NODE) scripts/build-dashboard.ts
 
 .PHONY: check
@@ -85,4 +85,4 @@ runsc: ## Fetch runsc anew, also when one is there
 
 .PHONY: clean
 clean: ## Remove what the build made (not node_modules, not data)
-	@rm -rf packages/init/build packages/host/build packages/engine/build packages/cli/build packages/dashboard/build
+	@rm -rf packages/init/build packages/host/build packages/engine/build packages/cli/build packages/server/build packages/dashboard/build

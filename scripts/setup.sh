@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Makes this checkout ready to use: Debian packages, runc and runsc, npm packages, the two C programs, the CLI, the dashboard. Installs only what is missing,
+# Makes this checkout ready to use: Debian packages, runc and runsc, npm packages, the two C programs, svc with its server and engine, the dashboard. Installs only what is missing,
 # so it can be repeated and interrupted at any point. As root, or as a user who may use sudo.
 set -euo pipefail
 
@@ -23,7 +23,7 @@ main() {
   if [ "$for_tests" = yes ]; then install_test_clients; fi
   build_programs
   build_archive_program
-  build_cli
+  build_own_programs
   build_dashboard
   compile_ahead
   as_root ./svc doctor --compact
@@ -119,11 +119,11 @@ build_archive_program() {
   step_done 'reader of archives' 'built'
 }
 
-# What svc starts from. Without it svc runs its sources, which takes a tenth of a second longer.
-build_cli() {
-  with_our_node node scripts/build-cli.ts >/dev/null ||
-    fail 'the CLI could not be built' 'read the lines above; try: npm run build:cli'
-  step_done 'svc' 'built'
+# What svc, its server and its engine start from. Without it they run their sources, which takes them twice as long to start.
+build_own_programs() {
+  with_our_node node scripts/build-programs.ts >/dev/null ||
+    fail 'svc could not be built' 'read the lines above; try: npm run build:programs'
+  step_done 'svc, server, engine' 'built'
 }
 
 # What a browser gets at the address of the server. Without it the server says there how to begin, and everything else works.
@@ -158,7 +158,7 @@ compile_ahead() {
 # Of what they say, not of their times: those of an archive that was unpacked over an older version may be older than that.
 digest_of_sources() {
   {
-    cat package-lock.json
+    cat package-lock.json scripts/build-programs.ts
     find packages -name node_modules -prune -o -type f \( -name '*.ts' -o -name '*.cjs' -o -name '*.py' \) -print0 | sort -z | xargs -0 cat
   } | sha256sum
 }

@@ -15,6 +15,7 @@ const QUICK_CONTRACT = [
   '@svc/contract/image-reference',
   '@svc/contract/node-http',
   '@svc/contract/node-pause',
+  '@svc/contract/node-program',
   '@svc/contract/channel',
   '@svc/contract/frames',
   '@svc/contract/spec',

@@ -8,6 +8,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'errno.ts',
     'node-http.ts',
     'node-pause.ts',
+    'node-program.ts',
     'visible.ts',
     'async',
     'errors.ts',

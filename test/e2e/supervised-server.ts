@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { waitUntil } from '@svc/contract/testing';
 import { EngineClient, findEngine } from '@svc/engine/client';
-import { findServer } from '@svc/server/admin';
+import { findServer, SERVER_MAIN } from '@svc/server/admin';
 import { writeBusyboxRootfs } from '../../packages/engine/src/testing/test-images.ts';
 import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
@@ -72,7 +72,7 @@ export class SupervisedServer {
     const children = (await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')).trim().split(' ');
     for (const child of children) {
       const words = await readFile(`/proc/${child}/cmdline`, 'utf8').catch(() => '');
-      if (words.includes('server/src/main.ts')) return Number(child);
+      if (words.includes(SERVER_MAIN)) return Number(child);
     }
     return assert.fail('no web-facing process runs');
   }

@@ -91,7 +91,7 @@ export class Installation {
       'svc-host': helpers.filter(({ command }) => command.endsWith('/svc-host')),
       relay: helpers.filter(({ command }) => command.endsWith('/svc-host --relay')),
       nft: helpers.filter(({ command }) => command.startsWith('nft -i')),
-      egress: helpers.filter(({ command }) => command.includes('egress-main')),
+      egress: helpers.filter(({ command }) => command.includes('/egress')),
     };
     return found[target].map(({ pid }) => pid).filter((pid) => pid > 1);
   }

@@ -1,9 +1,6 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
-import { chmod, readFile, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { chmod } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
-import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import { createProgram } from '../src/program.ts';
 import { CommandLine } from './command-line.ts';
@@ -85,49 +82,6 @@ test('a data folder that sandboxes cannot pass through is refused with the remed
 test('stopping an engine that does not run succeeds', async () => {
   assert.match(await svc.succeed(['engine', 'stop']), /does not run/);
 });
-
-test('what was built runs while the sources are those that it was made of, and else they run', async (t) => {
-  const root = resolve(import.meta.dirname, '../../..');
-  const build = join(root, 'packages/cli/build');
-  await promisify(execFile)(process.execPath, [join(root, 'scripts/build-cli.ts')]);
-  const changed = join(build, `main-${process.pid}.cjs`);
-  t.after(() => rm(changed, { force: true }));
-  const text = await readFile(join(build, 'main.cjs'), 'utf8');
-  // One file had another size when it was built.
-  await writeFile(changed, text.replace(/(src\/run-cli\.ts",)/, '$11'));
-  const loaded = async (main: string, words: readonly string[]) => {
-    // SAFETY: no shell; our own program.
-    const { stdout } = await promisify(execFile)(process.execPath, [
-      '--import',
-      `data:text/javascript,${encodeURIComponent(TELL_LOADED)}`,
-      main,
-      ...words,
-    ]);
-    return stdout;
-  };
-  const words = ['run', '--help'];
-  const [built, fromSources] = await Promise.all([
-    loaded(join(build, 'main.cjs'), words),
-    loaded(changed, words),
-  ]);
-  assert.match(built, /^loaded \d+ files, 0 of the sources$/m);
-  assert.match(fromSources, /^loaded \d+ files, [1-9]\d+ of the sources$/m);
-  // The same words, to the letter.
-  const said = (output: string) => output.replace(/^loaded .*$/m, '');
-  assert.match(said(built), /Usage: svc run/);
-  assert.equal(said(built), said(fromSources));
-});
-
-/** At the end of a program: how many files it was made of. */
-const TELL_LOADED = `
-import { registerHooks } from 'node:module';
-const files = new Set();
-const load = (url, context, next) => (url.startsWith('file:') && files.add(url), next(url, context));
-registerHooks({ load });
-process.on('exit', () => {
-  const ofSources = [...files].filter((url) => url.includes('/src/')).length;
-  console.log('loaded ' + files.size + ' files, ' + ofSources + ' of the sources');
-});`;
 
 /** Those that run something. */
 function commandsUnder(command: Command, words: readonly string[]): readonly (readonly string[])[] {

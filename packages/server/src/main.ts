@@ -20,9 +20,10 @@ const STDERR = 2;
 const { argv, env } = process;
 
 /** One of our own files and one of others that are loaded when they are needed. */
-const LOADED_LATER = ['./transports/mcp/mcp-endpoint.ts', '@modelcontextprotocol/sdk/server/index.js'].map(
-  (name) => fileURLToPath(import.meta.resolve(name)),
-);
+const LOADED_LATER = [
+  new URL('./transports/mcp/mcp-endpoint.ts', import.meta.url).href,
+  import.meta.resolve('@modelcontextprotocol/sdk/server/index.js'),
+].map((url) => fileURLToPath(url));
 /** What the first request needs and the start does not is loaded this long after the start, when whoever waited for it has gone on. */
 const LOAD_LATER_MS = 1000;
 

@@ -1,6 +1,9 @@
-import { fileURLToPath } from 'node:url';
+import { programFile } from '@svc/contract/node-program';
 
-const ENGINE_MAIN = fileURLToPath(new URL('../daemon/main.ts', import.meta.url));
+const ENGINE_MAIN = programFile(import.meta.url, {
+  built: '../../build/daemon/main.js',
+  source: '../daemon/main.ts',
+});
 /**
  * Calls leave much short-lived garbage. A nursery that may grow takes 128 MiB for it in the end, and a heap that grows by more at a time
  * takes half as much again as it needs; neither is ever given back.

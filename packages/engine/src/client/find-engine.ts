@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readProcessState } from '../host/process-state.ts';
 
-/** The engine's entry, from the folder of all packages. */
-const ENTRY = '/engine/src/daemon/main.ts';
+/** The engine's entry, from the folder of all packages: built, or its source. */
+const ENTRY = /\/engine\/(?:build|src)\/daemon\/main\.[jt]s$/;
 /** Said to an engine by the server that starts it, and that ends it. */
 export const SUPERVISED = '--supervised';
 
@@ -23,7 +23,7 @@ export async function findEngine(dataFolder: string): Promise<FoundEngine | unde
   const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0');
   // SAFETY: pids are used again. Only a process that runs an engine, of this checkout or another, on this very folder is taken for it.
   // One that has ended and was not reaped has no command line.
-  const isEngine = words.some((word) => word.endsWith(ENTRY)) && words.includes(dataFolder);
+  const isEngine = words.some((word) => ENTRY.test(word)) && words.includes(dataFolder);
   return isEngine ? { pid, isSupervised: words.includes(SUPERVISED) } : undefined;
 }
 

@@ -1,7 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
 import { PlatformError } from '@svc/contract/errors';
+import { programFile } from '@svc/contract/node-program';
 import type { Logger } from 'pino';
 import type { Surroundings } from '../policy/groups.ts';
 import type { NetworkReport } from '../policy/network-decision.ts';
@@ -36,7 +36,7 @@ export interface EgressOptions extends Omit<EgressConfig, 'surroundings' | 'poli
   readonly onPin: (client: string, pins: readonly Pin[]) => Promise<void>;
 }
 
-const MAIN = fileURLToPath(new URL('egress-main.ts', import.meta.url));
+const MAIN = programFile(import.meta.url, { built: '../../build/egress/main.js', source: 'egress-main.ts' });
 /** For what hangs: it takes a quarter of a second, and a hundred times that on a machine that is overloaded. */
 const START_DEADLINE_MS = 45_000;
 /** Who makes a sandbox waits this long for the next one. */

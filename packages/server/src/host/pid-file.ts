@@ -1,9 +1,13 @@
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { programFile } from '@svc/contract/node-program';
 import { readProcessState } from '@svc/engine/client';
 
 /** The entry of the server. */
-export const SERVER_MAIN = join(import.meta.dirname, '..', 'main.ts');
+export const SERVER_MAIN = programFile(import.meta.url, {
+  built: '../../build/main.js',
+  source: '../main.ts',
+});
 
 /** Notes that this process is the server of the folder. Only the holder of the folder's lock does so. */
 export async function writePid(dataFolder: string): Promise<void> {
