@@ -53,6 +53,29 @@ test('what a guest said last reaches the caller although it takes nothing any mo
   assert.equal(Buffer.concat(chunks).toString(), 'last words');
 });
 
+test('guests that flood, a caller that reads them and one that does not, hold up nobody else', async () => {
+  const [read, unread, quiet] = [await joined(), await joined(), await joined()];
+  const piece = Buffer.alloc(256 * 1024);
+  for (const { other } of [read, unread]) {
+    const flood = (): void => {
+      while (other.far.write(piece)) continue;
+    };
+    other.far.on('drain', flood).on('error', () => undefined);
+    flood();
+  }
+  let flooded = 0;
+  read.one.far.on('data', (chunk: Buffer) => void (flooded += chunk.length));
+  unread.one.far.pause();
+  for (let round = 0; round < 50; round++) {
+    const before = flooded;
+    quiet.one.far.write('ping');
+    assert.equal(String(await once(quiet.other.far, 'data')), 'ping');
+    quiet.other.far.write('pong');
+    assert.equal(String(await once(quiet.one.far, 'data')), 'pong');
+    await waitUntil(() => flooded > before, { what: 'the flood goes on' });
+  }
+});
+
 test('the guest sees the end of a caller after its owner was told', async () => {
   const { one, other } = await joined();
   const order: string[] = [];
