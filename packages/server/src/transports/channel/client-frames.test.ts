@@ -112,6 +112,19 @@ test('what is said of a request is what a full decoder finds in it', () => {
   );
 });
 
+test('a byte order mark is a character: of a word it is shown, and a key behind it is another key', () => {
+  const mark = '\uFEFF';
+  const request = {
+    cmd: `${mark}ls`,
+    args: [mark],
+    [`${mark}args`]: ['never', 'given'],
+    [`${mark}user`]: 'root',
+  };
+  const described = describeExec(encodeMessage(1, 'core.exec.request', request));
+  assert.deepEqual(described, { command: `${mark}ls ${mark}`, user: null, tty: false });
+  assert.equal(describeExec(encodeMessage(1, `${mark}core.exec.request`, { cmd: 'ls' })), undefined);
+});
+
 test('a request that names its type twice is refused, so that nobody can show us one and the sandbox another', () => {
   const encoded = Buffer.from(encodeMessage(1, 'core.exec.request', { cmd: 'ls' }));
   const second = Buffer.from([0x61, 0x74, 0x6f, ...Buffer.from('core.fs.request')]);

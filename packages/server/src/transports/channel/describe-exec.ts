@@ -4,7 +4,8 @@ import { CborReader } from './cbor-reader.ts';
 const EXEC_REQUESTS: ReadonlySet<string> = new Set(['core.exec.request', 'svc.detached.start']);
 const MAX_COMMAND_LENGTH = 256;
 const BODY_START = 9;
-const utf8 = new TextDecoder();
+/** SAFETY: to the sandbox a byte order mark is a character. A key behind one is another key, and what it holds is not what runs. */
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** What the audit log says of a process that a client asks for. Its environment may hold secrets and is left out. */
 export interface ExecDescription {
