@@ -21,6 +21,18 @@ function codeOf(error: unknown): string {
   return SvcError.is(error) ? `${error.code} ${String(error.details?.['errno'])}` : String(error);
 }
 
+test('text that begins with a byte order mark is the same wherever it is read', async () => {
+  const { sandbox } = real;
+  const text = '\uFEFFname;size\n';
+  await sandbox.files.write('/tmp/marked', text);
+  assert.equal(await sandbox.files.readText('/tmp/marked'), text);
+  assert.equal((await sandbox.exec('cat', ['/tmp/marked'])).text(), text);
+  await using whole = await sandbox.commands.start('cat', ['/tmp/marked']);
+  assert.equal(await whole.stdout.text(), text);
+  await using again = await sandbox.commands.start('cat', ['/tmp/marked']);
+  assert.equal((await Array.fromAsync(again.stdout.texts())).join(''), text);
+});
+
 test('files are written, read, listed, moved, copied and removed', async () => {
   const { files } = real.sandbox;
   await files.mkdir('/tmp/a/b');

@@ -142,7 +142,8 @@ test('files of a volume are there in a sandbox that mounts it', async () => {
   }
   await volume.files.mkdir('in/side');
   await volume.files.write('in/side/text', pieces());
-  await volume.files.write('more', 'text');
+  await volume.files.write('more', '\uFEFFa');
+  assert.equal(await volume.files.readText('more'), '\uFEFFa');
   assert.equal(await volume.files.readText('in/side/text'), 'by streams');
   const mounts = [{ type: 'named', name: 'data', guest: '/data' }] as const;
   const sandbox = await Sandbox.create({ client, name: 'mounter', image: BUSYBOX, mounts: [...mounts] });

@@ -3,6 +3,7 @@ import { encodeVolumePath } from '@svc/contract/volume-path';
 import { joinChunks, type Content } from '../client/byte-content.ts';
 import type { CallOptions } from '../client/call-budget.ts';
 import type { Client } from '../client/client.ts';
+import { utf8Decoder } from '../client/utf8.ts';
 
 /** Files of a volume. Paths are relative to it; the empty path is the volume itself. */
 export class VolumeFiles {
@@ -34,7 +35,7 @@ export class VolumeFiles {
 
   /** As UTF-8. */
   async readText(path: string, options: CallOptions = {}): Promise<string> {
-    return new TextDecoder().decode(await this.read(path, options));
+    return utf8Decoder().decode(await this.read(path, options));
   }
 
   /** As fast as it is taken. The time limit ends with the first byte. */

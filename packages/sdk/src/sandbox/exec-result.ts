@@ -1,6 +1,7 @@
 import type { RunResult } from '@svc/contract/channel';
+import { utf8Decoder } from '../client/utf8.ts';
 
-const decoder = new TextDecoder();
+const decoder = utf8Decoder();
 
 /** How a process ended and what it said. */
 export class ExecResult {

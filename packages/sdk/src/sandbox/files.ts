@@ -2,6 +2,7 @@ import type { ChannelFiles, FileEntry } from '@svc/contract/channel';
 import { ContentSource, type Content } from '../client/byte-content.ts';
 import type { CallOptions } from '../client/call-budget.ts';
 import { SvcError } from '../svc-error.ts';
+import { utf8Decoder } from '../client/utf8.ts';
 import { FileWatch, type WatchOptions } from './file-watch.ts';
 import type { HeldChannel } from './held-channel.ts';
 
@@ -46,7 +47,7 @@ export class Files {
 
   /** As UTF-8. */
   async readText(path: string, options: CallOptions & { readonly maxBytes?: number } = {}): Promise<string> {
-    return new TextDecoder().decode(await this.read(path, options));
+    return utf8Decoder().decode(await this.read(path, options));
   }
 
   /** As fast as it is taken. */

@@ -1,6 +1,7 @@
 import type { ByteStream } from '@svc/contract/channel';
 import { joinChunks } from '../client/byte-content.ts';
 import { toSvcError } from '../client/to-svc-error.ts';
+import { utf8Decoder } from '../client/utf8.ts';
 
 /**
  * What a process writes, as it comes. Read it once: with 1 MiB unread the process waits for its reader.
@@ -23,12 +24,12 @@ export class OutputStream implements AsyncIterable<Uint8Array> {
 
   /** All of it, as text. */
   async text(): Promise<string> {
-    return new TextDecoder().decode(await joinChunks(this));
+    return utf8Decoder().decode(await joinChunks(this));
   }
 
   /** Piece by piece as text; a character is never cut in two. */
   async *texts(): AsyncGenerator<string, void> {
-    const decoder = new TextDecoder();
+    const decoder = utf8Decoder();
     for await (const chunk of this) {
       const text = decoder.decode(chunk, { stream: true });
       if (text !== '') yield text;
