@@ -14,7 +14,7 @@ import { readEndOfFile, type TestEvent, TestTally } from './test-tally.ts';
 const ROOT = join(import.meta.dirname, '..');
 /** Those that take a minute come first, so that none of them is alone at the end. */
 const PATTERNS = ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'packages/*/src/**/*.test.ts'];
-/** With three on two cores the suite ends an eighth sooner, and one or two files meet a deadline. */
+/** Of those that have a process to themselves. With three of them on two cores one or two files meet a deadline. */
 const MIN_AT_A_TIME = 2;
 const GROUP_MAIN = join(import.meta.dirname, 'test-group.ts');
 const FILES_IN_GROUP = 12;
