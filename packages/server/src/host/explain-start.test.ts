@@ -34,10 +34,13 @@ test('an address that is taken is named, with the option that chooses another', 
 });
 
 test('an address of another machine and a name that leads nowhere are said to be that', async () => {
-  // 203.0.113.0/24 is for documentation (RFC 5737); no machine has it.
-  const elsewhere = createServer().listen(0, '203.0.113.5');
+  // 198.51.100.0/24 is for documentation (RFC 5737); no machine has it, and no other test gives it to one.
+  const elsewhere = createServer().listen(0, '198.51.100.201');
   const error = await failureOf(once(elsewhere, 'listening'));
-  assert.match(explainStart(error, config())?.message ?? '', /^203\.0\.113\.5 is no address of this machine/);
+  assert.match(
+    explainStart(error, config())?.message ?? '',
+    /^198\.51\.100\.201 is no address of this machine/,
+  );
   const hostname = 'nowhere.invalid';
   const unknown = Object.assign(new Error('x'), { code: 'ENOTFOUND', syscall: 'getaddrinfo', hostname });
   const { message = '' } = explainStart(unknown, config('--host', 'nowhere.invalid')) ?? {};
