@@ -31,7 +31,7 @@ interface Program {
   /** What it is built from. */
   readonly source: string;
   readonly format: 'cjs' | 'es';
-  /** What the first file is called, and does with what was built; `isSame` tells whether it is of these sources. */
+  /** What the first file is called, and does with what was built; `same` tells of a file whether it is the one that was built from. */
   readonly first: string;
   readonly start: (built: string) => string;
   /** Names of modules that become part of it; the others are loaded from where they are. */
@@ -90,6 +90,7 @@ async function make(program: Program): Promise<void> {
     );
     writeFileSync(join(made, program.first), firstText(program, [...sources, ...more], entry));
     mkdirSync(folder, { recursive: true });
+    chmodSync(folder, 0o755);
     // Beside those of an earlier build, which may run; the first file, which says what belongs to it, comes last.
     for (const name of globSync('*', { cwd: made }).toSorted((a) => (a === program.first ? 1 : -1)))
       put(join(made, name), folder);

@@ -38,7 +38,8 @@ export class KeepAlive {
 
   async #look(): Promise<void> {
     const client = this.#client;
-    const isHeldUp = client.isPaused || client.bufferedAmount > 0 || this.#isLate();
+    const isLate = this.#isLate();
+    const isHeldUp = client.isPaused || client.bufferedAmount > 0 || isLate;
     if (this.#isAnswerDue && !isHeldUp) return client.terminate();
     this.#isAnswerDue = !isHeldUp;
     client.ping();
