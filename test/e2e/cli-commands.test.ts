@@ -192,34 +192,6 @@ test('a server that is not there is named, with the command that starts one', as
   assert.ok(!wrong.stderr.includes('svc_wrong'));
 });
 
-test('what only the machine of a server can do is refused for a server elsewhere, and not done here', async () => {
-  const { svc } = cli;
-  const env = { ...svc.bareEnv, SVC_HOME: '' };
-  const elsewhere = { ...env, SVC_API_URL: 'https://lab.example.com' };
-  const added = await svc.run(['context', 'add', 'lab', '--url', 'https://lab.example.com'], { env });
-  assert.equal(added.code, 0, added.stderr);
-  for (const words of [
-    ['image', 'import', '/none', 'none'],
-    ['image', 'prune'],
-    ['image', 'inspect', 'none'],
-    ['image', 'build-demo'],
-    ['org', 'ls'],
-    ['org', 'create', 'acme'],
-    ['audit', 'verify'],
-  ]) {
-    const { code, stdout, stderr } = await svc.run(words, { env: elsewhere });
-    assert.deepEqual([code, stdout], [2, ''], words.join(' '));
-    assert.match(stderr, /of https:\/\/lab\.example\.com are managed on the machine.*\n {2}try: /);
-  }
-  const named = await svc.run(['image', 'prune', '--context', 'lab', '--path', svc.server.engine.folder], {
-    env,
-  });
-  assert.equal(named.code, 2, 'also when it is named as a context');
-  await svc.run(['context', 'rm', 'lab'], { env });
-  const here = await svc.run(['image', 'ls', '--path', svc.server.engine.folder]);
-  assert.match(here.stdout, /svc\/busybox/, 'a server of this machine has the images of this machine');
-});
-
 test('images of a server are listed over its API, and what the operator brought is not given up there', async () => {
   const { svc } = cli;
   const listed = await svc.run(['image', 'ls']);

@@ -64,22 +64,26 @@ async function serverLine(t: TestContext) {
 }
 
 test('start, status, logs and stop tell what is and what to do next, each with its code', async (t) => {
-  const { line, start } = await serverLine(t);
+  const { folder, line, start } = await serverLine(t);
   const idle = await line('status');
   assert.deepEqual(
     [idle.code, idle.stdout],
-    [3, 'the server does not run\n  next: svc server start --detach\n'],
+    [3, `no server runs on the data folder ${folder}\n  next: svc server start --detach\n`],
   );
   const started = await start('--dev', ...NO_ENGINE);
   assert.equal(started.code, 0, started.stderr);
-  const [, url = '', pid = ''] = /^server started on (http:\S+) \(pid (\d+)\)\n/.exec(started.stdout) ?? [];
+  const [, url = '', pid = ''] =
+    /^server started on (http:\S+) \(pid (\d+)\), data in \S+\n/.exec(started.stdout) ?? [];
   assert.match(
     started.stdout,
     /\n {2}it cannot run sandboxes yet: .*\n {2}dashboard: http:\S+\/\n {2}no key is needed \(--dev\)\n$/s,
   );
   const again = await start('--dev');
   assert.equal(again.code, EXIT.alreadyRunning);
-  assert.equal(again.stdout, `the server runs already on ${url} (pid ${pid})\n  next: svc server status\n`);
+  assert.equal(
+    again.stdout,
+    `the server of ${folder} runs already on ${url} (pid ${pid})\n  next: svc server status\n`,
+  );
   const status = await line('status', '--json');
   assert.equal(status.code, 0);
   assert.partialDeepStrictEqual(JSON.parse(status.stdout), {
@@ -104,9 +108,9 @@ test('start, status, logs and stop tell what is and what to do next, each with i
   const stopped = await line('stop');
   assert.deepEqual(
     [stopped.code, stopped.stdout],
-    [0, 'server stopped; its sandboxes run on. Next: svc server start --detach\n'],
+    [0, `server stopped (data in ${folder}); its sandboxes run on. Next: svc server start --detach\n`],
   );
-  assert.equal((await line('stop')).stdout, 'the server does not run\n');
+  assert.equal((await line('stop')).stdout, `no server runs on the data folder ${folder}\n`);
 });
 
 test('without a terminal the command becomes the server: whoever ends the one has ended the other, and systemd is told when it serves', async (t) => {

@@ -1,7 +1,8 @@
 import { showLines } from '@svc/contract/visible';
 import { Command } from 'commander';
 import about from '../package.json' with { type: 'json' };
-import { COMMANDS } from './command-list.ts';
+import { COMMAND_GROUPS } from './command-list.ts';
+import { explainForeignOption } from './foreign-options.ts';
 import { globalOptions } from './globals.ts';
 
 /** The program with the command that the words name loaded; of all others only the names. `all` loads every one. */
@@ -14,19 +15,31 @@ export async function createProgram(words: readonly string[] | 'all'): Promise<C
     // What stands behind the name of a sandbox and its command is the command's own.
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ outputError: (text, write) => write(showLines(text)) })
+    .addHelpCommand(helpCommand())
+    .configureOutput({ outputError: (text, write) => write(showLines(explainForeignOption(text))) })
     .addHelpText('after', HELP);
   for (const option of globalOptions()) program.addOption(option);
   const named = words === 'all' ? [] : namedCommands(words);
-  for (const { name, alias, summary, isHidden = false, load } of COMMANDS) {
-    const isNamed = words === 'all' || named.includes(name) || (alias !== undefined && named.includes(alias));
-    const command = isNamed ? (await load()).createCommand(createProgram) : new Command(name);
-    command.summary(summary).copyInheritedSettings(program);
-    if (isNamed) inheritSettings(command, program, `svc ${name}`);
-    if (alias !== undefined) command.alias(alias);
-    program.addCommand(command, { hidden: isHidden });
+  for (const { title, commands } of COMMAND_GROUPS) {
+    for (const { name, alias, summary, isHidden = false, load } of commands) {
+      const isNamed =
+        words === 'all' || named.includes(name) || (alias !== undefined && named.includes(alias));
+      const command = isNamed ? (await load()).createCommand(createProgram) : new Command(name);
+      command.summary(summary).helpGroup(`${title}:`).copyInheritedSettings(program);
+      if (isNamed) inheritSettings(command, program, `svc ${name}`);
+      if (alias !== undefined) command.alias(alias);
+      program.addCommand(command, { hidden: isHidden });
+    }
   }
   return program;
+}
+
+function helpCommand(): Command {
+  return new Command('help')
+    .helpOption(false)
+    .argument('[command]')
+    .summary('explain a command')
+    .helpGroup('svc itself:');
 }
 
 const WITH_VALUE = new Set(['-o', '--output', '--path', '--context', '--org', '--server-timeout']);

@@ -1,4 +1,5 @@
 import { CommanderError, type Command } from 'commander';
+import { translateForeignWords } from './foreign-words.ts';
 import { createProgram, namedCommands } from './program.ts';
 import { endWithReader } from './terminal/lost-reader.ts';
 
@@ -10,8 +11,9 @@ export async function runCli(words: readonly string[]): Promise<number> {
   endWithReader();
   let program: Command | undefined;
   try {
-    program = await createProgram(words);
-    await program.parseAsync(words, { from: 'user' });
+    const ours = translateForeignWords(words);
+    program = await createProgram(ours);
+    await program.parseAsync(ours, { from: 'user' });
     return Number(process.exitCode ?? 0);
   } catch (error) {
     // Commander has printed its message already; everything it finds fault with is usage.

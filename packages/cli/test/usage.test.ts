@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import type { Command } from 'commander';
+import { INSTEAD } from '../src/foreign-words.ts';
 import { createProgram } from '../src/program.ts';
 import { CommandLine } from './command-line.ts';
 
@@ -17,14 +18,66 @@ test('all commands are listed, by their groups', async () => {
   assert.ok(commandsUnder(program, []).length > 50);
   for (const group of [program, ...program.commands.filter(isGroup)]) {
     const words = group === program ? [] : [group.name()];
-    const [, list = ''] = (await svc.succeed([...words, '--help'])).split('\nCommands:\n');
-    const names = new Set([...list.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name]) => name));
+    const help = await svc.succeed([...words, '--help']);
+    const names = new Set([...help.matchAll(/^ {2}([a-z][a-z-]*)/gm)].map(([, name]) => name));
     const missing = shownIn(group).filter((child) => !names.has(child.name()));
     assert.deepEqual(
       missing.map((child) => child.name()),
       [],
       words.join(' '),
     );
+  }
+});
+
+test('the fifteen commands that matter come first, the rest in groups', async () => {
+  const groups = (await svc.succeed(['--help'])).split(/\n(?=[A-Za-z][A-Za-z ,]+:\n)/).slice(2, -1);
+  const [first = '', ...others] = groups;
+  assert.match(first, /^Often used:\n {2}run /);
+  const sizes = groups.map((group) => [...group.matchAll(/^ {2}[a-z]/gm)].length);
+  assert.equal(sizes[0], 15);
+  assert.ok(others.length >= 5 && Math.max(...sizes.slice(1)) <= 12, sizes.join(' '));
+});
+
+test('commands of other tools do the same, or say what to type', async () => {
+  assert.match(await svc.succeed(['images', '--help']), /^Usage: svc image ls /);
+  assert.match(await svc.succeed(['rmi', '--help']), /^Usage: svc image rm /);
+  for (const [typed, instead] of [
+    [['shell', 'web'], 'svc exec -it web sh'],
+    [['connect', 'web'], 'svc exec -it web sh'],
+    [['top', 'web'], 'svc exec web ps'],
+    [['prune'], 'svc image prune'],
+    [['login'], 'svc context add NAME'],
+    [['diff', 'web'], 'svc cp web:'],
+    [['commit', 'web', 'kept'], 'svc snapshot create web'],
+    [['-o', 'json', 'pause', 'web'], 'svc stop web'],
+  ] as const) {
+    const { code, stderr } = await svc.run(typed);
+    assert.equal(code, 2, stderr);
+    assert.ok(stderr.includes(instead), stderr);
+  }
+});
+
+test('what is to be typed instead of a command of another tool exists', () => {
+  for (const text of Object.values(INSTEAD))
+    for (const [, name, child] of text.matchAll(/svc ([a-z-]+)(?: ([a-z][a-z-]*))?/g)) {
+      const command = program.commands.find((each) => each.name() === name);
+      assert.ok(command !== undefined || ['has', 'keeps', 'reads', 'does'].includes(name ?? ''), text);
+      if (command !== undefined && isGroup(command))
+        assert.ok(command.commands.some((each) => each.name() === child) || child === undefined, text);
+    }
+});
+
+test('options of other tools are answered with what svc has', async () => {
+  for (const [words, instead] of [
+    [['run', '--network', 'none', 'image'], /--net: public.*none\n/],
+    [['create', '--network=host', 'image'], /--net: public.*none\n/],
+    [['run', '--entrypoint', 'sh', 'image'], /a command behind the image replaces its entrypoint/],
+    [['run', '--gpus', 'all', 'image'], /no devices of the host/],
+  ] as const) {
+    const { code, stderr } = await svc.run(words);
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, /^error: svc has no option '--[a-z]+': .*\n {2}usage: svc .*\n {2}try: .*--help\n$/);
+    assert.match(stderr, instead);
   }
 });
 
@@ -80,7 +133,7 @@ test('a data folder that sandboxes cannot pass through is refused with the remed
 });
 
 test('stopping an engine that does not run succeeds', async () => {
-  assert.match(await svc.succeed(['engine', 'stop']), /does not run/);
+  assert.equal(await svc.succeed(['engine', 'stop']), `no engine runs on the data folder ${svc.folder}\n`);
 });
 
 /** Those that run something. */

@@ -40,5 +40,7 @@ async function create({ org, name, expire }: CreateOptions, command: Command): P
     return printJson({ id, organization, name, key: secret, created_at: createdAt, expires_at: expiresAt });
   }
   print(secret);
-  tell(`API key ${id} for organization ${organization}; expires: ${expiresAt ?? 'never'}`);
+  tell(
+    `API key ${id} for organization ${organization}${server === undefined ? ` in ${place.dataFolder}` : ''}; expires: ${expiresAt ?? 'never'}`,
+  );
 }

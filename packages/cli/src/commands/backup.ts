@@ -5,7 +5,7 @@ import type { Piece } from '@svc/engine/backup';
 import { writeOutput, writePrivateFile } from '../backup/output-file.ts';
 import { serverPart } from '../backup/server-part.ts';
 import { examples } from '../examples.ts';
-import { databaseOption, readLocal, type LocalCommand } from '../local-store.ts';
+import { databaseOption, readHere, type LocalCommand } from '../local-store.ts';
 import { formatBytes } from '../terminal/amounts.ts';
 import { CopyProgress } from '../terminal/copy-progress.ts';
 import { printJson, tell } from '../terminal/print.ts';
@@ -40,7 +40,7 @@ export function createCommand(): Command {
 }
 
 async function backup(file: string, options: BackupOptions, command: Command): Promise<void> {
-  const local = readLocal(command);
+  const local = await readHere(command, 'backups');
   const { dataFolder, isJson } = local;
   if (process.getuid?.() !== 0)
     throw new UsageError('a backup reads what is for root alone\n  try: the same command with sudo');
@@ -69,7 +69,7 @@ async function backup(file: string, options: BackupOptions, command: Command): P
   try {
     const pieces = file === '-' ? await writeOutput(fill) : await writePrivateFile(file, fill);
     if (isJson && file !== '-') printJson({ file, pieces, bytes });
-    else tell(`${pieces} files, ${formatBytes(bytes)}: they hold keys, keep them as such`);
+    else tell(`${dataFolder}: ${pieces} files, ${formatBytes(bytes)}. They hold keys: keep them secret`);
   } finally {
     await rm(stage, { recursive: true, force: true });
     await lock.release();

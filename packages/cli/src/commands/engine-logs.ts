@@ -1,10 +1,10 @@
 import { Command } from 'commander';
+import { readGlobalsHere } from '../context/require-here.ts';
 import { wholeNumber } from '../arguments/number.ts';
 import { logPath } from '../engine/engine-process.ts';
 import { formatLogLine } from '../engine/format-log.ts';
 import { lastLines } from '../engine/log-lines.ts';
 import { examples } from '../examples.ts';
-import { readGlobals } from '../globals.ts';
 import { printEntry, printJsonText, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
@@ -19,7 +19,7 @@ export function createCommand(): Command {
       ),
     )
     .action(async (options: { readonly tail: number }, command: Command) => {
-      const { dataFolder, isJson } = readGlobals(command);
+      const { dataFolder, isJson } = await readGlobalsHere(command, 'logs');
       const lines = await lastLines(logPath(dataFolder), options.tail);
       if (lines.length === 0) tell(`nothing logged yet in ${logPath(dataFolder)}`);
       for (const line of lines) {

@@ -75,7 +75,7 @@ async function start(options: StartOptions, command: Command): Promise<void> {
   if (options['detach'] !== true) return await runHere(dataFolder, words);
   const pid = await startDetached(dataFolder, words);
   if (isJson) printJson({ pid, started: true });
-  else print(`engine started (pid ${pid}); next: svc server start --dev --detach`);
+  else print(`engine started (pid ${pid}), data in ${dataFolder}; next: svc server start --dev --detach`);
 }
 
 /** As numbers, by the rule that the server finds its own user by. */

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
+import { readGlobalsHere } from '../context/require-here.ts';
 import { connectEngine } from '../engine/connect.ts';
 import { findEngine } from '../engine/engine-process.ts';
 import { examples } from '../examples.ts';
-import { readGlobals } from '../globals.ts';
 import { formatAge } from '../terminal/amounts.ts';
 import { describeDisk } from '../terminal/describe-disk.ts';
 import { print, printJson } from '../terminal/print.ts';
@@ -19,7 +19,7 @@ export function createCommand(): Command {
 }
 
 async function showStatus(_options: unknown, command: Command): Promise<void> {
-  const { dataFolder, isJson } = readGlobals(command);
+  const { dataFolder, isJson } = await readGlobalsHere(command, 'engines');
   const pid = await findEngine(dataFolder);
   const engine = await connectEngine(dataFolder);
   const capabilities = await engine.capabilities(AbortSignal.timeout(10_000));

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
+import { readGlobalsHere } from '../context/require-here.ts';
 import { findEngine } from '../engine/engine-process.ts';
 import { examples } from '../examples.ts';
-import { readGlobals } from '../globals.ts';
 import { print, printJson } from '../terminal/print.ts';
 
 const STOP_TIMEOUT_MS = 30_000;
@@ -22,9 +22,10 @@ export function createCommand(): Command {
 }
 
 async function stop(_options: unknown, command: Command): Promise<void> {
-  const { dataFolder, isJson } = readGlobals(command);
+  const { dataFolder, isJson } = await readGlobalsHere(command, 'engines');
   const pid = await findEngine(dataFolder);
-  if (pid === undefined) return isJson ? printJson({ stopped: false }) : print('the engine does not run');
+  if (pid === undefined)
+    return isJson ? printJson({ stopped: false }) : print(`no engine runs on the data folder ${dataFolder}`);
   process.kill(pid, 'SIGTERM');
   const deadline = performance.now() + STOP_TIMEOUT_MS;
   while ((await findEngine(dataFolder)) !== undefined) {
@@ -35,5 +36,5 @@ async function stop(_options: unknown, command: Command): Promise<void> {
     await delay(POLL_MS);
   }
   if (isJson) printJson({ stopped: true });
-  else print('engine stopped; its sandboxes run on. Next: svc engine start --detach');
+  else print(`engine stopped (data in ${dataFolder}); its sandboxes run on. Next: svc engine start --detach`);
 }

@@ -33,7 +33,8 @@ async function listHere({ dataFolder, isJson }: Globals): Promise<void> {
   const engine = await connectEngine(dataFolder);
   const images = await engine.images.listImages();
   if (isJson) return printJson(images);
-  if (images.length === 0) return tell('no images; make some with: svc image build-demo');
+  if (images.length === 0)
+    return tell(`no images in the data folder ${dataFolder}; make some with: svc image build-demo`);
   const now = Date.now();
   const rows = images.flatMap((image) =>
     namesOf(image).map((name) => [

@@ -36,5 +36,7 @@ async function create(
     return printJson({ id: made.id, slug: made.slug, name: made.name, created_at: made.createdAt });
   }
   print(made.id);
-  tell(`organization ${made.slug} is made${owner === undefined ? '' : `; ${owner} owns it`}`);
+  tell(
+    `organization ${made.slug} is made in ${place.dataFolder}${owner === undefined ? '' : `; ${owner} owns it`}`,
+  );
 }

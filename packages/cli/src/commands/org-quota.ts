@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import { collectQuota, type QuotaChanges } from '../arguments/quota.ts';
 import { examples } from '../examples.ts';
 import { asUsage, databaseOption, loadLocal, readHere } from '../local-store.ts';
+import { formatLimit, labelOfLimit, LIMITS_IN_ORDER } from '../terminal/limits.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
@@ -9,7 +10,8 @@ export function createCommand(): Command {
   return new Command('quota')
     .description(
       'Shows what an organization has in place of the limits of its plan, and changes it.\n' +
-        'A value is a number, unlimited, or plan for what the plan says. plan and is_suspended can be set as well.',
+        'A value is a number, unlimited, or plan for what the plan says. plan and is_suspended can be set as well.\nLimits:\n' +
+        LIMITS_IN_ORDER.map((name) => `  ${name.padEnd(34)} ${labelOfLimit(name)}`).join('\n'),
     )
     .argument('<name>', 'organization')
     .argument('[limit=value...]', 'what to change', collectQuota)
@@ -36,9 +38,10 @@ async function quota(
   const { plan, isSuspended, quotas } = await setLocalQuotas(place, slug, changes ?? {}).catch(asUsage);
   if (isJson) return printJson({ slug, plan, is_suspended: isSuspended, quotas });
   tell(`organization ${slug}, plan ${plan}${isSuspended ? ', suspended' : ''}`);
-  const rows = Object.entries(quotas).map(([name, value]) => [
-    name,
-    value === null ? 'unlimited' : String(value),
-  ]);
+  const rows = LIMITS_IN_ORDER.flatMap((name) => {
+    const value = quotas[name];
+    return value === undefined ? [] : [[labelOfLimit(name), formatLimit(name, value)]];
+  });
   if (rows.length > 0) print(formatTable(['LIMIT', 'VALUE'], rows));
+  else tell('  no limits of its own: those of the plan hold');
 }

@@ -1,6 +1,6 @@
 import { Command } from 'commander';
+import { readGlobalsHere } from '../context/require-here.ts';
 import { examples } from '../examples.ts';
-import { readGlobals } from '../globals.ts';
 import { print, printJson } from '../terminal/print.ts';
 import { reportFailure } from '../terminal/report-error.ts';
 
@@ -28,7 +28,7 @@ async function remove(
   options: { readonly force?: boolean },
   command: Command,
 ): Promise<void> {
-  const { dataFolder, isJson } = readGlobals(command);
+  const { dataFolder, isJson } = await readGlobalsHere(command, 'orphans');
   const { removeLocalOrphan } = await import('@svc/server/admin');
   const done: object[] = [];
   for (const id of ids) {

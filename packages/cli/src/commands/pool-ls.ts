@@ -1,8 +1,8 @@
 import { Command } from 'commander';
+import { readGlobalsHere } from '../context/require-here.ts';
 import { connectEngine } from '../engine/connect.ts';
 import { examples } from '../examples.ts';
-import { readGlobals } from '../globals.ts';
-import { formatAge } from '../terminal/amounts.ts';
+import { formatAge, formatBytes } from '../terminal/amounts.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
 
@@ -20,7 +20,7 @@ export function createCommand(): Command {
 }
 
 async function list(_options: unknown, command: Command): Promise<void> {
-  const { dataFolder, isJson } = readGlobals(command);
+  const { dataFolder, isJson } = await readGlobalsHere(command, 'warm sandboxes');
   const engine = await connectEngine(dataFolder);
   const pool = await engine.pool();
   if (isJson) return printJson(pool);
@@ -30,8 +30,8 @@ async function list(_options: unknown, command: Command): Promise<void> {
     waiting.reference,
     waiting.isolation,
     String(waiting.vcpus),
-    `${waiting.memoryMib} MiB`,
-    `${waiting.diskMib} MiB`,
+    formatBytes(waiting.memoryMib * 2 ** 20),
+    formatBytes(waiting.diskMib * 2 ** 20),
     waiting.isPrivate ? 'private' : '',
     waiting.programs.join(', '),
     formatAge(waiting.createdAt, now),
@@ -39,6 +39,6 @@ async function list(_options: unknown, command: Command): Promise<void> {
   if (rows.length > 0)
     print(formatTable(['IMAGE', 'CLASS', 'VCPUS', 'MEMORY', 'DISK', '', 'READY IN IT', 'AGE'], rows));
   tell(
-    `${rows.length} of ${pool.max} wait; ${pool.handedOut} handed out, ${pool.missed} missed, ${pool.givenBack} given back`,
+    `${rows.length} of ${pool.max} wait; ${pool.handedOut} handed out, ${pool.missed} missed, ${pool.givenBack} given back (data in ${dataFolder})`,
   );
 }

@@ -7,7 +7,7 @@ import { readGlobals } from '../globals.ts';
 import { AT_REST } from '../sandbox/at-rest.ts';
 import { formatSandboxes } from '../sandbox/format-template.ts';
 import { resourcesOf } from '../sandbox/spec-view.ts';
-import { formatAge } from '../terminal/amounts.ts';
+import { formatAge, formatBytes } from '../terminal/amounts.ts';
 import { painter } from '../terminal/colours.ts';
 import { print, printDrawn, printJson, tell } from '../terminal/print.ts';
 import { formatTable } from '../terminal/table.ts';
@@ -128,7 +128,7 @@ function table(
       info.isolation ?? '-',
       info.spec?.image ?? '-',
       String(vcpus ?? '-'),
-      memoryMib === null ? '-' : `${memoryMib}M`,
+      memoryMib === null ? '-' : formatBytes(memoryMib * 2 ** 20),
       formatAge(info.created_at, now),
       info.last_failure_message ?? '',
     ];

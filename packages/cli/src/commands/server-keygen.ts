@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { asUsage, databaseOption, loadKeys, readLocal } from '../local-store.ts';
+import { asUsage, databaseOption, loadKeys, readHere } from '../local-store.ts';
 import { print, printJson, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
@@ -34,7 +34,7 @@ interface KeygenOptions {
 }
 
 async function keygen(options: KeygenOptions, command: Command): Promise<void> {
-  const { place, isJson } = readLocal(command);
+  const { place, isJson } = await readHere(command, 'keys');
   const { createKey } = await loadKeys(place);
   const { expire, namespace } = options;
   const { dataFolder, databaseUrl } = place;
@@ -47,6 +47,7 @@ async function keygen(options: KeygenOptions, command: Command): Promise<void> {
   print(isForPeople ? `Token: ${created.key}` : created.key);
   if (options.quiet === true) return;
   const explain = isForPeople ? print : tell;
+  explain(`Data folder: ${dataFolder}`);
   explain(`Token expires: ${created.expiresAt ?? 'never'}`);
   explain(`Namespace: ${created.namespace === '*' ? '* (all)' : created.namespace}`);
 }

@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
+import { readGlobalsHere } from '../context/require-here.ts';
 import { wholeNumber } from '../arguments/number.ts';
 import { formatLogLine } from '../engine/format-log.ts';
 import { followLines, lastLines } from '../engine/log-lines.ts';
 import { examples } from '../examples.ts';
-import { readGlobals } from '../globals.ts';
 import { printEntry, printJsonText, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
@@ -23,7 +23,7 @@ async function showLogs(
   options: { readonly tail: number; readonly follow?: boolean },
   command: Command,
 ): Promise<void> {
-  const { dataFolder, isJson } = readGlobals(command);
+  const { dataFolder, isJson } = await readGlobalsHere(command, 'logs');
   const { serverLogPath } = await import('@svc/server/admin');
   const path = serverLogPath(dataFolder);
   const show = (line: string) => (isJson ? printJsonText(line) : printEntry(formatLogLine(line)));

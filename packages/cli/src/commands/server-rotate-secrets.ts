@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { examples } from '../examples.ts';
-import { databaseOption, loadLocal, readLocal } from '../local-store.ts';
+import { databaseOption, loadLocal, readHere } from '../local-store.ts';
 import { printJson, tell } from '../terminal/print.ts';
 
 export function createCommand(): Command {
@@ -26,7 +26,7 @@ async function rotate(
   options: { readonly secretsKey?: string; readonly resealOnly?: boolean },
   command: Command,
 ): Promise<void> {
-  const { place, isJson } = readLocal(command);
+  const { place, isJson } = await readHere(command, 'secrets');
   const { rotateSecrets } = await loadLocal(place);
   const { secretsKey: keyPath, resealOnly: isResealOnly = false } = options;
   const count = await rotateSecrets(place, { keyPath, isResealOnly });

@@ -111,7 +111,9 @@ async function start(options: StartOptions, command: Command): Promise<void> {
       (await readStatus(dataFolder).catch(() => undefined))?.url ?? 'an address that it does not tell yet';
     process.exitCode = EXIT.alreadyRunning;
     if (isJson) return printJson({ pid: running, url: where, started: false });
-    return print(`the server runs already on ${where} (pid ${running})\n  next: svc server status`);
+    return print(
+      `the server of ${dataFolder} runs already on ${where} (pid ${running})\n  next: svc server status`,
+    );
   }
   await requireRestored(dataFolder);
   const databaseUrl = typeof options['database'] === 'string' ? options['database'] : undefined;
@@ -121,7 +123,7 @@ async function start(options: StartOptions, command: Command): Promise<void> {
   if (started === undefined) return;
   const { pid, status } = started;
   if (isJson) return printJson({ pid, url: status.url, isDev: status.isDev, started: true });
-  print(`server started on ${status.url} (pid ${pid})`);
+  print(`server started on ${status.url} (pid ${pid}), data in ${dataFolder}`);
   if (!status.engine.isHealthy) {
     print(`  it cannot run sandboxes yet: ${status.engine.reason}`);
     if (process.getuid?.() !== 0) print('  an engine needs root: sudo svc engine start --detach');

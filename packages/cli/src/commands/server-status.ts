@@ -1,7 +1,7 @@
 import { Command } from 'commander';
+import { readGlobalsHere } from '../context/require-here.ts';
 import type { SandboxStatus, ServerStatus } from '@svc/server/admin';
 import { examples } from '../examples.ts';
-import { readGlobals } from '../globals.ts';
 import { formatAge, formatBytes } from '../terminal/amounts.ts';
 import { describeDisk } from '../terminal/describe-disk.ts';
 import { print, printJson } from '../terminal/print.ts';
@@ -24,7 +24,7 @@ export function createCommand(): Command {
 const NOT_RUNNING = 3;
 
 async function showStatus(options: { readonly json?: boolean }, command: Command): Promise<void> {
-  const { dataFolder, isJson } = readGlobals(command);
+  const { dataFolder, isJson } = await readGlobalsHere(command, 'servers');
   const { findServer, readStatus } = await import('@svc/server/admin');
   const pid = await findServer(dataFolder);
   const status = await readStatus(dataFolder);
@@ -33,7 +33,7 @@ async function showStatus(options: { readonly json?: boolean }, command: Command
   if (status === undefined)
     return print(
       pid === undefined
-        ? 'the server does not run\n  next: svc server start --detach'
+        ? `no server runs on the data folder ${dataFolder}\n  next: svc server start --detach`
         : `the server (pid ${pid}) does not answer yet\n  next: svc server logs`,
     );
   print(
@@ -46,6 +46,7 @@ async function showStatus(options: { readonly json?: boolean }, command: Command
   );
   const way = status.isDev || status.hasPeople ? '' : '; nobody can sign in yet: svc user link';
   print(`dashboard: ${status.url}/${way}`);
+  print(`data in ${dataFolder}`);
   const { engine } = status;
   print(engine.isHealthy ? `isolation: ${engine.isolation}` : `the engine is away: ${engine.reason}`);
   if (status.disk !== null) print(describeDisk(status.disk));

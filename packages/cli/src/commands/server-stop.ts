@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
+import { readGlobalsHere } from '../context/require-here.ts';
 import { examples } from '../examples.ts';
-import { readGlobals } from '../globals.ts';
 import { print, printJson } from '../terminal/print.ts';
 
 const STOP_TIMEOUT_MS = 40_000;
@@ -18,10 +18,11 @@ export function createCommand(): Command {
 }
 
 async function stop(_options: unknown, command: Command): Promise<void> {
-  const { dataFolder, isJson } = readGlobals(command);
+  const { dataFolder, isJson } = await readGlobalsHere(command, 'servers');
   const { findServer } = await import('@svc/server/admin');
   const pid = await findServer(dataFolder);
-  if (pid === undefined) return isJson ? printJson({ stopped: false }) : print('the server does not run');
+  if (pid === undefined)
+    return isJson ? printJson({ stopped: false }) : print(`no server runs on the data folder ${dataFolder}`);
   process.kill(pid, 'SIGTERM');
   const deadline = performance.now() + STOP_TIMEOUT_MS;
   while ((await findServer(dataFolder)) !== undefined) {
@@ -33,5 +34,5 @@ async function stop(_options: unknown, command: Command): Promise<void> {
     await delay(POLL_MS);
   }
   if (isJson) printJson({ stopped: true });
-  else print('server stopped; its sandboxes run on. Next: svc server start --detach');
+  else print(`server stopped (data in ${dataFolder}); its sandboxes run on. Next: svc server start --detach`);
 }

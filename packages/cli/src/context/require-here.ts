@@ -1,16 +1,46 @@
-import type { Globals } from '../globals.ts';
+import { readGlobals, type Globals } from '../globals.ts';
+import type { Command } from 'commander';
 import { UsageError } from '../usage-error.ts';
 import { readContexts, requireContext } from './context-file.ts';
 
 /**
- * For commands that work on this machine alone: refused when a server elsewhere was chosen, whose `what` they would not touch.
- * A data folder that was named means this machine.
+ * For commands that work on the data folder of this machine: refused when another server was chosen, which they would not touch. A
+ * data folder that was named means this machine.
  * @throws UsageError that ends with `instead`, what to type
  */
-export async function requireHere(globals: Globals, what: string, instead: string): Promise<void> {
+export async function requireHere(globals: Globals, what: string, instead?: string): Promise<void> {
   const url = await chosenUrl(globals);
-  if (url !== undefined && !isHere(url))
-    throw new UsageError(`${what} of ${url} are managed on the machine that it runs on\n  try: ${instead}`);
+  if (url === undefined) return;
+  const { dataFolder } = globals;
+  const thisFolder = `--path ${dataFolder}   # for this machine`;
+  if (!isHere(url))
+    throw new UsageError(
+      `${what} of ${url} are managed on the machine that it runs on, and this machine's data folder is ${dataFolder}\n  try: ${instead ?? thisFolder}`,
+    );
+  const own = await addressOf(dataFolder);
+  if (own !== undefined && isOtherPort(url, own))
+    throw new UsageError(
+      `${url} is another server than that of the data folder ${dataFolder}, which is at ${own}\n  try: ${thisFolder}`,
+    );
+}
+
+/** The options that every command knows, of one that works on this machine alone; as `requireHere`. */
+export async function readGlobalsHere(command: Command, what: string): Promise<Globals> {
+  const globals = readGlobals(command);
+  await requireHere(globals, what);
+  return globals;
+}
+
+/** Where the server with this data folder listens; undefined when it does not run, or may not be asked. */
+async function addressOf(dataFolder: string): Promise<string | undefined> {
+  const { readStatus } = await import('@svc/server/admin');
+  return (await readStatus(dataFolder).catch(() => undefined))?.url;
+}
+
+/** A proxy with TLS in front of the server has another port, and is the same server. */
+function isOtherPort(url: string, own: string): boolean {
+  const [chosen, ours] = [new URL(url), new URL(own)];
+  return chosen.protocol === 'http:' && ours.protocol === 'http:' && chosen.port !== ours.port;
 }
 
 /** Of a server that was chosen; undefined: none was, or this machine. */
