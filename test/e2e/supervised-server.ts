@@ -13,7 +13,7 @@ import { writeBusyboxRootfs } from '../../packages/engine/src/testing/test-image
 import { freePort } from '../../packages/server/src/testing/free-port.ts';
 import { BUSYBOX } from '../engine/start-engine.ts';
 
-const SVC = resolve(import.meta.dirname, '../../svc');
+export const SVC = resolve(import.meta.dirname, '../../svc');
 const SLOW = { timeoutMs: 120_000 };
 const exec = promisify(execFile);
 

@@ -39,6 +39,26 @@ static int open_listener(const char *address) {
   return listener;
 }
 
+/**
+ * SAFETY: the program will hold secrets, so a crash must not write its memory anywhere. A limit of 1 is too small for a file and keeps
+ * the kernel from handing the memory to the program that core_pattern names, which a limit of 0 does not. A hard limit of 0 (sudo,
+ * limits.conf) cannot be raised without CAP_SYS_RESOURCE: it stays, and the filter, which exec keeps, leaves no memory in the dump.
+ */
+static int forgo_core_files(void) {
+  struct rlimit none = {1, 1};
+  if (setrlimit(RLIMIT_CORE, &none) == 0) return 0;
+  if (errno != EPERM) return -1;
+  none.rlim_cur = none.rlim_max = 0;
+  if (setrlimit(RLIMIT_CORE, &none) < 0) return -1;
+  int filter = open("/proc/self/coredump_filter", O_WRONLY | O_CLOEXEC);
+  if (filter < 0) return -1;
+  bool is_written = write(filter, "0", 1) == 1;
+  int error = errno;
+  close(filter);
+  errno = error;
+  return is_written ? 0 : -1;
+}
+
 int listen_and_become(int count, char **arguments) {
   if (count < LEAST_ARGUMENTS) {
     fputs("usage: svc-host --listen ADDRESS DESCRIPTOR PROGRAM ARGUMENT...\n", stderr);
@@ -54,10 +74,7 @@ int listen_and_become(int count, char **arguments) {
     errno = EBUSY;
     return complain("the descriptor");
   }
-  /* SAFETY: the program will hold secrets, so a crash must not write its memory anywhere. 1 and not 0: that also keeps the kernel from
-   * handing the memory to the program that core_pattern names, and is too small for a file. */
-  struct rlimit none = {1, 1};
-  if (setrlimit(RLIMIT_CORE, &none) < 0) return complain("no core files");
+  if (forgo_core_files() < 0) return complain("forgo core files (setrlimit RLIMIT_CORE or /proc/self/coredump_filter)");
   int listener = open_listener(arguments[0]);
   if (listener < 0) return complain("listen");
   /* A duplicate stays open across exec; it may be the same number, which dup2 would leave as it is. */

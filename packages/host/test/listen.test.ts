@@ -4,21 +4,44 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 
 const BINARY = fileURLToPath(new URL('../build/svc-host', import.meta.url));
-/** Accepts nothing; tells what it was given: its limit on core files and whether others' connections may come. */
+/** Accepts nothing; tells what it was given: the address, its limit on core files and what a core file would hold. */
 const LOOK = `
   const { createServer } = require('node:net');
-  const limits = require('node:fs').readFileSync('/proc/self/limits', 'utf8');
+  const read = (name) => require('node:fs').readFileSync('/proc/self/' + name, 'utf8');
   const server = createServer().listen({ fd: 4 }, () => {
     const { address, port } = server.address();
-    console.log(JSON.stringify({ address, hasPort: port > 0, core: /core file size +(\\S+)/.exec(limits)[1], more: process.argv[1] }));
+    console.log(JSON.stringify({ address, hasPort: port > 0, more: process.argv[1],
+      core: /core file size +(\\S+)/.exec(read('limits'))[1], filter: read('coredump_filter').trim() }));
     server.close();
   });`;
 
 test('a program is handed a socket on the address, and may not leave core files', () => {
   const { stdout, stderr, status } = listen('127.0.0.7', '4', process.execPath, '-e', LOOK, 'argument');
   assert.equal(stderr, '');
-  assert.deepEqual(JSON.parse(stdout), { address: '127.0.0.7', hasPort: true, core: '1', more: 'argument' });
+  assert.partialDeepStrictEqual(JSON.parse(stdout), {
+    address: '127.0.0.7',
+    hasPort: true,
+    core: '1',
+    more: 'argument',
+  });
   assert.equal(status, 0);
+});
+
+test('where core files are forbidden already, as under sudo, the program starts, and a dump would hold no memory', () => {
+  // Without the capability that raises hard limits, and not root: all that is left is what binding the socket takes.
+  const unprivileged = ['--reuid', '64556', '--clear-groups', '--inh-caps', '-all,+net_admin'];
+  const command = ['--core=0:0', 'setpriv', ...unprivileged, '--ambient-caps', '-all,+net_admin', '--'];
+  const { stdout, stderr } = spawnSync(
+    'prlimit',
+    [...command, BINARY, '--listen', '127.0.0.7', '4', process.execPath, '-e', LOOK],
+    { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe', 'pipe'] },
+  );
+  assert.equal(stderr, '');
+  assert.partialDeepStrictEqual(JSON.parse(stdout), {
+    address: '127.0.0.7',
+    core: '0',
+    filter: '00000000',
+  });
 });
 
 test('what cannot be is said, and no program is started', () => {
