@@ -61,7 +61,7 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', I
     await page.goto(address);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('was used before or has expired').waitFor();
-    assert.match(await page.getByRole('alert').innerText(), /invalid_api_key/);
+    assert.match(await page.getByRole('alert').innerText(), /sign_in_failed/);
   });
 
   await t.test(

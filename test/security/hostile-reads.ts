@@ -65,6 +65,8 @@ export const READS: Readonly<Record<Read, readonly string[] | string>> = {
   'organizations.checkSandboxSlug': NO_SURFACE,
   'organizations.suggestSandboxSlug': NO_SURFACE,
   'members.list': ['! member ls', '! /members'],
+  'invites.get':
+    'names that the lists of organizations and members show; the page of an invite sets them as text',
   'invites.list': ['! member ls --invites', '! /members'],
   'identityProvider.get': ['/settings'],
   'apiKeys.list': ['! apikey ls', '! /keys'],

@@ -10,6 +10,8 @@ export const ERROR_DESCRIPTIONS = {
   invalid_cursor: 'The cursor was not made by this endpoint, or is too old. Start again without one.',
   invalid_image: 'The image is broken, hostile, or not for this machine. Use another one.',
   invalid_api_key: 'No valid credential was sent. Send an API key that exists and has not expired.',
+  sign_in_failed:
+    'The password, the code or the link is not accepted. Correct it and sign in again; the operator of the server helps with `svc user link`.',
   forbidden: 'The credential is valid but not for this. Use one with the right to do it.',
   not_found: 'There is nothing at this address.',
   sandbox_not_found: 'There is no sandbox of this name or id. List them to see which exist.',

@@ -9,6 +9,7 @@ export const ERROR_STATUS = {
   invalid_cursor: 400,
   invalid_image: 400,
   invalid_api_key: 401,
+  sign_in_failed: 401,
   forbidden: 403,
   not_found: 404,
   sandbox_not_found: 404,

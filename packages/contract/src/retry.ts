@@ -11,6 +11,7 @@ const PASSES: Readonly<Record<ErrorCode, boolean>> = {
   invalid_cursor: false,
   invalid_image: false,
   invalid_api_key: false,
+  sign_in_failed: false,
   forbidden: false,
   not_found: false,
   sandbox_not_found: false,

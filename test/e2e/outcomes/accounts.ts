@@ -18,11 +18,11 @@ accounts.add('session.create', 'ok', async (call, world) => {
   assert.equal((await call('session.get', { as: tokenIn(reply) })).body.user.email, email);
   return reply;
 });
-accounts.add('session.create', 'invalid_api_key', async (call, world) => {
+accounts.add('session.create', 'sign_in_failed', async (call, world) => {
   const { email } = await withPassword(call, world);
   return await call('session.create', { body: { email, password: 'guessed' } });
 });
-accounts.add('session.createByLink', 'invalid_api_key', (call) =>
+accounts.add('session.createByLink', 'sign_in_failed', (call) =>
   call('session.createByLink', { body: { token: 'made up' } }),
 );
 accounts.add('session.createByLink', 'ok', async (call, world) => {

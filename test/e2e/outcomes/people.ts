@@ -134,6 +134,13 @@ people.add('invites.remove', 'ok', async (call, world) => {
 people.add('invites.remove', 'not_found', async (call) => {
   return await call('invites.remove', { params: { invite_id: UNKNOWN_ID } });
 });
+people.add('invites.get', 'ok', async (call, world) => {
+  const email = `${world.fresh('invited')}@acme.example`;
+  const { token } = await invite(call, email);
+  const reply = await call('invites.get', { params: { token } });
+  assert.deepEqual([reply.body.organization.slug, reply.body.email], [world.acme.slug, email]);
+  return reply;
+});
 for (const [operation, status] of [
   ['invites.accept', 200],
   ['invites.decline', 403],

@@ -52,7 +52,7 @@ providers.add('session.createByProvider', 'forbidden', async (call) => {
   await put(call);
   return await end(call, { sub: 'two', email: 'two@else.example', email_verified: true });
 });
-providers.add('session.createByProvider', 'invalid_api_key', async (call) => {
+providers.add('session.createByProvider', 'sign_in_failed', async (call) => {
   await put(call);
   return await end(call, {}, { ticket: 'of another browser' });
 });

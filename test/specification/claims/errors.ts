@@ -76,6 +76,9 @@ export const requestErrorClaims: readonly Claim[] = [
   answered('invalid_api_key', 'No valid credential', 'a request without one', (ground) =>
     ground.rest('GET', '/sandboxes', { as: null }),
   ),
+  answered('sign_in_failed', 'The sign-in is refused', 'a password that is wrong', (ground) =>
+    ground.rest('POST', '/session', { as: null, body: { email: 'ann@example.com', password: 'guessed' } }),
+  ),
   answered(
     'not_found',
     'There is nothing at this address',

@@ -53,7 +53,7 @@ export const accountOperations = {
     path: '/session',
     body: strictObject({ email: Email, password: AnyPassword, code: Type.Optional(Code) }),
     output: Session,
-    errors: ['invalid_api_key', 'rate_limited', 'unavailable'],
+    errors: ['rate_limited', 'sign_in_failed', 'unavailable'],
   },
   'session.createByLink': {
     ...OF_ANYONE,
@@ -62,7 +62,7 @@ export const accountOperations = {
     path: '/session/link',
     body: strictObject({ token: Secret, code: Type.Optional(Code) }),
     output: Session,
-    errors: ['invalid_api_key', 'rate_limited'],
+    errors: ['rate_limited', 'sign_in_failed'],
   },
   'session.beginAtProvider': {
     ...OF_ANYONE,
@@ -95,7 +95,7 @@ export const accountOperations = {
       ticket: Secret,
     }),
     output: Session,
-    errors: ['forbidden', 'invalid_api_key', 'not_found', 'rate_limited', 'unavailable'],
+    errors: ['forbidden', 'not_found', 'rate_limited', 'sign_in_failed', 'unavailable'],
   },
   'session.get': {
     ...OF_USER,
@@ -181,7 +181,8 @@ export const accountOperations = {
     body: NO_FIELDS,
     output: strictObject({
       uri: nullable(Type.String(), {
-        description: 'Shown once: what an authenticator app reads from a picture, the secret in it',
+        description:
+          'Shown once: the `otpauth://totp/…` address that a QR code for an authenticator app holds, with the secret in it',
       }),
     }),
     secretField: 'uri',

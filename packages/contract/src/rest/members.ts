@@ -1,7 +1,7 @@
 import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
 import { MessageResponse, NO_FIELDS, nullable, PAGE_QUERY, pageOf, Timestamp, Uuid } from './fields.ts';
-import { Email, OrganizationWithRole, RoleName } from './organization-fields.ts';
+import { Email, OrganizationSlug, OrganizationWithRole, RoleName } from './organization-fields.ts';
 import type { RestOperation } from './rest-operation.ts';
 
 const Member = strictObject({
@@ -22,6 +22,15 @@ const INVITE = {
   expires_at: Timestamp,
 };
 const Invite = strictObject(INVITE);
+
+/** What the invited person sees, who may have no account yet: the token is the credential. */
+const InviteToAnswer = strictObject({
+  organization: strictObject({ slug: OrganizationSlug, name: Type.String() }),
+  invited_by: strictObject({ display_name: nullable(Type.String()), email: Type.String() }),
+  email: Type.String({ description: 'The address that it was sent to' }),
+  role: RoleName,
+  expires_at: Timestamp,
+});
 
 const OF_MEMBER = strictObject({ user_id: Uuid });
 const OF_TOKEN = strictObject({ token: Type.String({ minLength: 1, maxLength: 256 }) });
@@ -105,6 +114,18 @@ export const memberOperations = {
     body: null,
     output: MessageResponse,
     errors: ['forbidden', 'not_found'],
+  },
+  'invites.get': {
+    ...COMMON,
+    summary: 'See what an invite is to, before it is answered',
+    method: 'GET',
+    path: '/invites/{token}',
+    audience: 'anyone',
+    role: 'member',
+    params: OF_TOKEN,
+    body: null,
+    output: InviteToAnswer,
+    errors: [],
   },
   'invites.accept': {
     ...COMMON,

@@ -109,6 +109,7 @@ export const REST_ROUTES: Readonly<Record<RestOperationName, string>> = {
   'invites.list': 'GET /orgs/{slug}/invites user none json',
   'invites.create': 'POST /orgs/{slug}/invites user json json',
   'invites.remove': 'DELETE /orgs/{slug}/invites/{invite_id} user none json',
+  'invites.get': 'GET /invites/{token} anyone none json',
   'invites.accept': 'POST /invites/{token}/accept user json json',
   'invites.decline': 'POST /invites/{token}/decline user json json',
   'identityProvider.get': 'GET /orgs/{slug}/oidc user none json',

@@ -15,7 +15,7 @@ export function newCodeSecret(): string {
   return toBase32(randomBytes(SECRET_BYTES));
 }
 
-/** What an authenticator app reads from a picture. */
+/** What the QR code for an authenticator app holds. */
 export function codeUri(secret: string, issuer: string, account: string): string {
   const label = `${encodeURIComponent(issuer)}:${encodeURIComponent(account)}`;
   return `otpauth://totp/${label}?secret=${secret}&issuer=${encodeURIComponent(issuer)}`;

@@ -153,18 +153,16 @@ function secondsToWait({ count, lastAt }: Failures, { free, waitsMs }: FailureRu
 }
 
 function refused(): PlatformError {
-  return new PlatformError('invalid_api_key', 'The e-mail address or the password is wrong');
+  return new PlatformError('sign_in_failed', 'The e-mail address or the password is wrong');
 }
 
 /** What says that a second factor is asked for; with a code that was typed, that this is not it. */
 export function noCode(typed: string | undefined): PlatformError {
   if (typed === undefined)
-    return new PlatformError('invalid_api_key', 'A code of your authenticator app is needed too', {
+    return new PlatformError('sign_in_failed', 'A code of your authenticator app is needed too', {
       details: { needed: 'code' },
     });
-  return new PlatformError(
-    'invalid_api_key',
-    'The code is wrong, or was used before; wait for the next one',
-    { details: { needed: 'code', field: 'code' } },
-  );
+  return new PlatformError('sign_in_failed', 'The code is wrong, or was used before; wait for the next one', {
+    details: { needed: 'code', field: 'code' },
+  });
 }

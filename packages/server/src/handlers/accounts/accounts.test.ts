@@ -25,6 +25,7 @@ async function startWithAnn(t: TestContext, options: Parameters<typeof startWith
   /** Turned on; gives codes that were not used yet. */
   const withSecondFactor = async () => {
     const begun = await people.server.rest('POST', '/users/me/second-factor', { key: ann.key, body: {} });
+    assert.match(begun.body.uri, /^otpauth:\/\/totp\/[^?]*ann%40example\.com\?secret=[A-Z2-7]{32}&issuer=/);
     const secret = new URL(begun.body.uri).searchParams.get('secret') ?? '';
     let step = 0;
     // That of now, or the next one, which is taken already: either is still taken when a step ends meanwhile.
@@ -133,7 +134,9 @@ test('user enumeration: no answer tells whether there is such a user', async (t)
   const nobody = await signIn({ email: 'nobody@example.com' });
   const strip = ({ answer: { status, body } }: typeof wrong) => ({ status, error: body.error });
   assert.deepEqual(strip(wrong), strip(nobody));
-  assert.equal(wrong.answer.status, 401);
+  const { status, body } = wrong.answer;
+  assert.deepEqual([status, body.error.code], [401, 'sign_in_failed']);
+  assert.match(body.error.message, /password is wrong/);
 });
 
 test('brute force: after a few failures nobody may try for a while, many at once included', async (t) => {
@@ -155,7 +158,8 @@ test('a second factor is asked for after the password, and each code works once'
   const first = await signIn({ code: current });
   assert.deepEqual([first.answer.status, first.answer.body.has_second_factor], [200, true]);
   const { answer: again } = await signIn({ code: current });
-  assert.deepEqual([again.status, again.body.error.details], [401, { needed: 'code', field: 'code' }]);
+  assert.deepEqual([again.status, again.body.error.code], [401, 'sign_in_failed']);
+  assert.deepEqual(again.body.error.details, { needed: 'code', field: 'code' });
   assert.equal((await signIn({ code: recoveryCodes[0] })).answer.status, 200);
   assert.equal((await signIn({ code: recoveryCodes[0] })).answer.status, 401);
   const left = await server.rest('GET', '/users/me/second-factor', { key: ann.key });

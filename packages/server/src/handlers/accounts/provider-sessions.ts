@@ -108,13 +108,13 @@ async function identityOf(
   return await asked(openId.identify({ issuer, clientId, clientSecret }, end));
 }
 
-/** @throws PlatformError `invalid_api_key` when this browser did not begin it, or too long ago */
+/** @throws PlatformError `sign_in_failed` when this browser did not begin it, or too long ago */
 function readAttempt(sealer: Sealer, state: string, ticket: string): Attempt {
   const attempt = openAttempt(sealer, state);
   if (attempt !== undefined && attempt.expiresAt > Date.now() && attempt.challenge === challengeOf(ticket))
     return attempt;
   const message = 'This sign-in was not begun here, or too long ago; begin again';
-  throw new PlatformError('invalid_api_key', message, { details: { field: 'state' } });
+  throw new PlatformError('sign_in_failed', message, { details: { field: 'state' } });
 }
 
 function openAttempt(sealer: Sealer, state: string): Attempt | undefined {

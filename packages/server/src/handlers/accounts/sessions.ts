@@ -251,7 +251,7 @@ function requireSession(call: RestCall): { readonly session: SessionRecord; read
 
 function noLink(): PlatformError {
   const message = 'The link was used before or has expired; ask the operator for `svc user link`';
-  return new PlatformError('invalid_api_key', message, { details: { field: 'token' } });
+  return new PlatformError('sign_in_failed', message, { details: { field: 'token' } });
 }
 
 function viewSession(session: SessionRecord, user: UserRecord) {

@@ -13,6 +13,7 @@ import { lockLivingOrganization } from '../../store/lock-organization.ts';
 import { findMember, findMemberByEmail } from '../../store/members.ts';
 import { putMember, type OrganizationRecord } from '../../store/organizations.ts';
 import { MAX_INVITES, requireFewer } from '../../accounting/caps.ts';
+import { findUser } from '../../store/users.ts';
 import { requireRole } from './member-roles.ts';
 import { viewWithRole } from './organizations.ts';
 import { requireUser } from '../../dispatch/require-user.ts';
@@ -36,6 +37,7 @@ export function inviteHandlers(
       }, answer);
       return answer();
     },
+    'invites.get': async ({ params }) => await inspect(database, params.token),
     'invites.accept': async ({ params }, call) => await accept(params.token, call),
     'invites.decline': async ({ params }, call) => {
       const answer = () => ({ message: 'The invite is declined' });
@@ -68,6 +70,22 @@ async function invite(email: string, role: Role, call: RestCall) {
     return put;
   }, view);
   return view(made);
+}
+
+async function inspect(database: Database, token: string) {
+  const found = await findInvite(database, token);
+  if (found === undefined) throw noInvite();
+  await requireInviter(database, found);
+  const { invite, organization } = found;
+  const inviter = await findUser(database, invite.invitedBy);
+  if (inviter === undefined) throw noInvite();
+  return {
+    organization: { slug: organization.slug, name: organization.name },
+    invited_by: { display_name: inviter.displayName, email: inviter.email },
+    email: invite.email,
+    role: invite.role,
+    expires_at: invite.expiresAt,
+  };
 }
 
 async function accept(token: string, call: RestCall) {

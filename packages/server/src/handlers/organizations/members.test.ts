@@ -122,6 +122,26 @@ test('a request that was begun with a right and finished without it does nothing
   assert.deepEqual(roles.toSorted(), ['member', 'owner']);
 });
 
+test('an invite is inspected with its token alone, for as long as it can be accepted', async (t) => {
+  const { server, call, owner, admin, person } = await startAcme(t);
+  const friend = await person('friend');
+  const body = { email: friend.email, role: 'member' };
+  const { body: invite } = await call('POST', '/orgs/acme/invites', admin.key, body);
+  const inspect = async (token: string) => await server.rest('GET', `/invites/${token}`, {});
+  const seen = await inspect(invite.token);
+  assert.equal(seen.status, 200);
+  assert.deepEqual(seen.body, {
+    organization: { slug: 'acme', name: seen.body.organization.name },
+    invited_by: { display_name: null, email: admin.email },
+    email: friend.email,
+    role: 'member',
+    expires_at: invite.expires_at,
+  });
+  assert.equal((await inspect('made-up')).body.error.details.field, 'token');
+  await call('PATCH', `/orgs/acme/members/${admin.id}`, owner.key, { role: 'member' });
+  assert.equal((await inspect(invite.token)).status, 400, 'it is void');
+});
+
 test('what a removed member made gives them nothing: keys reach no further than any member, invites are void', async (t) => {
   const { call, owner, admin, person, session: sessionOf } = await startAcme(t);
   const { body: made } = await call('POST', '/orgs/acme/api-keys', admin.key, { name: 'ci' });
