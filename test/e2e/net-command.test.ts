@@ -73,7 +73,12 @@ test('svc run takes rules, svc net explains them, and svc net set changes them f
   const { id } = await Sandbox.connect('ruled', { client: new Client({ apiUrl: server.url }) });
   const { spec } = await server.engine.client.getSandbox(id);
   assert.equal(spec.network?.max_connections, 9);
-  assert.equal(spec.network?.policy?.rules?.length, 3);
+  assert.equal(spec.network?.policy?.rules?.length, 1, 'what --net none said stays');
+  assert.equal((await svc('net', 'explain', 'ruled', '8.8.8.8:443')).code, 1);
+  assert.equal((await svc('net', 'set', 'ruled', '--net', 'public')).code, 0);
+  assert.equal((await svc('net', 'set', 'ruled', '--net-rule', 'deny@9.9.9.9')).code, 0);
+  assert.equal((await svc('net', 'explain', 'ruled', '8.8.8.8:443')).code, 0);
+  assert.equal((await svc('net', 'explain', 'ruled', '9.9.9.9:443')).code, 1);
 });
 
 test('what makes no sense is refused before anything is made', async () => {

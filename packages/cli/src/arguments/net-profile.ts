@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { InvalidArgumentError } from 'commander';
 import type { NetworkChange } from '@svc/sdk';
 import { collectNetRules, type NetRule } from './net-rule.ts';
@@ -30,4 +31,36 @@ export function toPolicy(
   if (profile === undefined && rules === undefined) return undefined;
   const base = profile ?? parseNetProfile('public');
   return { ...base, rules: [...(rules ?? []), ...(base.rules ?? [])] };
+}
+
+/** The profile that a policy ends with, without the rules before it. What fits no profile keeps its defaults alone. */
+export function profileOf(policy: Policy): Policy {
+  const { default_egress = 'deny', default_ingress = 'deny', rules = [] } = policy;
+  const words = rules.map(wordsOf);
+  const ending = PROFILES.map(parseNetProfile).find((profile) => {
+    const own = (profile.rules ?? []).map(wordsOf);
+    return (
+      profile.default_egress === default_egress &&
+      profile.default_ingress === default_ingress &&
+      own.length > 0 &&
+      isDeepStrictEqual(words.slice(-own.length), own)
+    );
+  });
+  return ending ?? { default_egress, default_ingress, rules: [] };
+}
+
+/** Of several that a policy could end with at most one does, as each begins with the rule about names. */
+const PROFILES = [
+  'public',
+  'private',
+  'host',
+  'public,private',
+  'public,host',
+  'private,host',
+  'public,private,host',
+];
+
+/** A rule with its defaults, as the server shows it. */
+function wordsOf({ protocols = [], ports = [], ...rule }: NetRule) {
+  return { ...rule, protocols, ports };
 }

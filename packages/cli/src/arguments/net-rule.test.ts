@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { InvalidArgumentError } from 'commander';
 import { DEFAULT_POLICY } from '@svc/contract/spec';
-import { parseNetProfile, toPolicy } from './net-profile.ts';
+import { parseNetProfile, profileOf, toPolicy } from './net-profile.ts';
 import { collectNetRules } from './net-rule.ts';
 
 const egress = { direction: 'egress', action: 'allow' };
@@ -89,4 +89,25 @@ test('the profile public is the default policy; profiles compose in their order;
   const added = toPolicy(undefined, collectNetRules('deny@10.0.0.0/8'));
   assert.deepEqual([added?.rules?.length, added?.rules?.[0]?.action], [3, 'deny']);
   assert.equal(toPolicy(undefined, undefined), undefined);
+});
+
+test('the profile of a policy is what stands behind its rules, whichever profile it is', () => {
+  const rules = collectNetRules('allow@dns,allow@public,deny@10.0.0.0/8,allow@host');
+  for (const text of [
+    'none',
+    'all',
+    'public',
+    'private',
+    'host',
+    'public,private',
+    'public,host',
+    'private,host',
+    'public,private,host',
+  ]) {
+    const profile = parseNetProfile(text);
+    assert.deepEqual(profileOf(profile), profile, text);
+    assert.deepEqual(profileOf(toPolicy(profile, rules) ?? {}), profile, text);
+  }
+  const own = { default_egress: 'deny', default_ingress: 'allow', rules: [...rules] } as const;
+  assert.deepEqual(profileOf({ ...own, rules: [...rules] }), { ...own, rules: [] });
 });

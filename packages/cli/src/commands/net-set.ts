@@ -1,7 +1,10 @@
 import { Command } from 'commander';
+import type { Sandbox } from '@svc/sdk';
+import { profileOf } from '../arguments/net-profile.ts';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
 import { addNetworkOptions, toNetworkChange, type NetworkOptions } from '../sandbox/network-options.ts';
+import { policyOf } from '../sandbox/spec-view.ts';
 import { print, printJson } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
@@ -9,7 +12,7 @@ export function createCommand(): Command {
   const set = new Command('set')
     .description(
       'Changes what a sandbox may reach: at once if it runs, and for its later runs. The rules given here replace\n' +
-        'those it has; connections that are denied now end.',
+        'those it has, before what --net said, which stays unless --net is given; connections that are denied now end.',
     )
     .argument('<name>', 'the sandbox');
   return addNetworkOptions(set)
@@ -21,7 +24,7 @@ export function createCommand(): Command {
         ['svc net set web --net none --net-rule allow@domain=example.com:tcp:443', 'one site'],
         [
           'svc net set web --net-rule deny@suffix=ads.example,allow@10.0.0.0/8:tcp:5432',
-          'and all that is public',
+          'these rules, and otherwise what it reached before',
         ],
       ),
     )
@@ -30,14 +33,21 @@ export function createCommand(): Command {
 
 async function setNetwork(name: string, options: NetworkOptions, command: Command): Promise<void> {
   const globals = readGlobals(command);
-  const change = toNetworkChange(options);
-  if (Object.keys(change).length === 0)
+  if (Object.keys(toNetworkChange(options)).length === 0)
     throw new UsageError(
       'Say what to change: --net, --net-rule, --net-strict, --max-connections or --secret',
     );
   const { connectSandbox } = await import('../server/connect.ts');
   const sandbox = await connectSandbox(globals, name);
+  const needsProfile = options.netRule !== undefined && options.net === undefined;
+  const change = toNetworkChange(options, needsProfile ? currentProfile(sandbox) : undefined);
   await sandbox.network.update(change);
   if (globals.isJson) printJson(change);
   else print(sandbox.name);
+}
+
+function currentProfile({ name, info }: Sandbox): NonNullable<NetworkOptions['net']> {
+  const policy = policyOf(info);
+  if (policy !== null) return profileOf(policy);
+  throw new UsageError(`What ${name} reaches is not known before its image is; give --net beside --net-rule`);
 }

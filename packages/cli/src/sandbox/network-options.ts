@@ -58,12 +58,12 @@ export function addNetworkOptions(command: Command): Command {
     );
 }
 
-/** The same in the words of the API; only what was given. */
-export function toNetworkChange(options: NetworkOptions): NetworkChange {
+/** The same in the words of the API; only what was given. Rules without a profile stand before `base`, which is public unless given. */
+export function toNetworkChange(options: NetworkOptions, base?: NetworkOptions['net']): NetworkChange {
   const { net, netRule, netStrict, maxConnections, secret, onSecretViolation } = options;
   if (secret === undefined && onSecretViolation !== undefined)
     throw new UsageError('--on-secret-violation is about secrets\n  try: --secret ENV@HOST beside it');
-  const policy = toPolicy(net, netRule);
+  const policy = toPolicy(net ?? (netRule === undefined ? undefined : base), netRule);
   return {
     ...(policy === undefined ? {} : { policy }),
     ...(netStrict === undefined ? {} : { strict: netStrict }),

@@ -1,6 +1,7 @@
-import type { Sandbox } from '@svc/sdk';
+import type { NetworkChange, Sandbox } from '@svc/sdk';
 
 type Info = Sandbox['info'];
+type NetworkPolicy = NonNullable<NetworkChange['policy']>;
 
 /** What a sandbox may use; null where the server does not say. */
 export function resourcesOf({ spec }: Info): {
@@ -26,6 +27,12 @@ export function portsOf({ spec }: Info): readonly PublishedPortView[] {
   const { ports } = (spec?.network ?? {}) as { readonly ports?: unknown };
   // The server's own view; its shape is in docs/reference.
   return Array.isArray(ports) ? (ports as readonly PublishedPortView[]) : [];
+}
+
+/** What it may reach; null where the server does not say, as while its image is not known. */
+export function policyOf({ spec }: Info): NetworkPolicy | null {
+  const { policy = null } = (spec?.network ?? {}) as { readonly policy?: NetworkPolicy | null };
+  return policy;
 }
 
 /** What the image runs by itself; empty: nothing. */
