@@ -18,6 +18,7 @@ export interface Locator {
   waitFor(options?: { readonly state?: 'visible' | 'hidden' | 'attached' | 'detached' }): Promise<void>;
   innerText(): Promise<string>;
   inputValue(): Promise<string>;
+  screenshot(): Promise<Buffer>;
   getAttribute(name: string): Promise<string | null>;
   count(): Promise<number>;
   isVisible(): Promise<boolean>;

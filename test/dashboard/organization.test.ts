@@ -87,13 +87,17 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
 
   await t.test('somebody is invited by a link; what their role forbids is not offered', async () => {
     await go('members');
-    await page.getByRole('button', { name: 'Invite somebody' }).click();
+    await page.getByRole('button', { name: 'Invite a person' }).click();
     await page.getByLabel('E-mail address').fill('nowhere');
-    await page.getByRole('button', { name: 'Make the link' }).click();
+    await page.getByRole('button', { name: 'Create the link' }).click();
     await page.locator('dialog .field [role=alert]').filter({ hasText: 'email' }).waitFor();
     await page.getByLabel('E-mail address').fill('bob@example.com');
-    await page.getByRole('button', { name: 'Make the link' }).click();
+    await page.getByRole('button', { name: 'Create the link' }).click();
     const link = await page.locator('dialog pre').innerText();
+    await page.locator('dialog').getByText('Pass it on to bob@example.com').waitFor();
+    assert.equal(await page.getByText('only you').count(), 0, 'a link to pass on is no secret to keep');
+    await checkLooks(page, 'an invite');
+    await page.setViewportSize({ width: 1280, height: 860 });
     await page.getByRole('button', { name: 'I have it' }).click();
     // Shown at once, and taken back: an organization keeps an owner.
     const role = page.getByLabel(`Role of ${OWNER}`);
@@ -112,7 +116,7 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
     const main = page.getByRole('navigation', { name: 'Main' });
     await main.getByRole('link', { name: 'Members' }).click();
     await page.getByRole('cell', { name: 'bob@example.com' }).waitFor();
-    assert.equal(await page.getByRole('button', { name: 'Invite somebody' }).count(), 0);
+    assert.equal(await page.getByRole('button', { name: 'Invite a person' }).count(), 0);
     assert.equal(await main.getByRole('link', { name: 'Audit log' }).count(), 0);
     await page.context().clearCookies();
     await page.goto('about:blank');

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { codeOfStep } from '../../packages/server/src/access/one-time-code.ts';
 import { checkLooks } from './check-accessible.ts';
+import { readQrCode } from './read-qr-code.ts';
 import {
   IN_A_BROWSER,
   makeOrganization,
@@ -93,10 +94,15 @@ test('people sign in, stay where they wanted to be, and leave nothing behind', I
   await t.test('a second factor is set up and asked for; a recovery code replaces it, once', async () => {
     await page.goto(`${server.url}/account`);
     await page.getByRole('button', { name: 'Turn it on' }).click();
-    await page.getByRole('button', { name: 'Show the secret' }).click();
+    await page.getByRole('button', { name: 'Show the QR code' }).click();
     const secret = await page.locator('dialog pre').first().innerText();
+    await checkLooks(page, 'second factor');
+    const scanned = new URL((await readQrCode(page, page.getByRole('img', { name: 'QR code' }))) ?? '');
+    assert.equal(scanned.protocol, 'otpauth:');
+    assert.equal(scanned.searchParams.get('secret'), secret);
+    assert.match(decodeURIComponent(scanned.pathname), /ann@example\.com/);
     const confirm = async (code: string) => {
-      await page.getByLabel('Code that it shows').fill(code);
+      await page.getByLabel('Code that the app shows').fill(code);
       await page.locator('dialog').getByRole('button', { name: 'Turn it on' }).click();
     };
     const step = () => Math.floor(Date.now() / STEP_MS);

@@ -3,21 +3,25 @@ import { Button } from './Button.tsx';
 import { CodeBlock } from './CodeBlock.tsx';
 import { Dialog } from './Dialog.tsx';
 
+const KEEP = 'Keep it where only you can read it.';
+
 interface OnceDialogProps {
   readonly title: string;
   readonly label: string;
   readonly secret: string;
+  /** What to do with it. */
+  readonly advice?: ReactNode;
   /** How it is used. */
   readonly children?: ReactNode;
   readonly onClose: () => void;
 }
 
 /** A secret that the server does not know any more once this is closed. */
-export function OnceDialog({ title, label, secret, children, onClose }: OnceDialogProps) {
+export function OnceDialog({ title, label, secret, advice = KEEP, children, onClose }: OnceDialogProps) {
   return (
     <Dialog title={title} onClose={onClose}>
       <div className="panel-body stack">
-        <p>This is shown once. Keep it where only you can read it.</p>
+        <p>This is shown only now. {advice}</p>
         <CodeBlock label={label} text={secret} />
         {children}
       </div>

@@ -8,6 +8,7 @@ import { FormDialog } from '../../parts/FormDialog.tsx';
 import { Loading } from '../../parts/Loading.tsx';
 import { OnceDialog } from '../../parts/OnceDialog.tsx';
 import { Panel } from '../../parts/Panel.tsx';
+import { QrCode } from '../../parts/QrCode.tsx';
 
 /** A code of an authenticator app beside the password. */
 export function SecondFactor() {
@@ -15,15 +16,13 @@ export function SecondFactor() {
   const [open, setOpen] = useState<'on' | 'off' | null>(null);
   const close = (): void => setOpen(null);
   return (
-    <Panel title="Second factor" hint="A code of an authenticator app beside the password">
+    <Panel title="Second factor" hint="Signing in takes a code of an authenticator app, too">
       {error === null ? null : <Failure error={error} />}
       {data === undefined ? (
         <Loading rows={1} />
       ) : (
         <>
-          <p>
-            {data.is_on ? `It is on. ${data.recovery_codes_left} recovery codes are left.` : 'It is off.'}
-          </p>
+          <p>{data.is_on ? `It is on. Recovery codes left: ${data.recovery_codes_left}.` : 'It is off.'}</p>
           <div className="actions">
             <Button onClick={() => setOpen(data.is_on ? 'off' : 'on')}>
               {data.is_on ? 'Turn it off' : 'Turn it on'}
@@ -44,8 +43,13 @@ function TurnOn({ onClose }: { readonly onClose: () => void }) {
   const recovery = confirm.data?.recovery_codes;
   if (recovery !== undefined && recovery !== null)
     return (
-      <OnceDialog title="It is on" label="Recovery codes" secret={recovery.join('\n')} onClose={onClose}>
-        <p className="hint">Each works once, when the device is not at hand.</p>
+      <OnceDialog
+        title="The second factor is on"
+        label="Recovery codes"
+        secret={recovery.join('\n')}
+        onClose={onClose}
+      >
+        <p className="hint">Each signs you in once, when you do not have the device with the app.</p>
       </OnceDialog>
     );
   const uri = begin.data?.uri ?? null;
@@ -53,13 +57,13 @@ function TurnOn({ onClose }: { readonly onClose: () => void }) {
     return (
       <FormDialog
         title="Turn on the second factor"
-        action="Show the secret"
+        action="Show the QR code"
         isBusy={begin.isPending}
         error={begin.error}
         onSubmit={() => begin.mutate({})}
         onClose={onClose}
       >
-        <p>You need an authenticator app: any that makes codes of six digits.</p>
+        <p>You need an authenticator app on your phone: any that shows codes of six digits.</p>
       </FormDialog>
     );
   return (
@@ -71,11 +75,11 @@ function TurnOn({ onClose }: { readonly onClose: () => void }) {
       onSubmit={() => confirm.mutate({ body: { code: code.trim() } })}
       onClose={onClose}
     >
-      <p>Give your app this secret, or open the address on the device that it is on.</p>
+      <p>Scan this with your authenticator app, or type the secret into it.</p>
+      <QrCode label="QR code with the secret" text={uri} />
       <CodeBlock label="Secret" text={new URL(uri).searchParams.get('secret') ?? ''} />
-      <CodeBlock label="Address" text={uri} />
       <TextField
-        label="Code that it shows"
+        label="Code that the app shows"
         field="code"
         inputMode="numeric"
         autoComplete="one-time-code"
@@ -100,7 +104,7 @@ function TurnOff({ onClose }: { readonly onClose: () => void }) {
       onClose={onClose}
     >
       <TextField
-        label="A code of it, or a recovery code"
+        label="Code of the app, or a recovery code"
         field="code"
         required
         value={code}

@@ -13,7 +13,7 @@ import { Time } from '../../parts/Time.tsx';
 
 type Invite = RestCallOutput<'invites.list'>[number];
 
-/** Those that nobody has answered. */
+/** Those that are neither accepted nor declined yet. */
 export function Invites() {
   const { data, error } = useCall('invites.list', {});
   return (
@@ -24,7 +24,7 @@ export function Invites() {
         rows={data}
         keyOf={({ id }) => id}
         error={error}
-        empty={<p className="hint none">Nobody is invited at the moment.</p>}
+        empty={<p className="hint none">No invite is open.</p>}
       />
     </Panel>
   );
@@ -32,7 +32,7 @@ export function Invites() {
 
 const COLUMNS: readonly Column<Invite>[] = [
   { title: 'Address', look: 'main', render: ({ email }) => email },
-  { title: 'As', render: ({ role }) => role },
+  { title: 'Role', render: ({ role }) => role },
   { title: 'Expires', look: 'small', render: ({ expires_at }) => <Time at={expires_at} /> },
   { title: 'Actions', look: 'end', render: (invite) => <Withdraw {...invite} /> },
 ];
@@ -47,7 +47,7 @@ function Withdraw({ id, email }: Invite) {
       input={{ params: { invite_id: id } }}
       action={action}
     >
-      <p>The link that they were sent leads nowhere from then on.</p>
+      <p>The link that this person was sent stops working at once.</p>
     </RemoveButton>
   );
 }
@@ -62,18 +62,22 @@ export function NewInvite({ onClose }: { readonly onClose: () => void }) {
   if (typeof token === 'string')
     return (
       <OnceDialog
-        title={`Send this to ${email}`}
-        label="Link, good for a week"
+        title={`Send this link to ${email}`}
+        label="Link"
         secret={`${location.origin}/invite#token=${token}`}
+        advice={`Pass it on to ${email} and to no other person: svc sends no mail.`}
         onClose={onClose}
       >
-        <p className="hint">Whoever opens it makes an account with this address, or signs in with it.</p>
+        <p className="hint">
+          It can be used once, for a week, with an account of this address. Opening the link leads to making
+          one or signing in.
+        </p>
       </OnceDialog>
     );
   return (
     <FormDialog
-      title="Invite somebody"
-      action="Make the link"
+      title="Invite a person"
+      action="Create the link"
       isBusy={invite.isPending}
       error={invite.error}
       onSubmit={() => invite.mutate({ body: { email: email.trim(), role } })}
@@ -82,7 +86,7 @@ export function NewInvite({ onClose }: { readonly onClose: () => void }) {
       <TextField
         label="E-mail address"
         field="email"
-        hint="No mail is sent: you get a link to pass on"
+        hint="svc sends no mail: you get a link to pass on"
         inputMode="email"
         required
         autoFocus

@@ -30,7 +30,7 @@ export function MembersPage() {
       actions={
         mayInvite ? (
           <Button look="primary" icon="plus" onClick={() => setInviting(true)}>
-            Invite somebody
+            Invite a person
           </Button>
         ) : null
       }
