@@ -5,7 +5,7 @@ import { NetworkRequest } from '../spec/network.ts';
 import { EnvVar, Init, Lifecycle, Resources, Rlimit, Runtime } from '../spec/sandbox-spec.ts';
 import { Labels, strictObject } from '../spec/strict.ts';
 import { nullable, optional, Timestamp, Uuid } from './fields.ts';
-import { SandboxSpecView } from './spec-view.ts';
+import { RequestedSpecView, SandboxSpecView } from './spec-view.ts';
 
 export const SANDBOX_STATUSES = [
   'created',
@@ -126,6 +126,7 @@ export const Sandbox = strictObject({
     description: 'The class that was asked for, or else that it got; null until it was first made',
   }),
   spec: Type.Optional(SandboxSpecView),
+  requested: Type.Optional(RequestedSpecView),
   created_at: Timestamp,
   started_at: nullable(Timestamp, { description: 'Start of the latest run' }),
   stopped_at: nullable(Timestamp, { description: 'End of the latest run; null while it lasts' }),

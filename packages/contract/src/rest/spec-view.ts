@@ -114,45 +114,50 @@ const NetworkView = strictObject({
   tls: TlsView,
 });
 
+const SPEC_FIELDS = {
+  image: nullable(Type.String()),
+  env: Type.Array(EnvVar),
+  labels: Labels,
+  lifecycle: strictObject({
+    ephemeral: Type.Boolean(),
+    idle_timeout_secs: nullable(Whole),
+    max_duration_secs: nullable(Whole),
+  }),
+  mounts: Type.Array(MountView),
+  network: NetworkView,
+  resources: strictObject({ vcpus: Whole, memory_mib: Whole, disk_size_mib: nullable(Whole) }),
+  rlimits: Type.Array(
+    strictObject({
+      resource: Type.Enum(
+        RLIMIT_RESOURCES.map((name) => `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`),
+      ),
+      soft: Whole,
+      hard: Whole,
+    }),
+  ),
+  runtime: strictObject({
+    cmd: Words,
+    entrypoint: Words,
+    hostname: Text,
+    log_level: Text,
+    scripts: Scripts,
+    shell: Text,
+    user: Text,
+    workdir: Text,
+    disable_metrics_sample: Type.Boolean(),
+    metrics_sample_interval_ms: nullable(Whole),
+  }),
+};
+
 /** What a sandbox really has, without secret values and sources on the host. */
-export const SandboxSpecView = Type.Object(
-  {
-    image: nullable(Type.String()),
-    env: Type.Array(EnvVar),
-    labels: Labels,
-    lifecycle: strictObject({
-      ephemeral: Type.Boolean(),
-      idle_timeout_secs: nullable(Whole),
-      max_duration_secs: nullable(Whole),
-    }),
-    mounts: Type.Array(MountView),
-    network: NetworkView,
-    resources: strictObject({ vcpus: Whole, memory_mib: Whole, disk_size_mib: nullable(Whole) }),
-    rlimits: Type.Array(
-      strictObject({
-        resource: Type.Enum(
-          RLIMIT_RESOURCES.map((name) => `${name.slice(0, 1).toUpperCase()}${name.slice(1)}`),
-        ),
-        soft: Whole,
-        hard: Whole,
-      }),
-    ),
-    runtime: strictObject({
-      cmd: Words,
-      entrypoint: Words,
-      hostname: Text,
-      log_level: Text,
-      scripts: Scripts,
-      shell: Text,
-      user: Text,
-      workdir: Text,
-      disable_metrics_sample: Type.Boolean(),
-      metrics_sample_interval_ms: nullable(Whole),
-    }),
-  },
-  {
-    description:
-      'What it really has, with what its image and the defaults say; absent until the image is known, which is when it is first started. Curated: no secret values, no paths of the host',
-  },
-);
+export const SandboxSpecView = Type.Object(SPEC_FIELDS, {
+  description:
+    'What it really has, with what its image and the defaults say; absent until the image is known, which is when it is first started. Curated: no secret values, no paths of the host',
+});
 export type SandboxSpecView = Static<typeof SandboxSpecView>;
+
+/** The same without what the image says. */
+export const RequestedSpecView = Type.Object(SPEC_FIELDS, {
+  description:
+    'What was asked for, in the shape of `spec`, with defaults and without what the image says; there until the image is known, and while the sandbox is failed',
+});

@@ -154,6 +154,29 @@ test('a spec is absent until the image is known, and then says all that was left
   assert.equal(other.mounts[0].size_mib, 512);
 });
 
+test('what was asked for is shown until the image is known, without what the image says and without secrets', async (t) => {
+  const server = await startHealthy(t);
+  const made = (await server.rest('POST', '/sandboxes', { body: body('one', FULL) })).body;
+  assert.partialDeepStrictEqual(made.requested, {
+    image: 'x',
+    env: FULL.env,
+    labels: FULL.labels,
+    lifecycle: FULL.lifecycle,
+    resources: FULL.resources,
+    network: { max_connections: 7, secrets: [{ env_var: 'K' }] },
+    rlimits: [{ resource: 'Nofile', soft: 1, hard: 2 }],
+    runtime: { cmd: [], workdir: '/app', user: '1000:1000', hostname: null },
+  });
+  assert.deepEqual(made.requested.env, FULL.env, 'without the PATH of the image');
+  assert.doesNotMatch(JSON.stringify(made), /very-secret|registry-password|secret\/place/);
+  const bare = (await server.rest('POST', '/sandboxes', { body: body('two') })).body.requested;
+  assert.deepEqual(bare.runtime.user, null);
+  assert.deepEqual(bare.resources, { vcpus: 1, memory_mib: 512, disk_size_mib: 4096 });
+  await server.rest('POST', `/sandboxes/${made.id}/start?wait_for=running`);
+  const running = (await server.rest('GET', `/sandboxes/${made.id}`)).body;
+  assert.deepEqual(['spec' in running, 'requested' in running], [true, false]);
+});
+
 test('labels of an image are taken as far as a caller could have asked for them', () => {
   const own = Object.fromEntries(Array.from({ length: 62 }, (_, index) => [`own${index}`, '']));
   const image = {

@@ -1,7 +1,7 @@
 import type { Sandbox, SandboxStatus } from '@svc/contract/rest';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
-import { toCreateShape, toSpecView } from './spec-view.ts';
+import { toCreateShape, toRequestedView, toSpecView } from './spec-view.ts';
 
 /** The published client of the reference product, which decodes less than it is sent. */
 const REFERENCE_CLIENT = /^microsandbox-sdk\//;
@@ -29,6 +29,7 @@ function toSandboxView(record: SandboxRecord): Sandbox {
     ephemeral: record.isEphemeral,
     isolation: record.isolation,
     ...(spec === undefined ? {} : { spec }),
+    ...(spec === undefined || record.observed === 'failed' ? { requested: toRequestedView(record) } : {}),
     created_at: record.createdAt,
     started_at: record.startedAt,
     stopped_at: record.endedAt,
@@ -47,7 +48,7 @@ function endOf({ observed, startedAt, spec }: SandboxRecord): string | null {
 
 /** Every concession to that client. It reads `spec` in the shape that it sends, and silently does without in any other. */
 function toReferenceView(record: SandboxRecord): Sandbox {
-  const view = toSandboxView(record);
+  const { requested: _requested, ...view } = toSandboxView(record);
   const spec = toCreateShape(record);
   const status = KNOWN_STATUS[view.status] ?? view.status;
   // Not what the table says: no other client is shown this.

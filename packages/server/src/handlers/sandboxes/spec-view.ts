@@ -39,31 +39,54 @@ const INTERFACE = {
 };
 const INJECTION = { headers: true, basic_auth: true, query_params: false, body: false };
 
+type ViewedRecord = Pick<SandboxRecord, 'spec' | 'ports' | 'resolved'>;
+
 /**
  * What a sandbox really has, as answers show it: with what its image and the defaults say, without secret values and sources on
  * the host. Undefined until the image is known.
  */
-export function toSpecView(
-  record: Pick<SandboxRecord, 'spec' | 'ports' | 'resolved'>,
-): SandboxSpecView | undefined {
-  const { spec, ports, resolved } = record;
-  if (resolved === null) return undefined;
+export function toSpecView(record: ViewedRecord): SandboxSpecView | undefined {
+  return record.resolved === null ? undefined : toView(record, record.resolved);
+}
+
+/** What was asked for, in the same shape: what only the image and the host can say is null or empty. */
+export function toRequestedView(record: ViewedRecord): SandboxSpecView {
+  const { env = [], rlimits = [], runtime = {} } = record.spec;
+  const asked = {
+    cmd: runtime.cmd ?? [],
+    entrypoint: runtime.entrypoint ?? [],
+    env: env.map(({ key, value }) => `${key}=${value}`),
+    workdir: runtime.workdir ?? null,
+    user: runtime.user ?? null,
+    hostname: runtime.hostname ?? null,
+    labels: {},
+    rlimits,
+  };
+  return toView(record, asked);
+}
+
+/** As resolved, or as asked for. */
+type Known = Omit<ResolvedSpec, 'workdir' | 'user' | 'hostname'> & {
+  readonly [Name in 'workdir' | 'user' | 'hostname']: string | null;
+};
+
+function toView({ spec, ports }: ViewedRecord, known: Known): SandboxSpecView {
   return {
     image: spec.image.reference,
-    env: resolved.env.map(toEnvVar),
-    labels: labelsOf(spec, resolved),
+    env: known.env.map(toEnvVar),
+    labels: labelsOf(spec, known),
     lifecycle: lifecycleOf(spec),
     mounts: (spec.mounts ?? []).map((mount) => toMountView(mount, spec)),
-    network: toNetworkView(spec, resolved, ports),
+    network: toNetworkView(spec, known, ports),
     resources: resourcesOf(spec),
-    rlimits: resolved.rlimits.map(({ resource, soft, hard }) => ({
+    rlimits: known.rlimits.map(({ resource, soft, hard }) => ({
       resource: toPascalCase(resource),
       soft: toU64(soft),
       hard: toU64(hard),
     })),
     runtime: {
-      ...runtimeOf(spec, resolved),
-      hostname: resolved.hostname,
+      ...runtimeOf(spec, known),
+      hostname: known.hostname,
       disable_metrics_sample: spec.runtime?.disable_metrics_sample ?? false,
       metrics_sample_interval_ms: spec.runtime?.metrics_sample_interval_ms ?? DEFAULT_METRICS_INTERVAL_MS,
     },
@@ -114,7 +137,10 @@ function lifecycleOf({ lifecycle }: SandboxSpec) {
   };
 }
 
-function runtimeOf({ runtime }: SandboxSpec, resolved: ResolvedSpec) {
+function runtimeOf(
+  { runtime }: SandboxSpec,
+  resolved: Pick<Known, 'cmd' | 'entrypoint' | 'user' | 'workdir'>,
+) {
   return {
     cmd: [...resolved.cmd],
     entrypoint: [...resolved.entrypoint],
@@ -165,7 +191,7 @@ function presentationOf({
 
 function toNetworkView(
   { network }: SandboxSpec,
-  resolved: ResolvedSpec,
+  resolved: Pick<ResolvedSpec, 'interface'>,
   ports: readonly PortMapping[],
 ): SandboxSpecView['network'] {
   const enabled = network?.enabled ?? true;
@@ -194,7 +220,7 @@ function toNetworkView(
 }
 
 /** What it has, rather than what was asked for, while it runs. */
-function interfaceOf({ interface: wired = null }: ResolvedSpec) {
+function interfaceOf({ interface: wired = null }: Pick<ResolvedSpec, 'interface'>) {
   if (wired === null) return {};
   const { ipv4Address, ipv6Address, mac, mtu } = wired;
   return { ipv4_address: ipv4Address, ipv6_address: ipv6Address, mac: [...mac], mtu };
