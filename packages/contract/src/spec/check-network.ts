@@ -26,6 +26,9 @@ export function checkNetwork(network: Network | undefined, env: Env, refuse: Ref
 
 const PATTERN_HINT = 'must be a name such as example.com, or *.example.com for it and all below it';
 
+const PLAIN_HINT =
+  'must not contain a percent sign, a backslash, a control character or half a character: escapes begin with them; use for instance letters, digits and $ _ -';
+
 function checkEntries(entries: readonly SecretEntry[], env: Env, refuse: Refuse): void {
   const seen = { env_var: new Set(env.map(({ key }) => key)), placeholder: new Set<string>() };
   for (const [index, entry] of entries.entries()) {
@@ -37,11 +40,17 @@ function checkEntries(entries: readonly SecretEntry[], env: Env, refuse: Refuse)
     }
     if (new TextEncoder().encode(entry.placeholder).length > MAX_PLACEHOLDER_BYTES)
       throw refuse(`${field}.placeholder`, `must have at most ${MAX_PLACEHOLDER_BYTES} bytes`);
+    if (!isPlain(entry.placeholder)) throw refuse(`${field}.placeholder`, PLAIN_HINT);
     if (entry.allowed_hosts.length === 0)
       throw refuse(`${field}.allowed_hosts`, 'must name at least one host that may be sent the value');
     checkHosts(entry.allowed_hosts, `${field}.allowed_hosts`, refuse);
     checkAction(entry.on_violation, `${field}.on_violation`, refuse);
   }
+}
+
+/** Requests are searched for a placeholder as it is and in its escaped forms; one that looks like an escape would have several readings. */
+function isPlain(placeholder: string): boolean {
+  return placeholder.isWellFormed() && !/[%\\\p{Cc}]/u.test(placeholder);
 }
 
 function checkAction(action: SecretEntry['on_violation'], field: string, refuse: Refuse): void {

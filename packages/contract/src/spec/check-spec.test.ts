@@ -73,6 +73,14 @@ const refused: readonly (readonly [title: string, spec: unknown, field: string])
     `${ENTRY}.placeholder`,
   ],
   ['a placeholder with a line end', secrets([{ ...KEY, placeholder: 'a\n' }]), `${ENTRY}.placeholder`],
+  ...['\\'.repeat(40), '%41', 'a\tb', '\ud83d'].map(
+    (placeholder) =>
+      [
+        `the placeholder ${JSON.stringify(placeholder)}`,
+        secrets([{ ...KEY, placeholder }]),
+        `${ENTRY}.placeholder`,
+      ] as const,
+  ),
   ['a variable with =', secrets([{ ...KEY, env_var: 'A=B' }]), `${ENTRY}.env_var`],
   ['a variable twice', secrets([KEY, { ...KEY, placeholder: 'x' }]), 'network.secrets.entries[1].env_var'],
   [

@@ -145,6 +145,26 @@ test('a body that would have to be rewritten and is too long is stopped before i
   assert.deepEqual(world.seen, []);
 });
 
+test('long values for short placeholders are not filled in without a bound', async (t) => {
+  const secrets = [secret({ placeholder: 'ab', value: 'x'.repeat(16_384), injection: BODY_TOO })];
+  const text = 'ab'.repeat(30_000);
+  const cases: readonly Parameters<World['ask']>[1][] = [
+    { method: 'POST', body: text },
+    { method: 'POST', headers: { 'transfer-encoding': 'chunked' }, body: text },
+    { headers: { X: text.slice(0, 2000) } },
+    { path: `/?${text.slice(0, 2000)}` },
+  ];
+  for (const request of cases) {
+    const world = await open(t, { secrets });
+    await assert.rejects(world.ask('api.test', request), { code: 'ECONNRESET' });
+    await waitUntil(() => world.violations.length === 1);
+    assert.deepEqual(world.seen, []);
+  }
+  const world = await open(t, { secrets });
+  await world.ask('api.test', { method: 'POST', body: 'ab'.repeat(32) });
+  assert.equal(world.seen[0]?.body.length, 32 * 16_384);
+});
+
 test('a value with a line end never becomes two headers', async (t) => {
   const world = await open(t, { secrets: [secret({ value: 'a\r\nX-Evil: b' })] });
   await assert.rejects(world.ask('api.test', { headers: { a: PLACEHOLDER } }), { code: 'ECONNRESET' });

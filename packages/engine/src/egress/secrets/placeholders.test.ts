@@ -4,7 +4,8 @@ import { Readable } from 'node:stream';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { BlockedRequest } from './blocked-request.ts';
-import { Placeholders, toBytes } from './placeholders.ts';
+import { toBytes } from './latin1.ts';
+import { Placeholders } from './placeholders.ts';
 import { RequestFilter } from './request-filter.ts';
 import { strictest, treatmentOf, type Secret } from './secret-settings.ts';
 
@@ -16,8 +17,8 @@ const written = fc
   .array(
     fc.record({
       character: fc.oneof(
-        fc.constantFrom(...Array.from('$%\\+/" _{}aZ9é€😀')),
-        fc.string({ minLength: 1, maxLength: 1 }).filter((one) => !/[\0\r\n]/.test(one)),
+        fc.constantFrom(...Array.from('$+/" _{}aZ9é€😀')),
+        fc.string({ minLength: 1, maxLength: 1 }).filter((one) => !/[%\\]/.test(one)),
       ),
       way: fc.constantFrom('raw', 'percent', 'PERCENT', 'unicode'),
     }),
@@ -87,20 +88,66 @@ test('a value is put in its place in a streamed body, however that is cut', asyn
   );
 });
 
+test('what is found is what a search of every position finds, in the text as it is and with its escapes read', () => {
+  const few = fc.constantFrom('a', 'A', '4', '1', 'b', '"', '/', ' ', 'é');
+  const word = fc.string({ unit: few, minLength: 1, maxLength: 6 });
+  const piece = fc.oneof(
+    few.map(toBytes),
+    fc.tuple(few, fc.constantFrom('percent', 'PERCENT', 'unicode')).map(([one, way]) => encode(one, way)),
+    fc.constantFrom('%', '%4', '\\', '\\u', '\\u00', '\\"', '\\/', '\\\\', '%25', '+', '$'),
+  );
+  const text = fc.array(piece, { maxLength: 40 }).map((pieces) => pieces.join(''));
+  const cuts = fc.array(fc.nat(200), { maxLength: 8 });
+  const words = fc.uniqueArray(word, { minLength: 1, maxLength: 6 });
+  fc.assert(
+    fc.property(words, text, cuts, (placeholders, sent, places) => {
+      const scan = new Placeholders(placeholders).scan();
+      const pieces = split(Buffer.from(sent, 'latin1'), places).map((bytes) => bytes.toString('latin1'));
+      const parts = [...pieces.flatMap((each) => scan.push(each, false)), ...scan.push('', true)];
+      assert.equal(parts.map((part) => part.text).join(''), sent);
+      let at = 0;
+      const found = parts.flatMap((part) => {
+        at += part.text.length;
+        return part.kind === 'found' ? [[at - part.text.length, at, part.index]] : [];
+      });
+      assert.deepEqual(found, searchNaively(placeholders, sent));
+    }),
+    { numRuns: 5000 },
+  );
+});
+
+test('no placeholder makes the search of a text long', () => {
+  const backslashes = new Placeholders(['\\'.repeat(40)]);
+  assert.deepEqual(backslashes.allIn(`${'\\'.repeat(39)}x`.repeat(10)), []);
+  const percents = new Placeholders(['%'.repeat(1023), '%25'.repeat(341)]);
+  assert.deepEqual(percents.allIn('%25'.repeat(340)), []);
+  const long = Array.from({ length: 64 }, (_, index) => `${'A'.repeat(1020)}B${10 + index}`);
+  const nearly = `${'A'.repeat(1020)}C`.repeat(64);
+  assert.deepEqual(new Placeholders(long).allIn(nearly), []);
+  assert.deepEqual(new Placeholders([...long.slice(1), 'A']).allIn(nearly), [63]);
+  assert.deepEqual(new Placeholders(['41A'.padEnd(1023, 'A')]).allIn('%41'.repeat(22_000)), []);
+  const scan = new Placeholders(long).scan();
+  const parts = Array.from({ length: 65_536 }, () => scan.push('A', false)).flat();
+  assert.equal(parts.length, 65_536 - 1020, 'byte for byte');
+});
+
 test('of two placeholders that begin alike the longer one counts', () => {
   const both = new Placeholders(['$MSB_A', '$MSB_AB']);
   assert.deepEqual(both.allIn('x $MSB_AB y'), [1]);
   assert.deepEqual(both.allIn('x $MSB_A y'), [0]);
-  assert.deepEqual(both.search('x $MSB_A', 0, false), { kind: 'partial', start: 2 });
-  assert.deepEqual(both.search('x $MSB_A', 0, true), { kind: 'found', start: 2, end: 8, index: 0 });
+  assert.equal(clearOf(['$MSB_A', '$MSB_AB'], 'x $MSB_A'), 'x ');
+  assert.deepEqual(both.partsOf('x $MSB_A'), [
+    { kind: 'clear', text: 'x ' },
+    { kind: 'found', text: '$MSB_A', index: 0 },
+  ]);
 });
 
 test('bytes are held back only while they may belong to a placeholder', () => {
-  const one = new Placeholders(['$MSB_A']);
-  assert.deepEqual(one.search('hello $', 0, false), { kind: 'partial', start: 6 });
-  assert.deepEqual(one.search('hello %2', 0, false), { kind: 'partial', start: 6 });
-  assert.deepEqual(one.search('hello \\u00', 0, false), { kind: 'partial', start: 6 });
-  assert.deepEqual(one.search('hello %3', 0, false), { kind: 'none' });
+  assert.equal(clearOf(['$MSB_A'], 'hello $'), 'hello ');
+  assert.equal(clearOf(['$MSB_A'], 'hello %2'), 'hello ');
+  assert.equal(clearOf(['$MSB_A'], 'hello \\u00'), 'hello ');
+  assert.equal(clearOf(['$MSB_A'], 'hello %3'), 'hello %3');
+  assert.equal(clearOf(['$MSB_A'], 'hello %4'), 'hello %4', 'an M, with which none begins');
 });
 
 test('what is done about a placeholder follows the secret, then the whole, then the default', () => {
@@ -173,6 +220,64 @@ function split(body: Buffer, cuts: readonly number[]): readonly Buffer[] {
     .slice(1)
     .map((end, index) => body.subarray(edges[index], end))
     .filter(({ length }) => length > 0);
+}
+
+/** What is given out of a text that may go on. */
+function clearOf(placeholders: readonly string[], text: string): string {
+  const parts = new Placeholders(placeholders).scan().push(text, false);
+  return parts.map((part) => part.text).join('');
+}
+
+/** The same by definition: every position, every placeholder. */
+function searchNaively(placeholders: readonly string[], text: string): readonly (readonly number[])[] {
+  const all = [plainly(text), unescaped(placeholders, text)].flatMap(({ bytes, edges }) =>
+    placeholders.flatMap((placeholder, index) =>
+      Array.from(bytes, (_, at) => at)
+        .filter((at) => bytes.startsWith(toBytes(placeholder), at))
+        .map((at) => ({
+          start: edges[at]?.start ?? 0,
+          end: edges[at + toBytes(placeholder).length - 1]?.end ?? 0,
+          index,
+          length: toBytes(placeholder).length,
+        })),
+    ),
+  );
+  const found: (readonly number[])[] = [];
+  let from = 0;
+  for (const one of all.toSorted((a, b) => a.start - b.start || b.length - a.length || b.end - a.end)) {
+    if (one.start < from) continue;
+    found.push([one.start, one.end, one.index]);
+    from = one.end;
+  }
+  return found;
+}
+
+interface Reading {
+  readonly bytes: string;
+  /** Where each of the bytes is written. */
+  readonly edges: readonly { readonly start: number; readonly end: number }[];
+}
+
+function plainly(text: string): Reading {
+  return { bytes: text, edges: Array.from(text, (_, start) => ({ start, end: start + 1 })) };
+}
+
+function unescaped(placeholders: readonly string[], text: string): Reading {
+  const characters = [...new Set(placeholders.flatMap((placeholder) => Array.from(placeholder)))];
+  const ways = characters.flatMap((character) => [
+    ...Array.from(toBytes(character), (byte) => [`%${byte.charCodeAt(0).toString(16)}`, byte] as const),
+    [encode(character, 'unicode'), toBytes(character)] as const,
+    ...('"/'.includes(character) ? [[`\\${character}`, character] as const] : []),
+    ...(character === ' ' ? [['+', ' '] as const] : []),
+  ]);
+  const read: { bytes: string; start: number; end: number }[] = [];
+  for (let start = 0; start < text.length; start = read.at(-1)?.end ?? 0) {
+    const way = ways.find(([written]) => text.slice(start, start + written.length).toLowerCase() === written);
+    const [written, bytes] = way ?? [text[start] ?? '', text[start] ?? ''];
+    read.push({ bytes, start, end: start + written.length });
+  }
+  const edges = read.flatMap(({ bytes, start, end }) => Array.from(bytes, () => ({ start, end })));
+  return { bytes: read.map(({ bytes }) => bytes).join(''), edges };
 }
 
 function encode(character: string, way: string): string {

@@ -1,6 +1,8 @@
 import { Transform } from 'node:stream';
 import { BlockedRequest } from './blocked-request.ts';
-import { Placeholders, toBytes } from './placeholders.ts';
+import { toBytes } from './latin1.ts';
+import type { Part } from './placeholder-scan.ts';
+import { Placeholders } from './placeholders.ts';
 import {
   strictest,
   treatmentOf,
@@ -29,6 +31,12 @@ export type BodyPlan =
   | { readonly kind: 'hold'; readonly rewrite: (body: Buffer) => Buffer };
 
 export const MAX_HELD_BYTES = 16 * 1024 * 1024;
+/** What values may add to a head, to a body that is held, and to each chunk of one that streams. */
+const MAX_ADDED_BYTES = 1024 * 1024;
+
+type Replace = (index: number, original: string) => string;
+/** Gives back what was filled in. @throws BlockedRequest when it is too much */
+type Charge = (index: number, original: string, filled: string) => string;
 
 /** Looks for placeholders in the requests of one connection and puts values in their place where they belong. */
 export class RequestFilter {
@@ -37,10 +45,10 @@ export class RequestFilter {
   readonly #placeholders: Placeholders;
   readonly #treatments: readonly Treatment[];
 
-  constructor(settings: SecretSettings, identity: Identity) {
+  constructor(settings: SecretSettings, identity: Identity, placeholders = placeholdersOf(settings)) {
     this.#settings = settings;
     this.#identity = identity;
-    this.#placeholders = new Placeholders(settings.entries.map(({ placeholder }) => placeholder));
+    this.#placeholders = placeholders;
     this.#treatments = settings.entries.map((secret) => treatmentOf(secret, settings, identity));
   }
 
@@ -51,10 +59,13 @@ export class RequestFilter {
       head.path,
       ...head.headers.flatMap(([name, value]) => [name, value, decodedBasic(value)?.text ?? '']),
     ]);
+    const charge = this.#budget(head);
     return {
       method: head.method,
-      path: this.#fillQuery(head.path),
-      headers: head.headers.map(([name, value]) => [name, this.#fillHeader(head, name, value)] as const),
+      path: this.#fillQuery(head.path, charge),
+      headers: head.headers.map(
+        ([name, value]) => [name, this.#fillHeader(head, name, value, charge)] as const,
+      ),
     };
   }
 
@@ -81,7 +92,7 @@ export class RequestFilter {
     const isHeldFirst =
       this.#treatments.some(isBlocking) && (hasTrailers || (length !== undefined && !isEncoded));
     if (isEncoded || !isSought.includes(true)) return { kind: 'stream', filters: () => [], isHeldFirst };
-    const replace = (index: number, original: string) => {
+    const replace: Replace = (index, original) => {
       const treatment = this.#treatments[index] ?? 'block_and_log';
       if (treatment === 'leave') return original;
       if (treatment !== 'substitute') throw this.#blocked(head, [index], treatment);
@@ -92,11 +103,12 @@ export class RequestFilter {
         : original;
     };
     if (length === undefined || isHttp2 || !isFilled.includes(true))
-      return { kind: 'stream', filters: () => [this.#filter(replace)], isHeldFirst };
+      return { kind: 'stream', filters: () => [this.#filter(head, replace)], isHeldFirst };
     if (Number(length) > MAX_HELD_BYTES) throw this.#blocked(head, [], 'block_and_log');
     return {
       kind: 'hold',
-      rewrite: (body) => Buffer.from(this.#replaceAll(body.toString('latin1'), replace), 'latin1'),
+      rewrite: (body) =>
+        Buffer.from(this.#replaceAll(body.toString('latin1'), replace, this.#budget(head)), 'latin1'),
     };
   }
 
@@ -123,72 +135,79 @@ export class RequestFilter {
     });
   }
 
-  #fillHeader(head: RequestHead, name: string, value: string): string {
+  #fillHeader(head: RequestHead, name: string, value: string, charge: Charge): string {
     const basic = name.toLowerCase() === 'authorization' ? decodedBasic(value) : null;
     if (basic !== null) {
-      const filled = this.#fill(basic.text, 'basicAuth', (secret) => secret);
+      const filled = this.#fill(basic.text, 'basicAuth', charge, (secret) => secret);
       return filled === basic.text
         ? value
         : `${basic.scheme}${Buffer.from(filled, 'latin1').toString('base64')}`;
     }
-    return this.#fill(value, 'headers', (secret, index) => {
+    return this.#fill(value, 'headers', charge, (secret, index) => {
       // oxlint-disable-next-line no-control-regex
       if (/[\0\r\n]/.test(secret)) throw this.#blocked(head, [index], 'block_and_log');
       return secret;
     });
   }
 
-  #fillQuery(path: string): string {
+  #fillQuery(path: string, charge: Charge): string {
     const start = path.indexOf('?');
     if (start < 0) return path;
-    const query = this.#replaceAll(path.slice(start), (index, original) => {
+    const replace: Replace = (index, original) => {
       const secret = this.#settings.entries[index];
       const isFilled = this.#treatments[index] === 'substitute' && secret?.injection.queryParams === true;
       return isFilled ? encodeURIComponent(secret.value) : original;
-    });
-    return path.slice(0, start) + query;
+    };
+    return path.slice(0, start) + this.#replaceAll(path.slice(start), replace, charge);
   }
 
   /** Puts values in the place of what is written exactly as the sandbox was given it. */
-  #fill(text: string, place: 'headers' | 'basicAuth', use: (value: string, index: number) => string): string {
-    return this.#replaceAll(text, (index, original) => {
+  #fill(
+    text: string,
+    place: 'headers' | 'basicAuth',
+    charge: Charge,
+    use: (value: string, index: number) => string,
+  ): string {
+    const replace: Replace = (index, original) => {
       const secret = this.#settings.entries[index];
       if (this.#treatments[index] !== 'substitute' || secret?.injection[place] !== true) return original;
       return original === toBytes(secret.placeholder) ? toBytes(use(secret.value, index)) : original;
-    });
+    };
+    return this.#replaceAll(text, replace, charge);
   }
 
-  #replaceAll(text: string, replace: (index: number, original: string) => string): string {
-    let [done, from] = ['', 0];
-    let found = this.#placeholders.search(text, from, true);
-    while (found.kind === 'found') {
-      done += text.slice(from, found.start) + replace(found.index, text.slice(found.start, found.end));
-      from = found.end;
-      found = this.#placeholders.search(text, from, true);
-    }
-    return from === 0 ? text : done + text.slice(from);
+  /** Bounds what short placeholders and long values make of a text. */
+  #budget(head: RequestHead): Charge {
+    let added = 0;
+    return (index, original, filled) => {
+      added += Math.max(0, filled.length - original.length);
+      if (added > MAX_ADDED_BYTES) throw this.#blocked(head, [index], 'block_and_log');
+      return filled;
+    };
+  }
+
+  #replaceAll(text: string, replace: Replace, charge: Charge): string {
+    return this.#placeholders
+      .partsOf(text)
+      .map((part) => this.#partOf(part, replace, charge))
+      .join('');
+  }
+
+  #partOf(part: Part, replace: Replace, charge: Charge): string {
+    if (part.kind === 'clear') return part.text;
+    return charge(part.index, part.text, replace(part.index, part.text));
   }
 
   /** Lets bytes through as soon as they cannot be part of a placeholder any more. */
-  #filter(replace: (index: number, original: string) => string): Transform {
-    let kept = '';
+  #filter(head: RequestHead, replace: Replace): Transform {
+    const scan = this.#placeholders.scan();
     const pass = (stream: Transform, chunk: Buffer, isLast: boolean) => {
-      const text = kept + chunk.toString('latin1');
-      let from = 0;
-      kept = '';
-      for (;;) {
-        const found = this.#placeholders.search(text, from, isLast);
-        if (found.kind === 'none' && from === 0 && text.length === chunk.length) {
-          stream.push(chunk);
-          return;
-        }
-        const clearUntil = found.kind === 'none' ? text.length : found.start;
-        if (clearUntil > from) stream.push(Buffer.from(text.slice(from, clearUntil), 'latin1'));
-        if (found.kind === 'partial') kept = text.slice(found.start);
-        if (found.kind !== 'found') return;
-        const replaced = replace(found.index, text.slice(found.start, found.end));
-        if (replaced !== '') stream.push(Buffer.from(replaced, 'latin1'));
-        from = found.end;
+      const isAlone = scan.heldLength === 0;
+      const charge = this.#budget(head);
+      for (const part of scan.push(chunk.toString('latin1'), isLast)) {
+        // Most chunks hold nothing, and go on as they came.
+        if (isAlone && part.kind === 'clear' && part.text.length === chunk.length) stream.push(chunk);
+        else stream.push(Buffer.from(this.#partOf(part, replace, charge), 'latin1'));
       }
     };
     const attempt = (work: () => void, done: (error?: Error) => void) => {
@@ -204,10 +223,14 @@ export class RequestFilter {
         attempt(() => pass(this, chunk, false), done);
       },
       flush(done) {
-        attempt(() => (kept === '' ? undefined : pass(this, Buffer.alloc(0), true)), done);
+        attempt(() => pass(this, Buffer.alloc(0), true), done);
       },
     });
   }
+}
+
+export function placeholdersOf({ entries }: SecretSettings): Placeholders {
+  return new Placeholders(entries.map(({ placeholder }) => placeholder));
 }
 
 function isBlocking(treatment: Treatment | undefined): treatment is Blocking {

@@ -9,7 +9,8 @@ import { hostOf } from '../proxy/authority.ts';
 import { reset } from '../proxy/end-together.ts';
 import type { ReadableConnection, RefusalReason } from '../proxy/sandbox-egress.ts';
 import type { Violation } from '../secrets/blocked-request.ts';
-import { RequestFilter } from '../secrets/request-filter.ts';
+import type { Placeholders } from '../secrets/placeholders.ts';
+import { placeholdersOf, RequestFilter } from '../secrets/request-filter.ts';
 import type { SecretSettings } from '../secrets/secret-settings.ts';
 import type { LeafCertificates } from './leaf-certificates.ts';
 import { openServerSocket, type ServerSocket } from './server-socket.ts';
@@ -43,9 +44,12 @@ const HANDSHAKE_MS = 15_000;
 export class Interceptor {
   readonly #options: InterceptorOptions;
   readonly #held = new HeldBytes();
+  /** One for all connections: how long it takes to prepare depends on the placeholders. */
+  readonly #placeholders: Placeholders;
 
   constructor(options: InterceptorOptions) {
     this.#options = options;
+    this.#placeholders = placeholdersOf(options.secrets);
   }
 
   intercept(connection: ReadableConnection): void {
@@ -120,7 +124,7 @@ export class Interceptor {
       divert,
       host,
       port: destination.port,
-      filter: new RequestFilter(this.#options.secrets, identity),
+      filter: new RequestFilter(this.#options.secrets, identity, this.#placeholders),
       held: this.#held,
       onForeignHost: (authority) => this.#options.onRefusal(connection, hostOf(authority), 'not_one_host'),
       onViolation: (violation) => this.#options.onViolation(connection, violation),
