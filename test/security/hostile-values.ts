@@ -32,9 +32,10 @@ const NETWORK = {
       { ...RULE, destination: { cidr: '192.0.2.0/24' } },
       { ...RULE, destination: { domain: 'a.example' } },
       { ...RULE, destination: { domain_suffix: 'a.example' } },
+      { ...RULE, destination: { group: 'public' }, action: 'allow' },
     ],
   },
-  dns: { nameservers: ['192.0.2.53'] },
+  dns: { nameservers: ['9.9.9.9'] },
   tls: { bypass: ['a.example'], scoped_verify_upstream: [{ pattern: 'a.example', verify: true }] },
   secrets: { entries: [{ ...SECRET, value: 'v' }], on_violation: PASSED },
 };

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { decideName, mayAnswer } from '../policy/decide.ts';
+import { mayAsk } from '../policy/nameservers.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { ClientPolicies } from './client-policies.ts';
 import { readAnswer, type ReadAnswer } from './dns-answer.ts';
@@ -88,7 +89,9 @@ export class DnsForwarder {
   async #ask(query: DnsQuery, policy: ResolvedPolicy, transport: Transport): Promise<ReadAnswer | null> {
     const { nameservers, queryTimeoutMs } = policy.dns;
     const { clients, resolvers } = this.#parts;
-    for (const resolver of nameservers.length > 0 ? nameservers : resolvers.current()) {
+    // Judged at each question: what an address is changes with the networks of the host.
+    const allowed = nameservers.filter((own) => mayAsk(policy, own, transport, clients.surroundings));
+    for (const resolver of nameservers.length > 0 ? allowed : resolvers.current()) {
       const id = randomInt(0x10000);
       try {
         return await exchange(transport, resolver, writeQuery(query, id), queryTimeoutMs, (message) => {

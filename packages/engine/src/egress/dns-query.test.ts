@@ -19,13 +19,30 @@ test('a question is read with its name in lower case, its type and the size its 
   );
 });
 
-test('what goes on to a resolver is the question and the EDNS record under another id, and nothing else', () => {
+test('what goes on to a resolver is the question and what EDNS says, under another id, and nothing else', () => {
   const query = encodeQuery('example.com', { ednsBytes: 1232 });
   const read = readQuery(Buffer.concat([query, Buffer.from('whatever else the client sent')]));
   assert.ok(read.kind === 'query');
   const expected = Buffer.from(query);
   expected.writeUInt16BE(999, 0);
   assert.deepEqual(writeQuery(read.query, 999), expected);
+});
+
+test('EDNS is written anew: a size within bounds and the wish for DNSSEC, and no bytes of the client', () => {
+  const option = Buffer.concat([words(65_001, 12), Buffer.from('of my choice')]);
+  const passed = (size: number, high: number, low: number) => {
+    const record = Buffer.concat([Buffer.from([0]), words(TYPE.opt, size, high, low, option.length), option]);
+    const read = readQuery(
+      Buffer.concat([words(1, 0x0100, 1, 0, 0, 1), encodeName('example.com'), words(1, 1), record]),
+    );
+    assert.ok(read.kind === 'query');
+    return writeQuery(read.query, 1).subarray(-11);
+  };
+  const rebuilt = (size: number, low: number) =>
+    Buffer.concat([Buffer.from([0]), words(TYPE.opt, size, 0, low, 0)]);
+  assert.deepEqual(passed(1232, 0, 0x8000), rebuilt(1232, 0x8000));
+  assert.deepEqual(passed(65_535, 0x1f2e, 0x7fff), rebuilt(4096, 0));
+  assert.deepEqual(passed(1, 0, 0), rebuilt(512, 0));
 });
 
 test('answers, other operations, transfers, other classes and malformed questions are not passed on', () => {

@@ -17,8 +17,8 @@ export interface DnsQuery {
   readonly type: number;
   /** Name, type and class as the client wrote them. */
   readonly question: Buffer;
-  /** The EDNS record (RFC 6891), passed on as it is. */
-  readonly edns: Buffer | null;
+  /** What the client says with EDNS (RFC 6891); null when it does not. Options are not kept: they hold any bytes. */
+  readonly edns: { readonly wantsDnssec: boolean } | null;
   /** The longest answer the client takes over UDP. */
   readonly maxUdpBytes: number;
   readonly flags: number;
@@ -39,6 +39,9 @@ const FLAG = {
 /** Recursion desired, authentic data, checking disabled: the flags a stub resolver may set. */
 const PASSED_FLAGS = 0x0130;
 const TYPE_OPT = 41;
+/** "DNSSEC OK", in the field where other records have their time to live. */
+const EDNS_DO = 0x8000;
+const EDNS_BYTES = 11;
 const FIRST_TRANSFER_TYPE = 251;
 const LAST_TRANSFER_TYPE = 252;
 const CLASS_IN = 1;
@@ -74,7 +77,7 @@ export function readQuery(message: Buffer): ReadQuery {
     type,
     // Copied: a datagram's buffer must not stay alive for the sake of a question that waits for its answer.
     question: Buffer.from(message.subarray(HEADER_BYTES, name.end + 4)),
-    edns: edns[0] === undefined ? null : Buffer.from(edns[0].bytes),
+    edns: edns[0] === undefined ? null : { wantsDnssec: (edns[0].ttlSeconds & EDNS_DO) !== 0 },
     // The class field of an EDNS record is the size its sender can take.
     maxUdpBytes: Math.min(MAX_UDP_BYTES, Math.max(MIN_UDP_BYTES, edns[0]?.class ?? 0)),
     flags,
@@ -85,8 +88,17 @@ export function readQuery(message: Buffer): ReadQuery {
 /** The message that goes to a resolver: made anew, so that it holds nothing that was not understood. */
 export function writeQuery(query: DnsQuery, id: number): Buffer {
   const parts = [header(id, query.flags & PASSED_FLAGS, 1, query.edns === null ? 0 : 1), query.question];
-  if (query.edns !== null) parts.push(query.edns);
+  if (query.edns !== null) parts.push(ednsRecord(query.maxUdpBytes, query.edns));
   return Buffer.concat(parts);
+}
+
+/** Of the root, of version 0, without options. */
+function ednsRecord(maxUdpBytes: number, { wantsDnssec }: NonNullable<DnsQuery['edns']>): Buffer {
+  const bytes = Buffer.alloc(EDNS_BYTES);
+  bytes.writeUInt16BE(TYPE_OPT, 1);
+  bytes.writeUInt16BE(maxUdpBytes, 3);
+  bytes.writeUInt32BE(wantsDnssec ? EDNS_DO : 0, 5);
+  return bytes;
 }
 
 export function writeError(query: DnsQuery, rcode: Rcode): Buffer {

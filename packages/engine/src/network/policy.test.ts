@@ -5,12 +5,14 @@ import { createServer } from 'node:net';
 import { test, type TestContext } from 'node:test';
 import type { Network } from '@svc/contract';
 import { formatAddress } from '../policy/address.ts';
+import { startSampleResolver } from '../egress/sample-resolver.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import type { LinuxNetwork } from './linux-network.ts';
 import { keptAs } from './network.suite.ts';
 import type { Slot, SlotLink } from './network.ts';
 import { inNamespace } from '../testing/command.ts';
 import type { Internet } from '../testing/internet.ts';
+import { addressRecord, encodeAnswer } from '../testing/dns-samples.ts';
 import { probe, probeBriefly, type Attempt } from '../testing/probe.ts';
 import { TestEngine } from '../testing/test-engine.ts';
 import { withInternet } from '../testing/with-internet.ts';
@@ -197,9 +199,41 @@ test('a sandbox has resolvers and patience of its own', async () => {
   const silent = await slotWith({
     dns: { nameservers: [`${internet.publicAddress}:9`], query_timeout_ms: 50 },
   });
-  const own = await slotWith({ dns: { nameservers: ['127.0.0.1:1', internet.resolver] } });
+  const own = await slotWith({
+    policy: { default_egress: 'allow' },
+    dns: { nameservers: ['127.0.0.1:1', internet.resolver] },
+  });
   assert.deepEqual(await probeBriefly(silent.networkNamespace, dns(silent, 'public.example')), ['rcode 2']);
   assert.deepEqual(await probe(own.networkNamespace, dns(own, 'public.example')), [internet.publicAddress]);
+});
+
+test('nameservers are asked only where the policy lets the sandbox go, and never on the loopback of the host', async (t) => {
+  const heard: string[] = [];
+  const listen = async (address: string) => {
+    const resolver = await startSampleResolver(address, (query, transport) => {
+      heard.push(`${address} ${transport}`);
+      return [encodeAnswer(query, [addressRecord(internet.publicAddress)])];
+    });
+    t.after(() => resolver[Symbol.asyncDispose]());
+    return `${address}:${resolver.port}`;
+  };
+  const { hostAddress } = internet;
+  const [loopback, host] = await Promise.all(['127.0.0.1', hostAddress].map(listen));
+  const answers = async (nameserver: string | undefined, given: Network) => {
+    const slot = await slotWith({ ...given, dns: { nameservers: [nameserver ?? ''] } });
+    const questions = (['udp', 'tcp'] as const).map((way) => dns(slot, 'public.example', way));
+    return await probe(slot.networkNamespace, ...questions);
+  };
+  const closed = ['rcode 2', 'rcode 2'];
+  for (const given of [{}, { policy: { default_egress: 'allow' } }, rules(allow('any'))] as const)
+    assert.deepEqual(await answers(loopback, given), closed);
+  assert.deepEqual(await answers(host, {}), closed);
+  assert.deepEqual(await answers(internet.resolver, {}), closed);
+  assert.deepEqual(heard, []);
+  const dnsRule = allow({ group: 'host' }, { ports: [{ start: 53, end: 53 }] });
+  const opened = rules(dnsRule, allow({ group: 'host' }, { protocols: ['tcp'] }));
+  assert.deepEqual(await answers(host, opened), ['rcode 2', internet.publicAddress]);
+  assert.deepEqual([...new Set(heard)], [`${hostAddress} tcp`]);
 });
 
 test('a changed policy holds at once, also for connections that exist, and leaves allowed ones alone', async (t) => {

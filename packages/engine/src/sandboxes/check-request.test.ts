@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { PlatformError } from '@svc/contract/errors';
+import { FakeNetwork } from '../testing/fake-network.ts';
 import { FakeRuntime } from '../testing/fake-runtime.ts';
 import { checkRequest } from './check-request.ts';
 
@@ -22,7 +23,7 @@ async function makeKit(t: TestContext): Promise<Kit & { readonly folder: string 
     runtimes: [new FakeRuntime(join(folder, 'runtime'))],
     defaultIsolation: 'container',
     missing: new Map([['microvm', 'no runtime of this class is installed']]),
-    network: { checkInterface: () => undefined, hasIpv6: false },
+    network: new FakeNetwork(),
     readHostSize: () => ({ vcpus: 2, memoryMib: 2048, diskMib: 100_000 }),
     mounts: { bindRoots: [join(folder, 'binds')], diskImageRoots: [join(folder, 'images')] },
   };
@@ -108,4 +109,37 @@ test('mounts that cannot be had are refused by their index, and only those', asy
     'it may be made until then',
   );
   assert.equal(await ask(bind('binds/theirs'), { hostFolder: undefined }), 'accepted', 'the operator may');
+});
+
+test('a nameserver that the policy beside it does not open is refused with its place and the remedy', async (t) => {
+  const kit = await makeKit(t);
+  const ask = (nameserver: string, policy?: object) =>
+    refusal(kit, {
+      spec: {
+        image,
+        network: {
+          dns: { nameservers: ['9.9.9.9', nameserver] },
+          ...(policy === undefined ? {} : { policy }),
+        },
+      },
+    });
+  assert.equal(await ask('1.1.1.1'), 'accepted');
+  assert.match(
+    await ask('10.0.0.53:5300'),
+    /^invalid_sandbox_config network\.dns\.nameservers\[1\]: network\.policy does not allow 10\.0\.0\.53 at port 5300; /,
+  );
+  for (const address of ['192.168.0.1', '169.254.169.254', '192.0.2.53', '[fd00::53]:53', '100.64.0.1'])
+    assert.match(await ask(address), /nameservers\[1\]: network\.policy does not allow/, address);
+  assert.equal(await ask('10.0.0.53', { default_egress: 'allow' }), 'accepted');
+  for (const address of ['127.0.0.1', '[::1]:53', '::ffff:127.0.0.1', '172.30.0.1', '224.0.0.1'])
+    assert.match(await ask(address, { default_egress: 'allow' }), /no policy opens it/, address);
+  const rule = { direction: 'egress', action: 'allow', destination: { cidr: '10.0.0.0/8' } };
+  const open = { direction: 'egress', action: 'allow', destination: { group: 'public' } };
+  assert.equal(
+    await ask('10.0.0.53', {
+      rules: [{ ...rule, protocols: ['udp'], ports: [{ start: 53, end: 53 }] }, open],
+    }),
+    'accepted',
+  );
+  assert.match(await ask('10.0.0.53', { rules: [rule] }), /nameservers\[0\]: network\.policy does not allow/);
 });

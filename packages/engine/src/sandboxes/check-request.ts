@@ -2,6 +2,7 @@ import type { SandboxSpec } from '@svc/contract';
 import type { CheckSandbox } from '../client/engine-api.ts';
 import { interfaceWish } from '../network/interface-wish.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { checkNameservers } from './check-nameservers.ts';
 import { checkMounts } from './check-mounts.ts';
 import { checkSize } from './check-size.ts';
 import { checkLimitsKept, checkSupported } from './check-supported.ts';
@@ -13,7 +14,7 @@ const loadCheck = () => import('@svc/contract/check-spec');
 let check: ReturnType<typeof loadCheck> | undefined;
 
 type CheckKit = Pick<Kit, 'runtimes' | 'defaultIsolation' | 'missing' | 'readHostSize'> & {
-  readonly network: Pick<Kit['network'], 'checkInterface' | 'hasIpv6'>;
+  readonly network: Pick<Kit['network'], 'checkInterface' | 'hasIpv6' | 'outlook'>;
   readonly mounts: Pick<Kit['mounts'], 'bindRoots' | 'diskImageRoots'>;
 };
 
@@ -28,6 +29,7 @@ export async function checkRequest(
   const { checkSpec } = await (check ??= loadCheck());
   const spec = checkSpec(request.spec);
   checkSupported(spec, kit.network);
+  await checkNameservers(spec.network, async () => (await kit.network.outlook(null)).surroundings);
   const wish = interfaceWish(spec.network);
   if (wish !== null) kit.network.checkInterface(wish);
   const runtime = chooseRuntime(kit, request.isolation);

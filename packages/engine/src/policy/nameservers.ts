@@ -1,0 +1,43 @@
+import { contains, parseAddress } from './address.ts';
+import { decide } from './decide.ts';
+import { classify, type Group, type Surroundings } from './groups.ts';
+import type { ResolvedPolicy, Rule } from './resolve-policy.ts';
+
+type Nameserver = ResolvedPolicy['dns']['nameservers'][number];
+
+/**
+ * Whether the resolver may ask a nameserver for a sandbox: when the policy lets the sandbox reach it. The resolver asks from the host,
+ * where loopback, multicast and the gateway of sandboxes are other places than inside, so that no policy opens those.
+ */
+export function mayAsk(
+  policy: ResolvedPolicy,
+  { address: text, port }: Nameserver,
+  protocol: 'tcp' | 'udp',
+  surroundings: Surroundings,
+): boolean {
+  const address = parseAddress(text);
+  if (address === null || isNowhere(text, surroundings)) return false;
+  const rules = policy.rules.filter((rule) => !isAboutResolver(rule));
+  const flow = { direction: 'egress', address, port, protocol, names: [] } as const;
+  return decide({ ...policy, rules }, flow, surroundings).action === 'allow';
+}
+
+/** Whether no policy opens the address to questions. */
+export function isNowhere(text: string, surroundings: Surroundings): boolean {
+  const address = parseAddress(text);
+  if (address === null) return true;
+  const { pool, ipv6 } = surroundings;
+  if (contains(pool, address) || (ipv6 !== undefined && contains(ipv6.pool, address))) return true;
+  const group = classify(address, surroundings);
+  return group !== null && CLOSED_GROUPS.has(group);
+}
+
+const CLOSED_GROUPS: ReadonlySet<Group> = new Set(['loopback', 'multicast']);
+const DNS_PORT = 53;
+
+/** Port 53 of the host is the resolver itself to a sandbox: who may ask that one may not ask what else listens there. */
+function isAboutResolver({ action, destination, ports }: Rule): boolean {
+  const isHost = destination.kind === 'group' && destination.group === 'host';
+  const isDns = ports.length > 0 && ports.every(({ start, end }) => start === DNS_PORT && end === DNS_PORT);
+  return action === 'allow' && isHost && isDns;
+}
