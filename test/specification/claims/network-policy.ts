@@ -98,6 +98,13 @@ export const policyClaims: readonly Claim[] = [
     'no more connections are open at a time than the sandbox may have',
   ),
   provedBy(
+    'network.max_udp_connections',
+    'How many of the connections may be over UDP',
+    PACKETS,
+    'of its connections no more are over UDP than the sandbox may have',
+    { covers: ['spec.network.max_udp_connections'] },
+  ),
+  provedBy(
     'spec.network.policy.default_egress=allow',
     'Everything can be reached but other sandboxes',
     PACKETS,

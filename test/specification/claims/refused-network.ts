@@ -107,6 +107,54 @@ function violations(): readonly Refused[] {
   ]);
 }
 
+/** The same in the words of newer clients. */
+function newerForms(): readonly Refused[] {
+  const types = ['block', 'block_and_log', 'block_and_terminate'];
+  const wholes = [
+    { at: 'entries.', with: (field: object) => withSecret(field) },
+    { at: '', with: (field: object) => withSecret({}, field) },
+  ];
+  const substitutions = { headers: true, header_fields: ['X-Api-Key'], query: true, body: true };
+  return [
+    ...Object.entries(substitutions).map(([place, value]): Refused => [
+      entry(`substitution.${place}`),
+      `Where the placeholder is replaced, in the words of newer clients: ${place}`,
+      withSecret({ substitution: { [place]: value } }),
+      SECRETS,
+      place === 'header_fields' ? [secret('injection.header_fields')] : [],
+    ]),
+    ...wholes.flatMap(({ at, with: ask }): Refused[] => [
+      ...types.map((type): Refused => [
+        secret(`${at}violation_action.type=${type}`),
+        `A violation towards any other host is answered with ${type}`,
+        ask({ violation_action: { type } }),
+        SECRETS,
+        type === 'block' ? [secret(`${at}violation_action.type`)] : [],
+      ]),
+      [
+        secret(`${at}violation_action`),
+        'Null leaves it to what holds for all',
+        ask({ violation_action: null }),
+        SECRETS,
+      ],
+      [
+        secret(`${at}passthrough_hosts.type`),
+        'How a host that is sent the placeholder as it is is named',
+        ask({ passthrough_hosts: [{ type: 'any' }] }),
+        SECRETS,
+        at === '' ? [secret('passthrough_hosts.type=any')] : [secret(`${at}passthrough_hosts.type=any`)],
+      ],
+      ...HOSTS.slice(0, 2).map(([type, host]): Refused => [
+        secret(`${at}passthrough_hosts.type=${type}`),
+        `Such a host, ${type}`,
+        ask({ passthrough_hosts: [host] }),
+        SECRETS,
+        type === 'exact' ? [secret(`${at}passthrough_hosts.value`)] : [],
+      ]),
+    ]),
+  ];
+}
+
 const SECRET_ROWS: readonly Refused[] = [
   [
     entry('env_var'),
@@ -167,6 +215,7 @@ const SECRET_ROWS: readonly Refused[] = [
     [bothSecret(`injection.${place}`)[1]],
   ]),
   ...violations(),
+  ...newerForms(),
   [
     entry('require_tls_identity'),
     'Whether the host must show who it is',
@@ -245,10 +294,14 @@ const PLACEHOLDERS = 'packages/engine/src/egress/secrets/placeholders.test.ts';
 const INTERCEPTOR = 'packages/engine/src/egress/tls/interceptor.test.ts';
 const REAL = 'test/engine/secrets.test.ts';
 const FIELDS = 'test/e2e/tls-fields.test.ts';
+const FORMS = 'packages/engine/src/sandboxes/interception.test.ts';
 const STORE = 'packages/server/src/handlers/credentials/secrets.test.ts';
 
 /** The tests that prove what works, by the first part of an id that fits. */
 const PROOFS: readonly (readonly [part: RegExp, file: string, title: string])[] = [
+  [/header_fields/, ATTACKS, 'an allowed host gets the value in the headers that are named alone'],
+  [/substitution\./, FORMS, 'both forms of a secret mean the same'],
+  [/violation_action|passthrough_hosts/, FORMS, 'both forms of what happens on a violation mean the same'],
   [
     /injection\.(headers|basic)/,
     ATTACKS,

@@ -12,6 +12,7 @@ export interface NetworkOptions {
   readonly netRule?: readonly NetRule[];
   readonly netStrict?: boolean;
   readonly maxConnections?: number;
+  readonly maxUdpConnections?: number;
   readonly secret?: readonly SecretEntry[];
   readonly onSecretViolation?: 'block' | 'block-and-log' | 'block-and-terminate';
 }
@@ -43,6 +44,11 @@ export function addNetworkOptions(command: Command): Command {
         .conflicts('network'),
     )
     .addOption(
+      new Option('--max-udp-connections <n>', 'how many of them over UDP (default: all)')
+        .argParser(wholeNumber(1))
+        .conflicts('network'),
+    )
+    .addOption(
       new Option(
         '--secret <env@host,host>',
         'a secret of the organization (svc secret set ENV --host HOST) that it uses towards these hosts (repeatable)',
@@ -60,7 +66,7 @@ export function addNetworkOptions(command: Command): Command {
 
 /** The same in the words of the API; only what was given. Rules without a profile stand before `base`, which is public unless given. */
 export function toNetworkChange(options: NetworkOptions, base?: NetworkOptions['net']): NetworkChange {
-  const { net, netRule, netStrict, maxConnections, secret, onSecretViolation } = options;
+  const { net, netRule, netStrict, maxConnections, maxUdpConnections, secret, onSecretViolation } = options;
   if (secret === undefined && onSecretViolation !== undefined)
     throw new UsageError('--on-secret-violation is about secrets\n  try: --secret ENV@HOST beside it');
   const policy = toPolicy(net ?? (netRule === undefined ? undefined : base), netRule);
@@ -68,6 +74,7 @@ export function toNetworkChange(options: NetworkOptions, base?: NetworkOptions['
     ...(policy === undefined ? {} : { policy }),
     ...(netStrict === undefined ? {} : { strict: netStrict }),
     ...(maxConnections === undefined ? {} : { max_connections: maxConnections }),
+    ...(maxUdpConnections === undefined ? {} : { max_udp_connections: maxUdpConnections }),
     ...(secret === undefined ? {} : { secrets: { entries: [...secret], ...onViolation(onSecretViolation) } }),
   };
 }

@@ -16,6 +16,7 @@ const OPTIONS: readonly (readonly [field: string, option: string])[] = [
   ['network.policy', '--net and --net-rule'],
   ['network.strict', '--net-strict'],
   ['network.max_connections', '--max-connections'],
+  ['network.max_udp_connections', '--max-udp-connections'],
   ['network.secrets', '--secret'],
   ['network.enabled', '--no-network'],
 ];

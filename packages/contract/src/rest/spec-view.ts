@@ -72,6 +72,7 @@ const NetworkView = strictObject({
   enabled: Type.Boolean(),
   trust_host_cas: Type.Boolean(),
   max_connections: nullable(Whole),
+  max_udp_connections: nullable(Whole, { description: 'Null: as many as `max_connections`' }),
   ports: Type.Array(
     strictObject({
       host_port: Whole,
@@ -95,11 +96,15 @@ const NetworkView = strictObject({
       allowed_hosts: Type.Array(HostPattern),
       injection: strictObject({
         headers: Type.Boolean(),
+        header_fields: nullable(Type.Array(Type.String()), { description: 'Null: every header' }),
         basic_auth: Type.Boolean(),
         query_params: Type.Boolean(),
         body: Type.Boolean(),
       }),
       on_violation: nullable(ViolationAction),
+      passthrough_hosts: Type.Array(HostPattern, {
+        description: 'Hosts that are sent the placeholder as it is, where `on_violation` does not name them',
+      }),
     }),
     { description: 'Without their values, and without where those come from' },
   ),

@@ -1,5 +1,5 @@
 import type { Network } from './network.ts';
-import { MAX_PLACEHOLDER_BYTES, type HostPattern, type SecretEntry } from './secrets.ts';
+import { MAX_PLACEHOLDER_BYTES, type HostPattern, type SecretEntry, type Secrets } from './secrets.ts';
 
 type Refuse = (field: string, reason: string) => Error;
 type Env = readonly { readonly key: string }[];
@@ -8,7 +8,7 @@ type Env = readonly { readonly key: string }[];
 export function checkNetwork(network: Network | undefined, env: Env, refuse: Refuse): void {
   const { secrets, tls } = network ?? {};
   checkEntries(secrets?.entries ?? [], env, refuse);
-  checkAction(secrets?.on_violation, 'network.secrets.on_violation', refuse);
+  checkAction(secrets ?? {}, 'network.secrets', refuse);
   const patterns = {
     bypass: tls?.bypass ?? [],
     scoped_verify_upstream: (tls?.scoped_verify_upstream ?? []).map(({ pattern }) => pattern),
@@ -44,7 +44,8 @@ function checkEntries(entries: readonly SecretEntry[], env: Env, refuse: Refuse)
     if (entry.allowed_hosts.length === 0)
       throw refuse(`${field}.allowed_hosts`, 'must name at least one host that may be sent the value');
     checkHosts(entry.allowed_hosts, `${field}.allowed_hosts`, refuse);
-    checkAction(entry.on_violation, `${field}.on_violation`, refuse);
+    checkAction(entry, field, refuse);
+    checkSubstitution(entry, `${field}.substitution`, refuse);
   }
 }
 
@@ -53,11 +54,32 @@ function isPlain(placeholder: string): boolean {
   return placeholder.isWellFormed() && !/[%\\\p{Cc}]/u.test(placeholder);
 }
 
-function checkAction(action: SecretEntry['on_violation'], field: string, refuse: Refuse): void {
-  if (action?.type !== 'passthrough') return;
-  if (action.hosts.length === 0)
-    throw refuse(`${field}.hosts`, 'must name at least one host that may be sent the placeholder');
-  checkHosts(action.hosts, `${field}.hosts`, refuse);
+function checkAction(
+  said: Pick<SecretEntry, 'on_violation'> & Pick<Secrets, 'passthrough_hosts' | 'violation_action'>,
+  field: string,
+  refuse: Refuse,
+): void {
+  const { on_violation: older = null, passthrough_hosts: hosts = [], violation_action: action = null } = said;
+  checkHosts(hosts, `${field}.passthrough_hosts`, refuse);
+  if (older !== null && (hosts.length > 0 || action !== null))
+    throw refuse(
+      `${field}.${action === null ? 'passthrough_hosts' : 'violation_action'}`,
+      'is another form of on_violation; send one of them',
+    );
+  if (older?.type !== 'passthrough') return;
+  if (older.hosts.length === 0)
+    throw refuse(
+      `${field}.on_violation.hosts`,
+      'must name at least one host that may be sent the placeholder',
+    );
+  checkHosts(older.hosts, `${field}.on_violation.hosts`, refuse);
+}
+
+function checkSubstitution({ injection, substitution }: SecretEntry, field: string, refuse: Refuse): void {
+  if (substitution === undefined) return;
+  if (injection !== undefined) throw refuse(field, 'is another form of injection; send one of them');
+  if (substitution.headers === false && (substitution.header_fields ?? []).length > 0)
+    throw refuse(`${field}.header_fields`, 'names headers, but headers is false; leave one of them out');
 }
 
 /** Names of hosts, which the schema takes for any text. */

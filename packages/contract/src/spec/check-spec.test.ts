@@ -55,6 +55,33 @@ const secrets = (entries: readonly object[], more: object = {}) => ({
 });
 const ENTRY = 'network.secrets.entries[0]';
 
+const NEWER = {
+  env_var: 'TOK',
+  value: '',
+  source: { type: 'env', var: 'TOK' },
+  placeholder: '$MSB_TOK',
+  allowed_hosts: HOSTS,
+  substitution: { headers: true, header_fields: ['Authorization', 'X-Api-Key'], query: true, body: false },
+  passthrough_hosts: [{ type: 'wildcard', value: '*.b.example' }],
+  violation_action: { type: 'block' },
+  require_tls_identity: true,
+};
+
+test('the network of the newer reference client is accepted', () => {
+  const body = {
+    image,
+    network: {
+      enabled: true,
+      policy: { default_egress: 'deny', default_ingress: 'allow', rules: [] },
+      secrets: { entries: [NEWER], violation_action: { type: 'block_and_log' } },
+      strict: true,
+      max_connections: 5,
+      max_udp_connections: 9,
+    },
+  };
+  assert.deepEqual(checkSpec(body), body);
+});
+
 const refused: readonly (readonly [title: string, spec: unknown, field: string])[] = [
   ['a secret for no host', secrets([{ ...KEY, allowed_hosts: [] }]), `${ENTRY}.allowed_hosts`],
   [
@@ -93,6 +120,32 @@ const refused: readonly (readonly [title: string, spec: unknown, field: string])
     'a passthrough to nobody',
     secrets([KEY], { on_violation: { type: 'passthrough', hosts: [] } }),
     'network.secrets.on_violation.hosts',
+  ],
+  [
+    'both forms of what happens on a violation',
+    secrets([NEWER], { on_violation: { type: 'block' }, violation_action: { type: 'block' } }),
+    'network.secrets.violation_action',
+  ],
+  [
+    'hosts beside the older form of an action',
+    secrets([{ ...KEY, on_violation: { type: 'block' }, passthrough_hosts: HOSTS }]),
+    `${ENTRY}.passthrough_hosts`,
+  ],
+  ['both forms of places', secrets([{ ...NEWER, injection: { body: true } }]), `${ENTRY}.substitution`],
+  [
+    'names of headers where none is filled',
+    secrets([{ ...NEWER, substitution: { headers: false, header_fields: ['A'] } }]),
+    `${ENTRY}.substitution.header_fields`,
+  ],
+  [
+    'a passthrough in the newer form to an address',
+    secrets([{ ...NEWER, passthrough_hosts: [{ type: 'exact', value: '192.0.2.1' }] }]),
+    `${ENTRY}.passthrough_hosts[0].value`,
+  ],
+  [
+    'connections over UDP without a limit',
+    { image, network: { max_udp_connections: 0 } },
+    'network.max_udp_connections',
   ],
   [
     'a name in the store that is none',

@@ -55,6 +55,8 @@ const Interface = strictObject({
   mtu: Type.Optional(Type.Union([Type.Integer({ minimum: 576, maximum: 65_535 }), Type.Null()])),
 });
 
+const Connections = Type.Integer({ minimum: 1, maximum: 4096 });
+
 export const Network = strictObject({
   enabled: Type.Optional(Type.Boolean({ default: true })),
   policy: Type.Optional(Type.Union([NetworkPolicy, Type.Null()])),
@@ -66,14 +68,27 @@ export const Network = strictObject({
   dns: Type.Optional(Type.Union([Dns, Type.Null()])),
   interface: Type.Optional(Type.Union([Interface, Type.Null()])),
   strict: Type.Optional(Type.Boolean()),
-  max_connections: Type.Optional(Type.Union([Type.Integer({ minimum: 1, maximum: 4096 }), Type.Null()])),
+  max_connections: Type.Optional(
+    Type.Union([Connections, Type.Null()], { description: 'Over every protocol; 256 unless given' }),
+  ),
+  max_udp_connections: Type.Optional(
+    Type.Union([Connections, Type.Null()], { description: 'How many of them over UDP; null: all' }),
+  ),
 });
 export type Network = Static<typeof Network>;
 
-const { policy, dns, strict, max_connections, tls, secrets } = Network.properties;
+const { policy, dns, strict, max_connections, max_udp_connections, tls, secrets } = Network.properties;
 
 /** What of the network can be changed while the sandbox exists. What is absent stays as it is; null is the default. */
-export const NetworkChange = strictObject({ policy, dns, strict, max_connections, tls, secrets });
+export const NetworkChange = strictObject({
+  policy,
+  dns,
+  strict,
+  max_connections,
+  max_udp_connections,
+  tls,
+  secrets,
+});
 export type NetworkChange = Static<typeof NetworkChange>;
 
 const MAX_PUBLISHED_PORTS = 64;

@@ -28,13 +28,45 @@ export type HostPattern = Static<typeof HostPattern>;
 export const NamedHost = Type.Union([...Named]);
 export type NamedHost = Static<typeof NamedHost>;
 
+const BlockingAction = strictObject({ type: Type.Enum(['block', 'block_and_log', 'block_and_terminate']) });
 export const ViolationAction = Type.Union([
-  strictObject({ type: Type.Enum(['block', 'block_and_log', 'block_and_terminate']) }),
+  BlockingAction,
   strictObject({
     type: Type.Literal('passthrough'),
     hosts: Type.Array(HostPattern, { maxItems: MAX_HOSTS }),
   }),
 ]);
+
+/** What `on_violation` says, in the words of newer clients: the hosts apart from the action for all others. */
+const NEWER_ACTION = {
+  passthrough_hosts: Type.Optional(
+    Type.Array(HostPattern, {
+      maxItems: MAX_HOSTS,
+      description: 'Hosts that are sent the placeholder as it is; instead of `on_violation`',
+    }),
+  ),
+  violation_action: Type.Optional(
+    Type.Union([BlockingAction, Type.Null()], {
+      description: 'When a placeholder is sent to any other host; instead of `on_violation`',
+    }),
+  ),
+};
+
+const MAX_HEADER_FIELDS = 64;
+/** What `injection` says, in the words of newer clients. */
+const Substitution = strictObject({
+  headers: Type.Optional(
+    Type.Boolean({ description: 'In headers, and in the password of Basic; true unless given' }),
+  ),
+  header_fields: Type.Optional(
+    Type.Array(Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$" }), {
+      maxItems: MAX_HEADER_FIELDS,
+      description: 'The only headers in which it is replaced; empty: all of them',
+    }),
+  ),
+  query: Type.Optional(Type.Boolean()),
+  body: Type.Optional(Type.Boolean()),
+});
 
 const Source = Type.Union([
   Type.Null(),
@@ -65,7 +97,9 @@ export const SecretEntry = strictObject({
       body: Type.Optional(Type.Boolean()),
     }),
   ),
+  substitution: Type.Optional(Substitution),
   on_violation: Type.Optional(Type.Union([ViolationAction, Type.Null()])),
+  ...NEWER_ACTION,
   require_tls_identity: Type.Optional(Type.Boolean()),
 });
 export type SecretEntry = Static<typeof SecretEntry>;
@@ -74,4 +108,6 @@ export type SecretEntry = Static<typeof SecretEntry>;
 export const Secrets = strictObject({
   entries: Type.Array(SecretEntry, { maxItems: MAX_ENTRIES }),
   on_violation: Type.Optional(ViolationAction),
+  ...NEWER_ACTION,
 });
+export type Secrets = Static<typeof Secrets>;

@@ -61,6 +61,7 @@ const CHANGEABLE: ReadonlySet<string> = new Set([
   'dns',
   'strict',
   'max_connections',
+  'max_udp_connections',
   'tls',
   'secrets',
 ]);

@@ -54,6 +54,7 @@ export function policyCommands(
     `add rule ${chain} ${policy.defaultEgress === 'allow' ? 'accept' : denyBecause('default')}`,
     `add chain ${limit}`,
     `flush chain ${limit}`,
+    ...udpLimitLines(policy).map((line) => `add rule ${limit} ${line}`),
     `add rule ${limit} ct count over ${policy.maxConnections} ${denyBecause('too_many_connections')}`,
     `add element ${table} policies { "${hostInterface}" : goto ${chainName(key)} }`,
     `add element ${table} limits { "${hostInterface}" : goto ${limitName(key)} }`,
@@ -173,6 +174,12 @@ function proxiedLines(
 }
 
 const TO_PROXY = 'goto to_proxy';
+
+/** Packets of conversations that are counted already do not come here. */
+function udpLimitLines({ maxUdpConnections }: ResolvedPolicy): readonly string[] {
+  if (maxUdpConnections === null) return [];
+  return [`meta l4proto udp ct count over ${maxUdpConnections} ${denyBecause('too_many_connections')}`];
+}
 
 function quicLines(interception: Interception | null): readonly string[] {
   return interception?.blockQuic === true

@@ -299,6 +299,18 @@ test('no more connections are open at a time than the sandbox may have', async (
   assert.deepEqual(await probe(slot.networkNamespace, many), ['5']);
 });
 
+test('of its connections no more are over UDP than the sandbox may have', async () => {
+  const slot = await slotWith({ max_connections: 20, max_udp_connections: 2 });
+  const open = await slotWith({});
+  const send = (text: string): Attempt => ({ kind: 'udp', host: internet.publicAddress, port: 9090, text });
+  await probe(slot.networkNamespace, ...Array.from({ length: 6 }, (_, index) => send(`bounded ${index}`)));
+  assert.match((await probe(slot.networkNamespace, tcp(internet.publicAddress)))[0] ?? '', /^you are/);
+  // Datagrams arrive in their order, so that nothing comes behind this one.
+  await probe(open.networkNamespace, send('the last one'));
+  await waitUntil(() => internet.received.some((line) => line.startsWith('the last one')));
+  assert.equal(internet.received.filter((line) => line.startsWith('bounded')).length, 2);
+});
+
 test('a policy outlives the engine, and nothing of it outlives the slot', async (t) => {
   const own = await TestEngine.make(94, { resolvers: [{ address: internet.resolver, port: 53 }] });
   t.after(() => own[Symbol.asyncDispose]());

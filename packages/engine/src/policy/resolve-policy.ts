@@ -33,6 +33,8 @@ export interface ResolvedPolicy {
   /** Rules that allow a name hold only for connections whose requests are read, and are for that name. */
   readonly strict: boolean;
   readonly maxConnections: number;
+  /** Null: as many as there are connections. */
+  readonly maxUdpConnections: number | null;
   readonly dns: {
     /** Empty: those of this host. */
     readonly nameservers: readonly { readonly address: string; readonly port: number }[];
@@ -61,6 +63,7 @@ export function resolvePolicy(network: Network | undefined): ResolvedPolicy {
     })),
     strict: network?.strict ?? false,
     maxConnections: network?.max_connections ?? DEFAULT_MAX_CONNECTIONS,
+    maxUdpConnections: network?.max_udp_connections ?? null,
     dns: {
       nameservers: (network?.dns?.nameservers ?? []).map(resolveNameserver),
       queryTimeoutMs: network?.dns?.query_timeout_ms ?? DEFAULT_DNS.query_timeout_ms,

@@ -61,7 +61,8 @@ const WHY: Readonly<Record<Exclude<Decider, 'rule' | 'default' | 'name'>, string
   out_of_reach:
     'no rule opens it; sandboxes reach each other through published ports alone, and IPv6 where the engine has a pool for it',
   quic: 'the port is read over TCP, and closed to UDP for that (network.tls.block_quic_on_intercept)',
-  too_many_connections: 'the sandbox has as many connections as it may (network.max_connections)',
+  too_many_connections:
+    'the sandbox has as many connections as it may (network.max_connections, max_udp_connections)',
   too_many_questions: 'the sandbox asks for more names in a second than any may',
   no_proxy: 'only what is read may pass, and the proxy is just being replaced; try again',
   rebind_protection:

@@ -21,7 +21,14 @@ const TIMEOUT_MS = 15_000;
  * rest what is absent becomes the default.
  */
 export function changedNetwork({ network }: SandboxSpec, change: NetworkChange): Network {
-  const { policy: _, dns: __, strict: ___, max_connections: ____, ...rest } = network ?? {};
+  const {
+    policy: _policy,
+    dns: _dns,
+    strict: _strict,
+    max_connections: _connections,
+    max_udp_connections: _udpConnections,
+    ...rest
+  } = network ?? {};
   return { ...rest, ...change };
 }
 

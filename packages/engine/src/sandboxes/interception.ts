@@ -1,9 +1,9 @@
 import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
-import { DEFAULT_TLS } from '@svc/contract/spec';
+import { DEFAULT_TLS, placesOf, violationRule, type ViolationRule } from '@svc/contract/spec';
 import type { SecretValues } from '../client/engine-api.ts';
 import type { Interception } from '../egress/proxied-sandboxes.ts';
-import type { Secret, SecretSettings } from '../egress/secrets/secret-settings.ts';
+import type { Secret, SecretSettings, ViolationAction } from '../egress/secrets/secret-settings.ts';
 import type { Network as NetworkPort, Slot } from '../network/network.ts';
 import { isIntercepted, readPorts } from '../policy/read-ports.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
@@ -81,26 +81,26 @@ export function checkInterception({ network }: { readonly network?: Network | un
 function secretsOf({ secrets }: Network, values: SecretValues): SecretSettings {
   return {
     entries: (secrets?.entries ?? []).map((entry) => toSecret(entry, values[entry.env_var])),
-    onViolation: secrets?.on_violation ?? { type: 'block_and_log' },
+    onViolation: toAction(violationRule(secrets ?? {})) ?? { type: 'block_and_log' },
   };
 }
 
 function toSecret(entry: Entry, value: string | undefined): Secret {
-  const { injection } = entry;
+  const { headerFields, ...places } = placesOf(entry);
   return {
     envVar: entry.env_var,
     placeholder: entry.placeholder,
     value: value ?? '',
     allowedHosts: value === undefined ? [] : entry.allowed_hosts,
-    injection: {
-      headers: injection?.headers ?? true,
-      basicAuth: injection?.basic_auth ?? true,
-      queryParams: injection?.query_params ?? false,
-      body: injection?.body ?? false,
-    },
-    onViolation: entry.on_violation ?? null,
+    injection: headerFields === null ? places : { ...places, headerFields },
+    onViolation: toAction(violationRule(entry)),
     requireTlsIdentity: entry.require_tls_identity ?? true,
   };
+}
+
+function toAction({ passthroughHosts: hosts, action }: ViolationRule): ViolationAction | null {
+  if (hosts.length === 0) return action;
+  return { type: 'passthrough', hosts, ...(action === null ? {} : { otherwise: action.type }) };
 }
 
 function invalid(field: string, reason: string): PlatformError {

@@ -25,6 +25,20 @@ test('an allowed host gets the value in headers and Basic, and nowhere else unle
   assert.deepEqual(world.violations, []);
 });
 
+test('an allowed host gets the value in the headers that are named alone', async (t) => {
+  const places = { headers: true, headerFields: ['x-api-key'], basicAuth: false };
+  const world = await open(t, {
+    secrets: [secret({ injection: { ...places, queryParams: false, body: false } })],
+  });
+  const headers = { 'X-Api-Key': PLACEHOLDER, 'X-Echo': PLACEHOLDER, Authorization: basic(PLACEHOLDER) };
+  await world.ask('api.test', { headers });
+  const [seen] = world.seen;
+  assert.deepEqual(seen?.headers.filter((value) => value === SECRET_VALUE).length, 1);
+  assert.ok(seen?.headers.includes(PLACEHOLDER), 'the other header is as it was');
+  assert.ok(seen?.headers.includes(basic(PLACEHOLDER)));
+  assert.deepEqual(world.violations, []);
+});
+
 test('an allowed host gets the value in query and body when that is asked for, with the right length', async (t) => {
   const world = await open(t, { secrets: [secret({ injection: BODY_TOO, value: 'a&b="c"' })] });
   const json = { 'content-type': 'application/json' };

@@ -163,6 +163,9 @@ test('what is done about a placeholder follows the secret, then the whole, then 
     [secret({ onViolation: to('*.other.test') }), { type: 'block_and_terminate' }, 'block_and_terminate'],
     [secret({ onViolation: to('*.other.test') }), to('evil.test'), 'leave'],
     [secret(), to('*.other.test'), 'block_and_log'],
+    [secret({ onViolation: { ...to('*.evil.test'), otherwise: 'block' } }), to('*.x.test'), 'leave'],
+    [secret({ onViolation: { ...to('*.x.test'), otherwise: 'block' } }), to('*.evil.test'), 'block'],
+    [secret(), { ...to('*.x.test'), otherwise: 'block_and_terminate' }, 'block_and_terminate'],
   ] as const;
   for (const [one, whole, expected] of cases)
     assert.equal(treatmentOf(one, settings(whole), somebody), expected);

@@ -144,6 +144,8 @@ export class RequestFilter {
         : `${basic.scheme}${Buffer.from(filled, 'latin1').toString('base64')}`;
     }
     return this.#fill(value, 'headers', charge, (secret, index) => {
+      const { headerFields } = this.#settings.entries[index]?.injection ?? {};
+      if (headerFields?.includes(name.toLowerCase()) === false) return null;
       // oxlint-disable-next-line no-control-regex
       if (/[\0\r\n]/.test(secret)) throw this.#blocked(head, [index], 'block_and_log');
       return secret;
@@ -161,17 +163,18 @@ export class RequestFilter {
     return path.slice(0, start) + this.#replaceAll(path.slice(start), replace, charge);
   }
 
-  /** Puts values in the place of what is written exactly as the sandbox was given it. */
+  /** Puts values in the place of what is written exactly as the sandbox was given it; `use` answers null where it stays. */
   #fill(
     text: string,
     place: 'headers' | 'basicAuth',
     charge: Charge,
-    use: (value: string, index: number) => string,
+    use: (value: string, index: number) => string | null,
   ): string {
     const replace: Replace = (index, original) => {
       const secret = this.#settings.entries[index];
       if (this.#treatments[index] !== 'substitute' || secret?.injection[place] !== true) return original;
-      return original === toBytes(secret.placeholder) ? toBytes(use(secret.value, index)) : original;
+      const filled = original === toBytes(secret.placeholder) ? use(secret.value, index) : null;
+      return filled === null ? original : toBytes(filled);
     };
     return this.#replaceAll(text, replace, charge);
   }

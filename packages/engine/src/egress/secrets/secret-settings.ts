@@ -1,8 +1,13 @@
 import { matchesHost, type HostPattern } from '../proxy/host-pattern.ts';
 
 export type ViolationAction =
-  | { readonly type: 'block' | 'block_and_log' | 'block_and_terminate' }
-  | { readonly type: 'passthrough'; readonly hosts: readonly HostPattern[] };
+  | { readonly type: Blocking }
+  | {
+      readonly type: 'passthrough';
+      readonly hosts: readonly HostPattern[];
+      /** For all other hosts; absent: as the next wider action says. */
+      readonly otherwise?: Blocking;
+    };
 
 export interface Secret {
   readonly envVar: string;
@@ -12,6 +17,8 @@ export interface Secret {
   readonly allowedHosts: readonly HostPattern[];
   readonly injection: {
     readonly headers: boolean;
+    /** In lower case, the only headers in which it is replaced; absent: every one. */
+    readonly headerFields?: readonly string[];
     readonly basicAuth: boolean;
     readonly queryParams: boolean;
     readonly body: boolean;
@@ -52,6 +59,7 @@ export function treatmentOf(secret: Secret, settings: SecretSettings, identity: 
     if (action === null) continue;
     if (action.type !== 'passthrough') return action.type;
     if (action.hosts.some((pattern) => matchesHost(pattern, host))) return 'leave';
+    if (action.otherwise !== undefined) return action.otherwise;
   }
   return 'block_and_log';
 }

@@ -28,6 +28,7 @@ const FULL = {
     enabled: true,
     strict: true,
     max_connections: 7,
+    max_udp_connections: 3,
     policy: { default_egress: 'deny', default_ingress: 'allow', rules: [] },
     secrets: {
       entries: [
@@ -36,6 +37,15 @@ const FULL = {
           placeholder: '$SVC_K',
           value: SECRET,
           allowed_hosts: [{ type: 'exact', value: 'a.example' }],
+        },
+        {
+          env_var: 'N',
+          placeholder: '$SVC_N',
+          value: SECRET,
+          allowed_hosts: [{ type: 'exact', value: 'a.example' }],
+          substitution: { headers: true, header_fields: ['X-Api-Key'], query: true, body: false },
+          passthrough_hosts: [{ type: 'any' }],
+          violation_action: { type: 'block' },
         },
       ],
       on_violation: { type: 'block' },
@@ -81,6 +91,7 @@ test('a spec is shown as image and defaults complete it, and without its sources
       enabled: true,
       trust_host_cas: false,
       max_connections: 7,
+      max_udp_connections: 3,
       ports: [],
       dns: { nameservers: [], query_timeout_ms: 5000, rebind_protection: true },
       policy: FULL.network.policy,
@@ -89,8 +100,29 @@ test('a spec is shown as image and defaults complete it, and without its sources
           env_var: 'K',
           placeholder: '$SVC_K',
           allowed_hosts: [{ type: 'exact', value: 'a.example' }],
-          injection: { headers: true, basic_auth: true, query_params: false, body: false },
+          injection: {
+            headers: true,
+            header_fields: null,
+            basic_auth: true,
+            query_params: false,
+            body: false,
+          },
           on_violation: null,
+          passthrough_hosts: [],
+        },
+        {
+          env_var: 'N',
+          placeholder: '$SVC_N',
+          allowed_hosts: [{ type: 'exact', value: 'a.example' }],
+          injection: {
+            headers: true,
+            header_fields: ['x-api-key'],
+            basic_auth: false,
+            query_params: true,
+            body: false,
+          },
+          on_violation: { type: 'block' },
+          passthrough_hosts: [{ type: 'any' }],
         },
       ],
       interface: {
@@ -212,7 +244,7 @@ test('secret values and registry passwords reach the engine and nobody else', as
   assert.equal(sandbox.status, 'running');
   const request = server.orchestrator.requestOf(sandbox.id);
   assert.equal(request.spec.network?.secrets?.entries[0]?.value, undefined);
-  assert.deepEqual(request.secretValues, { K: SECRET });
+  assert.deepEqual(request.secretValues, { K: SECRET, N: SECRET });
   assert.deepEqual(request.registryAuth, { username: 'u', password: 'registry-password' });
   assert.equal(request.imageScope, sandbox.org_id);
   assert.equal(request.start, true);

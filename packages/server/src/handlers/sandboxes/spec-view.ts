@@ -14,12 +14,20 @@ import {
   type SandboxSpec,
 } from '@svc/contract';
 import type { SandboxSpecView } from '@svc/contract/rest';
-import { DEFAULT_HOST_PERMISSIONS, DEFAULT_STAT_VIRTUALIZATION, DEFAULT_TLS } from '@svc/contract/spec';
+import {
+  DEFAULT_HOST_PERMISSIONS,
+  DEFAULT_STAT_VIRTUALIZATION,
+  DEFAULT_TLS,
+  placesOf,
+  violationRule,
+} from '@svc/contract/spec';
 import type { ResolvedSpec } from '@svc/engine/client';
 import type { PortMapping } from '../../store/port-mapping.ts';
 import { labelsOf } from '../../sandboxes/labels-of.ts';
 import { withoutSources } from '../../sandboxes/sandbox-secrets.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
+
+type Secrets = NonNullable<NonNullable<SandboxSpec['network']>['secrets']>;
 
 const MOUNT_OPTIONS = {
   readonly: false,
@@ -37,7 +45,6 @@ const INTERFACE = {
   mac: null,
   mtu: null,
 };
-const INJECTION = { headers: true, basic_auth: true, query_params: false, body: false };
 
 type ViewedRecord = Pick<SandboxRecord, 'spec' | 'ports' | 'resolved'>;
 
@@ -199,6 +206,7 @@ function toNetworkView(
     enabled,
     trust_host_cas: network?.trust_host_cas ?? false,
     max_connections: network?.max_connections ?? DEFAULT_MAX_CONNECTIONS,
+    max_udp_connections: network?.max_udp_connections ?? null,
     ports: ports.map(({ host, guest, bind = '127.0.0.1', protocol = 'tcp' as const }) => ({
       host_port: host,
       guest_port: guest,
@@ -211,11 +219,28 @@ function toNetworkView(
       env_var: entry.env_var,
       placeholder: entry.placeholder,
       allowed_hosts: entry.allowed_hosts,
-      injection: { ...INJECTION, ...entry.injection },
-      on_violation: entry.on_violation ?? null,
+      ...toSecretRules(entry),
     })),
     interface: { ...INTERFACE, ...network?.interface, ...interfaceOf(resolved) },
     tls: toTlsView(network?.tls ?? {}),
+  };
+}
+
+/** In the older of the two forms of the API, with what only the newer one can say beside it. */
+function toSecretRules(entry: Secrets['entries'][number]) {
+  const { headers, headerFields, basicAuth, queryParams, body } = placesOf(entry);
+  const { passthroughHosts, action } = violationRule(entry);
+  const isOlder = entry.on_violation?.type === 'passthrough';
+  return {
+    injection: {
+      headers,
+      header_fields: headerFields === null ? null : [...headerFields],
+      basic_auth: basicAuth,
+      query_params: queryParams,
+      body,
+    },
+    on_violation: isOlder ? { type: 'passthrough' as const, hosts: [...passthroughHosts] } : action,
+    passthrough_hosts: isOlder ? [] : [...passthroughHosts],
   };
 }
 
