@@ -153,15 +153,23 @@ test('secrets are sealed anew while the server runs, and the server seals with t
   assert.deepEqual([file.uid, file.mode & 0o777], [SERVICE_UID, 0o600]);
 });
 
-test('a new signing key ends keys that were signed, and neither API keys nor tokens', async () => {
+test('a new signing key ends signed keys, API keys and tokens, over REST and over JSON-RPC', async () => {
   const signed = (await svc('server', 'keygen', '--namespace', 'acme')).trim();
   const key = await svc('apikey', 'create', '--org', 'acme');
   assert.equal((await rest('GET', '/me/org', signed)).status, 200);
   await server.stop();
+  const usual = server;
   server = server.with('--reset-key');
   await server.launch();
   assert.equal((await rest('GET', '/me/org', signed)).status, 401);
-  assert.equal((await rest('GET', '/me/org', key)).status, 200);
+  assert.equal((await rest('GET', '/me/org', key)).status, 401);
+  assert.equal((await rest('GET', '/users/me', token)).status, 401);
+  const called = await server.call('sandbox.metrics.get', { namespace: 'acme' }, { authorization: `Bearer ${key}` });
+  assert.equal(called.error?.code, -32002);
+  await server.stop();
+  server = usual;
+  await server.launch();
+  token = await svc('token', 'create', '--user', OWNER);
   assert.equal((await rest('GET', '/users/me', token)).status, 200);
 });
 

@@ -17,7 +17,7 @@ import { identifyDeveloper } from './access/principal.ts';
 import type { RunningSshGateway, startSshGateway } from './transports/ssh/ssh-gateway.ts';
 import { createOpenChannel } from './sandboxes/open-channel.ts';
 import { openSealer } from './secrets/open-sealer.ts';
-import { forgetKeys } from './store/signed-keys.ts';
+import { revokeAllKeys } from './store/signed-keys.ts';
 import { openDatabase } from './store/open-database.ts';
 import { noteStore } from './store/store-note.ts';
 import { DASHBOARD_FOLDER, DashboardBuild } from './transports/dashboard/dashboard-build.ts';
@@ -157,7 +157,7 @@ async function chooseAuthentication(
   const signingKey = shouldResetKey
     ? await resetSigningKey(serverFolder)
     : await ensureSigningKey(serverFolder);
-  if (shouldResetKey) await forgetKeys(database);
+  if (shouldResetKey) await revokeAllKeys(database);
   if (isDev)
     return { authenticate: authenticateNobody, identify: identifyDeveloper(database), signSession: null };
   return withCredentials(database, signingKey);

@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import type { Database, KeyRow } from './database.ts';
+import { inTransaction } from './in-transaction.ts';
 
 /** Notes that a key was handed out. The key itself is not kept. */
 export async function recordKey(
@@ -24,7 +25,16 @@ export async function listKeys(db: Database): Promise<readonly KeyRow[]> {
   return await db.selectFrom('keys').selectAll().orderBy('created_at').execute();
 }
 
-/** After the signing key was replaced no earlier key works any more. */
-export async function forgetKeys(db: Database): Promise<void> {
-  await db.deleteFrom('keys').execute();
+/** Ends every key of every kind: the records of signed keys, the API keys of organizations and the tokens of users. */
+export async function revokeAllKeys(db: Database): Promise<void> {
+  await inTransaction(db, async (within) => {
+    await within.deleteFrom('keys').execute();
+    for (const table of ['api_keys', 'tokens'] as const) {
+      await within
+        .updateTable(table)
+        .set({ revoked_at: new Date().toISOString() })
+        .where('revoked_at', 'is', null)
+        .execute();
+    }
+  });
 }

@@ -4,7 +4,7 @@ import type { SandboxSpec } from '@svc/contract';
 import { observe } from '../sandboxes/observe.ts';
 import { markUnavailable } from './outages.ts';
 import type { Database } from './database.ts';
-import { forgetKeys, listKeys, recordKey } from './signed-keys.ts';
+import { listKeys, recordKey, revokeAllKeys } from './signed-keys.ts';
 import { ensureOrganization } from './organizations.ts';
 import { closeRun, listRuns, openRun } from './runs.ts';
 import {
@@ -206,7 +206,7 @@ export function storeSuite(name: string, open: (t: TestContext) => Promise<() =>
       const rows = await listKeys(db);
       assert.equal(rows.length, 1);
       assert.ok(!JSON.stringify(rows).includes('svc_secret'));
-      await forgetKeys(db);
+      await revokeAllKeys(db);
       assert.deepEqual(await listKeys(db), []);
     });
   });
