@@ -164,7 +164,11 @@ test('a new signing key ends signed keys, API keys and tokens, over REST and ove
   assert.equal((await rest('GET', '/me/org', signed)).status, 401);
   assert.equal((await rest('GET', '/me/org', key)).status, 401);
   assert.equal((await rest('GET', '/users/me', token)).status, 401);
-  const called = await server.call('sandbox.metrics.get', { namespace: 'acme' }, { authorization: `Bearer ${key}` });
+  const called = await server.call(
+    'sandbox.metrics.get',
+    { namespace: 'acme' },
+    { authorization: `Bearer ${key}` },
+  );
   assert.equal(called.error?.code, -32002);
   await server.stop();
   server = usual;

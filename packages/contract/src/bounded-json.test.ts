@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseBoundedJson } from './bounded-json.ts';
+import fc from 'fast-check';
+import { parseBoundedJson, parseRequestJson } from './bounded-json.ts';
 
 const parse = (text: string) => parseBoundedJson(Buffer.from(text));
 const refusal = (reason: RegExp) => ({ code: 'invalid_request', message: reason });
@@ -25,4 +26,17 @@ test('what is deep, or made of very many small things, is refused before it is r
   assert.throws(() => parse(`[${'0,'.repeat(5_000_000)}0]`), refusal(/elements/));
   const bytes = parse(`[${'255,'.repeat(4 * 1024 * 1024)}0]`);
   assert.ok(Array.isArray(bytes) && bytes.length === 4 * 1024 * 1024 + 1, 'the bytes of a file');
+});
+
+test('a request with a key twice in one object is refused by the name of the key', () => {
+  const read = (text: string) => parseRequestJson(Buffer.from(text));
+  for (const text of [
+    '{"a":1,"a":1}',
+    '{"a":1 , "b":[{}], "\\u0061"\n:2}',
+    '[{"b":{"x":{"a":[],"c":{"a":1},"a":{}}}}]',
+  ])
+    assert.throws(() => read(text), refusal(/the key "a" twice/), text);
+  for (const text of ['{"a":{"a":"a"},"b":["a","a"],"c":[{"a":1},{"a":1}]}', '["a:\\"", "a:\\""]', '"a"'])
+    assert.deepEqual(read(text), JSON.parse(text));
+  fc.assert(fc.property(fc.json(), (text) => assert.deepEqual(read(text), JSON.parse(text))));
 });

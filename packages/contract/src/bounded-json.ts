@@ -18,6 +18,8 @@ export interface JsonCost {
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
 
+const WHITE_SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d]);
+
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /**
@@ -28,6 +30,43 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
 export function parseBoundedJson(bytes: Uint8Array): unknown {
   costOfJson(bytes);
   return JSON.parse(decoder.decode(bytes));
+}
+
+/**
+ * The same for a request, in which a key that an object has twice is refused: parsers differ in which of the two counts, so a check
+ * on the way could have read another request than this one.
+ */
+export function parseRequestJson(bytes: Uint8Array): unknown {
+  const value = parseBoundedJson(bytes);
+  const key = findRepeatedKey(bytes);
+  if (key !== undefined) throw refused(`has the key ${JSON.stringify(key)} twice in one object; keep one`);
+  return value;
+}
+
+/** `bytes` are JSON, so a string before a colon is a key. */
+function findRepeatedKey(bytes: Uint8Array): string | undefined {
+  const keysOfOpen: Set<string>[] = [];
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) keysOfOpen.push(new Set());
+    else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) keysOfOpen.pop();
+    if (byte !== QUOTE) continue;
+    const start = at;
+    at = endOfString(bytes, at + 1);
+    if (!isBeforeColon(bytes, at + 1)) continue;
+    // The text between two quotes of JSON that was parsed already.
+    const key = JSON.parse(decoder.decode(bytes.subarray(start, at + 1))) as string;
+    const keys = keysOfOpen.at(-1);
+    if (keys?.has(key) === true) return key;
+    keys?.add(key);
+  }
+  return undefined;
+}
+
+function isBeforeColon(bytes: Uint8Array, from: number): boolean {
+  let at = from;
+  while (WHITE_SPACE.has(bytes[at] ?? 0)) at += 1;
+  return bytes[at] === COLON;
 }
 
 /**

@@ -74,16 +74,24 @@ function readEnvelope(text: string): {
     };
     const { code, message, details } = error ?? {};
     const isRecord = typeof details === 'object' && details !== null;
+    // Checked to be an object in the line above.
+    const known = isRecord ? (details as ErrorDetails) : null;
     return {
       code,
-      ...(typeof message === 'string' ? { message } : {}),
-      // Checked to be an object in the line above.
-      details: isRecord ? (details as ErrorDetails) : null,
+      ...(typeof message === 'string' ? { message: withReason(message, known) } : {}),
+      details: known,
     };
   } catch {
     // Not ours; the status has to do.
     return { details: null };
   }
+}
+
+/** Where the specification gives the server a fixed message, the cause is in the details. */
+function withReason(message: string, details: ErrorDetails | null): string {
+  const reason = details?.['reason'];
+  const isFixed = message === 'unauthorized' || message === 'orchestrator unreachable';
+  return isFixed && typeof reason === 'string' ? `${message}: ${reason}` : message;
 }
 
 /** A code that this version does not know, or an answer of somebody between. */

@@ -134,6 +134,7 @@ export const outageClaims: readonly Claim[] = [
         body: Buffer.from('x'),
       });
       assert.deepEqual([status, answer.error.code], [502, 'orchestrator_unreachable']);
+      assert.equal(answer.error.message, 'orchestrator unreachable');
     },
     { phase: 'outage' },
   ),

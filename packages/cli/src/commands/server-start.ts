@@ -31,7 +31,10 @@ const HANDED_ON = [
   new Option('--port <port>', 'port to listen on (default: 5555)'),
   new Option('--dev', 'ask nobody for a key'),
   new Option('--allow-remote-dev', 'with --dev: also when others than this machine can connect'),
-  new Option('--reset-key', 'make a new signing key: every key, session and token handed out before stops working'),
+  new Option(
+    '--reset-key',
+    'make a new signing key: every key, session and token handed out before stops working',
+  ),
   new Option('--allowed-host <name...>', 'more names under which clients reach this server'),
   new Option('--cors-origin <origin...>', 'pages that may call this server from a browser'),
   ...engineOptions(),

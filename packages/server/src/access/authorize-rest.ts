@@ -54,9 +54,9 @@ export async function authorize(
 async function organizationMissing(database: Database, { id }: UserRecord): Promise<PlatformError> {
   const slugs = (await listMemberships(database, id)).map(({ organization: { slug } }) => slug);
   const yours = slugs.length === 0 ? 'you belong to none yet' : `yours: ${slugs.join(', ')}`;
-  const message = `A token of a user acts in an organization, and none was named (${yours}); name it by SVC_ORG, --org, the client's option organization, or as /v1/orgs/{slug} in the path`;
-  return new PlatformError('invalid_api_key', message, {
-    details: { missing: 'organization', yours: slugs },
+  const reason = `A token of a user acts in an organization, and none was named (${yours}); name it by SVC_ORG, --org, the client's option organization, or as /v1/orgs/{slug} in the path`;
+  return new PlatformError('invalid_api_key', 'unauthorized', {
+    details: { missing: 'organization', yours: slugs, reason },
   });
 }
 

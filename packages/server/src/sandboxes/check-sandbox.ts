@@ -35,6 +35,11 @@ export function checkSandbox(wanted: WantedSandbox, publishAddresses: readonly s
   requireValues(full);
   const { spec, values } = withoutValues(full);
   const ports = checkPorts(wanted.ports, publishAddresses);
+  if (full.network?.enabled === false && ports.length > 0)
+    throw invalidConfig(
+      'network.ports',
+      'cannot be published without a network; remove them, or set network.enabled to true',
+    );
   return { ...rest, spec, ports, secrets: { values, registry } };
 }
 

@@ -231,11 +231,12 @@ test('a user without an organization is told what is missing, and which there ar
   const { server, person, organization } = await startWithPeople(t);
   const member = await person('m');
   const ask = async () => (await server.rest('GET', '/sandboxes', { key: member.key })).body.error;
-  assert.match((await ask()).message, /you belong to none yet/);
+  assert.match(String((await ask()).details?.['reason']), /you belong to none yet/);
   await organization('acme', { member });
   const { code, message, details } = await ask();
-  assert.deepEqual([code, details], ['invalid_api_key', { missing: 'organization', yours: ['acme'] }]);
-  assert.match(message, /none was named \(yours: acme\); name it by SVC_ORG/);
+  assert.deepEqual([code, message], ['invalid_api_key', 'unauthorized']);
+  assert.partialDeepStrictEqual(details, { missing: 'organization', yours: ['acme'] });
+  assert.match(String(details?.['reason']), /none was named \(yours: acme\); name it by SVC_ORG/);
 });
 
 test('in development mode every namespace is open, also those that JSON-RPC made', async (t) => {

@@ -31,6 +31,13 @@ test('a snapshot by its id, and the class of isolation', () => {
   assert.equal(check({ ...OCI, isolation: 'auto' }).isolation, null);
 });
 
+test('ports of a sandbox without a network are refused', () => {
+  const ports = [{ host_port: 18_080, guest_port: 80 }];
+  refuses({ ...OCI, network: { enabled: false, ports } }, 'network.ports', /without a network/);
+  assert.equal(check({ ...OCI, network: { enabled: true, ports } }).ports.length, 1);
+  assert.equal(check({ ...OCI, network: { enabled: false, ports: [] } }).ports.length, 0);
+});
+
 test('fields that contradict each other are refused by name', () => {
   const managed = { type: 'managed', id: SNAPSHOT } as const;
   refuses({}, 'image', /missing/);

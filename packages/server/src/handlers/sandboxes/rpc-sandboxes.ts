@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { isErrorCode, PlatformError } from '@svc/contract';
+import { isErrorCode, PlatformError, type SandboxSpec } from '@svc/contract';
+import { parseReference } from '@svc/contract/image-reference';
 import { abortable, KeyedTurns } from '@svc/contract/async';
 import type { Logger } from 'pino';
 import { createActorOfCaller } from '../../access/actor-of-caller.ts';
@@ -249,14 +250,18 @@ function notStarted(record: SandboxRecord | undefined): PlatformError {
 }
 
 /**
- * Specs are made by one function from checked fields, so equal ones have equal text. A configuration that says nothing of the network
- * leaves it as it is: it may have been changed since.
+ * Specs are made by one function from checked fields, so equal ones have equal text, but for names of one image: `python` is
+ * `python:latest`. A configuration that says nothing of the network leaves it as it is: it may have been changed since.
  */
 function isSameConfiguration(record: SandboxRecord, config: CheckedSandbox): boolean {
   const { network: _network, ...rest } = record.spec;
   const stored = config.spec.network === undefined ? rest : record.spec;
   return (
-    JSON.stringify(stored) === JSON.stringify(config.spec) &&
-    JSON.stringify(record.ports) === JSON.stringify(config.ports)
+    textOf(stored) === textOf(config.spec) && JSON.stringify(record.ports) === JSON.stringify(config.ports)
   );
+}
+
+function textOf(spec: SandboxSpec): string {
+  const image = spec.image.type === 'oci' ? parseReference(spec.image.reference) : spec.image;
+  return JSON.stringify({ ...spec, image });
 }

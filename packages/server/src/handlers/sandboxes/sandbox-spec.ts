@@ -56,15 +56,13 @@ function toSpec(image: string, config: SandboxConfig): SandboxSpec {
   };
 }
 
-/** Split at the first `=`; of two entries with one key the later counts, as everywhere. */
+/** Split at the first `=`. */
 function toEnv(envs: readonly string[]): NonNullable<SandboxSpec['env']> {
-  const values = new Map<string, string>();
-  for (const [index, entry] of envs.entries()) {
+  return envs.map((entry, index) => {
     const at = entry.indexOf('=');
     if (at < 1) throw invalid(`config.envs[${index}]`, 'must be KEY=VALUE');
-    values.set(entry.slice(0, at), entry.slice(at + 1));
-  }
-  return [...values].map(([key, value]) => ({ key, value }));
+    return { key: entry.slice(0, at), value: entry.slice(at + 1) };
+  });
 }
 
 /** Empty: the one of the image. */

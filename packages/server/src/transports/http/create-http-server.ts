@@ -7,7 +7,8 @@ import type { HttpLimits } from './http-limits.ts';
 import type { Tracer } from '../../tracing/tracer.ts';
 import { traceRequests } from './trace-requests.ts';
 import { describeHttpFailure, refuseConnection } from './http-failure.ts';
-import { isRestPath, sendRestFailure, tellWhenToRetry } from './rest-failure.ts';
+import { isRpcPath } from './rpc-envelope.ts';
+import { sendRestFailure, tellWhenToRetry } from './rest-failure.ts';
 
 const KEEP_ALIVE_MS = 72_000;
 /** How often it is looked for connections whose request does not come. */
@@ -94,8 +95,7 @@ function noSchemas(): never {
 function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyReply, logger: Logger): void {
   // Addresses that cannot be read are refused before the hook that does this.
   if (!reply.hasHeader('x-request-id')) begin(request, reply);
-  // A request that broke before it had a route is of the surface that its address belongs to.
-  if (isRestPath(request.url)) {
+  if (!isRpcPath(request.url)) {
     sendRestFailure(error, request, reply, logger);
     return;
   }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { isErrno } from '@svc/contract/errno';
 import { ERROR_STATUS, PlatformError, type ErrorCode } from '@svc/contract';
-import { failure, RPC_CODE, rpcError, type RpcResponse } from './rpc-envelope.ts';
+import { failure, isRpcPath, RPC_CODE, rpcError, type RpcResponse } from './rpc-envelope.ts';
 
 export interface HttpFailure {
   readonly status: number;
@@ -33,9 +33,9 @@ export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): 
   const status = CLIENT_ERROR_STATUS[error.code ?? ''] ?? 400;
   const message = MESSAGES[status] ?? 'The request is not valid HTTP';
   const body = JSON.stringify(
-    wasRestRequest(error)
-      ? { error: { code: REST_CODE[status] ?? 'invalid_request', message, details: null } }
-      : failure(null, rpcError(RPC_CODE.invalidRequest, message)),
+    wasRpcRequest(error)
+      ? failure(null, rpcError(RPC_CODE.invalidRequest, message))
+      : { error: { code: REST_CODE[status] ?? 'invalid_request', message, details: null } },
   );
   const head = `HTTP/1.1 ${status} Refused\r\nconnection: close\r\ncontent-type: application/json\r\n`;
   socket.end(
@@ -44,8 +44,9 @@ export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): 
 }
 
 /** What did arrive begins with the request line. */
-function wasRestRequest(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }): boolean {
-  return /^[A-Z]+ \/v1[/? ]/.test(error.rawPacket?.subarray(0, 32).toString('latin1') ?? '');
+function wasRpcRequest(error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }): boolean {
+  const [, address = ''] = error.rawPacket?.subarray(0, 64).toString('latin1').split(' ', 2) ?? [];
+  return isRpcPath(address);
 }
 
 const REST_CODE: Readonly<Record<number, ErrorCode>> = { 413: 'payload_too_large' };

@@ -97,26 +97,26 @@ test('bytes that are no UTF-8 are a parse error', async (t) => {
   assert.equal(response.status, 400);
 });
 
-test('an unknown path is 404 and a wrong method 405, both with an error envelope', async (t) => {
+test('a wrong method on an address of JSON-RPC is 405 with its error envelope', async (t) => {
   const server = await startTestServer(t);
-  const ask = async (method: string, path: string) => {
-    const response = await fetch(`${server.url}${path}`, { method });
-    const body = (await response.json()) as { jsonrpc: string; error: { message: string }; id: null };
-    assert.equal(body.jsonrpc, '2.0');
-    assert.equal(body.id, null);
-    return { status: response.status, message: body.error.message, allow: response.headers.get('allow') };
-  };
-  assert.deepEqual(await ask('GET', '/nope?x=1'), {
-    status: 404,
-    message: 'There is no GET /nope',
-    allow: null,
-  });
-  assert.deepEqual(await ask('GET', '/api/v1/rpc'), {
-    status: 405,
-    message: '/api/v1/rpc takes POST only',
-    allow: 'POST',
-  });
-  assert.equal((await ask('GET', '/%zz')).status, 400);
+  const response = await fetch(`${server.url}/api/v1/rpc`);
+  const body = (await response.json()) as { jsonrpc: string; error: { message: string }; id: null };
+  assert.deepEqual([response.status, response.headers.get('allow')], [405, 'POST']);
+  assert.deepEqual([body.jsonrpc, body.id], ['2.0', null]);
+  assert.equal(body.error.message, '/api/v1/rpc takes POST only');
+});
+
+test('an unknown path is refused with the error envelope of REST', async (t) => {
+  const server = await startTestServer(t);
+  for (const path of ['/nope', '/v2/sandboxes', '/api/v1/nothing', '/mcpx']) {
+    const response = await fetch(`${server.url}${path}?x=1`);
+    assert.equal(response.status, 404);
+    const message = `There is no GET ${path}`;
+    assert.deepEqual(await response.json(), { error: { code: 'not_found', message, details: null } });
+  }
+  const response = await fetch(`${server.url}/%zz`);
+  const { error } = (await response.json()) as { error: { code: string } };
+  assert.deepEqual([response.status, error.code], [400, 'invalid_request']);
 });
 
 test('no answer is a page or a script to a browser, nor in reach of a page elsewhere', async (t) => {

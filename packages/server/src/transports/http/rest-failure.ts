@@ -15,11 +15,13 @@ export interface RestFailure {
 }
 
 const CONFLICT = 409;
+const ORCHESTRATOR_UNREACHABLE = 'orchestrator unreachable';
 
 /** What a failed request gets, whatever failed: a handler, the transport or the HTTP framework. */
 export function describeRestFailure(error: unknown, requestId: string): RestFailure {
   if (PlatformError.is(error)) {
-    const { code, message, details, isConflict } = error;
+    const { code, isConflict } = error;
+    const { message, details } = inWordsOfSpecification(error);
     return { status: isConflict ? CONFLICT : ERROR_STATUS[code], body: envelope(code, message, details) };
   }
   const known = frameworkFailure(error);
@@ -28,8 +30,11 @@ export function describeRestFailure(error: unknown, requestId: string): RestFail
   return { status: 500, body: envelope('internal', message, { request_id: requestId }) };
 }
 
-export function isRestPath(url: string): boolean {
-  return url === REST_PREFIX || url.startsWith(`${REST_PREFIX}/`) || url.startsWith(`${REST_PREFIX}?`);
+/** The specification prints one message for this code; the cause goes into the details. */
+function inWordsOfSpecification({ code, message, details }: PlatformError) {
+  if (code !== 'orchestrator_unreachable' || message === ORCHESTRATOR_UNREACHABLE)
+    return { message, details };
+  return { message: ORCHESTRATOR_UNREACHABLE, details: { ...details, reason: message } };
 }
 
 export function sendRestFailure(

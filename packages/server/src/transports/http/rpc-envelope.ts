@@ -28,6 +28,11 @@ export const RPC_CODE = {
   authentication: -32_002,
 } as const;
 
+/** The addresses whose failures are JSON-RPC errors. Everywhere else they have the envelope of REST. */
+export function isRpcPath(url: string): boolean {
+  return /^\/(api\/v1\/rpc|mcp)(?=[/?]|$)/.test(url);
+}
+
 export function failure(id: RpcId | undefined, error: RpcError): RpcResponse {
   return { jsonrpc: '2.0', error, ...(id === undefined ? {} : { id }) };
 }

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { parseBoundedJson } from '@svc/contract/bounded-json';
+import { parseRequestJson } from '@svc/contract/bounded-json';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Caller } from '../../access/caller.ts';
 import { failure, RPC_CODE, rpcError } from '../http/rpc-envelope.ts';
@@ -87,7 +87,7 @@ function sendJson(reply: FastifyReply, status: number, body: unknown): FastifyRe
 function parse(body: unknown): { readonly value: unknown } | undefined {
   if (!(body instanceof Uint8Array)) return undefined;
   try {
-    return { value: parseBoundedJson(body) };
+    return { value: parseRequestJson(body) };
   } catch {
     // Whatever is wrong with it, the answer is the same.
     return undefined;

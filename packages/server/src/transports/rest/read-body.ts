@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { PlatformError } from '@svc/contract';
-import { parseBoundedJson } from '@svc/contract/bounded-json';
+import { parseRequestJson } from '@svc/contract/bounded-json';
 
 export interface BodyLimits {
   readonly maxBytes: number;
@@ -39,7 +39,7 @@ export async function readJsonBody(
   if (length === 0) return { value: {} };
   requireJson(request.headers['content-type']);
   try {
-    return { value: parseBoundedJson(Buffer.concat(chunks)) };
+    return { value: parseRequestJson(Buffer.concat(chunks)) };
   } catch (error) {
     if (PlatformError.is(error)) throw error;
     const reason = 'is not JSON in UTF-8';

@@ -92,6 +92,7 @@ test('a missing, mistyped or unknown parameter is -32602 and named', async (t) =
     ['sandbox.start', { sandbox: 'a', config: { image: 'x', envs: [1] } }, 'config.envs[0]'],
     ['sandbox.start', { sandbox: 'a', config: { image: 'x', envs: ['A'] } }, 'config.envs[0]'],
     ['sandbox.start', { sandbox: 'a', config: { image: 'x', envs: ['A=1', '=2'] } }, 'config.envs[1]'],
+    ['sandbox.start', { sandbox: 'a', config: { image: 'x', envs: ['A=1', 'A=2'] } }, 'config.envs[1]'],
     ['sandbox.start', { sandbox: 'a', config: { image: 'x', volumes: ['/a'] } }, 'config.volumes[0]'],
     ['sandbox.start', { sandbox: 'a', config: { image: 'x', volumes: ['/a:/b:x'] } }, 'config.volumes[0]'],
     ['sandbox.start', { sandbox: 'a', config: { image: 'x', ports: ['70000'] } }, 'config.ports[0]'],

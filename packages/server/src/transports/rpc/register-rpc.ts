@@ -1,5 +1,5 @@
 import { PlatformError, type OperationOutput } from '@svc/contract';
-import { parseBoundedJson } from '@svc/contract/bounded-json';
+import { parseRequestJson } from '@svc/contract/bounded-json';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { ownerOfCaller, type CallShares } from '../../access/call-shares.ts';
@@ -183,7 +183,7 @@ async function answerOne(
 function parse(body: unknown): { readonly value: unknown } | undefined {
   if (!(body instanceof Uint8Array)) return undefined;
   try {
-    return { value: parseBoundedJson(body) };
+    return { value: parseRequestJson(body) };
   } catch (error) {
     if (PlatformError.is(error)) throw error;
     // Whatever else is wrong with it, the answer is the same.

@@ -87,6 +87,8 @@ test('starting a running sandbox again with the same config changes nothing', as
     'Sandbox a started successfully',
   );
   assert.equal((await start(server)).result, 'Sandbox a started successfully');
+  for (const image of ['python:latest', 'docker.io/library/python'])
+    assert.equal((await start(server, { ...config, image })).result, 'Sandbox a started successfully');
   assert.deepEqual(await only(server), before);
 });
 
