@@ -45,10 +45,14 @@ export class GuestProbe {
 
   /** The same on the host. */
   async runHere(words: readonly string[]): Promise<Record<string, string>> {
+    return readResults(await this.outputHere(words));
+  }
+
+  async outputHere(words: readonly string[]): Promise<string> {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'svc-probe-'));
     const place = join(folder.path, 'probe');
     await writeFile(place, this.program, { mode: 0o755 });
-    return readResults((await promisify(execFile)(place, words)).stdout);
+    return (await promisify(execFile)(place, words)).stdout;
   }
 }
 

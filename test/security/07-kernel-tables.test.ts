@@ -107,6 +107,22 @@ for (const isolation of CLASSES) {
       assert.ok((await takeSome(neighbour, 'queues')).count >= 100);
     });
 
+    for (const [table, enough] of [
+      ['timers', 100],
+      ['mqueues', 5],
+    ] as const) {
+      test(`POSIX ${table}`, async (t) => {
+        const taken = await takeAll(await startProbed(t), table);
+        const isBounded = taken === null || ['EAGAIN', 'EMFILE'].includes(taken.error);
+        if (isolation === 'container') assert.ok(isBounded, JSON.stringify(taken));
+        const left = [
+          await takeSome(neighbour, table),
+          JSON.parse(await probe.outputHere([table, 'briefly'])) as Taken,
+        ];
+        for (const { count, error } of left) assert.ok(count >= enough, `${count} ${table}, then ${error}`);
+      });
+    }
+
     test('what sockets hold', async (t) => {
       const taken = await takeAll(await startProbed(t), 'sockets');
       assert.ok((taken?.count ?? 0) < MEMORY_MIB / 2, `${taken?.count} MiB in sockets`);

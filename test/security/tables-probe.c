@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <mqueue.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,13 +15,14 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 /* As many as it takes until memory is the bound, not what each process may open. */
 static long children = 64;
 
 /* Of one process. Little of everything is enough to see whether there is any left. */
-static long most = 100000;
+static long most = 1000000;
 enum { LITTLE = 100 };
 
 /* Shared with the children, over a pipe: how many were taken, and the last error. */
@@ -33,6 +35,29 @@ static int open_terminal(void) { return open("/dev/ptmx", O_RDWR | O_NOCTTY); }
 static int make_event(void) { return eventfd(0, 0); }
 static int make_queue(void) { return msgget(IPC_PRIVATE, 0600); }
 
+
+static int make_timer(void) {
+  timer_t timer;
+  return timer_create(CLOCK_MONOTONIC, NULL, &timer);
+}
+
+/* Closed at once: what counts is the queue, not the descriptor. */
+static int make_posix_queue(void) {
+  static int number;
+  char name[64];
+  snprintf(name, sizeof name, "/probe-%d-%d", getpid(), number++);
+  mqd_t queue = mq_open(name, O_CREAT | O_EXCL | O_RDWR, 0600, NULL);
+  return queue < 0 ? -1 : mq_close(queue);
+}
+
+static void remove_posix_queues(long count) {
+  char name[64];
+  for (long number = 0; number < count; number++) {
+    snprintf(name, sizeof name, "/probe-%d-%ld", getpid(), number);
+    mq_unlink(name);
+  }
+}
+
 static int set_up_aio(void) {
   unsigned long context = 0;
   return (int)syscall(SYS_io_setup, 1024, &context);
@@ -43,6 +68,18 @@ static struct outcome take(int (*get)(void)) {
   while (outcome.count < most && get() >= 0) outcome.count++;
   outcome.error = outcome.count == most ? 0 : errno;
   return outcome;
+}
+
+/* A user has a limit of its own; what counts is the table behind it, and a sandbox has many users. */
+static struct outcome take_as_users(int (*get)(void)) {
+  struct outcome total = {0};
+  for (uid_t user = 0; user < (most == LITTLE ? 1 : 4); user++) {
+    if (user > 0 && syscall(SYS_setresuid, user, 0, 0) < 0) return (struct outcome){total.count, errno};
+    struct outcome outcome = take(get);
+    total.count += outcome.count;
+    total.error = outcome.error;
+  }
+  return total;
 }
 
 /* A process has a limit of its own; what counts is the table behind it. */
@@ -122,12 +159,17 @@ int main(int count, char **words) {
   if (strcmp(table, "ptys") == 0) outcome = take_in_children(open_terminal);
   if (strcmp(table, "files") == 0) outcome = take_in_children(make_event);
   if (strcmp(table, "queues") == 0) outcome = take(make_queue);
+  /* More than the limit of one user; where there is no such table it is enough, too. */
+  if (strcmp(table, "mqueues") == 0 && most > 4000) most = 4000;
+  if (strcmp(table, "timers") == 0) outcome = take_as_users(make_timer);
+  if (strcmp(table, "mqueues") == 0) outcome = take_as_users(make_posix_queue);
   if (strcmp(table, "aio") == 0) outcome = take(set_up_aio);
   if (strcmp(table, "sockets") == 0) outcome = fill_sockets();
   if (strcmp(table, "neighbours") == 0) outcome = seek_neighbours();
   const char *error = outcome.error == 0 ? "none" : strerrorname_np(outcome.error);
   printf("{\"table\":\"%s\",\"count\":%ld,\"error\":\"%s\"}\n", table, outcome.count, error);
   fflush(stdout);
+  if (is_brief && strcmp(table, "mqueues") == 0) remove_posix_queues(outcome.count);
   if (is_brief) return 0;
   for (;;) pause();
 }

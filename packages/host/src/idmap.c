@@ -37,7 +37,8 @@ int attach_mount(int mount, const char *target, struct failure *failure) {
 
 int open_mapping_namespace(const struct owner_map *users, const struct owner_map *groups, struct failure *failure) {
   struct resident resident = {0};
-  if (start_resident(&resident, CLONE_NEWUSER, wait_inside, NULL, failure) < 0) return -1;
+  const struct new_namespaces namespaces = {.kinds = CLONE_NEWUSER};
+  if (start_resident(&resident, &namespaces, wait_inside, NULL, failure) < 0) return -1;
   struct id_ranges user_ids, group_ids;
   user_ids.count = ranges_of(users, user_ids.ranges);
   group_ids.count = ranges_of(groups, group_ids.ranges);

@@ -121,7 +121,10 @@ static int link_and_pin(const struct resident *resident, const char *user_path, 
 int create_namespaces(const char *user_path, const char *network_path, uint32_t id_base, const struct link_plan *link,
                       struct failure *failure) {
   struct resident resident = {0};
-  if (start_resident(&resident, CLONE_NEWUSER | CLONE_NEWNET, configure_inside, link, failure) < 0) return -1;
+  // Owned by the sandbox's own root, not the host's: the kernel counts timers, signals and queues for the owner as well, and one
+  // sandbox at its limit would leave none to the others and to the host.
+  const struct new_namespaces namespaces = {.kinds = CLONE_NEWUSER | CLONE_NEWNET, .owner = id_base};
+  if (start_resident(&resident, &namespaces, configure_inside, link, failure) < 0) return -1;
   // SAFETY: the range contains none of the host's own ids; the caller checked the lower bound.
   struct id_ranges ids = {.ranges = {{0, id_base, IDS_PER_SANDBOX}}, .count = 1};
   int outcome = write_maps(&resident, &ids, &ids, failure);

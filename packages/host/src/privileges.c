@@ -1,6 +1,7 @@
 #include "privileges.h"
 
 #include <linux/capability.h>
+#include <stdlib.h>
 #include <sys/fsuid.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -29,4 +30,18 @@ int act_as_owner(uint32_t uid, uint32_t gid, struct failure *failure) {
 void act_as_root(void) {
   setfsuid(0);
   setfsgid(0);
+}
+
+int own_namespaces_as(uint32_t id, struct failure *failure) {
+  // The system call, not the function of the C library: that one changes every thread. What the real and the saved id permit stays.
+  if (syscall(SYS_setresuid, -1, id, -1) < 0) return fail(failure, "become the owner of a namespace");
+  if (raise_capabilities() == 0) return 0;
+  fail(failure, "keep capabilities");
+  own_namespaces_as_root();
+  return -1;
+}
+
+void own_namespaces_as_root(void) {
+  // SAFETY: a thread that stayed another user would make the files of the next call as that user; it has the right to return.
+  if (syscall(SYS_setresuid, -1, 0, -1) < 0) abort();
 }

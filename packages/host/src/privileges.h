@@ -13,4 +13,11 @@ int act_as(uint32_t id, struct failure *failure);
 int act_as_owner(uint32_t uid, uint32_t gid, struct failure *failure);
 void act_as_root(void);
 
+/**
+ * User namespaces that this thread makes belong to `id`, while it keeps every capability. The kernel counts what is used in such a
+ * namespace (pending signals, timers, message queues, locked memory, processes) for its owner as well.
+ */
+int own_namespaces_as(uint32_t id, struct failure *failure);
+void own_namespaces_as_root(void);
+
 #endif

@@ -10,12 +10,23 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-int start_resident(struct resident *resident, int namespaces, void (*live)(int channel, const void *context), const void *context,
-                   struct failure *failure) {
+#include "privileges.h"
+
+/** Returns twice, as fork does. All namespaces at once: the kernel makes the user namespace first, so the others belong to it. */
+static pid_t clone_as_owner(const struct new_namespaces *namespaces, struct failure *failure) {
+  if (own_namespaces_as(namespaces->owner, failure) < 0) return -1;
+  pid_t pid = (pid_t)syscall(SYS_clone, namespaces->kinds | SIGCHLD, NULL, NULL, NULL, NULL);
+  if (pid == 0) return 0;
+  if (pid < 0) fail(failure, "make namespaces");
+  own_namespaces_as_root();
+  return pid;
+}
+
+int start_resident(struct resident *resident, const struct new_namespaces *namespaces,
+                   void (*live)(int channel, const void *context), const void *context, struct failure *failure) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0) return fail(failure, "make a socket pair");
-  // All at once: the kernel makes the user namespace first, so the others belong to it.
-  pid_t pid = (pid_t)syscall(SYS_clone, namespaces | SIGCHLD, NULL, NULL, NULL, NULL);
+  pid_t pid = clone_as_owner(namespaces, failure);
   if (pid == 0) {
     // SAFETY: this process has every capability in its namespaces; it must never outlive the helper.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -25,7 +36,6 @@ int start_resident(struct resident *resident, int namespaces, void (*live)(int c
   }
   close(ends[1]);
   if (pid < 0) {
-    fail(failure, "make namespaces");
     close(ends[0]);
     return -1;
   }

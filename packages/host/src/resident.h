@@ -17,12 +17,18 @@ struct resident {
   int channel;
 };
 
+/** `kinds`: CLONE_NEW*. `owner`: the host id that the user namespace belongs to; its limits per user are counted for that id. */
+struct new_namespaces {
+  int kinds;
+  uint32_t owner;
+};
+
 /**
- * Runs `live(channel, context)` in new namespaces (CLONE_NEW*); `live` talks to us over the channel and may return. It must not
+ * Runs `live(channel, context)` in new namespaces; `live` talks to us over the channel and may return. It must not
  * allocate memory: a thread of the helper may have held the allocator's lock at the moment of the fork.
  */
-int start_resident(struct resident *resident, int namespaces, void (*live)(int channel, const void *context), const void *context,
-                   struct failure *failure);
+int start_resident(struct resident *resident, const struct new_namespaces *namespaces,
+                   void (*live)(int channel, const void *context), const void *context, struct failure *failure);
 void end_resident(const struct resident *resident);
 
 /** A life that only waits for the end. */

@@ -1,4 +1,3 @@
-import type { Rlimit } from '@svc/contract';
 import { boundedTerminals, boundReadonly, requestedMounts, systemMounts } from './guest-mounts.ts';
 import { MASKED_PATHS, READONLY_PATHS } from './guest-paths.ts';
 import type { HostAbilities } from './host-abilities.ts';
@@ -14,8 +13,7 @@ export function containerConfig(
   host: HostAbilities,
   takePlace: () => number,
 ): GuestConfig {
-  const asked = spec.rlimits.filter(({ resource }) => !isPriority(resource));
-  const rlimits = [...grantableRlimits(asked, host.rlimits), ...NO_PRIORITIES];
+  const rlimits = grantableRlimits(spec.rlimits, host.rlimits);
   return ociConfig(spec, {
     mounts: [
       ...systemMounts(spec, boundedTerminals()),
@@ -37,19 +35,10 @@ export function containerConfig(
       ...(host.limitsProcesses ? { pids: { limit: taskLimit(spec.maxProcesses) } } : {}),
     },
     rlimits,
+    initRlimits: host.raisesLimits ? rlimits.filter(({ resource }) => resource === 'nofile') : [],
     maskedPaths: MASKED_PATHS,
     readonlyPaths: READONLY_PATHS,
   });
-}
-
-/** SAFETY: whatever the engine was started with: a thread of a higher class would leave the sandbox's share of the processor. */
-const NO_PRIORITIES: readonly Rlimit[] = [
-  { resource: 'nice', soft: 0, hard: 0 },
-  { resource: 'rtprio', soft: 0, hard: 0 },
-];
-
-function isPriority(resource: Rlimit['resource']): boolean {
-  return NO_PRIORITIES.some((limit) => limit.resource === resource);
 }
 
 /** The runtime's own threads count until it becomes svc-init; below this it cannot start. */

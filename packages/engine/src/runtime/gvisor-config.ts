@@ -5,6 +5,7 @@ import type { HostAbilities } from './host-abilities.ts';
 import { ociConfig } from './oci-config.ts';
 import type { GuestConfig, OciMount } from './oci-config.ts';
 import { guestResources } from './resources.ts';
+import { rlimitsOfInit } from './rlimits.ts';
 import type { RuntimeSpec } from './runtime.ts';
 
 /**
@@ -12,6 +13,7 @@ import type { RuntimeSpec } from './runtime.ts';
  * Resource limits are kept by it, so the host's own limits do not bound them.
  */
 export function gvisorConfig(spec: RuntimeSpec, host: HostAbilities): GuestConfig {
+  const rlimits = [...spec.rlimits.filter(({ resource }) => resource !== 'nproc'), processLimit(spec)];
   return ociConfig(spec, {
     mounts: [...systemMounts(spec), ...cpuFiles(spec), ...tmpKeeper(spec), ...requestedMounts(spec)],
     initEnvironment: [`SVC_CPUS=${spec.vcpus}`, 'SVC_SPAWN=shared'],
@@ -29,7 +31,8 @@ export function gvisorConfig(spec: RuntimeSpec, host: HostAbilities): GuestConfi
       ...guestResources(spec, host, { firstCpu: null, memoryMib: Math.max(spec.memoryMib, BOOT_MIB) }),
       ...(host.limitsProcesses ? { pids: { limit: hostTaskLimit(spec.maxProcesses) } } : {}),
     },
-    rlimits: [...spec.rlimits.filter(({ resource }) => resource !== 'nproc'), processLimit(spec)],
+    rlimits,
+    initRlimits: rlimitsOfInit(rlimits),
     maskedPaths: [],
     readonlyPaths: [],
   });

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { treeOf } from '../cgroup/cgroup-layout.ts';
 import type { CgroupLayout } from '../cgroup/cgroup-layout.ts';
 import { allowedCpus } from './cpu-set.ts';
-import { readRlimitCeilings } from './rlimits.ts';
+import { canRaiseLimits, readRlimitCeilings } from './rlimits.ts';
 import type { RlimitCeilings } from './rlimits.ts';
 
 /** What this host lets a runtime limit. Asking for more than that fails a start. */
@@ -16,9 +16,12 @@ export interface HostAbilities {
   /** CPUs that a sandbox can be pinned to; empty where pinning is impossible. */
   readonly cpus: readonly number[];
   readonly rlimits: RlimitCeilings;
+  /** Whether a hard limit can be raised: root of a container often cannot. */
+  readonly raisesLimits: boolean;
 }
 
 export function readHostAbilities(layout: CgroupLayout): HostAbilities {
+  const status = readFileSync('/proc/self/status', 'latin1');
   const memory = treeOf(layout, 'memory')?.mountpoint;
   const has = (controller: string) => treeOf(layout, controller) !== undefined;
   return {
@@ -28,7 +31,8 @@ export function readHostAbilities(layout: CgroupLayout): HostAbilities {
     // On version 2 the file is absent in the root cgroup, and runtimes pass over a kernel without swap by themselves.
     limitsSwap: layout.version === 2 || existsSync(`${memory}/memory.memsw.limit_in_bytes`),
     limitsProcesses: has('pids'),
-    cpus: has('cpuset') ? allowedCpus(readFileSync('/proc/self/status', 'latin1')) : [],
+    cpus: has('cpuset') ? allowedCpus(status) : [],
     rlimits: readRlimitCeilings(),
+    raisesLimits: canRaiseLimits(status),
   };
 }

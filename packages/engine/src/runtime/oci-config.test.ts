@@ -30,6 +30,7 @@ const HOST: HostAbilities = {
   limitsProcesses: true,
   cpus: [0, 1, 2, 3],
   rlimits: new Map([['nofile', 1000]]),
+  raisesLimits: true,
 };
 
 const MIB = 1024 * 1024;
@@ -101,22 +102,28 @@ test('a container sees its own cgroup, read-only, where that is one mount', () =
 });
 
 test('rlimits of a container are bounded by the host, those of gvisor by the processes granted', () => {
-  const none = [
-    { resource: 'nice', soft: 0, hard: 0 },
-    { resource: 'rtprio', soft: 0, hard: 0 },
-  ];
-  const granted = [{ resource: 'nofile', soft: 10, hard: 1000 }, ...none];
+  const granted = [{ resource: 'nofile', soft: 10, hard: 1000 }];
   assert.deepEqual(containerConfig(SPEC, HOST, () => 0).rlimits, granted);
-  // An engine that was started with priorities does not hand them on, and each resource is there once.
-  const raised = [{ resource: 'rtprio', soft: 0, hard: 0 }] as const;
-  assert.deepEqual(containerConfig({ ...SPEC, rlimits: raised }, HOST, () => 0).rlimits, none);
-  const unlimited = [{ resource: 'memlock', soft: 2 ** 64, hard: 2 ** 64 }] as const;
-  const { json } = containerConfig({ ...SPEC, rlimits: unlimited }, HOST, () => 0);
-  assert.match(json, /"RLIMIT_MEMLOCK","soft":18446744073709551615,"hard":18446744073709551615/);
   const rlimits = [{ resource: 'nproc', soft: 20, hard: 4096 }] as const;
   assert.deepEqual(gvisorConfig({ ...SPEC, rlimits }, HOST).rlimits, [
     { resource: 'nproc', soft: 20, hard: 51 },
   ]);
+});
+
+test('the runtime of a container sets only what may have to be raised, where it can be; svc-init sets the rest', () => {
+  const rlimits = [
+    { resource: 'memlock', soft: 4096, hard: 4096 },
+    { resource: 'nofile', soft: 2 ** 64, hard: 2 ** 64 },
+  ] as const;
+  const limitsOf = (raisesLimits: boolean) => {
+    const host = { ...HOST, rlimits: new Map(), raisesLimits };
+    return containerConfig({ ...SPEC, rlimits }, host, () => 0).json;
+  };
+  assert.match(
+    limitsOf(true),
+    /"rlimits":\[{"type":"RLIMIT_NOFILE","soft":18446744073709551615,"hard":18446744073709551615}\]/,
+  );
+  assert.match(limitsOf(false), /"rlimits":\[\]/);
 });
 
 test('a caller that mounts its own /tmp on gvisor gets just that', () => {

@@ -2,7 +2,6 @@ import type { Rlimit } from '@svc/contract';
 import { toU64 } from '@svc/contract/spec';
 import { CGROUP_PARENT } from '../cgroup/cgroup-layout.ts';
 import { GUEST_CAPABILITIES } from './capabilities.ts';
-import { rlimitsOfInit } from './rlimits.ts';
 import type { RuntimeSpec } from './runtime.ts';
 
 /** The part of a sandbox's OCI configuration that depends on which kernel serves it. */
@@ -12,7 +11,10 @@ export interface KernelParts {
   readonly initEnvironment?: readonly string[];
   readonly namespaces: readonly OciNamespace[];
   readonly resources: OciResources;
+  /** As granted to every process of the sandbox; svc-init sets them. */
   readonly rlimits: readonly Rlimit[];
+  /** Those of them that the runtime sets on PID 1, because svc-init could not raise them. */
+  readonly initRlimits: readonly Rlimit[];
   readonly maskedPaths: readonly string[];
   readonly readonlyPaths: readonly string[];
 }
@@ -45,7 +47,7 @@ export interface OciResources {
 export interface GuestConfig {
   /** The text of config.json. */
   readonly json: string;
-  /** As granted in it. */
+  /** As granted with it. */
   readonly rlimits: readonly Rlimit[];
 }
 
@@ -75,7 +77,7 @@ export function ociConfig(spec: RuntimeSpec, parts: KernelParts): GuestConfig {
         permitted: GUEST_CAPABILITIES,
       },
       noNewPrivileges: true,
-      rlimits: rlimitsOfInit(parts.rlimits).map(ociRlimit),
+      rlimits: parts.initRlimits.map(ociRlimit),
       oomScoreAdj: OOM_SCORE_ADJUSTMENT,
     },
     root: { path: spec.rootfs, readonly: false },

@@ -5,7 +5,7 @@ import type { Rlimit } from '@svc/contract';
 export type RlimitCeilings = ReadonlyMap<Rlimit['resource'], number>;
 
 /**
- * Those that PID 1 starts with. Not those that would harm it: it is ours and sets them on every process that it starts, and a
+ * Those that PID 1 in gVisor starts with, whose kernel lets nothing inside raise them. Not those that would harm it: it is ours and sets them on every process that it starts, and a
  * process can always lower what nobody limits.
  */
 export function rlimitsOfInit(granted: readonly Rlimit[]): readonly Rlimit[] {
@@ -71,7 +71,7 @@ const TITLES: Record<Rlimit['resource'], string> = {
 
 const CAP_SYS_RESOURCE = 24n;
 
-function canRaiseLimits(status: string): boolean {
+export function canRaiseLimits(status: string): boolean {
   const effective = /^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1];
   return effective !== undefined && ((BigInt(`0x${effective}`) >> CAP_SYS_RESOURCE) & 1n) === 1n;
 }

@@ -1,3 +1,4 @@
+import type { Rlimit } from '@svc/contract';
 import { GuestLink } from '../guest/guest-link.ts';
 import type { RuntimeSpec } from '../runtime/runtime.ts';
 
@@ -55,6 +56,12 @@ export class GuestControl {
     const answer = await this.#link?.request('svc.process.start', command(key, script, user), signal);
     if (answer?.type !== 'svc.process.started') throw new Error(`not started: ${JSON.stringify(answer)}`);
     return Promise.race([exited.promise, aborted(signal)]);
+  }
+
+  /** For every process that starts from now on. */
+  async limit(rlimits: readonly Rlimit[]): Promise<void> {
+    const config = { env: [], files: [], rlimits: [...rlimits] };
+    await this.#link?.request('svc.configure', config, AbortSignal.timeout(60_000));
   }
 
   shutDown(): void {

@@ -56,7 +56,8 @@ static int parse_plan(int count, char **words, struct plan *plan, struct failure
 
 static int open_own_namespace(struct id_range range, struct failure *failure) {
   struct resident resident = {0};
-  if (start_resident(&resident, CLONE_NEWUSER, wait_inside, NULL, failure) < 0) return -1;
+  const struct new_namespaces namespaces = {.kinds = CLONE_NEWUSER, .owner = range.outside};
+  if (start_resident(&resident, &namespaces, wait_inside, NULL, failure) < 0) return -1;
   struct id_ranges ids = {.ranges = {range}, .count = 1};
   int namespace = -1;
   if (write_maps(&resident, &ids, &ids, failure) == 0) namespace = open_namespace(&resident, "user", failure);

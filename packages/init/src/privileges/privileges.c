@@ -3,11 +3,13 @@
 #include <errno.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 
 #include "privileges/raw.h"
 
 static enum profile current = PROFILE_NONE;
 
+static bool forgo_priorities(void);
 static void drop_bounding(unsigned long long keep);
 static long set_capabilities(unsigned long long mask);
 
@@ -17,7 +19,23 @@ bool privileges_init(enum profile profile) {
   // the filter, and both before anything of the guest runs.
   if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) < 0) return false;
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0) return false;
+  if (!forgo_priorities()) return false;
   return filter_load(profile);
+}
+
+/**
+ * SAFETY: a thread of a higher class would leave the sandbox's share of the processor, and the engine may have been started with the
+ * right to such classes. gVisor's kernel has none of them, and refuses every change.
+ */
+static bool forgo_priorities(void) {
+  const __rlimit_resource_t resources[] = {RLIMIT_NICE, RLIMIT_RTPRIO};
+  const struct rlimit none = {0, 0};
+  for (size_t i = 0; i < sizeof resources / sizeof *resources; i++) {
+    struct rlimit given;
+    if (getrlimit(resources[i], &given) < 0) return false;
+    if (given.rlim_max > 0 && setrlimit(resources[i], &none) < 0) return false;
+  }
+  return true;
 }
 
 void privileges_before_user(void) {
