@@ -12,7 +12,11 @@ export function createCommand(): Command {
     .addArgument(new Argument('<action>', 'what to do').choices(['wait', 'restart', 'stop']))
     .addHelpText(
       'after',
-      examples(['svc recover web restart', 'start it anew'], ['svc recover web wait', 'a while longer']),
+      examples(
+        ['svc recover web restart', 'start it anew'],
+        ['svc recover web wait', 'a while longer'],
+        ['svc recover web stop', 'stop it as soon as its host is back'],
+      ),
     )
     .action(
       async (name: string, action: 'wait' | 'restart' | 'stop', _options: unknown, command: Command) => {

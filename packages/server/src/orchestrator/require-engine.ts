@@ -1,11 +1,14 @@
 import { PlatformError } from '@svc/contract';
 import type { EngineHealth } from './engine-health.ts';
 
-/** For calls that would promise what the engine must do. @throws PlatformError `orchestrator_unreachable` */
-export function requireEngine(health: EngineHealth): void {
+/**
+ * For calls that would promise what the engine must do.
+ * @param remedy what the caller can do while the engine is away
+ * @throws PlatformError `orchestrator_unreachable`
+ */
+export function requireEngine(health: EngineHealth, remedy?: string): void {
   const { current } = health;
   if (current.isHealthy) return;
-  throw new PlatformError('orchestrator_unreachable', 'orchestrator unreachable', {
-    details: { reason: current.reason },
-  });
+  const reason = remedy === undefined ? current.reason : `${current.reason}; ${remedy}`;
+  throw new PlatformError('orchestrator_unreachable', 'orchestrator unreachable', { details: { reason } });
 }

@@ -124,7 +124,10 @@ async function noteEnd(
   const run = await closeRun(transaction, record.id, endedAt, end?.reason ?? 'unknown');
   // What was asked for ended it, and its next run is what is wanted now.
   const isRestart = record.desired === 'restarted';
-  const isFailure = report.state === 'failed' && report.endedAt !== record.endedAt && !isRestart;
+  // A stop that a caller asked for ended a start that was under way: that start has not failed.
+  const isGivenUp = record.observed === 'stopping' && !hasRun;
+  const isFailure =
+    report.state === 'failed' && report.endedAt !== record.endedAt && !isRestart && !isGivenUp;
   const isAsked = record.desired !== 'running' && !isFailure;
   const details = { ...(run && describeRun(run)), reason: end?.reason ?? 'unknown', message: end?.message };
   const type = isFailure ? 'sandbox_failed' : 'sandbox_stopped';

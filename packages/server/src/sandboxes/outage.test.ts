@@ -80,6 +80,9 @@ test('a stop that was chosen while the engine is away happens when it is back', 
   const made = await run(server);
   server.orchestrator.goAway();
   await until(server, 'one', 'temporarily_unavailable');
+  const refused = await server.rest('POST', `/sandboxes/${made.id}/stop`);
+  assert.deepEqual([refused.status, refused.body.error.message], [502, 'orchestrator unreachable']);
+  assert.match(refused.body.error.details.reason, /svc recover NAME stop/);
   const { body: stopping } = await recover(server, 'stop');
   assert.equal(stopping.status, 'stopping');
   server.orchestrator.comeBack();

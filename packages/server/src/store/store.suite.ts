@@ -159,6 +159,18 @@ export function storeSuite(name: string, open: (t: TestContext) => Promise<() =>
       );
     });
 
+    test('a start that a stop ended is stopped, also when the engine calls it failed', async (t) => {
+      const db = await empty(t);
+      const starting = await updateSandbox(db, await add(db, 'a'), { observed: 'starting' });
+      const record = await updateSandbox(db, starting, { desired: 'stopped', observed: 'stopping' });
+      const end = { reason: 'start_failed', message: 'no room is left' };
+      const ended = { state: 'failed', startedAt: null, endedAt: LATER, end } as const;
+      await observe(db, record, { ...REPORT, id: record.id, ...ended });
+      const seen = await getSandbox(db, record.id);
+      assert.deepEqual([seen?.observed, seen?.failureMessage], ['stopped', null]);
+      assert.deepEqual(await listRuns(db, record.id), []);
+    });
+
     test('a run whose end nobody saw ends when the next one begins', async (t) => {
       const db = await empty(t);
       const record = await add(db, 'a');

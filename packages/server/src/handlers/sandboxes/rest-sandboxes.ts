@@ -157,8 +157,11 @@ async function findAdmitted({ database }: SandboxParts, call: RestCall): Promise
   return await getSandbox(database, id);
 }
 
+const STOP_LATER =
+  'a sandbox that is temporarily_unavailable is stopped as soon as the engine is back when you POST {"action":"stop"} to its /recover (`svc recover NAME stop`)';
+
 async function stop(parts: SandboxParts, call: RestCall, reference: SandboxReference) {
-  requireEngine(parts.health);
+  requireEngine(parts.health, STOP_LATER);
   return await answer(
     call,
     wish(parts, call, reference, (db, found) => wishStop(db, found, askerOf(call))),
