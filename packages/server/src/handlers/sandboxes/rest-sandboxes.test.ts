@@ -18,6 +18,7 @@ test('a sandbox that is created without a start rests as created and is shown wh
     'last_failure_message',
     'name',
     'org_id',
+    'requested',
     'slug',
     'started_at',
     'status',
