@@ -7,7 +7,7 @@ import { RestDispatch } from './dispatch/rest-dispatch.ts';
 import { Dispatch, type OnCallEnd } from './dispatch/dispatch.ts';
 import { codeHandlers } from './handlers/code/rpc-code.ts';
 import { commandHandlers } from './handlers/processes/rpc-commands.ts';
-import { healthHandlers } from './handlers/server/health.ts';
+import { healthHandlers, type ServiceProblem } from './handlers/server/health.ts';
 import { metricsHandlers } from './handlers/sandboxes/rpc-metrics.ts';
 import { sandboxHandlers } from './handlers/sandboxes/rpc-sandboxes.ts';
 import type { EngineHealth } from './orchestrator/engine-health.ts';
@@ -32,6 +32,7 @@ export function createDispatch(
   { database, orchestrator, codeRunner, sealer, restSettings, logger }: ServerParts,
   made: {
     readonly health: EngineHealth;
+    readonly problem: ServiceProblem;
     readonly storage: HostStorage;
     readonly metrics: CallMetrics;
     readonly convergence: Convergence;
@@ -39,7 +40,7 @@ export function createDispatch(
   },
 ): Dispatch {
   const handlers = {
-    ...healthHandlers(made.health),
+    ...healthHandlers(made.problem),
     ...sandboxHandlers({ database, orchestrator, sealer, logger, ...made, ...restSettings }),
     ...metricsHandlers(database, orchestrator),
     ...codeHandlers(database, codeRunner),

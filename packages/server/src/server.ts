@@ -2,11 +2,14 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { BackgroundTask } from './tasks/background.ts';
 import { ChannelPool } from './orchestrator/channel-pool.ts';
+import type { Convergence } from './sandboxes/convergence.ts';
 import { CodeContexts } from './code/code-contexts.ts';
 import { CallShares } from './access/call-shares.ts';
 import { authenticateNobody } from './access/authenticate.ts';
 import { housekeeping } from './housekeeping.ts';
 import { EngineHealth } from './orchestrator/engine-health.ts';
+import type { ServiceProblem } from './handlers/server/health.ts';
+import { StoreHealth } from './store/store-health.ts';
 import { HostStorage } from './accounting/host-storage.ts';
 import { recordDenials } from './sandboxes/record-denials.ts';
 import { CallMetrics } from './accounting/call-metrics.ts';
@@ -55,6 +58,7 @@ const STREAMS_PART = 0.75;
 export interface RunningServer {
   readonly url: string;
   readonly health: EngineHealth;
+  readonly problem: ServiceProblem;
   /** Sandboxes run on. Resolves when nothing of the server is left. */
   close(): Promise<void>;
 }
@@ -68,15 +72,17 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const channels = new ChannelPool(openChannel);
   const ports = new PortForwarder(openChannel, logger);
   const health = new EngineHealth();
+  const storeHealth = new StoreHealth(database, logger);
+  const problem = () => storeHealth.problem ?? health.problem;
   const metrics = new CallMetrics();
   const codeContexts = new CodeContexts({ openChannel, database, sealer: parts.sealer, logger });
   const convergence = createConvergence(parts, { channels, ports, codeContexts });
   const reconciler = createReconciler(parts, { convergence, health });
   const storage = new HostStorage({ orchestrator, database, logger });
-  const dispatch = createDispatch(parts, { health, storage, metrics, convergence, channels });
+  const dispatch = createDispatch(parts, { health, problem, storage, metrics, convergence, channels });
   const http = openHttp(parts);
   const previews = previewAddresses(http, parts);
-  registerPages(http, health, parts);
+  registerPages(http, problem, parts);
   const rateLimiter = options.requestsPerMinute === null ? null : new RateLimiter(options.requestsPerMinute);
   const calls = new CallShares(options.maxConcurrentCalls);
   const streams = new CallShares(Math.ceil(options.limits.maxConnections * STREAMS_PART));
@@ -95,17 +101,16 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const stop = new AbortController();
   const tasks: readonly BackgroundTask[] = [
     reconciler,
+    storeHealth,
     storage.task(),
     ...Object.values(workers),
-    ...housekeeping(parts),
-    createLimitCheck(parts, convergence),
-    ...createStillbornRemoval(parts, convergence),
-    recordDenials(parts),
+    ...storeTasks(parts, convergence),
   ];
   const running = tasks.map((task) => task.run(stop.signal));
   return {
     url: urlOf(http),
     health,
+    problem,
     close: async () => {
       stop.abort(new Error('the server is shutting down'));
       await closeHttp(http);
@@ -116,6 +121,16 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
       await Promise.all(running);
     },
   };
+}
+
+/** What keeps the rows as they should be. */
+function storeTasks(parts: ServerParts, convergence: Convergence): readonly BackgroundTask[] {
+  return [
+    ...housekeeping(parts),
+    createLimitCheck(parts, convergence),
+    ...createStillbornRemoval(parts, convergence),
+    recordDenials(parts),
+  ];
 }
 
 function openHttp({ options, logger, tracer }: ServerParts): FastifyInstance {
@@ -134,11 +149,11 @@ function openTools(
 }
 
 /** What anybody may read. */
-function registerPages(http: FastifyInstance, health: EngineHealth, parts: ServerParts): void {
+function registerPages(http: FastifyInstance, problem: ServiceProblem, parts: ServerParts): void {
   const { authenticate, dashboard = null } = parts;
-  registerHealth(http, health);
+  registerHealth(http, problem);
   registerDocs(http);
-  registerLanding(http, { health, needsKey: authenticate !== authenticateNobody, dashboard });
+  registerLanding(http, { problem, needsKey: authenticate !== authenticateNobody, dashboard });
   if (dashboard !== null) registerDashboard(http, dashboard);
 }
 

@@ -13,6 +13,11 @@ export class EngineHealth {
     return this.#current;
   }
 
+  /** Why none can be run; null: they can. */
+  get problem(): string | null {
+    return this.#current.isHealthy ? null : this.#current.reason;
+  }
+
   /** Whether it was asked at all. */
   get isKnown(): boolean {
     return this.#isKnown;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Database } from './database.ts';
 import { openStore } from './open-store.ts';
-import type { postgresDialect } from './postgres.ts';
+import type { OF_MIGRATIONS, postgresDialect } from './postgres.ts';
 import { sqliteDialect } from './sqlite.ts';
 
 /** Null: the built-in store, in the server's folder. */
@@ -16,14 +16,17 @@ export async function openDatabase(
   { databaseUrl, serverFolder }: StorePlace,
   logger: Logger,
 ): Promise<Database> {
-  return await openStore(
-    databaseUrl === null
-      ? sqliteDialect(join(serverFolder, 'store.db'))
-      : (await loadPostgres()).postgresDialect(databaseUrl, logger),
+  if (databaseUrl === null) return await openStore(sqliteDialect(join(serverFolder, 'store.db')));
+  const postgres = await loadPostgres();
+  return await openStore(postgres.postgresDialect(databaseUrl, logger), () =>
+    postgres.postgresDialect(databaseUrl, logger, postgres.OF_MIGRATIONS),
   );
 }
 
 /** Most servers use SQLite and do without the driver. To be called before root is dropped: it may be unreadable later. */
-export async function loadPostgres(): Promise<{ readonly postgresDialect: typeof postgresDialect }> {
+export async function loadPostgres(): Promise<{
+  readonly postgresDialect: typeof postgresDialect;
+  readonly OF_MIGRATIONS: typeof OF_MIGRATIONS;
+}> {
   return await import('./postgres.ts');
 }

@@ -1,3 +1,4 @@
+import { PlatformError } from '@svc/contract/errors';
 import { Kysely, sql, type Dialect } from 'kysely';
 import { DEFAULT_MIGRATION_TABLE, Migrator } from 'kysely/migration';
 import type { Database, Tables } from './database.ts';
@@ -37,12 +38,15 @@ const MIGRATIONS = {
   '0019-events-of-a-sandbox': eventsOfASandbox,
 };
 
-/** Opens the store and brings its tables up to date. Several processes may do so at once. */
-export async function openStore(dialect: Dialect): Promise<Database> {
+/**
+ * Opens the store and brings its tables up to date. Several processes may do so at once.
+ * `toMigrate` connects with the limits that a change of tables needs; absent: `dialect` has none.
+ */
+export async function openStore(dialect: Dialect, toMigrate?: () => Dialect): Promise<Database> {
   const database: Database = new Kysely<Tables>({ dialect });
   noteDialect(database, dialect);
   try {
-    if (!(await isUpToDate(database))) await migrate(database);
+    if (!(await isUpToDate(database))) await migrate(database, toMigrate);
     return database;
   } catch (error) {
     await database.destroy();
@@ -66,13 +70,24 @@ async function readApplied(database: Database): Promise<readonly string[]> {
   const applied = sql<{ name: string }>`select name from ${sql.table(DEFAULT_MIGRATION_TABLE)} order by name`;
   try {
     return (await applied.execute(database)).rows.map(({ name }) => name);
-  } catch {
+  } catch (error) {
+    if (PlatformError.is(error, 'unavailable')) throw error;
     // A new store has no such table; whatever else it is, the migrator meets it too, and says so.
     return [];
   }
 }
 
-async function migrate(database: Database): Promise<void> {
+async function migrate(database: Database, toMigrate: (() => Dialect) | undefined): Promise<void> {
+  if (toMigrate === undefined) return await migrateWith(database);
+  const patient: Database = new Kysely<Tables>({ dialect: toMigrate() });
+  try {
+    await migrateWith(patient);
+  } finally {
+    await patient.destroy();
+  }
+}
+
+async function migrateWith(database: Database): Promise<void> {
   const migrator = new Migrator({
     db: database,
     provider: { getMigrations: async () => await Promise.resolve(MIGRATIONS) },

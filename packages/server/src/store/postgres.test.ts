@@ -11,6 +11,8 @@ import { openStore } from './open-store.ts';
 import { ensureOrganization, findOrganization } from './organizations.ts';
 import { postgresDialect } from './postgres.ts';
 import { listSandboxes } from './sandboxes.ts';
+import { waitUntil } from '@svc/contract/testing';
+import { startHealthy } from '../testing/sandboxes.ts';
 import { everySuite } from './every.suite.ts';
 import { TestPostgres } from '../testing/test-postgres.ts';
 import { isTransient } from './transient-failure.ts';
@@ -51,6 +53,54 @@ test('a database that goes away is told of as that, and the store goes on when i
   const endMyself = sql`select pg_terminate_backend(pg_backend_pid())`.execute(database);
   await assert.rejects(endMyself, isOutageOf);
   assert.deepEqual(await listSandboxes(database), []);
+});
+
+test(
+  'a database that hangs is answered for with 503, shown by health, and used again when it is back',
+  { timeout: 120_000 },
+  async (t) => {
+    const { url, proxy } = await postgres.throughProxy(await postgres.createDatabase());
+    t.after(() => proxy[Symbol.asyncDispose]());
+    const database = await openStore(postgresDialect(url, pino({ level: 'silent' })));
+    const server = await startHealthy(t, { database });
+    const create = async (name: string) => await server.rest('POST', '/volumes', { body: { name } });
+    const health = async () => (await fetch(`${server.url}/api/v1/health`)).status;
+    assert.equal((await create('before')).status, 200);
+    assert.equal(await health(), 200);
+
+    proxy.silence();
+    // More than there are connections: some wait for one, some for an answer, some for a new connection.
+    const refused = await Promise.all(Array.from({ length: 30 }, (_, index) => create(`v${index}`)));
+    for (const { status, body } of refused) {
+      assert.deepEqual([status, body.error.code], [503, 'unavailable']);
+      assert.match(body.error.message, /database does not answer/);
+    }
+    await waitUntil(async () => (await health()) === 503);
+    const { message } = (await (await fetch(`${server.url}/api/v1/health`)).json()) as { message: string };
+    assert.match(message, /database does not answer/);
+
+    proxy.speak();
+    await waitUntil(async () => (await health()) === 200);
+    assert.equal((await create('after')).status, 200);
+    // It hangs while the server ends.
+    proxy.silence();
+    await server.close();
+  },
+);
+
+test('a statement that waits for a lock too long is given up, and its connection is used again', async (t) => {
+  const url = await postgres.createDatabase();
+  const limits = { connectMs: 3000, lockMs: 50, statementMs: 60_000, answerMs: 60_000 };
+  const database = await openStore(postgresDialect(url, pino({ level: 'silent' }), limits));
+  t.after(() => database.destroy());
+  await ensureOrganization(database, 'acme');
+  await using _held = await postgres.hold(url, 'select * from organizations');
+  const change = database.updateTable('organizations').set({ name: 'x' }).execute();
+  await assert.rejects(
+    change,
+    (error) => PlatformError.is(error, 'unavailable') && /too long/.test(error.message),
+  );
+  assert.equal((await findOrganization(database, 'acme'))?.slug, 'acme');
 });
 
 /** Two servers of one database. */

@@ -17,9 +17,9 @@ export function isOutdatedPlan(error: unknown): boolean {
 }
 
 /** PostgreSQL restarts, is out of reach, or has no connection left: nothing is wrong with what was asked. */
-const OUTAGE = /^(08|57P0|53300$)/;
+const OUTAGE = /^(08|57P0|53300$|25P03$)/;
 /** What the driver says without a code. */
-const NO_CONNECTION = /^(timeout exceeded when trying to connect|Connection terminated)/;
+const NO_CONNECTION = /^(timeout exceeded when trying to connect|Connection terminated|Query read timeout)/;
 
 /** Whether the database itself could not be reached, or went away. */
 export function isOutage(error: unknown): boolean {
@@ -28,6 +28,15 @@ export function isOutage(error: unknown): boolean {
   return (
     'syscall' in error || (typeof code === 'string' && OUTAGE.test(code)) || NO_CONNECTION.test(error.message)
   );
+}
+
+const QUERY_CANCELED = '57014';
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/** Whether the database ended a statement at one of our time limits; its connection is as good as before. */
+export function isGivenUp(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === QUERY_CANCELED || code === LOCK_NOT_AVAILABLE;
 }
 
 function codeOf(error: unknown): unknown {

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
+import { SilentProxy } from './silent-proxy.ts';
 
 const run = promisify(execFile);
 const START_TIMEOUT_MS = 60_000;
@@ -56,6 +57,12 @@ export class TestPostgres implements AsyncDisposable {
     await client.query('begin');
     await client.query(`${select} for update`);
     return { [Symbol.asyncDispose]: () => client.end() };
+  }
+
+  /** The URL of a database of `createDatabase` by way of a TCP proxy that can stop forwarding. */
+  async throughProxy(url: string): Promise<{ readonly url: string; readonly proxy: SilentProxy }> {
+    const proxy = await SilentProxy.start(join(this.#folder, '.s.PGSQL.5432'));
+    return { url: `postgres://svc@127.0.0.1:${proxy.port}/${/\/(\w+)\?/.exec(url)?.[1]}`, proxy };
   }
 
   /** It ends, as when it is restarted, and is there again afterwards. */

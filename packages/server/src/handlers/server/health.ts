@@ -1,15 +1,21 @@
 import { PlatformError } from '@svc/contract';
 import type { Handlers } from '../../dispatch/dispatch.ts';
-import type { EngineHealth } from '../../orchestrator/engine-health.ts';
 
 export const HEALTHY_MESSAGE = 'Service is healthy';
 
-export function healthHandlers(health: EngineHealth): Pick<Handlers, 'health.get'> {
+/** Why the server cannot do its work, as last seen; null: it can. */
+export type ServiceProblem = () => string | null;
+
+export function healthHandlers(problem: ServiceProblem): Pick<Handlers, 'health.get'> {
   return {
     'health.get': async () => {
-      const { current } = health;
-      if (current.isHealthy) return await Promise.resolve({ message: HEALTHY_MESSAGE });
-      throw new PlatformError('unavailable', `Service cannot run sandboxes: ${current.reason}`);
+      const reason = problem();
+      if (reason === null) return await Promise.resolve({ message: HEALTHY_MESSAGE });
+      throw new PlatformError('unavailable', unhealthyMessage(reason));
     },
   };
+}
+
+export function unhealthyMessage(reason: string): string {
+  return `Service cannot run sandboxes: ${reason}`;
 }

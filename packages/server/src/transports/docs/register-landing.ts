@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { API_VERSION } from '@svc/contract/rest';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { EngineHealth } from '../../orchestrator/engine-health.ts';
+import type { ServiceProblem } from '../../handlers/server/health.ts';
 import type { DashboardBuild } from '../dashboard/dashboard-build.ts';
 import { sendDashboard } from '../dashboard/register-dashboard.ts';
 import { LANDING_STYLE } from './landing-style.ts';
@@ -12,7 +12,7 @@ const STYLE_HASH = createHash('sha256').update(LANDING_STYLE).digest('base64');
 const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 interface LandingParts {
-  readonly health: EngineHealth;
+  readonly problem: ServiceProblem;
   readonly needsKey: boolean;
   readonly dashboard: DashboardBuild | null;
 }
@@ -32,10 +32,8 @@ export function registerLanding(server: FastifyInstance, parts: LandingParts): v
   server.get('/start', (request, reply) => sendPage(reply, factsOf(request, parts)));
 }
 
-function factsOf(request: FastifyRequest, { health, needsKey }: LandingParts): LandingFacts {
-  const { current } = health;
-  const trouble = current.isHealthy ? null : current.reason;
-  return { url: urlOf(request), version: API_VERSION, needsKey, trouble };
+function factsOf(request: FastifyRequest, { problem, needsKey }: LandingParts): LandingFacts {
+  return { url: urlOf(request), version: API_VERSION, needsKey, trouble: problem() };
 }
 
 function sendFacts(reply: FastifyReply, facts: LandingFacts): FastifyReply {

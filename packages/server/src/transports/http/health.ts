@@ -1,16 +1,14 @@
 import type { FastifyInstance } from 'fastify';
-import type { EngineHealth } from '../../orchestrator/engine-health.ts';
-import { HEALTHY_MESSAGE } from '../../handlers/server/health.ts';
+import { HEALTHY_MESSAGE, unhealthyMessage, type ServiceProblem } from '../../handlers/server/health.ts';
 
 const HEALTHY = JSON.stringify({ message: HEALTHY_MESSAGE });
 
 /** Asked for often and by machines: answered from what is known, without a call. */
-export function registerHealth(server: FastifyInstance, health: EngineHealth): void {
+export function registerHealth(server: FastifyInstance, problem: ServiceProblem): void {
   server.get('/api/v1/health', (_request, reply) => {
-    const { current } = health;
+    const reason = problem();
     reply.header('content-type', 'application/json');
-    if (current.isHealthy) return reply.send(HEALTHY);
-    const message = `Service cannot run sandboxes: ${current.reason}`;
-    return reply.code(503).send(JSON.stringify({ message }));
+    if (reason === null) return reply.send(HEALTHY);
+    return reply.code(503).send(JSON.stringify({ message: unhealthyMessage(reason) }));
   });
 }
