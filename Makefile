@@ -6,17 +6,21 @@ export PATH := $(PATH):/opt/svc/bin
 
 .PHONY: help
 help: ## Show this list
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 .PHONY: run
 run: setup ## Set up, start the server and run Python in a first sandbox
 	@scripts/run.sh
 
 .PHONY: test
-test: ## Set up, check the code and run every test
+test: ## Set up, check the code and run every test: make test SHARD=2/4 for the second of four parts
 	@scripts/setup.sh --for-tests
 	@$(MAKE) --no-print-directory check
-	@scripts/as-root.sh $(NODE) scripts/run-tests.ts
+	@scripts/as-root.sh $(NODE) scripts/run-tests.ts $(if $(SHARD),--shard $(SHARD))
+
+.PHONY: test-changed
+test-changed: ## Run the tests nearest to what was changed, some two minutes: make test-changed BASE=main
+	@scripts/as-root.sh $(NODE) scripts/run-tests.ts --changed $(or $(BASE),HEAD)
 
 .PHONY: setup
 setup: ## Install what is missing, build all programs and the dashboard, examine this host

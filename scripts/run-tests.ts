@@ -1,19 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { globSync, statfsSync } from 'node:fs';
+import { statfsSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from 'node:test';
+import { chooseTests } from './choose-tests.ts';
 import { endLeftProcesses, MARK } from './left-processes.ts';
 import { readEndOfFile, type TestEvent, TestTally } from './test-tally.ts';
+import { TestTimes } from './test-times.ts';
 
 /**
  * Runs every test file: those that share the machine side by side, then `*.serial.test.ts` one by one. Files that stand beside what
  * they test share a process with others, in which what all of them need is loaded once; one that fails there runs again by itself.
- * Arguments choose the files whose path contains one of them. In CI a skipped test is a failed one.
+ * Arguments choose the files (choose-tests.ts). In CI a skipped test is a failed one.
  */
 const ROOT = join(import.meta.dirname, '..');
-/** Those that take a minute come first, so that none of them is alone at the end. */
-const PATTERNS = ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'packages/*/src/**/*.test.ts'];
+const TIMES_FILE = join(ROOT, 'node_modules/.cache/svc-test-times.json');
 /** Of those that have a process to themselves. With three of them on two cores one or two files meet a deadline. */
 const MIN_AT_A_TIME = 2;
 const GROUP_MAIN = join(import.meta.dirname, 'test-group.ts');
@@ -28,7 +29,11 @@ const ON_DISK = '/var/tmp';
 /** More than these fail for a reason that a second run does not take away. */
 const MAX_RUN_AGAIN = 3;
 
-const files = findTestFiles(process.argv.slice(2));
+const times = new TestTimes(TIMES_FILE);
+const files = await chooseTests(ROOT, process.argv.slice(2), times).catch((error: unknown) => {
+  console.error(`error: ${error instanceof Error ? error.message : String(error)}`);
+  process.exit(2);
+});
 if (files.length === 0) {
   console.error('error: no test file matches; run `make test` for all of them');
   process.exit(2);
@@ -59,18 +64,13 @@ await Promise.all([...Array.from({ length: atATime }, () => runAllOf(alone, grou
 await runFiles(serial);
 await runAgain(tally.failed());
 
+times.save(tally.durations());
 const failed = tally.report({
   skipsFail: process.env['CI'] === 'true',
   slowest: SLOWEST_SHOWN,
   wallMs: performance.now() - startedAt,
 });
 process.exit(failed ? 1 : 0);
-
-function findTestFiles(words: readonly string[]): string[] {
-  return PATTERNS.flatMap((pattern) => globSync(pattern, { cwd: ROOT }).toSorted()).filter(
-    (file) => words.length === 0 || words.some((word) => join(ROOT, file).includes(word)),
-  );
-}
 
 async function runFiles(files: readonly string[]): Promise<void> {
   await runAllOf(files.map((file) => () => runFile(file)));

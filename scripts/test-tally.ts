@@ -110,6 +110,11 @@ export class TestTally {
     return this.#results.filter(hasFailed).map(({ file }) => file);
   }
 
+  /** How long each file took, in milliseconds. */
+  durations(): readonly (readonly [string, number])[] {
+    return this.#results.map(({ file, durationMs }) => [file, durationMs]);
+  }
+
   /** What a file did counts no longer, but is shown: it is run again. */
   runAgain(file: string): void {
     this.#firstAttempts.push(...this.#results.filter((result) => result.file === file));

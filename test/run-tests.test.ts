@@ -12,11 +12,17 @@ function runTests(
   files: Readonly<Record<string, string>>,
   env: Readonly<Record<string, string>> = {},
   wrap = (command: readonly [string, string]): readonly string[] => command,
+  { words = [], times }: { readonly words?: readonly string[]; readonly times?: object } = {},
 ) {
   const root = mkdtempSync(join(tmpdir(), 'svc-run-tests-'));
   try {
     cpSync(SCRIPTS, join(root, 'scripts'), { recursive: true });
     mkdirSync(join(root, 'test'));
+    cpSync(resolve(SCRIPTS, '../test/source-files.ts'), join(root, 'test/source-files.ts'));
+    if (times !== undefined) {
+      mkdirSync(join(root, 'node_modules/.cache'), { recursive: true });
+      writeFileSync(join(root, 'node_modules/.cache/svc-test-times.json'), JSON.stringify(times));
+    }
     writeFileSync(join(root, 'package.json'), '{"type":"module"}');
     mkdirSync(join(root, 'packages/server/src'), { recursive: true });
     for (const [name, body] of Object.entries(files))
@@ -24,12 +30,13 @@ function runTests(
     const { NODE_TEST_CONTEXT: _, CI: __, ...inherited } = process.env;
     const runner = join(root, 'scripts/run-tests.ts');
     const [program = '', ...args] = wrap([process.execPath, runner]);
-    const { status, stdout } = spawnSync(program, args, {
+    const { status, stdout, stderr } = spawnSync(program, [...args, ...words], {
+      cwd: root,
       encoding: 'utf8',
       env: { ...inherited, SVC_TEST_GRACE_MS: '200', ...env },
       timeout: 100_000,
     });
-    return { status, stdout };
+    return { status, stdout, stderr };
   } finally {
     rmSync(root, { recursive: true, force: true });
   }
@@ -171,4 +178,48 @@ test('files beside what they test share a process; one that fails, hangs about o
   assert.equal(leaves.status, 1, leaves.stdout);
   assert.match(leaves.stdout, /✗ packages\/server\/src\/b\.test\.ts[^✗]*left running: sleep 1002/s);
   assert.match(leaves.stdout, /FAILED: 2 tests in 2 files, 1 failed/);
+});
+
+test('shards together hold every file once, also when machines know different times', () => {
+  const names = ['a', 'b', 'c', 'd', 'e'].map((name) => `${name}.test.ts`);
+  const files = Object.fromEntries(names.map((name) => [name, PASSES]));
+  const ran = [1, 2, 3].flatMap((shard) => {
+    const times = { 'test/c.test.ts': shard * 1000 };
+    const { stdout } = runTests(files, {}, undefined, { words: ['--shard', `${shard}/3`], times });
+    return [...stdout.matchAll(/✓ test\/(\w\.test\.ts)/g)].map(([, name]) => name);
+  });
+  assert.deepEqual(new Set(ran), new Set(names));
+  assert.equal(ran.length, names.length);
+  for (const shard of ['0/3', '4/3', 'half']) {
+    const { status, stderr } = runTests(files, {}, undefined, { words: ['--shard', shard] });
+    assert.equal(status, 2);
+    assert.match(stderr, /--shard must be K\/N/);
+  }
+});
+
+test('the file that took longest runs first the next time', () => {
+  const files = { 'a.serial.test.ts': PASSES, 'b.serial.test.ts': PASSES, 'c.serial.test.ts': PASSES };
+  const times = { 'test/a.serial.test.ts': 10, 'test/b.serial.test.ts': 30, 'test/c.serial.test.ts': 20 };
+  const { stdout } = runTests(files, {}, undefined, { times });
+  assert.match(stdout, /✓ test\/b.*✓ test\/c.*✓ test\/a/s);
+});
+
+test('of a change only the tests that import it run, however far away', () => {
+  const git = `import { execFileSync } from 'node:child_process';`;
+  const files = {
+    '../packages/server/src/inner.ts': 'export const inner = 1;',
+    '../packages/server/src/outer.ts': "import { inner } from './inner.ts';\nexport const outer = inner;",
+    '../packages/server/src/outer.test.ts': `import './outer.ts';\n${PASSES}`,
+    '../packages/server/src/other.test.ts': `${git}\n${PASSES}`,
+  };
+  const inRepository = (command: readonly string[]) => [
+    'sh',
+    '-ec',
+    `git init -q . && git add packages && git -c user.name=a -c user.email=a@b commit -qm first && echo '// changed' >>packages/server/src/inner.ts && exec ${command.join(' ')} --changed HEAD`,
+  ];
+  const { status, stdout } = runTests(files, {}, inRepository);
+  assert.equal(status, 0, stdout);
+  assert.match(stdout, /can reach 1 test files; running the nearest 1/);
+  assert.match(stdout, /✓ packages\/server\/src\/outer\.test\.ts/);
+  assert.doesNotMatch(stdout, /other\.test\.ts/);
 });
