@@ -39,6 +39,17 @@ test('a stream has what was written before and after it began, and ends with the
   assert.match(JSON.stringify(first?.data['ts']), /^"\d{4}-.*Z"$/);
 });
 
+test('the reference client, which prints texts as they come, is shown lines of svc itself with their end', async (t) => {
+  const { server, id } = await withSandbox(t);
+  server.orchestrator.addLog(id, 'stdout', 'from inside');
+  server.orchestrator.addLog(id, 'system', 'from svc');
+  await server.rest('POST', `/sandboxes/${id}/stop`, { body: {} });
+  const headers = { 'user-agent': 'microsandbox-sdk/0.7.11' };
+  const path = `/sandboxes/${id}/logs?sources=stdout,system`;
+  const shown = texts(await Array.fromAsync(followEvents(server, path, headers)));
+  assert.ok(shown.includes('from inside') && shown.includes('from svc\n'), JSON.stringify(shown));
+});
+
 test('a stream resumes behind the last event that was seen, and gives the sources that were asked for', async (t) => {
   const { server, id } = await withSandbox(t);
   for (const text of ['a', 'b', 'c']) server.orchestrator.addLog(id, 'stdout', text);

@@ -6,6 +6,7 @@ import type { Database } from '../../store/database.ts';
 import type { Orchestrator } from '../../orchestrator/orchestrator.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import { invalidCursor, openLog } from './open-log.ts';
+import { isReferenceClient } from './reference-client.ts';
 
 const DEFAULT_LIMIT = 100;
 /** A page ends early when its texts are this long. */
@@ -28,7 +29,8 @@ export function logHandlers(
     'logs.follow': async ({ params, query, headers }, call) => {
       const cursor = headers['last-event-id'];
       const options = { ...sourcesOf(query.sources), ...cursorOf(cursor), follow: true };
-      return toEvents(await open(call, params.sandbox_id, options));
+      const entries = await open(call, params.sandbox_id, options);
+      return toEvents(isReferenceClient(call) ? withLineEnds(entries) : entries);
     },
     'logs.list': async ({ params, query }, { organization, signal }) => {
       const { tail, limit = DEFAULT_LIMIT } = query;
@@ -55,6 +57,12 @@ async function* toEvents(entries: AsyncIterable<LogEntry>): AsyncGenerator<Serve
     yield { event: 'log', id: cursor, data: { source, ts: time, text } };
   }
   yield { event: 'end', data: {} };
+}
+
+/** The reference client prints texts as they come, and what svc itself writes has no line end. */
+async function* withLineEnds(entries: AsyncIterable<LogEntry>): AsyncGenerator<LogEntry> {
+  for await (const entry of entries)
+    yield entry.source === 'system' ? { ...entry, text: `${entry.text}\n` } : entry;
 }
 
 async function readPage(

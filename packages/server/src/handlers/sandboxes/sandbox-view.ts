@@ -1,10 +1,8 @@
 import type { Sandbox, SandboxStatus } from '@svc/contract/rest';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { SandboxRecord } from '../../store/sandboxes.ts';
+import { isReferenceClient } from './reference-client.ts';
 import { toCreateShape, toRequestedView, toSpecView } from './spec-view.ts';
-
-/** The published client of the reference product, which decodes less than it is sent. */
-const REFERENCE_CLIENT = /^microsandbox-sdk\//;
 
 /** States that it does not know make it refuse the whole answer; these are the nearest that it does know. */
 const KNOWN_STATUS: Partial<Record<SandboxStatus, SandboxStatus>> = {
@@ -13,8 +11,8 @@ const KNOWN_STATUS: Partial<Record<SandboxStatus, SandboxStatus>> = {
 };
 
 /** A sandbox as the control plane shows it to whoever calls. */
-export function viewFor({ userAgent }: Pick<RestCall, 'userAgent'>): (record: SandboxRecord) => Sandbox {
-  return REFERENCE_CLIENT.test(userAgent) ? toReferenceView : toSandboxView;
+export function viewFor(call: Pick<RestCall, 'userAgent'>): (record: SandboxRecord) => Sandbox {
+  return isReferenceClient(call) ? toReferenceView : toSandboxView;
 }
 
 function toSandboxView(record: SandboxRecord): Sandbox {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test, type TestContext } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { PlatformError } from '@svc/contract';
+import { isPassing } from '@svc/contract/retry';
 import { FakeSnapshotStore } from '../../testing/fake-snapshot-store.ts';
 import {
   nextMillisecond,
@@ -99,6 +101,40 @@ test('a sandbox that runs can be copied, or one that rests and is meant to last;
     data.map(({ id }: { id: string }) => id),
     [stopped],
   );
+});
+
+test('of a sandbox that is away for a moment a snapshot is refused with a code that clients repeat', async (t) => {
+  const { server, stopped } = await start(t);
+  await server.database
+    .updateTable('sandboxes')
+    .set({ observed: 'temporarily_unavailable' })
+    .where('id', '=', stopped)
+    .execute();
+  const { status, body: answer } = await server.rest('POST', '/snapshots', request(stopped, 'later'));
+  assert.deepEqual([status, answer.error.code], [502, 'orchestrator_unreachable']);
+  assert.equal(isPassing(answer.error.code), true);
+});
+
+test('the reference client is shown a manifest that it can read, and the digest of it', async (t) => {
+  const { server, stopped } = await start(t);
+  const labels = { '9': 'x', '10': 'é', z: '', a: '"' };
+  const asked = await server.rest('POST', '/snapshots', request(stopped, 'first', { labels }));
+  const { result } = await finished(server, asked.body.id);
+  const headers = { 'user-agent': 'microsandbox-sdk/0.7.11' };
+  const { body: seen } = await server.rest('GET', '/snapshots/by-name/first', { headers });
+  const { image, state } = result.manifest;
+  const time = result.created_at.replace(/\.?0+Z$/, 'Z');
+  const text =
+    `{"schema":1,"artifact":"snapshot","scope":"disk","created_at":"${time}","parent":null,` +
+    `"image":{"ref":"${image.ref}","manifest_digest":"${image.manifest_digest}"},"source_sandbox":"source",` +
+    `"state":{"kind":"file","format":"raw","fstype":"ext4","upper":{"file":"disk","size_bytes":${state.upper.size_bytes},` +
+    `"integrity":{"algorithm":"sha256","digest":"${result.digest}"}}},` +
+    `"labels":{"10":"é","9":"x","a":"\\"","z":""},"extensions":{},"requires":[]}`;
+  assert.deepEqual(seen.manifest, JSON.parse(text));
+  assert.equal(seen.digest, `sha256:${createHash('sha256').update(text).digest('hex')}`);
+  const operation = await server.rest('GET', `/snapshot-operations/${asked.body.id}`, { headers });
+  assert.deepEqual(operation.body.result, seen);
+  assert.deepEqual((await server.rest('GET', '/snapshots', { headers })).body.data, [seen]);
 });
 
 test('a name that is taken is refused, and gives way with force', async (t) => {

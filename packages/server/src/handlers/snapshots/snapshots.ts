@@ -23,6 +23,7 @@ import { requireEngine } from '../../orchestrator/require-engine.ts';
 import type { HostStorage } from '../../accounting/host-storage.ts';
 import type { EngineHealth } from '../../orchestrator/engine-health.ts';
 import { viewFor } from '../sandboxes/sandbox-view.ts';
+import { snapshotViewFor } from './snapshot-view.ts';
 import { requireFreeLabels } from '../volumes/volume-checks.ts';
 
 type SnapshotHandlers = Pick<RestHandlers, Extract<keyof RestHandlers, `snapshots.${string}`>>;
@@ -66,10 +67,10 @@ export function snapshotHandlers(parts: SnapshotParts): SnapshotHandlers {
           await record({ type: 'snapshot_requested', category: 'snapshot', payload });
           return made;
         },
-        (made) => toOperation(made, null),
+        (made) => toOperation(made, null, snapshotViewFor(call)),
       );
       parts.snapshotWorker.wake();
-      return toOperation(operation, null);
+      return toOperation(operation, null, snapshotViewFor(call));
     },
     'snapshots.removeByName': ({ params }, call) => remove(parts, call, { name: params.name }),
     'snapshots.remove': ({ params }, call) => remove(parts, call, { id: params.snapshot_id }),
@@ -95,7 +96,7 @@ function readHandlers(
       const rows = await listSnapshotOperations(database, call.organization.id, page, shouldHideSucceeded);
       const { data, ...rest } = toPage(rows, page, 'snapshot-operations', positionOf, (row) => row);
       const items = data.map(async (row) => ({
-        ...toOperation(row, await resultOf(row)),
+        ...toOperation(row, await resultOf(row), snapshotViewFor(call)),
         snapshot_name: row.snapshotName,
         destination_kind: 'managed' as const,
         sandbox_name: row.sandboxName,
@@ -106,17 +107,19 @@ function readHandlers(
     'snapshots.getOperation': async ({ params }, call) => {
       const found = await findSnapshotOperation(database, call.organization.id, params.operation_id);
       if (found === undefined) throw new PlatformError('not_found', 'There is no such snapshot operation');
-      return toOperation(found, await resultOf(found));
+      return toOperation(found, await resultOf(found), snapshotViewFor(call));
     },
     'snapshots.list': async ({ query }, call) => {
       const page = readPage(query, 'snapshots', 2);
       const rows = await listSnapshots(database, call.organization.id, page);
-      return toPage(rows, page, 'snapshots', positionOf, toView);
+      return toPage(rows, page, 'snapshots', positionOf, snapshotViewFor(call));
     },
     'snapshots.getByName': async ({ params }, call) =>
-      toView(await requireSnapshot(database, call.organization.id, { name: params.name })),
+      snapshotViewFor(call)(await requireSnapshot(database, call.organization.id, { name: params.name })),
     'snapshots.get': async ({ params }, call) =>
-      toView(await requireSnapshot(database, call.organization.id, { id: params.snapshot_id })),
+      snapshotViewFor(call)(
+        await requireSnapshot(database, call.organization.id, { id: params.snapshot_id }),
+      ),
   };
 }
 
@@ -161,6 +164,10 @@ async function requireEligible(db: Database, organizationId: string, id: string)
     throw ineligible(`Sandbox '${sandbox.name}' is ephemeral and ${sandbox.observed}; its disk goes with it`);
   }
   if (sandbox.observed === 'stopped' || sandbox.observed === 'failed') return sandbox;
+  if (sandbox.observed === 'temporarily_unavailable') {
+    const message = `Sandbox '${sandbox.name}' is temporarily unavailable; try again when it runs`;
+    throw new PlatformError('orchestrator_unreachable', message, { details: { sandbox: sandbox.id } });
+  }
   throw ineligible(`Sandbox '${sandbox.name}' is ${sandbox.observed}; wait until it runs, or start it`);
 }
 
@@ -177,22 +184,11 @@ function positionOf({ createdAt, id }: { readonly createdAt: string; readonly id
   return [createdAt, id];
 }
 
-function toView(record: SnapshotRecord): Snapshot {
-  return {
-    kind: 'disk',
-    id: record.id,
-    name: record.name,
-    location: { type: 'managed', id: record.id },
-    digest: record.digest,
-    size_bytes: record.sizeBytes,
-    manifest: record.manifest,
-    labels: record.labels,
-    sandbox_id: record.sandboxId,
-    created_at: record.createdAt,
-  };
-}
-
-function toOperation(record: SnapshotOperationRecord, result: SnapshotRecord | null) {
+function toOperation(
+  record: SnapshotOperationRecord,
+  result: SnapshotRecord | null,
+  show: (record: SnapshotRecord) => Snapshot,
+) {
   return {
     id: record.id,
     kind: 'disk' as const,
@@ -201,6 +197,6 @@ function toOperation(record: SnapshotOperationRecord, result: SnapshotRecord | n
     updated_at: record.updatedAt,
     completed_at: record.completedAt,
     error: record.error,
-    result: result === null ? null : toView(result),
+    result: result === null ? null : show(result),
   };
 }
