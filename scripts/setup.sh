@@ -82,6 +82,24 @@ install_test_clients() {
     *) note "the reference client is not published for $(uname -m): tests with it will fail" ;;
   esac
   if needs_newer_libc; then scripts/install-newer-libc.sh; fi
+  install_python_client
+}
+
+# The newest reference client is published for Python alone.
+install_python_client() {
+  local folder=test/interop/python wanted
+  local stamp=$folder/build/.svc-installed
+  wanted=$(sha256sum "$folder/requirements.txt")
+  if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
+    step_done "$folder" 'in step with its requirements.txt'
+    return
+  fi
+  as_owner rm -rf "$folder/build"
+  as_owner /usr/bin/python3 -m pip --quiet install --target "$folder/build" --no-deps --only-binary :all: --require-hashes \
+    --no-compile --disable-pip-version-check --root-user-action ignore -r "$folder/requirements.txt" ||
+    fail "what $folder needs could not be installed" 'read the lines above: check the network (behind a proxy: pip config set global.proxy) and the disk, then run this again'
+  printf '%s\n' "$wanted" | as_owner tee "$stamp" >/dev/null
+  step_done "$folder" 'installed, for tests'
 }
 
 # The reference client for arm64 does; see test/interop/newer-libc.ts.

@@ -56,6 +56,15 @@ export const SnapshotLocation = Type.Union([
   strictObject({ type: Type.Literal('host_volume'), path: Text }),
 ]);
 
+/** The same as callers name it. */
+const SnapshotReference = Type.Union([
+  strictObject({
+    type: Type.Literal('managed'),
+    id: Type.String({ pattern: SANDBOX_NAME_PATTERN, description: 'Its id, or its name' }),
+  }),
+  strictObject({ type: Type.Literal('host_volume'), path: Text }),
+]);
+
 export const RegistryChoice = Type.Union([
   strictObject({ mode: Type.Enum(['auto', 'anonymous']) }),
   strictObject({ mode: Type.Literal('specific'), credential_id: Uuid }),
@@ -83,7 +92,7 @@ export const CreateSandboxRequest = strictObject({
   path: Type.Optional(Text),
   format: Type.Optional(ImageFormat),
   fstype: optional(Text),
-  disk_snapshot_ref: Type.Optional(SnapshotLocation),
+  disk_snapshot_ref: Type.Optional(SnapshotReference),
   isolation: Type.Optional(
     Type.Enum([...ISOLATION_CLASSES], {
       description:

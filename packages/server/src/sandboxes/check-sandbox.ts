@@ -15,7 +15,8 @@ export interface WantedSandbox {
   readonly registry: RegistryChoice | null;
   /** Null: the strongest class that the host has. */
   readonly isolation: string | null;
-  readonly snapshotId: string | null;
+  /** Id or name of the snapshot that its disk begins with. */
+  readonly snapshot: string | null;
   /** The caller owns the host: absolute paths mean it, as far as the engine lets sandboxes mount it. */
   readonly hasHostPaths: boolean;
 }

@@ -13,11 +13,12 @@ import type { Database } from '../store/database.ts';
 import { insertSandbox } from '../store/new-sandbox.ts';
 import type { OrganizationRecord } from '../store/organizations.ts';
 import type { Asker, SandboxRecord } from '../store/sandboxes.ts';
-import { findSnapshot } from '../store/snapshots.ts';
+import { findSnapshot, type SnapshotRecord } from '../store/snapshots.ts';
 import { invalidConfig, type CheckedSandbox } from './check-sandbox.ts';
 import { requireRegistry } from './require-registry.ts';
 import { requireStored } from './secret-values.ts';
 
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const MIB = 1024 * 1024;
 const CHECK_TIMEOUT_MS = 30_000;
 
@@ -118,8 +119,9 @@ async function insert(
   { id, organization, sandbox, isStarted, asker }: NewSandboxRequest,
   transaction: Database,
 ): Promise<SandboxRecord> {
-  const { name, slug, ports, isolation, snapshotId, hasHostPaths, secrets } = sandbox;
-  const spec = await withImageOfSnapshot(transaction, organization.id, sandbox);
+  const { name, slug, ports, isolation, hasHostPaths, secrets } = sandbox;
+  const snapshot = await snapshotOf(transaction, organization.id, sandbox);
+  const spec = withImageOf(snapshot, sandbox.spec);
   await requireRegistry(transaction, organization.id, secrets.registry, spec.image.reference);
   await requireStored(transaction, organization.id, spec);
   await requireRoomForSandbox(transaction, organization, spec, { isStarted });
@@ -132,7 +134,7 @@ async function insert(
     spec,
     ports,
     isolation,
-    snapshotId,
+    snapshotId: snapshot?.id ?? null,
     hasHostPaths,
     secrets: sealSecrets(sealer, id, secrets),
     volumes: await volumesOf(transaction, organization.id, spec),
@@ -144,18 +146,24 @@ async function insert(
   return record;
 }
 
-/** @throws PlatformError `snapshot_not_found` */
-async function withImageOfSnapshot(
+/** By its id or its name. @throws PlatformError `snapshot_not_found` */
+async function snapshotOf(
   db: Database,
   organizationId: string,
-  { spec, snapshotId }: CheckedSandbox,
-): Promise<SandboxSpec> {
-  if (snapshotId === null) return spec;
-  const snapshot = await findSnapshot(db, organizationId, { id: snapshotId });
-  if (snapshot === undefined) {
-    const message = `There is no snapshot ${snapshotId}`;
-    throw new PlatformError('snapshot_not_found', message, { details: { snapshot_id: snapshotId } });
-  }
+  { snapshot: named }: CheckedSandbox,
+): Promise<SnapshotRecord | null> {
+  if (named === null) return null;
+  const byId = UUID.test(named)
+    ? await findSnapshot(db, organizationId, { id: named.toLowerCase() })
+    : undefined;
+  const found = byId ?? (await findSnapshot(db, organizationId, { name: named }));
+  if (found !== undefined) return found;
+  const message = `There is no snapshot ${named}`;
+  throw new PlatformError('snapshot_not_found', message, { details: { snapshot: named } });
+}
+
+function withImageOf(snapshot: SnapshotRecord | null, spec: SandboxSpec): SandboxSpec {
+  if (snapshot === null) return spec;
   return {
     ...spec,
     image: { type: 'oci', reference: imageOf(snapshot.manifest) ?? spec.image.reference },

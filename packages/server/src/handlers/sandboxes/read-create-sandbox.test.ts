@@ -26,7 +26,7 @@ test('both documented shapes of an image mean the same', () => {
 
 test('a snapshot by its id, and the class of isolation', () => {
   const place = { type: 'managed', id: SNAPSHOT } as const;
-  assert.equal(check({ source: 'disk_snapshot', disk_snapshot_ref: place }).snapshotId, SNAPSHOT);
+  assert.equal(check({ source: 'disk_snapshot', disk_snapshot_ref: place }).snapshot, SNAPSHOT);
   assert.equal(check({ ...OCI, isolation: 'gvisor' }).isolation, 'gvisor');
   assert.equal(check({ ...OCI, isolation: 'auto' }).isolation, null);
 });

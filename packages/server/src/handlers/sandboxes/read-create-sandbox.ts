@@ -21,7 +21,7 @@ export function readCreateSandbox(
   { isOperator }: Pick<RestCall, 'isOperator'>,
 ): WantedSandbox {
   const { name, slug, isolation = 'auto', registry } = body;
-  const { reference, snapshotId } = rootOf(body);
+  const { reference, snapshot } = rootOf(body);
   return {
     name,
     slug: slug ?? null,
@@ -29,14 +29,14 @@ export function readCreateSandbox(
     ports: body.network?.ports ?? [],
     registry: registry ?? null,
     isolation: isolation === 'auto' ? null : isolation,
-    snapshotId,
+    snapshot,
     hasHostPaths: isOperator,
   };
 }
 
 interface Root {
   readonly reference: string;
-  readonly snapshotId: string | null;
+  readonly snapshot: string | null;
 }
 
 function rootOf(body: CreateSandboxRequest): Root {
@@ -44,7 +44,7 @@ function rootOf(body: CreateSandboxRequest): Root {
   if (image !== undefined) {
     if (source !== undefined) throw invalid('source', 'contradicts image; send one of them');
     refuseFields(body, [], 'goes with source, not with image');
-    if (image.type === 'oci') return { reference: image.reference, snapshotId: null };
+    if (image.type === 'oci') return { reference: image.reference, snapshot: null };
     throw unsupportedRoot('image.type', image.type);
   }
   if (source === undefined) {
@@ -55,14 +55,14 @@ function rootOf(body: CreateSandboxRequest): Root {
   refuseFields(body, SOURCE_FIELDS[source], `does not go with source ${source}`);
   const [needed] = SOURCE_FIELDS[source];
   if (!isGiven(body[needed])) throw invalid(needed, `is needed with source ${source}`);
-  if (source === 'oci') return { reference: body.reference ?? '', snapshotId: null };
+  if (source === 'oci') return { reference: body.reference ?? '', snapshot: null };
   if (source === 'disk_snapshot') return rootOfSnapshot(body);
   throw unsupportedRoot('source', source);
 }
 
 function rootOfSnapshot({ disk_snapshot_ref: place }: CreateSandboxRequest): Root {
-  if (place?.type === 'managed') return { reference: IMAGE_OF_SNAPSHOT, snapshotId: place.id.toLowerCase() };
-  const reason = 'snapshots in the host volume cannot be used; name a managed one by its id';
+  if (place?.type === 'managed') return { reference: IMAGE_OF_SNAPSHOT, snapshot: place.id };
+  const reason = 'snapshots in the host volume cannot be used; name a managed one by its id or name';
   throw invalid('disk_snapshot_ref.type', reason);
 }
 

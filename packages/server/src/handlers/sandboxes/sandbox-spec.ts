@@ -28,7 +28,7 @@ export function readConfig(
     ports: (config.ports ?? []).map(toPort),
     registry: null,
     isolation: null,
-    snapshotId: null,
+    snapshot: null,
     hasHostPaths,
   };
 }
