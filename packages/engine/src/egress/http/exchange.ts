@@ -19,12 +19,30 @@ export interface Exchange {
   readonly host: string;
   readonly port: number;
   readonly filter: RequestFilter;
-  /** What is kept back of its sandbox. */
-  readonly held: HeldBytes;
+  readonly held: HeldOfSandbox;
   /** A request that was for somebody else. */
   readonly onForeignHost: (authority: string) => void;
   /** A request that was stopped; the relay has ended it already. */
   readonly onViolation: (violation: Violation) => void;
+}
+
+/** What is kept of all connections of one sandbox. */
+export interface HeldOfSandbox {
+  readonly bodies: HeldBytes;
+  readonly heads: HeldBytes;
+  readonly windows: HeldBytes;
+}
+
+/** What Node and the relays make for a request and for each header: estimates, and rather too much. */
+const REQUEST_BYTES = 8 * 1024;
+const HEADER_BYTES = 256;
+
+/** What a request takes of the heap while it is under way. */
+export function costOf(headers: HeaderList): number {
+  return headers.reduce(
+    (sum, [name, value]) => sum + HEADER_BYTES + name.length + value.length,
+    REQUEST_BYTES,
+  );
 }
 
 export const MAX_HEAD_BYTES = 64 * 1024;

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { open, overHttp2, raw } from '../../testing/egress-attack.ts';
 import { PLACEHOLDER, SECRET_VALUE } from '../../testing/https-world.ts';
-import { HeldBytes } from './held-bytes.ts';
+import { BODIES, HeldBytes } from './held-bytes.ts';
 
 /** As much as one sandbox may hold while the others hold nothing. */
 const HALF_BYTES = 64 << 20;
@@ -59,7 +59,7 @@ test('a body streams to a host that may have every secret, before it is whole', 
 
 test('bodies that never end take no more than half of what others leave, and give it back', async (t) => {
   const world = await open(t, {});
-  const [one, other] = [new HeldBytes(), new HeldBytes()];
+  const [one, other] = [new HeldBytes(BODIES), new HeldBytes(BODIES)];
   const socket = await world.connect('other.test');
   socket.write(`POST / HTTP/1.1\r\nHost: other.test\r\nContent-Length: ${16 << 20}\r\n\r\nbegin`);
   await waitUntil(() => isTaken(one));

@@ -1,24 +1,42 @@
-/** For all sandboxes together. */
-const MAX_HELD_TOTAL_BYTES = 128 * 1024 * 1024;
+/** What is bounded for all sandboxes of this process together. */
+interface Pool {
+  readonly maxBytes: number;
+  taken: number;
+}
 
-let total = 0;
+const MIB = 1024 * 1024;
+/** Bodies that must be whole before they can go on; outside of the heap. */
+export const BODIES: Pool = { maxBytes: 128 * MIB, taken: 0 };
+/** Requests under way without their bodies; half of the heap. */
+export const HEADS: Pool = { maxBytes: 64 * MIB, taken: 0 };
+/** What sides of HTTP/2 may send ahead of what the other reads; outside of the heap. */
+export const WINDOWS: Pool = { maxBytes: 128 * MIB, taken: 0 };
 
 /**
- * Counts what is held of one sandbox because it must be whole before it can go on. Each may have half of what the others leave, so
- * one that sends what never ends does not keep them from sending.
+ * Counts what is held of one sandbox. Each may have half of what the others leave, so one that sends what never ends does not keep
+ * them from sending.
  */
 export class HeldBytes {
+  readonly #pool: Pool;
   #own = 0;
 
-  /** Null when there is no room; given back when it is disposed of. */
+  constructor(pool: Pool) {
+    this.#pool = pool;
+  }
+
+  /** Null when there is no room; given back when it is disposed of, once or more often. */
   reserve(bytes: number): Disposable | null {
-    if (this.#own + bytes > (MAX_HELD_TOTAL_BYTES - (total - this.#own)) / 2) return null;
+    const pool = this.#pool;
+    if (this.#own + bytes > (pool.maxBytes - (pool.taken - this.#own)) / 2) return null;
     this.#own += bytes;
-    total += bytes;
+    pool.taken += bytes;
+    let isHeld = true;
     return {
       [Symbol.dispose]: () => {
+        if (!isHeld) return;
+        isHeld = false;
         this.#own -= bytes;
-        total -= bytes;
+        pool.taken -= bytes;
       },
     };
   }

@@ -5,7 +5,7 @@ import { isAuthorityOf } from '../proxy/authority.ts';
 import { endTogether, reset } from '../proxy/end-together.ts';
 import { BlockedRequest } from '../secrets/blocked-request.ts';
 import { MAX_HELD_BYTES, type BodyPlan, type RequestHead } from '../secrets/request-filter.ts';
-import { endToEnd, MAX_HEAD_BYTES, type Exchange, type HeaderList } from './exchange.ts';
+import { costOf, endToEnd, MAX_HEAD_BYTES, type Exchange, type HeaderList } from './exchange.ts';
 import { holdFirst } from './hold-first.ts';
 import { ServerLine } from './server-line.ts';
 
@@ -19,6 +19,8 @@ interface Relay {
   readonly exchange: Exchange;
   readonly agent: InstanceType<typeof Agent>;
   pending: number;
+  /** Given back with the connection, since answers that were never begun do not tell of their end. */
+  readonly heads: Set<Disposable>;
   /** Settled when the request before has been sent: what was asked in one order is sent in it. */
   sent: Promise<void>;
   readonly line: ServerLine;
@@ -50,26 +52,41 @@ export function relayHttp1(exchange: Exchange): void {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   const line = new ServerLine(exchange);
   agent.createConnection = (_, done) => line.give(done);
-  const relay = { exchange, agent, line, pending: 0, sent: Promise.resolve() };
+  const heads = new Set<Disposable>();
+  const relay = { exchange, agent, line, pending: 0, heads, sent: Promise.resolve() };
   relays.set(client, relay);
   upstream.on('error', () => undefined);
   upstream.once('close', () => {
     if (relay.pending === 0) client.end();
   });
-  client.once('close', () => upstream.destroy());
+  client.once('close', () => {
+    upstream.destroy();
+    for (const head of heads) head[Symbol.dispose]();
+  });
   server.emit('connection', client);
 }
 
 async function answer(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
   const relay = relayOf(incoming.socket);
-  const { client, upstream } = relay.exchange;
+  const { client, upstream, held } = relay.exchange;
+  // What was parsed of the same bytes after the connection was ended.
+  if (client.destroyed) return;
+  const room = held.heads.reserve(costOf(pairs(incoming.rawHeaders)));
+  // One that may not send more does not have what it sends kept until it is its turn to be told.
+  if (relay.pending >= MAX_PIPELINED || (room === null && relay.pending > 0)) {
+    room?.[Symbol.dispose]();
+    return reset(client);
+  }
   relay.pending += 1;
+  if (room !== null) relay.heads.add(room);
   response.once('close', () => {
     relay.pending -= 1;
+    if (room !== null) relay.heads.delete(room);
+    room?.[Symbol.dispose]();
     if (upstream.destroyed) client.end();
   });
   response.sendDate = false;
-  if (relay.pending > MAX_PIPELINED) return refuse(response, 429);
+  if (room === null) return refuse(response, 503);
   if (!isForHost(incoming, relay.exchange)) return refuse(response, 421);
   const before = relay.sent;
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -113,7 +130,7 @@ async function forward(
   const head = filter.head(original);
   const plan = filter.body(original, { isHttp2: false });
   if (plan.kind === 'hold') {
-    using room = held.reserve(Number(incoming.headers['content-length'] ?? 0));
+    using room = held.bodies.reserve(Number(incoming.headers['content-length'] ?? 0));
     if (room === null) return refuse(response, 503);
     askForBody(incoming, response);
     const body = plan.rewrite(await whole(incoming));
@@ -168,7 +185,7 @@ async function heldBody(
   incoming: IncomingMessage,
   plan: Extract<BodyPlan, { kind: 'stream' }>,
 ): Promise<Duplex> {
-  const { stage, ready } = holdFirst(held);
+  const { stage, ready } = holdFirst(held.bodies);
   // What goes wrong in it ends the stage too.
   pipeline([incoming, ...plan.filters(), stage], () => undefined);
   await ready;
@@ -299,7 +316,7 @@ function stop({ exchange }: Relay, error: unknown): void {
   if (error instanceof BlockedRequest) exchange.onViolation(error.violation);
 }
 
-function refuse(response: ServerResponse, status: 421 | 429 | 503): void {
+function refuse(response: ServerResponse, status: 421 | 503): void {
   response.shouldKeepAlive = false;
   response.writeHead(status, ['Content-Length', '0']).end();
 }

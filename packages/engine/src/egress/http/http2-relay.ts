@@ -15,7 +15,7 @@ import { isAuthorityOf } from '../proxy/authority.ts';
 import { BlockedRequest } from '../secrets/blocked-request.ts';
 import type { RequestHead } from '../secrets/request-filter.ts';
 import { holdFirst } from './hold-first.ts';
-import { MAX_HEAD_BYTES, type Exchange, type HeaderList } from './exchange.ts';
+import { costOf, MAX_HEAD_BYTES, type Exchange, type HeaderList } from './exchange.ts';
 
 /** What both sides may do: as many streams and as large a head as we promise to look at. */
 const SETTINGS: Settings = {
@@ -24,7 +24,7 @@ const SETTINGS: Settings = {
   maxHeaderListSize: MAX_HEAD_BYTES,
   initialWindowSize: 1 << 20,
 };
-/** For all streams of a connection together: what we hold for a side that does not read. */
+/** For all streams of a connection together: what we hold for a side that does not read. Without room it is what the protocol begins with. */
 const CONNECTION_WINDOW_BYTES = 4 << 20;
 const OPTIONS = {
   settings: SETTINGS,
@@ -40,10 +40,16 @@ export function relayHttp2(exchange: Exchange): void {
     createConnection: () => upstream,
   });
   const inward = performServerHandshake(client, OPTIONS);
-  widen(inward);
-  outward.once('connect', () => widen(outward));
+  const window = exchange.held.windows.reserve(2 * CONNECTION_WINDOW_BYTES);
+  if (window !== null) {
+    widen(inward);
+    outward.once('connect', () => widen(outward));
+    inward.once('close', () => window[Symbol.dispose]());
+  }
   for (const session of [inward, outward]) session.on('error', () => undefined); // `close` follows.
   inward.once('close', () => outward.destroy());
+  // The socket may stay half open, which means nothing to this protocol: answers have no reader any more.
+  client.once('end', () => inward.destroy());
   outward.once('close', () => inward.close());
   outward.on('goaway', () => inward.goaway());
   inward.on('stream', (stream, headers) => answer(exchange, outward, stream, headers));
@@ -58,6 +64,10 @@ function answer(
   stream.on('error', () => undefined);
   const head = headOf(headers);
   if (sizeOf(head) > MAX_HEAD_BYTES) return stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  const room = exchange.held.heads.reserve(costOf(head.headers));
+  // Clients know that nothing of it was done, and may try again.
+  if (room === null) return stream.close(constants.NGHTTP2_REFUSED_STREAM);
+  stream.once('close', () => room[Symbol.dispose]());
   if (!isForHost(headers, exchange)) {
     stream.respond({ ':status': 421 }, { endStream: true });
     return;
@@ -122,7 +132,7 @@ async function bodyOf(
   const plan = filter.body(head, { isHttp2: true });
   if (plan.kind === 'hold') throw new Error('Nothing is rewritten over HTTP/2');
   if (!plan.isHeldFirst) return [stream, ...plan.filters()];
-  const { stage, ready } = holdFirst(held);
+  const { stage, ready } = holdFirst(held.bodies);
   pipeline([stream, ...plan.filters(), stage], () => undefined);
   await ready;
   if (stage.errored !== null) throw stage.errored;

@@ -1,8 +1,8 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TLSSocket } from 'node:tls';
-import type { Divert } from '../http/exchange.ts';
-import { HeldBytes } from '../http/held-bytes.ts';
+import type { Divert, HeldOfSandbox } from '../http/exchange.ts';
+import { BODIES, HEADS, HeldBytes, WINDOWS } from '../http/held-bytes.ts';
 import { relayHttp1 } from '../http/http1-relay.ts';
 import { relayHttp2 } from '../http/http2-relay.ts';
 import { hostOf } from '../proxy/authority.ts';
@@ -43,7 +43,11 @@ const HANDSHAKE_MS = 15_000;
  */
 export class Interceptor {
   readonly #options: InterceptorOptions;
-  readonly #held = new HeldBytes();
+  readonly #held: HeldOfSandbox = {
+    bodies: new HeldBytes(BODIES),
+    heads: new HeldBytes(HEADS),
+    windows: new HeldBytes(WINDOWS),
+  };
   /** One for all connections: how long it takes to prepare depends on the placeholders. */
   readonly #placeholders: Placeholders;
 
