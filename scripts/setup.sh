@@ -15,7 +15,6 @@ main() {
   heading 'Set-up'
   need_root_rights
   install_debian_packages "$for_tests"
-  make_service_user
   scripts/install-runc.sh
   scripts/install-runsc.sh
   scripts/install-npm.sh
@@ -27,16 +26,6 @@ main() {
   build_dashboard
   compile_ahead
   as_root ./svc doctor --compact
-}
-
-# Whom the web-facing server becomes: a user who owns nothing and cannot log in.
-make_service_user() {
-  if getent passwd svc >/dev/null; then
-    step_done 'user svc' 'present'
-    return
-  fi
-  as_root useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin svc
-  step_done 'user svc' 'made: the server runs as this user'
 }
 
 install_npm_packages() {

@@ -141,7 +141,6 @@ settle() {
 # What scripts/setup.sh leaves behind, as it is here: `make build` comes first.
 prepare() {
   local root=$1
-  chroot "$root" useradd --system --user-group --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin svc
   tar -C "$ROOT" --exclude=.git -c . | tar -C "$root$CHECKOUT" -x --no-same-owner
   mkdir -p "$root/opt"
   cp -a /opt/svc "$root/opt/"

@@ -5,13 +5,12 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
-import { findIdentity } from '../../packages/server/src/host/drop-privileges.ts';
+import { installationUser } from '../../packages/server/src/host/installation-user.ts';
 
 const SVC = resolve(import.meta.dirname, '../../svc');
 const exec = promisify(execFile);
 /** As long as a signing key. */
 const CONTENT = 'what-only-root-may-read-32-bytes';
-const ATTACKER = findIdentity('svc');
 
 /** Everything that root types and that works below the server's folder. */
 const COMMANDS: readonly (readonly string[])[] = [
@@ -64,7 +63,8 @@ async function prepare(t: TestContext): Promise<Scene> {
 
 /** As the server's user. */
 function attack(scene: Scene, script: string): void {
-  execFileSync('sh', ['-euc', script], { cwd: join(scene.dataFolder, 'server'), ...ATTACKER });
+  const cwd = join(scene.dataFolder, 'server');
+  execFileSync('sh', ['-euc', script], { cwd, ...installationUser(scene.dataFolder) });
 }
 
 async function look({ victim, empty }: Scene): Promise<unknown> {
@@ -111,6 +111,21 @@ test('what root makes before the first start and later belongs to the server use
   }
   const folder = join(scene.dataFolder, 'server');
   for (const name of ['.', ...(await readdir(folder))]) {
-    assert.equal((await lstat(join(folder, name))).uid, ATTACKER.uid, name);
+    assert.equal((await lstat(join(folder, name))).uid, installationUser(scene.dataFolder).uid, name);
   }
+});
+
+test('a program of one installation cannot connect to the engine of another', async (t) => {
+  const [one, other] = [await prepare(t), await prepare(t)];
+  const at = (...words: string[]) => exec(SVC, ['--path', one.dataFolder, 'engine', ...words]);
+  await at('start', '--detach', '--isolation', 'container', '--prepared-slots', '0');
+  t.after(() => at('stop'));
+  const ownerOf = async ({ dataFolder }: Scene) => {
+    const { uid, gid } = await lstat(join(dataFolder, 'server'));
+    return { uid, gid };
+  };
+  const ask = (user: { readonly uid: number; readonly gid: number }) =>
+    exec('curl', ['-sS', '--unix-socket', join(one.dataFolder, 'engine.sock'), 'http://engine/health'], user);
+  await ask(await ownerOf(one));
+  await assert.rejects(ask(await ownerOf(other)), /[Cc]ould(n't| not) connect/);
 });

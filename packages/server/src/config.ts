@@ -31,8 +31,8 @@ export interface ServerConfig {
   readonly isEngineExternal: boolean;
   /** Handed on to an engine that we start. */
   readonly engineArguments: readonly string[];
-  /** Whom the web-facing process becomes when it is started as root: a user name or `UID:GID`. */
-  readonly runAs: string;
+  /** Whom the web-facing process becomes when it is started as root: a user name or `UID:GID`. Null: the installation's own. */
+  readonly runAs: string | null;
   readonly restSettings: RestSettings;
   /** The file with the keys that secrets are sealed with. */
   readonly secretsKeyPath: string;
@@ -153,7 +153,7 @@ export function readConfig(
     engineArguments: ENGINE_OPTIONS.flatMap((name) =>
       [values[name] ?? []].flat().flatMap((value) => [`--${name}`, value]),
     ),
-    runAs: values['run-as'] ?? 'svc',
+    runAs: values['run-as'] ?? null,
     restSettings: {
       ...DEFAULT_REST_SETTINGS,
       publishAddresses: readPublishAddresses(values['publish-address'] ?? [], problems),

@@ -6,7 +6,8 @@ import type { Logger } from 'pino';
 import { readConfig, type ServerConfig } from './config.ts';
 import { alreadyRunning } from './host/already-running.ts';
 import { canAnybodyRead } from './host/can-anybody-read.ts';
-import { becomeUser, findIdentity } from './host/drop-privileges.ts';
+import { becomeUser, findIdentity, type Identity } from './host/drop-privileges.ts';
+import { serverUser } from './host/installation-user.ts';
 import { lockDataFolder } from './host/data-folder-lock.ts';
 import { EXIT } from './host/exit-codes.ts';
 import { explainStart } from './host/explain-start.ts';
@@ -45,7 +46,7 @@ async function main(args: readonly string[]): Promise<number> {
 }
 
 async function supervise(config: ServerConfig, args: readonly string[], stop: AbortSignal): Promise<number> {
-  const owner = findIdentity(config.runAs);
+  const owner = ownerOf(config);
   takeOwnShareIfPossible();
   // First of all, because loading its modules takes longer than everything that we do meanwhile.
   const web = startWebProcess([...args, '--run-as', `${owner.uid}:${owner.gid}`]);
@@ -56,6 +57,10 @@ async function supervise(config: ServerConfig, args: readonly string[], stop: Ab
   } finally {
     web.child.kill();
   }
+}
+
+function ownerOf(config: ServerConfig): Identity {
+  return config.runAs === null ? serverUser(config) : findIdentity(config.runAs);
 }
 
 /** For the web-facing process too. The engine tells when it is impossible. */
@@ -92,7 +97,7 @@ async function serveSupervised(config: ServerConfig, stop: AbortController): Pro
   if (config.databaseUrl !== null) await (await import('./store/open-database.ts')).loadPostgres();
   const logger = await createLogger(config.logLevel);
   flushCompileCache();
-  becomeUser(findIdentity(config.runAs));
+  becomeUser(ownerOf(config));
   await mayServe;
   if (stop.signal.aborted) return EXIT.stopped;
   return await serve(config, stop.signal, logger, () => process.send?.(READY));

@@ -233,7 +233,7 @@ export const startFlagClaims: readonly Claim[] = [
       const pid = await ground.server.webPid();
       assert.match(readFileSync(`/proc/${pid}/status`, 'utf8'), /^Uid:\s+64555\s+64555\s+64555\s/m);
     },
-    { default: '`svc`' },
+    { default: "the data folder's own user" },
   ),
   claimOnce(
     `${START} --max-body-bytes`,

@@ -38,8 +38,7 @@ export function createCommand(): Command {
     .option('-d, --detach', 'in the background; returns when it answers')
     .option(
       '--socket-owner <user>',
-      'whose servers may use it beside those of root: a user, or UID:GID',
-      'svc',
+      "whose servers may use it beside those of root: a user, or UID:GID (default: the data folder's own user)",
     )
     .addHelpText(
       'after',
@@ -71,7 +70,7 @@ async function start(options: StartOptions, command: Command): Promise<void> {
   // SAFETY: sandboxes' root users pass through this folder on the way to their sockets and may not look around.
   await mkdir(dataFolder, { recursive: true, mode: 0o711 });
   await checkPassable(dataFolder);
-  const words = [...handOn(options, HANDED_ON), ...(await socketOwner(options))];
+  const words = [...handOn(options, HANDED_ON), ...(await socketOwner(dataFolder, options))];
   if (options['detach'] !== true) return await runHere(dataFolder, words);
   const pid = await startDetached(dataFolder, words);
   if (isJson) printJson({ pid, started: true });
@@ -79,10 +78,14 @@ async function start(options: StartOptions, command: Command): Promise<void> {
 }
 
 /** As numbers, by the rule that the server finds its own user by. */
-async function socketOwner({ [SOCKET_OWNER]: owner }: StartOptions): Promise<readonly string[]> {
-  const { findIdentity, StartError } = await import('@svc/server/admin');
+async function socketOwner(
+  dataFolder: string,
+  { [SOCKET_OWNER]: owner }: StartOptions,
+): Promise<readonly string[]> {
+  const { findIdentity, installationUser, StartError } = await import('@svc/server/admin');
   try {
-    const { uid, gid } = findIdentity(String(owner), '--socket-owner');
+    const isNamed = typeof owner === 'string';
+    const { uid, gid } = isNamed ? findIdentity(owner, '--socket-owner') : installationUser(dataFolder);
     return ['--socket-owner', `${uid}:${gid}`];
   } catch (error) {
     throw error instanceof StartError ? new UsageError(error.message) : error;

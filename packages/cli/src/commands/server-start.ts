@@ -58,7 +58,10 @@ const HANDED_ON = [
   ),
   new Option('--publish-address <address...>', 'addresses beside 127.0.0.1 that ports may be published on'),
   new Option('--engine-socket <path>', 'use the engine behind this socket and start none'),
-  new Option('--run-as <user>', 'whom the web-facing process becomes when started as root (default: svc)'),
+  new Option(
+    '--run-as <user>',
+    "whom the web-facing process becomes when started as root (default: the data folder's own user)",
+  ),
   new Option('--max-body-bytes <n>', 'largest request (default: 2 MiB)'),
   new Option('--max-calls <n>', 'calls at work at the same time (default: 1024)'),
   new Option(

@@ -7,9 +7,6 @@ export interface Identity {
   readonly gid: number;
 }
 
-/** Used when the named user does not exist. Nobody logs in with it, and no package of Debian takes it. */
-const FALLBACK: Identity = { uid: 64_555, gid: 64_555 };
-
 /** `UID:GID`, or the name of a user, as an option has it. */
 export function findIdentity(runAs: string, option = '--run-as'): Identity {
   const invalid = (problem: string) => new StartError(EXIT.usage, `${option}: ${problem}`);
@@ -26,7 +23,6 @@ export function findIdentity(runAs: string, option = '--run-as'): Identity {
     return checkIdentity({ uid: Number(entry[2]), gid: Number(entry[3]) });
   } catch (error) {
     if (error instanceof StartError) throw error;
-    if (runAs === 'svc') return FALLBACK;
     throw invalid(`there is no user '${runAs}'`);
   }
 }

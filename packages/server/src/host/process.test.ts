@@ -35,10 +35,9 @@ test('a server is found while its process lives, and a pid that is used again is
   await forgetPid(folder);
 });
 
-test('the service user is a number pair, a user of this host, or the fallback for svc; never root', () => {
+test('the service user is a number pair, or a user of this host; never root', () => {
   assert.deepEqual(findIdentity('12:34'), { uid: 12, gid: 34 });
   assert.ok(findIdentity('nobody').uid > 0);
-  assert.ok(findIdentity('svc').uid > 0);
   for (const bad of ['0:0', '0:5', '5:0', 'root', 'no-such-user', '-1', 'a b', '--help', '']) {
     assert.throws(() => findIdentity(bad), /--run-as/, bad);
   }

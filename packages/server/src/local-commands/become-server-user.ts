@@ -4,12 +4,10 @@ import { isErrno } from '@svc/contract/errno';
 import { loadCompiler, PlatformError } from '@svc/contract';
 import { canAnybodyRead } from '../host/can-anybody-read.ts';
 import { becomeUser, findIdentity, type Identity } from '../host/drop-privileges.ts';
+import { installationUser } from '../host/installation-user.ts';
 import { prepareFolders } from '../host/prepare-folders.ts';
 import { loadPostgres } from '../store/open-database.ts';
 import type { StorePlace } from './local-store.ts';
-
-/** The user of `svc server start` without `--run-as`. */
-const DEFAULT_USER = 'svc';
 
 /**
  * For good, before a command that root typed touches anything below the server's folder: whatever the server's user has put there,
@@ -24,7 +22,7 @@ export async function becomeServerUser(
   // What is loaded when it is needed must be loaded now when the program is where that user cannot read.
   if (!canAnybodyRead(import.meta.filename)) loadCompiler();
   const serverFolder = join(dataFolder, 'server');
-  const owner = (await ownerOf(serverFolder)) ?? findIdentity(DEFAULT_USER);
+  const owner = (await ownerOf(serverFolder)) ?? installationUser(dataFolder);
   if (needsFolder) await prepareFolders({ dataFolder, serverFolder }, owner);
   becomeUser(owner);
   if (needsFolder) await checkReach(serverFolder, owner);

@@ -3,6 +3,7 @@ export { readOrphans, removeLocalOrphan } from './orphans.ts';
 export { readStatus } from './read-status.ts';
 export { canAnybodyRead } from '../host/can-anybody-read.ts';
 export { findIdentity } from '../host/drop-privileges.ts';
+export { installationUser } from '../host/installation-user.ts';
 export { EXIT } from '../host/exit-codes.ts';
 export { StartError } from '../host/start-error.ts';
 export { findServer, SERVER_MAIN, serverLogPath } from '../host/pid-file.ts';
