@@ -53,6 +53,11 @@ async function lastCount(on: SupervisedServer): Promise<number> {
   return Number((await succeed(on, ['exec', 'web', 'tail', '-n', '1', '/count'])) || 0);
 }
 
+async function statusOf(on: SupervisedServer, name: string): Promise<string> {
+  const { status } = JSON.parse(await succeed(on, ['inspect', name, '-o', 'json'])) as { status: string };
+  return status;
+}
+
 function stageOf({ folder }: SupervisedServer): string {
   return `${folder}.restore.unfinished`;
 }
@@ -73,6 +78,10 @@ test('a backup of a server at work, restored elsewhere, has its keys, rows, disk
   t.after(() => other.clear());
   await succeed(other, ['restore', archive]);
   await startWithKeys(other);
+  await waitUntil(async () => (await statusOf(other, 'web')) !== 'running', {
+    what: 'the row is brought up to date',
+  });
+  assert.equal(await statusOf(other, 'web'), 'stopped');
   await succeed(other, ['start', 'web']);
   // Both run on one machine, and neither ends the other.
   const going = await lastCount(server);

@@ -112,7 +112,7 @@ function describeOperation(
     tags: [operation.tag],
     security: audience === 'anyone' ? [] : [{ [audience === 'key' ? 'api_key' : 'user']: [] }],
     parameters: [
-      ...(path.startsWith('/orgs/{slug}') ? [SLUG_PARAMETER] : []),
+      ...(path.startsWith(ORGANIZATION_PREFIX) ? [SLUG_PARAMETER] : []),
       ...describeParameters('path', operation.params),
       ...describeParameters('query', operation.query),
       ...describeParameters('header', operation.headers),
@@ -120,10 +120,14 @@ function describeOperation(
       ...(takesVersion(operation) ? [IF_MATCH_PARAMETER] : []),
     ],
     ...describeBody(operation.body),
-    responses: { [operation.status]: describeOutput(operation), ...describeErrors(operation, audience) },
+    responses: {
+      [operation.status]: describeOutput(operation),
+      ...describeErrors(operation, audience, path),
+    },
   };
 }
 
+const ORGANIZATION_PREFIX = '/orgs/{slug}';
 const SLUG_PARAMETER = {
   name: 'slug',
   in: 'path',
@@ -186,10 +190,11 @@ function describeOutput({ output, summary }: RestOperation): Json {
 const VERSIONED: ReadonlySet<RestOperation['output']> = new Set([Sandbox, Volume]);
 const ETAG = { description: 'Changes whenever the record does', schema: { type: 'string' } };
 
-function describeErrors(operation: RestOperation, audience: string): Json {
+function describeErrors(operation: RestOperation, audience: string, path: string): Json {
   const codes = new Set<ErrorCode>([...operation.errors, ...COMMON_ERRORS]);
   if (audience !== 'anyone') codes.add('invalid_api_key');
   if (audience === 'user') codes.add('forbidden');
+  if (path.startsWith(ORGANIZATION_PREFIX)) codes.add('org_not_found');
   if (operation.method !== 'GET') codes.add('idempotency_conflict');
   const byStatus = new Map<number, ErrorCode[]>();
   for (const code of codes) {

@@ -60,14 +60,28 @@ async function* parts(options: Saving): AsyncGenerator<Piece> {
 
 async function* sandbox(options: Saving, record: EngineRecord): AsyncGenerator<Piece> {
   const { dataFolder } = options;
-  const { handle, run } = record;
+  const { handle } = record;
   const disk = await stagedDisk(options, `rootfs/disks/${handle}.img`);
   if (disk === undefined) return;
   yield disk;
-  const ended = run === null ? null : { ...run, bootId: FORMER_BOOT, slot: null };
-  yield content(`sandboxes/${handle}/record.json`, { ...record, run: ended });
+  yield content(`sandboxes/${handle}/record.json`, atRest(record));
   for (const name of await namesIn(dataFolder, `sandboxes/${handle}`))
     if (name.startsWith('log-')) yield* file(dataFolder, `sandboxes/${handle}/${name}`);
+}
+
+/** A backup holds disks and no processes, so that a sandbox that ran is stopped where the backup is restored. */
+function atRest(record: EngineRecord): EngineRecord {
+  const isActive = ['starting', 'running', 'stopping'].includes(record.state);
+  const state = isActive ? 'stopped' : record.state;
+  if (record.run === null) return { ...record, state };
+  const run = { ...record.run, bootId: FORMER_BOOT, slot: null };
+  if (run.endedAt !== null) return { ...record, state, run };
+  const end = {
+    reason: 'stopped',
+    message: 'it ran while the backup was made; start it again',
+    exitCode: null,
+  } as const;
+  return { ...record, state, run: { ...run, endedAt: new Date().toISOString(), end } };
 }
 
 async function* volume(options: Saving, name: string): AsyncGenerator<Piece> {

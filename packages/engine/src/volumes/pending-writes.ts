@@ -3,6 +3,8 @@ import { open, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { FileFailed } from '@svc/contract/channel';
 import type { ChannelFiles } from '@svc/contract/channel';
+import { isErrno } from '@svc/contract/errno';
+import { PlatformError } from '@svc/contract/errors';
 
 /**
  * Which temporary files are in a volume, noted outside of it before they are made: after a crash exactly those are removed,
@@ -33,6 +35,7 @@ export class PendingWrites {
       return { temporary, note };
     } catch (error) {
       this.#active.delete(note);
+      if (isErrno(error, 'ENOSPC', 'EDQUOT')) throw hostIsFull(error);
       throw error;
     }
   }
@@ -58,6 +61,12 @@ export class PendingWrites {
       await this.end(note);
     }
   }
+}
+
+/** Of bytes or of inodes, which are not counted before a write. */
+function hostIsFull(cause: unknown): PlatformError {
+  const message = 'The disk of the host has no room, or no inodes, left; remove sandboxes or images';
+  return new PlatformError('insufficient_storage', message, { cause });
 }
 
 /** Removes a file, or a folder with all that is in it; succeeds when there is nothing. */

@@ -8,7 +8,8 @@ import type { Tracer } from '../../tracing/tracer.ts';
 import { traceRequests } from './trace-requests.ts';
 import { describeHttpFailure, refuseConnection } from './http-failure.ts';
 import { isRpcPath } from './rpc-envelope.ts';
-import { sendRestFailure, tellWhenToRetry } from './rest-failure.ts';
+import { discardBody, sendRestFailure, tellWhenToRetry } from './rest-failure.ts';
+import { hasBrokenOff, isCallerGone } from './caller-gone.ts';
 
 const KEEP_ALIVE_MS = 72_000;
 /** How often it is looked for connections whose request does not come. */
@@ -52,12 +53,15 @@ export function createHttpServer(parts: {
     clientErrorHandler: refuseConnection,
     genReqId: (request) => requestIdOf(request.headers['x-request-id']),
     exposeHeadRoutes: true,
+    // `refuseWhileEnding` does so in our words.
+    return503OnClosing: false,
     forceCloseConnections: 'idle',
     // Routes throw what they mean; nothing of the framework's own ends up in an answer.
     // No route has a schema for the framework: inputs are checked by dispatch. Without this it loads a compiler at every start.
     schemaController: { compilersFactory: { buildValidator: noSchemas, buildSerializer: noSchemas } },
     frameworkErrors: (error, request, reply) => sendFailure(error, request, reply, logger),
   });
+  refuseWhileEnding(server);
   limitBodyTime(server, limits.requestTimeoutMs);
   if (tracer !== null) traceRequests(server, tracer);
   server.addHook('onRequest', (request, reply, done) => {
@@ -80,6 +84,20 @@ export function createHttpServer(parts: {
   return server;
 }
 
+/** Requests on connections that are open still when the server ends. */
+function refuseWhileEnding(server: FastifyInstance): void {
+  let isEnding = false;
+  server.addHook('preClose', (done) => {
+    isEnding = true;
+    done();
+  });
+  server.addHook('onRequest', (_request, _reply, done) => {
+    done(
+      isEnding ? new PlatformError('unavailable', 'The server is ending; try again in a moment') : undefined,
+    );
+  });
+}
+
 /** Bodies arrive as text of a kind that the routes parse themselves, because a broken one is answered in their way. */
 function readJsonBodies(server: FastifyInstance): void {
   server.removeAllContentTypeParsers();
@@ -100,11 +118,14 @@ function sendFailure(error: unknown, request: FastifyRequest, reply: FastifyRepl
     return;
   }
   const { status, body } = describeHttpFailure(error, request.id);
-  if (status >= 500)
+  if (status >= 500 && !isCallerGone(error) && !hasBrokenOff(request.raw))
     logger.error({ err: error, requestId: request.id, url: request.url }, 'a request failed');
   if (status === 401) reply.header('www-authenticate', 'Bearer');
   tellWhenToRetry(error, reply);
+  // The framework closes the connection of a body that is too large, which would take the answer with it.
+  if (status === 413) reply.removeHeader('connection');
   void reply.code(status).header('content-type', 'application/json').send(JSON.stringify(body));
+  discardBody(request.raw);
 }
 
 function begin(request: FastifyRequest, reply: FastifyReply): void {

@@ -1,7 +1,7 @@
 import { ERROR_STATUS, PlatformError, type ErrorCode, type ErrorEnvelope } from '@svc/contract';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import { isCallerGone } from './caller-gone.ts';
+import { hasBrokenOff, isCallerGone } from './caller-gone.ts';
 import type { IncomingMessage } from 'node:http';
 
 /** How long somebody may go on sending what nobody wants. */
@@ -44,7 +44,7 @@ export function sendRestFailure(
   logger: Logger,
 ): void {
   const { status, body } = describeRestFailure(error, request.id);
-  if (status === 500 && !isCallerGone(error)) {
+  if (status === 500 && !isCallerGone(error) && !hasBrokenOff(request.raw)) {
     // Not the address itself, which may hold the token of an invite.
     const route = request.restRoute?.value.path ?? request.routeOptions.url;
     logger.error({ err: error, requestId: request.id, route }, 'a request failed');
@@ -97,7 +97,7 @@ function frameworkReason(error: Error): { readonly field: string; readonly reaso
  * Reads the rest of a body and forgets it. Closing the connection at once would take the answer with it: a sender that is
  * still busy sees a broken connection, never the reason.
  */
-function discardBody(request: IncomingMessage): void {
+export function discardBody(request: IncomingMessage): void {
   if (request.complete) return;
   // The reader that was refused still listens for 'readable', and while anybody does, `resume` reads nothing.
   request.removeAllListeners('readable');

@@ -205,8 +205,16 @@ test('with a rate limit every answer says what is left, and too many are refused
 
 test('the document and the page to browse it are served to anybody', async (t) => {
   const server = await startTestServer(t, { signingKey: SIGNING_KEY });
-  const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as { openapi: string };
+  const document = (await (await fetch(`${server.url}/openapi.json`)).json()) as {
+    readonly openapi: string;
+    readonly paths: Readonly<Record<string, Readonly<Record<string, { readonly responses: object }>>>>;
+  };
   assert.equal(document.openapi, '3.1.0');
+  for (const [path, methods] of Object.entries(document.paths)) {
+    if (!path.startsWith('/v1/orgs/{slug}')) continue;
+    for (const { responses } of Object.values(methods))
+      assert.match(JSON.stringify(responses), /org_not_found/, `${path} may be of no organization`);
+  }
   const page = await (await fetch(`${server.url}/docs`)).text();
   assert.match(page, /\/v1\/orgs\/\{slug\}\/sandboxes\/\{sandbox_id\}\/stop/);
 });
