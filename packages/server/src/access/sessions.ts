@@ -3,7 +3,7 @@ import { jwtVerify } from 'jose/jwt/verify';
 import { rememberVerified } from './remember-verified.ts';
 
 const ALGORITHM = 'HS256';
-const AUDIENCE = 'svc-session';
+export const SESSION_AUDIENCE = 'svc-session';
 export const SESSION_MS = 12 * 60 * 60_000;
 
 /** Names a session of the store, which can end it before it expires. It is no key: its audience tells them apart. */
@@ -15,7 +15,7 @@ export async function signSession(
     .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
     .setSubject(userId)
     .setJti(id)
-    .setAudience(AUDIENCE)
+    .setAudience(SESSION_AUDIENCE)
     .setIssuedAt()
     .setExpirationTime(new Date(expiresAt))
     .sign(signingKey);
@@ -28,7 +28,7 @@ export type SignSession = (session: Parameters<typeof signSession>[1]) => Promis
 export const verifySession = rememberVerified<string>(async (signingKey, token) => {
   const { payload } = await jwtVerify(token, signingKey, {
     algorithms: [ALGORITHM],
-    audience: AUDIENCE,
+    audience: SESSION_AUDIENCE,
     requiredClaims: ['sub', 'jti', 'exp'],
   });
   return { claims: payload.jti ?? '', until: (payload.exp ?? 0) * 1000 };

@@ -15,6 +15,7 @@ import type { SandboxRecord } from '../../store/sandboxes.ts';
 import type { RateLimiter } from '../http/rate-limiter.ts';
 import { REST_PREFIX, sendRestFailure } from '../http/rest-failure.ts';
 import { sessionOf } from '../rest/session-cookie.ts';
+import { BEARER_PROTOCOL } from './bearer-protocol.ts';
 import { ChannelAccess, type ChannelAccessParts } from './channel-access.ts';
 import { ChannelSlots, type ChannelLimits } from './channel-slots.ts';
 import { CLOSE } from './close.ts';
@@ -22,7 +23,6 @@ import { MaskRemover } from './mask-remover.ts';
 
 /** The protocol of the channels, for clients that must name one. */
 const PROTOCOL = 'svc.channel';
-const BEARER_PROTOCOL = 'svc.bearer.';
 
 /** One frame of the command channel with its length word, or one message with code. */
 const MAX_MESSAGE_BYTES = 4 + 4 * 1024 * 1024;

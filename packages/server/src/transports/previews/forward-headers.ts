@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { TOKEN_NAME } from '../../handlers/previews/preview-place.ts';
-import { cookiesWithoutToken, TOKEN_HEADER } from './preview-token.ts';
+import { isOurCookie, withoutOurCredentials } from './our-credentials.ts';
+import { TOKEN_HEADER } from './preview-token.ts';
 
 /** Between two neighbours only (RFC 9110, 7.6.1), with those that `Connection` names. */
 const HOP_BY_HOP = new Set([
@@ -38,31 +38,23 @@ const NOT_FOR_BROWSER = new Set([
   'strict-transport-security',
 ]);
 
-/** A key of the API that a caller sends by mistake. */
-const OUR_CREDENTIAL = /^\s*(bearer|basic)\s+svc_/i;
-
 /** Names and values in turn, as Node has raw headers; of one request to a sandbox. */
 export function headersForSandbox(
   request: IncomingMessage,
   { scheme, isUpgrade }: { readonly scheme: string; readonly isUpgrade: boolean },
 ): string[] {
   const host = request.headers.host ?? '';
-  const kept = endToEnd(request).flatMap(([name, value]) => {
-    const lower = name.toLowerCase();
-    if (NOT_FOR_SANDBOX.has(lower)) return [];
-    if (lower === 'authorization' && OUR_CREDENTIAL.test(value)) return [];
-    if (lower === 'cookie') {
-      const cookies = cookiesWithoutToken(value);
-      return cookies === undefined ? [] : [name, cookies];
-    }
-    return [name, value];
+  const headers = endToEnd(request).flatMap(([name, value]) => {
+    if (NOT_FOR_SANDBOX.has(name.toLowerCase())) return [];
+    const kept = withoutOurCredentials(name, value);
+    return kept === undefined ? [] : [name, kept];
   });
   const hops = isUpgrade ? ['connection', 'Upgrade', 'upgrade', 'websocket'] : ['connection', 'close'];
   // A body of unknown length stays one.
   const framing = request.headers['transfer-encoding'] === undefined ? [] : ['transfer-encoding', 'chunked'];
   const port = /:(\d+)$/.exec(host)?.[1] ?? (scheme === 'https' ? '443' : '80');
   return [
-    ...kept,
+    ...headers,
     ...hops,
     ...framing,
     ...Object.entries({
@@ -88,7 +80,7 @@ export function headersForBrowser(answer: IncomingMessage): string[] {
 /** Without `Domain` a cookie is of this host alone. Ours is not for a sandbox to set. */
 function confineCookie(cookie: string): string | undefined {
   const [pair = '', ...attributes] = cookie.split(';');
-  if (pair.split('=')[0]?.trim() === TOKEN_NAME) return undefined;
+  if (isOurCookie(pair.split('=')[0]?.trim() ?? '')) return undefined;
   const kept = attributes.filter((attribute) => !/^\s*domain\s*(=|$)/i.test(attribute));
   return [pair, ...kept].join(';');
 }

@@ -28,12 +28,6 @@ export function withoutToken(url: string): string {
   return url.slice(0, start) + (kept.length === 0 ? '' : `?${kept.map(({ text }) => text).join('&')}`);
 }
 
-/** Undefined when nothing is left. */
-export function cookiesWithoutToken(header: string | undefined): string | undefined {
-  const kept = cookieParts(header).filter(({ name }) => name !== TOKEN_NAME);
-  return kept.length === 0 ? undefined : kept.map(({ text }) => text).join('; ');
-}
-
 function queryParts(url: string) {
   const start = url.indexOf('?');
   if (start < 0) return [];
@@ -47,14 +41,10 @@ function queryParts(url: string) {
 }
 
 function cookieParts(header: string | undefined) {
-  return (header ?? '')
-    .split(';')
-    .map((part) => part.trim())
-    .filter((part) => part !== '')
-    .map((text) => {
-      const [name = '', ...rest] = text.split('=');
-      return { text, name: name.trim(), value: rest.join('=').trim() };
-    });
+  return (header ?? '').split(';').map((part) => {
+    const [name = '', ...rest] = part.split('=');
+    return { name: name.trim(), value: rest.join('=').trim() };
+  });
 }
 
 function decode(text: string): string {

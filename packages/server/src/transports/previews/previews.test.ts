@@ -5,6 +5,7 @@ import { request, type IncomingMessage } from 'node:http';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { WebSocket, WebSocketServer } from 'ws';
+import { signSession } from '../../access/sessions.ts';
 import { startTestServer } from '../../testing/test-server.ts';
 import { ask, DOMAIN, show } from '../../testing/shown-port.ts';
 test('a port is shown to whoever has its token, which the service never gets to see', async (t) => {
@@ -228,14 +229,38 @@ test('hosts of previews lead to sandboxes only, and every other host as before',
   assert.equal(call.status, 403);
 });
 
-test('an API key that is sent by mistake stays here, and other authorization passes', async (t) => {
-  const { server, host, preview } = await show(t, (incoming, response) =>
-    response.end(incoming.headers.authorization ?? 'none'),
-  );
-  const send = async (authorization: string) =>
-    (await ask(server, '/', { host, headers: { authorization, 'x-svc-preview-token': preview.token } })).text;
-  assert.equal(await send('Bearer svc_0123'), 'none');
-  assert.equal(await send('Bearer of-the-app'), 'Bearer of-the-app');
+test('what opens the server stays here, and credentials of the service pass', async (t) => {
+  const { server, host, preview } = await show(t, (incoming, response) => {
+    const { authorization, cookie, ...headers } = incoming.headers;
+    response.end([authorization, cookie, headers['x-api-key']].join('|'));
+  });
+  const send = async (headers: Record<string, string>) =>
+    (await ask(server, '/', { host, headers: { ...headers, 'x-svc-preview-token': preview.token } })).text;
+  const basic = (text: string) => `Basic ${Buffer.from(text).toString('base64')}`;
+  const expiresAt = new Date(Date.now() + 60_000).toISOString();
+  const session = await signSession(new Uint8Array(32), { id: 'one', userId: 'two', expiresAt });
+  const ours = ['Bearer svc_0123', 'svc_0123', basic('x:svc_0123'), basic('svc_0123:'), `Bearer ${session}`];
+  for (const authorization of ours) assert.equal(await send({ authorization }), '||', authorization);
+  assert.equal(await send({ 'x-api-key': 'svc_0123' }), '||');
+  assert.equal(await send({ cookie: `__Host-svc_session=${session}` }), '||');
+  assert.equal(await send({ cookie: `a=1; svc_session=${session};__Host-svc_session=x; b=2` }), '|a=1; b=2|');
+  for (const authorization of ['Bearer of-the-app', 'Bearer a.b.c', basic('me:word')])
+    assert.equal(await send({ authorization, 'x-api-key': 'app' }), `${authorization}||app`);
+});
+
+test('a WebSocket does not carry a credential of the server on', async (t) => {
+  const { server, host, preview, service } = await show(t, () => undefined);
+  const offered: string[] = [];
+  service.on('upgrade', (incoming: IncomingMessage, socket: { destroy: () => void }) => {
+    offered.push(incoming.headers['sec-websocket-protocol'] ?? 'none');
+    socket.destroy();
+  });
+  for (const protocols of [['chat', 'svc.bearer.svc_0123'], ['svc.bearer.svc_0123']]) {
+    const headers = { host, 'x-svc-preview-token': preview.token };
+    const socket = new WebSocket(`${server.url.replace('http', 'ws')}/`, protocols, { headers });
+    await once(socket, 'error');
+  }
+  assert.deepEqual(offered, ['chat', 'none']);
 });
 
 test('a service that is not there, breaks off or talks nonsense is a 502 that says what to do', async (t) => {

@@ -10,6 +10,7 @@ import { isLoopback } from '../http/loopback.ts';
 const SECURE_NAME = '__Host-svc_session';
 /** On an address in a network without TLS, where browsers take no other. */
 const PLAIN_NAME = 'svc_session';
+export const SESSION_COOKIES = [SECURE_NAME, PLAIN_NAME] as const;
 /** A page elsewhere cannot send it without being asked for leave, which it does not get. */
 const PAGE_HEADER = 'x-svc-page';
 const SAFE_METHODS = new Set(['GET', 'HEAD']);
