@@ -38,6 +38,14 @@ test('-o json prints the objects of the REST API, of every command that shows so
   assert.deepEqual([missing.code, error.code], [1, 'sandbox_not_found']);
 });
 
+test('a command in a sandbox is given the words that Node takes for options of its own', async () => {
+  const script = 'echo "$0"';
+  assert.equal(
+    await cli.svc.succeed(['exec', 'box', 'sh', '-c', script, '--env-file=/x']),
+    '--env-file=/x\n',
+  );
+});
+
 test('sandboxes are found by label, renamed, and shown by their use', async () => {
   const { svc } = cli;
   await svc.succeed(['create', '--name', 'other', '-l', 'team=ops', BUSYBOX]);

@@ -31,3 +31,10 @@ test('a server whose engine is somebody else’s starts without it, and says so'
   assert.match(started, /server started on http/);
   assert.match(started, /it cannot run sandboxes yet: the engine cannot be reached/);
 });
+
+test('Node takes no word of the line for an option of its own', async () => {
+  const engine = await svc.run(['engine', 'start', '--socket-owner', '--env-file=/nowhere']);
+  assert.match(engine.stderr, /--socket-owner: '--env-file=\/nowhere' is neither a user name nor/);
+  const server = await svc.run(['server', 'start', '--port', '0', '--run-as', '--env-file=/nowhere']);
+  assert.match(server.stderr, /'--run-as' argument is ambiguous/);
+});

@@ -25,7 +25,17 @@ export async function* serverPart(
   // must not show.
   const child = spawn(
     process.execPath,
-    [...process.execArgv, MAIN, 'save-server-files', '--output', 'json', '--path', dataFolder, ...words],
+    [
+      ...process.execArgv,
+      '--',
+      MAIN,
+      'save-server-files',
+      '--output',
+      'json',
+      '--path',
+      dataFolder,
+      ...words,
+    ],
     {
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {

@@ -242,7 +242,7 @@ async function becomeServer(dataFolder: string, options: readonly string[]): Pro
   const { SERVER_MAIN } = await import('@svc/server/admin');
   process.chdir('/');
   // SAFETY: no shell; our own program with the operator's own options, as in `launch`.
-  const words = [process.execPath, SERVER_MAIN, '--path', dataFolder, ...options];
+  const words = [process.execPath, '--', SERVER_MAIN, '--path', dataFolder, ...options];
   process.execve?.(process.execPath, words);
 }
 
@@ -254,7 +254,7 @@ async function launch(
 ): Promise<ChildProcess> {
   const { SERVER_MAIN } = await import('@svc/server/admin');
   // SAFETY: no shell; our own program with the operator's own options.
-  const child = spawn(process.execPath, [SERVER_MAIN, '--path', dataFolder, ...options], {
+  const child = spawn(process.execPath, ['--', SERVER_MAIN, '--path', dataFolder, ...options], {
     stdio,
     detached,
     cwd: '/',

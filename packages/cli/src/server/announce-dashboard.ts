@@ -31,7 +31,7 @@ export async function announceDashboard(
   const database = databaseUrl === undefined ? [] : ['--database', databaseUrl];
   const words = [MAIN, '--path', dataFolder, 'user', 'link', ...database];
   // SAFETY: no shell; our own program. In a process of its own, because it becomes the user of the server for good.
-  const child = spawn(process.execPath, [...process.execArgv, ...words], {
+  const child = spawn(process.execPath, [...process.execArgv, '--', ...words], {
     stdio: ['ignore', output.fd, output.fd],
   });
   // That it failed it says itself; the server runs all the same.

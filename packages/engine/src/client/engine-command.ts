@@ -18,6 +18,6 @@ export function engineCommand(
   dataFolder: string,
   options: readonly string[],
 ): readonly [program: string, ...args: string[]] {
-  const engine = [process.execPath, ...NODE_OPTIONS, ENGINE_MAIN, '--path', dataFolder, ...options];
+  const engine = [process.execPath, ...NODE_OPTIONS, '--', ENGINE_MAIN, '--path', dataFolder, ...options];
   return ['tini', '-s', '--', 'setpriv', '--pdeathsig', 'KILL', '--', ...engine];
 }

@@ -93,7 +93,7 @@ interface Ending {
 export function startWebProcess(args: readonly string[]): WebProcess {
   // SAFETY: no shell; our own program. It begins as root to load its modules, wherever they are, and drops root before
   // it opens anything. It notices our end by the closed IPC channel.
-  const child = spawn(process.execPath, [...NODE_OPTIONS, SERVER_MAIN, ...args, `--${SUPERVISED}`], {
+  const child = spawn(process.execPath, [...NODE_OPTIONS, '--', SERVER_MAIN, ...args, `--${SUPERVISED}`], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     cwd: '/',
   });
