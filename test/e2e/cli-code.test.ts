@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { Client, Sandbox } from '@svc/sdk';
 import { useCli } from './cli-line.ts';
 import { importPython } from './interpreter-images.ts';
 
@@ -19,6 +20,16 @@ test('code runs from the command line, from a file and from stdin, and its state
   assert.equal(await svc.succeed(['code', 'box'], 'x * 2'), '84\n');
   const { status, result } = await svc.json<{ status: string; result: string }>(['code', 'box', 'x']);
   assert.deepEqual([status, result], ['success', '42']);
+});
+
+test('code runs in a context that is named, and what it defines stays there', async () => {
+  const { svc } = cli;
+  const client = new Client({ apiUrl: svc.server.url, apiKey: svc.env['SVC_API_KEY'] ?? '' });
+  const box = await Sandbox.connect('box', { client });
+  await box.contexts.create({ name: 'notes', language: 'python' });
+  await svc.succeed(['code', 'box', '--code-context', 'notes', 'only_here = 7']);
+  assert.equal(await svc.succeed(['code', '--code-context', 'notes', 'box', 'only_here']), '7\n');
+  assert.match((await svc.run(['code', 'box', 'only_here'])).stderr, /NameError/);
 });
 
 test('what ends code is the exit code, with the traceback on stderr', async () => {

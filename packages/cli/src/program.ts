@@ -56,8 +56,8 @@ export function namedCommands(words: readonly string[]): readonly string[] {
 function inheritSettings(command: Command, parent: Command, line: string): void {
   command.copyInheritedSettings(parent).showHelpAfterError(hint(command, line));
   for (const option of globalOptions()) {
-    // A few commands have an option of the same name, which is the same.
-    if (!command.options.some(({ long }) => long === option.long)) command.addOption(option.hideHelp());
+    // Throws when the command has an option of this name itself: its value would be taken for the one of all commands.
+    command.addOption(option.hideHelp());
   }
   for (const child of command.commands) {
     // In the list of a group each takes one line.

@@ -7,7 +7,6 @@ import { print, printJson, tell } from '../terminal/print.ts';
 export function createCommand(): Command {
   return new Command('create')
     .description('Makes an API key and prints it, this once: the server keeps only its hash.')
-    .option('--org <name>', 'organization that it is for (default: default; of a server elsewhere: yours)')
     .option('--name <text>', 'to recognize it by', 'command line')
     .option('--expire <duration>', 'number and unit: s, m, h, d, w, mo (30 d), y (365 d); never when absent')
     .addOption(databaseOption())
@@ -23,17 +22,16 @@ export function createCommand(): Command {
 }
 
 interface CreateOptions {
-  readonly org?: string;
   readonly name: string;
   readonly expire?: string;
 }
 
-async function create({ org, name, expire }: CreateOptions, command: Command): Promise<void> {
-  const { place, server, isJson } = await readStoreOrServer(command);
+async function create({ name, expire }: CreateOptions, command: Command): Promise<void> {
+  const { place, server, isJson, chosenOrganization } = await readStoreOrServer(command);
   const made = await (
     server === undefined
-      ? (await loadLocal(place)).createLocalApiKey(place, org, { name, expire })
-      : (await import('../server/remote-credentials.ts')).createRemoteApiKey(server, org, { name, expire })
+      ? (await loadLocal(place)).createLocalApiKey(place, chosenOrganization, { name, expire })
+      : (await import('../server/remote-credentials.ts')).createRemoteApiKey(server, { name, expire })
   ).catch(asUsage);
   const { id, organization, secret, createdAt, expiresAt } = made;
   if (isJson) {

@@ -8,21 +8,20 @@ export function createCommand(): Command {
   return new Command('revoke')
     .description('Makes an API key worthless, at once and for good.')
     .argument('<id>', 'as svc apikey ls shows it')
-    .option('--org <name>', 'organization (default: default; of a server elsewhere: yours)')
     .addOption(databaseOption())
     .addHelpText('after', examples(['svc apikey revoke --org acme ID', 'a key of acme']))
     .action(revoke);
 }
 
-async function revoke(id: string, { org }: { readonly org?: string }, command: Command): Promise<void> {
-  const { place, server, isJson } = await readStoreOrServer(command);
+async function revoke(id: string, _options: unknown, command: Command): Promise<void> {
+  const { place, server, isJson, chosenOrganization } = await readStoreOrServer(command);
   if (server !== undefined) {
     const { revokeRemoteApiKey } = await import('../server/remote-credentials.ts');
-    await revokeRemoteApiKey(server, org, id);
+    await revokeRemoteApiKey(server, id);
     return isJson ? printJson({ id, is_revoked: true }) : tell(`API key ${id} is revoked`);
   }
   const { revokeLocalApiKey } = await loadLocal(place);
-  const revoked = await revokeLocalApiKey(place, org, id);
+  const revoked = await revokeLocalApiKey(place, chosenOrganization, id);
   if (isJson) return printJson({ id: revoked.id, name: revoked.name, is_revoked: true });
   tell(`API key ${revoked.id} (${revoked.name}) is revoked`);
 }

@@ -12,7 +12,6 @@ export function createCommand(): Command {
         'Keep the hash that it prints elsewhere: who can write the whole database could also write a whole new chain.\n' +
         'Exit codes: 0 whole, 1 broken.',
     )
-    .option('--org <name>', 'one organization instead of all')
     .addOption(databaseOption())
     .addHelpText(
       'after',
@@ -21,10 +20,10 @@ export function createCommand(): Command {
     .action(verify);
 }
 
-async function verify({ org }: { readonly org?: string }, command: Command): Promise<void> {
-  const { place, isJson } = await readHere(command, 'audit events');
+async function verify(_options: unknown, command: Command): Promise<void> {
+  const { place, isJson, chosenOrganization } = await readHere(command, 'audit events');
   const { verifyLocalAudit } = await loadLocal(place);
-  const reports = await verifyLocalAudit(place, org);
+  const reports = await verifyLocalAudit(place, chosenOrganization);
   const broken = reports.filter((report) => report.broken !== null);
   if (broken.length > 0) process.exitCode = 1;
   if (isJson) return printJson(reports);

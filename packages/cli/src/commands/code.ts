@@ -12,7 +12,7 @@ import { UsageError } from '../usage-error.ts';
 interface CodeOptions {
   readonly language?: 'python' | 'javascript';
   readonly kernel?: string;
-  readonly context?: string;
+  readonly codeContext?: string;
   readonly file?: string;
   readonly timeout?: number;
   readonly saveResults?: string;
@@ -42,7 +42,7 @@ export function createCommand(): Command {
       ]),
     )
     .option('--kernel <name>', 'a Jupyter kernel of the image instead, such as python3 or ir')
-    .option('--context <name>', 'a code context, by name or id, instead of a default interpreter')
+    .option('--code-context <name>', 'a code context, by name or id, instead of a default interpreter')
     .option('-f, --file <file>', 'run what is in a file of here')
     .option('--timeout <time>', 'interrupt the code after this long (90, 10m)', parseTimeout)
     .option('--save-results <folder>', 'write charts, HTML and tables to files of here, and name them')
@@ -91,7 +91,7 @@ async function readSource(name: string, code: string | undefined, file: string |
 async function runIn(
   sandbox: Sandbox,
   code: string,
-  { language, kernel, context, timeout }: CodeOptions,
+  { language, kernel, codeContext: context, timeout }: CodeOptions,
   files: ResultFiles | undefined,
 ): Promise<CodeResult> {
   const abort = new AbortController();

@@ -14,7 +14,6 @@ interface AddOptions {
   readonly keyEnv?: string;
   readonly keyFile?: string;
   readonly keyStdin?: boolean;
-  readonly org?: string;
   readonly use?: boolean;
 }
 
@@ -28,7 +27,6 @@ export function createCommand(): Command {
     .option('--key-env <variable>', 'the key is in this variable whenever it is needed')
     .option('--key-file <file>', 'the key is in this file, which only you may read')
     .option('--key-stdin', 'read the key from stdin and keep it')
-    .option('--org <slug>', 'organization to act in; for personal access tokens')
     .option('--use', 'and use it from now on')
     .addHelpText(
       'after',
@@ -50,7 +48,7 @@ async function add(name: string, options: AddOptions, command: Command): Promise
   const context = {
     url,
     ...(apiKeyRef === undefined ? {} : { apiKeyRef }),
-    ...(options.org === undefined ? {} : { organization: options.org }),
+    ...(globals.chosenOrganization === undefined ? {} : { organization: globals.chosenOrganization }),
   };
   const active = options.use === true ? name : file.active;
   await writeContexts(globals.contextFolder, { active, contexts: { ...file.contexts, [name]: context } });

@@ -9,7 +9,6 @@ export function createCommand(): Command {
   return new Command('ls')
     .alias('list')
     .description('Lists secrets by name. Their values are shown to nobody.')
-    .option('--org <slug>', 'organization that they belong to')
     .addHelpText(
       'after',
       examples(['svc secret ls', 'all of them'], ['svc secret ls -o json', 'for programs']),
@@ -17,13 +16,13 @@ export function createCommand(): Command {
     .action(list);
 }
 
-async function list({ org }: { readonly org?: string }, command: Command): Promise<void> {
+async function list(_options: unknown, command: Command): Promise<void> {
   const globals = readGlobals(command);
   const { Secrets } = await import('@svc/sdk');
   const { connectServer } = await import('../server/connect.ts');
   const { inOrganization } = await import('../server/remote-credentials.ts');
   const client = await connectServer(globals);
-  const secrets = await inOrganization(client, org, 'Secrets are kept by users', (options) =>
+  const secrets = await inOrganization(client, 'Secrets are kept by users', (options) =>
     Secrets.list(options),
   );
   if (globals.isJson) return printJson(secrets);

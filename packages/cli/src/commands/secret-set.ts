@@ -21,7 +21,6 @@ export function createCommand(): Command {
       '--ca <file>',
       'an authority (PEM) that sandboxes which use it may trust beside those of the host',
     )
-    .option('--org <slug>', 'organization that it belongs to')
     .addHelpText(
       'after',
       examples(
@@ -39,10 +38,9 @@ export function createCommand(): Command {
 interface Options {
   readonly host: readonly string[];
   readonly ca?: string;
-  readonly org?: string;
 }
 
-async function set(name: string, { host: hosts, ca, org }: Options, command: Command): Promise<void> {
+async function set(name: string, { host: hosts, ca }: Options, command: Command): Promise<void> {
   const globals = readGlobals(command);
   const { Secrets } = await import('@svc/sdk');
   const { connectServer } = await import('../server/connect.ts');
@@ -50,7 +48,7 @@ async function set(name: string, { host: hosts, ca, org }: Options, command: Com
   const client = await connectServer(globals);
   const trusted = ca === undefined ? {} : { authorities: [await readFile(ca, 'utf8')] };
   const value = await readSecret(`${name}: `);
-  const secret = await inOrganization(client, org, 'Secrets are kept by users', (options) =>
+  const secret = await inOrganization(client, 'Secrets are kept by users', (options) =>
     Secrets.set(name, { value, hosts, ...trusted }, options),
   );
   if (globals.isJson) printJson(secret);

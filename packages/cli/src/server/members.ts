@@ -21,12 +21,10 @@ export class Members {
 
   /** Lets `work` ask the server that was chosen. */
   static async use<T>(command: Command, work: (members: Members) => Promise<T>): Promise<T> {
-    const globals = readGlobals(command);
     const { connectServer } = await import('./connect.ts');
     const { inOrganization } = await import('./remote-credentials.ts');
-    const client = await connectServer(globals);
-    const { chosenOrganization: org } = globals;
-    return await inOrganization(client, org, 'Members are kept by users', ({ organization }) =>
+    const client = await connectServer(readGlobals(command));
+    return await inOrganization(client, 'Members are kept by users', ({ organization }) =>
       work(new Members(client, organization)),
     );
   }

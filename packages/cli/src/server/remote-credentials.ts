@@ -19,20 +19,19 @@ interface Issued {
 
 export async function createRemoteApiKey(
   client: Client,
-  org: string | undefined,
   { name, expire }: NewCredential,
 ): Promise<Issued & { readonly organization: string }> {
   const body = { name, ...(await expiry(expire)) };
   return await asUser('API keys are made by users', async () => {
-    const organization = await chooseOrganization(client, org);
+    const organization = await chooseOrganization(client);
     const made = await client.call('apiKeys.create', { body }, { organization });
     return { organization, ...issued(made, made.key, 'svc apikey revoke') };
   });
 }
 
-export async function listRemoteApiKeys(client: Client, org: string | undefined): Promise<readonly Listed[]> {
+export async function listRemoteApiKeys(client: Client): Promise<readonly Listed[]> {
   return await asUser('API keys are listed for users', async () => {
-    const organization = await chooseOrganization(client, org);
+    const organization = await chooseOrganization(client);
     const found: Listed[] = [];
     for (let cursor: string | null | undefined; cursor !== null;) {
       const query = { limit: 100, ...(cursor === undefined ? {} : { cursor }) };
@@ -44,9 +43,9 @@ export async function listRemoteApiKeys(client: Client, org: string | undefined)
   });
 }
 
-export async function revokeRemoteApiKey(client: Client, org: string | undefined, id: string): Promise<void> {
+export async function revokeRemoteApiKey(client: Client, id: string): Promise<void> {
   await asUser('API keys are revoked by users', async () => {
-    const organization = await chooseOrganization(client, org);
+    const organization = await chooseOrganization(client);
     await client.call('apiKeys.revoke', { params: { id } }, { organization });
   });
 }
@@ -72,13 +71,10 @@ export async function revokeRemoteToken(client: Client, id: string): Promise<voi
 /** What is kept for an organization is changed and listed by its users. */
 export async function inOrganization<T>(
   client: Client,
-  org: string | undefined,
   rule: string,
   work: (options: { readonly client: Client; readonly organization: string }) => Promise<T>,
 ): Promise<T> {
-  return await asUser(rule, async () =>
-    work({ client, organization: await chooseOrganization(client, org) }),
-  );
+  return await asUser(rule, async () => work({ client, organization: await chooseOrganization(client) }));
 }
 
 /** Over REST everybody acts for themselves. @throws UsageError when somebody else is named */
@@ -89,10 +85,9 @@ export function requireNobodyElse(user: string | undefined, url: string): void {
   );
 }
 
-/** The one that was named, or chosen with the server, or the only one that the user belongs to. @throws UsageError */
-async function chooseOrganization(client: Client, named: string | undefined): Promise<string> {
-  const chosen = named ?? client.organization;
-  if (chosen !== null) return chosen;
+/** The one that was chosen with the server, or the only one that the user belongs to. @throws UsageError */
+async function chooseOrganization(client: Client): Promise<string> {
+  if (client.organization !== null) return client.organization;
   const slugs = (await Organization.list({ client })).map(({ slug }) => slug);
   const [only] = slugs;
   if (only !== undefined && slugs.length === 1) return only;
