@@ -30,20 +30,22 @@ main() {
   fi
 }
 
-# Without the rest of Debian's npm, where this user's settings name a registry.
+# Without the rest of Debian's npm.
 fetch() {
-  local folder=$1
-  [ -n "$(registry)" ] || return 1
+  local folder=$1 registry
+  registry=$(named_registry)
+  [ -n "$registry" ] || registry=$(default_registry "$folder")
+  [ -n "$registry" ] || return 1
   # SAFETY: the address may hold a password, so it is no argument. What arrives is run only when it is the file we know.
-  printf 'url = "%s/npm/-/npm-%s.tgz"\n' "$(registry)" "$VERSION" |
+  printf 'url = "%s/npm/-/npm-%s.tgz"\n' "${registry%/}" "$VERSION" |
     curl --config - -fsSL --retry 2 --connect-timeout 20 -o "$folder/npm.tgz" || return 1
   unpack "$folder"
 }
 
-# Debian's npm knows where npm packages come from.
+# Debian's npm may reach what curl does not, by settings of its own.
 fetch_with_debian() {
   local folder=$1
-  note 'no npm registry is named, or it cannot be reached: taking the npm of Debian, and 350 packages with it'
+  note 'no npm registry can be reached: taking the npm of Debian, and 350 packages with it'
   # In a shell of its own, whose traps are its own. It has told what went wrong.
   (apt_install npm) || exit 1
   npm pack --silent --pack-destination "$folder" "npm@$VERSION" >/dev/null || return 1
@@ -58,10 +60,20 @@ unpack() {
 }
 
 # Where this user's settings say that npm packages come from; empty when they say nothing.
-registry() {
-  local named
-  named=${npm_config_registry:-$(cat .npmrc ~/.npmrc /etc/npmrc 2>/dev/null | sed -nE 's/^\s*registry\s*=\s*"?([^"[:space:]]+).*/\1/p' | head -n 1)}
-  printf '%s' "${named%/}"
+named_registry() {
+  if [ -n "${npm_config_registry:-}" ]; then
+    printf '%s' "$npm_config_registry"
+  else
+    cat .npmrc ~/.npmrc /etc/npmrc 2>/dev/null | sed -nE 's/^\s*registry\s*=\s*"?([^"[:space:]]+).*/\1/p' | head -n 1
+  fi
+}
+
+# The default of npm, as Debian's package of it says. It is only downloaded: installed, it brings 350 others.
+default_registry() {
+  local folder=$1
+  (cd "$folder" && apt-get -q download npm >/dev/null 2>&1) || return 0
+  dpkg-deb --fsys-tarfile "$folder"/npm_*.deb | tar -xO --wildcards '*/config/definitions.js' |
+    sed -nE "/^define\('registry'/,/^\}/s/^ *default: *['\"\`]([^'\"\`]+).*/\1/p"
 }
 
 install_folder() {
