@@ -4,6 +4,14 @@
 
 DEBIAN_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
+# A build that could not be fetched is asked for again after a day: a mirror that is away or out of date takes minutes to say so.
+MISSES=/opt/svc/lib/unavailable
+RETRY_AFTER_MINUTES=1440
+
+was_missed() { [ -n "$(find "$MISSES/$1" -mmin "-$RETRY_AFTER_MINUTES" 2>/dev/null)" ]; }
+note_miss() { as_root install -D -m 644 /dev/null "$MISSES/$1"; }
+forget_miss() { as_root rm -f "$MISSES/$1"; }
+
 # Unpacks packages of a suite into the folder `content` of a scratch folder, which the caller removes as root: apt leaves files of
 # root there. An apt of its own: one source, own lists and cache, so that nothing else can come from there, now or later.
 unpack_from_suite() {

@@ -26,6 +26,10 @@ main() {
       step_done 'runc' "this system's own ($(version_of /usr/sbin/runc))"
       return
     fi
+    if was_missed runc; then
+      step_done 'runc' "this system's own; Debian $SUITE's build was not to be had within the last day (to try now: make runc)"
+      return
+    fi
   fi
   need_root_rights
   step_begins 'runc' "fetching Debian $SUITE's build"
@@ -35,8 +39,10 @@ main() {
   # shellcheck disable=SC2064 # The folder of now.
   trap "as_root rm -rf '$folder'" EXIT
   if unpack_from_suite "$SUITE" "$folder" runc "${LIBRARIES[@]}" && install_files "$folder/content"; then
+    forget_miss runc
     step_done 'runc' "$("$LINK" --version | head -n 1)"
   else
+    note_miss runc
     note "no runc of Debian $SUITE: taking this system's own, which lacks fixes (svc doctor says which); try again with: make runc"
   fi
 }

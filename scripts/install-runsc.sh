@@ -16,6 +16,10 @@ main() {
     step_done 'runsc' "present ($TARGET)"
     return
   fi
+  if was_missed runsc && [ "${1:-}" != --force ]; then
+    step_done 'runsc' 'none: it was not to be had within the last day (to try now: make runsc)'
+    return
+  fi
   need_root_rights
   step_begins 'runsc' "fetching Debian $SUITE's build"
   local folder
@@ -25,6 +29,7 @@ main() {
   trap "as_root rm -rf '$folder'" EXIT
   if unpack_from_suite "$SUITE" "$folder" runsc; then
     install_file "$folder/content/usr/bin/runsc"
+    forget_miss runsc
     step_done 'runsc' "$("$TARGET" --version | head -n 1)"
   else
     fall_back
@@ -45,6 +50,7 @@ fall_back() {
     as_root ln -sfn /usr/bin/runsc "$TARGET"
     step_done 'runsc' "this system's own; get the newer build later with: make runsc"
   else
+    note_miss runsc
     note 'no runsc: class gvisor will be missing, class container works; try again with: make runsc'
   fi
 }

@@ -46,6 +46,15 @@ test('a command in a sandbox is given the words that Node takes for options of i
   );
 });
 
+test('with --force an empty list of sandboxes is removed too; without it names are asked for', async () => {
+  const removed = await cli.svc.run(['rm', '-f']);
+  assert.deepEqual([removed.code, removed.stderr], [0, 'nothing to remove\n']);
+  assert.equal(await cli.svc.succeed(['rm', '-f', '-o', 'json']), '[]\n');
+  const refused = await cli.svc.run(['rm']);
+  assert.equal(refused.code, 2);
+  assert.match(refused.stderr, /try: svc rm NAME; their names: svc ps --all\n$/);
+});
+
 test('sandboxes are found by label, renamed, and shown by their use', async () => {
   const { svc } = cli;
   await svc.succeed(['create', '--name', 'other', '-l', 'team=ops', BUSYBOX]);

@@ -2,6 +2,7 @@ import { Command } from 'commander';
 import type { Sandbox } from '@svc/sdk';
 import { examples } from '../examples.ts';
 import { readGlobals } from '../globals.ts';
+import { printJson, tell } from '../terminal/print.ts';
 import { UsageError } from '../usage-error.ts';
 
 const AT_WORK: ReadonlySet<Sandbox['status']> = new Set(['running', 'starting', 'stopping']);
@@ -9,11 +10,18 @@ const AT_WORK: ReadonlySet<Sandbox['status']> = new Set(['running', 'starting', 
 export function createCommand(): Command {
   return new Command('rm')
     .description('Removes sandboxes with their disks and logs. Images, volumes and snapshots stay.')
-    .argument('<name...>', 'the sandboxes')
+    .argument('[name...]', 'the sandboxes; with --force none at all is fine, as of a list that is empty')
     .option('-f, --force', 'also when it runs')
     .addHelpText('after', examples(['svc rm web', 'a stopped sandbox'], ['svc rm -f web', 'a running one']))
     .action(async (names: readonly string[], options: { readonly force?: boolean }, command: Command) => {
       const globals = readGlobals(command);
+      if (names.length === 0) {
+        if (options.force !== true)
+          throw new UsageError(
+            'say which sandboxes to remove\n  try: svc rm NAME; their names: svc ps --all',
+          );
+        return globals.isJson ? printJson([]) : tell('nothing to remove');
+      }
       const { eachSandbox } = await import('../sandbox/each-sandbox.ts');
       const { connectServer } = await import('../server/connect.ts');
       await eachSandbox(await connectServer(globals), names, globals.isJson, async (sandbox) => {

@@ -7,7 +7,7 @@ const YEAR_MS = 365 * 24 * 3600 * 1000;
 /** Others do the same work. */
 const OPTIONAL: ReadonlySet<string> = new Set(['crun']);
 
-/** Runtimes hold off hostile code: one that has missed a year of fixes, or a fix that counts, is worth a word. */
+/** Runtimes hold off hostile code: one that lacks a known fix is warned about. Age alone is told: a Debian release keeps its builds. */
 export function judgeRuntimes(runtimes: readonly RuntimeFact[], now: Date): readonly Finding[] {
   const finding = findingsOf('runtimes');
   return runtimes.map((runtime) => {
@@ -19,7 +19,7 @@ export function judgeRuntimes(runtimes: readonly RuntimeFact[], now: Date): read
     const isOld = runtime.released !== null && now.getTime() - runtime.released.getTime() > YEAR_MS;
     const says = `starts sandboxes; ${runtime.reason}${built}${isOld ? ', more than a year ago' : ''}`;
     const lacking = missingAdvisories(runtime.name, runtime.version);
-    if (!isOld && lacking.length === 0) return finding(name, 'ok', says);
+    if (lacking.length === 0) return finding(name, 'ok', says);
     return finding(name, 'warn', `${says}${lackingWords(lacking)}`, newerBuild(runtime));
   });
 }
@@ -36,8 +36,7 @@ function remedyOf({ name, version }: RuntimeFact): string {
 }
 
 function newerBuild({ name }: RuntimeFact): string {
-  if (name === 'runc') return 'make runc, or a newer build named by SVC_RUNC';
-  return name === 'runsc'
-    ? 'put a newer build of gVisor at /opt/svc/bin/runsc (any build of 2024 or later works)'
+  return name === 'runc'
+    ? 'make runc, or a newer build named by SVC_RUNC'
     : `apt-get install --only-upgrade ${name}, or a newer build named by SVC_${name.toUpperCase()}`;
 }
