@@ -17,7 +17,11 @@ import socket, sys
 heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 heard.bind(sys.argv[1])
 print('listening', flush=True)
-while b'READY=1' not in heard.recv(4096): pass
+wanted = [b'READY=1', b'WATCHDOG=1', b'WATCHDOG=1']
+while wanted:
+    message = heard.recv(4096)
+    for word in wanted:
+        if word in message: wanted.remove(word); break
 `;
 
 interface Outcome {
@@ -76,7 +80,7 @@ test('start, status, logs and stop tell what is and what to do next, each with i
     /^server started on (http:\S+) \(pid (\d+)\), data in \S+\n/.exec(started.stdout) ?? [];
   assert.match(
     started.stdout,
-    /\n {2}it cannot run sandboxes yet: .*\n {2}dashboard: http:\S+\/\n {2}no key is needed \(--dev\)\n$/s,
+    /\n {2}it cannot run sandboxes yet: .*\n {2}nothing restarts it when it is killed.* svc install --systemd\n {2}dashboard: http:\S+\/\n {2}no key is needed \(--dev\)\n$/s,
   );
   const again = await start('--dev');
   assert.equal(again.code, EXIT.alreadyRunning);
@@ -103,7 +107,11 @@ test('start, status, logs and stop tell what is and what to do next, each with i
   process.kill(Number(pid), 'SIGCONT');
   assert.deepEqual(
     [between.code, between.stdout],
-    [3, `the server (pid ${pid}) does not answer yet\n  next: svc server logs\n`],
+    [
+      1,
+      `the supervisor (pid ${pid}) was stopped by a signal and replaces nothing that ends; continue it with: kill -CONT ${pid}\n` +
+        `the server (pid ${pid}) does not answer yet\n  next: svc server logs\n`,
+    ],
   );
   const stopped = await line('stop');
   assert.deepEqual(
@@ -113,15 +121,15 @@ test('start, status, logs and stop tell what is and what to do next, each with i
   assert.equal((await line('stop')).stdout, `no server runs on the data folder ${folder}\n`);
 });
 
-test('without a terminal the command becomes the server: whoever ends the one has ended the other, and systemd is told when it serves', async (t) => {
+test('without a terminal the command becomes the server: ending the one ends the other, and systemd is told when it serves and that it lives', async (t) => {
   const { folder, line } = await serverLine(t);
   const words = ['server', 'start', '--run-as', '64555:64555', '--port', '0', '--dev', ...NO_ENGINE];
   const socket = join(folder, 'notify.sock');
-  // It hears what a service manager does, and ends when a service says that it is ready.
+  // It hears what a service manager does, and ends when a service has said that it is ready, and twice that it lives.
   const manager = spawn('python3', ['-c', LISTEN, socket], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => manager.kill('SIGKILL'));
   await once(manager.stdout, 'data');
-  const env = { PATH: process.env['PATH'], SVC_HOME: folder, NOTIFY_SOCKET: socket };
+  const env = { PATH: process.env['PATH'], SVC_HOME: folder, NOTIFY_SOCKET: socket, WATCHDOG_USEC: '600000' };
   const child = spawn(SVC, words, { env, stdio: 'ignore' });
   t.after(() => child.kill('SIGKILL'));
   assert.deepEqual(await once(manager, 'exit'), [0, null]);

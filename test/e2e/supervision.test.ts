@@ -43,6 +43,29 @@ test('a frozen engine is noticed and replaced: who waits is told, and its sandbo
   assert.match(await place.log(), /the engine hangs; it is killed and started again/);
 });
 
+test('status and engine status name each process that is frozen, and what to do', async (t) => {
+  const place = await prepare(t);
+  await place.start();
+  const [supervisor, web, engine] = [await place.serverPid(), await place.webPid(), await place.enginePid()];
+  // First of all, so that it replaces neither of the others.
+  for (const pid of [supervisor, web, engine]) process.kill(pid, 'SIGSTOP');
+  const { code, text } = await place.svc('server', 'status');
+  assert.equal(code, 1);
+  assert.match(text, new RegExp(`the supervisor \\(pid ${supervisor}\\) .* replaces nothing that ends`));
+  assert.match(text, new RegExp(`the web-facing process \\(pid ${web}\\) .*: kill -CONT ${web}\n`));
+  assert.match(text, new RegExp(`the engine \\(pid ${engine}\\) .*: kill -CONT ${engine}\n`));
+  const ofEngine = await place.svc('engine', 'status');
+  assert.match(ofEngine.text, new RegExp(`the engine \\(pid ${engine}\\) was stopped by a signal`));
+  process.kill(web, 'SIGCONT');
+  process.kill(engine, 'SIGCONT');
+  const { frozen, running } = JSON.parse((await place.svc('server', 'status', '--json')).text) as {
+    readonly frozen: unknown;
+    readonly running: boolean;
+  };
+  assert.deepEqual([running, frozen], [true, [{ process: 'supervisor', pid: supervisor }]]);
+  process.kill(supervisor, 'SIGCONT');
+});
+
 test('a frozen tini is replaced with its engine, also one that another server started', async (t) => {
   const place = await prepare(t);
   await place.start();

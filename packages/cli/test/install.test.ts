@@ -92,6 +92,8 @@ test('a unit for systemd is sound, lets sandboxes outlive the server, and goes w
     'Restart=always',
     'StartLimitIntervalSec=0',
     'KillMode=process',
+    'WatchdogSec=60',
+    'WatchdogSignal=SIGKILL',
     'Delegate=yes',
     'CPUWeight=1000',
   ])

@@ -6,6 +6,7 @@ import { SIGN_UPS, type SignUp } from './access/sign-up.ts';
 import { DEFAULT_REST_SETTINGS, type RestSettings } from './rest-settings.ts';
 import { EXIT } from './host/exit-codes.ts';
 import { StartError } from './host/start-error.ts';
+import { readServiceManager, type ServiceManager } from './host/tell-systemd.ts';
 import { SUPERVISED } from './host/supervisor.ts';
 import { readOtelSettings, type OtelSettings } from './tracing/otel-settings.ts';
 import type { SshSettings } from './transports/ssh/ssh-settings.ts';
@@ -44,8 +45,8 @@ export interface ServerConfig {
   readonly otel: OtelSettings | null;
   /** We are the web-facing child of a supervisor. */
   readonly isSupervised: boolean;
-  /** Of systemd, when it wants to be told that we serve. */
-  readonly notifySocket: string | null;
+  /** Null: it was not systemd that started us. */
+  readonly serviceManager: ServiceManager | null;
 }
 
 const OPTIONS = {
@@ -169,7 +170,7 @@ export function readConfig(
     ssh: readSsh(values, host, problems),
     otel: readOtelSettings(env, problems),
     isSupervised: values[SUPERVISED] ?? false,
-    notifySocket: env['NOTIFY_SOCKET'] ?? null,
+    serviceManager: readServiceManager(env),
   };
   if (config.isDev && !isLoopback(host) && values['allow-remote-dev'] !== true) {
     problems.push(`--dev lets everyone who can reach ${host} in; confirm it with --allow-remote-dev`);

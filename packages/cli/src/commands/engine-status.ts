@@ -1,3 +1,4 @@
+import { PlatformError } from '@svc/contract/errors';
 import { Command } from 'commander';
 import { readGlobalsHere } from '../context/require-here.ts';
 import { connectEngine } from '../engine/connect.ts';
@@ -22,6 +23,7 @@ async function showStatus(_options: unknown, command: Command): Promise<void> {
   const { dataFolder, isJson } = await readGlobalsHere(command, 'engines');
   const pid = await findEngine(dataFolder);
   const engine = await connectEngine(dataFolder);
+  await requireUnfrozen(dataFolder);
   const capabilities = await engine.capabilities(AbortSignal.timeout(10_000));
   if (isJson) return printJson({ ...capabilities, pid: pid ?? null, dataFolder });
   print(
@@ -37,4 +39,11 @@ async function showStatus(_options: unknown, command: Command): Promise<void> {
     runtime.reason,
   ]);
   print(formatTable(['RUNTIME', 'CLASS', 'STATE', 'WHY'], rows));
+}
+
+/** @throws PlatformError instead of a wait for an answer that does not come */
+async function requireUnfrozen(dataFolder: string): Promise<void> {
+  const { describeFrozen, findFrozen } = await import('@svc/server/admin');
+  const frozen = (await findFrozen(dataFolder)).find(({ process }) => process === 'engine');
+  if (frozen !== undefined) throw new PlatformError('unavailable', describeFrozen(frozen));
 }

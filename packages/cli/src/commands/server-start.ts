@@ -134,6 +134,9 @@ async function start(options: StartOptions, command: Command): Promise<void> {
     print(`  it cannot run sandboxes yet: ${status.engine.reason}`);
     if (process.getuid?.() !== 0) print('  an engine needs root: sudo svc engine start --detach');
   }
+  print(
+    '  nothing restarts it when it is killed, or after a reboot; systemd does: sudo svc install --systemd',
+  );
   await announceDashboard({ dataFolder, databaseUrl, status }, process.stdout);
   print(
     status.isDev ? '  no key is needed (--dev)' : '  next: export SVC_API_KEY=$(svc server keygen --quiet)',

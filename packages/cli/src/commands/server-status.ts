@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { readGlobalsHere } from '../context/require-here.ts';
-import type { SandboxStatus, ServerStatus } from '@svc/server/admin';
+import type { FrozenProcess, SandboxStatus, ServerStatus } from '@svc/server/admin';
 import { examples } from '../examples.ts';
 import { formatAge, formatBytes } from '../terminal/amounts.ts';
 import { describeDisk } from '../terminal/describe-disk.ts';
@@ -11,7 +11,7 @@ export function createCommand(): Command {
   return new Command('status')
     .description(
       'Shows whether the server runs, where, whether it asks for a key, and its sandboxes.\n' +
-        'Exit codes: 0 it runs, 1 failed, 3 it does not run.',
+        'Exit codes: 0 it runs, 1 failed or a process of it is frozen, 3 it does not run.',
     )
     .option('--json', 'print JSON')
     .addHelpText(
@@ -21,15 +21,22 @@ export function createCommand(): Command {
     .action(showStatus);
 }
 
+const FROZEN = 1;
 const NOT_RUNNING = 3;
 
 async function showStatus(options: { readonly json?: boolean }, command: Command): Promise<void> {
   const { dataFolder, isJson } = await readGlobalsHere(command, 'servers');
-  const { findServer, readStatus } = await import('@svc/server/admin');
+  const { describeFrozen, findFrozen, findServer, readStatus } = await import('@svc/server/admin');
   const pid = await findServer(dataFolder);
-  const status = await readStatus(dataFolder);
-  if (status === undefined) process.exitCode = NOT_RUNNING;
-  if (isJson || options.json === true) return printJson(toJson(pid, status));
+  const frozen = await findFrozen(dataFolder);
+  const status = await readStatus(dataFolder).catch((error: unknown) => {
+    if (frozen.length === 0) throw error;
+    return undefined;
+  });
+  if (frozen.length > 0) process.exitCode = FROZEN;
+  else if (status === undefined) process.exitCode = NOT_RUNNING;
+  if (isJson || options.json === true) return printJson(toJson(pid, status, frozen));
+  for (const process of frozen) print(describeFrozen(process));
   if (status === undefined)
     return print(
       pid === undefined
@@ -81,12 +88,18 @@ function diskToJson(disk: NonNullable<ServerStatus['disk']>): object {
   };
 }
 
-function toJson(pid: number | undefined, status: ServerStatus | undefined): object {
-  if (status === undefined) return { running: false, pid: pid ?? null };
+function toJson(
+  pid: number | undefined,
+  status: ServerStatus | undefined,
+  found: readonly FrozenProcess[],
+): object {
+  const frozen = found.map(({ process, pid }) => ({ process, pid }));
+  if (status === undefined) return { running: false, pid: pid ?? null, frozen };
   const { url, isDev, startedAt, keys, engine, disk, sandboxes } = status;
   return {
     running: true,
     pid: pid ?? null,
+    frozen,
     url,
     authentication_required: !isDev,
     started_at: startedAt,

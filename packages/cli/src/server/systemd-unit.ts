@@ -24,6 +24,9 @@ TimeoutStartSec=300
 EnvironmentFile=-/etc/default/svc
 ExecStart=${quoted(program)}${path} server start $SVC_SERVER_OPTIONS
 Restart=always
+# The supervisor tells every twenty seconds that it is alive. SIGKILL also ends one that was stopped by a signal.
+WatchdogSec=60
+WatchdogSignal=SIGKILL
 RestartSec=1
 # A wrong option, and a server that runs already, stay so.
 RestartPreventExitStatus=2 3

@@ -14,7 +14,7 @@ import type { Identity } from './drop-privileges.ts';
 import { EXIT } from './exit-codes.ts';
 import { noteWeb, SERVER_MAIN, findWeb } from './pid-file.ts';
 import { RestartDelay } from './restart-delay.ts';
-import { tellSystemd } from './tell-systemd.ts';
+import { keepAlive, tellReady, type ServiceManager } from './tell-systemd.ts';
 
 /** For the calls that it is at. It takes no new ones, and nobody can before it has ended. */
 const GRACE_MS = 1000;
@@ -38,8 +38,8 @@ export interface EnginePlace {
   /** Somebody else keeps it running. */
   readonly isEngineExternal: boolean;
   readonly engineArguments: readonly string[];
-  /** Of systemd, when it wants to be told that we serve. */
-  readonly notifySocket: string | null;
+  /** Null: it was not systemd that started us. */
+  readonly serviceManager: ServiceManager | null;
 }
 
 /**
@@ -48,6 +48,25 @@ export interface EnginePlace {
  * @returns the exit code
  */
 export async function runSupervisor(
+  place: EnginePlace,
+  owner: Identity,
+  web: WebProcess,
+  stop: AbortSignal,
+  logger: Logger,
+): Promise<number> {
+  if (place.serviceManager === null)
+    logger.info(
+      'nothing restarts this supervisor when it ends or hangs: systemd does (svc install --systemd)',
+    );
+  const stopTelling = keepAlive(place.serviceManager, logger);
+  try {
+    return await superviseBoth(place, owner, web, stop, logger);
+  } finally {
+    stopTelling();
+  }
+}
+
+async function superviseBoth(
   place: EnginePlace,
   owner: Identity,
   web: WebProcess,
@@ -103,7 +122,7 @@ export function startWebProcess(args: readonly string[]): WebProcess {
 }
 
 async function keepWebRunning(
-  { dataFolder, notifySocket }: EnginePlace,
+  { dataFolder, serviceManager }: EnginePlace,
   first: WebProcess,
   stop: AbortSignal,
   logger: Logger,
@@ -120,7 +139,7 @@ async function keepWebRunning(
         'should this server be killed, the next one may not find what is left of it',
       ),
     );
-    const { ending, wasReady } = await serveUntilExit(web, stop, notifySocket, logger);
+    const { ending, wasReady } = await serveUntilExit(web, stop, serviceManager, logger);
     if (stop.aborted) return EXIT.stopped;
     hasServed ||= wasReady;
     // One that gave up by itself before it ever listened has said why, and would say it again.
@@ -139,14 +158,14 @@ async function keepWebRunning(
 async function serveUntilExit(
   { child, exited }: WebProcess,
   stop: AbortSignal,
-  notifySocket: string | null,
+  serviceManager: ServiceManager | null,
   logger: Logger,
 ): Promise<{ readonly ending: Ending; readonly wasReady: boolean }> {
   let wasReady = false;
   child.on('message', (message) => {
     if (message !== READY) return;
     wasReady = true;
-    void tellSystemd(notifySocket, logger);
+    void tellReady(serviceManager, logger);
   });
   child.send(SERVE, () => undefined); // One that has ended already is seen as such.
   const stopListening = onAbort(stop, () => child.kill('SIGTERM'));

@@ -3,21 +3,49 @@ import { promisify } from 'node:util';
 import type { Logger } from 'pino';
 
 const TIMEOUT_MS = 10_000;
+/** Of the time after which systemd takes us for frozen: two messages may get lost. */
+const TELLS_WITHIN_LIMIT = 3;
 const exec = promisify(execFile);
 
-/**
- * Whoever typed `systemctl start` waits for this. By a program of systemd's own, because Node has no datagrams of that kind; without
- * systemd, nothing is told. `socket`: NOTIFY_SOCKET, as systemd gives it to a service of type notify.
- */
-export async function tellSystemd(socket: string | null, logger: Logger): Promise<void> {
-  if (socket === null) return;
+/** What systemd gives to a service of type notify. */
+export interface ServiceManager {
+  /** NOTIFY_SOCKET */
+  readonly socket: string;
+  /** WATCHDOG_USEC: it kills and replaces a service that is silent for so long; null: it does not look. */
+  readonly watchdogMs: number | null;
+}
+
+export function readServiceManager(env: Readonly<NodeJS.ProcessEnv>): ServiceManager | null {
+  const socket = env['NOTIFY_SOCKET'];
+  const watchdogMs = Number(env['WATCHDOG_USEC'] ?? '') / 1000;
+  return socket === undefined ? null : { socket, watchdogMs: watchdogMs > 0 ? watchdogMs : null };
+}
+
+/** `systemctl start` waits for this. */
+export async function tellReady(manager: ServiceManager | null, logger: Logger): Promise<void> {
+  await tell(manager, '--ready', logger);
+}
+
+/** Tells again and again that this process is alive, from its event loop: one that hangs falls silent. Returns what ends it. */
+export function keepAlive(manager: ServiceManager | null, logger: Logger): () => void {
+  if (manager === null || manager.watchdogMs === null) return () => undefined;
+  const timer = setInterval(
+    () => void tell(manager, 'WATCHDOG=1', logger),
+    manager.watchdogMs / TELLS_WITHIN_LIMIT,
+  );
+  return () => clearInterval(timer);
+}
+
+/** By a program of systemd's own, because Node has no datagrams of that kind. */
+async function tell(manager: ServiceManager | null, message: string, logger: Logger): Promise<void> {
+  if (manager === null) return;
   try {
-    // SAFETY: no shell; the socket is named by whoever started us.
-    await exec('systemd-notify', ['--ready'], {
-      env: { PATH: '/usr/bin:/bin', NOTIFY_SOCKET: socket },
+    // SAFETY: no shell; the socket is named by what started us.
+    await exec('systemd-notify', [message], {
+      env: { PATH: '/usr/bin:/bin', NOTIFY_SOCKET: manager.socket },
       timeout: TIMEOUT_MS,
     });
   } catch (error) {
-    logger.warn({ err: error }, 'systemd could not be told that the server listens');
+    logger.warn({ err: error }, `systemd could not be told: ${message}`);
   }
 }

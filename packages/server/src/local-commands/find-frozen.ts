@@ -1,0 +1,36 @@
+import { findEngine, readProcessState } from '@svc/engine/client';
+import { findServer, findWeb } from '../host/pid-file.ts';
+
+/** A process that was stopped by a signal: it runs, and answers nothing until it is continued or replaced. */
+export interface FrozenProcess {
+  readonly process: 'supervisor' | 'web-facing process' | 'engine';
+  readonly pid: number;
+  /** A supervisor that is not frozen itself replaces it within seconds. */
+  readonly isReplaced: boolean;
+}
+
+/** Those of the server and the engine with this data folder. */
+export async function findFrozen(dataFolder: string): Promise<readonly FrozenProcess[]> {
+  const supervisor = await findServer(dataFolder);
+  const isReplaced = supervisor !== undefined && !isStopped(supervisor);
+  const found = [
+    ['supervisor', supervisor],
+    ['web-facing process', await findWeb(dataFolder)],
+    ['engine', (await findEngine(dataFolder))?.pid],
+  ] as const;
+  return found.flatMap(([process, pid]) =>
+    pid === undefined || !isStopped(pid) ? [] : [{ process, pid, isReplaced }],
+  );
+}
+
+/** For people: what is frozen, and what to do about it. */
+export function describeFrozen({ process, pid, isReplaced }: FrozenProcess): string {
+  const what = `the ${process} (pid ${pid}) was stopped by a signal`;
+  if (isReplaced) return `${what}; its supervisor replaces it within seconds`;
+  const effect = process === 'supervisor' ? 'replaces nothing that ends' : 'answers nothing';
+  return `${what} and ${effect}; continue it with: kill -CONT ${pid}`;
+}
+
+function isStopped(pid: number): boolean {
+  return readProcessState(pid)?.state === 'T';
+}
