@@ -96,7 +96,7 @@ export class Ground {
     const nameserver = ['--nameserver', `${resolver.address}#${resolver.port}`];
     const roots = ['--bind-root', join(folder, 'shared'), '--disk-image-root', join(folder, 'disks')];
     const server = await TestServer.start({
-      args: ['--recovery-time', '1', '--preview-domain', 'off', ...roots],
+      args: ['--recovery-time', '1', '--preview-domain', 'off', '--network-ceiling', 'all', ...roots],
       engineArgs: ['--isolation', isolation, '--insecure-registry', registry.host, ...nameserver, ...roots],
     });
     undo.defer(() => server.destroy());

@@ -13,6 +13,8 @@ export const ERROR_DESCRIPTIONS = {
   sign_in_failed:
     'The password, the code or the link is not accepted. Correct it and sign in again; the operator of the server helps with `svc user link`.',
   forbidden: 'The credential is valid but not for this. Use one with the right to do it.',
+  network_ceiling_exceeded:
+    'The network policy allows more than the operator of the server lets sandboxes reach. Leave out the rule that `details.field` names; `details.ceiling` lists what there is.',
   not_found: 'There is nothing at this address.',
   sandbox_not_found: 'There is no sandbox of this name or id. List them to see which exist.',
   volume_not_found: 'There is no volume of this name or id.',

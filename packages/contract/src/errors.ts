@@ -11,6 +11,7 @@ export const ERROR_STATUS = {
   invalid_api_key: 401,
   sign_in_failed: 401,
   forbidden: 403,
+  network_ceiling_exceeded: 403,
   not_found: 404,
   sandbox_not_found: 404,
   volume_not_found: 404,

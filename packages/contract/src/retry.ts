@@ -13,6 +13,7 @@ const PASSES: Readonly<Record<ErrorCode, boolean>> = {
   invalid_api_key: false,
   sign_in_failed: false,
   forbidden: false,
+  network_ceiling_exceeded: false,
   not_found: false,
   sandbox_not_found: false,
   volume_not_found: false,

@@ -60,15 +60,54 @@ test('every bad value is reported, and all of them together', () => {
 test('options of the engine are handed on as they are', () => {
   const args = ['--isolation', 'gvisor', '--bind-root', '/a', '--bind-root', '/b', '--warm', 'python=2'];
   const handedOn = '--isolation gvisor --warm python=2 --bind-root /a --bind-root /b'.split(' ');
-  assert.deepEqual(readConfig(args, {}).engineArguments, handedOn);
+  const handOn = (given: readonly string[]) => readConfig(['--dev', ...given], {}).engineArguments;
+  assert.deepEqual(handOn(args), handedOn);
   const others = ['--disk-image-root', '/c', '--trusted-registry', 'r', '--insecure-registry', 'i'];
   const pools = ['--address-pool', '10.1.0.0/16', '--ipv6-pool', 'auto'];
   const network = ['--nameserver', '192.0.2.1', ...pools, '--max-packets', '500', '--max-bandwidth', '50'];
-  assert.deepEqual(readConfig([...others, ...network], {}).engineArguments, [...others, ...network]);
+  assert.deepEqual(handOn([...others, ...network]), [...others, ...network]);
   const warm = ['--warm-adaptive', '0'];
-  assert.deepEqual(readConfig(warm, {}).engineArguments, warm);
+  assert.deepEqual(handOn(warm), warm);
   const images = ['--max-image-gib', '8', '--max-unpack-ratio', '20', '--keep-images', '0'];
-  assert.deepEqual(readConfig(images, {}).engineArguments, images);
+  assert.deepEqual(handOn(images), images);
+});
+
+test('with keys sandboxes reach public addresses and what the operator names, and with --dev everything', () => {
+  const read = (...args: readonly string[]) => {
+    const { engineArguments, restSettings } = readConfig(args, {});
+    const { installation, organizations } = restSettings.networkCeilings;
+    return { installation, organizations: Object.fromEntries(organizations), engineArguments };
+  };
+  const none = { organizations: {}, engineArguments: [] };
+  assert.deepEqual(read('--dev'), { installation: ['all'], ...none });
+  assert.deepEqual(read('--network-ceiling', 'all'), { installation: ['all'], ...none });
+  const engine = (words: string) => ['--network-ceiling', words];
+  assert.deepEqual(read(), {
+    installation: ['public'],
+    organizations: {},
+    engineArguments: engine('public'),
+  });
+  assert.deepEqual(read('--dev', '--network-ceiling', 'none,10.8.0.0/16'), {
+    installation: ['10.8.0.0/16'],
+    organizations: {},
+    engineArguments: engine('none,10.8.0.0/16'),
+  });
+  const both = ['--network-ceiling', '192.0.2.7', '--network-ceiling', 'acme=none,link-local'];
+  assert.deepEqual(read(...both), {
+    installation: ['public', '192.0.2.7/32'],
+    organizations: { acme: ['link_local'] },
+    engineArguments: engine('public,192.0.2.7/32,link_local'),
+  });
+  for (const [words, problem] of [
+    ['10.8.0.1/16', /'10\.8\.0\.1\/16' is no part of a network ceiling; give public/],
+    ['all,public', /'all' is no part/],
+    ['acme=', /'' is no part/],
+  ] as const)
+    assert.throws(() => readConfig(['--network-ceiling', words], {}), problem, words);
+  assert.throws(
+    () => readConfig(['--network-ceiling', 'a=all', '--network-ceiling', 'a=all'], {}),
+    /twice for a/,
+  );
 });
 
 test('the file of plans is named by an absolute path, because the server works elsewhere', () => {

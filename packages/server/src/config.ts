@@ -8,6 +8,7 @@ import { EXIT } from './host/exit-codes.ts';
 import { StartError } from './host/start-error.ts';
 import { readServiceManager, type ServiceManager } from './host/tell-systemd.ts';
 import { SUPERVISED } from './host/supervisor.ts';
+import { highestCeiling, readCeilings } from './sandboxes/network-ceilings.ts';
 import { readOtelSettings, type OtelSettings } from './tracing/otel-settings.ts';
 import type { SshSettings } from './transports/ssh/ssh-settings.ts';
 import { DEFAULT_LIMITS } from './transports/http/http-limits.ts';
@@ -93,6 +94,7 @@ const OPTIONS = {
   'ipv6-pool': { type: 'string' },
   'max-packets': { type: 'string' },
   'max-bandwidth': { type: 'string' },
+  'network-ceiling': { type: 'string', multiple: true },
 } as const;
 
 const ENGINE_OPTIONS = [
@@ -129,6 +131,8 @@ export function readConfig(
   const values = parse(args, problems);
   const dataFolder = resolve(values.path ?? env['SVC_HOME'] ?? '/var/lib/svc');
   const host = values.host ?? DEFAULT_HOST;
+  const isDev = values.dev ?? false;
+  const networkCeilings = readCeilings(values['network-ceiling'] ?? [], { isDev }, problems);
   const config: ServerConfig = {
     dataFolder,
     serverFolder: join(dataFolder, 'server'),
@@ -145,15 +149,13 @@ export function readConfig(
       requestsPerMinute: readRate(values['rate-limit'], problems),
       maxConcurrentCalls: whole('max-calls', values['max-calls'], MAX_CALLS, 1_000_000, problems),
     },
-    isDev: values.dev ?? false,
+    isDev,
     shouldResetKey: values['reset-key'] ?? false,
     logLevel: readLogLevel(values['log-level'] ?? 'info', problems),
     databaseUrl: readDatabase(values.database ?? env['SVC_DATABASE_URL'], problems),
     engineSocket: values['engine-socket'] ?? join(dataFolder, 'engine.sock'),
     isEngineExternal: values['engine-socket'] !== undefined,
-    engineArguments: ENGINE_OPTIONS.flatMap((name) =>
-      [values[name] ?? []].flat().flatMap((value) => [`--${name}`, value]),
-    ),
+    engineArguments: engineArguments(values, highestCeiling(networkCeilings)),
     runAs: values['run-as'] ?? null,
     restSettings: {
       ...DEFAULT_REST_SETTINGS,
@@ -163,6 +165,7 @@ export function readConfig(
       keepFailedMs: readKeepFailedMs(values['keep-failed'], problems),
       maxOrganizationsPerUser: readMaxOrganizations(values['max-orgs-per-user'], problems),
       signUp: readSignUp(values['sign-up'], problems),
+      networkCeilings,
       outbound: { mayReachInside: values['allow-private-targets'] ?? false },
     },
     secretsKeyPath: resolve(values['secrets-key'] ?? join(dataFolder, 'server', 'secrets.key')),
@@ -202,6 +205,13 @@ function whole(
   if (number <= maximum) return number;
   problems.push(`--${name} must be a whole number up to ${maximum}, not ${text}`);
   return fallback;
+}
+
+function engineArguments(values: ReturnType<typeof parse>, ceiling: string): readonly string[] {
+  const handedOn = ENGINE_OPTIONS.flatMap((name) =>
+    [values[name] ?? []].flat().flatMap((value) => [`--${name}`, value]),
+  );
+  return ceiling === 'all' ? handedOn : [...handedOn, '--network-ceiling', ceiling];
 }
 
 function readMaxBody(text: string | undefined, problems: string[]): number {

@@ -30,9 +30,10 @@ export function createConvergence(
 ): Convergence {
   const { codeContexts, ...pools } = made;
   const { database, orchestrator, volumeStore, sealer, codeRunner, logger } = parts;
-  const { defaultVolumeGib } = parts.restSettings;
+  const { defaultVolumeGib, networkCeilings } = parts.restSettings;
   return new Convergence({
     ...pools,
+    networkCeilings,
     database,
     orchestrator,
     visitors: new RefusedVisitors(

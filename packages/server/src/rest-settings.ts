@@ -1,5 +1,6 @@
 import type { SignUp } from './access/sign-up.ts';
 import type { OutboundRules } from './outbound/send-outbound.ts';
+import { NO_CEILINGS, type NetworkCeilings } from './sandboxes/network-ceilings.ts';
 import { DEFAULT_WEBHOOK_SETTINGS, type WebhookSettings } from './webhooks/webhook-settings.ts';
 
 /** What an operator may choose of the control plane. */
@@ -25,6 +26,7 @@ export interface RestSettings {
   /** How many organizations one user may own; null: as many as they like. */
   readonly maxOrganizationsPerUser: number | null;
   readonly signUp: SignUp;
+  readonly networkCeilings: NetworkCeilings;
   /** Where requests to addresses go that organizations give. */
   readonly outbound: OutboundRules;
   readonly webhooks: WebhookSettings;
@@ -42,6 +44,7 @@ export const DEFAULT_REST_SETTINGS: RestSettings = {
   limitCheckMs: 30_000,
   maxOrganizationsPerUser: 20,
   signUp: 'invited',
+  networkCeilings: NO_CEILINGS,
   outbound: { mayReachInside: false },
   webhooks: DEFAULT_WEBHOOK_SETTINGS,
 };

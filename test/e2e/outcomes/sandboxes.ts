@@ -45,6 +45,19 @@ sandboxes.add('sandboxes.create', 'invalid_image', async (call, world) => {
   const image = { type: 'oci', reference: 'No Image!' };
   return await call('sandboxes.create', { body: world.bodyOf(world.fresh('x'), { image }) });
 });
+const BEYOND = {
+  policy: { rules: [{ direction: 'egress', action: 'allow', destination: { group: 'private' } }] },
+};
+sandboxes.add('sandboxes.create', 'network_ceiling_exceeded', async (call, world) => {
+  const reply = await call('sandboxes.create', { body: world.bodyOf(world.fresh('x'), { network: BEYOND }) });
+  assert.deepEqual(reply.body.error.details['ceiling'], ['public']);
+  return reply;
+});
+sandboxes.add('network.update', 'network_ceiling_exceeded', async (call, world) => {
+  const reply = await call('network.update', { ...byId(await world.created()), body: BEYOND });
+  assert.equal(reply.body.error.details['field'], 'network.policy.rules[0]');
+  return reply;
+});
 sandboxes.add('sandboxes.create', 'isolation_unavailable', async (call, world) => {
   return await call('sandboxes.create', { body: world.bodyOf(world.fresh('x'), { isolation: 'microvm' }) });
 });

@@ -293,6 +293,12 @@ export const stateErrorClaims: readonly Claim[] = [
     'contexts end with the run of their sandbox, and outlive the server',
   ),
   provedBy(
+    'error.network_ceiling_exceeded',
+    'The network policy allows more than the operator lets sandboxes reach',
+    'packages/server/src/sandboxes/network-ceilings.test.ts',
+    'a policy beyond the ceiling of its organization is refused by the rule, at create and by a change',
+  ),
+  provedBy(
     'error.rate_limited',
     'Too many requests',
     'packages/server/src/transports/rest/rest.test.ts',

@@ -148,6 +148,13 @@ export const startFlagClaims: readonly Claim[] = [
     { default: 'no limit' },
   ),
   provedBy(
+    `${START} --network-ceiling`,
+    'What sandboxes may reach at most, even where a policy allows more; for one organization with its name in front',
+    CONFIG_TEST,
+    'with keys sandboxes reach public addresses and what the operator names, and with --dev everything',
+    { default: 'public addresses; with `--dev` everything' },
+  ),
+  provedBy(
     `${START} --max-packets`,
     'Packets that a sandbox may send in a second, and receive',
     CONFIG_TEST,

@@ -25,6 +25,10 @@ const SHOWN_LOG_LINES = 15;
 /** Options of the engine itself, handed on as they are. */
 const HANDED_ON = [
   ...engineOptions(),
+  new Option(
+    '--network-ceiling <targets>',
+    'what sandboxes may reach at most beside public addresses: private, host, metadata, link-local, ADDRESS[/BITS], with commas; none in front leaves public out (default: all)',
+  ),
   new Option('--log-level <level>', 'how much the engine logs'),
   new Option('--prepared-slots <n>', 'network namespaces kept ready'),
   new Option('--prepared-disks <n>', 'disks kept ready'),

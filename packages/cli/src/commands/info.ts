@@ -37,6 +37,7 @@ async function showInfo(_options: unknown, command: Command): Promise<void> {
     ['Images', String(counts.images)],
     ['Volumes', String(counts.volumes)],
     ['Isolation', describeIsolation(capabilities)],
+    ['Network', describeCeiling(capabilities)],
     ['SSH', capabilities.ssh === null ? 'no gateway' : 'a gateway: svc ssh NAME'],
     ['Previews', capabilities.previews === null ? 'no domain' : capabilities.previews.domain],
   ];
@@ -69,4 +70,10 @@ function describeIsolation({ isolation }: ServerCapabilities): string {
   );
   if (available.size === 0) return 'none: svc doctor says why';
   return [...available].map((name) => (name === isolation.default ? `${name} (default)` : name)).join(', ');
+}
+
+function describeCeiling({ network }: ServerCapabilities): string {
+  const { ceiling } = network;
+  if (ceiling.includes('all')) return 'policies may open every address';
+  return `policies may open at most: ${ceiling.length === 0 ? 'nothing' : ceiling.join(', ')}`;
 }

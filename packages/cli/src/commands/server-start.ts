@@ -38,6 +38,10 @@ const HANDED_ON = [
   new Option('--allowed-host <name...>', 'more names under which clients reach this server'),
   new Option('--cors-origin <origin...>', 'pages that may call this server from a browser'),
   ...engineOptions(),
+  new Option(
+    '--network-ceiling <targets...>',
+    'what sandboxes may reach at most beside public addresses: private, host, metadata, link-local, ADDRESS[/BITS], with commas; none in front leaves public out, all is everything; ORG=TARGETS for one organization (default: public; with --dev all)',
+  ),
   new Option('--database <url>', 'PostgreSQL instead of the built-in store; better in SVC_DATABASE_URL'),
   new Option(
     '--secrets-key <file>',

@@ -38,6 +38,13 @@ const Capabilities = strictObject({
       }),
     ),
   }),
+  network: strictObject({
+    ceiling: Type.Array(Type.String(), {
+      description:
+        'What the operator lets sandboxes of this organization reach at most: `public`, `private`, `host`, `metadata`, `link_local`, ' +
+        'ranges of addresses, or `all` alone. A policy that allows more is `network_ceiling_exceeded`',
+    }),
+  }),
   ssh: nullable(SshGateway, { description: 'Null: this server has no SSH gateway' }),
   previews: nullable(PreviewDomain, { description: 'Null: this server has no domain for previews' }),
   features: Type.Array(Type.Enum([...FEATURES])),

@@ -17,11 +17,12 @@ const DECIDED_BY = [
   'resolver',
   'closed_port',
   'out_of_reach',
+  'ceiling',
   'quic',
 ] as const;
 const DECIDED_BY_WORDS =
   "`name`: the name may not be asked for; `resolver`: port 53 is answered by the sandbox's own resolver; `closed_port`: a way to " +
-  'resolve names past it; `out_of_reach`: an address that no rule opens; `quic`: a port that is read, closed to UDP';
+  'resolve names past it; `out_of_reach`: an address that no rule opens; `ceiling`: beyond what the operator lets sandboxes reach; `quic`: a port that is read, closed to UDP';
 const DecidedBy = Type.Enum([...DECIDED_BY], { description: DECIDED_BY_WORDS });
 
 const Explanation = strictObject({
@@ -140,6 +141,7 @@ export const networkOperations = {
     errors: [
       'sandbox_not_found',
       'invalid_sandbox_config',
+      'network_ceiling_exceeded',
       'precondition_failed',
       'orchestrator_unreachable',
     ],

@@ -87,6 +87,7 @@ export const sandboxOperations = {
     output: Sandbox,
     errors: [
       'invalid_sandbox_config',
+      'network_ceiling_exceeded',
       'invalid_image',
       'isolation_unavailable',
       'name_already_exists',

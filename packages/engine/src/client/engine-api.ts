@@ -1,7 +1,5 @@
-import type { Network, NetworkChange, SandboxSpec } from '@svc/contract';
+import type { NetworkChange, SandboxSpec } from '@svc/contract';
 import type { ImageConfig, ImageProgress, PullPolicy, RegistryAuth } from '../images/images.ts';
-import type { Explanation, Question } from '../policy/explain.ts';
-import type { NetworkDecision, StoppedRequest } from '../policy/network-decision.ts';
 import type { HostSpaceView } from '../space/host-space.ts';
 import type { Isolation, RuntimeProbe } from '../runtime/runtime.ts';
 
@@ -29,6 +27,8 @@ export interface SandboxView {
   readonly runtime: string;
   readonly image: { readonly reference: string; readonly id: string };
   readonly spec: SandboxSpec;
+  /** As it was told; null: the engine's own alone. */
+  readonly networkCeiling: readonly string[] | null;
   readonly resolved: ResolvedSpec;
   readonly createdAt: string;
   /** Latest run. */
@@ -93,7 +93,11 @@ export interface StartSandbox {
 }
 
 /** What is absent of policy and DNS becomes the default; TLS and secrets stay unless they are null. Values are merged. */
-export type NetworkUpdate = NetworkChange & { readonly secretValues?: SecretValues };
+export type NetworkUpdate = NetworkChange & {
+  readonly secretValues?: SecretValues;
+  /** As in `CreateSandbox`. Absent: it stays as it is. What the policy allows beyond it is held back. */
+  readonly networkCeiling?: readonly string[] | null;
+};
 
 export interface CreateSandbox {
   /** 1–128 characters; a random one is made when absent. Creating twice with one id is `name_already_exists`. */
@@ -124,67 +128,18 @@ export interface CreateSandbox {
    * reach. Absent: all of the roots. Letters, digits and hyphens.
    */
   readonly hostFolder?: string;
+  /**
+   * What the sandbox may reach at most, even where its policy allows more: groups and ranges of addresses, or `all`. A policy that says more is
+   * refused. Absent or null: as much as this engine lets any sandbox reach, which holds in any case.
+   */
+  readonly networkCeiling?: readonly string[] | null;
 }
 
 /** What of a create can be judged before it is made. With `start`, what it needs of the host must be there already. */
-export type CheckSandbox = Pick<CreateSandbox, 'spec' | 'isolation' | 'hostFolder' | 'start'>;
-
-/** May a sandbox open this connection, and by which rule? */
-export interface ExplainNetwork extends Question {
-  /** Its own policy counts, and what it has resolved; of one that is not made yet, `network` counts. */
-  readonly id: string;
-  readonly network?: Network;
-}
-
-export interface NetworkExplanation extends Explanation {
-  /** What becomes of a placeholder in a request to that host: its value goes there, it stays as it is, or the request is stopped. */
-  readonly secrets: readonly {
-    readonly envVar: string;
-    readonly action: 'substitute' | 'leave' | 'block' | 'block_and_log' | 'block_and_terminate';
-  }[];
-}
-
-/** Something that was decided about the network of a sandbox, as often as it happened. */
-export interface NetworkLogEntry extends Omit<NetworkDecision, 'secret'> {
-  /** Hand it back to read on behind this entry. One that happens again gets another. */
-  readonly sequence: number;
-  readonly firstTime: string;
-  /** When it last happened. */
-  readonly time: string;
-  /** Packets, questions, connections or requests. */
-  readonly count: number;
-  /** A sentence, in the words of an explanation. */
-  readonly reason: string;
-  readonly secret: StoppedRequest | null;
-}
-
-/** `leftOut`: how much more was denied so far, and is in no entry, since it was too much. */
-export type NetworkLogLine = { readonly entry: NetworkLogEntry } | { readonly leftOut: number };
-
-export interface ReadNetworkLog {
-  /** Sequence of the last entry that was seen. */
-  readonly after?: number;
-  readonly verdict?: NetworkDecision['verdict'];
-  readonly follow?: boolean;
-}
-
-/** Somebody who wanted to come in through a published port, and was not let in. */
-export interface RefusedVisitor {
-  readonly address: string;
-  /** Inside. */
-  readonly port: number;
-  readonly protocol: 'tcp' | 'udp';
-  /** Of the policy; null: its default. */
-  readonly rule: number | null;
-  /** How often, since it was told of last. */
-  readonly count: number;
-}
-
-export interface RefusedVisitors {
-  readonly visitors: readonly RefusedVisitor[];
-  /** How many besides. */
-  readonly leftOut: number;
-}
+export type CheckSandbox = Pick<
+  CreateSandbox,
+  'spec' | 'isolation' | 'hostFolder' | 'start' | 'networkCeiling'
+>;
 
 /** A copy of the disk of a sandbox as it was at one moment. It never changes. */
 export interface SnapshotView {

@@ -11,16 +11,11 @@ import type {
   CreateSnapshot,
   EngineEvent,
   ReadEvents,
-  ExplainNetwork,
   LifecycleUpdate,
   LogEntry,
-  NetworkExplanation,
-  NetworkLogLine,
   NetworkUpdate,
   PoolView,
   ReadLogs,
-  ReadNetworkLog,
-  RefusedVisitors,
   SandboxMetrics,
   SandboxView,
   SnapshotView,
@@ -30,6 +25,13 @@ import type {
   StartSandbox,
   StreamLine,
 } from './engine-api.ts';
+import type {
+  ExplainNetwork,
+  NetworkExplanation,
+  NetworkLogLine,
+  ReadNetworkLog,
+  RefusedVisitors,
+} from './network-api.ts';
 import {
   asError,
   checkAnswer,

@@ -8,7 +8,6 @@ export type {
   CreateSnapshot,
   EndReason,
   EngineEvent,
-  ExplainNetwork,
   HeldImagesView,
   HeldImageView,
   ImageView,
@@ -17,17 +16,11 @@ export type {
   LogSource,
   EndingView,
   LifecycleUpdate,
-  NetworkExplanation,
-  NetworkLogEntry,
-  NetworkLogLine,
   NetworkUpdate,
   PoolView,
   PullImage,
   ReadEvents,
   ReadLogs,
-  ReadNetworkLog,
-  RefusedVisitor,
-  RefusedVisitors,
   ResolvedSpec,
   SandboxMetrics,
   SandboxState,
@@ -39,6 +32,15 @@ export type {
   SpareProcess,
   StartSandbox,
 } from './engine-api.ts';
+export type {
+  ExplainNetwork,
+  NetworkExplanation,
+  NetworkLogEntry,
+  NetworkLogLine,
+  ReadNetworkLog,
+  RefusedVisitor,
+  RefusedVisitors,
+} from './network-api.ts';
 export type { ImageProgress, RegistryAuth } from '../images/images.ts';
 export type { Isolation } from '../runtime/runtime.ts';
 export type { Volume, VolumeEntry, VolumeUsage } from '../volumes/volumes.ts';

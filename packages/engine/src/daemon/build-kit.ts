@@ -26,6 +26,7 @@ import { readHostAbilities } from '../runtime/host-abilities.ts';
 import { renderCpuinfo, renderCpuOnline, renderMeminfo } from '../runtime/proc-files.ts';
 import { runc } from '../runtime/runc.ts';
 import { runsc } from '../runtime/runsc.ts';
+import { parseCeiling } from '../policy/ceiling.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { HostSize } from '../sandboxes/check-size.ts';
 import type { Kit } from '../sandboxes/kit.ts';
@@ -223,6 +224,7 @@ async function makeNetwork(
     prepared: { public: config.preparedSlots, loopback: Math.min(1, config.preparedSlots) },
     maxPackets: config.maxPackets,
     maxMib: config.maxMib,
+    ceiling: parseCeiling(config.networkCeiling),
     codeCache: config.codeCache,
     logger,
     ...(config.nameservers.length === 0 ? {} : { resolvers: config.nameservers.map(readNameserver) }),

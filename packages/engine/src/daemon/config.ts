@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { PlatformError } from '@svc/contract/errors';
 import { DEFAULT_IMAGE_LIMITS, type ImageLimits } from '../images/image-limits.ts';
 import { DEFAULT_MAX_PACKETS } from '../network/packet-limit.ts';
+import { readCeiling } from '../policy/ceiling.ts';
 import type { Isolation } from '../runtime/runtime.ts';
 import type { WarmTarget } from '../sandboxes/warm-pool.ts';
 
@@ -57,6 +58,8 @@ export interface EngineConfig {
   readonly maxPackets: number;
   /** The same of MiB; null: any number. */
   readonly maxMib: number | null;
+  /** What sandboxes may reach at most. */
+  readonly networkCeiling: readonly string[];
   /** Where Node keeps compiled code, for the Node processes of the engine; null: nowhere. */
   readonly codeCache: string | null;
   /** PATH of this process. */
@@ -88,6 +91,7 @@ const OPTIONS = {
   'max-processes': { type: 'string' },
   'max-packets': { type: 'string' },
   'max-bandwidth': { type: 'string' },
+  'network-ceiling': { type: 'string' },
   socket: { type: 'string' },
   'socket-owner': { type: 'string' },
   // Tells servers and commands that look at our command line that a server started us.
@@ -137,8 +141,7 @@ export function readConfig(
     ...readImages(values, whole),
     nameservers: values.nameserver ?? [],
     maxProcesses: whole('max-processes', values['max-processes'], 1024),
-    maxPackets: readMaxPackets(values['max-packets'], problems),
-    maxMib: readMaxBandwidth(values['max-bandwidth'], problems),
+    ...readTraffic(values, problems),
     codeCache: env['NODE_COMPILE_CACHE'] ?? null,
     path: env['PATH'] ?? '',
     proxy: readProxy(env),
@@ -227,6 +230,21 @@ function readWarm(text: string, problems: string[]): WarmTarget {
   return { reference, count: Number(count), isolation: isolation as Isolation | undefined };
 }
 
+function readTraffic(
+  values: {
+    readonly 'max-packets'?: string | undefined;
+    readonly 'max-bandwidth'?: string | undefined;
+    readonly 'network-ceiling'?: string | undefined;
+  },
+  problems: string[],
+): Pick<EngineConfig, 'maxPackets' | 'maxMib' | 'networkCeiling'> {
+  return {
+    maxPackets: readMaxPackets(values['max-packets'], problems),
+    maxMib: readMaxBandwidth(values['max-bandwidth'], problems),
+    networkCeiling: readNetworkCeiling(values['network-ceiling'] ?? 'all', problems),
+  };
+}
+
 const [FEWEST_PACKETS, MOST_PACKETS] = [10, 100_000_000];
 
 function readMaxPackets(text: string | undefined, problems: string[]): number {
@@ -236,6 +254,15 @@ function readMaxPackets(text: string | undefined, problems: string[]): number {
       `--max-packets must be a whole number from ${FEWEST_PACKETS} to ${MOST_PACKETS}, not ${text}`,
     );
   return count;
+}
+
+function readNetworkCeiling(text: string, problems: string[]): readonly string[] {
+  try {
+    return readCeiling(text);
+  } catch (error) {
+    problems.push(`--network-ceiling: ${error instanceof Error ? error.message : String(error)}`);
+    return [];
+  }
 }
 
 /** More than a host passes on. */

@@ -1,5 +1,6 @@
 import { PlatformError } from '@svc/contract/errors';
 import type { SecretValues } from '../client/engine-api.ts';
+import { parseCeiling } from '../policy/ceiling.ts';
 
 const ID = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
 
@@ -53,4 +54,19 @@ export function readSecretValues(given: unknown): SecretValues {
   throw new PlatformError('invalid_request', 'secretValues: must map env_var to a text', {
     details: { field: 'secretValues' },
   });
+}
+
+/** Absent stays absent. @throws PlatformError `invalid_request` */
+export function readNetworkCeiling(given: Readonly<Record<string, unknown>>): {
+  readonly networkCeiling?: readonly string[] | null;
+} {
+  const { networkCeiling: words } = given;
+  if (words === undefined) return {};
+  if (words === null) return { networkCeiling: null };
+  if (!Array.isArray(words) || !words.every((word) => typeof word === 'string'))
+    throw new PlatformError('invalid_request', 'networkCeiling: must be a list of texts', {
+      details: { field: 'networkCeiling' },
+    });
+  parseCeiling(words);
+  return { networkCeiling: words };
 }

@@ -4,14 +4,15 @@ import type {
   ReadNetworkLog,
   RefusedVisitor,
   RefusedVisitors,
-} from '../client/engine-api.ts';
+} from '../client/network-api.ts';
 import { parseAddress } from '../policy/address.ts';
+import { ceilingsOf } from '../policy/ceiling.ts';
 import type { Direction, Protocol } from '../policy/resolve-policy.ts';
 import { explainNetwork } from '../sandboxes/explain-network.ts';
 import { noteDecision } from '../sandboxes/hear-network.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
-import { fields, optional, readId, readSecretValues, required } from './fields.ts';
+import { fields, optional, readId, readNetworkCeiling, readSecretValues, required } from './fields.ts';
 import type { Call, Routes } from './http-server.ts';
 import { sendLines } from './streams.ts';
 
@@ -40,18 +41,20 @@ export function networkRoutes(kit: Pick<Kit, 'network' | 'events' | 'logger'>, s
       return {};
     },
     'PUT /sandboxes/:id/network': async (call) => {
-      const { secretValues: given, ...change } = fields(await call.json());
+      const { secretValues: given, networkCeiling, ...change } = fields(await call.json());
       const secretValues = readSecretValues(given);
+      const ceiling = readNetworkCeiling({ networkCeiling });
       const unknown = Object.keys(change).find((name) => !CHANGEABLE.has(name));
       if (unknown !== undefined) throw invalid(unknown, 'cannot be changed; make another sandbox');
-      return await sandboxes.setNetwork(call.params['id'] ?? '', { ...change, secretValues });
+      return await sandboxes.setNetwork(call.params['id'] ?? '', { ...change, ...ceiling, secretValues });
     },
     'POST /network/explain': async (call) => {
-      const { id, network: planned, ...question } = readExplain(await call.json());
+      const { id, network: planned, networkCeiling: ceiling, ...question } = readExplain(await call.json());
       const sandbox = sandboxes.list().find(({ record }) => record.id === id);
       const outlook = await network.outlook(sandbox?.run?.slot ?? null);
       const asked = sandbox === undefined ? planned : sandbox.record.spec.network;
-      return explainNetwork(asked, question, outlook);
+      const own = ceilingsOf(sandbox?.record.networkCeiling ?? ceiling);
+      return explainNetwork(asked, question, outlook, [...network.ceilings, ...own]);
     },
   };
 }
@@ -113,7 +116,8 @@ function readExplain(body: unknown): ExplainNetwork {
   const asked = optional(given, 'direction', 'string') ?? 'egress';
   const direction = DIRECTIONS.find((known) => known === asked);
   if (direction === undefined) throw invalid('direction', `must be one of ${DIRECTIONS.join(', ')}`);
-  const question = { id: readId(given), direction, host: required(given, 'host', 'string'), port, protocol };
+  const host = required(given, 'host', 'string');
+  const question = { id: readId(given), direction, host, port, protocol, ...readNetworkCeiling(given) };
   return network === undefined ? question : { ...question, network };
 }
 

@@ -15,7 +15,7 @@ import { readProcessState } from '../host/process-state.ts';
 import type { Kit } from '../sandboxes/kit.ts';
 import type { Sandboxes } from '../sandboxes/sandboxes.ts';
 import type { Sampler } from '../metrics/sampler.ts';
-import { fields, optional, readId, readSecretValues, required } from './fields.ts';
+import { fields, optional, readId, readNetworkCeiling, readSecretValues, required } from './fields.ts';
 import type { Call, Routes } from './http-server.ts';
 import { imageRoutes, readAuth, readMaxHeldBytes, readScope, type BuildDemo } from './image-routes.ts';
 import { networkRoutes } from './network-routes.ts';
@@ -127,6 +127,7 @@ const CREATE_FIELDS = new Set([
   'imageScope',
   'maxHeldBytes',
   'hostFolder',
+  'networkCeiling',
 ]);
 
 function readSpareProcess(body: unknown): SpareProcess {
@@ -165,6 +166,7 @@ function readCreate(body: unknown): CreateSandbox {
   readSecretValues(given['secretValues']);
   readScope(given, 'imageScope');
   readMaxHeldBytes(given);
+  readNetworkCeiling(given);
   const { hostFolder } = given;
   if (typeof hostFolder === 'string' && !HOST_FOLDER.test(hostFolder))
     throw new PlatformError('invalid_request', 'hostFolder: must be letters, digits and hyphens');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
-import type { NetworkLogEntry, ReadNetworkLog } from '../client/engine-api.ts';
+import type { NetworkLogEntry, ReadNetworkLog } from '../client/network-api.ts';
 import type { NetworkDecision } from '../policy/network-decision.ts';
 import { NetworkLog } from './network-log.ts';
 

@@ -1,5 +1,5 @@
 import { Bell } from '@svc/contract/async';
-import type { NetworkLogEntry, NetworkLogLine, ReadNetworkLog } from '../client/engine-api.ts';
+import type { NetworkLogEntry, NetworkLogLine, ReadNetworkLog } from '../client/network-api.ts';
 import type { NetworkDecision } from '../policy/network-decision.ts';
 
 /** Of what was denied, and of what was allowed, so that neither pushes the other out. */

@@ -10,6 +10,7 @@ const REASONS = [
   'too_many_connections',
   'too_many_questions',
   'no_proxy',
+  'ceiling',
 ] as const satisfies readonly Decider[];
 
 type DenialReason = (typeof REASONS)[number];

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import { EgressProcess } from '../egress/egress-process.ts';
@@ -9,6 +10,7 @@ import { openInstallationAuthority, type AuthorityPem } from '../egress/tls/inst
 import type { HostCalls } from '../host/host-calls.ts';
 import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 import type { NetworkReport } from '../policy/network-decision.ts';
+import type { Ceiling } from '../policy/ceiling.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { Surroundings } from '../policy/groups.ts';
 import { parseAddressPool, type AddressPool } from './address-pool.ts';
@@ -52,6 +54,8 @@ export interface LinuxNetworkOptions {
   readonly maxPackets?: number;
   /** How many MiB; null: any number. */
   readonly maxMib?: number | null;
+  /** Beyond it no policy opens anything; null or absent: no ceiling. */
+  readonly ceiling?: Ceiling | null;
   /** Where Node keeps compiled code; null: nowhere. */
   readonly codeCache?: string | null;
   /** svc-host, which opens sockets for the egress process; the one built here unless given. */
@@ -121,7 +125,12 @@ export class LinuxNetwork implements Network {
     await this.#stop();
     await mkdir(runFolder, { recursive: true, mode: 0o700 });
     await refuseOverlap(this.#pool, linkPrefix(instance));
-    const rules = rulesByKey(keep);
+    const rules = new Map(
+      keep.map(({ key, policy, interception = null }) => [
+        key,
+        { policy: this.#below(policy), interception },
+      ]),
+    );
     const kept = await this.#slots.adopt(new Set(rules.keys()));
     this.#plans.mtu = await uplinkMtu();
     await addGateway(this.#pool.gateway);
@@ -142,6 +151,7 @@ export class LinuxNetwork implements Network {
     }
     this.#prepared = { loopback: this.#prepare('loopback'), public: this.#prepare('public') };
     this.denials.open();
+    await this.#policies.holdToCeilings();
     return kept;
   }
 
@@ -168,7 +178,13 @@ export class LinuxNetwork implements Network {
     interception: Interception | null = null,
   ): Promise<void> {
     if (this.#prepared === null) throw notRunning();
-    await this.#policies.set(slot, { policy, interception });
+    await this.#policies.set(slot, { policy: this.#below(policy), interception });
+  }
+
+  /** Of this engine. What is asked for a sandbox alone comes with its policy. */
+  get ceilings(): readonly Ceiling[] {
+    const { ceiling = null } = this.#options;
+    return ceiling === null ? [] : [ceiling];
   }
 
   get hasIpv6(): boolean {
@@ -207,6 +223,11 @@ export class LinuxNetwork implements Network {
       if (this.#ipv6Pool !== null) await closeIpv6(this.#ipv6Pool, this.#options.instance);
     }
     await this.#filter.nft.close();
+  }
+
+  #below(policy: ResolvedPolicy): ResolvedPolicy {
+    const added = this.ceilings.filter((own) => !policy.ceilings.some((one) => isDeepStrictEqual(one, own)));
+    return added.length === 0 ? policy : { ...policy, ceilings: [...policy.ceilings, ...added] };
   }
 
   async #stop(): Promise<void> {
@@ -274,10 +295,6 @@ export class LinuxNetwork implements Network {
       logger,
     });
   }
-}
-
-function rulesByKey(keep: readonly KeptSlot[]): ReadonlyMap<string, SlotRules> {
-  return new Map(keep.map(({ key, policy, interception = null }) => [key, { policy, interception }]));
 }
 
 function notRunning(): PlatformError {

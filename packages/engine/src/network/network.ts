@@ -1,5 +1,6 @@
 import type { Interception } from '../egress/proxied-sandboxes.ts';
 import type { KnownName } from '../policy/explain.ts';
+import type { Ceiling } from '../policy/ceiling.ts';
 import type { Surroundings } from '../policy/groups.ts';
 import type { NetworkReport } from '../policy/network-decision.ts';
 import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
@@ -92,6 +93,8 @@ export interface Network {
   acquire(reach: Reach, signal: AbortSignal, wish?: InterfaceWish | null): Promise<Slot>;
   /** @throws PlatformError `invalid_sandbox_config` for an interface that no sandbox of this host could have. */
   checkInterface(wish: InterfaceWish): void;
+  /** What this engine lets sandboxes reach at most: `setPolicy` and `recover` hold every policy to it. */
+  readonly ceilings: readonly Ceiling[];
   /** Whether sandboxes with a link have IPv6 too. */
   readonly hasIpv6: boolean;
   setPolicy(slot: Slot, policy: ResolvedPolicy, interception?: Interception | null): Promise<void>;

@@ -3,10 +3,12 @@ import { existsSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 import { test } from 'node:test';
+import type { NetworkPolicy } from '@svc/contract';
 import fc from 'fast-check';
 import { addressPolicies, IPV6_PEERS, PEERS } from '../testing/random-policies.ts';
 import { referenceAction, type Place } from '../testing/reference-model.ts';
 import { formatAddress, parseAddress } from '../policy/address.ts';
+import { ceilingsOf } from '../policy/ceiling.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { command, inNamespace } from '../testing/command.ts';
 import { probe } from '../testing/probe.ts';
@@ -67,7 +69,7 @@ async function watchBehind(
   };
 }
 
-test('for random policies the packet filter decides as the reference model, for every kind of address', async () => {
+test('for random policies and ceilings the packet filter decides as the reference model, for every kind of address', async () => {
   await using engine = await TestEngine.make(95, { ipv6Pool: 'auto' });
   const network = engine.open();
   await network.recover([]);
@@ -93,8 +95,9 @@ test('for random policies the packet filter decides as the reference model, for 
     ...knocks,
     ...peers.map((address) => ({ address, protocol: address.includes(':') ? 'icmpv6' : 'icmpv4', port: 0 })),
   ];
-  for (const policy of fc.sample(addressPolicies, POLICIES)) {
-    await network.setPolicy(slot, resolvePolicy({ policy, max_connections: 4096 }));
+  for (const [policy, ceilings] of fc.sample(fc.tuple(addressPolicies, manyCeilings), POLICIES)) {
+    const held = ceilings.flatMap((words) => ceilingsOf(words));
+    await network.setPolicy(slot, resolvePolicy({ policy, max_connections: 4096 }, held));
     const { place: around, seen } = await whileSettled(place, async () => {
       await probe(slot.networkNamespace, { kind: 'knock', flows: knocks });
       const echo = ['/usr/bin/python3', '-c', ECHO, ...peers] as const;
@@ -102,14 +105,46 @@ test('for random policies the packet filter decides as the reference model, for 
       await command(program, ...parameters);
       return await behind.seen();
     });
-    const expected = flows.filter(
-      (flow) => referenceAction(policy, { ...flow, direction: 'egress', names: [] }, around) === 'allow',
+    const isAllowed = (by: NetworkPolicy, flow: (typeof flows)[number]) =>
+      referenceAction(by, { ...flow, direction: 'egress', names: [] }, around) === 'allow';
+    const expected = flows.filter((flow) =>
+      [policy, ...ceilings.map(openedBy)].every((each) => isAllowed(each, flow)),
     );
     const wanted = new Set(expected.map(({ protocol, address, port }) => `${protocol} ${address} ${port}`));
     const difference = { closed: [...wanted.difference(seen)], opened: [...seen.difference(wanted)] };
-    assert.deepEqual(difference, { closed: [], opened: [] }, JSON.stringify({ policy, difference }));
+    assert.deepEqual(
+      difference,
+      { closed: [], opened: [] },
+      JSON.stringify({ policy, ceilings, difference }),
+    );
   }
 });
+
+/** None, one, or two that both hold. */
+const manyCeilings = fc.array(
+  fc.subarray([
+    'public',
+    'private',
+    'host',
+    'metadata',
+    'link_local',
+    '10.0.0.0/8',
+    '169.254.0.0/16',
+    'fc00::/7',
+  ]),
+  { maxLength: 2 },
+);
+
+/** What a ceiling says, as a policy of nothing but rules that allow it. */
+function openedBy(words: readonly string[]): NetworkPolicy {
+  const rules = words.map((word) => {
+    // The reference model compares texts; groups are those of the list above.
+    const cidr = word.replace('fc00::', 'fc00:0:0:0:0:0:0:0');
+    const destination = word.includes('/') ? { cidr } : { group: word as 'public' };
+    return { direction: 'egress' as const, action: 'allow' as const, destination };
+  });
+  return { default_egress: 'deny', rules };
+}
 
 /** Again when this host got or lost an address meanwhile: engines of tests beside this one have theirs, some of them peers here. */
 async function whileSettled<P extends Place>(

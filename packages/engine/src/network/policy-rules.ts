@@ -1,3 +1,4 @@
+import type { Ceiling } from '../policy/ceiling.ts';
 import { formatAddress, formatCidr } from '../policy/address.ts';
 import { isAbout, isByName, namedRules, rulesFor } from '../policy/decide.ts';
 import { GROUP_RANGES, type Group } from '../policy/groups.ts';
@@ -42,6 +43,11 @@ export function policyCommands(
     `flush chain ${proxied}`,
     `add chain ${chain}`,
     `flush chain ${chain}`,
+    ...ceilingCommands(instance, slot, policy, old),
+    ...jumpsToCeilings(slot, policy).flatMap((jump) => [
+      `add rule ${proxied} ${jump}`,
+      `add rule ${chain} ${jump}`,
+    ]),
     ...(old === null ? [] : pinSets(slot, old).map(({ name }) => `delete set ${table} ${name}`)),
     ...pinSets(slot, policy).map(
       ({ name, type }) => `add set ${table} ${name} { type ${type}; flags timeout; size ${MAX_PINS}; }`,
@@ -74,9 +80,44 @@ export function removePolicyCommands(instance: string, slot: PolicySlot, old: Re
     `delete chain ${table} ${chainName(key)}`,
     `delete chain ${table} ${proxiedName(key)}`,
     `delete chain ${table} ${limitName(key)}`,
+    ...old.ceilings.map((_, index) => `delete chain ${table} ${ceilingName(key, index)}`),
     ...pinSets(slot, old).map(({ name }) => `delete set ${table} ${name}`),
     '',
   ].join('\n');
+}
+
+/** A chain for each ceiling, which denies what is beyond it and goes back with the rest. */
+function ceilingCommands(
+  instance: string,
+  slot: PolicySlot,
+  { ceilings }: ResolvedPolicy,
+  old: ResolvedPolicy | null,
+): readonly string[] {
+  const chainAt = (index: number) => `inet ${tableName(instance)} ${ceilingName(slot.key, index)}`;
+  return [
+    ...(old?.ceilings ?? []).map((_, index) => `delete chain ${chainAt(index)}`),
+    ...ceilings.flatMap((ceiling, index) => [
+      `add chain ${chainAt(index)}`,
+      ...ceilingLines(ceiling, slot).map((match) => `add rule ${chainAt(index)} ${match} return`),
+      `add rule ${chainAt(index)} ${denyBecause('ceiling')}`,
+    ]),
+  ];
+}
+
+function ceilingLines({ groups, ranges }: Ceiling, slot: PolicySlot): readonly string[] {
+  const destinations: readonly Destination[] = [
+    ...groups.map((group) => ({ kind: 'group', group }) as const),
+    ...ranges.map((range) => ({ kind: 'cidr', range }) as const),
+  ];
+  return destinations.flatMap((destination) => destinationsOf(destination, 0, slot));
+}
+
+function jumpsToCeilings({ key }: PolicySlot, { ceilings }: ResolvedPolicy): readonly string[] {
+  return ceilings.map((_, index) => `jump ${ceilingName(key, index)}`);
+}
+
+function ceilingName(key: string, index: number): string {
+  return `c${index}_${key}`;
 }
 
 /** Lets the rules about a name know an address that it leads to. A pin that is there already lives on until the new time. */

@@ -253,6 +253,40 @@ test('a changed policy holds at once, also for connections that exist, and leave
   assert.match((await probe(slot.networkNamespace, tcp(privateAddress)))[0] ?? '', /^you are/);
 });
 
+test('a ceiling holds under every policy, and one that is lowered at a restart cuts what goes on', async (t) => {
+  const { publicAddress, privateAddress } = internet;
+  const engine = await TestEngine.make(96);
+  t.after(() => engine[Symbol.asyncDispose]());
+  const first = engine.open({ resolvers: [{ address: internet.resolver, port: 53 }] });
+  await first.recover([]);
+  const policy = { policy: { default_egress: 'allow' as const } };
+  const slot = await slotWith(policy, first);
+  const cut = await connected(t, slot, privateAddress);
+  const kept = await connected(t, slot, publicAddress);
+  await first.close();
+  const ceiling = { groups: ['public' as const], ranges: [] };
+  const lowered = engine.open({ resolvers: [{ address: internet.resolver, port: 53 }], ceiling });
+  await lowered.recover([keptAs(slot.key, resolvePolicy(policy))]);
+  cut.say('never heard');
+  kept.say('still here');
+  await kept.hears('still here');
+  const seen = async (from: Slot) =>
+    await probeBriefly(from.networkNamespace, tcp(privateAddress), tcp(publicAddress));
+  const [closed, open = ''] = await seen(slot);
+  assert.deepEqual([closed, cut.heard().includes('never heard')], ['silence', false]);
+  assert.match(open, /^you are/);
+  const plain = await slotWith({}, lowered);
+  assert.match((await seen(plain))[1] ?? '', /^you are/);
+  await lowered.release(slot.key);
+  await lowered.close();
+  const lowest = engine.open({
+    resolvers: [{ address: internet.resolver, port: 53 }],
+    ceiling: { groups: [], ranges: [] },
+  });
+  await lowest.recover([keptAs(plain.key, resolvePolicy({}))]);
+  assert.deepEqual(await seen(plain), ['silence', 'silence']);
+});
+
 test('what a sandbox was told of names holds under a new policy', async () => {
   const slot = await slotWith(rules(allow({ domain: 'public.example' })));
   assert.deepEqual(await probe(slot.networkNamespace, dns(slot, 'public.example')), [internet.publicAddress]);

@@ -81,9 +81,9 @@ export class SlotPolicies {
   restore(slots: readonly Slot[], kept: ReadonlyMap<string, SlotRules>): string {
     this.#held.clear();
     for (const { key, link } of slots) {
-      const rules = kept.get(key);
-      if (link !== null && rules !== undefined && !isDeepStrictEqual(rules, DEFAULT))
-        this.#held.set(key, { key, link, ...rules });
+      const given = kept.get(key);
+      const rules = given === undefined ? DEFAULT : simplified(given);
+      if (link !== null && !isDeepStrictEqual(rules, DEFAULT)) this.#held.set(key, { key, link, ...rules });
     }
     this.#pins.load(new Set([...this.#held.values()].map(({ link }) => link.address)));
     return [...this.#held.values()]
@@ -100,8 +100,9 @@ export class SlotPolicies {
   }
 
   /** From now on the rules hold, for connections that exist too. */
-  async set({ key, link }: Slot, rules: SlotRules): Promise<void> {
+  async set({ key, link }: Slot, given: SlotRules): Promise<void> {
     if (link === null) return;
+    const rules = simplified(given);
     await this.#turns.take(key, async () => {
       const before = this.#held.get(key);
       const old = before === undefined ? DEFAULT : rulesOf(before);
@@ -128,6 +129,12 @@ export class SlotPolicies {
         throw error;
       }
     });
+  }
+
+  /** Ends connections from before a restart that an operator's ceiling, lowered in between, denies. */
+  async holdToCeilings(): Promise<void> {
+    const held = [...this.#held.values()].filter(({ policy }) => policy.ceilings.length > 0);
+    await Promise.all(held.map((each) => this.#rejudge(each, this.#pins.of(each.link.address))));
   }
 
   /** The rules hold already, for whatever is new; that old connections could not be looked at is no reason to take them back. */
@@ -176,6 +183,14 @@ export class SlotPolicies {
       if (commands.length > 0) await this.#options.nft.run(commands.join('; '));
     });
   }
+}
+
+/** The default policy below ceilings that leave public addresses open is the default policy, which needs no chains. */
+function simplified(rules: SlotRules): SlotRules {
+  const { ceilings } = rules.policy;
+  if (!ceilings.every(({ groups }) => groups.includes('public'))) return rules;
+  const bare = { ...rules, policy: { ...rules.policy, ceilings: [] } };
+  return isDeepStrictEqual(bare, DEFAULT) ? DEFAULT : rules;
 }
 
 function rulesOf({ policy, interception }: SlotRules): SlotRules {

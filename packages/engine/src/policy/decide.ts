@@ -1,4 +1,5 @@
 import { contains, type Address } from './address.ts';
+import { isWithin } from './ceiling.ts';
 import { classify, isClosedIpv6, isReachable, type Surroundings } from './groups.ts';
 import { hasSuffix, normalizeName } from './names.ts';
 import type { Action, Destination, Direction, Protocol, ResolvedPolicy, Rule } from './resolve-policy.ts';
@@ -29,7 +30,8 @@ export interface Decision {
 export function decide(policy: ResolvedPolicy, flow: Flow, surroundings: Surroundings): Decision {
   const isEgress = flow.direction === 'egress';
   const isOpenable = isReachable(flow.address, surroundings) && !isClosedIpv6(flow.address);
-  if (isEgress && (!isOpenable || isClosed(flow))) return { action: 'deny', rule: null, needsName: false };
+  if (isEgress && (!isOpenable || isClosed(flow) || isBeyondCeiling(policy, flow.address, surroundings)))
+    return { action: 'deny', rule: null, needsName: false };
   let needsName = false;
   for (const [index, rule] of policy.rules.entries()) {
     if (!isAbout(rule, flow.direction) || !fitsTransport(rule, flow)) continue;
@@ -42,6 +44,14 @@ export function decide(policy: ResolvedPolicy, flow: Flow, surroundings: Surroun
       return { action: rule.action, rule: index, needsName };
   }
   return { action: isEgress ? policy.defaultEgress : policy.defaultIngress, rule: null, needsName };
+}
+
+export function isBeyondCeiling(
+  { ceilings }: Pick<ResolvedPolicy, 'ceilings'>,
+  address: Address,
+  surroundings: Surroundings,
+): boolean {
+  return !ceilings.every((ceiling) => isWithin(ceiling, address, surroundings));
 }
 
 /**

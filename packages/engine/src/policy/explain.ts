@@ -1,7 +1,8 @@
 import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import { cidr, contains, formatAddress, parseAddress, type Address } from './address.ts';
-import { decide, decideName, isByName, isClosed } from './decide.ts';
+import type { Ceiling } from './ceiling.ts';
+import { decide, decideName, isBeyondCeiling, isByName, isClosed } from './decide.ts';
 import { classify, isClosedIpv6, isReachable, type Group, type Surroundings } from './groups.ts';
 import { isHostName, normalizeName } from './names.ts';
 import type { DecidedBy } from './network-decision.ts';
@@ -66,8 +67,9 @@ export function explain(
   question: Question,
   known: readonly KnownName[],
   surroundings: Surroundings,
+  ceilings: readonly Ceiling[] = [],
 ): Explanation {
-  const policy = resolvePolicy(network);
+  const policy = resolvePolicy(network, ceilings);
   if (question.direction === 'ingress') return explainIngress(network, policy, question, surroundings);
   const hasIpv6 = surroundings.ipv6 !== undefined;
   const reached = hasIpv6 ? known : known.filter(({ address }) => address.family === 4);
@@ -224,6 +226,8 @@ function judge(
   const isOutOfReach = !isReachable(address, surroundings) || isClosedIpv6(address);
   if ((isIpv6 && surroundings.ipv6 === undefined) || isOutOfReach)
     return { action: 'deny', decidedBy: 'out_of_reach', rule: null };
+  if (isBeyondCeiling(policy, address, surroundings))
+    return { action: 'deny', decidedBy: 'ceiling', rule: null };
   if (protocol === 'udp' && isClosedToUdp(network, port))
     return { action: 'deny', decidedBy: 'quic', rule: null };
   const { action, rule } = decide(

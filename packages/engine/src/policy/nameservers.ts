@@ -36,7 +36,7 @@ const CLOSED_GROUPS: ReadonlySet<Group> = new Set(['loopback', 'multicast']);
 const DNS_PORT = 53;
 
 /** Port 53 of the host is the resolver itself to a sandbox: who may ask that one may not ask what else listens there. */
-function isAboutResolver({ action, destination, ports }: Rule): boolean {
+export function isAboutResolver({ action, destination, ports }: Rule): boolean {
   const isHost = destination.kind === 'group' && destination.group === 'host';
   const isDns = ports.length > 0 && ports.every(({ start, end }) => start === DNS_PORT && end === DNS_PORT);
   return action === 'allow' && isHost && isDns;

@@ -14,6 +14,8 @@ export type DecidedBy =
   | 'closed_port'
   /** An address that no rule opens: another sandbox, nobody's, or IPv6 where there is none. */
   | 'out_of_reach'
+  /** The operator lets no sandbox of this organization, or of this host, go there. */
+  | 'ceiling'
   /** A port that is read, closed to UDP so that nothing goes past that. */
   | 'quic';
 

@@ -2,6 +2,7 @@ import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
 import { DEFAULT_DNS, DEFAULT_MAX_CONNECTIONS, DEFAULT_POLICY, DENY_ALL } from '@svc/contract/spec';
 import { parseAddress, parseCidr, type Cidr } from './address.ts';
+import type { Ceiling } from './ceiling.ts';
 import type { Group } from './groups.ts';
 import { isHostName, normalizeName } from './names.ts';
 
@@ -32,6 +33,8 @@ export interface ResolvedPolicy {
   readonly rules: readonly Rule[];
   /** Rules that allow a name hold only for connections whose requests are read, and are for that name. */
   readonly strict: boolean;
+  /** Of the operator: what is beyond one of them is denied, under every rule. */
+  readonly ceilings: readonly Ceiling[];
   readonly maxConnections: number;
   /** Null: as many as there are connections. */
   readonly maxUdpConnections: number | null;
@@ -46,7 +49,10 @@ export interface ResolvedPolicy {
 const DNS_PORT = 53;
 
 /** What a sandbox asks for, in words of the contract. @throws PlatformError `invalid_sandbox_config` that names the field. */
-export function resolvePolicy(network: Network | undefined): ResolvedPolicy {
+export function resolvePolicy(
+  network: Network | undefined,
+  ceilings: readonly Ceiling[] = [],
+): ResolvedPolicy {
   const policy = network?.enabled === false ? DENY_ALL : (network?.policy ?? DEFAULT_POLICY);
   return {
     defaultEgress: policy.default_egress ?? 'deny',
@@ -62,6 +68,7 @@ export function resolvePolicy(network: Network | undefined): ResolvedPolicy {
       }),
     })),
     strict: network?.strict ?? false,
+    ceilings,
     maxConnections: network?.max_connections ?? DEFAULT_MAX_CONNECTIONS,
     maxUdpConnections: network?.max_udp_connections ?? null,
     dns: {

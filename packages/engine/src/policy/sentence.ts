@@ -51,6 +51,7 @@ const FORESEEN: ReadonlySet<Decider> = new Set([
   'resolver',
   'closed_port',
   'out_of_reach',
+  'ceiling',
   'quic',
 ]);
 
@@ -60,6 +61,7 @@ const WHY: Readonly<Record<Exclude<Decider, 'rule' | 'default' | 'name'>, string
   closed_port: 'the port is a way to resolve names past the resolver, and closed to every sandbox',
   out_of_reach:
     'no rule opens it; sandboxes reach each other through published ports alone, and IPv6 where the engine has a pool for it',
+  ceiling: 'it is beyond what the operator of this server lets sandboxes reach (--network-ceiling)',
   quic: 'the port is read over TCP, and closed to UDP for that (network.tls.block_quic_on_intercept)',
   too_many_connections:
     'the sandbox has as many connections as it may (network.max_connections, max_udp_connections)',

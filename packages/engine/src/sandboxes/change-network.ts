@@ -10,6 +10,8 @@ import { trustAuthority } from './trust-authority.ts';
 
 export interface NewNetwork {
   readonly network: Network;
+  /** Undefined: it stays as it is. */
+  readonly networkCeiling: readonly string[] | null | undefined;
   /** Of secrets; those that are not given stay as they are. */
   readonly values: SecretValues;
 }
@@ -49,11 +51,11 @@ export async function holdNetwork(
   save: () => Promise<void>,
 ): Promise<void> {
   if (slot === null) return await save();
-  await applyNetwork(network, slot, after.record.spec.network, after.values);
+  await applyNetwork(network, slot, after.record, after.values);
   try {
     await save();
   } catch (error) {
-    await applyNetwork(network, slot, before.record.spec.network, before.values);
+    await applyNetwork(network, slot, before.record, before.values);
     throw error;
   }
 }

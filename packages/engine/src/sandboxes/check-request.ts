@@ -1,6 +1,8 @@
 import type { SandboxSpec } from '@svc/contract';
 import type { CheckSandbox } from '../client/engine-api.ts';
 import { interfaceWish } from '../network/interface-wish.ts';
+import { ceilingsOf } from '../policy/ceiling.ts';
+import { checkCeiling } from '../policy/check-ceiling.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { checkNameservers } from './check-nameservers.ts';
 import { checkMounts } from './check-mounts.ts';
@@ -14,7 +16,7 @@ const loadCheck = () => import('@svc/contract/check-spec');
 let check: ReturnType<typeof loadCheck> | undefined;
 
 type CheckKit = Pick<Kit, 'runtimes' | 'defaultIsolation' | 'missing' | 'readHostSize'> & {
-  readonly network: Pick<Kit['network'], 'checkInterface' | 'hasIpv6' | 'outlook'>;
+  readonly network: Pick<Kit['network'], 'ceilings' | 'checkInterface' | 'hasIpv6' | 'outlook'>;
   readonly mounts: Pick<Kit['mounts'], 'bindRoots' | 'diskImageRoots'>;
 };
 
@@ -25,10 +27,13 @@ type CheckKit = Pick<Kit, 'runtimes' | 'defaultIsolation' | 'missing' | 'readHos
 export async function checkRequest(
   kit: CheckKit,
   request: CheckSandbox,
+  { mayExceedCeiling = false }: { readonly mayExceedCeiling?: boolean } = {},
 ): Promise<{ readonly spec: SandboxSpec; readonly runtime: Runtime }> {
   const { checkSpec } = await (check ??= loadCheck());
   const spec = checkSpec(request.spec);
   checkSupported(spec, kit.network);
+  const ceilings = [...kit.network.ceilings, ...ceilingsOf(request.networkCeiling)];
+  if (!mayExceedCeiling) checkCeiling(spec.network, ceilings);
   await checkNameservers(spec.network, async () => (await kit.network.outlook(null)).surroundings);
   const wish = interfaceWish(spec.network);
   if (wish !== null) kit.network.checkInterface(wish);

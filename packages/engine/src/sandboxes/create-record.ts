@@ -49,6 +49,7 @@ function newRecord(request: RecordRequest, { spec, image }: Origin, runtime: Run
     volumes: request.volumes ?? {},
     hostVolume: request.hostVolume ?? null,
     hostFolder: request.hostFolder ?? null,
+    networkCeiling: request.networkCeiling ?? null,
     createdAt: new Date().toISOString(),
     patched: false,
     state: 'created',

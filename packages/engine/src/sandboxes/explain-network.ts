@@ -1,7 +1,8 @@
 import type { Network } from '@svc/contract';
-import type { NetworkExplanation } from '../client/engine-api.ts';
+import type { NetworkExplanation } from '../client/network-api.ts';
 import { treatmentOf } from '../egress/secrets/secret-settings.ts';
 import type { Outlook } from '../network/network.ts';
+import type { Ceiling } from '../policy/ceiling.ts';
 import { parseAddress } from '../policy/address.ts';
 import { explain, type Question } from '../policy/explain.ts';
 import { normalizeName } from '../policy/names.ts';
@@ -12,8 +13,12 @@ export function explainNetwork(
   network: Network | undefined,
   question: Question,
   { known, surroundings }: Outlook,
+  ceilings: readonly Ceiling[] = [],
 ): NetworkExplanation {
-  return { ...explain(network, question, known, surroundings), secrets: secretsTowards(network, question) };
+  return {
+    ...explain(network, question, known, surroundings, ceilings),
+    secrets: secretsTowards(network, question),
+  };
 }
 
 /** Of a host that proves its name. Where nothing is read, no placeholder is looked for. */

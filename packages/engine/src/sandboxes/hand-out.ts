@@ -11,7 +11,7 @@ import { keepsSpares } from './spare-process.ts';
 /** What a sandbox that waited in the pool learns of its caller. */
 export type Identity = Pick<
   EngineRecord,
-  'id' | 'spec' | 'volumes' | 'hostVolume' | 'hostFolder' | 'imageScope'
+  'id' | 'spec' | 'volumes' | 'hostVolume' | 'hostFolder' | 'imageScope' | 'networkCeiling'
 >;
 
 interface Waiting {
@@ -39,7 +39,7 @@ export async function handOut(
   // Side by side, because a caller waits; each is over before the sandbox is theirs or, when one fails, removed.
   await settleAll([
     configureAgain(kit, run, { before, record, endsSpares }, signal),
-    applyNetwork(kit.network, run.slot, record.spec.network, kit.secrets.of(record.handle)),
+    applyNetwork(kit.network, run.slot, record, kit.secrets.of(record.handle)),
   ]);
   await makeUsable(kit, kept, run, signal);
   run.touch();

@@ -5,8 +5,10 @@ import type { SecretValues } from '../client/engine-api.ts';
 import type { Interception } from '../egress/proxied-sandboxes.ts';
 import type { Secret, SecretSettings, ViolationAction } from '../egress/secrets/secret-settings.ts';
 import type { Network as NetworkPort, Slot } from '../network/network.ts';
+import { ceilingsOf } from '../policy/ceiling.ts';
 import { isIntercepted, readPorts } from '../policy/read-ports.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
+import type { EngineRecord } from './record.ts';
 
 const PEM = /^\s*-----BEGIN CERTIFICATE-----/;
 
@@ -43,11 +45,18 @@ export function interceptionOf(network: Network | undefined, values: SecretValue
 export async function applyNetwork(
   port: Pick<NetworkPort, 'setPolicy'>,
   slot: Slot,
-  network: Network | undefined,
+  { spec: { network }, networkCeiling }: HeldNetwork,
   values: SecretValues,
 ): Promise<void> {
-  await port.setPolicy(slot, resolvePolicy(network), interceptionOf(network, values));
+  await port.setPolicy(
+    slot,
+    resolvePolicy(network, ceilingsOf(networkCeiling)),
+    interceptionOf(network, values),
+  );
 }
+
+/** What of a record says where a sandbox may go. */
+export type HeldNetwork = Pick<EngineRecord, 'spec' | 'networkCeiling'>;
 
 /** @throws PlatformError `invalid_sandbox_config` that names the entry without a value. */
 export function requireValues(network: Network | undefined, values: SecretValues): void {

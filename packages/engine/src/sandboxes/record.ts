@@ -24,6 +24,8 @@ export interface EngineRecord {
   readonly hostVolume: string | null;
   /** Below the roots of the host; see `CreateSandbox`. */
   readonly hostFolder: string | null;
+  /** What the operator lets it reach at most, see `CreateSandbox`; absent or null: what this engine lets any. */
+  readonly networkCeiling?: readonly string[] | null;
   readonly createdAt: string;
   readonly patched: boolean;
   readonly state: SandboxState;

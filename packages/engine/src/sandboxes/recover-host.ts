@@ -1,6 +1,7 @@
 import { isErrno } from '@svc/contract/errno';
 import type { SecretValues } from '../client/engine-api.ts';
 import type { KeptSlot } from '../network/network.ts';
+import { ceilingsOf } from '../policy/ceiling.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
 import { interceptionOf } from './interception.ts';
 import type { Kit } from './kit.ts';
@@ -56,10 +57,11 @@ function holdersOf(records: readonly EngineRecord[]): Map<string, string[]> {
 }
 
 /** The slot that a record says is in use, and what it may reach. None when it has none. */
-function keptSlotOf({ run, spec }: EngineRecord, values: SecretValues): readonly KeptSlot[] {
+function keptSlotOf({ run, spec, networkCeiling }: EngineRecord, values: SecretValues): readonly KeptSlot[] {
   const slot = run?.slot ?? null;
   // The spec was understood when it was created, so this does not fail.
   if (slot === null) return [];
   const { network } = spec;
-  return [{ key: slot.key, policy: resolvePolicy(network), interception: interceptionOf(network, values) }];
+  const policy = resolvePolicy(network, ceilingsOf(networkCeiling));
+  return [{ key: slot.key, policy, interception: interceptionOf(network, values) }];
 }

@@ -3,12 +3,11 @@ import type {
   EndReason,
   LifecycleUpdate,
   LogEntry,
-  NetworkLogLine,
   ReadLogs,
-  ReadNetworkLog,
   SandboxView,
   SpareProcess,
 } from '../client/engine-api.ts';
+import type { NetworkLogLine, ReadNetworkLog } from '../client/network-api.ts';
 import { NetworkLog } from '../events/network-log.ts';
 import type { GuestSession } from '../guest/guest-link.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -180,10 +179,11 @@ export class Sandbox {
   }
 
   /** What it may reach, from now on and in later runs. */
-  async setNetwork({ network, values }: NewNetwork): Promise<SandboxView> {
+  async setNetwork({ network, networkCeiling, values }: NewNetwork): Promise<SandboxView> {
     return await this.#turns.take(async () => {
       this.#requirePresent();
-      const record = { ...this.record, spec: { ...this.record.spec, network } };
+      const ceiling = networkCeiling === undefined ? {} : { networkCeiling };
+      const record = { ...this.record, ...ceiling, spec: { ...this.record.spec, network } };
       await changeNetwork(this.#kit, this.run, [this.record, record], values, () => this.#kept.save(record));
       return this.view();
     });

@@ -114,13 +114,16 @@ export class Sandboxes {
     return events.sequence;
   }
 
-  /** Refuses what a create with it would refuse. */
-  async setNetwork(id: string, { secretValues = {}, ...change }: NetworkUpdate): Promise<SandboxView> {
+  /** Refuses what a create with it would refuse, but for what is beyond a ceiling, to which it is held. */
+  async setNetwork(
+    id: string,
+    { secretValues = {}, networkCeiling, ...change }: NetworkUpdate,
+  ): Promise<SandboxView> {
     const sandbox = this.get(id);
     const { image, env = [] } = sandbox.record.spec;
     const network = changedNetwork(sandbox.record.spec, change);
-    await checkRequest(this.#kit, { spec: { image, env, network } });
-    const view = await sandbox.setNetwork({ network, values: secretValues });
+    await checkRequest(this.#kit, { spec: { image, env, network } }, { mayExceedCeiling: true });
+    const view = await sandbox.setNetwork({ network, networkCeiling, values: secretValues });
     // Not every server that publishes its ports was asked for this.
     this.#kit.events.add('network_changed', id);
     return view;
@@ -254,10 +257,11 @@ export class Sandboxes {
     signal: AbortSignal,
   ): Promise<SandboxView | undefined> {
     const { id, spec, volumes = {}, hostVolume = null, hostFolder = null, imageScope = null } = request;
+    const { networkCeiling = null } = request;
     this.#byId.set(id, sandbox);
     this.#kit.secrets.add(sandbox.record.handle, request.secretValues ?? {});
     try {
-      const identity = { id, spec, volumes, hostVolume, hostFolder, imageScope };
+      const identity = { id, spec, volumes, hostVolume, hostFolder, imageScope, networkCeiling };
       await sandbox.handOut(identity, signal);
       this.#kit.events.add('created', id);
       this.#kit.events.add('running', id);

@@ -68,7 +68,7 @@ async function startOnce(kit: Kit, request: StartRequest, signal: AbortSignal): 
   makeGuestFolder(kit, record, slot);
   const [rootfs] = await settleAll([
     timer.time('rootfs', () => mountRoot(kit, record, slot, signal)),
-    timer.time('policy', () => applyNetwork(kit.network, slot, spec.network, values)),
+    timer.time('policy', () => applyNetwork(kit.network, slot, record, values)),
   ]);
 
   undo.defer(() => releaseVolumes(kit.mounts, record));

@@ -17,6 +17,7 @@ export function toView(
     runtime: record.runtime,
     image: { reference: record.image.reference, id: record.image.id },
     spec: record.spec,
+    networkCeiling: record.networkCeiling ?? null,
     resolved: resolve(record, ceilings),
     createdAt: record.createdAt,
     startedAt: run?.startedAt ?? null,

@@ -1,5 +1,6 @@
 import { PlatformError } from '@svc/contract/errors';
 import { cidr } from '../policy/address.ts';
+import type { Ceiling } from '../policy/ceiling.ts';
 import type { KnownName } from '../policy/explain.ts';
 import { resolvePolicy, type ResolvedPolicy } from '../policy/resolve-policy.ts';
 import type { KeptSlot, Network, Outlook, Reach, Slot, Traffic } from '../network/network.ts';
@@ -27,6 +28,7 @@ export class FakeNetwork implements Network {
   readonly #traffic = new Map<string, Traffic>();
   #isRunning = false;
   readonly hasIpv6 = false;
+  readonly ceilings: readonly Ceiling[] = [];
   readonly authorityCertificate = 'the certificate of a pretended authority\n';
   onReport: Network['onReport'] = () => undefined;
   readonly denials = { look: () => Promise.resolve(), watch: () => ({ [Symbol.dispose]: () => undefined }) };

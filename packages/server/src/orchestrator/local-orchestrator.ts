@@ -256,6 +256,7 @@ function toReport(view: SandboxView): SandboxReport {
     createdAt: view.createdAt,
     resolved,
     network: spec.network ?? {},
+    networkCeiling: view.networkCeiling,
     lifecycle: lifecycleOf(spec),
     ending: view.ending,
     startedAt,

@@ -53,6 +53,24 @@ export function orchestratorSuite(
       assert.equal((await orchestrator.list(never)).length, before);
     });
 
+    test('refuses a policy beyond its ceiling, and holds a sandbox to one that is lowered', async (t) => {
+      const { orchestrator, spec } = await open(t);
+      const network = { policy: { default_egress: 'allow' as const } };
+      const request = { spec: { ...spec, network }, networkCeiling: ['public'] };
+      const isBeyond = failsWith('network_ceiling_exceeded');
+      await assert.rejects(orchestrator.check(request, never), isBeyond);
+      const id = randomUUID();
+      await assert.rejects(orchestrator.create({ id, ...request }, ignore, never), isBeyond);
+      await orchestrator.create({ id, ...request, networkCeiling: null }, ignore, never);
+      t.after(() => orchestrator.remove(id, never));
+      const question = { id, host: '10.0.0.1', port: 80, protocol: 'tcp' as const };
+      assert.equal((await orchestrator.explainNetwork(question, never)).action, 'allow');
+      const report = await orchestrator.setNetwork(id, { ...network, networkCeiling: ['public'] }, never);
+      assert.deepEqual([report.network, report.networkCeiling], [network, ['public']]);
+      const told = await orchestrator.explainNetwork(question, never);
+      assert.deepEqual([told.action, told.decidedBy], ['deny', 'ceiling']);
+    });
+
     test('changes what a sandbox may reach, refuses what a create would, and explains both', async (t) => {
       const { orchestrator, id } = await made(t);
       const closed = { policy: { default_egress: 'deny' as const, rules: [] } };

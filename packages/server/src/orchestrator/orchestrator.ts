@@ -50,6 +50,8 @@ import type {
  * - `setNetwork` changes what a sandbox may reach, at once if it runs and for its later runs; what is absent becomes the default, but
  *   TLS and secrets stay unless they are null. What a create would refuse is refused, and then the old holds. Values of secrets hold
  *   at once for requests that begin, and are never shown again.
+ * - A `networkCeiling` bounds what a policy opens: `check` and `create` refuse a policy beyond it with `network_ceiling_exceeded`, and
+ *   `setNetwork` holds the sandbox to it.
  * - `setLifecycle` changes how long a sandbox may run and be idle, at once if it runs and for its later runs.
  * - `explainNetwork` says how a connection would be judged, of a sandbox in any state; one that is not made yet is judged by the
  *   network that is asked about.
@@ -149,6 +151,8 @@ export interface SandboxReport {
   readonly resolved: ResolvedSpec | null;
   /** What it may reach; absent when nobody can say. */
   readonly network?: Network;
+  /** What it may reach at most, as it was told; absent or null: nothing was said. */
+  readonly networkCeiling?: readonly string[] | null;
   /** How long it may run and be idle; absent when nobody can say. */
   readonly lifecycle?: LifecycleUpdate;
   /** When it ends by that, told a minute before; absent or null: not soon. */

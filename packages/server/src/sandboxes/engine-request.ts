@@ -11,6 +11,8 @@ import { findRegistry, findRegistryFor, registryContext, type RegistryRecord } f
 import { canonicalRegistryHost } from '../store/registry-host.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
 import { ensureHostVolume, findVolume, listMounts, type VolumeRecord } from '../store/volumes.ts';
+import { findCeiling } from './find-ceiling.ts';
+import type { NetworkCeilings } from './network-ceilings.ts';
 import { openSecrets, type RegistryChoice } from './sandbox-secrets.ts';
 import { giveSecrets } from './secret-values.ts';
 
@@ -21,6 +23,7 @@ export interface RequestParts {
   readonly sealer: Sealer;
   /** The engine has the volume afterwards. */
   readonly makeVolume: (volume: VolumeRecord) => Promise<void>;
+  readonly networkCeilings: NetworkCeilings;
 }
 
 /** What the engine needs to make this sandbox and start it. It knows nothing of organizations: names become ids here. */
@@ -42,6 +45,7 @@ export async function toEngineRequest(
     volumes: await prepareVolumes(parts, record),
     registryAuth: await registryAuthFor(parts, organizationId, spec.image.reference, registry),
     imageScope: organizationId,
+    networkCeiling: await findCeiling(parts.database, parts.networkCeilings, organizationId),
     maxHeldBytes: await maxImageBytes(parts.database, organizationId),
     ...hostFolderOf(organizationId, record),
     ...(hostVolume === undefined ? {} : { hostVolume }),

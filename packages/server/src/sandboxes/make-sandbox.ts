@@ -2,6 +2,7 @@ import { isAbsolute } from 'node:path';
 import { DEFAULT_MEMORY_MIB, DEFAULT_VCPUS, PlatformError, type SandboxSpec } from '@svc/contract';
 import type { Isolation } from '@svc/engine/client';
 import { hostFolderOf } from './host-folder.ts';
+import { ceilingOf, toEngineCeiling, type NetworkCeilings } from './network-ceilings.ts';
 import { recordSandboxEvent } from './sandbox-events.ts';
 import { sealSecrets, withoutSources } from './sandbox-secrets.ts';
 import { volumesOf } from './volumes-of.ts';
@@ -25,6 +26,7 @@ const CHECK_TIMEOUT_MS = 30_000;
 export interface MakeParts {
   readonly orchestrator: Pick<Orchestrator, 'check'>;
   readonly sealer: Sealer;
+  readonly networkCeilings: NetworkCeilings;
 }
 
 export interface NewSandboxRequest {
@@ -41,7 +43,7 @@ type Commit = (work: (transaction: Database) => Promise<SandboxRecord>) => Promi
 /**
  * The one way to a new sandbox, from every surface: what may not be or cannot be is refused here, before anything is written.
  * With `isStarted` it is wanted running; somebody else brings that about.
- * @throws PlatformError `invalid_sandbox_config` naming the field, `isolation_unavailable`, `quota_exceeded`, `volume_not_found`,
+ * @throws PlatformError `invalid_sandbox_config` naming the field, `network_ceiling_exceeded`, `isolation_unavailable`, `quota_exceeded`, `volume_not_found`,
  *   `snapshot_not_found`, `name_already_exists`; `orchestrator_unreachable` with `isStarted` only
  */
 export async function makeSandbox(
@@ -85,7 +87,7 @@ function hostPathReason(place: string, organizationId: string): string {
 
 /** What the engine would refuse at the start is refused now. One that is away is asked again when the sandbox is to run. */
 async function requireAbility(
-  { orchestrator }: MakeParts,
+  { orchestrator, networkCeilings }: MakeParts,
   { organization, sandbox, isStarted }: NewSandboxRequest,
 ): Promise<void> {
   const { spec, isolation } = sandbox;
@@ -94,6 +96,7 @@ async function requireAbility(
       {
         spec: withoutSources(withoutContent(spec)),
         start: isStarted,
+        networkCeiling: toEngineCeiling(ceilingOf(networkCeilings, organization.slug)),
         ...hostFolderOf(organization.id, sandbox),
         // One of the list of classes; the schema of the surface has seen to it.
         ...(isolation === null ? {} : { isolation: isolation as Isolation }),

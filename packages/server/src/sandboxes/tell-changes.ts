@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { lifecycleOf } from '../orchestrator/lifecycle-of.ts';
 import type { Orchestrator, SandboxReport } from '../orchestrator/orchestrator.ts';
 import type { SandboxRecord } from '../store/sandboxes.ts';
@@ -5,6 +6,7 @@ import { noteValuesTold } from '../store/secrets.ts';
 import { announceEnd } from './announce-end.ts';
 import { changeOf, isLifecycleStale, isNetworkStale, type Decision } from './decide.ts';
 import type { RequestParts } from './engine-request.ts';
+import { findCeiling } from './find-ceiling.ts';
 import { giveSecrets } from './secret-values.ts';
 
 const ASK_TIMEOUT_MS = 30_000;
@@ -35,10 +37,17 @@ async function tellNetwork(
 ): Promise<void> {
   const hasSecrets = (record.spec.network?.secrets?.entries ?? []).length > 0;
   const isDue = record.valuesDue !== null || (hasSecrets && decision === 'start');
-  if (!isDue && !isNetworkStale(record, report)) return;
+  const { networkCeiling: held = null } = report;
+  const networkCeiling = await findCeiling(parts.database, parts.networkCeilings, record.organizationId);
+  const isHeld = isDeepStrictEqual(held, networkCeiling);
+  if (!isDue && isHeld && !isNetworkStale(record, report)) return;
   const { spec, values } = await giveSecrets(parts, record);
   const given = Object.keys(values).length === 0 ? {} : { secretValues: values };
-  await parts.orchestrator.setNetwork(record.id, { ...changeOf({ spec }, report), ...given }, soon());
+  await parts.orchestrator.setNetwork(
+    record.id,
+    { ...changeOf({ spec }, report), ...given, networkCeiling },
+    soon(),
+  );
   if (record.valuesDue !== null) await noteValuesTold(parts.database, record);
 }
 

@@ -136,6 +136,11 @@ export async function listOrganizations(db: Database): Promise<readonly Organiza
   return rows.map(toOrganization);
 }
 
+export async function slugOf(db: Database, id: string): Promise<string | undefined> {
+  const row = await db.selectFrom('organizations').select('slug').where('id', '=', id).executeTakeFirst();
+  return row?.slug;
+}
+
 /** Deleted ones too, by slug. */
 export async function listOrganizationsEver(
   db: Database,

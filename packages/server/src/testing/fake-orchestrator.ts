@@ -22,7 +22,7 @@ import {
   type SpaceUser,
   type SpaceView,
 } from '@svc/engine/client';
-import { explain, resolvePolicy } from '@svc/engine/policy';
+import { ceilingsOf, checkCeiling, explain, resolvePolicy } from '@svc/engine/policy';
 import { createFakeAgent } from './fake-agent.ts';
 import { FakeDenials } from './fake-denials.ts';
 import { FakeImages } from './fake-images.ts';
@@ -116,8 +116,9 @@ export class FakeOrchestrator implements Orchestrator {
     return { version: 'fake', isolation: 'container', problem: null, classes };
   }
 
-  async check({ isolation = 'container' }: CheckSandbox): Promise<void> {
+  async check({ spec, isolation = 'container', networkCeiling }: CheckSandbox): Promise<void> {
     await this.#answer();
+    checkCeiling(spec.network, ceilingsOf(networkCeiling));
     if (KNOWN_CLASSES.has(isolation)) return;
     throw new PlatformError('isolation_unavailable', `isolation ${isolation} is not available here`, {
       details: { isolation },
@@ -230,12 +231,19 @@ export class FakeOrchestrator implements Orchestrator {
   async setNetwork(id: string, update: NetworkUpdate): Promise<SandboxReport> {
     await this.#answerChange();
     const { network } = this.#find(id).report;
-    const { secretValues, tls = network?.tls, secrets = network?.secrets, ...change } = update;
+    const { networkCeiling = this.#find(id).report.networkCeiling ?? null } = update;
+    const {
+      secretValues,
+      networkCeiling: _,
+      tls = network?.tls,
+      secrets = network?.secrets,
+      ...change
+    } = update;
     // Throws where a create would.
     resolvePolicy(change);
     this.secretValues.set(id, { ...this.secretValues.get(id), ...secretValues });
     const kept = Object.entries({ tls, secrets }).filter(([, value]) => (value ?? null) !== null);
-    return this.#move(id, { network: { ...change, ...Object.fromEntries(kept) } });
+    return this.#move(id, { network: { ...change, ...Object.fromEntries(kept) }, networkCeiling });
   }
 
   async setLifecycle(id: string, lifecycle: LifecycleUpdate): Promise<SandboxReport> {
@@ -253,11 +261,17 @@ export class FakeOrchestrator implements Orchestrator {
   readonly secretValues = new Map<string, SecretValues>();
 
   /** As on a host that is part of no network. */
-  async explainNetwork({ id, network, ...question }: ExplainNetwork): Promise<NetworkExplanation> {
+  async explainNetwork({
+    id,
+    network,
+    networkCeiling,
+    ...question
+  }: ExplainNetwork): Promise<NetworkExplanation> {
     await this.#answer();
     const known = this.#sandboxes.get(id);
     const asked = known === undefined ? network : known.report.network;
-    return { ...explain(asked, question, this.resolved, NOWHERE), secrets: [] };
+    const ceilings = ceilingsOf(known?.report.networkCeiling ?? networkCeiling);
+    return { ...explain(asked, question, this.resolved, NOWHERE, ceilings), secrets: [] };
   }
 
   async metrics(): Promise<readonly SandboxUsageReport[]> {

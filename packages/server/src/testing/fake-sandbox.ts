@@ -27,6 +27,7 @@ export class FakeSandbox {
       isolation: request.isolation ?? 'container',
       resolved: resolve(request),
       network: request.spec.network ?? {},
+      networkCeiling: request.networkCeiling ?? null,
       lifecycle: lifecycleOf(request.spec),
       startedAt: null,
       endedAt: null,

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { useAction } from '../../api/use-call.ts';
+import { useAction, useCall } from '../../api/use-call.ts';
 import { Button } from '../../parts/Button.tsx';
 import { SelectField, TextField } from '../../parts/Field.tsx';
 import { Form, FormFailure } from '../../parts/Form.tsx';
@@ -14,12 +14,16 @@ export function ExplainPanel({ sandbox }: { readonly sandbox: SandboxRecord }) {
   const [port, setPort] = useState('443');
   const [protocol, setProtocol] = useState<(typeof PROTOCOLS)[number]>('tcp');
   const explain = useAction('network.explain');
+  const { data: capabilities } = useCall('capabilities.get', {});
   const submit = (): void => {
     const body = { host: host.trim(), protocol, ...(port === '' ? {} : { port: Number(port) }) };
     explain.mutate({ params: { sandbox_id: sandbox.id }, body });
   };
   return (
     <Panel title="May it reach…?" hint="Says which rule decides, without a connection being made">
+      {capabilities === undefined ? null : (
+        <p className="hint">{describeCeiling(capabilities.network.ceiling)}</p>
+      )}
       <Form error={explain.error} onSubmit={submit}>
         <div className="fields">
           <TextField
@@ -64,4 +68,11 @@ export function ExplainPanel({ sandbox }: { readonly sandbox: SandboxRecord }) {
       )}
     </Panel>
   );
+}
+
+/** What the operator of the server lets rules open. */
+function describeCeiling(words: readonly string[]): string {
+  if (words.includes('all')) return 'The operator of this server lets rules open every address.';
+  const most = words.length === 0 ? 'nothing' : words.map((word) => word.replace('_', '-')).join(', ');
+  return `The operator of this server lets rules open at most: ${most}.`;
 }

@@ -7,6 +7,7 @@ import { requireEngine } from '../../orchestrator/require-engine.ts';
 import { sealableOf, withKnownValues } from '../../sandboxes/change-secrets.ts';
 import { invalidConfig, requireValues } from '../../sandboxes/check-sandbox.ts';
 import type { Convergence } from '../../sandboxes/convergence.ts';
+import { ceilingOf, toEngineCeiling, type NetworkCeilings } from '../../sandboxes/network-ceilings.ts';
 import { recordSandboxEvent } from '../../sandboxes/sandbox-events.ts';
 import { openSecrets, sealSecrets, withoutSources } from '../../sandboxes/sandbox-secrets.ts';
 import { requireStored } from '../../sandboxes/secret-values.ts';
@@ -29,10 +30,11 @@ export interface NetworkParts {
   readonly health: EngineHealth;
   readonly convergence: Convergence;
   readonly sealer: Sealer;
+  readonly networkCeilings: NetworkCeilings;
 }
 
 export function networkHandlers(parts: NetworkParts): NetworkHandlers {
-  const { database, orchestrator } = parts;
+  const { database, orchestrator, networkCeilings } = parts;
   return {
     'network.update': async ({ params, body }, call) => {
       const record = await update(parts, call, params.sandbox_id, body);
@@ -43,7 +45,11 @@ export function networkHandlers(parts: NetworkParts): NetworkHandlers {
       const { host, port = 0, protocol = 'tcp', direction = 'egress' } = body;
       const planned = spec.network === undefined ? {} : { network: spec.network };
       const question = { direction, host, port, protocol };
-      const told = await orchestrator.explainNetwork({ id, ...planned, ...question }, call.signal);
+      const networkCeiling = toEngineCeiling(ceilingOf(networkCeilings, call.organization.slug));
+      const told = await orchestrator.explainNetwork(
+        { id, ...planned, ...question, networkCeiling },
+        call.signal,
+      );
       const { action, decidedBy, rule, isByName, reason, addresses, isAssumed, secrets } = told;
       return {
         action,
@@ -64,7 +70,7 @@ export function networkHandlers(parts: NetworkParts): NetworkHandlers {
  * engine can.
  */
 async function update(
-  { database, orchestrator, health, convergence, sealer }: NetworkParts,
+  { database, orchestrator, health, convergence, sealer, networkCeilings }: NetworkParts,
   call: RestCall,
   id: string,
   change: NetworkChange,
@@ -74,7 +80,10 @@ async function update(
   const { spec } = withChange(sealer, found, change);
   const { image, network } = withoutSources(spec);
   await orchestrator.check(
-    { spec: { image, ...(network === undefined ? {} : { network }) } },
+    {
+      spec: { image, ...(network === undefined ? {} : { network }) },
+      networkCeiling: toEngineCeiling(ceilingOf(networkCeilings, call.organization.slug)),
+    },
     AbortSignal.timeout(CHECK_TIMEOUT_MS),
   );
   const record = await call.commit(async ({ db }) => {

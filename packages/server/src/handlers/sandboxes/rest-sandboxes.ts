@@ -23,6 +23,7 @@ import { listMounts } from '../../store/volumes.ts';
 import { askerOf } from '../../dispatch/asker-of.ts';
 import type { CreateSandboxRequest } from '@svc/contract/rest';
 import { checkSandbox } from '../../sandboxes/check-sandbox.ts';
+import type { NetworkCeilings } from '../../sandboxes/network-ceilings.ts';
 import { makeSandbox } from '../../sandboxes/make-sandbox.ts';
 import { readCreateSandbox } from './read-create-sandbox.ts';
 import type { HostStorage } from '../../accounting/host-storage.ts';
@@ -53,6 +54,7 @@ export interface SandboxParts extends WaitParts {
   readonly convergence: Convergence;
   /** Addresses of this host that callers may publish ports on, beside loopback. */
   readonly publishAddresses: readonly string[];
+  readonly networkCeilings: NetworkCeilings;
   /** After an outage, sandboxes recover by themselves for this long; then somebody must decide. */
   readonly recoveryMs: number;
 }
@@ -117,7 +119,7 @@ async function createSandbox(
   call: RestCall,
   request: { readonly id: string; readonly body: CreateSandboxRequest; readonly isStarted: boolean },
 ): Promise<SandboxRecord> {
-  const { orchestrator, sealer, publishAddresses } = parts;
+  const { orchestrator, sealer, publishAddresses, networkCeilings } = parts;
   const { id, body, isStarted } = request;
   const sandbox = checkSandbox(readCreateSandbox(body, call), publishAddresses);
   if (isStarted) requireEngine(parts.health);
@@ -125,7 +127,7 @@ async function createSandbox(
   // Its start goes on beside the disk: a record that is lost with the power takes nothing along that anybody was told of.
   const begin = () => (isStarted ? parts.convergence.convergeSoon(id, { isNew: true }) : undefined);
   return await makeSandbox(
-    { orchestrator, sealer },
+    { orchestrator, sealer, networkCeilings },
     { id, organization: call.organization, sandbox, isStarted, asker: askerOf(call) },
     (work) => call.commit(({ db }) => work(db), viewFor(call), begin),
   );

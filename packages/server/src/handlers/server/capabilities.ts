@@ -9,6 +9,7 @@ import {
 } from '@svc/contract/rest';
 import type { RestHandlers } from '../../dispatch/rest-handlers.ts';
 import type { Orchestrator, OrchestratorDescription } from '../../orchestrator/orchestrator.ts';
+import { ceilingOf, type NetworkCeilings } from '../../sandboxes/network-ceilings.ts';
 import type { PreviewAddresses } from '../previews/preview-place.ts';
 
 type ClassView = RestOutput<RestOperations['capabilities.get']>['isolation']['classes'][number];
@@ -33,6 +34,7 @@ export interface CapabilityParts {
   readonly ssh: () => SshPlace | null;
   /** Null: this server has no domain for previews. */
   readonly previews: PreviewAddresses | null;
+  readonly networkCeilings: NetworkCeilings;
 }
 
 export function capabilityHandlers({
@@ -40,13 +42,15 @@ export function capabilityHandlers({
   maxBodyBytes,
   ssh,
   previews,
+  networkCeilings,
 }: CapabilityParts): Pick<RestHandlers, 'capabilities.get'> {
   return {
-    'capabilities.get': async (_input, { signal }) => {
+    'capabilities.get': async (_input, { signal, organization }) => {
       const description = await orchestrator.describe(signal);
       return {
         version: description.version,
         isolation: { default: description.isolation, classes: describeClasses(description) },
+        network: { ceiling: [...ceilingOf(networkCeilings, organization.slug)] },
         ssh: describeSsh(ssh()),
         previews: describePreviews(previews),
         features: [...FEATURES],

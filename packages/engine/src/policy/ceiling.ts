@@ -1,0 +1,90 @@
+import { PlatformError } from '@svc/contract/errors';
+import { contains, formatCidr, parseCidr, type Address, type Cidr } from './address.ts';
+import { classify, GROUP_RANGES, RESERVED_RANGES, type Group, type Surroundings } from './groups.ts';
+
+/** What an operator lets sandboxes reach at most, even where a policy allows more. */
+export interface Ceiling {
+  readonly groups: readonly Group[];
+  readonly ranges: readonly Cidr[];
+}
+
+const ALL = 'all';
+const NONE = 'none';
+const GROUPS = ['public', 'private', 'host', 'metadata', 'link_local'] as const satisfies readonly Group[];
+
+/**
+ * The words of an option: groups and ranges of addresses with commas between them, beside public addresses; `none` leaves those out,
+ * `all` is everything. Returns the whole list, without `none`. @throws PlatformError `invalid_request`
+ */
+export function readCeiling(text: string): readonly string[] {
+  const words = text.split(',').map((word) => word.trim());
+  if (words.length === 1 && words[0] === ALL) return words;
+  const named = words.filter((word) => word !== NONE).map(canonicalWord);
+  return [...new Set([...(words.includes(NONE) ? [] : ['public']), ...named])];
+}
+
+/** As `readCeiling` takes it. */
+export function writeCeiling(words: readonly string[]): string {
+  return words.includes(ALL) || words.includes('public') ? words.join(',') : [NONE, ...words].join(',');
+}
+
+/** Null: everything. */
+export function parseCeiling(words: readonly string[]): Ceiling | null {
+  if (words.includes(ALL)) return null;
+  const groups = GROUPS.filter((group) => words.includes(group));
+  const ranges = words.filter((word) => !groups.some((group) => group === word)).map(rangeOf);
+  return { groups, ranges };
+}
+
+/** Of words from a record or a request; none: everything. */
+export function ceilingsOf(words: readonly string[] | null | undefined): readonly Ceiling[] {
+  const ceiling = words === null || words === undefined ? null : parseCeiling(words);
+  return ceiling === null ? [] : [ceiling];
+}
+
+/** The other way round. */
+export function wordsOf({ groups, ranges }: Ceiling): readonly string[] {
+  return [...groups, ...ranges.map(formatCidr)];
+}
+
+export function isWithin({ groups, ranges }: Ceiling, address: Address, surroundings: Surroundings): boolean {
+  if (ranges.some((range) => contains(range, address))) return true;
+  const group = classify(address, surroundings);
+  return group !== null && groups.includes(group);
+}
+
+/** Whether all of a range lies below the ceiling, on any host. */
+export function coversRange({ groups, ranges }: Ceiling, asked: Cidr): boolean {
+  if (ranges.some((range) => isPartOf(asked, range))) return true;
+  const met = SPECIAL_RANGES.filter(({ range }) => isPartOf(asked, range) || isPartOf(range, asked));
+  const isSpecial = met.some(({ range }) => isPartOf(asked, range));
+  const needed = [...met.map(({ group }) => group), ...(isSpecial ? [] : (['public'] as const))];
+  return needed.every((group) => group !== null && groups.includes(group));
+}
+
+/** Ranges that are not public, with their group; null: of no group. */
+const SPECIAL_RANGES: readonly { readonly group: Group | null; readonly range: Cidr }[] = [
+  ...(['metadata', 'loopback', 'private', 'link_local', 'multicast'] as const).flatMap((group) =>
+    GROUP_RANGES[group].map((range) => ({ group, range })),
+  ),
+  ...RESERVED_RANGES.map((range) => ({ group: null, range })),
+];
+
+function isPartOf(inner: Cidr, outer: Cidr): boolean {
+  return inner.prefixLength >= outer.prefixLength && contains(outer, inner);
+}
+
+function canonicalWord(word: string): string {
+  const name = word.replace('-', '_');
+  return GROUPS.some((group) => group === name) ? name : formatCidr(rangeOf(word));
+}
+
+function rangeOf(word: string): Cidr {
+  const range = parseCidr(word);
+  if (range !== null) return range;
+  const known = GROUPS.join(', ').replace('_', '-');
+  throw new PlatformError(
+    'invalid_request',
+    `'${word}' is no part of a network ceiling; give ${known}, or ranges of addresses such as 10.8.0.0/16, with none in front to leave public addresses out; or all alone`,
+  );
+}
