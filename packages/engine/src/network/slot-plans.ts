@@ -33,13 +33,16 @@ const LOCAL_MAC = '02';
 export class SlotPlans {
   readonly #options: SlotPlansOptions;
   readonly #indexes: SlotIndexes;
+  /** How many sandboxes there are addresses and host ids for; a large pool has more addresses than that. */
+  readonly #size: number;
   /** Of links whose sandbox asks for none. */
   mtu = 0;
 
   constructor(options: SlotPlansOptions) {
     this.#options = options;
     const rangesOfIds = Math.floor((HOST_IDS - options.firstHostId) / IDS_PER_SLOT);
-    this.#indexes = new SlotIndexes(Math.min(options.pool.size, rangesOfIds));
+    this.#size = Math.min(options.pool.size, rangesOfIds);
+    this.#indexes = new SlotIndexes(this.#size);
   }
 
   reserve({ index }: SlotRecord): void {
@@ -126,33 +129,45 @@ export class SlotPlans {
     const within = ipv6Pool.ipv4RangeOf(cidr(wanted));
     const [base = '', length] = within?.split('/') ?? [];
     // All of it, which is more than there are addresses for.
-    if (length === '0') return { first: 0, last: pool.size - 1 };
-    const found = within === null ? null : pool.indexesOf(base, Number(length));
+    if (length === '0') return this.#everyIndex();
+    const found = within === null ? null : this.#usable(pool.indexesOf(base, Number(length)));
     if (found !== null) return found;
     const { gateway } = ipv6Pool;
     throw wrongInterface(
       name,
-      `must end with an address of ${pool.cidr}, in the range of ${gateway} (--ipv6-pool)`,
+      `must end with an address of ${this.#announced()}, in the range of ${gateway} (--ipv6-pool)`,
     );
   }
 
   #ipv4Indexes({ address, range }: InterfaceWish): IndexRange {
     const { pool } = this.#options;
     const [base = pool.cidr, length = ''] = (range ?? pool.cidr).split('/');
-    const within = pool.indexesOf(base, Number(length));
-    const remedy = `must lie in ${pool.cidr}, the range of this host's sandboxes (--address-pool)`;
-    if (within === null || within.first > within.last) throw wrongInterface('ipv4_pool', remedy);
+    const within = this.#usable(pool.indexesOf(base, Number(length)));
+    const remedy = `must lie in ${this.#announced()}, the addresses of this host's sandboxes (--address-pool)`;
+    if (within === null) throw wrongInterface('ipv4_pool', remedy);
     if (address === null) return within;
-    const own = pool.indexesOf(address, 32);
+    const own = this.#usable(pool.indexesOf(address, 32));
     if (own === null) throw wrongInterface('ipv4_address', remedy);
-    if (own.first > own.last)
-      throw wrongInterface(
-        'ipv4_address',
-        `${address} is no sandbox's: the first, second and last address of ${pool.cidr} are taken`,
-      );
     if (own.first < within.first || own.last > within.last)
       throw wrongInterface('ipv4_address', `must lie in ${range ?? pool.cidr}, which is ipv4_pool`);
     return own;
+  }
+
+  /** Those of a range that a sandbox can have; null when there is none. */
+  #usable(range: IndexRange | null): IndexRange | null {
+    if (range === null) return null;
+    const last = Math.min(range.last, this.#everyIndex().last);
+    return range.first > last ? null : { first: range.first, last };
+  }
+
+  #everyIndex(): IndexRange {
+    return { first: 0, last: this.#size - 1 };
+  }
+
+  #announced(): string {
+    const { pool } = this.#options;
+    const { first, last } = this.#everyIndex();
+    return `${pool.addressOf(first)} to ${pool.addressOf(last)}`;
   }
 }
 

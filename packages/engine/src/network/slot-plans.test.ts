@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Network } from '@svc/contract';
+import { PlatformError } from '@svc/contract/errors';
+import { parseAddressPool } from './address-pool.ts';
+import { interfaceWish } from './interface-wish.ts';
+import { parseIpv6Pool } from './ipv6-pool.ts';
+import { SlotPlans } from './slot-plans.ts';
+
+const records = { userPath: (key: string) => `/u/${key}`, networkPath: (key: string) => `/n/${key}` };
+
+/** Of an engine whose host ids are enough for eight sandboxes, and whose pool for 65,533. */
+function plansOfEight(): SlotPlans {
+  const pool = parseAddressPool('172.20.0.0/16');
+  const ipv6Pool = parseIpv6Pool('fd12:3456:789a::/96', 'abcd', pool.gateway);
+  const firstHostId = 2 ** 32 - 9 * 65_536;
+  const plans = new SlotPlans({ pool, ipv6Pool, records, instance: 'abcd', firstHostId });
+  plans.mtu = 1500;
+  return plans;
+}
+
+function wish(given: NonNullable<Network['interface']>) {
+  const made = interfaceWish({ interface: given });
+  assert.ok(made);
+  return made;
+}
+
+test('addresses beyond the host ids are refused by name, with those that can be had', () => {
+  const plans = plansOfEight();
+  for (const given of [
+    { ipv4_address: '172.20.0.10' },
+    { ipv4_address: '172.20.200.1' },
+    { ipv4_pool: '172.20.1.0/24' },
+    { ipv6_address: 'fd12:3456:789a::ac14:c801' },
+    { ipv6_pool: 'fd12:3456:789a::ac14:c800/120' },
+  ])
+    assert.throws(
+      () => plans.check(wish(given)),
+      (error) =>
+        PlatformError.is(error, 'invalid_sandbox_config') &&
+        error.details?.['field'] === `network.interface.${Object.keys(given)[0]}` &&
+        error.message.includes('172.20.0.2 to 172.20.0.9'),
+      JSON.stringify(given),
+    );
+});
+
+test('every address that is announced can be had, and a range gives those of it that there are', () => {
+  const plans = plansOfEight();
+  const addressOf = (given: NonNullable<Network['interface']>) =>
+    plans.plan('public', wish(given)).slot.link?.address ?? '';
+  assert.equal(addressOf({ ipv4_address: '172.20.0.9' }), '172.20.0.9');
+  const range = { ipv4_pool: '172.20.0.0/24' };
+  const had = Array.from({ length: 7 }, () => addressOf(range)).toSorted();
+  assert.deepEqual(
+    had,
+    ['2', '3', '4', '5', '6', '7', '8'].map((last) => `172.20.0.${last}`),
+  );
+  assert.ok(!plans.isFree(wish(range)));
+  assert.throws(() => addressOf(range), /All addresses of 172\.20\.0\.0\/24 are in use/);
+});
