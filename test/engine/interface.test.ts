@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
 import { networkInterfaces } from 'node:os';
+import { basename } from 'node:path';
+import { promisify } from 'node:util';
 import { after, before, describe, test } from 'node:test';
 import type { Network } from '@svc/contract';
 import { PlatformError } from '@svc/contract/errors';
+import { waitUntil } from '@svc/contract/testing';
 import { startInternet, type Internet } from '../../packages/engine/src/testing/internet.ts';
 import { GuestProbe } from './guest-probe.ts';
 import { CLASSES, specOf, startSandbox } from './sandbox-fixture.ts';
 import { TestEngine } from './start-engine.ts';
 
+const run = promisify(execFile);
 let internet: Internet;
 let engine: TestEngine;
 let probe: GuestProbe;
@@ -92,6 +97,31 @@ for (const isolation of CLASSES) {
       await look();
       await sandbox.remove();
       assert.equal((await refusalOf({ ipv4_address: wanted.ipv4_address })).message, 'it was taken');
+    });
+
+    test('a sandbox has an MTU of 1,500, and large packets both ways where the way out takes less', async (t) => {
+      const sandbox = await startSandbox(engine, isolation);
+      t.after(() => sandbox.remove());
+      assert.equal((await engine.client.getSandbox(sandbox.id)).resolved.interface?.mtu, 1500);
+      const setMtu = (mtu: number) => run('ip', ['link', 'set', internet.hostInterface, 'mtu', String(mtu)]);
+      t.after(() => setMtu(1500));
+      await setMtu(1300);
+      for (const address of [internet.publicAddress, internet.publicIpv6Address]) {
+        // What is said comes back; the pipe holds the connection open until all of it did.
+        const { stdout } = await sandbox.sh(
+          `rm -f /tmp/hold; mkfifo /tmp/hold; { head -c 300000 /dev/zero; cat /tmp/hold; } |
+             timeout 60 nc ${address} 8080 | { head -c 300000 | wc -c; : > /tmp/hold; }; ip -o link show eth0`,
+        );
+        assert.match(stdout, /^300000\n[^]*mtu 1500/, address);
+        // The other end was told at once, and need not find out by what gets lost.
+        const held = sandbox.sh(`mkfifo /tmp/told; cat /tmp/told | nc ${address} 8080`);
+        const look = ['netns', 'exec', basename(internet.namespace), 'ss', '-Htin', 'state', 'established'];
+        const sent = async () => Number(/\bmss:(\d+)/.exec((await run('ip', look)).stdout)?.[1] ?? 1500);
+        await waitUntil(async () => (await sent()) <= 1300);
+        await sandbox.sh(': > /tmp/told');
+        await held;
+        await sandbox.sh('rm /tmp/told');
+      }
     });
 
     test('echo requests go where the policy lets them, without a raw socket', async () => {

@@ -9,7 +9,6 @@ import type { AddressPool } from './address-pool.ts';
 const run = promisify(execFile);
 const IP_FORWARD = '/proc/sys/net/ipv4/ip_forward';
 const SYS_CLASS_NET = '/sys/class/net';
-const LARGEST_MTU = 1500;
 const COMMAND_TIMEOUT_MS = 10_000;
 
 /**
@@ -51,14 +50,6 @@ export async function refuseOverlap(pool: AddressPool, ownPrefix: string): Promi
       { details: { pool: pool.cidr, interface: route.interface } },
     );
   }
-}
-
-/** What fits through the interface that leads out, so that sandboxes need not find out packet by packet. */
-export async function uplinkMtu(): Promise<number> {
-  const uplink = (await readRoutes()).find((route) => route.prefixLength === 0);
-  if (uplink === undefined) return LARGEST_MTU;
-  const mtu = Number(await readFile(`${SYS_CLASS_NET}/${uplink.interface}/mtu`, 'utf8'));
-  return Math.min(LARGEST_MTU, mtu);
 }
 
 export async function interfacesWithPrefix(prefix: string): Promise<readonly string[]> {

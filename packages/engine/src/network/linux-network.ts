@@ -16,7 +16,7 @@ import type { Surroundings } from '../policy/groups.ts';
 import { parseAddressPool, type AddressPool } from './address-pool.ts';
 import { DenialWatch } from './denial-watch.ts';
 import { forwardPackets, warnOfObstacles } from './host-changes.ts';
-import { addGateway, refuseOverlap, removeGateway, uplinkMtu } from './host-routing.ts';
+import { addGateway, refuseOverlap, removeGateway } from './host-routing.ts';
 import { closeIpv6, openIpv6 } from './host-ipv6.ts';
 import { parseIpv6Pool, type Ipv6Pool } from './ipv6-pool.ts';
 import type { InterfaceWish } from './interface-wish.ts';
@@ -132,7 +132,6 @@ export class LinuxNetwork implements Network {
       ]),
     );
     const kept = await this.#slots.adopt(new Set(rules.keys()));
-    this.#plans.mtu = await uplinkMtu();
     await addGateway(this.#pool.gateway);
     await addProxyRouting(instance);
     if (this.#ipv6Pool !== null) await openIpv6(this.#ipv6Pool, instance, this.#options);

@@ -14,9 +14,7 @@ function plansOfEight(): SlotPlans {
   const pool = parseAddressPool('172.20.0.0/16');
   const ipv6Pool = parseIpv6Pool('fd12:3456:789a::/96', 'abcd', pool.gateway);
   const firstHostId = 2 ** 32 - 9 * 65_536;
-  const plans = new SlotPlans({ pool, ipv6Pool, records, instance: 'abcd', firstHostId });
-  plans.mtu = 1500;
-  return plans;
+  return new SlotPlans({ pool, ipv6Pool, records, instance: 'abcd', firstHostId });
 }
 
 function wish(given: NonNullable<Network['interface']>) {

@@ -26,6 +26,8 @@ const KEY_LENGTH = 12;
 const LINK_NAME_LETTERS = 5;
 /** What every link has to carry for IPv6 to be on it. */
 const IPV6_MIN_MTU = 1280;
+/** Of links whose sandbox asks for none. Where a way out takes less, the packet filter and the host say so. */
+const DEFAULT_MTU = 1500;
 /** Says that nobody bought it from the registry of makers. */
 const LOCAL_MAC = '02';
 
@@ -35,8 +37,6 @@ export class SlotPlans {
   readonly #indexes: SlotIndexes;
   /** How many sandboxes there are addresses and host ids for; a large pool has more addresses than that. */
   readonly #size: number;
-  /** Of links whose sandbox asks for none. */
-  mtu = 0;
 
   constructor(options: SlotPlansOptions) {
     this.#options = options;
@@ -90,7 +90,7 @@ export class SlotPlans {
   #linkOf(index: number, wish: InterfaceWish | null): Omit<SlotLink, 'hostInterface'> {
     const { pool, ipv6Pool } = this.#options;
     const address = pool.addressOf(index);
-    const mtu = wish?.mtu ?? this.mtu;
+    const mtu = wish?.mtu ?? DEFAULT_MTU;
     const ipv6 =
       ipv6Pool === null || mtu < IPV6_MIN_MTU
         ? {}
@@ -111,7 +111,7 @@ export class SlotPlans {
     const narrowed = (['ipv6_address', 'ipv6_pool'] as const).reduce((indexes, name) => {
       const wanted = name === 'ipv6_address' ? wish.ipv6Address : wish.ipv6Range;
       if (wanted === null) return indexes;
-      const own = this.#ipv6Indexes(name, wanted, wish.mtu ?? this.mtu);
+      const own = this.#ipv6Indexes(name, wanted, wish.mtu ?? DEFAULT_MTU);
       return { first: Math.max(indexes.first, own.first), last: Math.min(indexes.last, own.last) };
     }, all);
     if (narrowed.first <= narrowed.last) return narrowed;
