@@ -30,7 +30,8 @@ const INSTRUCTIONS =
   'Runs code and programs in isolated sandboxes. Start one with sandbox_start, use it with sandbox_run_code and ' +
   'sandbox_run_command, and stop it with sandbox_stop. Files are read, written and edited with sandbox_read_file, ' +
   'sandbox_write_file and sandbox_edit_file; what runs long, such as a web server, is started with sandbox_start_process and shown ' +
-  'to people with sandbox_preview_url. Sandboxes are addressed by a name within a namespace.';
+  'to people with sandbox_preview_url. Sandboxes are addressed by a name within a namespace: 1–63 letters, digits, ' +
+  'hyphens or underscores each, beginning with a letter or digit.';
 
 /** What a server offers beside our own tools and prompts. The web process gives none; tests of the protocol bring theirs. */
 export interface McpExtras {

@@ -11,7 +11,7 @@ import { TOOL_LIST } from './tools.ts';
 
 const START = { sandbox: 'one', namespace: 'default', config: { image: 'python' } };
 
-test('the five tools of the specification come first, and every tool has schemas and hints', async (t) => {
+test('the five tools of the specification come first, and every tool has a schema and hints', async (t) => {
   const { url } = await startTestServer(t);
   const { client } = await connectClient(t, url);
   const { tools } = await client.listTools();
@@ -29,23 +29,32 @@ test('the five tools of the specification come first, and every tool has schemas
       ['sandbox_stop', false, true, true],
       ['sandbox_run_code', false, true, false],
       ['sandbox_run_command', false, true, false],
-      ['sandbox_get_metrics', true, false, true],
+      ['sandbox_get_metrics', true, undefined, undefined],
     ],
   );
   assert.deepEqual(
     tools.map(({ name }) => name),
     TOOL_LIST,
   );
-  for (const { name, title, description, inputSchema, outputSchema, annotations = {} } of tools) {
-    assert.ok((description ?? '').length > 40, name);
-    assert.equal(annotations.title, title, name);
-    for (const hint of ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const)
-      assert.equal(typeof annotations[hint], 'boolean', `${name}: ${hint}`);
+  for (const { name, title, description, inputSchema, annotations = {} } of tools) {
+    assert.ok((description ?? '').length > 40 && (title ?? '').length > 5, name);
+    const isReader = annotations.readOnlyHint;
+    assert.equal(typeof isReader, 'boolean', name);
+    for (const hint of ['destructiveHint', 'idempotentHint'] as const)
+      assert.equal(typeof annotations[hint], isReader ? 'undefined' : 'boolean', `${name}: ${hint}`);
+    assert.equal(typeof annotations.openWorldHint, 'boolean', name);
     assert.equal(inputSchema.type, 'object');
-    assert.equal(outputSchema?.type, 'object');
   }
   const run = tools.find(({ name }) => name === 'sandbox_run_code');
   assert.deepEqual(run?.inputSchema.required, ['sandbox', 'language', 'code']);
+});
+
+test('the list of tools costs a conversation 24,000 bytes at most', async (t) => {
+  const { url } = await startTestServer(t);
+  const { client } = await connectClient(t, url);
+  const { tools } = await client.listTools();
+  const bytes = Buffer.byteLength(JSON.stringify(tools));
+  assert.ok(bytes <= 24_000, `${bytes} bytes`);
 });
 
 test('what tools take is described without choices, and null is taken all the same', async (t) => {

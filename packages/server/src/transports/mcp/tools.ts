@@ -2,6 +2,7 @@ import { OPERATIONS, type OperationOutput } from '@svc/contract';
 import { WORK_TOOLS, type ToolHints, type WorkToolName } from '@svc/contract/mcp';
 import type { Tool } from '@modelcontextprotocol/sdk/types.js';
 import type { RpcMethod } from '../rpc/methods.ts';
+import { shownSchema } from './shown-schema.ts';
 
 /** How an operation is shown to a model. */
 interface ToolView<Method extends RpcMethod = RpcMethod> {
@@ -95,14 +96,12 @@ export function describeTools(): Tool[] {
 }
 
 function describeWorkTools(): Tool[] {
-  return Object.entries(WORK_TOOLS).map(([name, { title, description, hints, input, output }]) => ({
+  return Object.entries(WORK_TOOLS).map(([name, { title, description, hints, input }]) => ({
     name,
     title,
     description,
-    inputSchema: inputSchemaOf(input),
-    // They answer objects, and their schemas are plain JSON Schema.
-    outputSchema: toJson(output) as NonNullable<Tool['outputSchema']>,
-    annotations: { title, ...hints },
+    inputSchema: shownSchema(input),
+    annotations: shownHints(hints),
   }));
 }
 
@@ -111,15 +110,14 @@ function describeMethods(): Tool[] {
     name,
     title,
     description,
-    inputSchema: inputSchemaOf(OPERATIONS[operation].input),
-    outputSchema: outputSchemaOf(operation),
-    annotations: { title, ...annotations },
+    inputSchema: shownSchema(OPERATIONS[operation].input),
+    annotations: shownHints(annotations),
   }));
 }
 
-/** What tools take are objects, and their schemas are plain JSON Schema. */
-export function inputSchemaOf(schema: object): Tool['inputSchema'] {
-  return withoutNull(toJson(schema)) as Tool['inputSchema'];
+/** The other two mean nothing of a tool that only reads. */
+function shownHints({ readOnlyHint, openWorldHint, ...changes }: ToolHints): Tool['annotations'] {
+  return readOnlyHint ? { readOnlyHint, openWorldHint } : { readOnlyHint, ...changes, openWorldHint };
 }
 
 /** A result of the operation behind the tool, in both forms. */
@@ -133,34 +131,6 @@ export function showOutput(
     text: toText(output as never),
     structured: typeof output === 'string' ? { message: output } : (output as Record<string, unknown>),
   };
-}
-
-/** Structured content is always an object, so an operation that returns a sentence returns it in one. */
-function outputSchemaOf(operation: RpcMethod): NonNullable<Tool['outputSchema']> {
-  const schema = toJson(OPERATIONS[operation].output);
-  const object =
-    schema['type'] === 'object'
-      ? schema
-      : { type: 'object', properties: { message: schema }, required: ['message'] };
-  return object as NonNullable<Tool['outputSchema']>;
-}
-
-/**
- * A field that may be left out may be null too; clients that make a form of a schema stumble over that choice, and nobody who
- * reads it needs it.
- */
-function withoutNull(schema: unknown): unknown {
-  if (Array.isArray(schema)) return schema.map(withoutNull);
-  if (typeof schema !== 'object' || schema === null) return schema;
-  const { anyOf, ...rest } = schema as { readonly anyOf?: readonly { readonly type?: unknown }[] };
-  const branches = anyOf?.filter(({ type }) => type !== 'null');
-  const [only] = branches ?? [];
-  if (branches?.length === 1 && only !== undefined) return withoutNull({ ...only, ...rest });
-  return Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, withoutNull(value)]));
-}
-
-function toJson(schema: object): Record<string, unknown> {
-  return JSON.parse(JSON.stringify(schema)) as Record<string, unknown>;
 }
 
 function joinStreams(output: string, error: string): string {
