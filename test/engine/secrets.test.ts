@@ -109,6 +109,32 @@ for (const isolation of CLASSES) {
   });
 }
 
+test('without proof of identity a secret is used and held over plain HTTP as over TLS, at every port', async () => {
+  const sandbox = await world.startClient('container', world.network({}, { require_tls_identity: false }));
+  try {
+    for (const port of [80, 8081]) {
+      world.forget();
+      const given = await sandbox.sh(`curl -sS -H "X-Key: $API_KEY" http://${API}:${port}/plain`);
+      assert.deepEqual([given.stdout, given.stderr], [`hello from ${API}\n`, '']);
+      assert.ok(world.requestsTo(API)[0]?.said.includes(`X-Key ${VALUE}`), JSON.stringify(world.requests));
+      const late = `(sleep 1; printf 'GET /late HTTP/1.1\\r\\nHost: ${EVIL}\\r\\nX: %s\\r\\n\\r\\n' "$API_KEY"; sleep 1)`;
+      const attempts = [
+        `curl -sS -m 20 -H "X: $API_KEY" http://${EVIL}:${port}/`,
+        `curl -sS -m 20 --http2-prior-knowledge -H "X: $API_KEY" http://${EVIL}:${port}/`,
+        `${late} | timeout 20 nc ${EVIL} ${port} | grep HTTP`,
+      ];
+      for (const line of attempts) assert.notEqual((await sandbox.sh(line)).code, 0, line);
+      assert.deepEqual(world.requestsTo(EVIL), []);
+      assert.ok(!world.begun.some((begun) => begun.startsWith(EVIL)), world.begun.join());
+    }
+    await waitUntil(() => world.events.filter(({ sandboxId }) => sandboxId === sandbox.id).length >= 2);
+    const greeting = await sandbox.sh(`echo hi | timeout 5 nc ${API} 8080`);
+    assert.match(greeting.stdout, /^you are .*\nhi\n/, 'what is no HTTP goes on as it is');
+  } finally {
+    await sandbox.remove();
+  }
+});
+
 test('a value is found nowhere on the host but in files of memory that only root reads', async () => {
   const sandbox = await world.startClient('container', world.network());
   try {

@@ -323,7 +323,11 @@ const PROOFS: readonly (readonly [part: RegExp, file: string, title: string])[] 
     FIELDS,
     'a violation is told with the action of its secret, of all, or the default, and logged unless that is block',
   ],
-  [/require_tls/, ATTACKS, 'over a plain connection a value passes only where that was asked for'],
+  [
+    /require_tls/,
+    REAL,
+    'without proof of identity a secret is used and held over plain HTTP as over TLS, at every port',
+  ],
   [
     /\.source/,
     STORE,

@@ -84,6 +84,7 @@ function settingsFor(port: number): ProxySettings {
     maxConnections: 256,
     interceptedPorts: [port],
     blockQuic: true,
+    readsPlainHttp: false,
     bypass: [],
     authority: makeAuthority(),
     cache: { capacity: 10, validityHours: 1 },

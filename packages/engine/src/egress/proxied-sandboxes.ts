@@ -15,6 +15,8 @@ export interface Interception {
   readonly interceptedPorts: readonly number[];
   /** Whether those ports are closed for UDP, over which HTTP/3 would go past us. */
   readonly blockQuic: boolean;
+  /** Whether plain HTTP is read at every other port too. */
+  readonly readsPlainHttp: boolean;
   /** Hosts that are left alone: `example.com`, `*.example.com`. */
   readonly bypass: readonly string[];
   readonly cache: { readonly capacity: number; readonly validityHours: number };
@@ -32,6 +34,7 @@ export interface ProxySettings extends Interception {
 export const NO_INTERCEPTION: Interception = {
   interceptedPorts: [],
   blockQuic: false,
+  readsPlainHttp: false,
   bypass: [],
   cache: { capacity: 1, validityHours: 24 },
   trust: { verifyUpstream: true, scopedVerifyUpstream: [], upstreamCas: [], scopedUpstreamCas: [] },
@@ -114,6 +117,7 @@ export class ProxiedSandboxes {
       rules: rulesOf(this.#options.policies, client),
       maxConnections: settings.maxConnections,
       interceptedPorts: new Set(settings.interceptedPorts),
+      readsPlainHttp: settings.readsPlainHttp,
       isBypassed: (name) => bypass.some((pattern) => matchesHost(pattern, name)),
       intercept: (connection) => interceptor.intercept(connection),
     };

@@ -196,7 +196,8 @@ function proxiedLines(
 ): readonly string[] {
   if (!isProxied(policy, interception)) return [];
   // Only TCP comes here. nft takes no second protocol beside those of a rule.
-  const read = portsOf('th', interception).map((ports) => line(ports, TO_PROXY));
+  const readPorts = interception?.readsPlainHttp === true ? [''] : portsOf('th', interception);
+  const read = readPorts.map((ports) => line(ports, TO_PROXY));
   return [
     ...policy.rules.flatMap((rule, index) => {
       if (rule.protocols.length > 0 && !rule.protocols.includes('tcp')) return [];

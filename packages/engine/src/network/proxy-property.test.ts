@@ -39,6 +39,8 @@ const BYPASSED = 'b.a.public.example';
 interface Case {
   readonly network: Network;
   readonly isRead: boolean;
+  /** At all ports; needs `isRead`. */
+  readonly isPlainRead: boolean;
   readonly asked: readonly string[];
   readonly speeches: readonly Speech[];
 }
@@ -56,13 +58,13 @@ test('for random policies the running proxy does with each connection what the d
   const seed = Number(process.env['SVC_TEST_SEED'] ?? randomInt(2 ** 31));
   const counted = { closed: 0, carried: 0, read: 0 };
 
-  const tryOne = async ({ network: given, isRead, asked, speeches }: Case) => {
+  const tryOne = async ({ network: given, isRead, isPlainRead, asked, speeches }: Case) => {
     const slot = await network.acquire('public', AbortSignal.timeout(100_000));
     const policy = resolvePolicy(given);
-    await network.setPolicy(slot, policy, isRead ? reading : null);
+    await network.setPolicy(slot, policy, isRead ? { ...reading, readsPlainHttp: isPlainRead } : null);
     const { surroundings } = await network.outlook(slot);
     const wanted = speeches.map((speech) =>
-      expected(speech, { policy, isRead, asked, surroundings, internet }),
+      expected(speech, { policy, isRead, isPlainRead, asked, surroundings, internet }),
     );
     const order = { nameserver: slot.link?.nameserver ?? '', names: asked, certificate: server.certificate };
     const heard = [...(await speak(slot.networkNamespace, { ...order, speeches, patienceMs: BRIEF_MS }))];
@@ -73,7 +75,7 @@ test('for random policies the running proxy does with each connection what the d
       for (const [index, at] of late.entries()) heard[at] = answers[index] ?? 'closed';
     }
     for (const [at, speech] of speeches.entries()) {
-      const flow = JSON.stringify({ speech, asked, isRead, network: given });
+      const flow = JSON.stringify({ speech, asked, isRead, isPlainRead, network: given });
       assert.equal(heard[at], wanted[at], `SVC_TEST_SEED=${seed}: ${flow}`);
       counted[heard[at] ?? 'closed'] += 1;
     }
@@ -87,11 +89,15 @@ test('for random policies the running proxy does with each connection what the d
     assert.ok(count > 0, `SVC_TEST_SEED=${seed}: none was ${kind}`);
 });
 
-/** Half of them are read, and half of either allow by default: chance alone may leave out a kind. */
-function mix({ network, ...rest }: Omit<Case, 'isRead'>, index: number): Case {
+/**
+ * Half of them are read, half of either allow by default, and half of those that are read are so over plain HTTP: chance alone may
+ * leave out a kind.
+ */
+function mix({ network, ...given }: Omit<Case, 'isRead' | 'isPlainRead'>, index: number): Case {
   const isRead = index % 2 === 0;
-  if (index % 4 < 2) return { ...rest, isRead, network };
-  return { ...rest, isRead, network: { ...network, policy: { ...network.policy, default_egress: 'allow' } } };
+  const rest = { ...given, isRead, isPlainRead: isRead && index % 8 < 4 };
+  if (index % 4 < 2) return { ...rest, network };
+  return { ...rest, network: { ...network, policy: { ...network.policy, default_egress: 'allow' } } };
 }
 
 async function listen({ namespace, publicAddress, privateAddress }: Internet) {
@@ -105,7 +111,10 @@ async function listen({ namespace, publicAddress, privateAddress }: Internet) {
   };
 }
 
-function casesIn({ publicAddress, privateAddress }: Internet): fc.Arbitrary<Omit<Case, 'isRead'>> {
+function casesIn({
+  publicAddress,
+  privateAddress,
+}: Internet): fc.Arbitrary<Omit<Case, 'isRead' | 'isPlainRead'>> {
   const address = fc.constantFrom(publicAddress, publicAddress, privateAddress);
   const name = fc.option(fc.constantFrom(...NAMES), { freq: 6 });
   const spelled = fc
@@ -143,12 +152,16 @@ function casesIn({ publicAddress, privateAddress }: Internet): fc.Arbitrary<Omit
 interface Given {
   readonly policy: ResolvedPolicy;
   readonly isRead: boolean;
+  readonly isPlainRead: boolean;
   readonly asked: readonly string[];
   readonly surroundings: Surroundings;
   readonly internet: Internet;
 }
 
-function expected(speech: Speech, { policy, isRead, asked, surroundings, internet }: Given): Heard {
+function expected(
+  speech: Speech,
+  { policy, isRead, isPlainRead, asked, surroundings, internet }: Given,
+): Heard {
   const { kind, address: text, port, serverName } = speech;
   const address = parseAddress(text);
   assert.ok(address);
@@ -170,7 +183,7 @@ function expected(speech: Speech, { policy, isRead, asked, surroundings, interne
   const isIntercepted = isRead && READ_PORTS.includes(port) && !(kind === 'tls' && said === BYPASSED);
   const decider = rule === null ? undefined : policy.rules[rule];
   const isClaim = policy.strict && decider !== undefined && isByName(decider.destination);
-  if (!isIntercepted && !isClaim) return 'carried';
+  if (!isIntercepted && !isClaim && !(isPlainRead && kind === 'http')) return 'carried';
   if (kind === 'line' || (kind === 'tls' && !isIntercepted)) return 'closed';
   const isForOne = kind === 'tls' ? host === (serverName ?? text) : host !== '';
   // Only for the port that it goes to.

@@ -32,7 +32,7 @@ export async function rejudgeConnections(
     readonly addresses: readonly string[];
     readonly policy: ResolvedPolicy;
     /** Connections to these are read from their first byte on; those that the proxy has already it keeps. */
-    readonly ports: ReadonlySet<number>;
+    readonly ports: ReadonlySet<number> | 'all';
   },
   pins: readonly Pin[],
   surroundings: Surroundings,
@@ -46,7 +46,7 @@ export async function rejudgeConnections(
       .map(({ name }) => name);
     const flow = { direction: 'egress', address: parsed, port, protocol, names } as const;
     const { action, needsName } = decide(policy, flow, surroundings);
-    return action === 'deny' || needsName || (protocol === 'tcp' && ports.has(port));
+    return action === 'deny' || needsName || (protocol === 'tcp' && (ports === 'all' || ports.has(port)));
   });
   const filters = new Set(denied.map((connection) => JSON.stringify(filterOf(connection))));
   for (const filter of filters) await conntrack('-D', ...(JSON.parse(filter) as string[]));

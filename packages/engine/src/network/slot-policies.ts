@@ -142,7 +142,8 @@ export class SlotPolicies {
     const { surroundings, logger } = this.#options;
     // A sandbox that has sent nothing has no connection either, and most get their rules before they run.
     if (readTraffic({ link }).sentBytes === 0) return;
-    const ports = new Set(interception?.interceptedPorts ?? []);
+    const ports =
+      interception?.readsPlainHttp === true ? 'all' : new Set(interception?.interceptedPorts ?? []);
     const addresses = [link.address, ...(link.ipv6 === undefined ? [] : [link.ipv6.address])];
     await rejudgeConnections({ addresses, policy, ports }, pins, surroundings()).catch((error: unknown) =>
       logger.warn({ error, address: link.address }, 'Connections from before a change of rules may go on'),

@@ -21,7 +21,7 @@ export function explainNetwork(
   };
 }
 
-/** Of a host that proves its name. Where nothing is read, no placeholder is looked for. */
+/** Of a host that proves its name where TLS is read. Where nothing is read, no placeholder is looked for. */
 function secretsTowards(
   network: Network | undefined,
   { direction = 'egress', host, port, protocol }: Question,
@@ -29,10 +29,10 @@ function secretsTowards(
   const names = (network?.secrets?.entries ?? []).map(({ env_var: name }) => name);
   // Not their values: only whether there is one makes a difference.
   const read = interceptionOf(network, Object.fromEntries(names.map((name) => [name, ''])));
-  const isRead =
-    read?.interceptedPorts.includes(port) === true && protocol === 'tcp' && direction === 'egress';
-  if (read === null || !isRead || parseAddress(host) !== null) return [];
-  const identity = { host: normalizeName(host), isPinned: true, isProven: true };
+  if (read === null || protocol !== 'tcp' || direction !== 'egress' || parseAddress(host) !== null) return [];
+  const isProven = read.interceptedPorts.includes(port);
+  if (!isProven && !read.readsPlainHttp) return [];
+  const identity = { host: normalizeName(host), isPinned: true, isProven };
   return read.secrets.entries.map((secret) => ({
     envVar: secret.envVar,
     action: treatmentOf(secret, read.secrets, identity),

@@ -1,8 +1,8 @@
 /**
  * A server of HTTPS in a network namespace that is whoever it is asked for, on port 443, over HTTP/2 where the name begins with h2. It
  * prints who signs for it, and then every request as two lines of JSON: the name of the connection, and how it began; and when it is
- * over everything that was said. What arrives on port 443 over UDP is printed too. With a folder and a password as arguments it is a
- * mirror, on port 80 too.
+ * over everything that was said. Ports 80 and 8081 answer in the same way over plain HTTP, as the host that each request names. What
+ * arrives on port 443 over UDP is printed too. With a folder and a password as arguments it is a mirror.
  */
 import { generateKeyPairSync } from 'node:crypto';
 import { createSocket } from 'node:dgram';
@@ -28,7 +28,8 @@ const leafFor = (host: string) => ({
 });
 
 async function answer(incoming: Http2ServerRequest, response: Http2ServerResponse): Promise<void> {
-  const name = (incoming.socket as TLSSocket).servername;
+  const { servername: name = incoming.headers.host?.replace(/:\d+$/, '') } =
+    incoming.socket as Partial<TLSSocket>;
   print({ name, begun: `${incoming.method} ${incoming.url}` });
   const body = await buffer(incoming).catch(() => Buffer.alloc(0));
   const { method, url, rawHeaders, rawTrailers } = incoming;
@@ -51,12 +52,12 @@ const server = createSecureServer(
 server.on('tlsClientError', () => undefined);
 server.listen(443, '0.0.0.0');
 await once(server, 'listening');
-if (folder !== undefined) {
+for (const port of [80, 8081]) {
   const plain = createHttpServer((incoming, response) => {
     // Both versions of HTTP speak in the words that are used here.
     void answer(incoming as unknown as Http2ServerRequest, response as unknown as Http2ServerResponse);
   });
-  plain.listen(80, '0.0.0.0');
+  plain.listen(port, '0.0.0.0');
   await once(plain, 'listening');
 }
 const datagrams = createSocket('udp4');

@@ -69,6 +69,7 @@ export async function startProxy(
   const whole: SandboxEgress = {
     maxConnections: 256,
     interceptedPorts: new Set(),
+    readsPlainHttp: false,
     isBypassed: () => false,
     intercept: ({ client }) => client.destroy(),
     ...egress,

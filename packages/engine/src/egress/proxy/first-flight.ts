@@ -6,6 +6,8 @@ export type FirstFlight =
   | { readonly kind: 'tls'; readonly hello: ClientHello }
   /** HTTP/1, with the one host that the first request is for; null when it names none or several. */
   | { readonly kind: 'http'; readonly host: string | null }
+  /** HTTP/2 without TLS, which is not read. */
+  | { readonly kind: 'plainHttp2' }
   | { readonly kind: 'other' }
   /** Looks like TLS or HTTP and is neither, or is too long. */
   | { readonly kind: 'malformed' }
@@ -15,6 +17,8 @@ export type FirstFlight =
 /** The longest head of a request that is let through, and longer than any greeting of TLS. */
 const MAX_FLIGHT_BYTES = 64 * 1024;
 const METHOD_START = /^[A-Z]{1,20}( |$)/;
+/** How HTTP/2 begins (RFC 9113, 3.4). */
+const HTTP2_LINE = 'PRI * HTTP/2.0';
 const REQUEST_LINE = /^[A-Z]{1,20} \S+ HTTP\/1\.[01]$/;
 
 /**
@@ -57,7 +61,9 @@ function classifyText(bytes: Buffer): FirstFlight | null {
   const text = bytes.toString('latin1');
   const lineEnd = text.indexOf('\n');
   if (lineEnd < 0) return null;
-  if (!REQUEST_LINE.test(text.slice(0, lineEnd).replace(/\r$/, ''))) return { kind: 'other' };
+  const line = text.slice(0, lineEnd).replace(/\r$/, '');
+  if (line === HTTP2_LINE) return { kind: 'plainHttp2' };
+  if (!REQUEST_LINE.test(line)) return { kind: 'other' };
   const headEnd = /\r?\n\r?\n/.exec(text);
   if (headEnd === null) return null;
   const hosts = text

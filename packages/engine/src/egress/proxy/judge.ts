@@ -7,7 +7,12 @@ export type Judgement = 'carry' | 'read' | RefusalReason;
 
 /** Judges a connection by where it goes and what it says first; null when it says nothing and waits for the server. */
 export function judge(
-  { rules, interceptedPorts, isBypassed }: Pick<SandboxEgress, 'rules' | 'interceptedPorts' | 'isBypassed'>,
+  {
+    rules,
+    interceptedPorts,
+    readsPlainHttp,
+    isBypassed,
+  }: Omit<SandboxEgress, 'maxConnections' | 'intercept'>,
   destination: Destination,
   flight: FirstFlight | null,
 ): Judgement {
@@ -20,7 +25,8 @@ export function judge(
     !(flight?.kind === 'tls' && said !== undefined && isBypassed(said));
   // Strict rules want a name in each request that can be read. The one at the beginning of TLS is a claim: what follows may be for others.
   const isClaim = rules.isStrict && isByName;
-  if (!isIntercepted && !isClaim) return 'carry';
+  const isPlainRead = readsPlainHttp && (flight?.kind === 'http' || flight?.kind === 'plainHttp2');
+  if (!isIntercepted && !isClaim && !isPlainRead) return 'carry';
   if (!isIntercepted && flight?.kind === 'tls') return 'not_readable';
   return flight?.kind === 'http' || flight?.kind === 'tls' ? 'read' : 'not_readable';
 }

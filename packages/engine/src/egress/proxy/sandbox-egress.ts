@@ -44,6 +44,8 @@ export interface SandboxEgress {
   readonly maxConnections: number;
   /** Connections to these ports are read; what cannot be read does not pass. */
   readonly interceptedPorts: ReadonlySet<number>;
+  /** At other ports plain HTTP is read too, and what is no HTTP passes as it is. */
+  readonly readsPlainHttp: boolean;
   /** Whether connections in the name of this host are left alone also on those ports. */
   readonly isBypassed: (serverName: string) => boolean;
   /** Takes over a connection that was allowed. Never throws; ends the connection when it cannot go on. */

@@ -129,6 +129,17 @@ test('strict rules want a name in each request: they read plain requests and ref
   assert.equal(server.sockets.size, 0);
 });
 
+test('where plain HTTP is read, it is read at every port, HTTP/2 is refused and what is no HTTP passes', async (t) => {
+  const intercept: SandboxEgress['intercept'] = ({ client }) => client.end('read');
+  const plain = { readsPlainHttp: true, intercept };
+  const { proxy, server } = await world(t, (socket) => socket.on('end', () => socket.end('passed')), plain);
+  assert.equal(await exchangeTcp(proxy.port, REQUEST), 'read');
+  assert.equal(await exchangeTcp(proxy.port, 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'), 'ECONNRESET');
+  assert.equal(proxy.refusals[0]?.reason, 'not_readable');
+  assert.equal(server.sockets.size, 0);
+  assert.equal(await exchangeTcp(proxy.port, 'SSH-2.0-client\r\n'), 'passed');
+});
+
 test('what is forgotten is cut off', async (t) => {
   const { proxy, server } = await world(t, () => undefined);
   const client = connect({ host: '127.0.0.1', port: proxy.port });

@@ -23,6 +23,7 @@ export const PROXY_LIMITS: ProxyLimits = {
   connectMs: 30_000,
 };
 
+const HTTP_PORT = 80;
 const KEEP_ALIVE_MS = 60_000;
 
 export interface ProxyOptions {
@@ -117,7 +118,8 @@ export class TransparentProxy {
 
   async #serve(connection: Connection): Promise<void> {
     const { client, destination, egress, refuse } = connection;
-    const { silenceMs, firstFlightMs } = this.#limits;
+    const { firstFlightMs } = this.#limits;
+    const silenceMs = this.#silenceMs(connection);
     const flight = readFirstFlight(client);
     const mustSpeak = egress.interceptedPorts.has(destination.port);
     const early = mustSpeak ? null : await within(flight, silenceMs);
@@ -131,6 +133,12 @@ export class TransparentProxy {
     if (judgement === 'carry') this.#carry(client, destination, client);
     else if (judgement === 'read') this.#read(connection, told);
     else refuse(judgement, told);
+  }
+
+  /** At the port of HTTP the client speaks first. It is waited for where it is read, since it can be no more once the server spoke. */
+  #silenceMs({ egress, destination }: Connection): number {
+    const isRead = egress.readsPlainHttp && destination.port === HTTP_PORT;
+    return isRead ? this.#limits.firstFlightMs : this.#limits.silenceMs;
   }
 
   /**
