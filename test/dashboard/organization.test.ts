@@ -94,11 +94,14 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
     await page.getByLabel('E-mail address').fill('bob@example.com');
     await page.getByRole('button', { name: 'Create the link' }).click();
     const link = await page.locator('dialog pre').innerText();
-    await page.locator('dialog').getByText('Pass it on to bob@example.com').waitFor();
+    await page
+      .locator('dialog')
+      .getByRole('heading', { name: 'Send this link to bob@example.com' })
+      .waitFor();
     assert.equal(await page.getByText('only you').count(), 0, 'a link to pass on is no secret to keep');
     await checkLooks(page, 'an invite');
     await page.setViewportSize({ width: 1280, height: 860 });
-    await page.getByRole('button', { name: 'I have it' }).click();
+    await page.getByRole('button', { name: 'Done' }).click();
     // Shown at once, and taken back: an organization keeps an owner.
     const role = page.getByLabel(`Role of ${OWNER}`);
     await role.selectOption('member');
@@ -108,10 +111,9 @@ test('an owner runs an organization from its pages', IN_A_BROWSER, async (t) => 
     await page.context().clearCookies();
     await page.goto('about:blank');
     await page.goto(link);
-    await page.getByLabel('E-mail address').fill('bob@example.com');
     await page.getByLabel('Password').fill('a long enough password');
     await page.getByRole('button', { name: 'Make the account' }).click();
-    await page.getByRole('button', { name: 'Join it' }).click();
+    await page.getByRole('button', { name: 'Join Acme' }).click();
     await page.getByRole('heading', { name: 'Acme' }).waitFor();
     const main = page.getByRole('navigation', { name: 'Main' });
     await main.getByRole('link', { name: 'Members' }).click();

@@ -6,7 +6,7 @@ interface ValueProps {
 }
 
 /** Whose account it is. */
-export function EmailField(props: ValueProps) {
+export function EmailField({ isFixed = false, ...props }: ValueProps & { readonly isFixed?: boolean }) {
   return (
     <TextField
       label="E-mail address"
@@ -14,7 +14,8 @@ export function EmailField(props: ValueProps) {
       type="text"
       inputMode="email"
       autoComplete="username"
-      autoFocus
+      autoFocus={!isFixed}
+      readOnly={isFixed}
       required
       {...props}
     />

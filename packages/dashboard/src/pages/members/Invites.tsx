@@ -58,19 +58,20 @@ export function NewInvite({ onClose }: { readonly onClose: () => void }) {
   const [role, setRole] = useState<Role>('member');
   const invite = useAction('invites.create');
   const roles: readonly Role[] = own === 'owner' ? ['member', 'admin', 'owner'] : ['member', 'admin'];
-  const token = invite.data?.token;
-  if (typeof token === 'string')
+  const made = invite.data;
+  if (typeof made?.token === 'string')
     return (
       <OnceDialog
-        title={`Send this link to ${email}`}
+        title={`Send this link to ${made.email}`}
         label="Link"
-        secret={`${location.origin}/invite#token=${token}`}
-        advice={`Pass it on to ${email} and to no other person: svc sends no mail.`}
+        secret={`${location.origin}/invite#token=${made.token}`}
+        advice="Copy the link and send it: svc sends no mail."
+        done="Done"
         onClose={onClose}
       >
         <p className="hint">
-          It can be used once, for a week, with an account of this address. Opening the link leads to making
-          one or signing in.
+          Only an account with this address can use it, once. The invite is for the role {made.role} and
+          expires <Time at={made.expires_at} />. Lost the link? A new invite to the same address replaces it.
         </p>
       </OnceDialog>
     );

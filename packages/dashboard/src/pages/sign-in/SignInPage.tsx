@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useState, type ReactNode } from 'react';
 import { useAction } from '../../api/use-call.ts';
 import { EmailField, SecondFactorField } from '../../parts/AccountFields.tsx';
 import { Button } from '../../parts/Button.tsx';
@@ -7,23 +7,32 @@ import { FormFailure } from '../../parts/Form.tsx';
 import { Link } from '../../router/Link.tsx';
 import { Door } from './Door.tsx';
 import { LinkSignIn } from './LinkSignIn.tsx';
-
 import { useSecret } from './use-secret.ts';
 import { useSignedIn } from './use-signed-in.ts';
 import { wantsCode } from './wants-code.ts';
 
 export function SignInPage() {
   const link = useSecret('link');
-  return link === null ? <PasswordSignIn /> : <LinkSignIn token={link} />;
+  const signedIn = useSignedIn();
+  if (link !== null) return <LinkSignIn token={link} />;
+  return <PasswordSignIn title="Sign in" foot={<OtherWays />} onDone={() => void signedIn()} />;
 }
 
-function PasswordSignIn() {
-  const [email, setEmail] = useState('');
+interface PasswordSignInProps {
+  readonly title: string;
+  readonly hint?: ReactNode;
+  readonly foot: ReactNode;
+  /** The only address that helps here: that of an invite. */
+  readonly fixedEmail?: string;
+  readonly onDone: () => void;
+}
+
+export function PasswordSignIn({ title, hint, foot, fixedEmail, onDone }: PasswordSignInProps) {
+  const [email, setEmail] = useState(fixedEmail ?? '');
   const [password, setPassword] = useState('');
   const [code, setCode] = useState('');
   const [needsCode, setNeedsCode] = useState(false);
-  const signedIn = useSignedIn();
-  const signIn = useAction('session.create', { onDone: () => void signedIn() });
+  const signIn = useAction('session.create', { onDone });
   const submit = (): void => {
     const body = { email: email.trim(), password, ...(needsCode && code !== '' ? { code } : {}) };
     signIn.mutate({ body }, { onError: (error) => setNeedsCode(needsCode || wantsCode(error)) });
@@ -31,13 +40,14 @@ function PasswordSignIn() {
   // That a code is needed is no failure: it is the next step.
   const isFirstAsk = wantsCode(signIn.error) && code === '';
   return (
-    <Door title="Sign in" error={isFirstAsk ? null : signIn.error} onSubmit={submit} foot={<OtherWays />}>
-      <EmailField value={email} onChange={setEmail} />
+    <Door title={title} hint={hint} error={isFirstAsk ? null : signIn.error} onSubmit={submit} foot={foot}>
+      <EmailField value={email} onChange={setEmail} isFixed={fixedEmail !== undefined} />
       <TextField
         label="Password"
         field="password"
         type="password"
         autoComplete="current-password"
+        autoFocus={fixedEmail !== undefined}
         required
         value={password}
         onChange={setPassword}

@@ -1,4 +1,4 @@
-import { useState } from 'react';
+import { useState, type ReactNode } from 'react';
 import { useAction } from '../../api/use-call.ts';
 import { EmailField, NewPasswordField } from '../../parts/AccountFields.tsx';
 import { Button } from '../../parts/Button.tsx';
@@ -9,21 +9,24 @@ import { Door } from './Door.tsx';
 import { useSecret } from './use-secret.ts';
 import { useSignedIn } from './use-signed-in.ts';
 
-/** What people are told, by what they come with. */
+/** What the form says, by what the address has. */
 const WAYS = {
   open: {
     title: 'Make an account',
     hint: 'With an invite, open its link: it is for the address that it was made for.',
   },
-  invite: { title: 'Accept the invite', hint: 'With the address that you were invited under.' },
   owner: {
     title: 'Welcome to svc',
-    hint: 'Nobody has an account here yet. Yours will own the organization “default”, which programs with a key of this machine act for too.',
+    hint: 'Yours is the first account here. It will own the organization “default”, which API keys of this machine belong to as well.',
   },
 } as const;
 
 interface SignUpProps {
-  readonly way: keyof typeof WAYS;
+  readonly title: string;
+  readonly hint: ReactNode;
+  readonly foot: ReactNode;
+  /** The only address that the token is good for: that of an invite. */
+  readonly fixedEmail?: string;
   /** Of an invite, or of the link that the first start printed. */
   readonly token: string | null;
   readonly onDone: () => void;
@@ -33,11 +36,20 @@ interface SignUpProps {
 export function SignUpPage() {
   const owner = useSecret('owner');
   const signedIn = useSignedIn();
-  return <SignUpForm way={owner === null ? 'open' : 'owner'} token={owner} onDone={() => void signedIn()} />;
+  const way = WAYS[owner === null ? 'open' : 'owner'];
+  return <SignUpForm {...way} token={owner} foot={<SignInInstead />} onDone={() => void signedIn()} />;
 }
 
-export function SignUpForm({ way, token, onDone }: SignUpProps) {
-  const [email, setEmail] = useState('');
+function SignInInstead() {
+  return (
+    <>
+      Have an account? <Link href="/sign-in">Sign in</Link>
+    </>
+  );
+}
+
+export function SignUpForm({ title, hint, foot, fixedEmail, token, onDone }: SignUpProps) {
+  const [email, setEmail] = useState(fixedEmail ?? '');
   const [name, setName] = useState('');
   const [password, setPassword] = useState('');
   const signUp = useAction('sessions.signUp', { onDone });
@@ -51,20 +63,13 @@ export function SignUpForm({ way, token, onDone }: SignUpProps) {
       },
     });
   return (
-    <Door
-      {...WAYS[way]}
-      error={signUp.error}
-      onSubmit={submit}
-      foot={
-        <>
-          Have an account? <Link href="/sign-in">Sign in</Link>
-        </>
-      }
-    >
-      <EmailField value={email} onChange={setEmail} />
+    <Door title={title} hint={hint} error={signUp.error} onSubmit={submit} foot={foot}>
+      <EmailField value={email} onChange={setEmail} isFixed={fixedEmail !== undefined} />
       <TextField
         label="Your name"
         field="display_name"
+        hint="As other members see it; you can leave it empty"
+        autoFocus={fixedEmail !== undefined}
         autoComplete="name"
         maxLength={128}
         value={name}
