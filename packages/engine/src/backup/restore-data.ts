@@ -74,9 +74,8 @@ async function renewHandles(folder: string): Promise<void> {
 async function prepareFolder(folder: string, path: string): Promise<void> {
   const inner = dirname(join(folder, path));
   await mkdir(inner, { recursive: true, mode: 0o700 });
-  // Where the engine mounts it, and notes what is being written.
-  if (path.endsWith('/image.ext4'))
-    for (const name of ['mount', 'writing']) await mkdir(join(inner, name), { recursive: true, mode: 0o700 });
+  // Where the engine notes what is being written.
+  if (path.endsWith('/image.ext4')) await mkdir(join(inner, 'writing'), { recursive: true, mode: 0o700 });
 }
 
 async function restoreFile(path: string, { sizeBytes, data }: Piece): Promise<void> {

@@ -1,5 +1,6 @@
 import { PlatformError } from '@svc/contract/errors';
 import { runTool, ToolFailed } from '../host/run-tool.ts';
+import { heldImage } from '../space/image-holder.ts';
 
 /** How long a disk that was just unmounted may still be in use. */
 const LOCK_WAIT_SECONDS = '10';
@@ -27,16 +28,13 @@ export async function copyDisk(from: string, to: string, signal: AbortSignal): P
     ];
     await runTool('setpriv', command, signal);
   } catch (error) {
-    throw reasonOf(error);
+    throw await reasonOf(from, error);
   }
 }
 
-function reasonOf(error: unknown): unknown {
+async function reasonOf(disk: string, error: unknown): Promise<unknown> {
   if (!(error instanceof ToolFailed)) return error;
-  if (error.status === BUSY_STATUS) {
-    const message = 'The disk is still in use by its last run; try again later';
-    return new PlatformError('unavailable', message, { cause: error });
-  }
+  if (error.status === BUSY_STATUS) return await heldImage('disk', disk, error);
   if (!error.message.includes('No space left on device')) return error;
   const message = 'The host has no room for a copy of the disk; remove sandboxes, snapshots or images';
   return new PlatformError('insufficient_storage', message, { cause: error });

@@ -5,11 +5,11 @@ import { dirname, join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { isErrno } from '@svc/contract/errno';
-import { PlatformError } from '@svc/contract/errors';
 import { HostCallError, type HostCalls } from '../host/host-calls.ts';
 import type { Slot } from '../network/network.ts';
 import { deviceOf, devicesByImage } from '../space/disk-limit.ts';
 import type { HostSpace } from '../space/host-space.ts';
+import { heldImage } from '../space/image-holder.ts';
 import { copyDisk } from './copy-disk.ts';
 import { allocatedBytes, flush, growDisk, removeImage, STAT_BLOCK_BYTES, wholeFile } from './disk-files.ts';
 import { DiskTemplates } from './disk-templates.ts';
@@ -318,13 +318,7 @@ export class OverlayRootfs implements Rootfs {
         } else if (error.errno !== 'EBUSY') {
           throw error;
         } else if (performance.now() > deadline) {
-          throw new PlatformError(
-            'unavailable',
-            'The disk is still in use by its last run; try again later',
-            {
-              cause: error,
-            },
-          );
+          throw await heldImage('disk', image, error);
         } else {
           await wait(RELEASE_POLL_MS);
         }

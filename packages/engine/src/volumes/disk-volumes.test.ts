@@ -363,7 +363,7 @@ test('a host call that fails fails the call and no later one', async () => {
         await host.hostCalls.mountImage(request);
       },
     },
-    unmount: { value: (target: string) => host.hostCalls.unmount(target) },
+    removeMountPoint: { value: (target: string) => host.hostCalls.removeMountPoint(target, 1) },
   });
   const volumes = await openVolume(host, { hostCalls: failing });
   await rejectsWith(volumes.attach('vol', 'sandbox', soon()), 'unavailable');

@@ -12,7 +12,7 @@ import { VolumeRecords } from './volume-records.ts';
 import type { StoredFolder } from './volume-records.ts';
 import type { Volume, VolumeFiles, Volumes, VolumeUsage } from './volumes.ts';
 
-const DEFAULTS = { unmountGraceMs: 5000, fileServerIdleMs: 30_000 };
+const DEFAULTS = { unmountGraceMs: 5000, busyWaitMs: 10_000, fileServerIdleMs: 30_000 };
 /** `st_blocks` counts these, whatever the file system's own block size. */
 const STAT_BLOCK_BYTES = 512;
 /** 16 TiB: what ext4 holds with our block size. */
@@ -27,6 +27,8 @@ export interface DiskVolumesOptions {
   readonly logger: Logger;
   /** How long a volume stays mounted after its last use. */
   readonly unmountGraceMs?: number;
+  /** How long a mount waits for one before it that is still alive. */
+  readonly busyWaitMs?: number;
   /** How long the process that serves the files of a volume waits for more to do. */
   readonly fileServerIdleMs?: number;
   /** Without room on the host no volume is made or written to by callers, and mounted ones do not grow. */
@@ -163,7 +165,7 @@ export class DiskVolumes implements Volumes {
   }
 
   async #removeFolder(places: StoredFolder): Promise<void> {
-    await this.#options.hostCalls.unmount(places.mountPoint);
+    await this.#options.hostCalls.removeMountPoint(places.mountPoint, 1);
     // SAFETY: a folder of our own naming directly under ours; what was mounted in it is detached.
     await rm(places.folder, { recursive: true, force: true });
   }

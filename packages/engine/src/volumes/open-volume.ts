@@ -17,6 +17,7 @@ export interface OpenVolumeOptions {
   readonly initProgram: string;
   readonly logger: Logger;
   readonly unmountGraceMs: number;
+  readonly busyWaitMs: number;
   readonly fileServerIdleMs: number;
   readonly space: HostSpace;
 }
@@ -32,9 +33,9 @@ export class OpenVolume {
   readonly #holders = new Set<string>();
 
   constructor(stored: StoredVolume, options: OpenVolumeOptions) {
-    const { hostCalls, logger, space, initProgram: program } = options;
+    const { hostCalls, logger, space, busyWaitMs, unmountGraceMs: graceMs, initProgram: program } = options;
     this.stored = stored;
-    this.#mount = new VolumeMount(stored, { hostCalls, logger, space, graceMs: options.unmountGraceMs });
+    this.#mount = new VolumeMount(stored, { hostCalls, logger, space, graceMs, busyWaitMs });
     const pending = new PendingWrites(stored.notes);
     const server = new FileServer({
       program,

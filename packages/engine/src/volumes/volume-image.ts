@@ -1,5 +1,6 @@
 import { open, stat, truncate } from 'node:fs/promises';
-import { runTool } from '../host/run-tool.ts';
+import { runTool, ToolFailed } from '../host/run-tool.ts';
+import { heldImage } from '../space/image-holder.ts';
 import type { VolumeUsage } from './volumes.ts';
 
 const MIB = 1024 * 1024;
@@ -13,6 +14,8 @@ const MAX_GROWTH_RESERVE_BYTES = 72 * MIB;
 const MAX_KERNEL_RESERVE_BYTES = 16 * MIB;
 /** How long a device that was just unmounted may still be in use. */
 const LOCK_WAIT_SECONDS = '10';
+/** What `flock` answers then; none of our tools has such a status. */
+const BUSY_STATUS = 75;
 /** e2fsck: 1 and 2 mean that it repaired something. */
 const REPAIRED = [0, 1, 2];
 
@@ -130,5 +133,12 @@ async function runLocked(
   command: readonly string[],
   okStatuses: readonly number[],
 ): Promise<void> {
-  await runTool('flock', ['--wait', LOCK_WAIT_SECONDS, image, ...command], undefined, okStatuses);
+  const lock = ['--wait', LOCK_WAIT_SECONDS, '--conflict-exit-code', String(BUSY_STATUS)];
+  try {
+    await runTool('flock', [...lock, image, ...command], undefined, okStatuses);
+  } catch (error) {
+    if (error instanceof ToolFailed && error.status === BUSY_STATUS)
+      throw await heldImage('volume', image, error);
+    throw error;
+  }
 }

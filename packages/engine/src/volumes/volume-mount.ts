@@ -1,23 +1,25 @@
-import { statfs, readFile } from 'node:fs/promises';
+import { mkdir, readFile, statfs } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isErrno } from '@svc/contract/errno';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
 import { HostCallError, type HostCalls } from '../host/host-calls.ts';
 import { countErrors } from '../space/disk-limit.ts';
 import type { HostSpace } from '../space/host-space.ts';
+import { heldImage } from '../space/image-holder.ts';
 import { Turns } from '@svc/contract/async';
 import { runTool, ToolFailed } from '../host/run-tool.ts';
 import { repairUnmounted } from './volume-image.ts';
 import type { StoredFolder } from './volume-records.ts';
 
-/** A sandbox that ended may hold the last use of an unmounted image for a moment. */
-const BUSY_WAIT_MS = 10_000;
 const BUSY_RETRY_MS = 20;
 
 export interface VolumeMountOptions {
   readonly hostCalls: HostCalls;
   readonly graceMs: number;
+  /** A sandbox that ended may hold the last use of an unmounted image for a moment. */
+  readonly busyWaitMs: number;
   readonly logger: Logger;
   readonly space: HostSpace;
 }
@@ -30,6 +32,7 @@ export class VolumeMount {
   readonly #places: StoredFolder;
   readonly #hostCalls: HostCalls;
   readonly #graceMs: number;
+  readonly #busyWaitMs: number;
   readonly #logger: Logger;
   readonly #space: HostSpace;
   readonly #changes = new Turns();
@@ -42,6 +45,7 @@ export class VolumeMount {
     this.#places = places;
     this.#hostCalls = options.hostCalls;
     this.#graceMs = options.graceMs;
+    this.#busyWaitMs = options.busyWaitMs;
     this.#logger = options.logger;
     this.#space = options.space;
   }
@@ -97,9 +101,15 @@ export class VolumeMount {
   /** Undefined while it is not mounted. */
   async #usedBytesNow(): Promise<number | undefined> {
     if ((await this.device()) === undefined) return undefined;
-    const { blocks, bfree, bsize } = await statfs(this.#places.mountPoint);
-    this.#lastUsedBytes = (blocks - bfree) * bsize;
-    return this.#lastUsedBytes;
+    try {
+      const { blocks, bfree, bsize } = await statfs(this.#places.mountPoint);
+      this.#lastUsedBytes = (blocks - bfree) * bsize;
+      return this.#lastUsedBytes;
+    } catch (error) {
+      // It was unmounted in between.
+      if (isErrno(error, 'ENOENT')) return undefined;
+      throw error;
+    }
   }
 
   /** The kernel has found errors in it since it was mounted: it may be read-only by now, and is repaired when it is next mounted. */
@@ -113,11 +123,19 @@ export class VolumeMount {
 
   async #unmount(): Promise<void> {
     clearTimeout(this.#graceTimer);
-    if ((await this.#usedBytesNow()) === undefined) return;
+    if ((await this.#usedBytesNow()) === undefined) return await this.#removeMountPoint();
     await this.#giveBackSpace();
     this.#space.forget({ kind: 'volume', key: this.#places.folder });
-    await this.#hostCalls.unmount(this.#places.mountPoint);
+    await this.#removeMountPoint();
     this.#deviceName = '';
+  }
+
+  /**
+   * Any program of the host may have a mount namespace with a copy of the mount, which would keep the volume for as long as it runs. With the
+   * mount point the kernel takes the copies away, whichever namespace they are in.
+   */
+  async #removeMountPoint(): Promise<void> {
+    await this.#hostCalls.removeMountPoint(this.#places.mountPoint, 1);
   }
 
   /** What files no longer occupy in the volume, the image need not occupy on the host. */
@@ -134,21 +152,22 @@ export class VolumeMount {
   async #mount(): Promise<string> {
     const mounted = await this.device();
     if (mounted !== undefined) return mounted;
-    const deadline = Date.now() + BUSY_WAIT_MS;
+    const deadline = Date.now() + this.#busyWaitMs;
     let isRepaired = false;
     for (;;) {
       try {
         await this.#mountImage();
         return (await this.device()) ?? '';
       } catch (error) {
-        if (isErrno(error, 'EUCLEAN') && !isRepaired) {
+        if (isHostErrno(error, 'EUCLEAN') && !isRepaired) {
           this.#logger.warn(
             { folder: this.#places.folder },
             'a volume needs repair before it can be mounted',
           );
           await repairUnmounted(this.#places.image);
           isRepaired = true;
-        } else if (isErrno(error, 'EBUSY') && Date.now() < deadline) {
+        } else if (isHostErrno(error, 'EBUSY')) {
+          if (Date.now() > deadline) throw await heldImage('volume', this.#places.image, error);
           await sleep(BUSY_RETRY_MS);
         } else {
           throw new PlatformError('unavailable', 'The volume cannot be mounted now; try again', {
@@ -168,11 +187,13 @@ export class VolumeMount {
 
   async #mountImage(): Promise<void> {
     const { image, mountPoint } = this.#places;
+    await this.#removeMountPoint();
+    await mkdir(mountPoint, { mode: 0o700 });
     await this.#hostCalls.mountImage({ image, target: mountPoint, fstype: 'ext4', readonly: false });
   }
 }
 
-function isErrno(error: unknown, errno: string): boolean {
+function isHostErrno(error: unknown, errno: string): boolean {
   return error instanceof HostCallError && error.errno === errno;
 }
 

@@ -54,7 +54,7 @@ export class VolumeRecords {
   async prepare(): Promise<StoredFolder> {
     // SAFETY: the name is random and ours; ids come from callers and are only ever contents of a file.
     const places = placesIn(join(this.#folder, `volume-${randomBytes(12).toString('hex')}`));
-    await mkdir(places.mountPoint, { recursive: true, mode: 0o700 });
+    await mkdir(places.folder, { recursive: true, mode: 0o700 });
     await mkdir(places.notes, { mode: 0o700 });
     return places;
   }
