@@ -25,6 +25,15 @@ const HOSTS = [
 ];
 const PASSED = { type: 'passthrough', hosts: HOSTS };
 const SECRET = { env_var: 'TOKEN', placeholder: '$TOKEN', allowed_hosts: HOSTS, on_violation: PASSED };
+/** In the words of newer clients. */
+const NEWER_SECRET = {
+  env_var: 'TOKEN',
+  value: 'v',
+  placeholder: '$TOKEN',
+  allowed_hosts: HOSTS,
+  substitution: { header_fields: ['Authorization'] },
+  passthrough_hosts: HOSTS,
+};
 const RULE = { direction: 'egress', action: 'deny' };
 const NETWORK = {
   policy: {
@@ -47,6 +56,7 @@ const OTHER_NETWORKS = [
   { secrets: { entries: [{ ...SECRET, source: { type: 'env', var: 'A' } }] } },
   { secrets: { entries: [{ ...SECRET, source: { type: 'store', reference: 'A' } }] } },
 ];
+const NEWER_NETWORK = { secrets: { entries: [NEWER_SECRET], passthrough_hosts: HOSTS } };
 const ADDRESSES = ['ipv4_address', 'ipv4_pool', 'ipv6_address', 'ipv6_pool'];
 const REGISTRIES = [
   { mode: 'specific', credential_id: '00000000-0000-4000-8000-000000000000' },
@@ -67,7 +77,7 @@ const EXAMPLES: Partial<Record<RestOperationName, (known: Known) => readonly obj
     { language: 'python', name: `c${count}`, cwd: '/', env: { A: '1' } },
     { kernel: 'python3' },
   ],
-  'network.update': () => [NETWORK, ...OTHER_NETWORKS],
+  'network.update': () => [NETWORK, NEWER_NETWORK, ...OTHER_NETWORKS],
   'network.explain': () => [{ host: 'a.example', port: 443 }],
   'snapshots.create': ({ sandbox_id }) => [
     { kind: 'disk', sandbox_id, name: `snap-${count}`, labels: { team: 'a' } },
@@ -132,6 +142,7 @@ function creates(): readonly object[] {
       network: NETWORK,
     },
     { image, network: { ports: [{ guest_port: 80, host_port: 80, host_bind: '127.0.0.1' }] } },
+    { image, network: NEWER_NETWORK },
     ...OTHER_NETWORKS.map((network) => ({ image, network })),
     ...ADDRESSES.map((name) => ({ image, network: { interface: { [name]: '192.0.2.1' } } })),
     ...REGISTRIES.map((registry) => ({ image, registry })),

@@ -53,13 +53,17 @@ const NEWER_ACTION = {
 };
 
 const MAX_HEADER_FIELDS = 64;
+const HeaderName = Type.String({
+  pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$",
+  description: 'A name of a header: 1–256 letters, digits or hyphens, and no space',
+});
 /** What `injection` says, in the words of newer clients. */
 const Substitution = strictObject({
   headers: Type.Optional(
     Type.Boolean({ description: 'In headers, and in the password of Basic; true unless given' }),
   ),
   header_fields: Type.Optional(
-    Type.Array(Type.String({ pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,256}$" }), {
+    Type.Array(HeaderName, {
       maxItems: MAX_HEADER_FIELDS,
       description: 'The only headers in which it is replaced; empty: all of them',
     }),
