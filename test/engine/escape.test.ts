@@ -55,6 +55,11 @@ const HOST_SETTINGS = [
   'net/ipv4/ip_forward',
 ].map((name) => `/proc/sys/${name}`);
 
+/** Names the files below a folder that can be opened for writing, which alone changes none. Their modes say nothing: the mount decides. */
+function openAllToWrite(folder: string): string {
+  return `find ${folder} -type f 2>/dev/null | while read -r file; do (: >> "$file") 2>/dev/null && echo "$file"; done`;
+}
+
 const HOST_DEVICES = /\/dev\/(?:kvm|mem|kmem|port|fuse|net\/tun|loop|sd|vd|nvme|dm-|mapper)/;
 
 let engine: TestEngine;
@@ -195,12 +200,20 @@ for (const isolation of CLASSES) {
       assert.equal(await output(`for f in $(${writable}); do (: >> $f) 2>/dev/null && echo $f; done`), '');
     });
 
-    test('no cgroup can be steered: release_agent is not there', async () => {
+    test('no cgroup can be steered: nothing opens for writing, and release_agent is not there', async () => {
       assert.equal(
         await output('find / -xdev -name release_agent -o -path "/sys/*" -name release_agent'),
         '',
       );
-      assert.equal(await output('find /sys/fs/cgroup -type f -perm -200 2>/dev/null'), '');
+      assert.equal(await output(openAllToWrite('/sys/fs/cgroup')), '');
+      const refused = `cd /sys/fs/cgroup && for attempt in 'mkdir inner' 'mount -o remount,rw /sys/fs/cgroup' \
+        'mount -o remount,bind,rw /sys/fs/cgroup' 'umount /sys/fs/cgroup'; do $attempt 2>/dev/null && echo "$attempt"; done`;
+      assert.equal(await output(refused), '');
+      // The same attempts where they are allowed, so that their silence above says something.
+      const allowed =
+        'mkdir -p /tmp/tree/inner && touch /tmp/tree/file /tmp/tree/inner/file && chmod 0 /tmp/tree/file';
+      const found = await output(`${allowed} && (${openAllToWrite('/tmp/tree')}) | sort`);
+      assert.equal(found, '/tmp/tree/file\n/tmp/tree/inner/file\n');
     });
 
     test('/dev has only harmless devices, and none of the host is open', async () => {
