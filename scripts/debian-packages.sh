@@ -30,7 +30,7 @@ install_debian_packages() {
   [ "$1" = yes ] && wanted+=("${TEST_PACKAGES[@]}")
   # Debian's Node starts npm, which then brings the Node that everything runs with.
   command -v node >/dev/null || wanted+=(nodejs)
-  command -v apt-get >/dev/null || fail 'this set-up needs Debian 12 or newer (apt-get was not found)' \
+  command -v apt-get >/dev/null || fail 'this set-up needs Debian 12 or 13, or Ubuntu 24.04 (apt-get was not found)' \
     "on another system install these by hand, then run \`npm install && make build\`: ${wanted[*]} npm"
 
   allow_services

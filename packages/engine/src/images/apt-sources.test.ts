@@ -23,6 +23,24 @@ test('the sources of the host’s own release are taken, in either format, and n
   assert.equal(sources.match(/Signed-By: \/k\.gpg/g)?.length, 2);
 });
 
+test('Ubuntu’s own sources are taken as it lists them', async (t) => {
+  const ubuntu = '# See the help of Ubuntu\nTypes: deb\nURIs: http://one.test/ubuntu/\n';
+  const { folder, osRelease } = await aptFolder(
+    t,
+    {
+      'sources.list': '# Moved to sources.list.d/ubuntu.sources\n',
+      'sources.list.d/ubuntu.sources': `${ubuntu}Suites: noble noble-updates noble-backports\nComponents: main universe restricted multiverse\nSigned-By: /k.gpg\n\n${ubuntu}Suites: noble-security\nComponents: main universe\nSigned-By: /k.gpg\n`,
+    },
+    'NAME="Ubuntu"\nVERSION_CODENAME=noble\nUBUNTU_CODENAME=noble\n',
+  );
+  const { suite, sources } = await readAptSetup(folder, osRelease);
+  assert.equal(suite, 'noble');
+  assert.deepEqual(sources.match(/^Suites: .*/gm), [
+    'Suites: noble noble-updates noble-backports',
+    'Suites: noble-security',
+  ]);
+});
+
 test('a host without such sources is told so, with what to do instead', async (t) => {
   const { folder, osRelease } = await aptFolder(t, { 'sources.list': 'deb http://x.test other main\n' });
   for (const release of [osRelease, join(folder, 'nowhere')]) {
@@ -33,12 +51,16 @@ test('a host without such sources is told so, with what to do instead', async (t
   }
 });
 
-async function aptFolder(t: TestContext, files: Readonly<Record<string, string>>) {
+async function aptFolder(
+  t: TestContext,
+  files: Readonly<Record<string, string>>,
+  release = 'PRETTY_NAME="x"\nVERSION_CODENAME=bookworm\n',
+) {
   const folder = await mkdtemp(join(tmpdir(), 'svc-apt-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
   await mkdir(join(folder, 'sources.list.d'));
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
   const osRelease = join(folder, 'os-release');
-  await writeFile(osRelease, 'PRETTY_NAME="x"\nVERSION_CODENAME=bookworm\n');
+  await writeFile(osRelease, release);
   return { folder, osRelease };
 }
