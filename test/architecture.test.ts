@@ -16,6 +16,8 @@ const QUICK_CONTRACT = [
   '@svc/contract/node-http',
   '@svc/contract/node-pause',
   '@svc/contract/node-program',
+  '@svc/contract/node-spawn',
+  '@svc/contract/out-of-files',
   '@svc/contract/channel',
   '@svc/contract/frames',
   '@svc/contract/spec',
@@ -291,6 +293,17 @@ test('schemas are there without TypeBox, almost half of what a server would load
 
 test('nobody imports node:http as a module: that loads fetch too, 50 ms in each of four processes', () => {
   assert.deepEqual(filesThatLoad(shipped, /^node:http$/), []);
+});
+
+test('the engine and the server start programs by a spawn that does not end them when no more files may be opened', () => {
+  const ours = shipped.filter(({ path }) => /^packages\/(engine|server)\/src\/(?!testing\/)/.test(path));
+  const starters = ours.filter(({ text }) =>
+    /import (?!type)[^;]*\bspawn\b[^;]*'node:child_process'/.test(text),
+  );
+  assert.deepEqual(
+    starters.map(({ path }) => path),
+    [],
+  );
 });
 
 function filesThatLoad(files: readonly SourceFile[], module: RegExp): readonly string[] {

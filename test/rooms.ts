@@ -12,6 +12,8 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'visible.ts',
     'async',
     'errors.ts',
+    'node-spawn.ts',
+    'out-of-files.ts',
     'image-reference.ts',
     'bounded-json.ts',
     'frames',

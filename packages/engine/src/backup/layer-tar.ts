@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn } from '@svc/contract/node-spawn';
 import { once } from 'node:events';
 import { dirname, basename, join } from 'node:path/posix';
 import { pack, type Pack } from 'tar-stream';

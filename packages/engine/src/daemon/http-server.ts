@@ -1,8 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { ERROR_STATUS, PlatformError, type ErrorEnvelope } from '@svc/contract/errors';
-import type { Logger } from 'pino';
 import { createServer } from '@svc/contract/node-http';
+import { unavailableIfOutOfFiles } from '@svc/contract/out-of-files';
+import type { Logger } from 'pino';
 
 /** One request, opened up. */
 export interface Call {
@@ -167,7 +168,8 @@ function readBody(request: IncomingMessage): Promise<Buffer> {
 }
 
 /** A bug is logged with its stack and shown as `internal`: callers never see a stack or a host path. */
-export function describeError(error: unknown, logger: Logger): { status: number; envelope: ErrorEnvelope } {
+export function describeError(thrown: unknown, logger: Logger): { status: number; envelope: ErrorEnvelope } {
+  const error = unavailableIfOutOfFiles(thrown);
   if (PlatformError.is(error)) {
     const { code, message, details } = error;
     return { status: ERROR_STATUS[code], envelope: { error: { code, message, details } } };

@@ -24,6 +24,7 @@ import { forgetPid, lockDataFolder, notePid } from './lock.ts';
 import { createRelay } from './relay.ts';
 import { createRoutes, type Daemon } from './routes.ts';
 import { raiseHostLimits } from './raise-host-limits.ts';
+import { repeat } from './repeat.ts';
 import { prepareRunFolder, releaseRunFolder } from './run-folder.ts';
 
 const VERSION = '0.1.0';
@@ -128,13 +129,12 @@ async function serve(config: EngineConfig, logger: Logger, stop: AbortSignal): P
   const servers = await listen(daemon, config, kit.sessionRelay);
   kit.events.add('engine_started', null);
   kit.space.onTurn = (isShort) => kit.events.add(isShort ? 'space_short' : 'space_back', null);
-  const processors = shareProcessors(kit, weight, (used) =>
-    sampler.sampleShare(() => running.list(), SAMPLE_SHARE, used),
-  );
+  const sample = (used: number) => sampler.sampleShare(() => running.list(), SAMPLE_SHARE, used);
+  const processors = shareProcessors(kit, weight, sample, logger);
   const timers = [
     thawing,
-    setInterval(() => running.enforceDeadlines(), TICK_MS),
-    setInterval(() => kit.sessionRelay.look(), TICK_MS),
+    repeat(() => running.enforceDeadlines(), TICK_MS, logger),
+    repeat(() => kit.sessionRelay.look(), TICK_MS, logger),
     setTimeout(() => void loadTheRest(), LOAD_LATER_MS),
     ...collectImages(kit.images, config.keepImagesMs, logger),
   ];
@@ -181,17 +181,19 @@ function shareProcessors(
   { cgroups, quietPlaces }: HostKit,
   weight: number | null,
   sample: (used: number) => void,
+  logger: Logger,
 ): Disposable {
   const weights = new FairWeights(cgroups, weight);
   let looks = 0;
-  const timer = setInterval(() => {
+  const look = () => {
     const used = cgroups.cpuMicroseconds('.');
     if (looks++ % WEIGHED_EVERY === 0) weights.look(used);
     quietPlaces.look(performance.now(), used);
     sample(used);
-    // Twice in smaller parts: whatever came in meanwhile does not wait for all of it.
+    // Twice in smaller parts: what came in meanwhile does not wait for all of it.
     setImmediate(() => sample(used));
-  }, LOOK_MS);
+  };
+  const timer = repeat(look, LOOK_MS, logger);
   return {
     [Symbol.dispose]: () => {
       clearInterval(timer);
@@ -260,6 +262,9 @@ async function listenAt(
   server.once('error', reject);
   server.listen(path, resolve);
   await promise;
+  server.off('error', reject);
+  // A connection that could not be accepted; the next ones can.
+  server.on('error', (error) => logger.warn({ error }, 'a connection could not be accepted'));
   // SAFETY: whoever may connect here commands root's engine.
   await chmod(path, 0o600);
   return server;

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn } from '@svc/contract/node-spawn';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';

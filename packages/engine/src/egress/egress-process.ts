@@ -1,4 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from '@svc/contract/node-spawn';
 import { once } from 'node:events';
 import { PlatformError } from '@svc/contract/errors';
 import { programFile } from '@svc/contract/node-program';

@@ -1,4 +1,5 @@
-import { spawn, type ChildProcessByStdio } from 'node:child_process';
+import type { ChildProcessByStdio } from 'node:child_process';
+import { spawn } from '@svc/contract/node-spawn';
 import { fstatSync } from 'node:fs';
 import type { Duplex, Readable, Writable } from 'node:stream';
 import type { Logger } from 'pino';

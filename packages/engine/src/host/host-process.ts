@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn } from '@svc/contract/node-spawn';
 import type { ChildProcessByStdio } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn } from '@svc/contract/node-spawn';
 import { once } from 'node:events';
 
 /** Longer than any of our tools takes on a loaded machine with a large disk. */

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn } from '@svc/contract/node-spawn';
 import { once } from 'node:events';
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

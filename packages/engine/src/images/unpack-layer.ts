@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn } from '@svc/contract/node-spawn';
 import { createHash, type Hash } from 'node:crypto';
 import { statfs } from 'node:fs/promises';
 import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn } from '@svc/contract/node-spawn';
 import { once } from 'node:events';
 import type { NetworkDecision } from '../policy/network-decision.ts';
 import type { Protocol } from '../policy/resolve-policy.ts';

@@ -1,4 +1,5 @@
-import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import { spawn } from '@svc/contract/node-spawn';
 import { once } from 'node:events';
 import { Batches } from './batches.ts';
 

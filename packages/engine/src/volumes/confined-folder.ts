@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn } from '@svc/contract/node-spawn';
 import type { ChildProcess } from 'node:child_process';
 import { Duplex } from 'node:stream';
 import { ChannelClient } from '@svc/contract/channel';

@@ -1,4 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { spawn } from '@svc/contract/node-spawn';
 import { once } from 'node:events';
 import { lchown, open } from 'node:fs/promises';
 import { join } from 'node:path';

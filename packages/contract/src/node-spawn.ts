@@ -1,0 +1,14 @@
+import { spawn as nodeSpawn } from 'node:child_process';
+
+/**
+ * Node's `spawn`, safe where this process may open no more files. Node then returns a child without pipes, and emits `error` a moment
+ * later: the caller fails at the pipes, before it has a listener, and the unheard event ends the process. This throws instead.
+ * @throws an error with the code `EMFILE`
+ */
+export const spawn = ((...words: Parameters<typeof nodeSpawn>) => {
+  const child = nodeSpawn(...words);
+  const wasGivenUp = child.pid === undefined && (child.stdio as typeof child.stdio | undefined) === undefined;
+  if (!wasGivenUp) return child;
+  child.once('error', () => undefined);
+  throw Object.assign(new Error(`spawn ${words[0]}: no more files may be opened`), { code: 'EMFILE' });
+}) as typeof nodeSpawn;
