@@ -5,7 +5,12 @@ import { resolve } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, before, describe, test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
-import { openClient, openStdioClient, type McpClient } from '../../packages/server/src/testing/mcp-client.ts';
+import {
+  fieldsOf,
+  openClient,
+  openStdioClient,
+  type McpClient,
+} from '../../packages/server/src/testing/mcp-client.ts';
 import { TOOL_LIST } from '../../packages/server/src/transports/mcp/tools.ts';
 import { CLASSES } from '../engine/sandbox-fixture.ts';
 import { importPython } from './interpreter-images.ts';
@@ -52,7 +57,6 @@ class Agent {
     return await Agent.#ready(await openStdioClient(SVC, { SVC_API_URL: server.url }), sandbox);
   }
 
-  /** A client that has seen the tools holds their answers to their output schemas. */
   static async #ready(client: McpClient, sandbox: string): Promise<Agent> {
     await client.listTools();
     return new Agent(client, sandbox);
@@ -79,8 +83,7 @@ class Agent {
     );
     const content = result.content as readonly Content[];
     const [first] = content;
-    const { structuredContent: data, isError = false } = result;
-    return { text: first?.text ?? '', content, data, isError: isError === true };
+    return { text: first?.text ?? '', content, data: fieldsOf(result), isError: result.isError === true };
   }
 
   async close(): Promise<void> {
@@ -152,7 +155,7 @@ async function workWithFiles(agent: Agent): Promise<void> {
   const all = { path, old_text: 'greet', new_text: 'hail', replace_all: true };
   assert.deepEqual((await agent.call('sandbox_edit_file', all)).data.lines, [1, 4]);
   const run = await agent.call('sandbox_run_command', { command: 'python3', args: [`/srv/${path}`] });
-  assert.equal(run.data.output, 'Hello you\n');
+  assert.equal(run.text, 'Hello you\n');
 
   const image = Buffer.from(PNG, 'base64');
   const half = 45;
@@ -209,7 +212,7 @@ async function readAsResource(agent: Agent): Promise<void> {
 
 async function runThings(agent: Agent): Promise<void> {
   const code = await agent.call('sandbox_run_code', { language: 'python', code: 'x = 6\nx * 7' });
-  assert.equal(code.data.output, '42\n');
+  assert.equal(code.text, '42\n');
   const draw = `import base64\nclass Dot:\n  def _repr_png_(self):\n    return base64.b64decode("${PNG}")\nDot()`;
   const drawn = await agent.call('sandbox_run_code', { language: 'python', code: draw });
   assert.deepEqual(
@@ -234,7 +237,7 @@ async function runThings(agent: Agent): Promise<void> {
     assert.ok((link?.size ?? 0) >= length + 8, JSON.stringify(link));
     const path = /all of it is in (\S+) of/.exec(shown)?.[1] ?? '';
     const size = await agent.call('sandbox_run_command', { command: 'wc', args: ['-c', path] });
-    assert.match(size.data.output, /^500\d{4} /);
+    assert.match(size.text, /^500\d{4} /);
     const { contents } = await agent.client.readResource({ uri: link?.uri ?? '' });
     const { text: whole } = contents[0] as { text: string };
     assert.ok(whole.startsWith(`begin${'.'.repeat(length)}end`), `${tool}: ${whole.length} characters`);
@@ -255,10 +258,9 @@ async function runInBackground(agent: Agent): Promise<void> {
   let first: Answer | undefined;
   await waitUntil(async () => {
     first = await agent.call('sandbox_read_output', { process: 'worker', offset: '0-0' });
-    return first.data.stdout !== '' && first.data.stderr !== '';
+    return first.text.includes('pid') && first.text.includes('oops');
   }, 'the first output');
-  assert.deepEqual([first?.data.stdout, first?.data.stderr], ['pid a=b\n', 'oops\n']);
-  assert.match(first?.text ?? '', /process worker is running/);
+  assert.match(first?.text ?? '', /^pid a=b\n\[stderr\]\noops\n\[process worker is running; /);
   const brief = await agent.call('sandbox_wait_process', { process: 'worker', timeout: 0.2 });
   assert.equal(brief.data.status, 'running');
   await agent.call('sandbox_signal_process', { process: 'worker', signal: 'SIGUSR2' });
@@ -271,26 +273,28 @@ async function runInBackground(agent: Agent): Promise<void> {
 
   await agent.call('sandbox_start_process', { command: 'sh', args: ['-c', script], name: 'worker' });
   await waitUntil(
-    async () => (await agent.call('sandbox_read_output', { process: 'worker' })).data.stderr !== '',
+    async () => (await agent.call('sandbox_read_output', { process: 'worker' })).text.includes('oops'),
     'its trap is set',
   );
   const stopped = await agent.call('sandbox_stop_process', { process: 'worker', grace: 30 });
   assert.deepEqual([stopped.data.status, stopped.data.exit_code], ['exited', 3]);
   assert.equal((await agent.call('sandbox_stop_process', { process: 'worker' })).data.exit_code, 3);
   const output = await agent.call('sandbox_read_output', { process: 'worker' });
-  assert.match(output.data.stdout, /bye\n$/);
+  assert.match(output.text, /^bye$/m);
   const { data: list } = await agent.call('sandbox_list_processes', { status: 'exited' });
   assert.equal(list.processes.length, 2);
 
   const many = { command: 'sh', args: ['-c', 'seq 100000'], name: 'numbers' };
   await agent.call('sandbox_start_process', many);
   const tail = await agent.call('sandbox_wait_process', { process: 'numbers' });
-  assert.match(tail.data.stdout, /\n99999\n100000\n$/);
+  assert.match(tail.text, /\n99999\n100000\n\[/);
   assert.match(tail.text, /bytes before this are not shown; offset "0-0" is the beginning/);
   const head = await agent.call('sandbox_read_output', { process: 'numbers', offset: '0-0' });
-  assert.ok(head.data.has_more && head.data.stdout.startsWith('1\n2\n'), head.text.slice(0, 100));
+  assert.ok(head.data.has_more && head.text.startsWith('1\n2\n'), head.text.slice(0, 100));
   const next = await agent.call('sandbox_read_output', { process: 'numbers', offset: head.data.next_offset });
-  const joined = `${head.data.stdout}${next.data.stdout}`;
+  const joined = [head, next]
+    .map((part) => part.text.replace(/\n\[process .*$/, '').replace(/^\[.*\n/, ''))
+    .join('');
   assert.match(joined, /^(?:\d+\n)+\d*$/);
   assert.ok(joined.includes('\n6000\n6001\n'), 'nothing is missing between the parts');
 }
@@ -347,17 +351,17 @@ async function takeSnapshots(agent: Agent, word: string): Promise<void> {
   assert.deepEqual([made.data.name, made.data.size_bytes > 0], [snapshot, true]);
   assert.match(await agent.fail('sandbox_create_snapshot', { snapshot }), /exists already/);
   const sandbox = `copy-${word}`;
-  const { data } = await agent.call('sandbox_start_from_snapshot', {
+  const begun = await agent.call('sandbox_start_from_snapshot', {
     sandbox,
     snapshot,
     memory: 128,
     envs: ['COLOR=red'],
   });
-  assert.equal(data.message, `Sandbox ${sandbox} started successfully`);
+  assert.equal(begun.text, `Sandbox ${sandbox} started successfully`);
   const page = await agent.call('sandbox_read_file', { sandbox, path: '/srv/www/index.html' });
   assert.equal(page.text, 'hello from the sandbox');
   const shell = { sandbox, command: 'sh', args: ['-c', 'echo $COLOR'] };
-  assert.equal((await agent.call('sandbox_run_command', shell)).data.output, 'red\n');
+  assert.equal((await agent.call('sandbox_run_command', shell)).text, 'red\n');
   const { data: list } = await agent.call('sandbox_list_snapshots', { sandbox: undefined });
   assert.ok(list.snapshots.some(({ name }: { name: string }) => name === snapshot));
   await agent.call('sandbox_remove', { sandbox });
@@ -372,13 +376,13 @@ async function lookAndRemove(agent: Agent, name: string): Promise<void> {
   const reason = await agent.fail('sandbox_read_file', { path: '/srv/dot.png' });
   assert.match(reason, /is stopped; start it with sandbox_start/);
   await agent.call('sandbox_start');
-  const { data: log } = await agent.call('sandbox_read_logs', { sources: ['system'], tail: 50 });
-  assert.ok(log.entries.length > 0 && log.next_cursor !== null, JSON.stringify(log));
-  const { data: later } = await agent.call('sandbox_read_logs', {
-    cursor: log.next_cursor,
+  const log = await agent.call('sandbox_read_logs', { sources: ['system'], tail: 50 });
+  assert.match(log.text, /^\S+Z system .*\n/);
+  const later = await agent.call('sandbox_read_logs', {
+    cursor: log.data.next_cursor,
     sources: ['system'],
   });
-  assert.deepEqual(later.entries, []);
+  assert.match(later.text, /^\[read on with cursor ".*"\]$/);
   await agent.call('sandbox_get_metrics');
   const sandboxes = async () =>
     (await agent.call('sandbox_list', { sandbox: undefined })).data.sandboxes as {

@@ -20,11 +20,11 @@ async function tool(ground: Ground, name: string, args: object): Promise<Json> {
 async function mcpBox(ground: Ground): Promise<string> {
   return await ground.shared('mcp', async () => {
     const sandbox = ground.fresh('mcp');
-    const { structuredContent } = await tool(ground, 'sandbox_start', {
+    const { content } = await tool(ground, 'sandbox_start', {
       sandbox,
       config: { image: 'python', memory: 256 },
     });
-    assert.deepEqual(structuredContent, { message: `Sandbox ${sandbox} started successfully` });
+    assert.equal(content[0].text, `Sandbox ${sandbox} started successfully`);
     return sandbox;
   });
 }
@@ -48,7 +48,7 @@ export const mcpClaims: readonly Claim[] = [
   claim(
     'mcp.tool.sandbox_start',
     'Starts a sandbox',
-    'its structured result, and that a command can be run then',
+    'its text, and that a command can be run then',
     async (ground) => {
       const sandbox = await mcpBox(ground);
       assert.equal(
@@ -67,27 +67,27 @@ export const mcpClaims: readonly Claim[] = [
   claim(
     'mcp.tool.sandbox_run_code',
     'Runs code in a sandbox',
-    'its text and its structured result',
+    'its text, and the status beside it',
     async (ground) => {
       const result = await tool(ground, 'sandbox_run_code', {
         sandbox: await mcpBox(ground),
         language: 'python',
         code: '6 * 7',
       });
-      assert.deepEqual([result.content[0].text, result.structuredContent.output], ['42\n', '42\n']);
+      assert.deepEqual([result.content[0].text, result._meta.result.status], ['42\n', 'success']);
     },
   ),
   claim(
     'mcp.tool.sandbox_run_command',
     'Runs a program in a sandbox',
-    'its structured result',
+    'its text, and the exit code beside it',
     async (ground) => {
       const result = await tool(ground, 'sandbox_run_command', {
         sandbox: await mcpBox(ground),
         command: 'echo',
         args: ['hi'],
       });
-      assert.deepEqual([result.structuredContent.output, result.structuredContent.exit_code], ['hi\n', 0]);
+      assert.deepEqual([result.content[0].text, result._meta.result.exit_code], ['hi\n', 0]);
     },
   ),
   claim(
@@ -106,12 +106,12 @@ export const mcpClaims: readonly Claim[] = [
   claim(
     'mcp.tool.sandbox_stop',
     'Stops a sandbox',
-    'its structured result, and that the sandbox does not run then',
+    'its text, and that the sandbox does not run then',
     async (ground) => {
       const sandbox = ground.fresh('ended');
       await tool(ground, 'sandbox_start', { sandbox, config: { image: BUSYBOX } });
-      const { structuredContent } = await tool(ground, 'sandbox_stop', { sandbox });
-      assert.deepEqual(structuredContent, { message: `Sandbox ${sandbox} stopped successfully` });
+      const { content } = await tool(ground, 'sandbox_stop', { sandbox });
+      assert.equal(content[0].text, `Sandbox ${sandbox} stopped successfully`);
       assert.equal(
         (await call(ground, 'sandbox.metrics.get', { namespace: 'mcp', sandbox })).sandboxes[0].running,
         false,

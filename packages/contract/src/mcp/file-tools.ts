@@ -1,7 +1,7 @@
 import { SandboxReference } from '../operations/sandbox-reference.ts';
 import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
-import { nullable, optional, READS, REPLACES, type ToolSchema } from './tool-schema.ts';
+import { nullable, optional, READS, REPLACES, SentenceAlone, type ToolSchema } from './tool-schema.ts';
 
 const MAX_LISTED = 1000;
 
@@ -33,11 +33,11 @@ export const fileTools = {
       offset: optional(Type.Integer({ minimum: 1 }), 'Line to begin with, the first is 1'),
       limit: optional(Type.Integer({ minimum: 1 }), 'How many lines at most'),
     }),
+    isText: true,
     output: strictObject({
       path: Type.String({ description: 'Absolute' }),
       kind: Type.Enum(['text', 'image', 'binary']),
       size_bytes: Type.Integer(),
-      text: nullable(Type.String(), 'The lines as they are in the file; null when it is no text'),
       first_line: nullable(Type.Integer(), 'Number of the first line of text; null when there is none'),
       last_line: nullable(Type.Integer(), 'Number of the last line of text; null when there is none'),
       has_more: Type.Boolean({ description: 'Whether the file goes on behind this' }),
@@ -145,6 +145,6 @@ export const fileTools = {
       'Remove a file of a running sandbox, or with recursive a folder and all that is in it. An empty folder goes without.',
     hints: REPLACES,
     input: strictObject({ ...OF_FILE, recursive: optional(Type.Boolean(), 'With all that is in it') }),
-    output: strictObject({ path: Type.String({ description: 'Absolute' }), message: Type.String() }),
+    ...SentenceAlone,
   },
 } as const satisfies Record<string, ToolSchema>;

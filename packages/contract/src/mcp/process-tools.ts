@@ -33,8 +33,6 @@ const ProcessView = strictObject(PROCESS);
 
 const OutputView = strictObject({
   ...PROCESS,
-  stdout: Type.String(),
-  stderr: Type.String(),
   next_offset: Type.String({ description: 'Hand it back as offset to read on' }),
   has_more: Type.Boolean({ description: 'Whether more was written than is shown here' }),
   dropped_bytes: Type.Integer({ description: 'Of this part, what was too old to be kept' }),
@@ -88,6 +86,7 @@ export const processTools = {
       'end of the command use sandbox_wait_process.',
     hints: READS,
     input: strictObject({ ...OF_PROCESS, offset: optional(Offset, '`next_offset` of an earlier answer') }),
+    isText: true,
     output: OutputView,
   },
   sandbox_wait_process: {
@@ -104,6 +103,7 @@ export const processTools = {
         'Seconds to wait at most, 60 unless given',
       ),
     }),
+    isText: true,
     output: OutputView,
   },
   sandbox_stop_process: {

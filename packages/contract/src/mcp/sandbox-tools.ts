@@ -7,7 +7,16 @@ import { Type } from '../schema/type.ts';
 import { Port } from '../spec/published-port.ts';
 import { MAX_DURATION_SECS } from '../spec/sandbox-spec.ts';
 import { strictObject } from '../spec/strict.ts';
-import { ADDS, nullable, optional, READS, REPLACES, RUNS, type ToolSchema } from './tool-schema.ts';
+import {
+  ADDS,
+  nullable,
+  optional,
+  READS,
+  REPLACES,
+  RUNS,
+  SentenceAlone,
+  type ToolSchema,
+} from './tool-schema.ts';
 
 const MAX_TAIL = 1000;
 const YEAR_SECONDS = 366 * 24 * 60 * 60;
@@ -17,7 +26,6 @@ const PAGE = {
   cursor: optional(Type.String({ minLength: 1, maxLength: 1024 }), '`next_cursor` of the page before'),
 };
 const NextCursor = nullable(Type.String(), 'Null on the last page');
-const Message = Type.String({ description: 'A sentence that says what was done' });
 
 const SandboxView = strictObject({
   name: Type.String(),
@@ -50,7 +58,7 @@ export const sandboxTools = {
       'Stop a sandbox and destroy it with its disk. What is on the disk is lost; take a snapshot first to keep it.',
     hints: REPLACES,
     input: strictObject(SandboxReference),
-    output: strictObject({ message: Message }),
+    ...SentenceAlone,
   },
   sandbox_set_lifetime: {
     title: 'Change how long a sandbox may run',
@@ -128,14 +136,8 @@ export const sandboxTools = {
         'All unless given; output is of terminals',
       ),
     }),
+    isText: true,
     output: strictObject({
-      entries: Type.Array(
-        strictObject({
-          time: Type.String(),
-          source: Type.Enum([...LOG_SOURCES]),
-          text: Type.String(),
-        }),
-      ),
       has_more: Type.Boolean({ description: 'Whether more was written already' }),
       next_cursor: nullable(Type.String(), 'Hand it back to read on; null while nothing was written'),
     }),
@@ -186,13 +188,13 @@ export const snapshotTools = {
         'Working directory, an absolute path',
       ),
     }),
-    output: strictObject({ message: Message }),
+    ...SentenceAlone,
   },
   sandbox_remove_snapshot: {
     title: 'Remove a snapshot',
     description: 'Remove a snapshot; sandboxes made from it keep their disks.',
     hints: REPLACES,
     input: strictObject({ snapshot: SnapshotName, namespace: Namespace }),
-    output: strictObject({ message: Message }),
+    ...SentenceAlone,
   },
 } as const satisfies Record<string, ToolSchema>;

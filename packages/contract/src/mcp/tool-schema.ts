@@ -1,5 +1,6 @@
 import type { Static, TObject, TSchema } from 'typebox';
 import { Type } from '../schema/type.ts';
+import { strictObject } from '../spec/strict.ts';
 
 /** What a client may tell its user before a tool is called. */
 export interface ToolHints {
@@ -16,6 +17,11 @@ export interface ToolSchema {
   readonly description: string;
   readonly hints: ToolHints;
   readonly input: TObject;
+  /**
+   * Its answer is what something printed, what a file holds, or one sentence: it travels as content alone, and what `output` has
+   * goes with it as `_meta.result`. Any other answer is structured content, with a short text for people.
+   */
+  readonly isText?: true;
   readonly output: TObject;
 }
 
@@ -38,6 +44,9 @@ export const RUNS: ToolHints = {
   idempotentHint: false,
   openWorldHint: true,
 };
+
+/** Of a tool whose text says all there is to say. */
+export const SentenceAlone = { isText: true, output: strictObject({}) } as const;
 
 /** A field that may be left out may be null too: models send either. */
 export function optional<T extends TSchema>(schema: T, description: string) {

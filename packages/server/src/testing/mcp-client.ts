@@ -48,3 +48,11 @@ export function textOf(result: Awaited<ReturnType<Client['callTool']>>): string 
   const content = result.content as { readonly type: string; readonly text?: string }[];
   return content.map(({ text }) => text ?? '').join('');
 }
+
+/** What an answer has beside its text. */
+export function fieldsOf({
+  structuredContent,
+  _meta,
+}: Awaited<ReturnType<Client['callTool']>>): Readonly<Record<string, unknown>> {
+  return (structuredContent ?? _meta?.['result'] ?? {}) as Readonly<Record<string, unknown>>;
+}

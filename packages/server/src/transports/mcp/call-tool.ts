@@ -15,6 +15,7 @@ import { contentOfResults } from './result-content.ts';
 import { inWordsOfTools, MORE_MEMORY, type FailureData } from './next-step.ts';
 import { isToolName, operationOf, showOutput, TOOL_LIST, type ToolName } from './tools.ts';
 import { runWorkTool } from './toolbox/run-work-tool.ts';
+import { toResult } from './toolbox/to-result.ts';
 import type { ToolCaller, Workbench } from './toolbox/tool-scene.ts';
 
 /** As handlers and the code runner end what a killed program wrote. */
@@ -78,11 +79,9 @@ async function callMethod(
   const answered = await dispatch.call(operationOf(name), asked, caller, { requestId, signal, onProgress });
   const { output, shown } = separateResults(answered, input['results'] === true);
   const bounded = await boundStreams(workbench, call, input, output);
-  const { text, structured } = showOutput(name, bounded.output);
-  return {
-    content: [{ type: 'text', text }, ...bounded.links, ...shown, ...wayOut(bounded.output)],
-    structuredContent: structured,
-  };
+  const { text, fields, isText } = showOutput(name, bounded.output);
+  const content = [{ type: 'text', text } as const, ...bounded.links, ...shown, ...wayOut(bounded.output)];
+  return toResult(content, fields, isText);
 }
 
 /** A program that was killed leaves its sandbox running as small as it is: the same again would end the same way. */
@@ -92,7 +91,7 @@ function wayOut(output: unknown): ContentBlock[] {
   return isOut ? [{ type: 'text', text: MORE_MEMORY }] : [];
 }
 
-/** What code showed is content that models look at; in the structured form it is for those who asked for it there. */
+/** What code showed is content that models look at; with the fields it is for callers that asked for it there. */
 function separateResults(
   output: unknown,
   isAsked: boolean,

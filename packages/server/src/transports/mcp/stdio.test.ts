@@ -11,6 +11,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { signKey } from '../../access/signed-keys.ts';
 import { FakeOrchestrator } from '../../testing/fake-orchestrator.ts';
 import { freePort } from '../../testing/free-port.ts';
+import { textOf } from '../../testing/mcp-client.ts';
 import { makeFolder, startTestServer } from '../../testing/test-server.ts';
 import { TOOL_LIST } from './tools.ts';
 
@@ -47,7 +48,7 @@ test('svc mcp lists and calls the tools of a running server', async (t) => {
       if (message === 'starting the sandbox') told.resolve();
     },
   });
-  assert.deepEqual(started.structuredContent, { message: 'Sandbox one started successfully' });
+  assert.equal(textOf(started), 'Sandbox one started successfully');
   assert.equal((await client.listPrompts()).prompts.length, 2);
   await client.ping();
 });
@@ -85,7 +86,7 @@ test('svc mcp answers all that was written before its input ended', async (t) =>
   child.stdin.end(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
   const answers = (await text(child.stdout)).trim().split('\n');
   const last = answers.map((line) => JSON.parse(line)).find(({ id }) => id === 2);
-  assert.deepEqual(last?.result?.structuredContent, { message: 'Sandbox one started successfully' });
+  assert.equal(textOf(last?.result), 'Sandbox one started successfully');
 });
 
 test('svc mcp goes on after a restart of the server', async (t) => {
@@ -99,7 +100,7 @@ test('svc mcp goes on after a restart of the server', async (t) => {
   await assert.rejects(client.callTool(START), /no server answers/);
   await startTestServer(t, { folder, orchestrator, port });
   const started = await client.callTool(START);
-  assert.deepEqual(started.structuredContent, { message: 'Sandbox one started successfully' });
+  assert.equal(textOf(started), 'Sandbox one started successfully');
 });
 
 test('svc mcp writes nothing but protocol and ends with its input', async (t) => {

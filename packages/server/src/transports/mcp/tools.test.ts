@@ -6,7 +6,7 @@ import type { CodeRunner } from '../../code/code-runner.ts';
 import { signKey } from '../../access/signed-keys.ts';
 import { withEnoughTime } from '../../testing/enough-time.ts';
 import { startTestServer } from '../../testing/test-server.ts';
-import { connectClient, textOf } from '../../testing/mcp-client.ts';
+import { connectClient, fieldsOf, textOf } from '../../testing/mcp-client.ts';
 import { TOOL_LIST } from './tools.ts';
 
 const START = { sandbox: 'one', namespace: 'default', config: { image: 'python' } };
@@ -76,7 +76,7 @@ test('what tools take is described without choices, and null is taken all the sa
   assert.equal((await client.callTool({ name: 'sandbox_start', arguments: input })).isError, undefined);
 });
 
-test('a sandbox is started, used, measured and stopped, with structured content beside the text', async (t) => {
+test('a sandbox is started, used, measured and stopped, and each result travels once', async (t) => {
   const codeRunner: CodeRunner = {
     run: async ({ language, code }) =>
       await Promise.resolve({ status: 'error', output: `${language}:`, error: code, truncated: false }),
@@ -87,7 +87,7 @@ test('a sandbox is started, used, measured and stopped, with structured content 
   await client.listTools();
   const started = await client.callTool({ name: 'sandbox_start', arguments: START });
   assert.equal(textOf(started), 'Sandbox one started successfully');
-  assert.deepEqual(started.structuredContent, { message: 'Sandbox one started successfully' });
+  assert.deepEqual(Object.keys(started), ['content']);
   assert.equal(started.isError, undefined);
 
   const code = await client.callTool({
@@ -95,20 +95,17 @@ test('a sandbox is started, used, measured and stopped, with structured content 
     arguments: { sandbox: 'one', language: 'Python', code: 'boom' },
   });
   assert.equal(textOf(code), 'python:\n[stderr]\nboom');
-  assert.deepEqual(code.structuredContent, {
-    status: 'error',
-    language: 'Python',
-    output: 'python:',
-    error: 'boom',
-    has_error: true,
-  });
+  assert.deepEqual(
+    [code.structuredContent, fieldsOf(code)],
+    [undefined, { status: 'error', has_error: true }],
+  );
 
   const command = await client.callTool({
     name: 'sandbox_run_command',
     arguments: { sandbox: 'one', command: 'sh', args: ['-c', 'echo out; echo err >&2; exit 3'] },
   });
   assert.equal(textOf(command), 'out\n[stderr]\nerr\n[exit code 3]\n');
-  assert.equal((command.structuredContent as { exit_code: number }).exit_code, 3);
+  assert.deepEqual(fieldsOf(command), { exit_code: 3, success: false });
 
   const metrics = await client.callTool({ name: 'sandbox_get_metrics', arguments: { namespace: 'default' } });
   const { sandboxes } = metrics.structuredContent as { sandboxes: { name: string; running: boolean }[] };
@@ -116,10 +113,21 @@ test('a sandbox is started, used, measured and stopped, with structured content 
     sandboxes.map(({ name, running }) => [name, running]),
     [['one', true]],
   );
-  assert.deepEqual(JSON.parse(textOf(metrics)), metrics.structuredContent);
+  assert.match(textOf(metrics), /^default\/one: running, CPU \S+ %, memory \S+ MiB, disk \S+ bytes$/);
 
   const stopped = await client.callTool({ name: 'sandbox_stop', arguments: { sandbox: 'one' } });
   assert.equal(textOf(stopped), 'Sandbox one stopped successfully');
+});
+
+test('what a command prints is in its answer once', async (t) => {
+  const { url } = await startTestServer(t);
+  const { client } = await connectClient(t, url);
+  await client.callTool({ name: 'sandbox_start', arguments: START });
+  const print = { sandbox: 'one', command: 'sh', args: ['-c', 'printf %020000d 0'] };
+  const bytes = JSON.stringify(
+    await client.callTool({ name: 'sandbox_run_command', arguments: print }),
+  ).length;
+  assert.ok(bytes > 20_000 && bytes < 20_200, `${bytes} bytes`);
 });
 
 test('a call that fails is a result with the real reason', async (t) => {

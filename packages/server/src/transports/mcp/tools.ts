@@ -10,8 +10,11 @@ interface ToolView<Method extends RpcMethod = RpcMethod> {
   readonly title: string;
   readonly description: string;
   readonly annotations: ToolHints;
-  /** What a model reads of the result; the structured form stands beside it. */
   readonly toText: (output: OperationOutput<Method>) => string;
+  /** What of the result is no text; absent: nothing. */
+  readonly toFields?: (output: OperationOutput<Method>) => Record<string, unknown>;
+  /** As in `ToolSchema`. */
+  readonly isText: boolean;
 }
 
 const TOOLS = {
@@ -23,6 +26,7 @@ const TOOLS = {
       'may leave config out and find the same configuration and disk. Starting a running sandbox changes nothing.',
     annotations: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: true },
     toText: (message) => message,
+    isText: true,
   }),
   sandbox_stop: tool({
     operation: 'sandbox.stop',
@@ -31,6 +35,7 @@ const TOOLS = {
       'Stop a sandbox and everything that runs in it. Its disk and configuration are kept; variables of its interpreters are lost.',
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     toText: (message) => message,
+    isText: true,
   }),
   sandbox_run_code: tool({
     operation: 'sandbox.repl.run',
@@ -40,6 +45,8 @@ const TOOLS = {
       'unit; the value of a last expression is shown. Start the sandbox first with sandbox_start.',
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
     toText: ({ output, error }) => joinStreams(output, error),
+    toFields: ({ output: _output, error: _error, language: _language, ...fields }) => fields,
+    isText: true,
   }),
   sandbox_run_command: tool({
     operation: 'sandbox.command.run',
@@ -50,6 +57,8 @@ const TOOLS = {
     annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: false, openWorldHint: true },
     toText: ({ output, error, exit_code: exitCode }) =>
       joinStreams(output, error) + (exitCode === 0 ? '' : `[exit code ${exitCode}]\n`),
+    toFields: ({ output: _output, error: _error, command: _command, args: _args, ...fields }) => fields,
+    isText: true,
   }),
   sandbox_get_metrics: tool({
     operation: 'sandbox.metrics.get',
@@ -57,7 +66,9 @@ const TOOLS = {
     description:
       'Show one sandbox, or all of a namespace: whether they run, and their use of CPU, memory and disk.',
     annotations: { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false },
-    toText: (metrics) => JSON.stringify(metrics),
+    toText: ({ sandboxes }) => sandboxes.map(describeUsage).join('\n') || 'There are no sandboxes',
+    toFields: (metrics) => metrics,
+    isText: false,
   }),
 } as const;
 
@@ -120,17 +131,23 @@ function shownHints({ readOnlyHint, openWorldHint, ...changes }: ToolHints): Too
   return readOnlyHint ? { readOnlyHint, openWorldHint } : { readOnlyHint, ...changes, openWorldHint };
 }
 
-/** A result of the operation behind the tool, in both forms. */
+/** A result of the operation behind the tool, as people and programs see it. */
 export function showOutput(
   name: ToolName,
   output: unknown,
-): { text: string; structured: Record<string, unknown> } {
-  const { toText } = TOOLS[name] as ToolView<never>;
-  return {
-    // The operation of this very tool has returned it.
-    text: toText(output as never),
-    structured: typeof output === 'string' ? { message: output } : (output as Record<string, unknown>),
-  };
+): { readonly text: string; readonly fields: Record<string, unknown>; readonly isText: boolean } {
+  const { toText, toFields, isText } = TOOLS[name] as ToolView<never>;
+  // The operation of this very tool has returned it.
+  const own = output as never;
+  return { text: toText(own), fields: toFields?.(own) ?? {}, isText };
+}
+
+function describeUsage(usage: OperationOutput<'sandbox.metrics.get'>['sandboxes'][number]): string {
+  const { namespace, name, running, cpu_usage: cpu, memory_usage: memory, disk_usage: disk } = usage;
+  const label = `${namespace}/${name}`;
+  return running
+    ? `${label}: running, CPU ${cpu} %, memory ${memory} MiB, disk ${disk} bytes`
+    : `${label}: not running`;
 }
 
 function joinStreams(output: string, error: string): string {

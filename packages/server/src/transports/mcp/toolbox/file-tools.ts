@@ -54,7 +54,7 @@ export function fileTools(): FileTools {
         const isFolder = kind === 'dir';
         if (isFolder) await files.removeDir(path, { recursive: input.recursive ?? false }, scene.signal);
         else await files.remove(path, scene.signal);
-        return { structured: { path, message: `${path} was removed` } };
+        return { structured: {}, text: `${path} was removed` };
       }),
   };
 }
@@ -69,7 +69,7 @@ async function readFile(
   const { size } = await requireFile(files, path, signal);
   const kind = kindOf(path, await beginning(files, path, signal));
   const about = { path, size_bytes: size, uri: uriOf(scene, input, path) };
-  const noText = { ...about, text: null, first_line: null, last_line: null, has_more: false };
+  const noText = { ...about, first_line: null, last_line: null, has_more: false };
   if (kind.isImage && size <= MAX_IMAGE_BYTES) {
     const bytes = Buffer.from(await files.readFile(path, { maxBytes: MAX_IMAGE_BYTES }, signal));
     const image = { type: 'image', data: bytes.toString('base64'), mimeType: kind.mimeType } as const;
@@ -96,7 +96,6 @@ async function readFile(
     structured: {
       ...about,
       kind: 'text',
-      text: lines.text,
       first_line: lines.firstLine,
       last_line: lines.lastLine,
       has_more: lines.hasMore,
@@ -138,6 +137,7 @@ async function editFile(
       size_bytes: content.length,
       uri: uriOf(scene, input, path),
     },
+    text: `${path}: replaced at line ${edited.lines.join(', ')}`,
   };
 }
 
@@ -271,7 +271,10 @@ async function written(
   scene: ToolScene,
 ): Promise<ToolAnswer<WorkToolOutput<'sandbox_write_file'>>> {
   const { size } = await files.stat(path, {}, scene.signal);
-  return { structured: { path, size_bytes: size, uri: uriOf(scene, input, path) } };
+  return {
+    structured: { path, size_bytes: size, uri: uriOf(scene, input, path) },
+    text: `${path} has ${size} bytes now`,
+  };
 }
 
 function uriOf({ namespace }: ToolScene, { sandbox }: { readonly sandbox: string }, path: string): string {

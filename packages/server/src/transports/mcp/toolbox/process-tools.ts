@@ -2,6 +2,7 @@ import { timeoutMsOf } from '@svc/contract';
 import type { WorkToolOutput } from '@svc/contract/mcp';
 import type { Process } from '@svc/contract/rest';
 import { latestOffset, readOutput, type ReadOutput } from './process-output.ts';
+import { listText } from './list-text.ts';
 import type { ToolAnswer, WorkToolHandlers } from './tool-answer.ts';
 import type { ToolScene } from './tool-scene.ts';
 
@@ -38,7 +39,7 @@ export function processTools(): ProcessTools {
             : {}),
         },
       });
-      return { structured: toView(started) };
+      return answerProcess(started);
     },
     sandbox_list_processes: async (input, scene) => {
       const { limit, cursor, status } = input;
@@ -50,7 +51,10 @@ export function processTools(): ProcessTools {
           ...(typeof status === 'string' ? { status } : {}),
         },
       });
-      return { structured: { processes: data.map(toView), next_cursor: next } };
+      return {
+        structured: { processes: data.map(toView), next_cursor: next },
+        text: listText(data.map(describeProcess), next, 'No background commands'),
+      };
     },
     sandbox_read_output: async (input, scene) => {
       const params = await paramsOf(scene, input);
@@ -65,12 +69,12 @@ export function processTools(): ProcessTools {
     sandbox_stop_process: async (input, scene) => {
       const params = await paramsOf(scene, input);
       const graceMs = (input.grace ?? DEFAULT_GRACE_SECONDS) * MS_PER_SECOND;
-      return { structured: toView(await stopProcess(scene, params, graceMs)) };
+      return answerProcess(await stopProcess(scene, params, graceMs));
     },
     sandbox_signal_process: async (input, scene) => {
       const params = await paramsOf(scene, input);
       const { signal } = input;
-      return { structured: toView(await scene.rest('processes.signal', { params, body: { signal } })) };
+      return answerProcess(await scene.rest('processes.signal', { params, body: { signal } }));
     },
   };
 }
@@ -130,8 +134,6 @@ async function answerOutput(
   return {
     structured: {
       ...toView(now),
-      stdout: read.stdout,
-      stderr: read.stderr,
       next_offset: read.nextOffset,
       has_more: read.hasMore,
       dropped_bytes: read.droppedBytes,
@@ -156,6 +158,15 @@ function describeOutput(process: Process, read: ReadOutput, offset: string): str
 function stateOf({ id, name, exit }: Process): string {
   const label = name ?? id;
   return exit === null ? `process ${label} is running` : `process ${label} has ended: ${exit.message}`;
+}
+
+function answerProcess(process: Process): ToolAnswer<WorkToolOutput<'sandbox_start_process'>> {
+  return { structured: toView(process), text: describeProcess(process) };
+}
+
+function describeProcess(process: Process): string {
+  const { id, name, command, started_at: startedAt } = process;
+  return `${stateOf(process)} (${name === null ? '' : `id ${id}, `}started ${startedAt}: ${command.join(' ')})`;
 }
 
 function toView(process: Process): WorkToolOutput<'sandbox_start_process'> {

@@ -1,10 +1,11 @@
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js';
-import { checkToolInput, type WorkToolName } from '@svc/contract/mcp';
+import { checkToolInput, WORK_TOOLS, type ToolSchema, type WorkToolName } from '@svc/contract/mcp';
 import { requireReach } from '../../../access/caller.ts';
 import { fileTools } from './file-tools.ts';
 import { processTools } from './process-tools.ts';
 import { sandboxTools } from './sandbox-tools.ts';
 import { snapshotTools } from './snapshot-tools.ts';
+import { toResult } from './to-result.ts';
 import type { ToolAnswer, WorkToolHandlers } from './tool-answer.ts';
 import { ToolScene, type ToolCaller, type Workbench } from './tool-scene.ts';
 
@@ -32,8 +33,6 @@ export async function runWorkTool(
     scene: ToolScene,
   ) => Promise<ToolAnswer<Record<string, unknown>>>;
   const { structured, text, more = [] } = await handler(input, scene);
-  return {
-    content: [{ type: 'text', text: text ?? JSON.stringify(structured) }, ...more],
-    structuredContent: structured,
-  };
+  const schema: ToolSchema = WORK_TOOLS[name];
+  return toResult([{ type: 'text', text }, ...more], structured, schema.isText === true);
 }

@@ -2,6 +2,7 @@ import { PlatformError } from '@svc/contract';
 import type { WorkToolOutput } from '@svc/contract/mcp';
 import type { Sandbox } from '@svc/contract/rest';
 import { MAX_SHOWN_LENGTH } from './bounded-text.ts';
+import { listText } from './list-text.ts';
 import type { WorkToolHandlers } from './tool-answer.ts';
 
 const DEFAULT_TAIL = 100;
@@ -16,13 +17,19 @@ type SandboxTools = Pick<
 export function sandboxTools(): SandboxTools {
   return {
     sandbox_list: async (input, scene) => {
-      if (!(await scene.hasAnything())) return { structured: { sandboxes: [], next_cursor: null } };
-      const { data, next_cursor: next } = await scene.rest('sandboxes.list', { query: pageOf(input) });
-      return { structured: { sandboxes: data.map(toView), next_cursor: next } };
+      const { data, next_cursor: next } = (await scene.hasAnything())
+        ? await scene.rest('sandboxes.list', { query: pageOf(input) })
+        : NOTHING;
+      const sandboxes = data.map(toView);
+      return {
+        structured: { sandboxes, next_cursor: next },
+        text: listText(sandboxes.map(describeSandbox), next, 'No sandboxes'),
+      };
     },
     sandbox_remove: async ({ sandbox }, scene) => {
       const { id } = await scene.sandbox(sandbox);
-      return { structured: await scene.rest('sandboxes.remove', { params: { sandbox_id: id } }) };
+      const { message } = await scene.rest('sandboxes.remove', { params: { sandbox_id: id } });
+      return { structured: {}, text: message };
     },
     sandbox_set_lifetime: setLifetime,
     sandbox_preview_url: async (input, scene) => {
@@ -49,12 +56,11 @@ export function sandboxTools(): SandboxTools {
       });
       const shown = data.slice(0, countShown(data.map(({ text }) => text)));
       const last = shown.at(-1)?.cursor ?? cursor ?? null;
+      const isMore = hasMore || shown.length < data.length;
+      const lines = shown.map(({ ts, source, text }) => `${ts} ${source} ${text}`);
       return {
-        structured: {
-          entries: shown.map(({ ts, source, text }) => ({ time: ts, source, text })),
-          has_more: hasMore || shown.length < data.length,
-          next_cursor: last,
-        },
+        structured: { has_more: isMore, next_cursor: last },
+        text: [...lines, readOn(last, isMore)].join('\n'),
       };
     },
   };
@@ -79,8 +85,18 @@ const setLifetime: WorkToolHandlers['sandbox_set_lifetime'] = async (input, scen
   if (isUse === true) await scene.rest('lifecycle.keepAlive', { params });
   const { status, ends_at: endsAt, spec } = await scene.rest('sandboxes.get', { params });
   const { max_duration_secs = null, idle_timeout_secs = null } = spec?.lifecycle ?? {};
-  return { structured: { status, ends_at: endsAt, max_duration_secs, idle_timeout_secs } };
+  return {
+    structured: { status, ends_at: endsAt, max_duration_secs, idle_timeout_secs },
+    text: `${input.sandbox} is ${status}; it ends at: ${endsAt ?? 'no time'}; limit of a run: ${inSeconds(max_duration_secs)}; idle limit: ${inSeconds(idle_timeout_secs)}`,
+  };
 };
+
+function inSeconds(limit: number | null): string {
+  return limit === null ? 'none' : `${limit} s`;
+}
+
+/** The page of a namespace that was never used. */
+export const NOTHING = { data: [], next_cursor: null } as const;
 
 export function pageOf({
   limit,
@@ -95,6 +111,11 @@ export function pageOf({
   };
 }
 
+function readOn(cursor: string | null, isMore: boolean): string {
+  if (cursor === null) return '[nothing was written]';
+  return `[${isMore ? 'there is more: ' : ''}read on with cursor "${cursor}"]`;
+}
+
 /** How many texts fit into an answer; one at least, so that a reader comes to the end. */
 function countShown(texts: readonly string[]): number {
   let length = 0;
@@ -103,6 +124,12 @@ function countShown(texts: readonly string[]): number {
     return index > 0 && length > MAX_SHOWN_LENGTH;
   });
   return over === -1 ? texts.length : over;
+}
+
+function describeSandbox(sandbox: WorkToolOutput<'sandbox_list'>['sandboxes'][number]): string {
+  const { name, status, image, memory_mib: memory, cpus, failure } = sandbox;
+  const size = image === null ? '' : `, ${image}, ${memory} MiB, ${cpus} CPU`;
+  return `${name}: ${status}${size}${failure === null ? '' : `; ${failure}`}`;
 }
 
 function toView(sandbox: Sandbox): WorkToolOutput<'sandbox_list'>['sandboxes'][number] {

@@ -2,7 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isErrorCode, PlatformError } from '@svc/contract';
 import type { WorkToolOutput } from '@svc/contract/mcp';
 import type { Snapshot } from '@svc/contract/rest';
-import { pageOf } from './sandbox-tools.ts';
+import { listText } from './list-text.ts';
+import { NOTHING, pageOf } from './sandbox-tools.ts';
 import type { WorkToolHandlers } from './tool-answer.ts';
 import type { ToolScene } from './tool-scene.ts';
 
@@ -26,12 +27,17 @@ export function snapshotTools(): SnapshotTools {
       const begun = await scene.rest('snapshots.create', {
         body: { kind: 'disk', sandbox_id: id, name, force: replace ?? false },
       });
-      return { structured: toView(await waitForSnapshot(scene, begun.id)) };
+      const made = await waitForSnapshot(scene, begun.id);
+      return { structured: toView(made), text: describeSnapshot(made) };
     },
     sandbox_list_snapshots: async (input, scene) => {
-      if (!(await scene.hasAnything())) return { structured: { snapshots: [], next_cursor: null } };
-      const { data, next_cursor: next } = await scene.rest('snapshots.list', { query: pageOf(input) });
-      return { structured: { snapshots: data.map(toView), next_cursor: next } };
+      const { data, next_cursor: next } = (await scene.hasAnything())
+        ? await scene.rest('snapshots.list', { query: pageOf(input) })
+        : NOTHING;
+      return {
+        structured: { snapshots: data.map(toView), next_cursor: next },
+        text: listText(data.map(describeSnapshot), next, 'No snapshots'),
+      };
     },
     sandbox_start_from_snapshot: async (input, scene) => {
       const { sandbox: name, memory, cpus, envs, workdir } = input;
@@ -53,13 +59,14 @@ export function snapshotTools(): SnapshotTools {
           ...(typeof workdir === 'string' ? { runtime: { workdir } } : {}),
         },
       });
-      if (status === 'running') return { structured: { message: `Sandbox ${name} started successfully` } };
+      if (status === 'running') return { structured: {}, text: `Sandbox ${name} started successfully` };
       const message = `Sandbox '${name}' is ${status}${failure === null ? '' : `: ${failure}`}`;
       throw new PlatformError('start_failed', message, { details: { state: status } });
     },
-    sandbox_remove_snapshot: async ({ snapshot: name }, scene) => ({
-      structured: await scene.rest('snapshots.removeByName', { params: { name } }),
-    }),
+    sandbox_remove_snapshot: async ({ snapshot: name }, scene) => {
+      const { message } = await scene.rest('snapshots.removeByName', { params: { name } });
+      return { structured: {}, text: message };
+    },
   };
 }
 
@@ -78,6 +85,10 @@ async function waitForSnapshot(scene: ToolScene, operationId: string): Promise<S
     scene.tell('making the snapshot');
     await delay(pauseMs, undefined, { signal: scene.signal });
   }
+}
+
+function describeSnapshot({ name, size_bytes: size, created_at: createdAt }: Snapshot): string {
+  return `${name}: ${size} bytes, made ${createdAt}`;
 }
 
 function toView(snapshot: Snapshot): WorkToolOutput<'sandbox_create_snapshot'> {

@@ -2,11 +2,10 @@ import type { ContentBlock } from '@modelcontextprotocol/sdk/types.js';
 import type { WorkToolInput, WorkToolName, WorkToolOutput } from '@svc/contract/mcp';
 import type { ToolScene } from './tool-scene.ts';
 
-/** What a tool answers with: for programs, and for models. */
+/** What a tool answers with: `output` of its schema, and what people and models read. */
 export interface ToolAnswer<Output> {
   readonly structured: Output;
-  /** Absent: the structured form as JSON. */
-  readonly text?: string;
+  readonly text: string;
   /** Behind the text. */
   readonly more?: readonly ContentBlock[];
 }
