@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { promisify } from 'node:util';
+import { inspect, promisify } from 'node:util';
 import { waitUntil } from '@svc/contract/testing';
 import type { Isolation } from '@svc/engine/client';
 import { devicesByImage } from '../../packages/engine/src/space/disk-limit.ts';
@@ -177,8 +177,9 @@ test('the disk of a copy can be larger than it was, and not smaller', async () =
     message: /resources\.disk_size_mib/,
   });
   const larger = await startSandbox(engine, 'container', resources(256), { snapshot: 'sized' });
-  const fill = 'cat /root/file; dd if=/dev/zero of=/big bs=1M count=200 2>/dev/null && stat -c %s /big';
-  assert.equal((await larger.sh(fill)).stdout, `kept\n${200 * 2 ** 20}\n`);
+  const fill = 'cat /root/file; df -k / >&2; dd if=/dev/zero of=/big bs=1M count=200 && stat -c %s /big';
+  const { stdout, ...ended } = await larger.sh(fill);
+  assert.equal(stdout, `kept\n${200 * 2 ** 20}\n`, inspect({ stdout, ...ended }));
   await larger.remove();
   await origin.remove();
   await engine.client.removeSnapshot('sized');

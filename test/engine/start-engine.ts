@@ -186,6 +186,7 @@ export class TestEngine {
         await this.client.volumes.removeVolume(volume.id);
     } finally {
       await this.stop();
+      this.#tellFailures();
       await this.#removeFolders();
     }
     await this.#warden?.dismiss();
@@ -221,6 +222,13 @@ export class TestEngine {
     await promisify(execFile)('umount', ['-R', '-l', this.runFolder]).catch(() => undefined);
     for (const folder of [this.runFolder, this.folder])
       await rm(folder, { recursive: true, force: true, maxRetries: 10 });
+  }
+
+  /** What callers see of them is that the log has them, and the log goes with its folder. */
+  #tellFailures(): void {
+    const lines = readFileSync(this.logFile, 'utf8').split('\n');
+    for (const line of lines.filter((each) => each.includes('"unexpected failure"')))
+      process.stderr.write(`${line}\n`);
   }
 
   #lastLog(): string {

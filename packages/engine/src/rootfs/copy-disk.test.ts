@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { mkdir, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { PlatformError } from '@svc/contract/errors';
 import { makeRealHost, type RealHost } from '../testing/rootfs-host.ts';
 import { makeLayer } from './rootfs.suite.ts';
 
@@ -70,6 +71,24 @@ test('a disk that stays in use is not saved', async () => {
   const file = join(host.scratch, 'saved');
   await assert.rejects(rootfs.saveDisk('useddisk', file, soon()), { code: 'unavailable' });
   await assert.rejects(stat(file), { code: 'ENOENT' });
+});
+
+test('a disk that cannot be made larger says what the tool said, without a path of the host', async () => {
+  await using host = await makeRealHost();
+  await writtenDisk(host, 'earlydisk', 'x');
+  const file = join(host.scratch, 'saved');
+  await host.open().saveDisk('earlydisk', file, soon());
+  await host.asHost('debugfs -w -R "$1" "$2"', ['clri <2>', file]);
+  const growing = host.open().restoreDisk('largerdisk', file, 256, soon());
+  await assert.rejects(growing, (error: Error) => {
+    assert.match(
+      error.message,
+      /made larger: e2fsck failed with status 4: .*root inode is not a directory/is,
+    );
+    assert.ok(!error.message.includes(host.scratch), error.message);
+    return PlatformError.is(error, 'start_failed');
+  });
+  await assert.rejects(stat(join(host.folder, 'disks/largerdisk.img')), { code: 'ENOENT' });
 });
 
 test('a disk that was not unmounted cleanly is repaired in its copy', async () => {

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
 import { open, rename, stat, truncate, unlink } from 'node:fs/promises';
 import { isErrno } from '@svc/contract/errno';
-import { runTool } from '../host/run-tool.ts';
+import { PlatformError } from '@svc/contract/errors';
+import { runTool, ToolFailed } from '../host/run-tool.ts';
 
 /** e2fsck: 1 and 2 mean that it repaired something. */
 const REPAIRED = [0, 1, 2];
@@ -48,7 +49,13 @@ export async function flush(path: string): Promise<void> {
  * A disk that began with less than a block group (128 MiB) keeps the few inodes per group that it was made with.
  */
 export async function growDisk(image: string, bytes: number, signal: AbortSignal): Promise<void> {
-  await runTool('e2fsck', ['-f', '-p', image], signal, REPAIRED);
-  await truncate(image, bytes);
-  await runTool('resize2fs', [image], signal);
+  try {
+    await runTool('e2fsck', ['-f', '-p', image], signal, REPAIRED);
+    await truncate(image, bytes);
+    await runTool('resize2fs', [image], signal);
+  } catch (error) {
+    if (!(error instanceof ToolFailed)) throw error;
+    const said = error.message.replaceAll(image, 'the disk');
+    throw new PlatformError('start_failed', `The disk could not be made larger: ${said}`, { cause: error });
+  }
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
-import { rmSync, writeFileSync } from 'node:fs';
+import { rmSync, statfsSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { inspect } from 'node:util';
 import { mountDisk } from '../testing/mounted-disk.ts';
 import { WatchedDisk } from './watched-disk.ts';
 
@@ -12,19 +13,22 @@ test('a disk is seen as it is, at every look: idle, written to, owed to, emptied
   const watched = new WatchedDisk(disk);
   settle();
   const first = watched.sample();
-  assert.ok(first !== undefined && first.freeBytes > 16 * MIB);
-  assert.equal(first.owedBytes, 0);
+  assert.ok(first !== undefined && first.freeBytes > 16 * MIB, inspect(first));
+  const host = inspect({ first, image: statSync(disk.image), fileSystem: statfsSync(disk.image) });
+  assert.equal(first.owedBytes, 0, host);
   assert.equal(watched.sample(), first, 'nothing happens to it');
 
   const file = join(disk.mountPoint, 'file');
   writeFileSync(file, Buffer.alloc(8 * MIB, 1));
   const written = watched.sample();
-  assert.equal(grownMib(first, written), 8);
+  assert.equal(grownMib(first, written), 8, inspect({ first, written }));
   settle();
   const settled = watched.sample();
-  assert.equal(settled?.owedBytes, 0, 'what the guest was told of is on the host’s disk');
-  assert.ok((settled?.allocatedBytes ?? 0) >= first.allocatedBytes + 8 * MIB);
-  assert.equal(watched.sample(), settled);
+  assert.ok(settled !== undefined);
+  const seen = inspect({ settled, host });
+  assert.equal(settled.owedBytes, 0, `what the guest was told of is on the host’s disk: ${seen}`);
+  assert.ok(settled.allocatedBytes >= first.allocatedBytes + 8 * MIB, seen);
+  assert.equal(watched.sample(), settled, seen);
 
   rmSync(file);
   settle();
