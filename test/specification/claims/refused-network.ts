@@ -121,7 +121,9 @@ function newerForms(): readonly Refused[] {
       `Where the placeholder is replaced, in the words of newer clients: ${place}`,
       withSecret({ substitution: { [place]: value } }),
       SECRETS,
-      place === 'header_fields' ? [secret('injection.header_fields')] : [],
+      [`substitution.${place}`, ...(place === 'header_fields' ? ['injection.header_fields'] : [])].map(
+        secret,
+      ),
     ]),
     ...wholes.flatMap(({ at, with: ask }): Refused[] => [
       ...types.map((type): Refused => [
@@ -170,21 +172,33 @@ const SECRET_ROWS: readonly Refused[] = [
     SECRETS,
     [secret('placeholder')],
   ],
-  [entry('value'), 'The secret, which stays outside', withSecret({ value: 'sealed' }), SECRETS],
-  [entry('source'), 'Null: the value is in the request', withSecret({ source: null }), SECRETS],
+  [
+    entry('value'),
+    'The secret, which stays outside',
+    withSecret({ value: 'sealed' }),
+    SECRETS,
+    [secret('value')],
+  ],
+  [
+    entry('source'),
+    'Null: the value is in the request',
+    withSecret({ source: null }),
+    SECRETS,
+    [secret('source')],
+  ],
   [
     entry('source.type'),
     'Where the value comes from',
     withSecret({ source: { type: 'env', var: 'X' }, value: '' }),
     SECRETS,
-    [entry('source.type=env'), entry('source.var')],
+    [...bothSecret('source.type=env'), ...bothSecret('source.var'), secret('source.type')],
   ],
   [
     entry('source.type=store'),
     'From a store of secrets',
     withSecret({ source: { type: 'store', reference: 'x' }, value: '' }),
     SECRETS,
-    [entry('source.reference')],
+    [entry('source.reference'), secret('source.reference'), secret('source.type=store')],
   ],
   [
     entry('allowed_hosts.type'),
@@ -221,6 +235,7 @@ const SECRET_ROWS: readonly Refused[] = [
     'Whether the host must show who it is',
     withSecret({ require_tls_identity: false }),
     SECRETS,
+    [secret('require_tls_identity')],
   ],
 ];
 

@@ -7,7 +7,6 @@ test('a secret is named by its variable, with the hosts that may have it', () =>
   assert.deepEqual(more, []);
   assert.deepEqual(entry, {
     env_var: 'API_KEY',
-    placeholder: '$SVC_API_KEY',
     value: '',
     source: { type: 'env', var: 'API_KEY' },
     allowed_hosts: [

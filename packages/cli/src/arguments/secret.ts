@@ -15,7 +15,6 @@ export function collectSecret(text: string, earlier: readonly SecretEntry[] = []
     throw new InvalidArgumentError('Give ENV@HOST[,HOST], a host as api.example.com, *.example.com or *.');
   const entry: SecretEntry = {
     env_var: name,
-    placeholder: `$SVC_${name}`,
     value: '',
     source: { type: 'env', var: name },
     allowed_hosts: hosts.map(toPattern),

@@ -1,5 +1,5 @@
 import { Type } from '../schema/type.ts';
-import { NetworkChange, NetworkRule } from '../spec/network.ts';
+import { NetworkChangeRequest, NetworkRule } from '../spec/network.ts';
 import { strictObject } from '../spec/strict.ts';
 import { NO_FIELDS, nullable, pageFields, Timestamp, Uuid } from './fields.ts';
 import { EVENT_STREAM, type RestOperation } from './rest-operation.ts';
@@ -136,7 +136,7 @@ export const networkOperations = {
       'Change what a sandbox may reach, at once and for its next runs; connections that are denied now end',
     method: 'PATCH',
     path: '/sandboxes/{sandbox_id}/network',
-    body: NetworkChange,
+    body: NetworkChangeRequest,
     output: Sandbox,
     errors: [
       'sandbox_not_found',

@@ -8,6 +8,7 @@ import { Sandbox, CreateSandboxRequest, SandboxVolumeMount, SnapshotLocation } f
 import { Volume, VolumeMetrics } from './volumes.ts';
 import { Mount, Patch } from '../spec/mounts.ts';
 import { NetworkPolicy, NetworkRequest } from '../spec/network.ts';
+import { SecretEntryRequest } from '../spec/secret-request.ts';
 import { Confirmation, MessageResponse } from './fields.ts';
 import { Snapshot, SnapshotOperation } from './snapshots.ts';
 import { SandboxSpecView } from './spec-view.ts';
@@ -25,6 +26,7 @@ const COMPONENTS = {
   Sandbox,
   SandboxSpecView,
   SandboxVolumeMount,
+  SecretEntry: SecretEntryRequest,
   Snapshot,
   SnapshotOperation,
   SnapshotLocation,

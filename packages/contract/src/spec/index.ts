@@ -14,6 +14,7 @@ export { DEFAULT_LOG_LEVEL, LOG_LEVELS } from './log-levels.ts';
 export type { LogLevel } from './log-levels.ts';
 export { DEFAULT_METRICS_INTERVAL_MS } from './defaults.ts';
 export { normalizeGuestPath } from './guest-path.ts';
+export { readSecrets } from './secret-request.ts';
 export { placesOf, violationRule } from './secret-rules.ts';
 export type { ViolationRule } from './secret-rules.ts';
 export { RLIMIT_RESOURCES } from './rlimit-resources.ts';

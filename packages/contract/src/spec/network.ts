@@ -2,6 +2,7 @@ import type { Static } from 'typebox';
 import { Type } from '../schema/type.ts';
 import { Tls } from './network-tls.ts';
 import { PublishedPort } from './published-port.ts';
+import { SecretsRequest } from './secret-request.ts';
 import { Secrets } from './secrets.ts';
 import { strictObject } from './strict.ts';
 
@@ -93,9 +94,15 @@ export type NetworkChange = Static<typeof NetworkChange>;
 
 const MAX_PUBLISHED_PORTS = 64;
 
+const SecretsField = Type.Optional(Type.Union([SecretsRequest, Type.Null()]));
+
+/** A change as callers may send it. */
+export const NetworkChangeRequest = strictObject({ ...NetworkChange.properties, secrets: SecretsField });
+
 /** What a create may say about the network: beside what the engine is told, the ports that the server publishes. */
 export const NetworkRequest = strictObject({
   ...Network.properties,
+  secrets: SecretsField,
   ports: Type.Optional(
     Type.Union([Type.Array(PublishedPort, { maxItems: MAX_PUBLISHED_PORTS }), Type.Null()]),
   ),

@@ -3,7 +3,7 @@ import { Type } from '../schema/type.ts';
 import { strictObject } from './strict.ts';
 
 /** How many secrets one sandbox has at most: each request of it is searched for all of them. */
-const MAX_ENTRIES = 64;
+export const MAX_ENTRIES = 64;
 export const MAX_HOSTS = 64;
 export const MAX_PLACEHOLDER_BYTES = 1024;
 
@@ -78,6 +78,11 @@ const Source = Type.Union([
   strictObject({ type: Type.Literal('store'), reference: SecretName }),
 ]);
 export type SecretSource = NonNullable<Static<typeof Source>>;
+
+/** What processes see instead of the value, unless the entry says. */
+export function placeholderFor(variable: string): string {
+  return `$SVC_${variable}`;
+}
 
 export const SecretEntry = strictObject({
   env_var: Type.String({ pattern: '^[^=\\u0000]+$', maxLength: 4096 }),

@@ -53,7 +53,6 @@ test('secrets go where the request has them, inline or by the name of a stored o
       entries: [
         {
           env_var: 'KEY',
-          placeholder: '$SVC_KEY',
           allowed_hosts: [{ type: 'exact', value: 'api.example.com' }],
           value: 'v',
         },

@@ -64,8 +64,9 @@ export function toCreateRequest(options: CreateOptions): CreateSandboxRequest {
 function networkOf({ network, secrets }: CreateOptions): CreateSandboxRequest['network'] {
   if (secrets === undefined) return network;
   const entries = Object.entries(secrets).map(([name, secret]) => secretEntry(name, secret));
-  const given = network?.secrets ?? {};
-  return { ...network, secrets: { ...given, entries: [...(network?.secrets?.entries ?? []), ...entries] } };
+  const { secrets: given = null } = network ?? {};
+  const whole = Array.isArray(given) ? { entries: given } : given;
+  return { ...network, secrets: { ...whole, entries: [...(whole?.entries ?? []), ...entries] } };
 }
 
 function sourceOf({ image, snapshotId }: CreateOptions): Partial<CreateSandboxRequest> {

@@ -2,7 +2,7 @@ import type { CreateSandboxRequest } from '@svc/contract/rest';
 import { toHostPattern } from '../resources/host-pattern.ts';
 
 type Secrets = NonNullable<NonNullable<CreateSandboxRequest['network']>['secrets']>;
-export type SecretEntry = Secrets['entries'][number];
+export type SecretEntry = Extract<Secrets, readonly unknown[]>[number];
 
 /** A value that a sandbox uses towards certain hosts and never holds. */
 export interface SecretOption {
@@ -19,10 +19,10 @@ export interface SecretOption {
 
 /** One secret in the words of the REST API. */
 export function secretEntry(name: string, secret: SecretOption): SecretEntry {
-  const { hosts, value, stored, placeholder = `$SVC_${name}`, injection } = secret;
+  const { hosts, value, stored, placeholder, injection } = secret;
   return {
     env_var: name,
-    placeholder,
+    ...(placeholder === undefined ? {} : { placeholder }),
     allowed_hosts: hosts.map(toHostPattern),
     ...(value === undefined ? {} : { value }),
     ...(stored === undefined ? {} : { source: { type: 'store', reference: stored } }),

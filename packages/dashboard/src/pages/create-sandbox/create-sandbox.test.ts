@@ -49,7 +49,9 @@ test('every field becomes what the API calls it', () => {
     action: 'allow',
     destination: { domain: 'example.com' },
   });
-  assert.deepEqual(body.network?.secrets?.entries[0]?.allowed_hosts, [
+  const { secrets } = body.network ?? {};
+  assert.ok(secrets && !Array.isArray(secrets));
+  assert.deepEqual(secrets.entries[0]?.allowed_hosts, [
     { type: 'exact', value: 'api.example.com' },
     { type: 'wildcard', value: '*.example.org' },
   ]);

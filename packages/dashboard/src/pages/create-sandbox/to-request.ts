@@ -4,7 +4,7 @@ import { linesOf, wordsOf, type SandboxForm } from './sandbox-form.ts';
 export type CreateBody = RestCallInput<'sandboxes.create'>['body'];
 type Network = NonNullable<CreateBody['network']>;
 type Policy = NonNullable<Network['policy']>;
-type Entry = NonNullable<Network['secrets']>['entries'][number];
+type Entry = Extract<Network['secrets'], readonly unknown[]>[number];
 
 const SECONDS = 60;
 
@@ -73,7 +73,6 @@ function secretOf(line: string): Entry {
   const [name = '', hosts = ''] = line.split('@');
   return {
     env_var: name,
-    placeholder: `$SVC_${name}`,
     source: { type: 'store', reference: name },
     allowed_hosts: hosts
       .split(',')

@@ -64,6 +64,17 @@ test('roots that this engine cannot run are refused in words', () => {
   refuses({ source: 'disk_snapshot', disk_snapshot_ref: place }, 'disk_snapshot_ref.type', /managed/);
 });
 
+test('secrets may be a list, and need no placeholder', () => {
+  const entry = { env_var: 'K', value: 'sk-1', allowed_hosts: [{ type: 'any' as const }] };
+  const whole = { ...entry, placeholder: '$SVC_K' };
+  const wanted = check({ ...OCI, network: { secrets: { entries: [whole] } } });
+  for (const secrets of [{ entries: [entry] }, [entry], [whole]])
+    assert.deepEqual(check({ ...OCI, network: { secrets } }), wanted);
+  const own = check({ ...OCI, network: { secrets: [{ ...entry, placeholder: 'mine' }] } });
+  assert.equal(own.spec.network?.secrets?.entries[0]?.placeholder, 'mine');
+  assert.deepEqual(check({ ...OCI, network: { secrets: [] } }).spec.network, { secrets: { entries: [] } });
+});
+
 test('values of secrets are taken out of the spec, and a secret without one is refused', () => {
   const entry = { env_var: 'K', placeholder: '$SVC_K', allowed_hosts: [{ type: 'any' as const }] };
   const secrets = (more: object) => ({ network: { secrets: { entries: [{ ...entry, ...more }] } } });

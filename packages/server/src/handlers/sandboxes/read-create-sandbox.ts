@@ -1,5 +1,6 @@
 import type { PlatformError } from '@svc/contract';
 import type { CreateSandboxRequest } from '@svc/contract/rest';
+import { readSecrets } from '@svc/contract/spec';
 import { invalidConfig as invalid, type WantedSandbox } from '../../sandboxes/check-sandbox.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 
@@ -100,6 +101,6 @@ function toSpec(body: CreateSandboxRequest, reference: string): unknown {
   return {
     image: { type: 'oci', reference },
     ...rest,
-    ...(network === undefined ? {} : { network: forEngine }),
+    ...(network === undefined ? {} : { network: readSecrets(forEngine) }),
   };
 }

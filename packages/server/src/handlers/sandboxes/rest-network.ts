@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { checkSpec, PlatformError, type NetworkChange } from '@svc/contract';
+import { readSecrets } from '@svc/contract/spec';
 import { askerOf } from '../../dispatch/asker-of.ts';
 import type { RestCall } from '../../dispatch/rest-call.ts';
 import type { EngineHealth } from '../../orchestrator/engine-health.ts';
@@ -37,7 +38,7 @@ export function networkHandlers(parts: NetworkParts): NetworkHandlers {
   const { database, orchestrator, networkCeilings } = parts;
   return {
     'network.update': async ({ params, body }, call) => {
-      const record = await update(parts, call, params.sandbox_id, body);
+      const record = await update(parts, call, params.sandbox_id, readSecrets(body));
       return await answer(call, record);
     },
     'network.explain': async ({ params, body }, call) => {
