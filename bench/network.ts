@@ -129,7 +129,7 @@ async function measureHttps(
     { bare: median(peers.bare), ours: median(container.place) },
     signal,
   );
-  const proxy = egressPid(world.engine);
+  const proxy = proxyPid(world.engine);
   const perCpuSecond: number[] = [];
   const rates = await interleave(
     isQuick ? 1 : 5,
@@ -158,8 +158,10 @@ async function measureHttps(
   ];
 }
 
-function egressPid({ runFolder }: TestEngine): number {
-  return (JSON.parse(readFileSync(join(runFolder, 'network', 'egress.json'), 'utf8')) as { pid: number }).pid;
+function proxyPid({ runFolder }: TestEngine): number {
+  const folder = join(runFolder, 'network', 'proxies');
+  const [name = ''] = readdirSync(folder);
+  return (JSON.parse(readFileSync(join(folder, name), 'utf8')) as { pid: number }).pid;
 }
 
 /** Tells what the proxy takes of a machine that others use as well. In nanoseconds: a short download takes less than a tick of `stat`. */

@@ -53,7 +53,8 @@ else void import('../src/main.ts');`,
   },
   service('the server', 'packages/server/build', 'packages/server/src/main.ts'),
   service('the engine', 'packages/engine/build/daemon', 'packages/engine/src/daemon/main.ts'),
-  service('the resolver', 'packages/engine/build/egress', 'packages/engine/src/egress/egress-main.ts'),
+  service('the resolver', 'packages/engine/build/resolver', 'packages/engine/src/egress/resolver-main.ts'),
+  service('the proxy', 'packages/engine/build/proxy', 'packages/engine/src/egress/proxy-main.ts'),
 ];
 
 /** What a file was when it was read: by these two, as make does. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
@@ -313,7 +313,7 @@ test('with the proxy gone its connections end, and none goes on without it', asy
       socket.on('data', () => console.log('answered')).write('GET /first HTTP/1.1\\r\\nHost: ${EVIL}\\r\\n\\r\\n');`;
     const ended = sandbox.run({ cmd: '/usr/bin/node', args: ['-e', script] });
     await waitUntil(() => world.begun.includes(`${EVIL} GET /first`));
-    process.kill(egressPid(world.engine), 'SIGKILL');
+    process.kill(proxyPid(world.engine), 'SIGKILL');
     const { stdout } = await ended;
     // Its answer may have been on its way.
     assert.match(stdout, /^(answered\n)?closed\n$/);
@@ -333,11 +333,12 @@ test('with the proxy gone its connections end, and none goes on without it', asy
   }
 });
 
-/** The process of an engine that reads what sandboxes send. */
-function egressPid({ runFolder }: TestEngine): number {
-  const file = join(runFolder, 'network', 'egress.json');
-  const { pid } = JSON.parse(readFileSync(file, 'utf8')) as { pid: number };
+/** The one proxy of an engine whose sandboxes all have the same scope. */
+function proxyPid({ runFolder }: TestEngine): number {
+  const folder = join(runFolder, 'network', 'proxies');
+  const [name = ''] = readdirSync(folder);
+  const { pid } = JSON.parse(readFileSync(join(folder, name), 'utf8')) as { pid: number };
   // SAFETY: a child of our own engine, and never 0, which would be this test itself.
-  if (!(pid > 1)) throw new Error('the engine has no egress process');
+  if (!(pid > 1)) throw new Error('the engine has no proxy');
   return pid;
 }

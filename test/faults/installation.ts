@@ -15,7 +15,16 @@ import { SERVICE_USER } from '../e2e/start-server.ts';
 import { BUSYBOX, claimAddressPool } from '../engine/start-engine.ts';
 
 /** What a fault can hit. `tini` is the engine's subreaper, `relay` the helper that joins sessions, `nft` the one that changes the firewall. */
-export const TARGETS = ['web', 'engine', 'supervisor', 'tini', 'svc-host', 'relay', 'nft', 'egress'] as const;
+export const TARGETS = [
+  'web',
+  'engine',
+  'supervisor',
+  'tini',
+  'svc-host',
+  'relay',
+  'nft',
+  'resolver',
+] as const;
 export type Target = (typeof TARGETS)[number];
 
 const SETTLE_MS = 90_000;
@@ -91,7 +100,7 @@ export class Installation {
       'svc-host': helpers.filter(({ command }) => command.endsWith('/svc-host')),
       relay: helpers.filter(({ command }) => command.endsWith('/svc-host --relay')),
       nft: helpers.filter(({ command }) => command.startsWith('nft -i')),
-      egress: helpers.filter(({ command }) => command.includes('/egress')),
+      resolver: helpers.filter(({ command }) => /\/resolver(-main\.ts|\/main\.js)$/.test(command)),
     };
     return found[target].map(({ pid }) => pid).filter((pid) => pid > 1);
   }

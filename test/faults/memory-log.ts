@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Installation, Target } from './installation.ts';
 
 /** Those that run for as long as the server does. */
-const WATCHED = ['engine', 'web', 'supervisor', 'egress'] as const satisfies readonly Target[];
+const WATCHED = ['engine', 'web', 'supervisor', 'resolver'] as const satisfies readonly Target[];
 type Watched = (typeof WATCHED)[number];
 
 const SAMPLE_MS = 60_000;
@@ -55,7 +55,7 @@ export class MemoryLog {
 
 function sampleOf(installation: Installation): Sample['of'] {
   const of = (name: Watched) => memoryOf(installation.pidsOf(name)[0]);
-  return { engine: of('engine'), web: of('web'), supervisor: of('supervisor'), egress: of('egress') };
+  return { engine: of('engine'), web: of('web'), supervisor: of('supervisor'), resolver: of('resolver') };
 }
 
 function memoryOf(pid: number | undefined): Memory | undefined {

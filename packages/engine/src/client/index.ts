@@ -48,4 +48,4 @@ export { socketTransport as duplexTransport } from '../guest/socket-transport.ts
 export { engineCommand } from './engine-command.ts';
 export { findEngine, findWrapper, SUPERVISED, type FoundEngine } from './find-engine.ts';
 export { readProcessState } from '../host/process-state.ts';
-export { Watchdog } from './watchdog.ts';
+export { Watchdog } from '../host/watchdog.ts';

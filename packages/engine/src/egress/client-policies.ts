@@ -18,19 +18,21 @@ export class ClientPolicies {
   readonly #policies: Map<string, ResolvedPolicy>;
   readonly #fallback: ResolvedPolicy;
   readonly #pins = new Map<string, Map<string, Known>>();
+  /** Sandboxes whose connections are led to a proxy, which asks for the names that led to an address. */
+  readonly #proxied: Set<string>;
   surroundings: Surroundings;
-  /** Whether connections of a sandbox are led to the proxy, which asks for the names that led to an address. */
-  isProxied: (client: string) => boolean = () => false;
 
   /** `fallback` holds for sandboxes that have no policy of their own. */
   constructor(
     surroundings: Surroundings,
     policies: ReadonlyMap<string, ResolvedPolicy> = new Map(),
+    proxied: ReadonlySet<string> = new Set(),
     fallback = DEFAULT,
   ) {
     this.surroundings = surroundings;
     this.#fallback = fallback;
     this.#policies = new Map(policies);
+    this.#proxied = new Set(proxied);
   }
 
   policyOf(client: string): ResolvedPolicy {
@@ -38,7 +40,9 @@ export class ClientPolicies {
   }
 
   /** What the sandbox knows stays known under its new policy. Without one it is forgotten: the next to have the address is another. */
-  set(client: string, policy: ResolvedPolicy | null): readonly Pin[] {
+  set(client: string, policy: ResolvedPolicy | null, isProxied = false): readonly Pin[] {
+    if (isProxied) this.#proxied.add(client);
+    else this.#proxied.delete(client);
     if (policy === null) {
       this.#policies.delete(client);
       this.#pins.delete(client);
@@ -74,7 +78,7 @@ export class ClientPolicies {
     }
     for (const oldest of [...known.keys()].slice(0, Math.max(0, known.size - MAX_PINS_PER_CLIENT)))
       known.delete(oldest);
-    return this.isProxied(client) ? pins : pins.filter(({ name }) => rulesFor(policy, name).length > 0);
+    return this.#proxied.has(client) ? pins : pins.filter(({ name }) => rulesFor(policy, name).length > 0);
   }
 
   /** Names that led this sandbox to the address and have not expired. */

@@ -34,7 +34,7 @@ function forwarderWith(
   const policy = resolvePolicy({ dns: { query_timeout_ms: given.timeoutMs ?? PATIENT_MS } });
   return new DnsForwarder({
     resolvers: fixedResolvers(resolvers),
-    clients: new ClientPolicies(SURROUNDINGS, new Map(), policy),
+    clients: new ClientPolicies(SURROUNDINGS, new Map(), new Set(), policy),
     pin: async () => await Promise.resolve(),
     ...(given.limits === undefined ? {} : { limits: given.limits }),
   });

@@ -38,7 +38,7 @@ export class PinRequests {
     waiting.settle(done);
   }
 
-  /** The engine is gone for good; another starts another egress process. */
+  /** The engine is gone for good; another starts another resolver. */
   close(): void {
     this.#isClosed = true;
     for (const id of this.#waiting.keys()) this.settle(id, false);

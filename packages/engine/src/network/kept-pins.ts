@@ -21,7 +21,7 @@ const MAX_PINS_PER_CLIENT = 4096;
 const MAX_SPARE_LINES = 8192;
 
 /**
- * What sandboxes know of names, for the egress process and the engine that come next: programs keep addresses for as long as they were
+ * What sandboxes know of names, for the resolver, the proxies and the engine that come next: programs keep addresses for as long as they were
  * told to, whoever is replaced meanwhile. A pin that cannot be written is lost with the engine, no earlier.
  */
 export class KeptPins {

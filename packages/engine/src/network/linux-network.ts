@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { PlatformError } from '@svc/contract/errors';
 import type { Logger } from 'pino';
-import { EgressProcess } from '../egress/egress-process.ts';
+import { Egress } from '../egress/egress.ts';
 import type { Interception } from '../egress/proxied-sandboxes.ts';
+import { scopeKey } from '../egress/proxies.ts';
 import type { Resolver } from '../egress/resolvers.ts';
 import { openInstallationAuthority, type AuthorityPem } from '../egress/tls/installation-authority.ts';
 import type { HostCalls } from '../host/host-calls.ts';
@@ -46,7 +47,7 @@ export interface LinuxNetworkOptions {
   readonly authorityFile?: string;
   /** 4 to 8 hexadecimal digits that no other engine of this host has. */
   readonly instance: string;
-  /** The first of the host ids that sandboxes are mapped to, 65,536 for each; the one before it runs the egress process. */
+  /** The first of the host ids that sandboxes are mapped to, 65,536 for each; those before it run the resolver and the proxies. */
   readonly firstHostId: number;
   readonly prepared: Readonly<Record<Reach, number>>;
   readonly logger: Pick<Logger, 'info' | 'warn'>;
@@ -58,8 +59,10 @@ export interface LinuxNetworkOptions {
   readonly ceiling?: Ceiling | null;
   /** Where Node keeps compiled code; null: nowhere. */
   readonly codeCache?: string | null;
-  /** svc-host, which opens sockets for the egress process; the one built here unless given. */
+  /** svc-host, which opens sockets for the proxies; the one built here unless given. */
   readonly hostProgram?: string;
+  /** How long a proxy stays that has no sandbox left; a minute unless given. */
+  readonly proxyIdleMs?: number;
   /** Where DNS questions go; the resolvers of this host unless given. */
   readonly resolvers?: readonly Resolver[];
 }
@@ -74,7 +77,7 @@ export class LinuxNetwork implements Network {
   readonly #filter: PacketFilter;
   readonly #policies: SlotPolicies;
   #prepared: Readonly<Record<Reach, PreparedSlots>> | null = null;
-  #egress: EgressProcess | null = null;
+  #egress: Egress | null = null;
   #authority: AuthorityPem = { certificate: '', key: '' };
   readonly denials: DenialWatch;
   onReport: Network['onReport'] = () => undefined;
@@ -126,9 +129,9 @@ export class LinuxNetwork implements Network {
     await mkdir(runFolder, { recursive: true, mode: 0o700 });
     await refuseOverlap(this.#pool, linkPrefix(instance));
     const rules = new Map(
-      keep.map(({ key, policy, interception = null }) => [
+      keep.map(({ key, policy, interception = null, scope = null }) => [
         key,
-        { policy: this.#below(policy), interception },
+        { policy: this.#below(policy), interception, scope: scopeKey(scope) },
       ]),
     );
     const kept = await this.#slots.adopt(new Set(rules.keys()));
@@ -175,9 +178,10 @@ export class LinuxNetwork implements Network {
     slot: Slot,
     policy: ResolvedPolicy,
     interception: Interception | null = null,
+    scope: string | null = null,
   ): Promise<void> {
     if (this.#prepared === null) throw notRunning();
-    await this.#policies.set(slot, { policy: this.#below(policy), interception });
+    await this.#policies.set(slot, { policy: this.#below(policy), interception, scope: scopeKey(scope) });
   }
 
   /** Of this engine. What is asked for a sandbox alone comes with its policy. */
@@ -240,7 +244,7 @@ export class LinuxNetwork implements Network {
   }
 
   async #loadRuleset(kept: readonly Slot[], rules: ReadonlyMap<string, SlotRules>): Promise<void> {
-    // Before anything is waited for, because the egress process that starts meanwhile has to know them.
+    // Before anything is waited for, because processes that start meanwhile have to know them.
     const policyLines = this.#policies.restore(kept, rules);
     await this.#filter.load(
       kept.flatMap(({ link }) => link ?? []),
@@ -248,26 +252,32 @@ export class LinuxNetwork implements Network {
     );
   }
 
-  /** Queries can be led to the process once there are rules. */
+  /** Questions and connections can be led to processes once there are rules. */
   async #startEgress(ruled: Promise<void>): Promise<void> {
-    const { runFolder, firstHostId, resolvers, logger, codeCache = null } = this.#options;
-    const { hostProgram = BUILT_SVC_HOST } = this.#options;
-    const egress = new EgressProcess({
-      listenAddress: this.#pool.gateway,
-      ipv6ListenAddress: this.#ipv6Pool?.gateway ?? null,
-      hostId: firstHostId - 1,
-      resolvers: resolvers ?? null,
+    const { runFolder, firstHostId, resolvers = null, logger, codeCache = null } = this.#options;
+    const { hostProgram = BUILT_SVC_HOST, proxyIdleMs } = this.#options;
+    const egress = new Egress({
+      runFolder,
       hostProgram,
-      recordFile: join(runFolder, 'egress.json'),
+      listenAddresses: { ipv4: this.#pool.gateway, ipv6: this.#ipv6Pool?.gateway ?? null },
+      lastHostId: firstHostId - 1,
+      idleMs: proxyIdleMs,
+      resolvers,
       logger,
       codeCache,
-      onListening: async (port, proxyPorts) => {
+      surroundings: () => this.surroundings(),
+      held: () => this.#policies.byAddress(),
+      pinsOf: (client) => this.#policies.pinsOf(client),
+      leadQuestions: async (port) => {
         await ruled;
         egress.setSurroundings(this.surroundings());
-        await this.#filter.lead(port, proxyPorts);
+        await this.#filter.leadQuestions(port);
       },
-      surroundings: () => this.surroundings(),
-      sandboxes: () => this.#policies.byAddress(),
+      leadConnections: async (scope, ports) => {
+        await ruled;
+        await this.#filter.leadConnections(scope, ports);
+      },
+      leadNowhere: (scope) => this.#filter.leadNowhere(scope),
       onReport: (client, report) => this.#tell((link) => link.address === client, report),
       onPin: (client, pins) => this.#policies.pin(client, pins),
     });

@@ -45,6 +45,8 @@ export interface KeptSlot {
   readonly key: string;
   readonly policy: ResolvedPolicy;
   readonly interception?: Interception | null;
+  /** Whose sandbox it is, see `setPolicy`. */
+  readonly scope?: string | null;
 }
 
 export interface Traffic {
@@ -81,7 +83,8 @@ export interface Outlook {
  * - `setPolicy` changes what a slot with a link may reach, at once and for connections that exist too; when it fails, the old policy
  *   holds. After a restart a slot that is kept never reaches what its policy forbids, not for a moment. A slot without a link reaches
  *   nothing, whatever its policy. With `interception` connections to its ports are read on their way, by the authority whose
- *   certificate `authorityCertificate` is.
+ *   certificate `authorityCertificate` is. Connections that have to be judged by what they say, or read, are so by a process that sees
+ *   those of one `scope` alone; null is a scope like any other.
  * - `onReport` tells what was decided about what sandboxes do: whatever is denied, as far as it is not too much, and some of what is
  *   allowed. Before `release` returns everything was told.
  * - `release` returns when nothing of the slot is left, and succeeds when it is already gone, so cleanup can be repeated.
@@ -97,7 +100,12 @@ export interface Network {
   readonly ceilings: readonly Ceiling[];
   /** Whether sandboxes with a link have IPv6 too. */
   readonly hasIpv6: boolean;
-  setPolicy(slot: Slot, policy: ResolvedPolicy, interception?: Interception | null): Promise<void>;
+  setPolicy(
+    slot: Slot,
+    policy: ResolvedPolicy,
+    interception?: Interception | null,
+    scope?: string | null,
+  ): Promise<void>;
   /** PEM. Sandboxes whose connections are read have to trust it. */
   readonly authorityCertificate: string;
   /** Called with the key of a slot, until it is released. */

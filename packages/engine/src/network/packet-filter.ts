@@ -1,4 +1,6 @@
 import type { Logger } from 'pino';
+import type { Ports } from '../egress/egress-messages.ts';
+import type { ScopeKey } from '../egress/proxies.ts';
 import type { AddressPool } from './address-pool.ts';
 import { connectedNetworks, followConnectedNetworks } from './connected-networks.ts';
 import { withinPool, type Ipv6Pool } from './ipv6-pool.ts';
@@ -6,13 +8,16 @@ import type { SlotLink } from './network.ts';
 import { loadRuleset, Nft } from './nft.ts';
 import {
   addLink,
+  closeProxyChain,
   deleteLink,
   deleteTable,
   linkPrefix,
   ruleset,
   setNeighbours,
-  setProxyPort,
+  removeProxyChain,
+  setProxyPorts,
   setResolverPort,
+  type Gateways,
 } from './ruleset.ts';
 
 interface PacketFilterOptions {
@@ -26,7 +31,7 @@ interface PacketFilterOptions {
   readonly onNeighbours: () => void;
 }
 
-/** The nftables table of one engine: which links get packets through, who its neighbours are, and where DNS and read connections go. */
+/** The nftables table of one engine: which links get packets through, who its neighbours are, and where DNS and judged connections go. */
 export class PacketFilter {
   readonly #options: PacketFilterOptions;
   /** For commands that change a part of the table. */
@@ -71,15 +76,29 @@ export class PacketFilter {
     await this.nft.run(deleteLink(this.#options.instance, link));
   }
 
-  /** DNS questions and connections that are read go to these ports of the egress process. */
-  async lead(port: number, proxyPorts: Parameters<typeof setProxyPort>[2]): Promise<void> {
-    const { instance, pool, ipv6Pool } = this.#options;
-    const gateways = { ipv4: pool.gateway, ipv6: ipv6Pool?.gateway ?? null };
-    const commands = [
-      setResolverPort(instance, gateways, port),
-      setProxyPort(instance, gateways, proxyPorts),
-    ];
-    await this.nft.run(commands.join('; '));
+  /** DNS questions go to this port of the resolver. */
+  async leadQuestions(port: number): Promise<void> {
+    await this.nft.run(setResolverPort(this.#options.instance, this.#gateways, port));
+  }
+
+  /** Connections of a scope that are to be judged go to these ports of its proxy; null: they are denied. */
+  async leadConnections(scope: ScopeKey, ports: Ports | null): Promise<void> {
+    const { instance } = this.#options;
+    await this.nft.run(
+      ports === null
+        ? closeProxyChain(instance, scope)
+        : setProxyPorts(instance, this.#gateways, scope, ports),
+    );
+  }
+
+  /** No sandbox of the scope is led to a proxy any more. */
+  async leadNowhere(scope: ScopeKey): Promise<void> {
+    await this.nft.run(removeProxyChain(this.#options.instance, scope));
+  }
+
+  get #gateways(): Gateways {
+    const { pool, ipv6Pool } = this.#options;
+    return { ipv4: pool.gateway, ipv6: ipv6Pool?.gateway ?? null };
   }
 
   stopFollowing(): void {

@@ -5,13 +5,16 @@ import { GROUP_RANGES, type Group } from '../policy/groups.ts';
 import type { Destination, ResolvedPolicy, Rule } from '../policy/resolve-policy.ts';
 import type { Pin } from '../egress/egress-messages.ts';
 import type { Interception } from '../egress/proxied-sandboxes.ts';
+import type { ScopeKey } from '../egress/proxies.ts';
 import { denyBecause } from './denial-marks.ts';
-import { tableName } from './ruleset.ts';
+import { proxyChain, tableName } from './ruleset.ts';
 
 /** What a slot is held to. */
 export interface SlotRules {
   readonly policy: ResolvedPolicy;
   readonly interception: Interception | null;
+  /** Whose proxy judges what only a name can decide. */
+  readonly scope: ScopeKey;
 }
 
 /** A slot whose sandbox has a policy of its own; the key names the chain and the sets. */
@@ -29,7 +32,7 @@ export interface PolicySlot {
 export function policyCommands(
   instance: string,
   slot: PolicySlot,
-  { policy, interception }: SlotRules,
+  { policy, interception, scope }: SlotRules,
   pins: readonly Pin[],
   old: ResolvedPolicy | null,
 ): string {
@@ -52,7 +55,9 @@ export function policyCommands(
     ...pinSets(slot, policy).map(
       ({ name, type }) => `add set ${table} ${name} { type ${type}; flags timeout; size ${MAX_PINS}; }`,
     ),
-    ...proxiedLines(policy, interception, slot).map((line) => `add rule ${proxied} ${line}`),
+    ...proxiedLines(policy, interception, slot, `goto ${proxyChain(scope)}`).map(
+      (line) => `add rule ${proxied} ${line}`,
+    ),
     ...quicLines(interception).map((line) => `add rule ${chain} ${line}`),
     ...policy.rules
       .flatMap((rule, index) => ruleLines(rule, index, slot, policy.strict))
@@ -193,18 +198,19 @@ function proxiedLines(
   policy: ResolvedPolicy,
   interception: Interception | null,
   slot: PolicySlot,
+  toProxy: string,
 ): readonly string[] {
   if (!isProxied(policy, interception)) return [];
   // Only TCP comes here. nft takes no second protocol beside those of a rule.
   const readPorts = interception?.readsPlainHttp === true ? [''] : portsOf('th', interception);
-  const read = readPorts.map((ports) => line(ports, TO_PROXY));
+  const read = readPorts.map((ports) => line(ports, toProxy));
   return [
     ...policy.rules.flatMap((rule, index) => {
       if (rule.protocols.length > 0 && !rule.protocols.includes('tcp')) return [];
       if (isByName(rule.destination)) {
         // What a connection says can be denied wherever it goes.
         const told = rule.action === 'deny' ? { ...rule, destination: { kind: 'any' as const } } : rule;
-        return matchesOf(told, index, slot).map((match) => line(match, TO_PROXY));
+        return matchesOf(told, index, slot).map((match) => line(match, toProxy));
       }
       return matchesOf(rule, index, slot).flatMap((match) => [
         ...(rule.action === 'allow' ? read.map((lead) => line(match, lead)) : []),
@@ -214,8 +220,6 @@ function proxiedLines(
     ...(policy.defaultEgress === 'allow' ? read : []),
   ];
 }
-
-const TO_PROXY = 'goto to_proxy';
 
 /** Packets of conversations that are counted already do not come here. */
 function udpLimitLines({ maxUdpConnections }: ResolvedPolicy): readonly string[] {

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { DEFAULT_MAX_CONNECTIONS } from '@svc/contract/spec';
 import { formatCidr } from '../policy/address.ts';
-import type { ProxyPorts } from '../egress/egress-messages.ts';
+import type { Ports } from '../egress/egress-messages.ts';
+import type { ScopeKey } from '../egress/proxies.ts';
 import { CLOSED_PORTS } from '../policy/decide.ts';
 import { CLOSED_IPV6, GROUP_RANGES, RESERVED_RANGES } from '../policy/groups.ts';
 import { DENIAL_DEFINITIONS, denyBecause } from './denial-marks.ts';
@@ -60,7 +61,7 @@ export function deleteTable(instance: string): string {
   return `add table inet ${tableName(instance)}; delete table inet ${tableName(instance)}`;
 }
 
-/** Sends questions to the egress process. Until there is one they are dropped. */
+/** Sends questions to the resolver. Until there is one they are dropped. */
 export function setResolverPort(instance: string, { ipv4, ipv6 }: Gateways, port: number): string {
   const chain = `inet ${tableName(instance)} resolver`;
   const lead = (family: 'ip' | 'ip6', nfproto: string, to: string) =>
@@ -73,26 +74,44 @@ export function setResolverPort(instance: string, { ipv4, ipv6 }: Gateways, port
 }
 
 /** Where sandboxes find this host. */
-interface Gateways {
+export interface Gateways {
   readonly ipv4: string;
   readonly ipv6: string | null;
 }
 
-/** Sends connections that sandboxes open to others to the proxy. Until there is one they are dropped; null: there is none. */
-export function setProxyPort(instance: string, gateways: Gateways, ports: ProxyPorts | null): string {
-  const chain = `inet ${tableName(instance)} to_proxy`;
+/** The chain that leads connections to the proxy of a scope. */
+export function proxyChain(scope: ScopeKey): string {
+  return `t_${scope}`;
+}
+
+/** While a scope has no proxy, what would be led there is dropped. */
+export function closeProxyChain(instance: string, scope: ScopeKey): string {
+  const chain = `inet ${tableName(instance)} ${proxyChain(scope)}`;
+  return `add chain ${chain}; flush chain ${chain}; add rule ${chain} ${denyBecause('no_proxy')}`;
+}
+
+/**
+ * Sends connections that sandboxes of a scope open to others to its proxy. What was led there is marked for good: should the proxy
+ * be gone, this host refuses the connection, and no packet of it goes on to where it was meant for.
+ */
+export function setProxyPorts(instance: string, gateways: Gateways, scope: ScopeKey, ports: Ports): string {
+  const chain = `inet ${tableName(instance)} ${proxyChain(scope)}`;
   const mark = proxyMark(instance);
   const lead = (nfproto: string, to: string) =>
     `add rule ${chain} meta nfproto ${nfproto} meta l4proto tcp tproxy ${to} ct mark set ${mark} meta mark set ${mark} accept`;
   const { ipv6 } = gateways;
   return [
+    `add chain ${chain}`,
     `flush chain ${chain}`,
-    ...(ports === null ? [] : [lead('ipv4', `ip to ${gateways.ipv4}:${ports.ipv4}`)]),
-    ...(ipv6 === null || ports === null || ports.ipv6 === null
-      ? []
-      : [lead('ipv6', `ip6 to [${ipv6}]:${ports.ipv6}`)]),
+    lead('ipv4', `ip to ${gateways.ipv4}:${ports.ipv4}`),
+    ...(ipv6 === null || ports.ipv6 === null ? [] : [lead('ipv6', `ip6 to [${ipv6}]:${ports.ipv6}`)]),
     `add rule ${chain} ${denyBecause('no_proxy')}`,
   ].join('; ');
+}
+
+export function removeProxyChain(instance: string, scope: ScopeKey): string {
+  const chain = `chain inet ${tableName(instance)} ${proxyChain(scope)}`;
+  return `add ${chain}; delete ${chain}`;
 }
 
 /** In one transaction, so that no packet meets an empty set. */

@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { KeyedTurns } from '@svc/contract/async';
 import type { Logger } from 'pino';
-import type { EgressProcess } from '../egress/egress-process.ts';
-import type { EgressConfig, Pin } from '../egress/egress-messages.ts';
-import { NO_INTERCEPTION, type ProxySettings } from '../egress/proxied-sandboxes.ts';
+import type { Egress, HeldRules } from '../egress/egress.ts';
+import type { Pin } from '../egress/egress-messages.ts';
+import { NO_INTERCEPTION } from '../egress/proxied-sandboxes.ts';
+import type { ProxiedRules } from '../egress/proxies.ts';
 import type { AuthorityPem } from '../egress/tls/installation-authority.ts';
 import type { Surroundings } from '../policy/groups.ts';
 import { resolvePolicy } from '../policy/resolve-policy.ts';
@@ -20,12 +21,13 @@ import {
   type SlotRules,
 } from './policy-rules.ts';
 import { rejudgeConnections } from './rejudge-connections.ts';
+import { closeProxyChain } from './ruleset.ts';
 
 export interface SlotPoliciesOptions {
   readonly instance: string;
   readonly hasIpv6: boolean;
   readonly nft: Pick<Nft, 'run'>;
-  readonly egress: () => Pick<EgressProcess, 'setPolicy'> | null;
+  readonly egress: () => Pick<Egress, 'hold'> | null;
   readonly surroundings: () => Surroundings;
   /** Signs for hosts whose connections are read. */
   readonly authority: () => AuthorityPem;
@@ -39,10 +41,10 @@ interface Held extends SlotRules {
   readonly link: SlotLink;
 }
 
-const DEFAULT: SlotRules = { policy: resolvePolicy(undefined), interception: null };
+const DEFAULT_POLICY = resolvePolicy(undefined);
 
 /**
- * The policies of slots that have one of their own, in the packet filter and in the egress process alike. Slots without one have the
+ * The policies of slots that have one of their own, in the packet filter, the resolver and the proxies alike. Slots without one have the
  * default, which costs nothing. Changes of one slot follow each other, and what is pinned for it waits for them.
  */
 export class SlotPolicies {
@@ -57,19 +59,23 @@ export class SlotPolicies {
     this.#pins = new KeptPins(options.pinsFile, options.logger);
   }
 
-  /** What an egress process has to know that starts now, by the addresses of sandboxes. */
-  byAddress(): Pick<EgressConfig, 'policies' | 'proxied' | 'pins'> {
+  /** What processes have to know that start now, by the addresses of sandboxes. */
+  byAddress(): HeldRules {
     const all = [...this.#held.values()];
     return {
       policies: new Map(all.map(({ link, policy }) => [link.address, policy])),
       proxied: new Map(
         all.flatMap((held) => {
-          const settings = this.#settingsOf(held);
-          return settings === null ? [] : [[held.link.address, settings] as const];
+          const rules = this.#proxiedRules(held);
+          return rules === null ? [] : [[held.link.address, rules] as const];
         }),
       ),
-      pins: this.#pins.byAddress(),
     };
+  }
+
+  /** What a sandbox was told of names, and has not expired. */
+  pinsOf(address: string): readonly Pin[] {
+    return this.#pins.of(address);
   }
 
   /** The slot of a sandbox that has rules of its own. */
@@ -82,37 +88,34 @@ export class SlotPolicies {
     this.#held.clear();
     for (const { key, link } of slots) {
       const given = kept.get(key);
-      const rules = given === undefined ? DEFAULT : simplified(given);
-      if (link !== null && !isDeepStrictEqual(rules, DEFAULT)) this.#held.set(key, { key, link, ...rules });
+      const rules = given === undefined ? null : simplified(given);
+      if (link !== null && rules !== null) this.#held.set(key, { key, link, ...rules });
     }
     this.#pins.load(new Set([...this.#held.values()].map(({ link }) => link.address)));
-    return [...this.#held.values()]
-      .map(({ key, link, ...rules }) =>
-        policyCommands(
-          this.#options.instance,
-          this.#slotOf(key, link),
-          rules,
-          this.#pins.of(link.address),
-          null,
-        ),
-      )
-      .join('\n');
+    const { instance } = this.#options;
+    const scopes = new Set([...this.byAddress().proxied.values()].map(({ scope }) => scope));
+    return [
+      ...[...scopes].map((scope) => closeProxyChain(instance, scope)),
+      ...[...this.#held.values()].map(({ key, link, ...rules }) =>
+        policyCommands(instance, this.#slotOf(key, link), rules, this.#pins.of(link.address), null),
+      ),
+    ].join('\n');
   }
 
   /** From now on the rules hold, for connections that exist too. */
   async set({ key, link }: Slot, given: SlotRules): Promise<void> {
     if (link === null) return;
-    const rules = simplified(given);
     await this.#turns.take(key, async () => {
       const before = this.#held.get(key);
-      const old = before === undefined ? DEFAULT : rulesOf(before);
-      if (isDeepStrictEqual(rules, old)) return;
+      // One that had rules of its own keeps its chains, also for the default.
+      const rules = simplified(given) ?? (before === undefined ? null : given);
+      if (rules === null || (before !== undefined && isDeepStrictEqual(rules, rulesOf(before)))) return;
       const { instance, egress } = this.#options;
       const held = { key, link, ...rules };
-      // Held first: an egress process that starts from here on knows it.
+      // Held first: a process that starts from here on knows it.
       this.#held.set(key, held);
       try {
-        const pins = (await egress()?.setPolicy(link.address, rules.policy, this.#settingsOf(held))) ?? [];
+        const pins = (await egress()?.hold(link.address, rules.policy, this.#proxiedRules(held))) ?? [];
         await this.#loads.load(
           policyCommands(instance, this.#slotOf(key, link), rules, pins, before?.policy ?? null),
         );
@@ -121,10 +124,10 @@ export class SlotPolicies {
         // Both go on with the old one.
         if (before === undefined) this.#held.delete(key);
         else this.#held.set(key, before);
-        await egress()?.setPolicy(
+        await egress()?.hold(
           link.address,
           before?.policy ?? null,
-          before === undefined ? null : this.#settingsOf(before),
+          before === undefined ? null : this.#proxiedRules(before),
         );
         throw error;
       }
@@ -150,10 +153,12 @@ export class SlotPolicies {
     );
   }
 
-  #settingsOf({ policy, interception }: SlotRules): ProxySettings | null {
+  #proxiedRules({ policy, interception, scope }: SlotRules): ProxiedRules | null {
     if (!isProxied(policy, interception)) return null;
     const { maxConnections } = policy;
-    return { ...(interception ?? NO_INTERCEPTION), maxConnections, authority: this.#options.authority() };
+    const authority = this.#options.authority();
+    const settings = { ...(interception ?? NO_INTERCEPTION), maxConnections, authority };
+    return { scope, policy, settings };
   }
 
   #slotOf(key: string, { hostInterface }: SlotLink): PolicySlot {
@@ -166,7 +171,7 @@ export class SlotPolicies {
       if (held === undefined) return;
       const { link, policy } = held;
       this.#pins.forget(link.address);
-      await this.#options.egress()?.setPolicy(link.address, null);
+      await this.#options.egress()?.hold(link.address, null, null);
       await this.#loads.load(removePolicyCommands(this.#options.instance, this.#slotOf(key, link), policy));
       this.#held.delete(key);
     });
@@ -186,14 +191,14 @@ export class SlotPolicies {
   }
 }
 
-/** The default policy below ceilings that leave public addresses open is the default policy, which needs no chains. */
-function simplified(rules: SlotRules): SlotRules {
+/** The default policy below ceilings that leave public addresses open is the default policy, which needs no chains: null. */
+function simplified(rules: SlotRules): SlotRules | null {
   const { ceilings } = rules.policy;
-  if (!ceilings.every(({ groups }) => groups.includes('public'))) return rules;
-  const bare = { ...rules, policy: { ...rules.policy, ceilings: [] } };
-  return isDeepStrictEqual(bare, DEFAULT) ? DEFAULT : rules;
+  const isOpen = ceilings.every(({ groups }) => groups.includes('public'));
+  const bare = { ...rules.policy, ceilings: isOpen ? [] : ceilings };
+  return rules.interception === null && isDeepStrictEqual(bare, DEFAULT_POLICY) ? null : rules;
 }
 
-function rulesOf({ policy, interception }: SlotRules): SlotRules {
-  return { policy, interception };
+function rulesOf({ policy, interception, scope }: SlotRules): SlotRules {
+  return { policy, interception, scope };
 }

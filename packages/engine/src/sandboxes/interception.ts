@@ -45,18 +45,19 @@ export function interceptionOf(network: Network | undefined, values: SecretValue
 export async function applyNetwork(
   port: Pick<NetworkPort, 'setPolicy'>,
   slot: Slot,
-  { spec: { network }, networkCeiling }: HeldNetwork,
+  { spec: { network }, networkCeiling, imageScope = null }: HeldNetwork,
   values: SecretValues,
 ): Promise<void> {
   await port.setPolicy(
     slot,
     resolvePolicy(network, ceilingsOf(networkCeiling)),
     interceptionOf(network, values),
+    imageScope,
   );
 }
 
 /** What of a record says where a sandbox may go. */
-export type HeldNetwork = Pick<EngineRecord, 'spec' | 'networkCeiling'>;
+export type HeldNetwork = Pick<EngineRecord, 'spec' | 'networkCeiling' | 'imageScope'>;
 
 /** @throws PlatformError `invalid_sandbox_config` that names the entry without a value. */
 export function requireValues(network: Network | undefined, values: SecretValues): void {

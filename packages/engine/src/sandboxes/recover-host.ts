@@ -57,11 +57,12 @@ function holdersOf(records: readonly EngineRecord[]): Map<string, string[]> {
 }
 
 /** The slot that a record says is in use, and what it may reach. None when it has none. */
-function keptSlotOf({ run, spec, networkCeiling }: EngineRecord, values: SecretValues): readonly KeptSlot[] {
+function keptSlotOf(record: EngineRecord, values: SecretValues): readonly KeptSlot[] {
+  const { run, spec, networkCeiling, imageScope: scope = null } = record;
   const slot = run?.slot ?? null;
   // The spec was understood when it was created, so this does not fail.
   if (slot === null) return [];
   const { network } = spec;
   const policy = resolvePolicy(network, ceilingsOf(networkCeiling));
-  return [{ key: slot.key, policy, interception: interceptionOf(network, values) }];
+  return [{ key: slot.key, policy, interception: interceptionOf(network, values), scope }];
 }

@@ -10,7 +10,7 @@ export interface Violation {
   readonly envVars: readonly string[];
 }
 
-/** Stops a request on its way. It stays inside the egress process. */
+/** Stops a request on its way. It stays inside the proxy. */
 export class BlockedRequest extends Error {
   readonly violation: Violation;
 

@@ -1,5 +1,5 @@
 import { pause } from '@svc/contract/node-pause';
-import type { ProcessState } from '../host/process-state.ts';
+import type { ProcessState } from './process-state.ts';
 
 const TICK_MS = 1000;
 /** A process that was stopped by a signal may have been stopped for a moment. */
@@ -35,9 +35,12 @@ export class Watchdog {
   #quietTicks = 0;
   #unansweredTicks = 0;
   #cpuTicks = 0;
+  readonly #busyTicks: number;
 
-  constructor(watched: Watched, tickMs: number = TICK_MS) {
+  /** `busyTicks`: how long one that is at work may take. */
+  constructor(watched: Watched, tickMs: number = TICK_MS, busyTicks: number = BUSY_TICKS) {
     this.#watched = watched;
+    this.#busyTicks = busyTicks;
     void this.#watch(tickMs);
   }
 
@@ -71,7 +74,8 @@ export class Watchdog {
 
   #reason(): string | undefined {
     if (this.#stoppedTicks >= STOPPED_TICKS) return 'it was stopped by a signal';
-    if (this.#quietTicks >= QUIET_TICKS || this.#unansweredTicks >= BUSY_TICKS) return 'it does not answer';
+    if (this.#quietTicks >= QUIET_TICKS || this.#unansweredTicks >= this.#busyTicks)
+      return 'it does not answer';
     return undefined;
   }
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { test, type TestContext } from 'node:test';
-import { readProcessState } from '../host/process-state.ts';
+import { readProcessState } from './process-state.ts';
 import { Watchdog, type Watched } from './watchdog.ts';
 
 const TICK_MS = 1;

@@ -7,36 +7,40 @@ import { join } from 'node:path';
 import { waitUntil } from '@svc/contract/testing';
 import { test } from 'node:test';
 import { pino } from 'pino';
-import { BUILT_SVC_HOST } from '../host/svc-host-calls.ts';
 import { SURROUNDINGS } from '../testing/surroundings.ts';
-import { EgressProcess, whenListening } from './egress-process.ts';
+import { whenListening } from './kept-process.ts';
 import { recordProcess } from './recorded-process.ts';
+import { ResolverProcess } from './resolver-process.ts';
 
 const HOST_ID = 64_559;
 const EARLIER_PORT = 1053;
+const CONFIG = {
+  listenAddress: '127.0.0.1',
+  ipv6ListenAddress: null,
+  hostId: HOST_ID,
+  resolvers: [],
+  surroundings: SURROUNDINGS,
+  policies: new Map(),
+  proxied: new Set<string>(),
+  pins: new Map(),
+};
 
-test('nobody waits for a new process while that of an earlier engine answers; it is replaced all the same', async (t) => {
+test('names are answered by the process of an earlier engine until a new one is there, which replaces it', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-egress-'));
   t.after(() => rm(folder, { recursive: true }));
   const earlier = spawn('sleep', ['1000']);
   t.after(() => earlier.kill('SIGKILL'));
   const ended = once(earlier, 'exit');
   await once(earlier, 'spawn');
-  const recordFile = join(folder, 'egress.json');
+  const recordFile = join(folder, 'resolver.json');
   await recordProcess(recordFile, earlier.pid, EARLIER_PORT);
   const ports: number[] = [];
   const mayGoOn = Promise.withResolvers<void>();
-  const egress = new EgressProcess({
-    listenAddress: '127.0.0.1',
-    ipv6ListenAddress: null,
-    hostId: HOST_ID,
-    resolvers: [],
-    hostProgram: BUILT_SVC_HOST,
+  const resolver = new ResolverProcess({
     recordFile,
     logger: pino({ level: 'silent' }),
     codeCache: null,
-    surroundings: () => SURROUNDINGS,
-    sandboxes: () => ({ policies: new Map(), proxied: new Map(), pins: new Map() }),
+    config: () => CONFIG,
     onReport: () => undefined,
     onPin: async () => await Promise.resolve(),
     onListening: async (port) => {
@@ -45,8 +49,8 @@ test('nobody waits for a new process while that of an earlier engine answers; it
       if (port !== EARLIER_PORT) await mayGoOn.promise;
     },
   });
-  t.after(() => egress.close());
-  await egress.start();
+  t.after(() => resolver.close());
+  await resolver.start();
   assert.equal(ports[0], EARLIER_PORT);
   assert.equal(earlier.exitCode ?? earlier.signalCode, null, 'it answers until then');
   mayGoOn.resolve();
@@ -57,27 +61,29 @@ test('nobody waits for a new process while that of an earlier engine answers; it
 test('a process that never listens is named, and for how long it was waited for', async (t) => {
   const silent = spawn('sleep', ['1000']);
   t.after(() => silent.kill('SIGKILL'));
-  await assert.rejects(whenListening(silent, 20), /^Error: The egress process does not listen after 20 ms$/);
+  await assert.rejects(whenListening(silent, 20), /^Error: The process does not listen after 20 ms$/);
 });
 
 /** Has a process that listens, says which, and gets no further. */
 const HELD_UP = `
-  import { EgressProcess } from ${JSON.stringify(import.meta.resolve('./egress-process.ts'))};
+  import { ResolverProcess } from ${JSON.stringify(import.meta.resolve('./resolver-process.ts'))};
   import { SURROUNDINGS } from ${JSON.stringify(import.meta.resolve('../testing/surroundings.ts'))};
-  const [recordFile, hostProgram] = process.argv.slice(1);
+  const [recordFile] = process.argv.slice(1);
   const none = () => undefined;
-  const egress = new EgressProcess({
-    listenAddress: '127.0.0.1', ipv6ListenAddress: null, hostId: ${HOST_ID}, resolvers: [], hostProgram, recordFile,
-    logger: { warn: none, info: none }, codeCache: null, surroundings: () => SURROUNDINGS, onReport: none, onPin: none,
-    sandboxes: () => ({ policies: new Map(), proxied: new Map(), pins: new Map() }),
-    onListening: () => { console.log(egress.pid); return new Promise(none); },
+  const config = () => ({
+    listenAddress: '127.0.0.1', ipv6ListenAddress: null, hostId: ${HOST_ID}, resolvers: [], surroundings: SURROUNDINGS,
+    policies: new Map(), proxied: new Set(), pins: new Map(),
   });
-  await egress.start();`;
+  const resolver = new ResolverProcess({
+    recordFile, logger: { warn: none, info: none }, codeCache: null, config, onReport: none, onPin: none,
+    onListening: () => { console.log(resolver.pid); return new Promise(none); },
+  });
+  await resolver.start();`;
 
 test('a process whose engine is killed before it wrote down which is its own ends too', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'svc-egress-'));
   t.after(() => rm(folder, { recursive: true }));
-  const args = ['--input-type=module', '-e', HELD_UP, join(folder, 'egress.json'), BUILT_SVC_HOST];
+  const args = ['--input-type=module', '-e', HELD_UP, join(folder, 'resolver.json')];
   const engine = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => engine.kill('SIGKILL'));
   const [said] = (await once(engine.stdout, 'data')) as [Buffer];

@@ -1,0 +1,122 @@
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Surroundings } from '../policy/groups.ts';
+import type { NetworkReport } from '../policy/network-decision.ts';
+import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
+import type { Pin, Ports } from './egress-messages.ts';
+import { Proxies, type ProxiedRules, type ScopeKey } from './proxies.ts';
+import type { Resolver } from './resolvers.ts';
+import { ResolverProcess } from './resolver-process.ts';
+
+/** What processes that start now have to know, by the addresses of sandboxes. */
+export interface HeldRules {
+  readonly policies: ReadonlyMap<string, ResolvedPolicy>;
+  readonly proxied: ReadonlyMap<string, ProxiedRules>;
+}
+
+export interface EgressOptions {
+  readonly runFolder: string;
+  readonly hostProgram: string;
+  /** Where sandboxes find this host; the one of IPv6 is null when they have none. */
+  readonly listenAddresses: { readonly ipv4: string; readonly ipv6: string | null };
+  /** The resolver runs with this one, the proxies with those below it. */
+  readonly lastHostId: number;
+  /** null = the resolvers of this host. */
+  readonly resolvers: readonly Resolver[] | null;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  readonly codeCache: string | null;
+  readonly surroundings: () => Surroundings;
+  readonly held: () => HeldRules;
+  /** What a sandbox was told of names. */
+  readonly pinsOf: (client: string) => readonly Pin[];
+  /** How long a proxy stays that has no sandbox left; a minute unless given. */
+  readonly idleMs?: number | undefined;
+  readonly leadQuestions: (port: number) => Promise<void>;
+  readonly leadConnections: (scope: ScopeKey, ports: Ports | null) => Promise<void>;
+  readonly leadNowhere: (scope: ScopeKey) => Promise<void>;
+  /** What was decided about what sandboxes do. */
+  readonly onReport: (client: string, report: NetworkReport) => void;
+  /** Returns when the packet filter knows them. */
+  readonly onPin: (client: string, pins: readonly Pin[]) => Promise<void>;
+}
+
+/** The processes that read what sandboxes send: one resolver for all, and a proxy for each scope that needs one. */
+export class Egress {
+  readonly #resolver: ResolverProcess;
+  readonly #proxies: Proxies;
+  readonly #held: () => HeldRules;
+
+  constructor(options: EgressOptions) {
+    const { runFolder, lastHostId, listenAddresses, resolvers, surroundings, held, pinsOf, onReport } =
+      options;
+    this.#held = held;
+    this.#resolver = new ResolverProcess({
+      logger: options.logger,
+      codeCache: options.codeCache,
+      recordFile: join(runFolder, 'resolver.json'),
+      config: () => {
+        const { policies, proxied } = held();
+        return {
+          hostId: lastHostId,
+          listenAddress: listenAddresses.ipv4,
+          ipv6ListenAddress: listenAddresses.ipv6,
+          resolvers,
+          surroundings: surroundings(),
+          policies,
+          proxied: new Set(proxied.keys()),
+          pins: new Map([...policies.keys()].map((client) => [client, pinsOf(client)])),
+        };
+      },
+      onListening: options.leadQuestions,
+      onReport,
+      onPin: async (client, pins) => {
+        await options.onPin(client, pins);
+        await this.#proxies.remember(client, pins);
+      },
+    });
+    this.#proxies = new Proxies({
+      ...options,
+      recordFolder: join(runFolder, 'proxies'),
+      lastHostId: lastHostId - 1,
+      lead: options.leadConnections,
+    });
+  }
+
+  /** Resolves when names are answered. Connections wait until their proxy is there. */
+  async start(): Promise<void> {
+    await Promise.all([this.#resolver.start(), this.#proxies.restore(this.#held().proxied)]);
+  }
+
+  /**
+   * From when it returns names are answered, and connections judged, like this. null: the sandbox is gone, or has the default. Returns
+   * what it has resolved.
+   */
+  async hold(
+    client: string,
+    policy: ResolvedPolicy | null,
+    proxied: ProxiedRules | null,
+  ): Promise<readonly Pin[]> {
+    const pins = await this.#resolver.setPolicy(client, policy, proxied !== null);
+    await this.#proxies.hold(client, proxied);
+    if (proxied !== null && pins.length > 0) await this.#proxies.remember(client, pins);
+    return pins;
+  }
+
+  async known(client: string): Promise<readonly Pin[]> {
+    return await this.#resolver.known(client);
+  }
+
+  setSurroundings(surroundings: Surroundings): void {
+    this.#resolver.setSurroundings(surroundings);
+    this.#proxies.setSurroundings(surroundings);
+  }
+
+  /** The sandbox with that address is gone; the next to have it is another. */
+  forget(client: string): void {
+    this.#resolver.forget(client);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#resolver.close(), this.#proxies.close()]);
+  }
+}

@@ -1,0 +1,187 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { KeyedTurns } from '@svc/contract/async';
+import type { Surroundings } from '../policy/groups.ts';
+import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
+import type { Pin, Ports, ProxiedSandbox } from './egress-messages.ts';
+import type { ProxySettings } from './proxied-sandboxes.ts';
+import { ProxyProcess, type ProxyOptions } from './proxy-process.ts';
+import { endRecordedProcess } from './recorded-process.ts';
+
+type Given = 'hostProgram' | 'listenAddresses' | 'logger' | 'codeCache' | 'onReport';
+
+export interface ProxiesOptions extends Pick<ProxyOptions, Given> {
+  /** Remembers the processes, so that the next engine can end them. */
+  readonly recordFolder: string;
+  /** Each process has an id of its own, from this one downwards. */
+  readonly lastHostId: number;
+  readonly surroundings: () => Surroundings;
+  /** What a sandbox was told of names. */
+  readonly pinsOf: (client: string) => readonly Pin[];
+  /** Leads the connections of a scope to these ports; null: they are denied. */
+  readonly lead: (scope: ScopeKey, ports: Ports | null) => Promise<void>;
+  /** Nothing is led there any more. */
+  readonly leadNowhere: (scope: ScopeKey) => Promise<void>;
+  /** How long a process stays that has no sandbox left; a minute unless given. */
+  readonly idleMs?: number | undefined;
+}
+
+/** Stands for a scope where its name could be too long, or have the wrong letters. */
+export type ScopeKey = string;
+
+/** What of a sandbox is led to a proxy, and whose sandbox it is. */
+export interface ProxiedRules {
+  readonly scope: ScopeKey;
+  readonly policy: ResolvedPolicy;
+  readonly settings: ProxySettings;
+}
+
+interface Proxy {
+  readonly process: ProxyProcess;
+  readonly hostId: number;
+}
+
+const IDLE_MS = 60_000;
+
+/** null is a scope like any other. */
+export function scopeKey(scope: string | null): ScopeKey {
+  return createHash('sha256').update(JSON.stringify(scope)).digest('hex').slice(0, 16);
+}
+
+/**
+ * The proxies of this host, one for each scope that has a sandbox whose connections are led to one. It is started with the first of
+ * them and ended some time after the last; when it ends by itself the next one is told all that it knew. No proxy hears of a
+ * sandbox of another scope, and none is believed about one.
+ */
+export class Proxies {
+  readonly #options: ProxiesOptions;
+  readonly #proxies = new Map<ScopeKey, Proxy>();
+  readonly #sandboxes = new Map<string, ProxiedRules>();
+  readonly #idle = new Map<ScopeKey, NodeJS.Timeout>();
+  readonly #turns = new KeyedTurns();
+  #isClosed = false;
+
+  constructor(options: ProxiesOptions) {
+    this.#options = options;
+  }
+
+  /** Ends the processes of an earlier engine, and starts those for these sandboxes, for which it does not wait. */
+  async restore(sandboxes: ReadonlyMap<string, ProxiedRules>): Promise<void> {
+    const { recordFolder, logger } = this.#options;
+    await mkdir(recordFolder, { recursive: true, mode: 0o700 });
+    for (const name of await readdir(recordFolder)) await endRecordedProcess(join(recordFolder, name));
+    for (const [client, rules] of sandboxes) this.#sandboxes.set(client, rules);
+    for (const scope of new Set([...sandboxes.values()].map((rules) => rules.scope)))
+      this.#open(scope).catch((error: unknown) => logger.warn({ error }, 'A proxy could not be started'));
+  }
+
+  /** Returns when the connections of a sandbox are judged like this; null: those that there are end. */
+  async hold(client: string, rules: ProxiedRules | null): Promise<void> {
+    const before = this.#sandboxes.get(client);
+    if (rules === null) this.#sandboxes.delete(client);
+    // First of all: a process that starts from here on knows it.
+    else this.#sandboxes.set(client, rules);
+    if (before !== undefined && before.scope !== rules?.scope) await this.#drop(client, before.scope);
+    if (rules === null) return;
+    const { process } = await this.#open(rules.scope);
+    await process.whenReady();
+    await process.setSandbox(client, this.#told(client, rules));
+  }
+
+  /** Tells which names lead a sandbox to which addresses, where that makes a difference. */
+  async remember(client: string, pins: readonly Pin[]): Promise<void> {
+    const scope = this.#sandboxes.get(client)?.scope;
+    if (scope !== undefined) await this.#proxies.get(scope)?.process.remember(client, pins);
+  }
+
+  setSurroundings(surroundings: Surroundings): void {
+    for (const { process } of this.#proxies.values()) process.setSurroundings(surroundings);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    for (const timer of this.#idle.values()) clearTimeout(timer);
+    await this.#turns.whenIdle();
+    await Promise.all([...this.#proxies.values()].map(({ process }) => process.close()));
+    this.#proxies.clear();
+  }
+
+  async #drop(client: string, scope: ScopeKey): Promise<void> {
+    await this.#proxies.get(scope)?.process.setSandbox(client, null);
+    if (this.#of(scope).size > 0 || this.#isClosed) return;
+    clearTimeout(this.#idle.get(scope));
+    const timer = setTimeout(() => void this.#end(scope), this.#options.idleMs ?? IDLE_MS);
+    this.#idle.set(scope, timer.unref());
+  }
+
+  #open(scope: ScopeKey): Promise<Proxy> {
+    return this.#turns.take(scope, async () => {
+      const running = this.#proxies.get(scope);
+      if (running !== undefined) return running;
+      await this.#options.lead(scope, null);
+      const proxy = this.#make(scope);
+      this.#proxies.set(scope, proxy);
+      proxy.process.start();
+      return proxy;
+    });
+  }
+
+  #make(scope: ScopeKey): Proxy {
+    const { recordFolder, surroundings, listenAddresses, lead, onReport, ...rest } = this.#options;
+    const hostId = this.#freeHostId();
+    const process = new ProxyProcess({
+      ...rest,
+      listenAddresses,
+      recordFile: join(recordFolder, `${scope}.json`),
+      config: () => ({
+        hostId,
+        surroundings: surroundings(),
+        hasIpv6: listenAddresses.ipv6 !== null,
+        sandboxes: this.#of(scope),
+      }),
+      onListening: (ports) => lead(scope, ports),
+      onReport: (client, report) => {
+        // SAFETY: a report can end a sandbox, and this one is about a sandbox of theirs alone.
+        if (this.#sandboxes.get(client)?.scope === scope) onReport(client, report);
+      },
+    });
+    return { process, hostId };
+  }
+
+  /** SAFETY: of the same user, one process could end another, and another's proxy is not its concern. */
+  #freeHostId(): number {
+    const taken = new Set([...this.#proxies.values()].map(({ hostId }) => hostId));
+    let hostId = this.#options.lastHostId;
+    while (taken.has(hostId)) hostId -= 1;
+    return hostId;
+  }
+
+  #of(scope: ScopeKey): ReadonlyMap<string, ProxiedSandbox> {
+    return new Map(
+      [...this.#sandboxes]
+        .filter(([, rules]) => rules.scope === scope)
+        .map(([client, rules]) => [client, this.#told(client, rules)] as const),
+    );
+  }
+
+  #told(client: string, { policy, settings }: ProxiedRules): ProxiedSandbox {
+    return { policy, settings, pins: this.#options.pinsOf(client) };
+  }
+
+  async #end(scope: ScopeKey): Promise<void> {
+    const { leadNowhere, logger } = this.#options;
+    await this.#turns.take(scope, async () => {
+      this.#idle.delete(scope);
+      const proxy = this.#proxies.get(scope);
+      if (proxy === undefined || this.#isClosed || this.#of(scope).size > 0) return;
+      try {
+        await leadNowhere(scope);
+        this.#proxies.delete(scope);
+        await proxy.process.close();
+      } catch (error) {
+        logger.warn({ error }, 'A proxy that has no sandbox any more could not be ended');
+      }
+    });
+  }
+}

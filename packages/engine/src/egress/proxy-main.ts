@@ -1,0 +1,43 @@
+/**
+ * A proxy: it reads the connections of the sandboxes of one scope, and holds the values of their secrets and of no others. It gives up
+ * all privileges before it reads a byte of a sandbox.
+ */
+import { ClientPolicies } from './client-policies.ts';
+import { LISTENER_DESCRIPTORS, type ProxyConfig, type ProxyOrder } from './egress-messages.ts';
+import { serveEngine } from './engine-link.ts';
+import { ProxiedSandboxes } from './proxied-sandboxes.ts';
+import { listenTransparently } from './proxy/transparent-listener.ts';
+import { TransparentProxy } from './proxy/transparent-proxy.ts';
+import { ReadSandboxes } from './read-sandboxes.ts';
+import { ToldDecisions } from './told-decisions.ts';
+
+serveEngine<{ config: ProxyConfig; order: ProxyOrder }>(async (config, engine) => {
+  const policies = new ClientPolicies(config.surroundings);
+  const told = new ToldDecisions((client, report) => engine.report({ kind: 'decided', client, report }));
+  const sandboxes = new ProxiedSandboxes({ policies, told });
+  const proxy = new TransparentProxy({
+    // A sandbox that was not set is not known, and gets nothing.
+    find: (client) => sandboxes.find(client),
+    onRefusal: (refusal) => sandboxes.refused(refusal),
+    onPassed: (connection) => {
+      engine.stay();
+      sandboxes.passed(connection);
+    },
+  });
+  const read = new ReadSandboxes({ policies, sandboxes, proxy, told });
+  for (const [client, sandbox] of config.sandboxes) read.set(client, sandbox);
+  engine.listen((order) => {
+    if (order.kind === 'setSurroundings') {
+      policies.surroundings = order.surroundings;
+      return;
+    }
+    if (order.kind === 'setSandbox') read.set(order.client, order.sandbox);
+    else policies.remember(order.client, order.pins);
+    engine.report({ kind: 'done', id: order.id, pins: [] });
+  });
+  const ports = {
+    ipv4: await listenTransparently(LISTENER_DESCRIPTORS.ipv4, proxy),
+    ipv6: config.hasIpv6 ? await listenTransparently(LISTENER_DESCRIPTORS.ipv6, proxy) : null,
+  };
+  engine.report({ kind: 'listening', ports });
+});

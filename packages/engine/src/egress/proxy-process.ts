@@ -1,0 +1,87 @@
+import { programFile } from '@svc/contract/node-program';
+import type { Surroundings } from '../policy/groups.ts';
+import type { NetworkReport } from '../policy/network-decision.ts';
+import {
+  LISTENER_DESCRIPTORS,
+  type Pin,
+  type Ports,
+  type ProxiedSandbox,
+  type ProxyConfig,
+  type ProxyOrder,
+} from './egress-messages.ts';
+import { KeptProcess, type KeptProcessOptions } from './kept-process.ts';
+
+type Given = 'recordFile' | 'logger' | 'codeCache';
+
+export interface ProxyOptions extends Pick<KeptProcessOptions, Given> {
+  /** svc-host, which opens the sockets. */
+  readonly hostProgram: string;
+  /** Where sandboxes find this host; the one of IPv6 is null when they have none. */
+  readonly listenAddresses: { readonly ipv4: string; readonly ipv6: string | null };
+  readonly config: () => ProxyConfig;
+  /** Connections are to be led to these ports from now on. Called again whenever the process was replaced. */
+  readonly onListening: (ports: Ports) => Promise<void>;
+  readonly onReport: (client: string, report: NetworkReport) => void;
+}
+
+const MAIN = programFile(import.meta.url, { built: '../../build/proxy/main.js', source: 'proxy-main.ts' });
+
+/** The process that reads the connections of the sandboxes of one scope. */
+export class ProxyProcess {
+  readonly #process: KeptProcess<ProxyOrder>;
+
+  constructor({ hostProgram, listenAddresses, config, onListening, onReport, ...given }: ProxyOptions) {
+    const listen = (address: string, descriptor: number) => [
+      hostProgram,
+      '--listen',
+      address,
+      String(descriptor),
+    ];
+    const { ipv4, ipv6 } = listenAddresses;
+    this.#process = new KeptProcess({
+      ...given,
+      name: 'proxy',
+      prefix: [
+        ...listen(ipv4, LISTENER_DESCRIPTORS.ipv4),
+        ...(ipv6 === null ? [] : listen(ipv6, LISTENER_DESCRIPTORS.ipv6)),
+      ],
+      main: MAIN,
+      config,
+      onListening: (ports) => onListening(ports),
+      onReport: (report) => {
+        if (report.kind === 'decided') onReport(report.client, report.report);
+      },
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#process.pid;
+  }
+
+  start(): void {
+    this.#process.start();
+  }
+
+  /** Rejects when none has listened yet, and none does soon. */
+  async whenReady(): Promise<void> {
+    await this.#process.whenReady();
+  }
+
+  /** Returns when connections are judged by it; one that is away learns it when it starts. null: connections of the sandbox end. */
+  async setSandbox(client: string, sandbox: ProxiedSandbox | null): Promise<void> {
+    await this.#process.ask((id) => ({ kind: 'setSandbox', id, client, sandbox }));
+  }
+
+  /** Tells which names lead the sandbox to which addresses. */
+  async remember(client: string, pins: readonly Pin[]): Promise<void> {
+    await this.#process.ask((id) => ({ kind: 'remember', id, client, pins }));
+  }
+
+  setSurroundings(surroundings: Surroundings): void {
+    this.#process.tell({ kind: 'setSurroundings', surroundings });
+  }
+
+  async close(): Promise<void> {
+    await this.#process.close();
+  }
+}

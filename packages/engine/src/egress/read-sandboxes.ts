@@ -1,0 +1,32 @@
+import type { ClientPolicies } from './client-policies.ts';
+import type { ProxiedSandbox } from './egress-messages.ts';
+import type { ProxiedSandboxes } from './proxied-sandboxes.ts';
+import type { TransparentProxy } from './proxy/transparent-proxy.ts';
+import type { ToldDecisions } from './told-decisions.ts';
+
+interface ReadSandboxesParts {
+  readonly policies: ClientPolicies;
+  readonly sandboxes: ProxiedSandboxes;
+  readonly proxy: Pick<TransparentProxy, 'forget' | 'rejudge'>;
+  readonly told: Pick<ToldDecisions, 'forget'>;
+}
+
+/** Keeps together what one proxy knows of its sandboxes: policy, names, settings, and the connections that rest on them. */
+export class ReadSandboxes {
+  readonly #parts: ReadSandboxesParts;
+
+  constructor(parts: ReadSandboxesParts) {
+    this.#parts = parts;
+  }
+
+  /** null: the sandbox is gone, and its connections end. */
+  set(client: string, sandbox: ProxiedSandbox | null): void {
+    const { policies, sandboxes, proxy, told } = this.#parts;
+    policies.set(client, sandbox?.policy ?? null);
+    policies.remember(client, sandbox?.pins ?? []);
+    // What is read is read anew from the beginning; what only has another policy goes on where that lets it.
+    if (sandboxes.set(client, sandbox?.settings ?? null)) proxy.forget(client);
+    else proxy.rejudge(client);
+    if (sandbox === null) told.forget(client);
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * The resolver: it answers the names that all sandboxes ask for. It is told no secret, reads no connection, and gives up all
+ * privileges before it opens a socket.
+ */
+import { ClientPolicies } from './client-policies.ts';
+import { DnsForwarder } from './dns-forwarder.ts';
+import { listenForDns } from './dns-listeners.ts';
+import type { ResolverConfig, ResolverOrder } from './egress-messages.ts';
+import { serveEngine, type EngineLink } from './engine-link.ts';
+import { PinRequests } from './pin-requests.ts';
+import { fixedResolvers, hostResolvers } from './resolvers.ts';
+import { ToldDecisions } from './told-decisions.ts';
+
+const RESOLV_CONF = '/etc/resolv.conf';
+
+serveEngine<{ config: ResolverConfig; order: ResolverOrder }>(async (config, engine) => {
+  const clients = new ClientPolicies(config.surroundings, config.policies, config.proxied);
+  for (const [client, known] of config.pins) clients.remember(client, known);
+  const pins = new PinRequests((message) => engine.report(message));
+  engine.onGone(() => pins.close());
+  const told = new ToldDecisions((client, report) => engine.report({ kind: 'decided', client, report }));
+  obey(engine, { clients, pins, told });
+  const forwarder = new DnsForwarder({
+    resolvers: config.resolvers === null ? hostResolvers(RESOLV_CONF) : fixedResolvers(config.resolvers),
+    clients,
+    pin: (client, wanted) => pins.request(client, wanted),
+    told,
+  });
+  const { listenAddress, ipv6ListenAddress } = config;
+  const addresses = [listenAddress, ...(ipv6ListenAddress === null ? [] : [ipv6ListenAddress])];
+  const { port } = await listenForDns(forwarder, addresses, () => engine.stay());
+  engine.report({
+    kind: 'listening',
+    ports: { ipv4: port, ipv6: ipv6ListenAddress === null ? null : port },
+  });
+});
+
+interface Parts {
+  readonly clients: ClientPolicies;
+  readonly pins: PinRequests;
+  readonly told: ToldDecisions;
+}
+
+function obey(engine: EngineLink<ResolverOrder>, { clients, pins, told }: Parts): void {
+  engine.listen((order) => {
+    switch (order.kind) {
+      case 'forget':
+        return told.forget(order.client);
+      case 'pinned':
+        return pins.settle(order.id, order.done);
+      case 'setSurroundings':
+        clients.surroundings = order.surroundings;
+        return undefined;
+      case 'setPolicy':
+        return engine.report({
+          kind: 'done',
+          id: order.id,
+          pins: clients.set(order.client, order.policy, order.isProxied),
+        });
+      case 'tellKnown':
+        return engine.report({ kind: 'done', id: order.id, pins: clients.pinsOf(order.client) });
+    }
+  });
+}

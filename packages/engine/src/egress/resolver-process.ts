@@ -1,0 +1,86 @@
+import { programFile } from '@svc/contract/node-program';
+import type { Surroundings } from '../policy/groups.ts';
+import type { NetworkReport } from '../policy/network-decision.ts';
+import type { ResolvedPolicy } from '../policy/resolve-policy.ts';
+import type { Pin, ResolverConfig, ResolverOrder } from './egress-messages.ts';
+import { KeptProcess, type KeptProcessOptions } from './kept-process.ts';
+
+type Given = 'recordFile' | 'logger' | 'codeCache';
+
+export interface ResolverOptions extends Pick<KeptProcessOptions, Given> {
+  readonly config: () => ResolverConfig;
+  /** Questions are to be sent to this port from now on. Called again whenever the process was replaced. */
+  readonly onListening: (port: number) => Promise<void>;
+  readonly onReport: (client: string, report: NetworkReport) => void;
+  /** Returns when the packet filter and the proxy know them. */
+  readonly onPin: (client: string, pins: readonly Pin[]) => Promise<void>;
+}
+
+const MAIN = programFile(import.meta.url, {
+  built: '../../build/resolver/main.js',
+  source: 'resolver-main.ts',
+});
+
+/** The process that answers the names that sandboxes ask for. It holds no secret and reads no connection. */
+export class ResolverProcess {
+  readonly #process: KeptProcess<ResolverOrder>;
+
+  constructor({ config, onListening, onReport, onPin, ...given }: ResolverOptions) {
+    this.#process = new KeptProcess({
+      ...given,
+      name: 'resolver',
+      prefix: [],
+      main: MAIN,
+      config,
+      onListening: ({ ipv4 }) => onListening(ipv4),
+      onReport: (report, answer) => {
+        if (report.kind === 'decided') return onReport(report.client, report.report);
+        const { id, client, pins } = report;
+        const settle = (done: boolean) => answer({ kind: 'pinned', id, done } satisfies ResolverOrder);
+        onPin(client, pins).then(
+          () => settle(true),
+          (error: unknown) => {
+            given.logger.warn({ error, client }, 'A sandbox cannot be led to the addresses of a name');
+            settle(false);
+          },
+        );
+      },
+    });
+  }
+
+  get pid(): number | undefined {
+    return this.#process.pid;
+  }
+
+  /** Resolves when questions are answered: by the process of an earlier engine if it still runs, which is then replaced by the way. */
+  async start(): Promise<void> {
+    await this.#process.takeOver();
+  }
+
+  /**
+   * Tells what a sandbox may ask for; null: it is gone, or has the default. Returns what the sandbox knows of names. A process that is away
+   * knows nothing, and learns the policy when it starts. Rejects when questions still go to the process of an earlier engine.
+   */
+  async setPolicy(client: string, policy: ResolvedPolicy | null, isProxied = false): Promise<readonly Pin[]> {
+    if (policy !== null) await this.#process.whenReady();
+    return await this.#process.ask((id) => ({ kind: 'setPolicy', id, client, policy, isProxied }));
+  }
+
+  /** What a sandbox has resolved; nothing when the process is away. */
+  async known(client: string): Promise<readonly Pin[]> {
+    return await this.#process.ask((id) => ({ kind: 'tellKnown', id, client }));
+  }
+
+  setSurroundings(surroundings: Surroundings): void {
+    this.#process.tell({ kind: 'setSurroundings', surroundings });
+  }
+
+  /** The sandbox with that address is gone; the next to have it is another. */
+  forget(client: string): void {
+    this.#process.tell({ kind: 'forget', client });
+  }
+
+  async close(): Promise<void> {
+    await this.#process.close();
+  }
+}

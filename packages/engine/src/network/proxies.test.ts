@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { waitUntil } from '@svc/contract/testing';
+import { scopeKey } from '../egress/proxies.ts';
+import { recordProcess } from '../egress/recorded-process.ts';
+import { readProcessState } from '../host/process-state.ts';
+import { resolvePolicy } from '../policy/resolve-policy.ts';
+import { probe, type Attempt } from '../testing/probe.ts';
+import type { Internet } from '../testing/internet.ts';
+import type { TestEngine } from '../testing/test-engine.ts';
+import { withInternet } from '../testing/with-internet.ts';
+import type { LinuxNetwork } from './linux-network.ts';
+import { keptAs } from './network.suite.ts';
+import type { Slot } from './network.ts';
+
+let internet: Internet;
+let engine: TestEngine;
+let network: LinuxNetwork;
+
+withInternet(96, (connected) => {
+  ({ internet, engine, network } = connected);
+});
+
+const NAME = 'public.example';
+/** What only a name decides goes through a proxy. */
+const POLICY = resolvePolicy({
+  policy: { rules: [{ direction: 'egress', action: 'allow', destination: { domain: NAME } }] },
+});
+
+async function sandboxOf(t: TestContext, scope: string): Promise<Slot> {
+  const slot = await network.acquire('public', AbortSignal.timeout(100_000));
+  t.after(() => network.release(slot.key));
+  await network.setPolicy(slot, POLICY, null, scope);
+  return slot;
+}
+
+function pidOf(scope: string): number | null {
+  const file = join(engine.options.runFolder, 'proxies', `${scopeKey(scope)}.json`);
+  if (!existsSync(file)) return null;
+  const text = readFileSync(file, 'utf8');
+  return text.endsWith('}') ? (JSON.parse(text) as { pid: number }).pid : null;
+}
+
+async function newPidOf(scope: string, old: number | null = null): Promise<number> {
+  await waitUntil(() => ![null, old].includes(pidOf(scope)), `a proxy of ${scope}`);
+  const pid = pidOf(scope);
+  assert.ok(pid !== null && pid > 1);
+  return pid;
+}
+
+/** Resolves the name, and says something over a connection to where it leads. */
+async function reaches(slot: Slot): Promise<boolean> {
+  const server = slot.link?.nameserver ?? '';
+  const asked: Attempt = { kind: 'dns', server, name: NAME, transport: 'udp' };
+  const opened: Attempt = { kind: 'tcp', host: internet.publicAddress, port: 8080 };
+  const [address] = await probe(slot.networkNamespace, asked);
+  const [answer] = await probe(slot.networkNamespace, opened);
+  return address === internet.publicAddress && answer?.startsWith('you are') === true;
+}
+
+test('each scope has a proxy of its own, of a user of its own, started when a sandbox needs it', async (t) => {
+  assert.equal(pidOf('one'), null);
+  const [first, second] = [await sandboxOf(t, 'one'), await sandboxOf(t, 'two')];
+  const pids = [await newPidOf('one'), await newPidOf('two')];
+  assert.equal(new Set(pids).size, 2);
+  const ids = pids.map(uidOf);
+  assert.equal(new Set(ids).size, 2);
+  assert.ok(await reaches(first));
+  assert.ok(await reaches(second));
+});
+
+test('a proxy has no privileges, is read by root alone, and leaves no core file', async (t) => {
+  await sandboxOf(t, 'one');
+  const pid = await newPidOf('one');
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  for (const set of ['CapPrm', 'CapEff', 'CapAmb', 'CapInh'])
+    assert.match(status, new RegExp(`^${set}:\t0+$`, 'm'));
+  assert.match(status, /^NoNewPrivs:\t1$/m);
+  assert.equal(statSync(`/proc/${pid}/mem`).uid, 0);
+  assert.match(readFileSync(`/proc/${pid}/limits`, 'utf8'), /^Max core file size +1 +1 /m);
+});
+
+test('a proxy that is stopped is replaced, and another scope does not notice', async (t) => {
+  const [first, second] = [await sandboxOf(t, 'one'), await sandboxOf(t, 'two')];
+  const [pid, other] = [await newPidOf('one'), await newPidOf('two')];
+  assert.ok(await reaches(first));
+  process.kill(pid, 'SIGSTOP');
+  assert.ok(await reaches(second));
+  await newPidOf('one', pid);
+  assert.equal(pidOf('two'), other);
+  assert.equal(readProcessState(pid), undefined);
+  assert.ok(await reaches(first), 'the next one knows what it knew');
+});
+
+test('the resolver is replaced when it is stopped', async (t) => {
+  const slot = await sandboxOf(t, 'one');
+  const file = join(engine.options.runFolder, 'resolver.json');
+  const pidNow = () => {
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    return text.endsWith('}') ? (JSON.parse(text) as { pid: number }).pid : null;
+  };
+  const pid = pidNow();
+  assert.ok(pid !== null && pid > 1);
+  process.kill(pid, 'SIGSTOP');
+  await waitUntil(() => ![pid, null].includes(pidNow()), 'another resolver');
+  assert.ok(await reaches(slot));
+});
+
+test('a proxy ends some time after its last sandbox, and nothing of it is left', async (t) => {
+  const quick = engine.open({ proxyIdleMs: 100 });
+  await network.close();
+  await quick.recover([]);
+  t.after(async () => {
+    await quick.close();
+    await network.recover([]);
+  });
+  const slot = await quick.acquire('public', AbortSignal.timeout(100_000));
+  await quick.setPolicy(slot, POLICY, null, 'three');
+  const pid = await newPidOf('three');
+  assert.match(await engine.table(), new RegExp(`t_${scopeKey('three')}`));
+  await quick.release(slot.key);
+  await waitUntil(() => pidOf('three') === null, 'it is forgotten');
+  assert.equal(readProcessState(pid), undefined);
+  assert.doesNotMatch(await engine.table(), new RegExp(`t_${scopeKey('three')}`));
+});
+
+test('proxies of an earlier engine are ended, and those that are needed are started', async (t) => {
+  const slot = await sandboxOf(t, 'one');
+  await newPidOf('one');
+  await network.close();
+  const file = join(engine.options.runFolder, 'proxies', 'earlier.json');
+  const earlier = spawn('sleep', ['1000']);
+  t.after(() => earlier.kill('SIGKILL'));
+  const ended = once(earlier, 'exit');
+  await once(earlier, 'spawn');
+  await recordProcess(file, earlier.pid, 1);
+  await network.recover([{ ...keptAs(slot.key, POLICY), scope: 'one' }]);
+  await ended;
+  assert.ok(!existsSync(file));
+  await newPidOf('one');
+  assert.ok(await reaches(slot));
+});
+
+function uidOf(pid: number): number {
+  return Number(/^Uid:\t(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]);
+}
