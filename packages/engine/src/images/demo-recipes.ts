@@ -27,6 +27,7 @@ const BASE = [
   'grep',
   'gzip',
   'hostname',
+  'iputils-ping',
   'libatomic1',
   'libc-bin',
   'libstdc++6',
