@@ -14,6 +14,7 @@ const QUICK_CONTRACT = [
   '@svc/contract/errors',
   '@svc/contract/image-reference',
   '@svc/contract/node-http',
+  '@svc/contract/node-listen',
   '@svc/contract/node-pause',
   '@svc/contract/node-program',
   '@svc/contract/node-spawn',

@@ -7,6 +7,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
   contract: [
     'errno.ts',
     'node-http.ts',
+    'node-listen.ts',
     'node-pause.ts',
     'node-program.ts',
     'visible.ts',

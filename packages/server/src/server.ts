@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import { untilListening } from '@svc/contract/node-listen';
 import type { FastifyInstance } from 'fastify';
 import type { BackgroundTask } from './tasks/background.ts';
 import { ChannelPool } from './orchestrator/channel-pool.ts';
@@ -204,6 +205,7 @@ async function listen(
   // For this name, which has two addresses, the framework would make a second server that previews do not stand before.
   const host = options.host === 'localhost' ? '127.0.0.1' : options.host;
   await http.listen({ host, port: options.port });
+  await untilListening(http.server);
 }
 
 /** Calls that do not end in time are cut off; what they began is finished or undone at the next start. */

@@ -4,6 +4,7 @@ import type { Server } from 'node:http';
 import { flushCompileCache } from 'node:module';
 import { dirname } from 'node:path';
 import { env, argv, pid } from 'node:process';
+import { untilListening } from '@svc/contract/node-listen';
 import { PlatformError } from '@svc/contract/errors';
 import { pino, type Logger } from 'pino';
 import { FairWeights } from '../cgroup/fair-weights.ts';
@@ -258,13 +259,8 @@ async function listenAt(
   const server = createHttpServer(routes, relay, logger);
   await mkdir(dirname(path), { recursive: true });
   await rm(path, { force: true });
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', reject);
-  server.listen(path, resolve);
-  await promise;
-  server.off('error', reject);
-  // A connection that could not be accepted; the next ones can.
-  server.on('error', (error) => logger.warn({ error }, 'a connection could not be accepted'));
+  server.listen(path);
+  await untilListening(server);
   // SAFETY: whoever may connect here commands root's engine.
   await chmod(path, 0o600);
   return server;

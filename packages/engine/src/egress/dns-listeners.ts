@@ -2,6 +2,7 @@ import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, isIPv6, type AddressInfo, type Server, type Socket } from 'node:net';
 import { isErrno } from '@svc/contract/errno';
+import { untilListening } from '@svc/contract/node-listen';
 import { clientOf } from '../policy/client-address.ts';
 import type { DnsForwarder } from './dns-forwarder.ts';
 import { DnsFrames, frame } from './dns-frames.ts';
@@ -43,7 +44,7 @@ export async function listenForDns(
         const datagrams = serveUdp(forwarder, onQuery, isIPv6(address) ? 'udp6' : 'udp4');
         opened.defer(() => closeAll(server, datagrams, sockets));
         server.listen({ host: address, port });
-        await once(server, 'listening');
+        await untilListening(server);
         // `listen` on a host and port gives an AddressInfo.
         ({ port } = server.address() as AddressInfo);
         datagrams.bind(port, address);

@@ -152,8 +152,32 @@ async function keepWebRunning(
     logger.error({ ...ending, retryMs }, 'the web-facing process ended; it is started again');
     await delay(retryMs, undefined, { signal: stop }).catch(() => undefined);
     // The key was reset once; keys that were made since must stay valid.
-    web = startWebProcess(web.args.filter((word) => word !== '--reset-key' || !hasServed));
+    const args = web.args.filter((word) => word !== '--reset-key' || !hasServed);
+    const next = await startAgain(args, restartDelay, stop, logger);
+    if (next === null) return EXIT.stopped;
+    web = next;
   }
+}
+
+/** Until the host has room for it again, of descriptors or processes; null when we were told to stop meanwhile. */
+async function startAgain(
+  args: readonly string[],
+  restartDelay: RestartDelay,
+  stop: AbortSignal,
+  logger: Logger,
+): Promise<WebProcess | null> {
+  while (!stop.aborted) {
+    try {
+      const web = startWebProcess(args);
+      await once(web.child, 'spawn');
+      return web;
+    } catch (error) {
+      const retryMs = restartDelay.after(0);
+      logger.error({ err: error, retryMs }, 'the web-facing process could not be started; it is tried again');
+      await delay(retryMs, undefined, { signal: stop }).catch(() => undefined);
+    }
+  }
+  return null;
 }
 
 async function serveUntilExit(

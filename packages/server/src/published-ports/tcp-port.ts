@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
+import { untilListening } from '@svc/contract/node-listen';
 import { ChannelError, PlatformError, type ChannelClient, type TcpStream } from '@svc/contract';
 import type { OpenPort, PortTarget } from './open-port.ts';
 import { readHalf } from './read-half.ts';
@@ -39,7 +40,7 @@ export async function openTcpPort(
     void forward(socket, target, service);
   });
   server.listen({ host, port });
-  await once(server, 'listening');
+  await untilListening(server);
   return {
     close: async () => {
       const closed = once(server, 'close');

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { PlatformError } from '@svc/contract';
 import { KeyedTurns } from '@svc/contract/async';
+import { unavailableIfOutOfFiles } from '@svc/contract/out-of-files';
 import type { Logger } from 'pino';
 import type { ChannelPool } from '../orchestrator/channel-pool.ts';
 import {
@@ -263,7 +264,8 @@ export class Convergence {
     );
   }
 
-  async #fail(record: SandboxRecord, error: unknown): Promise<unknown> {
+  async #fail(record: SandboxRecord, thrown: unknown): Promise<unknown> {
+    const error = unavailableIfOutOfFiles(thrown);
     const message = error instanceof Error ? error.message : String(error);
     const code = PlatformError.is(error) ? error.code : 'internal';
     if (code === 'internal') this.#parts.logger.error({ sandboxId: record.id, err: error }, 'a start failed');

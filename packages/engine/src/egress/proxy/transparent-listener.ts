@@ -1,5 +1,5 @@
-import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
+import { untilListening } from '@svc/contract/node-listen';
 import type { TransparentProxy } from './transparent-proxy.ts';
 
 /**
@@ -13,6 +13,6 @@ export async function listenTransparently(descriptor: number, proxy: Transparent
     else proxy.accept(client, { address, port });
   });
   server.listen({ fd: descriptor });
-  await once(server, 'listening');
+  await untilListening(server);
   return (server.address() as AddressInfo).port; // A TCP socket.
 }

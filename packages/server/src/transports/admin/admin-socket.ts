@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { chmod, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
+import { untilListening } from '@svc/contract/node-listen';
 import { PlatformError } from '@svc/contract';
 import type { Logger } from 'pino';
 import { createServer } from '@svc/contract/node-http';
@@ -28,7 +29,7 @@ export async function openAdminSocket(
   // We hold the lock of the folder, so a socket that is there was left by a server that is gone.
   await rm(path, { force: true });
   server.listen(path);
-  await once(server, 'listening');
+  await untilListening(server);
   // SAFETY: the folder is 0700 already; the socket says the same of itself.
   await chmod(path, 0o600);
   return {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import { isErrno } from '@svc/contract/errno';
 import { ERROR_STATUS, PlatformError, type ErrorCode } from '@svc/contract';
+import { unavailableIfOutOfFiles } from '@svc/contract/out-of-files';
 import { failure, isRpcPath, RPC_CODE, rpcError, type RpcResponse } from './rpc-envelope.ts';
 
 export interface HttpFailure {
@@ -10,7 +11,8 @@ export interface HttpFailure {
 }
 
 /** What a request gets that never became a call. Whatever the status, the body is a JSON-RPC error envelope. */
-export function describeHttpFailure(error: unknown, requestId: string): HttpFailure {
+export function describeHttpFailure(thrown: unknown, requestId: string): HttpFailure {
+  const error = unavailableIfOutOfFiles(thrown);
   if (PlatformError.is(error)) {
     const { code, message, details } = error;
     const body = failure(null, rpcError(rpcCodeOf(code), message, { code, ...details }));

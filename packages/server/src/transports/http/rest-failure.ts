@@ -1,4 +1,5 @@
 import { ERROR_STATUS, PlatformError, type ErrorCode, type ErrorEnvelope } from '@svc/contract';
+import { unavailableIfOutOfFiles } from '@svc/contract/out-of-files';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { hasBrokenOff, isCallerGone } from './caller-gone.ts';
@@ -18,7 +19,8 @@ const CONFLICT = 409;
 const ORCHESTRATOR_UNREACHABLE = 'orchestrator unreachable';
 
 /** What a failed request gets, whatever failed: a handler, the transport or the HTTP framework. */
-export function describeRestFailure(error: unknown, requestId: string): RestFailure {
+export function describeRestFailure(thrown: unknown, requestId: string): RestFailure {
+  const error = unavailableIfOutOfFiles(thrown);
   if (PlatformError.is(error)) {
     const { code, isConflict } = error;
     const { message, details } = inWordsOfSpecification(error);

@@ -1,4 +1,5 @@
 import { PlatformError, type ErrorCode } from '@svc/contract';
+import { unavailableIfOutOfFiles } from '@svc/contract/out-of-files';
 import { RPC_CODE, rpcError, type RpcError } from '../http/rpc-envelope.ts';
 import { RPC_METHODS, type RpcMethod } from './methods.ts';
 
@@ -9,7 +10,8 @@ export interface RpcFailure {
 }
 
 /** What a caller sees of a failed call. A bug is shown as `internal` with the id under which the log has the rest. */
-export function describeFailure(method: RpcMethod, error: unknown, requestId: string): RpcFailure {
+export function describeFailure(method: RpcMethod, thrown: unknown, requestId: string): RpcFailure {
+  const error = unavailableIfOutOfFiles(thrown);
   if (PlatformError.is(error)) return describePlatformError(method, error);
   const message = `${RPC_METHODS[method]}: the server met a bug; its log says more under request ${requestId}`;
   const data = { code: 'internal' satisfies ErrorCode, request_id: requestId };

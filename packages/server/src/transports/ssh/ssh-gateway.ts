@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { untilListening } from '@svc/contract/node-listen';
 import type { Logger } from 'pino';
 import ssh2, { type Algorithms } from 'ssh2';
 import type { SshPlace } from '../../handlers/server/capabilities.ts';
@@ -48,7 +49,7 @@ export async function startSshGateway(parts: SshGatewayParts): Promise<RunningSs
   const gateway = new Gateway(parts, hostKey);
   const server = createServer((socket) => gateway.take(socket));
   server.listen({ host: settings.host, port: settings.port });
-  await once(server, 'listening');
+  await untilListening(server);
   // It listens on a TCP port, so its address is of this kind.
   const { port } = server.address() as AddressInfo;
   logger.info({ host: settings.host, port, hostKey: hostKey.fingerprint }, 'the SSH gateway listens');
