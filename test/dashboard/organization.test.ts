@@ -15,6 +15,8 @@ const PAGES = [
   ['orgs/acme', 'Acme'],
   ['orgs/acme/sandboxes', 'Sandboxes'],
   ['orgs/acme/sandboxes/new', 'New sandbox'],
+  ['orgs/acme/images', 'Images'],
+  ['orgs/acme/snapshots', 'Snapshots'],
   ['orgs/acme/volumes', 'Volumes'],
   ['orgs/acme/secrets', 'Secrets'],
   ['orgs/acme/usage', 'Usage'],

@@ -54,7 +54,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
       .fill(`sh -c "while :; do echo '${HOSTILE.replaceAll('"', '')}' tick; sleep 1; done"`);
     await page.getByLabel('Labels', { exact: true }).fill('team=web');
     await page.getByText(/svc run --detach --name web --label team=web/).waitFor();
-    await page.getByRole('button', { name: 'Make and start it' }).click();
+    await page.getByRole('button', { name: 'Create and start' }).click();
     await page.getByRole('heading', { name: 'web', exact: true }).waitFor();
     await page.locator('.page-head [data-status=running]').waitFor();
     await checkLooks(page, 'summary');
@@ -260,7 +260,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     async () => {
       await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Sandboxes' }).click();
       await page.getByLabel('Filter by labels').fill('team=none');
-      await page.getByText('Nothing fits').waitFor();
+      await page.getByText('No matches').waitFor();
       await page.getByLabel('Filter by labels').fill('team=web');
       await page.getByRole('button', { name: 'Stop web' }).click();
       await page.locator('tr [data-status=stopped]').waitFor();
@@ -291,7 +291,7 @@ test('a sandbox is made, used, watched, stopped and deleted in a browser', IN_A_
     await page.getByRole('textbox', { name: 'Name' }).fill('web');
     await page.getByLabel('Image', { exact: true }).fill(BUSYBOX);
     const volumes = page.getByLabel('Volumes', { exact: true });
-    const make = page.getByRole('button', { name: 'Make and start it' });
+    const make = page.getByRole('button', { name: 'Create and start' });
     await volumes.fill('data:relative');
     await make.click();
     await page.locator('.field [role=alert]').waitFor();

@@ -29,13 +29,25 @@ for (const view of [
   '/code',
   '/logs',
   '/files',
+  '/ports',
   '/charts',
   '/processes',
   '/network',
   '/events',
 ])
   await take(page, `sandbox${view.replace('/', '-')}`, `/orgs/acme/sandboxes/${id}${view}`);
-for (const name of ['volumes', 'secrets', 'usage', 'audit', 'keys', 'members', 'webhooks', 'settings'])
+for (const name of [
+  'images',
+  'snapshots',
+  'volumes',
+  'secrets',
+  'usage',
+  'audit',
+  'keys',
+  'members',
+  'webhooks',
+  'settings',
+])
   await take(page, name, `/orgs/acme/${name}`);
 await take(page, 'account', '/account');
 await take(page, 'not-found', '/orgs/acme/nothing');

@@ -5,7 +5,7 @@ import { lazyPage, type PageProps } from './lazy-page.ts';
 
 /** Where a page stands in the navigation; pages without it are reached from others. */
 export interface NavigationEntry {
-  readonly group: 'Run' | 'Store' | 'Account for' | 'Organization';
+  readonly group: 'Run' | 'Resources' | 'Reports' | 'Organization';
   readonly label: string;
   readonly icon: IconName;
 }
@@ -55,9 +55,19 @@ export const ROUTES: readonly Route[] = [
     page: lazyPage(() => import('../pages/sandbox/SandboxPage.tsx'), 'SandboxPage'),
   },
   {
+    path: '/orgs/:slug/images',
+    page: lazyPage(() => import('../pages/images/ImagesPage.tsx'), 'ImagesPage'),
+    entry: { group: 'Resources', label: 'Images', icon: 'package' },
+  },
+  {
+    path: '/orgs/:slug/snapshots',
+    page: lazyPage(() => import('../pages/snapshots/SnapshotsPage.tsx'), 'SnapshotsPage'),
+    entry: { group: 'Resources', label: 'Snapshots', icon: 'camera' },
+  },
+  {
     path: '/orgs/:slug/volumes',
     page: lazyPage(() => import('../pages/volumes/VolumesPage.tsx'), 'VolumesPage'),
-    entry: { group: 'Store', label: 'Volumes', icon: 'disk' },
+    entry: { group: 'Resources', label: 'Volumes', icon: 'disk' },
   },
   {
     path: '/orgs/:slug/volumes/:id',
@@ -66,17 +76,17 @@ export const ROUTES: readonly Route[] = [
   {
     path: '/orgs/:slug/secrets',
     page: lazyPage(() => import('../pages/secrets/SecretsPage.tsx'), 'SecretsPage'),
-    entry: { group: 'Store', label: 'Secrets', icon: 'shield' },
+    entry: { group: 'Resources', label: 'Secrets', icon: 'shield' },
   },
   {
     path: '/orgs/:slug/usage',
     page: lazyPage(() => import('../pages/usage/UsagePage.tsx'), 'UsagePage'),
-    entry: { group: 'Account for', label: 'Usage', icon: 'chart' },
+    entry: { group: 'Reports', label: 'Usage', icon: 'chart' },
   },
   {
     path: '/orgs/:slug/audit',
     page: lazyPage(() => import('../pages/audit/AuditPage.tsx'), 'AuditPage'),
-    entry: { group: 'Account for', label: 'Audit log', icon: 'list' },
+    entry: { group: 'Reports', label: 'Audit log', icon: 'list' },
     least: 'admin',
   },
   {

@@ -1,5 +1,6 @@
 import { useId } from 'react';
 import { useCall } from '../../api/use-call.ts';
+import { CeilingHint } from '../../parts/CeilingHint.tsx';
 import { CheckField, LinesField, SelectField, TextField } from '../../parts/Field.tsx';
 import { Panel } from '../../parts/Panel.tsx';
 import type { SandboxForm } from './sandbox-form.ts';
@@ -10,14 +11,14 @@ export interface FieldsProps {
 }
 
 const REACHES = [
-  ['public', 'The internet, not our network'],
-  ['named', 'Only these domains'],
-  ['none', 'Nobody'],
-  ['all', 'Everything, our network too'],
-  ['off', 'No network at all'],
+  ['public', 'Public addresses only'],
+  ['named', 'Only the domains listed'],
+  ['none', 'Nothing'],
+  ['all', 'Everything, private networks too'],
+  ['off', 'No network interface'],
 ] as const;
 const ISOLATIONS = [
-  ['auto', 'The strongest that there is'],
+  ['auto', 'Strongest available'],
   ['microvm', 'microVM'],
   ['gvisor', 'gVisor'],
   ['container', 'Container'],
@@ -28,26 +29,42 @@ function chosen<Value extends string>(choices: readonly (readonly [Value, string
   return choices.find(([name]) => name === value)?.[0] ?? (choices[0]?.[0] as Value);
 }
 
-export function BasicFields({ form, set }: FieldsProps) {
+interface BasicFieldsProps extends FieldsProps {
+  /** Which field has the keyboard at first. */
+  readonly focus: 'name' | 'image';
+}
+
+export function BasicFields({ form, set, focus }: BasicFieldsProps) {
   return (
-    <Panel title="What it runs">
+    <Panel title="Program">
       <div className="fields">
         <TextField
           label="Name"
           field="name"
           required
-          autoFocus
+          autoFocus={focus === 'name'}
           pattern="[A-Za-z0-9][A-Za-z0-9._\-]{0,127}"
           hint="Letters, digits, dots, hyphens"
           value={form.name}
           onChange={(name) => set({ name })}
         />
-        <ImageField form={form} set={set} />
+        {form.snapshot === '' ? (
+          <ImageField form={form} set={set} hasFocus={focus === 'image'} />
+        ) : (
+          <TextField
+            label="Snapshot"
+            field="disk_snapshot_ref"
+            hint="Its disk takes the place of an image"
+            value={form.snapshot}
+            readOnly
+            onChange={() => undefined}
+          />
+        )}
       </div>
       <TextField
         label="Command"
         field="runtime"
-        hint="Empty: what the image says, or just a machine that waits"
+        hint="Empty: the command of the image, or none: the sandbox then waits for commands"
         value={form.command}
         onChange={(command) => set({ command })}
       />
@@ -98,8 +115,8 @@ function SizeFields({ form, set }: FieldsProps) {
   );
 }
 
-/** With those that are on the host already as suggestions. */
-function ImageField({ form, set }: FieldsProps) {
+/** Suggests the images that are on the host already. */
+function ImageField({ form, set, hasFocus }: FieldsProps & { readonly hasFocus: boolean }) {
   const { data } = useCall('images.list', {});
   const list = useId();
   return (
@@ -108,9 +125,10 @@ function ImageField({ form, set }: FieldsProps) {
         label="Image"
         field="image"
         required
+        autoFocus={hasFocus}
         list={list}
         placeholder="python:3.13"
-        hint="Of a registry, or one that is here"
+        hint="From a registry, or one that is on this server"
         value={form.image}
         onChange={(image) => set({ image })}
       />
@@ -127,10 +145,10 @@ function ImageField({ form, set }: FieldsProps) {
 
 export function NetworkFields({ form, set }: FieldsProps) {
   return (
-    <Panel title="Network and secrets">
+    <Panel title="Network and secrets" hint={<CeilingHint />}>
       <div className="fields">
         <SelectField
-          label="What it may reach"
+          label="Network access"
           field="network.policy"
           choices={REACHES}
           value={form.reach}
@@ -148,7 +166,7 @@ export function NetworkFields({ form, set }: FieldsProps) {
           <LinesField
             label="Secrets"
             field="network.secrets"
-            hint="NAME@host,host: a secret of the organization that it uses towards these hosts and never holds"
+            hint="NAME@host,host: requests to these hosts get the secret; the sandbox itself never sees it"
             value={form.secrets}
             onChange={(secrets) => set({ secrets })}
           />
@@ -160,7 +178,7 @@ export function NetworkFields({ form, set }: FieldsProps) {
 
 export function StorageFields({ form, set }: FieldsProps) {
   return (
-    <Panel title="What it has">
+    <Panel title="Environment, volumes and labels">
       <div className="fields">
         <LinesField
           label="Environment"
@@ -172,14 +190,14 @@ export function StorageFields({ form, set }: FieldsProps) {
         <LinesField
           label="Volumes"
           field="mounts"
-          hint="VOLUME:/path, with :ro to read only"
+          hint="VOLUME:/path, one per line; :ro at the end for read-only"
           value={form.mounts}
           onChange={(mounts) => set({ mounts })}
         />
         <LinesField
           label="Labels"
           field="labels"
-          hint="key=value, to find it by"
+          hint="key=value, one per line"
           value={form.labels}
           onChange={(labels) => set({ labels })}
         />
@@ -190,7 +208,7 @@ export function StorageFields({ form, set }: FieldsProps) {
 
 export function LifeFields({ form, set }: FieldsProps) {
   return (
-    <Panel title="How long it lives">
+    <Panel title="Lifetime">
       <div className="fields">
         <TextField
           label="Stop when idle, minutes"
@@ -213,7 +231,7 @@ export function LifeFields({ form, set }: FieldsProps) {
         <CheckField
           label="Ephemeral"
           field="lifecycle.ephemeral"
-          hint="Removed when it stops"
+          hint="Deleted when it stops"
           checked={form.isEphemeral}
           onChange={(isEphemeral) => set({ isEphemeral })}
         />

@@ -72,3 +72,13 @@ test('the command line says the same, and a shell takes each word as one', () =>
 test('words of a command may be quoted', () => {
   assert.deepEqual(wordsOf(`sh -c "a b" 'c d' e`), ['sh', '-c', 'a b', 'c d', 'e']);
 });
+
+test('a snapshot takes the place of the image', () => {
+  const form = { ...SMALL, image: '', snapshot: 'clean' };
+  assert.equal(toCommand(form), 'svc run --detach --name web --snapshot clean -');
+  const { source, disk_snapshot_ref: reference, image } = toRequest(form);
+  assert.deepEqual(
+    [source, reference, image],
+    ['disk_snapshot', { type: 'managed', id: 'clean' }, undefined],
+  );
+});

@@ -2,6 +2,8 @@
 export interface SandboxForm {
   readonly name: string;
   readonly image: string;
+  /** The name of a snapshot to start from in place of an image; empty: none. */
+  readonly snapshot: string;
   readonly command: string;
   readonly vcpus: string;
   readonly memoryMib: string;
@@ -26,6 +28,7 @@ export interface SandboxForm {
 export const EMPTY_FORM: SandboxForm = {
   name: '',
   image: '',
+  snapshot: '',
   command: '',
   vcpus: '1',
   memoryMib: '512',

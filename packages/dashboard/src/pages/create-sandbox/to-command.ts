@@ -17,7 +17,8 @@ export function toCommand(form: SandboxForm): string {
     form.isolation === 'auto' ? [] : ['--isolation', form.isolation],
     form.idleMinutes === '' ? [] : ['--idle-timeout', `${form.idleMinutes}m`],
     form.maxMinutes === '' ? [] : ['--max-duration', `${form.maxMinutes}m`],
-    [form.image.trim() || 'IMAGE', ...wordsOf(form.command)],
+    form.snapshot === '' ? [] : ['--snapshot', form.snapshot],
+    [form.snapshot === '' ? form.image.trim() || 'IMAGE' : '-', ...wordsOf(form.command)],
   ];
   return words.flat().map(quote).join(' ');
 }

@@ -24,7 +24,7 @@ export function toRequest(form: SandboxForm): CreateBody {
   const mounts = linesOf(form.mounts).map(mountOf);
   return {
     name: form.name.trim(),
-    image: { type: 'oci', reference: form.image.trim() },
+    ...sourceOf(form),
     resources: {
       vcpus: Number(form.vcpus),
       memory_mib: Number(form.memoryMib),
@@ -38,6 +38,15 @@ export function toRequest(form: SandboxForm): CreateBody {
     ...(form.isolation === 'auto' ? {} : { isolation: form.isolation }),
     ...(Object.keys(lifecycle).length === 0 ? {} : { lifecycle }),
   };
+}
+
+function sourceOf({
+  image,
+  snapshot,
+}: SandboxForm): Pick<CreateBody, 'image' | 'source' | 'disk_snapshot_ref'> {
+  return snapshot === ''
+    ? { image: { type: 'oci', reference: image.trim() } }
+    : { source: 'disk_snapshot', disk_snapshot_ref: { type: 'managed', id: snapshot } };
 }
 
 function networkOf({ reach, domains, secrets }: SandboxForm): Network | undefined {

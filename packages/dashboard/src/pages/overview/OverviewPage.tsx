@@ -60,7 +60,7 @@ function LatestSandboxes({ slug, create }: { readonly slug: string; readonly cre
             <li key={sandbox.id}>
               <Link className="row" href={`${all}/${sandbox.id}`}>
                 <strong>{sandbox.name}</strong>
-                <span className="hint mono row-wide">{sandbox.spec?.image ?? ''}</span>
+                <span className="hint mono row-wide">{(sandbox.spec ?? sandbox.requested)?.image ?? ''}</span>
                 <span className="hint row-wide">
                   <Time at={sandbox.created_at} />
                 </span>

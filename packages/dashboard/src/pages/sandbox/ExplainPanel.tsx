@@ -1,6 +1,7 @@
 import { useState } from 'react';
-import { useAction, useCall } from '../../api/use-call.ts';
+import { useAction } from '../../api/use-call.ts';
 import { Button } from '../../parts/Button.tsx';
+import { CeilingHint } from '../../parts/CeilingHint.tsx';
 import { SelectField, TextField } from '../../parts/Field.tsx';
 import { Form, FormFailure } from '../../parts/Form.tsx';
 import { Panel } from '../../parts/Panel.tsx';
@@ -8,22 +9,18 @@ import type { SandboxRecord } from './sandbox-record.ts';
 
 const PROTOCOLS = ['tcp', 'udp', 'icmpv4', 'icmpv6'] as const;
 
-/** Asks the rules about a connection that nobody has made. */
+/** Asks which rule decides about a connection, without making one. */
 export function ExplainPanel({ sandbox }: { readonly sandbox: SandboxRecord }) {
   const [host, setHost] = useState('');
   const [port, setPort] = useState('443');
   const [protocol, setProtocol] = useState<(typeof PROTOCOLS)[number]>('tcp');
   const explain = useAction('network.explain');
-  const { data: capabilities } = useCall('capabilities.get', {});
   const submit = (): void => {
     const body = { host: host.trim(), protocol, ...(port === '' ? {} : { port: Number(port) }) };
     explain.mutate({ params: { sandbox_id: sandbox.id }, body });
   };
   return (
-    <Panel title="May it reach…?" hint="Says which rule decides, without a connection being made">
-      {capabilities === undefined ? null : (
-        <p className="hint">{describeCeiling(capabilities.network.ceiling)}</p>
-      )}
+    <Panel title="Test the network rules" hint={<CeilingHint />}>
       <Form error={explain.error} onSubmit={submit}>
         <div className="fields">
           <TextField
@@ -68,11 +65,4 @@ export function ExplainPanel({ sandbox }: { readonly sandbox: SandboxRecord }) {
       )}
     </Panel>
   );
-}
-
-/** What the operator of the server lets rules open. */
-function describeCeiling(words: readonly string[]): string {
-  if (words.includes('all')) return 'The operator of this server lets rules open every address.';
-  const most = words.length === 0 ? 'nothing' : words.map((word) => word.replace('_', '-')).join(', ');
-  return `The operator of this server lets rules open at most: ${most}.`;
 }

@@ -11,9 +11,11 @@ import type { PathParams } from '../../router/match-path.ts';
 import { SandboxActions } from '../sandboxes/SandboxActions.tsx';
 import { CodeView } from './CodeView.tsx';
 import { EventsView } from './EventsView.tsx';
+import { FailurePanel } from './FailurePanel.tsx';
 import { FilesView } from './FilesView.tsx';
 import { LogsView } from './LogsView.tsx';
 import { NetworkView } from './NetworkView.tsx';
+import { PortsView } from './PortsView.tsx';
 import { ProcessesView } from './ProcessesView.tsx';
 import { RecoveryPanel } from './RecoveryPanel.tsx';
 import type { SandboxRecord } from './sandbox-record.ts';
@@ -32,6 +34,7 @@ const VIEWS = [
   ['code', 'Code'],
   ['logs', 'Logs'],
   ['files', 'Files'],
+  ['ports', 'Ports'],
   ['charts', 'Charts'],
   ['processes', 'Processes'],
   ['network', 'Network'],
@@ -59,18 +62,12 @@ export function SandboxPage({ params }: { readonly params: PathParams }) {
     <Page
       title={sandbox.name}
       mark={<StatusMark status={sandbox.status} />}
-      hint={sandbox.spec?.image ?? undefined}
+      hint={(sandbox.spec ?? sandbox.requested)?.image ?? undefined}
       actions={<SandboxActions sandbox={sandbox} onRemoved={() => navigate(`/orgs/${slug}/sandboxes`)} />}
     >
       {error === null ? null : <Failure error={error} />}
       <RecoveryPanel sandbox={sandbox} />
-      {sandbox.last_failure_message === null || sandbox.status !== 'failed' ? null : (
-        <div className="failure" role="alert">
-          <p>
-            <code className="code">failed</code> {sandbox.last_failure_message}
-          </p>
-        </div>
-      )}
+      {sandbox.status === 'failed' ? <FailurePanel sandbox={sandbox} /> : null}
       <Tabs
         label={`Views of ${sandbox.name}`}
         tabs={tabs.map(([name, title]) => ({ href: addressOf(name), name: title }))}
@@ -90,6 +87,7 @@ const SHOWN: Readonly<Record<View, ComponentType<{ readonly sandbox: SandboxReco
   code: CodeView,
   logs: LogsView,
   files: FilesView,
+  ports: PortsView,
   charts: ChartsView,
   processes: ProcessesView,
   network: NetworkView,

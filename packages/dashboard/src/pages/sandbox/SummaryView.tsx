@@ -7,15 +7,15 @@ import { Time } from '../../parts/Time.tsx';
 import { Labels } from '../sandboxes/Labels.tsx';
 import type { SandboxRecord } from './sandbox-record.ts';
 
-/** What it is, and what it was made of. */
+/** Its state, and how it is configured. */
 export function SummaryView({ sandbox }: { readonly sandbox: SandboxRecord }) {
-  const { spec } = sandbox;
+  const { spec, requested } = sandbox;
   const facts: readonly (readonly [string, ReactNode])[] = [
     ['Id', <Copied key="id" text={sandbox.id} />],
     ['Slug', <Copied key="slug" text={sandbox.slug} />],
-    ['Isolation', sandbox.isolation ?? 'not made yet'],
+    ['Isolation', sandbox.isolation ?? 'not known yet'],
     ['Reason', sandbox.status_reason ?? '–'],
-    ['Made', <Time key="made" at={sandbox.created_at} />],
+    ['Created', <Time key="created" at={sandbox.created_at} />],
     ['Started', <Time key="started" at={sandbox.started_at} />],
     ['Stopped', <Time key="stopped" at={sandbox.stopped_at} />],
     ['Kind', sandbox.ephemeral ? 'ephemeral: removed when it stops' : 'persistent'],
@@ -25,21 +25,29 @@ export function SummaryView({ sandbox }: { readonly sandbox: SandboxRecord }) {
       <Panel title="State">
         <Facts facts={facts} />
       </Panel>
-      {spec === undefined ? (
-        <Panel title="Made of">
-          <p className="hint">Known once its image is, which is when it is first started.</p>
-        </Panel>
-      ) : (
-        <MadeOf spec={spec} />
-      )}
+      {spec === undefined ? null : <Configuration title="Configuration" spec={spec} />}
+      {spec === undefined && requested !== undefined ? (
+        <Configuration
+          title="Requested configuration"
+          hint="Without the settings of the image, which are known after the first start"
+          spec={requested}
+        />
+      ) : null}
     </>
   );
 }
 
-function MadeOf({ spec }: { readonly spec: NonNullable<SandboxRecord['spec']> }) {
+interface ConfigurationProps {
+  readonly title: string;
+  readonly hint?: string;
+  readonly spec: NonNullable<SandboxRecord['requested']>;
+}
+
+function Configuration({ title, hint, spec }: ConfigurationProps) {
   const { resources, network, lifecycle, runtime } = spec;
   const span = (seconds: number | null) => (seconds === null ? 'no limit' : formatSpan(seconds * 1000));
   const facts: readonly (readonly [string, ReactNode])[] = [
+    ['Image', <code key="image">{spec.image ?? '–'}</code>],
     ['vCPUs', resources.vcpus],
     ['Memory', formatMib(resources.memory_mib)],
     ['Disk', resources.disk_size_mib === null ? '–' : formatMib(resources.disk_size_mib)],
@@ -60,7 +68,7 @@ function MadeOf({ spec }: { readonly spec: NonNullable<SandboxRecord['spec']> })
     ['Labels', <Labels key="labels" labels={spec.labels} />],
   ];
   return (
-    <Panel title="Made of">
+    <Panel title={title} hint={hint}>
       <Facts facts={facts} />
       {spec.env.length === 0 ? null : (
         <details className="env">

@@ -31,15 +31,15 @@ export function SandboxesPage() {
     ...(labels === undefined ? {} : { labels: JSON.stringify(labels) }),
   };
   const pages = usePages('sandboxes.list', { query }, { everyMs: LIVE_MS });
-  const rows = pages.items?.filter(({ name, slug: its, spec, status }) =>
-    [name, its, spec?.image ?? '', status].some((text) => text.toLowerCase().includes(wanted)),
+  const rows = pages.items?.filter(({ name, slug: its, spec, requested, status }) =>
+    [name, its, (spec ?? requested)?.image ?? '', status].some((text) => text.toLowerCase().includes(wanted)),
   );
   const create = `/orgs/${slug}/sandboxes/new`;
   const isFiltered = wanted !== '' || labels !== undefined;
   return (
     <Page
       title="Sandboxes"
-      hint="Newest first; what is shown is what is"
+      hint="Newest first, updated as it changes"
       actions={
         <Link className="button primary" href={create}>
           <Icon name="plus" />
@@ -97,10 +97,10 @@ function columnsOf(slug: string): readonly Column<Sandbox>[] {
     {
       title: 'Name',
       look: 'main',
-      render: ({ id, name, spec }) => (
+      render: ({ id, name, spec, requested }) => (
         <>
           <Link href={`/orgs/${slug}/sandboxes/${id}`}>{name}</Link>
-          <Labels labels={spec?.labels ?? {}} />
+          <Labels labels={(spec ?? requested)?.labels ?? {}} />
         </>
       ),
     },
@@ -108,23 +108,25 @@ function columnsOf(slug: string): readonly Column<Sandbox>[] {
     {
       title: 'Image',
       look: 'small',
-      render: ({ spec }) => <span className="mono">{spec?.image ?? '–'}</span>,
+      render: ({ spec, requested }) => <span className="mono">{(spec ?? requested)?.image ?? '–'}</span>,
     },
     {
       title: 'Size',
       look: 'small',
-      render: ({ spec }) =>
-        spec === undefined ? '–' : `${spec.resources.vcpus} vCPU · ${formatMib(spec.resources.memory_mib)}`,
+      render: ({ spec, requested }) => {
+        const resources = (spec ?? requested)?.resources;
+        return resources === undefined ? '–' : `${resources.vcpus} vCPU · ${formatMib(resources.memory_mib)}`;
+      },
     },
-    { title: 'Made', look: 'small', render: ({ created_at }) => <Time at={created_at} /> },
+    { title: 'Created', look: 'small', render: ({ created_at }) => <Time at={created_at} /> },
     { title: 'Actions', look: 'end', render: (sandbox) => <SandboxActions sandbox={sandbox} isCompact /> },
   ];
 }
 
 function NothingFound() {
   return (
-    <EmptyState icon="search" title="Nothing fits">
-      <p>No sandbox has all of this. Search for less, or show more of the list.</p>
+    <EmptyState icon="search" title="No matches">
+      <p>No sandbox that is shown matches. Remove a filter, or show more of the list.</p>
     </EmptyState>
   );
 }
@@ -133,10 +135,10 @@ function NoneYet({ create }: { readonly create: string }) {
   return (
     <EmptyState icon="box" title="No sandboxes yet">
       <p>
-        Make one here, or with <code>svc run IMAGE</code> from a terminal.
+        Create one here, or with <code>svc run IMAGE</code> from a terminal.
       </p>
       <Link className="button primary" href={create}>
-        Make the first one
+        Create the first sandbox
       </Link>
     </EmptyState>
   );
