@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { waitUntil } from '@svc/contract/testing';
 import { startTestServer } from '../../testing/test-server.ts';
+import { LANDING_STYLE } from './landing-style.ts';
 
 const BROWSER = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
 
@@ -13,9 +15,12 @@ test('a browser gets a page that loads nothing, and everybody else gets JSON', a
   assert.match(page.headers.get('content-type') ?? '', /^text\/html/);
   const policy = page.headers.get('content-security-policy') ?? '';
   assert.match(policy, /default-src 'none'; style-src 'sha256-/);
-  assert.doesNotMatch(policy, /unsafe|script-src|\*/);
+  assert.doesNotMatch(policy, /unsafe|\*/);
   const html = await page.text();
-  assert.doesNotMatch(html, /<script|<img|<form|\son\w+=|style=|src=|@import/);
+  const [whole = '', script = ''] = /<script>([^]*?)<\/script>/.exec(html) ?? [];
+  const hash = createHash('sha256').update(script).digest('base64');
+  assert.ok(policy.includes(`script-src 'sha256-${hash}';`), 'only the script that copies');
+  assert.doesNotMatch(html.replace(whole, ''), /<script|<img|<form|\son\w+=|style=|src=|@import/);
   for (const [, address = ''] of html.matchAll(/href="([^"]*)"/g)) assert.match(address, /^(\/|data:)/);
 
   for (const accept of ['application/json', '*/*', '', 'application/json, text/html;q=0.5']) {
@@ -69,4 +74,28 @@ test('an engine that is away is told on the page, and a scheme of a proxy is kep
   const html = await (await fetch(url, { headers })).text();
   assert.match(html, /Cannot run sandboxes: /);
   assert.ok(html.includes(`${url.replace('http:', 'https:')}/mcp`));
+});
+
+test('every block of lines has a button that copies it, and a name for readers of the screen', async (t) => {
+  const { url } = await startTestServer(t, { signingKey: randomBytes(32) });
+  const html = await (await fetch(`${url}/start`)).text();
+  const blocks = [...html.matchAll(/<pre id="([^"]+)" tabindex="0" aria-labelledby="([^"]+)">/g)];
+  assert.ok(blocks.length >= 8, `${blocks.length} blocks`);
+  for (const [, id = '', name = ''] of blocks) {
+    assert.ok(html.includes(`data-copies="${id}"`), id);
+    assert.ok(html.includes(`<h3 id="${name}">`), name);
+  }
+});
+
+test('the page has the colours and letters of the dashboard', async () => {
+  const tokens = new URL('../../../../dashboard/src/app/style/tokens.css', import.meta.url);
+  const valuesOf = (css: string) =>
+    new Map(
+      [...css.matchAll(/(--[\w-]+):\s*([^;]+);/g)].map(([, name = '', value = '']) => [
+        name,
+        value.replaceAll(/\s+/g, ' ').trim(),
+      ]),
+    );
+  const wanted = valuesOf(await readFile(tokens, 'utf8'));
+  for (const [name, value] of valuesOf(LANDING_STYLE)) assert.equal(value, wanted.get(name), name);
 });

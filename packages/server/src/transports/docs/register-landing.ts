@@ -4,12 +4,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ServiceProblem } from '../../handlers/server/health.ts';
 import type { DashboardBuild } from '../dashboard/dashboard-build.ts';
 import { sendDashboard } from '../dashboard/register-dashboard.ts';
-import { LANDING_STYLE } from './landing-style.ts';
+import { LANDING_SCRIPT, LANDING_STYLE } from './landing-style.ts';
 import { renderLanding, type LandingFacts } from './render-landing.ts';
 
-const STYLE_HASH = createHash('sha256').update(LANDING_STYLE).digest('base64');
-/** One style, which the page holds itself, and a picture in its address; nothing else is loaded, run, sent or framed. */
-const POLICY = `default-src 'none'; style-src 'sha256-${STYLE_HASH}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
+/** One style and one script, which the page holds itself, and a picture in its address; nothing else is loaded, run, sent or framed. */
+const POLICY = `default-src 'none'; style-src ${hashOf(LANDING_STYLE)}; script-src ${hashOf(LANDING_SCRIPT)}; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 interface LandingParts {
   readonly problem: ServiceProblem;
@@ -23,17 +23,23 @@ interface LandingParts {
  */
 export function registerLanding(server: FastifyInstance, parts: LandingParts): void {
   server.get('/', async (request, reply) => {
-    if (!prefersHtml(request.headers.accept ?? '')) return sendFacts(reply, factsOf(request, parts));
     const page = await parts.dashboard?.find('index.html');
-    return page === undefined
-      ? sendPage(reply, factsOf(request, parts))
-      : sendDashboard(request, reply, page);
+    const facts = factsOf(request, parts, page !== undefined);
+    if (!prefersHtml(request.headers.accept ?? '')) return sendFacts(reply, facts);
+    return page === undefined ? sendPage(reply, facts) : sendDashboard(request, reply, page);
   });
-  server.get('/start', (request, reply) => sendPage(reply, factsOf(request, parts)));
+  server.get('/start', async (request, reply) => {
+    const page = await parts.dashboard?.find('index.html');
+    return sendPage(reply, factsOf(request, parts, page !== undefined));
+  });
 }
 
-function factsOf(request: FastifyRequest, { problem, needsKey }: LandingParts): LandingFacts {
-  return { url: urlOf(request), version: API_VERSION, needsKey, trouble: problem() };
+function factsOf(
+  request: FastifyRequest,
+  { problem, needsKey }: LandingParts,
+  hasDashboard: boolean,
+): LandingFacts {
+  return { url: urlOf(request), version: API_VERSION, needsKey, hasDashboard, trouble: problem() };
 }
 
 function sendFacts(reply: FastifyReply, facts: LandingFacts): FastifyReply {

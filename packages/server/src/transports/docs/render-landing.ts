@@ -1,65 +1,80 @@
 import { escapeHtml } from './escape-html.ts';
-import { LANDING_STYLE } from './landing-style.ts';
+import { LANDING_SCRIPT, LANDING_STYLE } from './landing-style.ts';
 
 export interface LandingFacts {
   /** As the caller wrote it. */
   readonly url: string;
   readonly version: string;
   readonly needsKey: boolean;
+  /** Whether the dashboard is at `/`. */
+  readonly hasDashboard: boolean;
   /** Why no sandbox can run; null: they can. */
   readonly trouble: string | null;
 }
 
 /** What this is, where everything is, and lines to copy that work against this very server. */
 export function renderLanding(facts: LandingFacts): string {
-  const { url, version, needsKey, trouble } = facts;
+  const { url, version, needsKey, hasDashboard, trouble } = facts;
   const state =
     trouble === null
       ? '<p class="state good">Ready to run sandboxes.</p>'
       : `<p class="state bad">Cannot run sandboxes: ${escapeHtml(trouble)}</p>`;
-  const links = LINKS.map(
+  const links = [...(hasDashboard ? [DASHBOARD] : []), ...LINKS].map(
     ([path, title, what]) =>
       `<li><a href="${path}">${title}</a> <code>${path}</code><span>${what}</span></li>`,
   );
   const places = PLACES.map(
     ([path, what]) => `<li><code>${escapeHtml(url)}${path}</code><span>${what}</span></li>`,
   );
-  const snippets = snippetsFor(facts).map(
-    ({ id, title, text }) =>
-      `<section><h3>${title}</h3><pre id="${id}" tabindex="0">${escapeHtml(text)}</pre></section>`,
-  );
+  const snippets = snippetsFor(facts).map(renderSnippet);
   return `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>svc</title>
-<link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'%3E%3Crect width='8' height='8' rx='2' fill='%230b55b8'/%3E%3Cpath d='M2 2l2 2-2 2' stroke='%23fff' fill='none'/%3E%3C/svg%3E">
+<link rel="icon" href="data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 32 32'%3E%3Crect width='32' height='32' rx='8' fill='%23221d16'/%3E%3Cpath d='M7 12.5 16 8l9 4.5v9L16 26l-9-4.5zM7 12.5 16 17l9-4.5M16 17v9' fill='none' stroke='%23e8b36a' stroke-width='2' stroke-linejoin='round'/%3E%3C/svg%3E">
 <style>${LANDING_STYLE}</style>
+<script>${LANDING_SCRIPT}</script>
 </head>
 <body>
 <main>
 <header>
-<h1>svc <small>${escapeHtml(version)}</small></h1>
+<h1><svg viewBox="0 0 24 24" width="28" height="28" aria-hidden="true"><path d="M3 8 12 3.5 21 8v8.5L12 21l-9-4.5zM3 8l9 4.5L21 8M12 12.5V21"/></svg>svc <small>${escapeHtml(version)}</small></h1>
 <p>Runs untrusted code in sandboxes on this machine: over REST, JSON-RPC and MCP, from TypeScript and from the command line.</p>
 ${state}
 </header>
-<ul class="links">
-${links.join('\n')}
-</ul>
+<section class="panel">
+<h2>Connect</h2>
+${needsKey ? ABOUT_KEYS : '<p>This server asks for no key (<code>--dev</code>).</p>'}
+${snippets.join('\n')}
+</section>
+<section class="panel">
 <h2>Addresses</h2>
 <ul class="links">
 ${places.join('\n')}
 </ul>
-<h2>Connect</h2>
-${needsKey ? ABOUT_KEYS : '<p>This server asks for no key (<code>--dev</code>).</p>'}
-${snippets.join('\n')}
+</section>
+<section class="panel">
+<h2>Pages</h2>
+<ul class="links">
+${links.join('\n')}
+</ul>
+</section>
 </main>
 </body>
 </html>
 `;
 }
 
+/** A button to copy the lines; it needs the script, and is hidden until that has run. */
+function renderSnippet({ id, title, text }: Snippet): string {
+  return `<section class="code" aria-labelledby="${id}-title"><header><h3 id="${id}-title">${title}</h3>
+<button type="button" hidden data-copies="${id}" aria-label="Copy: ${title}"><span role="status">Copy</span></button></header>
+<pre id="${id}" tabindex="0" aria-labelledby="${id}-title">${escapeHtml(text)}</pre></section>`;
+}
+
+const DASHBOARD = ['/', 'Dashboard', 'sandboxes, files and members in a browser'] as const;
 const LINKS = [
   ['/docs', 'Reference', 'every operation of the REST API'],
   ['/openapi.json', 'OpenAPI', 'the same for programs'],
@@ -72,11 +87,11 @@ const PLACES = [
   ['/mcp', 'MCP, Streamable HTTP'],
 ] as const;
 
-const ABOUT_KEYS = `<p>This server asks for a key. Whoever runs it makes one on its machine, with <code>--path</code> if the server was
-started with it, and it is shown once:</p>
-<pre id="key" tabindex="0">sudo svc apikey create</pre>
-<p>The lines below find it in a variable:</p>
-<pre id="variable" tabindex="0">export SVC_API_KEY=svc_…</pre>`;
+const ABOUT_KEYS = `<p>This server asks for a key. Its operator creates one on its machine, with <code>--path</code> if the server was
+started with it. The key is shown once:</p>
+${renderSnippet({ id: 'key', title: 'Create a key', text: 'sudo svc apikey create' })}
+<p>The lines below read it from a variable:</p>
+${renderSnippet({ id: 'variable', title: 'Set the variable', text: 'export SVC_API_KEY=svc_…' })}`;
 
 interface Snippet {
   readonly id: string;
