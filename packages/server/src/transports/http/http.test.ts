@@ -97,14 +97,15 @@ test('bytes that are no UTF-8 are a parse error', async (t) => {
   assert.equal(response.status, 400);
 });
 
-test('a wrong method on an address of JSON-RPC is 405 with its error envelope', async (t) => {
-  const server = await startTestServer(t);
-  const response = await fetch(`${server.url}/api/v1/rpc`);
-  const body = (await response.json()) as { jsonrpc: string; error: { message: string }; id: null };
-  assert.deepEqual([response.status, response.headers.get('allow')], [405, 'POST']);
-  assert.deepEqual([body.jsonrpc, body.id], ['2.0', null]);
-  assert.equal(body.error.message, '/api/v1/rpc takes POST only');
-});
+for (const path of ['/api/v1/rpc', '/legacy/api/v1/rpc'])
+  test(`a wrong method on ${path} is 405 with the error envelope of JSON-RPC`, async (t) => {
+    const server = await startTestServer(t);
+    const response = await fetch(`${server.url}${path}`);
+    const body = (await response.json()) as { jsonrpc: string; error: { message: string }; id: null };
+    assert.deepEqual([response.status, response.headers.get('allow')], [405, 'POST']);
+    assert.deepEqual([body.jsonrpc, body.id], ['2.0', null]);
+    assert.equal(body.error.message, `${path} takes POST only`);
+  });
 
 test('an unknown path is refused with the error envelope of REST', async (t) => {
   const server = await startTestServer(t);

@@ -30,7 +30,7 @@ export const RPC_CODE = {
 
 /** The addresses whose failures are JSON-RPC errors. Everywhere else they have the envelope of REST. */
 export function isRpcPath(url: string): boolean {
-  return /^\/(api\/v1\/rpc|mcp)(?=[/?]|$)/.test(url);
+  return /^\/((legacy\/)?api\/v1\/rpc|mcp)(?=[/?]|$)/.test(url);
 }
 
 export function failure(id: RpcId | undefined, error: RpcError): RpcResponse {
