@@ -37,7 +37,8 @@ export async function trustAuthority(
   signal: AbortSignal,
 ): Promise<void> {
   const isRead = isIntercepted(spec.network);
-  const fromHost = spec.network?.trust_host_cas === true ? getCACertificates('system') : [];
+  // OpenSSL's folder lists each authority several times: in the bundle, in a file, and by the names of its links.
+  const fromHost = spec.network?.trust_host_cas === true ? new Set(getCACertificates('system')) : [];
   const trusted = [...(isRead ? [network.authorityCertificate] : []), ...fromHost];
   if (trusted.length === 0) return;
   const text = trusted.map((certificate) => `${certificate.trim()}\n`).join('');
