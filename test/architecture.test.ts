@@ -13,6 +13,7 @@ const QUICK_CONTRACT = [
   '@svc/contract/errno',
   '@svc/contract/errors',
   '@svc/contract/image-reference',
+  '@svc/contract/node-disk-fault',
   '@svc/contract/node-http',
   '@svc/contract/node-listen',
   '@svc/contract/node-pause',
@@ -37,7 +38,7 @@ const SDK_CONTRACT = [
 ];
 
 /** In the contract: which image is meant is nothing that a client asks. */
-const NODE_ALONE = /\/(?:node-[a-z]+|image-reference)\.ts$/;
+const NODE_ALONE = /\/(?:node-[a-z-]+|image-reference)\.ts$/;
 
 /** What only tests import. */
 const TESTING_DOOR = '@svc/contract/testing';

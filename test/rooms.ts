@@ -15,6 +15,7 @@ export const ROOMS: Readonly<Record<string, readonly string[]>> = {
     'errors.ts',
     'node-spawn.ts',
     'out-of-files.ts',
+    'node-disk-fault.ts',
     'image-reference.ts',
     'bounded-json.ts',
     'frames',

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 const MIB = 2 ** 20;
 
@@ -9,16 +9,46 @@ const MIB = 2 ** 20;
 export class SmallDisk implements Disposable {
   readonly folder: string;
   readonly #place: string;
+  #hasFailed = false;
 
   constructor(mib: number) {
     this.#place = mkdtempSync(join(tmpdir(), 'svc-small-disk-'));
     chmodSync(this.#place, 0o711);
     this.folder = join(this.#place, 'disk');
     mkdirSync(this.folder);
-    const image = join(this.#place, 'image');
-    execFileSync('truncate', ['--size', `${mib}M`, image]);
-    execFileSync('mkfs.ext4', ['-q', '-F', '-m', '0', image]);
-    execFileSync('mount', ['-o', 'loop', image, this.folder]);
+    execFileSync('truncate', ['--size', `${mib}M`, this.#image]);
+    execFileSync('mkfs.ext4', ['-q', '-F', '-m', '0', this.#image]);
+    this.#mount();
+  }
+
+  /** As when its device fails: ext4 meets an error, and takes no writes until it is mounted again. */
+  fail(): void {
+    const device = execFileSync('findmnt', ['-no', 'SOURCE', this.folder], { encoding: 'utf8' }).trim();
+    writeFileSync(`/sys/fs/ext4/${basename(device)}/trigger_fs_error`, '1');
+    this.#hasFailed = true;
+  }
+
+  /** As after a restart of the host: it is checked, and mounted anew. What still holds the failed one open keeps that. */
+  repair(): void {
+    if (!this.#hasFailed) return;
+    this.#hasFailed = false;
+    execFileSync('umount', ['-l', this.folder]);
+    // 1: errors were corrected.
+    execFileSync('sh', ['-c', 'e2fsck -fy "$1" >&2 || [ $? = 1 ]', 'sh', this.#image], { stdio: 'ignore' });
+    this.#mount();
+  }
+
+  /** On a loop device of its own: mount would take the one that a failed disk still has. */
+  #mount(): void {
+    const args = ['--find', '--show', this.#image];
+    const device = execFileSync('losetup', args, { encoding: 'utf8' }).trim();
+    execFileSync('mount', ['-o', 'errors=remount-ro', device, this.folder]);
+    // From now on it goes with its last mount.
+    execFileSync('losetup', ['--detach', device]);
+  }
+
+  get #image(): string {
+    return join(this.#place, 'image');
   }
 
   get freeBytes(): number {

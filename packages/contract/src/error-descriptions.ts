@@ -36,7 +36,7 @@ export const ERROR_DESCRIPTIONS = {
   context_lost:
     'The code context ended with the run of its sandbox, or was removed while code ran in it, and its state with it. Make a new one.',
   precondition_failed:
-    'Somebody else changed it since it was read. Read it again, then repeat the change with its new ETag.',
+    'Another caller changed it since it was read. Read it again, then repeat the change with its new ETag.',
   payload_too_large: 'The body is larger than the limit that the message names.',
   isolation_unavailable:
     'This host lacks the isolation class that was asked for. `svc doctor` says why; protection is never weakened silently.',

@@ -74,12 +74,12 @@ export async function startServer(parts: ServerParts): Promise<RunningServer> {
   const ports = new PortForwarder(openChannel, logger);
   const health = new EngineHealth();
   const storeHealth = new StoreHealth(database, logger);
-  const problem = () => storeHealth.problem ?? health.problem;
   const metrics = new CallMetrics();
   const codeContexts = new CodeContexts({ openChannel, database, sealer: parts.sealer, logger });
   const convergence = createConvergence(parts, { channels, ports, codeContexts });
   const reconciler = createReconciler(parts, { convergence, health });
   const storage = new HostStorage({ orchestrator, database, logger });
+  const problem = () => storeHealth.problem ?? health.problem ?? storage.problem;
   const dispatch = createDispatch(parts, { health, problem, storage, metrics, convergence, channels });
   const http = openHttp(parts);
   const previews = previewAddresses(http, parts);

@@ -85,6 +85,7 @@ function diskToJson(disk: NonNullable<ServerStatus['disk']>): object {
     reserve_bytes: disk.reserveBytes,
     promised_bytes: disk.promisedBytes,
     short: disk.isShort,
+    fault: disk.fault,
   };
 }
 

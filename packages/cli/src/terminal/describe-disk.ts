@@ -7,8 +7,10 @@ export function describeDisk(disk: {
   readonly reserveBytes: number;
   readonly promisedBytes: number;
   readonly isShort: boolean;
+  readonly fault: string | null;
 }): string {
-  const { freeBytes, totalBytes, reserveBytes, promisedBytes, isShort } = disk;
+  const { freeBytes, totalBytes, reserveBytes, promisedBytes, isShort, fault } = disk;
+  if (fault !== null) return fault;
   const amounts = `${formatBytes(freeBytes)} of ${formatBytes(totalBytes)} free, ${formatBytes(reserveBytes)} of it kept`;
   const promised = `disks and volumes in use may grow by ${formatBytes(promisedBytes)}`;
   return `disk: ${amounts}; ${promised}${isShort ? '; nearly full, so nothing new is begun' : ''}`;

@@ -32,7 +32,7 @@ export const lifecycleOperations = {
       ),
       idle_timeout_secs: Type.Optional(
         Type.Union([Seconds, Type.Null()], {
-          description: 'Without anybody who uses it; null: for ever; absent: as it was',
+          description: 'Time without a user; null: for ever; absent: as it was',
         }),
       ),
       ends_in_secs: optional(Seconds, {

@@ -40,7 +40,7 @@ export const API_VERSION = '0.1.0';
 type Json = Readonly<Record<string, unknown>>;
 
 /** Every operation may fail with these, whatever else it may. */
-const COMMON_ERRORS: readonly ErrorCode[] = ['invalid_request', 'rate_limited', 'internal'];
+const COMMON_ERRORS: readonly ErrorCode[] = ['invalid_request', 'rate_limited', 'internal', 'unavailable'];
 
 const DESCRIPTION = `Request and response bodies are JSON unless stated otherwise; file content is raw bytes.
 

@@ -22,7 +22,7 @@ async function serve(t: TestContext, logger = pino({ level: 'silent' })): Promis
   const relay = createRelay({ get: () => assert.fail('looked up') } as unknown as Sandboxes, {
     join: () => assert.fail('joined'),
   });
-  const server = createHttpServer(createRoutes(daemon), relay, daemon.logger);
+  const server = createHttpServer(createRoutes(daemon), relay, { logger: daemon.logger });
   const path = join(folder, 'engine.sock');
   server.listen(path);
   await once(server, 'listening');
@@ -83,13 +83,13 @@ test('a call with progress leaves its connection to the next one', async (t) => 
   const routes: Routes = {
     'POST /images/pull': async (call) => {
       await call.json();
-      return await sendProgress(call, logger, async (onProgress) => {
+      return await sendProgress(call, async (onProgress) => {
         onProgress({ step: 'resolving', reference: 'x' });
         return await Promise.resolve({ id: 'sha256:0' });
       });
     },
   };
-  const server = createHttpServer(routes, async () => {}, logger);
+  const server = createHttpServer(routes, async () => {}, { logger });
   let connections = 0;
   server.on('connection', () => (connections += 1));
   const socketPath = join(folder, 'engine.sock');

@@ -15,6 +15,19 @@ export interface Call {
   readonly signal: AbortSignal;
   /** The body as JSON. @throws PlatformError `invalid_request` */
   json(): Promise<unknown>;
+  /** What the caller sees of a failure. */
+  describe(error: unknown): Failure;
+}
+
+export interface Failure {
+  readonly status: number;
+  readonly envelope: ErrorEnvelope;
+}
+
+export interface HttpServerOptions {
+  readonly logger: Logger;
+  /** Why the disk of the data folder takes no writes; undefined: it takes them. Asked when a call fails for a reason that no caller can act on. */
+  readonly findDiskFault?: () => PlatformError | undefined;
 }
 
 /** Returns what is sent as JSON; undefined when it has sent its answer itself. */
@@ -25,16 +38,20 @@ export type UpgradeHandler = (path: string, socket: Duplex, head: Buffer) => Pro
 const MAX_BODY_BYTES = 96 * 1024 * 1024;
 
 /** The engine's HTTP over its unix socket. `routes`: `METHOD /path/:param` → handler. */
-export function createHttpServer(routes: Routes, upgrade: UpgradeHandler, logger: Logger): Server {
+export function createHttpServer(
+  routes: Routes,
+  upgrade: UpgradeHandler,
+  options: HttpServerOptions,
+): Server {
   const table = Object.entries(routes).map(([route, handler]) => ({ ...parseRoute(route), handler }));
   const server = createServer({ requestTimeout: 0, keepAliveTimeout: 65_000 }, (request, response) => {
-    answer(table, request, response, logger).catch((error: unknown) =>
-      logger.error({ error }, 'an answer failed'),
+    answer(table, request, response, options).catch((error: unknown) =>
+      options.logger.error({ error }, 'an answer failed'),
     );
   });
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     socket.on('error', () => socket.destroy());
-    upgrade(request.url ?? '', socket, head).catch((error: unknown) => refuseUpgrade(socket, error, logger));
+    upgrade(request.url ?? '', socket, head).catch((error: unknown) => refuseUpgrade(socket, error, options));
   });
   return server;
 }
@@ -54,12 +71,13 @@ async function answer(
   table: readonly Route[],
   request: IncomingMessage,
   response: ServerResponse,
-  logger: Logger,
+  options: HttpServerOptions,
 ): Promise<void> {
+  const describe = (error: unknown) => describeError(error, options);
   const gone = new AbortController();
   const begun = performance.now();
   response.once('close', () => {
-    noteCall(request, response, performance.now() - begun, logger);
+    noteCall(request, response, performance.now() - begun, options.logger);
     if (!response.writableFinished) gone.abort(new Error('the caller went away'));
   });
   try {
@@ -73,11 +91,12 @@ async function answer(
       response,
       signal: gone.signal,
       json,
+      describe,
     });
     if (result !== undefined) sendJson(response, 200, result);
   } catch (error) {
     if (gone.signal.aborted) return;
-    const { status, envelope } = describeError(error, logger);
+    const { status, envelope } = describe(error);
     if (response.headersSent) response.destroy();
     else sendJson(response, status, envelope);
   }
@@ -168,15 +187,18 @@ function readBody(request: IncomingMessage): Promise<Buffer> {
 }
 
 /** A bug is logged with its stack and shown as `internal`: callers never see a stack or a host path. */
-export function describeError(thrown: unknown, logger: Logger): { status: number; envelope: ErrorEnvelope } {
+function describeError(thrown: unknown, { logger, findDiskFault }: HttpServerOptions): Failure {
   const error = unavailableIfOutOfFiles(thrown);
-  if (PlatformError.is(error)) {
-    const { code, message, details } = error;
-    return { status: ERROR_STATUS[code], envelope: { error: { code, message, details } } };
-  }
+  if (PlatformError.is(error)) return describePlatformError(error);
   logger.error({ error }, 'unexpected failure');
+  const fault = findDiskFault?.();
+  if (fault !== undefined) return describePlatformError(fault);
   const message = 'the engine failed unexpectedly; its log says why';
   return { status: 500, envelope: { error: { code: 'internal', message, details: null } } };
+}
+
+function describePlatformError({ code, message, details }: PlatformError): Failure {
+  return { status: ERROR_STATUS[code], envelope: { error: { code, message, details } } };
 }
 
 function sendJson(response: ServerResponse, status: number, body: unknown): void {
@@ -188,8 +210,8 @@ function sendJson(response: ServerResponse, status: number, body: unknown): void
   response.end(text);
 }
 
-function refuseUpgrade(socket: Duplex, error: unknown, logger: Logger): void {
-  const { status, envelope } = describeError(error, logger);
+function refuseUpgrade(socket: Duplex, error: unknown, options: HttpServerOptions): void {
+  const { status, envelope } = describeError(error, options);
   const body = JSON.stringify(envelope);
   const head = `HTTP/1.1 ${status} Refused\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}`;
   socket.end(`${head}\r\nconnection: close\r\n\r\n${body}`);

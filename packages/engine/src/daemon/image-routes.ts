@@ -1,5 +1,4 @@
 import { PlatformError } from '@svc/contract/errors';
-import type { Logger } from 'pino';
 import type { ImageView } from '../client/engine-api.ts';
 import type { Image, ImageProgress, PullPolicy, RegistryAuth } from '../images/images.ts';
 import type { Kit } from '../sandboxes/kit.ts';
@@ -15,14 +14,14 @@ export type BuildDemo = (
 ) => Promise<readonly Image[]>;
 
 /** Reads any path of the host, so it is for root alone. */
-export function operatorRoutes({ images }: Pick<Kit, 'images'>, logger: Logger): Routes {
+export function operatorRoutes({ images }: Pick<Kit, 'images'>): Routes {
   return {
     'POST /images/import': async (call) => {
       const given = fields(await call.json());
       const { detectImportSource } = await import('../images/detect-import-source.ts');
       const source = await detectImportSource(required(given, 'path', 'string'), call.signal);
       const reference = required(given, 'reference', 'string');
-      return await sendProgress(call, logger, async (onProgress) =>
+      return await sendProgress(call, async (onProgress) =>
         toView(await images.import(source, reference, { onProgress, signal: call.signal })),
       );
     },
@@ -31,13 +30,12 @@ export function operatorRoutes({ images }: Pick<Kit, 'images'>, logger: Logger):
 
 interface ImageDaemon {
   readonly buildDemo: BuildDemo;
-  readonly logger: Logger;
   readonly sandboxes: { readonly warm: Pick<WarmSandboxes, 'expect' | 'release'> };
 }
 
 export function imageRoutes(
   { images }: Pick<Kit, 'images'>,
-  { buildDemo, logger, sandboxes: { warm } }: ImageDaemon,
+  { buildDemo, sandboxes: { warm } }: ImageDaemon,
 ): Routes {
   return {
     'GET /images': async () => (await images.list()).map(toView),
@@ -74,7 +72,7 @@ export function imageRoutes(
         scope: readScope(given, 'scope'),
         maxHeldBytes: readMaxHeldBytes(given),
       };
-      return await sendProgress(call, logger, async (onProgress) => {
+      return await sendProgress(call, async (onProgress) => {
         const image = await images.resolve(reference, { ...options, onProgress, signal: call.signal });
         warm.expect(image, reference, options.scope);
         return toView(image);
@@ -86,7 +84,7 @@ export function imageRoutes(
         names: readNames(given['names']),
         force: optional(given, 'force', 'boolean') ?? false,
       };
-      return await sendProgress(call, logger, async (onProgress) => {
+      return await sendProgress(call, async (onProgress) => {
         const built = await buildDemo(request, onProgress, call.signal);
         for (const image of built) warm.expect(image, image.references[0] ?? image.id, null);
         return built.map(toView);

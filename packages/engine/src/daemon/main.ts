@@ -18,7 +18,7 @@ import { Sandboxes } from '../sandboxes/sandboxes.ts';
 import { buildKit, type HostKit } from './build-kit.ts';
 import { readConfig, type EngineConfig } from './config.ts';
 import { demoBuilder } from './demo-images.ts';
-import { createHttpServer, type Routes, type UpgradeHandler } from './http-server.ts';
+import { createHttpServer, type HttpServerOptions, type Routes, type UpgradeHandler } from './http-server.ts';
 import { operatorRoutes } from './image-routes.ts';
 import { collectImages } from './collect-images.ts';
 import { forgetPid, lockDataFolder, notePid } from './lock.ts';
@@ -236,14 +236,10 @@ async function listen(
 ): Promise<readonly Server[]> {
   const routes = createRoutes(daemon);
   const relay = createRelay(daemon.sandboxes, sessionRelay);
+  const options = { logger: daemon.logger, findDiskFault: () => daemon.kit.space.findFault() };
   const servers = [
-    await listenAt(
-      rootSocketOf(socketPath),
-      { ...routes, ...operatorRoutes(daemon.kit, daemon.logger) },
-      relay,
-      daemon.logger,
-    ),
-    await listenAt(socketPath, routes, relay, daemon.logger),
+    await listenAt(rootSocketOf(socketPath), { ...routes, ...operatorRoutes(daemon.kit) }, relay, options),
+    await listenAt(socketPath, routes, relay, options),
   ];
   // SAFETY: in the data folder, which is root's.
   if (socketOwner !== null) await lchown(socketPath, socketOwner.uid, socketOwner.gid);
@@ -254,9 +250,9 @@ async function listenAt(
   path: string,
   routes: Routes,
   relay: UpgradeHandler,
-  logger: Logger,
+  options: HttpServerOptions,
 ): Promise<Server> {
-  const server = createHttpServer(routes, relay, logger);
+  const server = createHttpServer(routes, relay, options);
   await mkdir(dirname(path), { recursive: true });
   await rm(path, { force: true });
   server.listen(path);

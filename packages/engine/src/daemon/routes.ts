@@ -46,7 +46,7 @@ export function createRoutes(daemon: Daemon): Routes {
   };
 }
 
-function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon): Routes {
+function sandboxRoutes({ kit, sandboxes, sampler, capabilities }: Daemon): Routes {
   const id = (call: Call) => call.params['id'] ?? '';
   return {
     'GET /pulse': async () => await Promise.resolve(ownPulse),
@@ -60,9 +60,7 @@ function sandboxRoutes({ kit, sandboxes, sampler, capabilities, logger }: Daemon
     'POST /sandboxes': async (call) => {
       const request = readCreate(await call.json());
       // A caller that goes away while the image is pulled gives up; once the sandbox is being made, it is made or undone whole.
-      return await sendProgress(call, logger, (onProgress) =>
-        sandboxes.create(request, onProgress, call.signal),
-      );
+      return await sendProgress(call, (onProgress) => sandboxes.create(request, onProgress, call.signal));
     },
     'POST /sandboxes/check': async (call) => {
       await sandboxes.check(readCreate(await call.json()));

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { Logger } from 'pino';
 import type { ImageProgress } from '../images/images.ts';
-import { describeError, type Call } from './http-server.ts';
+import type { Call } from './http-server.ts';
 
 /** Sends each item as a line of JSON, as fast as the caller reads. */
 export async function sendLines(response: ServerResponse, items: AsyncIterable<unknown>): Promise<void> {
@@ -18,7 +17,6 @@ export async function sendLines(response: ServerResponse, items: AsyncIterable<u
  */
 export async function sendProgress(
   call: Call,
-  logger: Logger,
   work: (onProgress: (progress: ImageProgress) => void) => Promise<unknown>,
 ): Promise<undefined> {
   const { response } = call;
@@ -42,7 +40,7 @@ export async function sendProgress(
       waiting = '';
       throw error;
     }
-    response.end(`${take()}${JSON.stringify(describeError(error, logger).envelope)}\n`);
+    response.end(`${take()}${JSON.stringify(call.describe(error).envelope)}\n`);
   }
   return undefined;
 }

@@ -15,6 +15,8 @@ export interface HostFacts {
   readonly runtimes: readonly RuntimeFact[];
   /** Where each program was found; null when it was not. */
   readonly programs: Readonly<Record<string, string | null>>;
+  /** Why the disk of the data folder takes no writes; null: it takes them, or we may not write there. */
+  readonly diskFault: string | null;
   readonly freeDiskBytes: number;
   /** How much more the disks and volumes that exist may come to take. */
   readonly promisedDiskBytes: number;

@@ -10,6 +10,7 @@ const NO_DISK_BYTES = GIB / 2;
 const LITTLE_MEMORY_BYTES = GIB;
 
 export function judgeSpace({
+  diskFault,
   freeDiskBytes,
   promisedDiskBytes,
   totalMemoryBytes,
@@ -20,13 +21,20 @@ export function judgeSpace({
   const free = `${gib(freeDiskBytes)} free for the data folder; ${promised}`;
   const memory = `${gib(availableMemoryBytes)} of ${gib(totalMemoryBytes)} available`;
   const disk =
-    freeDiskBytes < NO_DISK_BYTES
-      ? finding('disk', 'missing', free, 'free some space, or choose another folder with --path')
-      : freeDiskBytes < LITTLE_DISK_BYTES
-        ? finding('disk', 'warn', free, 'svc image prune, or choose another folder with --path')
-        : promisedDiskBytes > freeDiskBytes
-          ? finding('disk', 'warn', free, 'remove what is not needed, or give the data folder a larger disk')
-          : finding('disk', 'ok', free);
+    diskFault !== null
+      ? finding('disk', 'missing', `the data folder takes no writes: ${diskFault}`, REPAIR)
+      : freeDiskBytes < NO_DISK_BYTES
+        ? finding('disk', 'missing', free, 'free some space, or choose another folder with --path')
+        : freeDiskBytes < LITTLE_DISK_BYTES
+          ? finding('disk', 'warn', free, 'svc image prune, or choose another folder with --path')
+          : promisedDiskBytes > freeDiskBytes
+            ? finding(
+                'disk',
+                'warn',
+                free,
+                'remove what is not needed, or give the data folder a larger disk',
+              )
+            : finding('disk', 'ok', free);
   return [
     disk,
     availableMemoryBytes < LITTLE_MEMORY_BYTES
@@ -34,6 +42,9 @@ export function judgeSpace({
       : finding('memory', 'ok', memory),
   ];
 }
+
+const REPAIR =
+  'dmesg says what failed, and findmnt -T DATA_FOLDER which disk it is; stop svc, unmount and fsck the disk, mount it again (or reboot), then start svc: docs/disk.md';
 
 function gib(bytes: number): string {
   return `${(bytes / GIB).toFixed(1)} GiB`;

@@ -47,6 +47,7 @@ function facts(changes: Partial<HostFacts> = {}): HostFacts {
     attempts: { idmappedOverlay: worked, diskImage: worked, fuse: worked, nftables: worked, kvm: worked },
     runtimes: [RUNSC, RUNC],
     programs: Object.fromEntries(Object.keys(PROGRAMS).map((name) => [name, `/usr/bin/${name}`])),
+    diskFault: null,
     freeDiskBytes: 80 * GIB,
     promisedDiskBytes: 8 * GIB,
     totalMemoryBytes: 16 * GIB,
@@ -174,4 +175,11 @@ test('without root, without namespaces or without seccomp no sandbox can run', (
     { seccompActions: null },
   ])
     assert.equal(judgeHost(facts(change), NOW).canRunSandboxes, false, JSON.stringify(change));
+});
+
+test('a disk that takes no writes is missing, however much of it is free, and has a remedy', () => {
+  const disk = find({ diskFault: 'EROFS: read-only file system' }, 'disk');
+  assert.equal(disk.status, 'missing');
+  assert.match(disk.finding, /takes no writes: EROFS/);
+  assert.match(disk.remedy ?? '', /dmesg.*fsck/);
 });

@@ -9,6 +9,7 @@ import { readDoctorConfig, searchPath } from './config.ts';
 import type { HostFacts } from './host-facts.ts';
 import { PROGRAMS } from './judge-programs.ts';
 import { nearestFolder } from './nearest-folder.ts';
+import { findDiskFault } from './find-disk-fault.ts';
 import { tryOnHost } from './try-on-host.ts';
 
 export async function readHostFacts(options: {
@@ -26,6 +27,7 @@ export async function readHostFacts(options: {
     seccompActions: await readText('/proc/sys/kernel/seccomp/actions_avail'),
     ipForward: (await readText('/proc/sys/net/ipv4/ip_forward'))?.trim() === '1',
     programs: findPrograms(config),
+    diskFault: await findDiskFault(await nearestFolder(config.dataFolder)),
     freeDiskBytes: await freeBytes(config.dataFolder),
     promisedDiskBytes: await promisedBytes(config.dataFolder),
     ...memory,

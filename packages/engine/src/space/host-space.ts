@@ -1,6 +1,7 @@
 import { statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { PlatformError } from '@svc/contract/errors';
+import { findDiskFault } from '@svc/contract/node-disk-fault';
 import type { Logger } from 'pino';
 import { runTool } from '../host/run-tool.ts';
 import { Ballast } from './ballast.ts';
@@ -10,6 +11,8 @@ import { GROWTH_BYTES, SharedRoom } from './shared-room.ts';
 import { WatchedDisk, type MountedDisk } from './watched-disk.ts';
 
 const MIB = 2 ** 20;
+/** In the data folder for as long as an engine runs. */
+const PID_FILE = 'engine.pid';
 /** Of the host's disk, a tenth and at most this, that guests, images and snapshots cannot have. */
 const MOST_RESERVE_BYTES = 1024 * MIB;
 /** Beyond the reserve: taken, so that it can be given back. A fortieth of the disk and at most this. */
@@ -65,6 +68,8 @@ export interface HostSpaceView {
   readonly owedBytes: number;
   /** Nothing new is begun, and no guest gets more. */
   readonly isShort: boolean;
+  /** Why the disk takes no writes at all; null: it takes them. */
+  readonly fault: string | null;
 }
 
 /** What is kept free on a disk of this size, unless the operator says otherwise. */
@@ -134,9 +139,11 @@ export class HostSpace {
 
   /**
    * For whatever takes space: `neededBytes` will be written to `folder`, the data folder when absent.
-   * @throws PlatformError `insufficient_storage`
+   * @throws PlatformError `insufficient_storage`, and `unavailable` when the disk takes no writes
    */
   require(neededBytes = 0, folder = this.#folder): void {
+    const fault = this.findFault();
+    if (fault !== undefined) throw fault;
     const { freeBytes } = readDisk(folder);
     const reserveBytes = this.#reserveBytes;
     const leftBytes = freeBytes - reserveBytes - this.#owedBytes - neededBytes;
@@ -144,6 +151,11 @@ export class HostSpace {
     throw new PlatformError('insufficient_storage', NO_ROOM, {
       details: { freeBytes, neededBytes, reserveBytes },
     });
+  }
+
+  /** Why the disk takes no writes; undefined: it takes them. */
+  findFault(): PlatformError | undefined {
+    return findDiskFault(join(this.#folder, PID_FILE), 'engine');
   }
 
   /** From now on its guests can use what they are granted, and no more. Can be repeated. */
@@ -185,6 +197,7 @@ export class HostSpace {
       promisedBytes: promised.reduce((sum, bytes) => sum + bytes, 0),
       owedBytes: this.#owedBytes,
       isShort: this.#isShort,
+      fault: this.findFault()?.message ?? null,
     };
   }
 

@@ -54,7 +54,11 @@ export class PretendedHost {
       events: new EventLog(),
       images: this.#images(fault),
       rootfs: fault.wrap(this.rootfs, ['createDisk', 'saveDisk', 'restoreDisk', 'mount']),
-      space: { require: () => undefined, view: () => assert.fail('nobody asks') },
+      space: {
+        require: () => undefined,
+        findFault: () => undefined,
+        view: () => assert.fail('not asked for'),
+      },
       snapshots: this.snapshots,
       // A slot whose acquire failed is the adapter's to give back: nobody else knows its name.
       network: fault.isBefore ? fault.wrap(this.network, ['acquire']) : this.network,

@@ -34,6 +34,11 @@ export class HostStorage {
     return this.#latest;
   }
 
+  /** Why nothing can be changed on the disk; null: it can, or the engine is away. */
+  get problem(): string | null {
+    return this.#latest?.fault ?? null;
+  }
+
   task(): BackgroundTask {
     const { logger } = this.#parts;
     return repeatEvery(LOOK_MS, 'looking at the space of the host', () => this.#look(), logger);

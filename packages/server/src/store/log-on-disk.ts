@@ -1,6 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { PlatformError } from '@svc/contract';
-import { errnoOf } from '@svc/contract/errno';
+import { isErrno } from '@svc/contract/errno';
+import { diskFault, failedDisk, findDiskFault } from '@svc/contract/node-disk-fault';
 
 /**
  * Brings SQLite's write-ahead log to the disk beside the thread that everybody is served by. Whoever comes while the disk is at it shares
@@ -12,6 +13,8 @@ export class LogOnDisk implements AsyncDisposable {
   #file: Promise<FileHandle> | undefined;
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
+  /** How the latest flush failed; undefined when it did not. */
+  #fault: PlatformError | undefined;
 
   constructor(database: string, flush: (log: FileHandle) => Promise<void> = (log) => log.datasync()) {
     this.#path = `${database}-wal`;
@@ -34,9 +37,21 @@ export class LogOnDisk implements AsyncDisposable {
     this.#next = undefined;
     try {
       await this.#flush(await this.#open());
+      this.#fault = undefined;
     } catch (error) {
-      throw explain(error);
+      this.#fault = diskFault(error, 'server');
+      throw this.#fault ?? explain(error);
     }
+  }
+
+  /** Why the disk takes no writes; undefined: it takes them. */
+  findFault(): PlatformError | undefined {
+    return findDiskFault(this.#path, 'server') ?? this.#fault;
+  }
+
+  /** What to show of a query whose disk failed, as the database says without the reason. */
+  explainFailure(error: unknown): PlatformError {
+    return this.findFault() ?? failedDisk('EIO', 'server', error);
   }
 
   /** The same file for as long as a connection to the database is open: SQLite writes it anew from its beginning. */
@@ -55,8 +70,7 @@ export class LogOnDisk implements AsyncDisposable {
 }
 
 function explain(error: unknown): unknown {
-  const errno = errnoOf(error);
-  return errno === 'ENOSPC' || errno === 'EDQUOT' ? fullDisk(error) : error;
+  return isErrno(error, 'ENOSPC', 'EDQUOT') ? fullDisk(error) : error;
 }
 
 export function fullDisk(cause: unknown): PlatformError {

@@ -8,6 +8,10 @@ import type { StoreDialect } from './store-dialect.ts';
 const MAX_PREPARED = 256;
 const BUSY_TIMEOUT_MS = 5000;
 const SQLITE_FULL = 13;
+/** SQLITE_READONLY, SQLITE_IOERR and SQLITE_CANTOPEN. */
+const DISK_FAILURES: ReadonlySet<number> = new Set([8, 10, 14]);
+/** An extended code of SQLite has more in the bits above. */
+const PRIMARY_CODE = 0xff;
 /**
  * What is noted of an idempotency key by itself: that it is used, by whom, and what came of it. Whatever the call changes is committed
  * after the claim and before the end, and that commit brings the claim to the disk with it. Should the power fail, a key is at worst as
@@ -21,11 +25,12 @@ const OF_TABLES = /^(create|alter|drop) /i;
 export function sqliteDialect(path: string, log: LogOnDisk = new LogOnDisk(path)): StoreDialect {
   let opened: OpenDatabase | undefined;
   let driver: SqliteDriver | undefined;
-  const open = () => (opened = openDatabase(path));
+  const open = () => (opened = openDatabase(path, log));
   const dialect = new SqliteDialect({ database: async () => await Promise.resolve(open()) });
   return {
     changeStamp: () => opened?.stamp(),
     whenCommitted: (tell) => driver?.whenCommitted(tell),
+    findFault: () => log.findFault(),
     createAdapter: () => new SqliteStoreAdapter(),
     createDriver: () =>
       (driver = new SqliteDriver(dialect.createDriver(), () => opened?.takeChange() ?? false, log)),
@@ -52,7 +57,7 @@ interface OpenDatabase extends SqliteDatabase {
   readonly takeChange: () => boolean;
 }
 
-function openDatabase(path: string): OpenDatabase {
+function openDatabase(path: string, log: LogOnDisk): OpenDatabase {
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   // The log is brought to the disk by the driver; SQLite itself waits for it before it copies from it, so the store is whole in any case.
   database.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on');
@@ -65,7 +70,7 @@ function openDatabase(path: string): OpenDatabase {
     const statement = prepared.get(sql);
     if (statement !== undefined) return statement;
     if (prepared.size >= MAX_PREPARED) prepared.clear();
-    const fresh = adapt(database.prepare(sql), () => {
+    const fresh = adapt(database.prepare(sql), log, () => {
       if (OF_TABLES.test(sql)) hasNewTables = true;
       else if (sql === 'rollback' || (OF_KEY_ALONE.test(sql) && !database.isTransaction)) known = changes();
     });
@@ -98,9 +103,9 @@ const NOTHING: SqliteStatement = {
 };
 
 /** `whenDone` is told after it was run. */
-function adapt(statement: StatementSync, whenDone: () => void): SqliteStatement {
+function adapt(statement: StatementSync, log: LogOnDisk, whenDone: () => void): SqliteStatement {
   const run = <T>(query: () => T): T => {
-    const result = explain(query);
+    const result = explain(query, log);
     whenDone();
     return result;
   };
@@ -117,11 +122,16 @@ function inputs(values: readonly unknown[]): SQLInputValue[] {
   return values as SQLInputValue[];
 }
 
-function explain<T>(query: () => T): T {
+function explain<T>(query: () => T, log: LogOnDisk): T {
   try {
     return query();
   } catch (error) {
-    const isFull = error instanceof Error && 'errcode' in error && error.errcode === SQLITE_FULL;
-    throw isFull ? fullDisk(error) : error;
+    throw explained(error, log);
   }
+}
+
+function explained(error: unknown, log: LogOnDisk): unknown {
+  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & PRIMARY_CODE : 0;
+  if (code === SQLITE_FULL) return fullDisk(error);
+  return DISK_FAILURES.has(code) ? log.explainFailure(error) : error;
 }

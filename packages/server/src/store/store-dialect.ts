@@ -1,4 +1,5 @@
 import type { Dialect } from 'kysely';
+import type { PlatformError } from '@svc/contract/errors';
 import type { Database } from './database.ts';
 
 /** A dialect that knows more of its database than how to ask it. */
@@ -10,6 +11,8 @@ export interface StoreDialect extends Dialect {
    * that is undone is not told of.
    */
   readonly whenCommitted: (tell: () => void) => void;
+  /** Why the disk of the database takes no writes, found out without one; undefined: it takes them. */
+  readonly findFault: () => PlatformError | undefined;
 }
 
 const dialects = new WeakMap<Database, StoreDialect>();

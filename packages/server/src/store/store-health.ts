@@ -3,10 +3,11 @@ import { pause } from '@svc/contract/node-pause';
 import { sql } from 'kysely';
 import type { Logger } from 'pino';
 import type { Database } from './database.ts';
+import { dialectOf } from './store-dialect.ts';
 
 const LOOK_MS = 2000;
 
-/** Whether the store answers, as last seen. It is looked at every other second for as long as the server runs. */
+/** Whether the store answers and can be changed, as last seen. It is looked at every other second for as long as the server runs. */
 export class StoreHealth {
   readonly #database: Database;
   readonly #logger: Logger;
@@ -35,7 +36,7 @@ export class StoreHealth {
   async #look(): Promise<string | null> {
     try {
       await sql`select 1`.execute(this.#database);
-      return null;
+      return dialectOf(this.#database)?.findFault()?.message ?? null;
     } catch (error) {
       return PlatformError.is(error) ? error.message : 'The database fails; the log of the server says more';
     }

@@ -133,7 +133,7 @@ export class FakeOrchestrator implements Orchestrator {
   async storage(): Promise<SpaceView> {
     await this.#answer();
     const bytes = { totalBytes: 100 * GIB, freeBytes: 50 * GIB, reserveBytes: GIB, ballastBytes: 0 };
-    return { ...bytes, promisedBytes: 0, owedBytes: 0, isShort: this.isShort };
+    return { ...bytes, promisedBytes: 0, owedBytes: 0, isShort: this.isShort, fault: null };
   }
 
   async storageUsers(): Promise<readonly SpaceUser[]> {
