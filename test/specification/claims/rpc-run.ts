@@ -37,6 +37,43 @@ export const commandClaims: readonly Claim[] = [
     { default: 'none' },
   ),
   claim(
+    'sandbox.command.run.params.workdir',
+    'Where it runs, instead of the working directory of the sandbox',
+    'what `pwd` prints; a folder that is not there is -32603 and named',
+    async (ground) => {
+      const params = { sandbox: await startedBox(ground), command: 'pwd' };
+      assert.equal(
+        (await call(ground, 'sandbox.command.run', { ...params, workdir: '/tmp' })).output,
+        '/tmp\n',
+      );
+      const error = await failure(ground, 'sandbox.command.run', { ...params, workdir: '/none' });
+      assert.match(error.message, /'pwd' could not be started in \/none: .*; give another workdir$/);
+    },
+    { default: 'that of the sandbox' },
+  ),
+  claim(
+    'sandbox.command.run.params.envs',
+    'Variables over those of the sandbox',
+    'what it prints',
+    async (ground) => {
+      const params = { sandbox: await startedBox(ground), command: 'sh', args: ['-c', 'echo "$GREETING"'] };
+      const { output } = await call(ground, 'sandbox.command.run', { ...params, envs: ['GREETING=a = b'] });
+      assert.equal(output, 'a = b\n');
+    },
+    { default: 'none' },
+  ),
+  claim(
+    'sandbox.command.run.params.stdin',
+    'What it reads from its input, which ends after it',
+    'what `cat` prints, with input and without',
+    async (ground) => {
+      const params = { sandbox: await startedBox(ground), command: 'cat' };
+      assert.equal((await call(ground, 'sandbox.command.run', { ...params, stdin: 'a\nb' })).output, 'a\nb');
+      assert.equal((await call(ground, 'sandbox.command.run', params)).output, '');
+    },
+    { default: 'nothing' },
+  ),
+  claim(
     'sandbox.command.run.params.timeout',
     'Seconds after which it is killed',
     '-32603 `exec_timeout` with what it had printed',

@@ -1,3 +1,4 @@
+import type { TSchema } from 'typebox';
 import { Type } from '../schema/type.ts';
 import { strictObject } from '../spec/strict.ts';
 import type { Operation } from './operation.ts';
@@ -14,6 +15,18 @@ export const commandOperations = {
       ...SandboxReference,
       command: Type.String({ minLength: 1, pattern: '^[^\\u0000]*$', description: 'Looked up on PATH' }),
       args: Type.Optional(Type.Union([Type.Array(Word), Type.Null()])),
+      workdir: optional(
+        Type.String({ minLength: 1, maxLength: 4096, pattern: '^[^\\u0000]*$' }),
+        'The working directory of the sandbox unless given',
+      ),
+      envs: optional(
+        Type.Array(Type.String({ pattern: '^[^=\\u0000]+=[^\\u0000]*$' }), { maxItems: 4096 }),
+        'Environment over that of the sandbox, each entry KEY=VALUE',
+      ),
+      stdin: optional(
+        Type.String(),
+        'What it reads from standard input, which ends after it; nothing unless given',
+      ),
       timeout: TimeoutSeconds,
     }),
     output: strictObject({
@@ -34,3 +47,7 @@ export const commandOperations = {
     ],
   },
 } as const satisfies Record<string, Operation>;
+
+function optional<T extends TSchema>(schema: T, description: string) {
+  return Type.Optional(Type.Union([schema, Type.Null()], { description }));
+}

@@ -39,10 +39,18 @@ export function explainFailure(error: unknown, about: { readonly process: string
 function explainStart(error: ExecFailed, command: string): PlatformError {
   const message =
     error.kind === 'not_found'
-      ? `'${command}' not found in the sandbox; give a path or a program that is on its PATH`
+      ? notFoundMessage(command)
       : `'${command}' could not be started: ${error.message}`;
   const details = { reason: error.kind, errno: error.errnoName, stage: error.stage };
   return new PlatformError('exec_failed', message, { details, cause: error });
+}
+
+/** Of a program. A line that was meant for a shell is told apart by its spaces, which names of programs hardly have. */
+export function notFoundMessage(command: string): string {
+  if (!/\s/.test(command.trim()))
+    return `'${command}' not found in the sandbox; give a path or a program that is on its PATH`;
+  const line = JSON.stringify(command);
+  return `'${command}' not found in the sandbox: no shell is involved; give the program alone and its arguments as args, or "sh" with args ["-c", ${line}]`;
 }
 
 /** The process is there, but what was asked of it cannot be done to it, or any more. */

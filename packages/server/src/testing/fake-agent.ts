@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { constants } from 'node:os';
 import { Duplex } from 'node:stream';
 import { decodeMessage, encodeMessage, FrameSplitter, type Message, type Payload } from '@svc/contract';
+import { toVariables } from '../processes/variables.ts';
 import { FakeTcp } from './fake-tcp.ts';
 
 const HELLO = encodeMessage(0, 'core.ready', {
@@ -63,9 +64,18 @@ function startProcess(
   cwd: string,
   answer: (type: string, payload: Payload) => void,
 ): ChildProcess {
-  const { cmd, args } = request as { cmd: string; args: string[] };
+  const {
+    cmd,
+    args,
+    env: own,
+    cwd: place,
+  } = request as { cmd: string; args: string[]; env: string[]; cwd: string | null };
   // SAFETY: only tests get here, with programs they chose; no shell.
-  const child = spawn(cmd, args, { env: { PATH: '/usr/bin:/bin', ...env }, cwd, detached: true });
+  const child = spawn(cmd, args, {
+    env: { PATH: '/usr/bin:/bin', ...env, ...toVariables(own) },
+    cwd: place ?? cwd,
+    detached: true,
+  });
   child.on('spawn', () => answer('core.exec.started', { pid: child.pid ?? 0 }));
   child.on('error', (error: NodeJS.ErrnoException) => {
     const kind = error.code === 'ENOENT' ? 'not_found' : 'permission_denied';

@@ -1,7 +1,16 @@
-import { ChannelError, ExecFailed, PlatformError, timeoutMsOf, type RunResult } from '@svc/contract';
+import {
+  ChannelError,
+  ExecFailed,
+  PlatformError,
+  timeoutMsOf,
+  type OperationInput,
+  type RunResult,
+} from '@svc/contract';
 import type { ChannelPool } from '../../orchestrator/channel-pool.ts';
 import type { Handlers } from '../../dispatch/dispatch.ts';
 import type { Database } from '../../store/database.ts';
+import { notFoundMessage } from '../../processes/explain-failure.ts';
+import { toVariables } from '../../processes/variables.ts';
 import { requireRunning, whileRunning } from '../sandboxes/running-sandbox.ts';
 
 const MAX_OUTPUT_BYTES = 10 * 1024 * 1024;
@@ -19,18 +28,17 @@ export function commandHandlers(
   channels: ChannelPool,
 ): Pick<Handlers, 'sandbox.command.run'> {
   return {
-    'sandbox.command.run': async ({ sandbox, command, args, timeout }, { namespace, signal }) => {
+    'sandbox.command.run': async (input, { namespace, signal }) => {
+      const { sandbox, command, args, timeout } = input;
       const { id } = await requireRunning(database, namespace, sandbox);
-      const words = args ?? [];
-      const timeoutMs = timeoutMsOf(timeout);
-      const result = await whileRunning(sandbox, () => run(channels, id, command, words, timeoutMs, signal));
+      const result = await whileRunning(sandbox, () => run(channels, id, input, signal));
       const { output, error: stderr, truncated } = toText(result);
       const error = withReason(stderr, result);
-      if (result.reason === 'timeout') throw tooSlow(command, timeoutMs, { output, error, ...truncated });
+      if (result.reason === 'timeout') throw tooSlow(command, timeout, { output, error, ...truncated });
       const exitCode = exitCodeOf(result);
       return {
         command,
-        args: words,
+        args: args ?? [],
         exit_code: exitCode,
         success: exitCode === 0,
         output,
@@ -44,37 +52,49 @@ export function commandHandlers(
 async function run(
   channels: ChannelPool,
   sandboxId: string,
-  cmd: string,
-  args: readonly string[],
-  timeoutMs: number,
+  input: OperationInput<'sandbox.command.run'>,
   signal: AbortSignal,
 ): Promise<RunResult> {
+  const { command: cmd, args, workdir, envs, stdin, timeout } = input;
+  const request = { cmd, args: args ?? [], env: toVariables(envs ?? []), cwd: workdir ?? null };
+  const bounds = { timeoutMs: timeoutMsOf(timeout), maxOutputBytes: MAX_OUTPUT_BYTES, signal };
   const channel = await channels.get(sandboxId);
   try {
-    return await channel.run({ cmd, args }, { timeoutMs, maxOutputBytes: MAX_OUTPUT_BYTES, signal });
+    return await channel.run(
+      request,
+      typeof stdin === 'string' ? { ...bounds, input: Buffer.from(stdin) } : bounds,
+    );
   } catch (error) {
-    if (error instanceof ExecFailed) throw explainExecFailure(cmd, error);
+    if (error instanceof ExecFailed) throw explainExecFailure(cmd, workdir, error);
     // It had not even started, on a host that was busy.
     if (error instanceof ChannelError && error.kind === 'timeout')
-      throw tooSlow(cmd, timeoutMs, { output: '', error: '' });
+      throw tooSlow(cmd, timeout, { output: '', error: '' });
     if (error instanceof ChannelError) throw await explainLoss(channels, sandboxId, error);
     throw error;
   }
 }
 
-function tooSlow(command: string, timeoutMs: number, said: object): PlatformError {
-  const seconds = timeoutMs / 1000;
+function tooSlow(command: string, timeout: number | null | undefined, said: object): PlatformError {
+  const seconds = timeoutMsOf(timeout) / 1000;
   return new PlatformError('exec_timeout', `${command} did not end within ${seconds} s`, {
     details: { timeout: seconds, ...said },
   });
 }
 
-function explainExecFailure(command: string, error: ExecFailed): PlatformError {
+function explainExecFailure(
+  command: string,
+  workdir: string | null | undefined,
+  error: ExecFailed,
+): PlatformError {
   let message = `'${command}' could not be started: ${error.message}`;
-  if (error.kind === 'not_found')
-    message = `'${command}' not found in the sandbox; give a path or a program that is on its PATH`;
-  if (error.kind === 'bad_cwd')
-    message = `'${command}' could not be started in the working directory of the sandbox: ${error.message}; start it with another config.workdir`;
+  if (error.kind === 'not_found') message = notFoundMessage(command);
+  if (error.kind === 'bad_cwd') {
+    const [where, remedy] =
+      typeof workdir === 'string'
+        ? [workdir, 'give another workdir']
+        : ['the working directory of the sandbox', 'start it with another config.workdir'];
+    message = `'${command}' could not be started in ${where}: ${error.message}; ${remedy}`;
+  }
   return new PlatformError('exec_failed', message, {
     details: { reason: error.kind, errno: error.errnoName },
     cause: error,

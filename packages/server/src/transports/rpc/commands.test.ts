@@ -61,6 +61,28 @@ test('a command runs in the environment and the working directory of the sandbox
   assert.equal((await run(server, 'sh', ['-c', 'echo "$GREETING"; pwd'])).output, 'hello = world\n/usr\n');
 });
 
+test('a command takes a working directory, variables and input of its own', async (t) => {
+  const server = await running(t, { envs: ['A=sandbox', 'B=sandbox'], workdir: '/usr' });
+  const script = 'echo "$A $B"; pwd; cat';
+  const more = { workdir: '/tmp', envs: ['A=own=1'], stdin: 'line 1\nline 2' };
+  const { output } = await run(server, 'sh', ['-c', script], more);
+  assert.equal(output, 'own=1 sandbox\n/tmp\nline 1\nline 2');
+  const none = { workdir: null, envs: null, stdin: null };
+  assert.equal((await run(server, 'sh', ['-c', script], none)).output, 'sandbox sandbox\n/usr\n');
+  assert.equal((await run(server, 'true', [], { stdin: 'x'.repeat(1_000_000) })).exit_code, 0);
+  const bad = await server.call('sandbox.command.run', { sandbox: 'a', command: 'env', envs: ['A'] });
+  assert.match(bad.error?.message ?? '', /^Invalid params: envs/);
+});
+
+test('a line that was meant for a shell is answered with how to give it to one', async (t) => {
+  const server = await running(t);
+  const { error } = await server.call('sandbox.command.run', { sandbox: 'a', command: 'ls -la "/"' });
+  assert.equal(
+    error?.message,
+    `command execution failed: 'ls -la "/"' not found in the sandbox: no shell is involved; give the program alone and its arguments as args, or "sh" with args ["-c", "ls -la \\"/\\""]`,
+  );
+});
+
 test('death by signal n is exit code 128 + n', async (t) => {
   const server = await running(t);
   assert.equal((await run(server, 'sh', ['-c', 'kill -9 $$'])).exit_code, 137);

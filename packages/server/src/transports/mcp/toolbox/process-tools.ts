@@ -1,6 +1,7 @@
 import { timeoutMsOf } from '@svc/contract';
 import type { WorkToolOutput } from '@svc/contract/mcp';
 import type { Process } from '@svc/contract/rest';
+import { toVariables } from '../../../processes/variables.ts';
 import { latestOffset, readOutput, type ReadOutput } from './process-output.ts';
 import { listText } from './list-text.ts';
 import type { ToolAnswer, WorkToolHandlers } from './tool-answer.ts';
@@ -31,7 +32,7 @@ export function processTools(): ProcessTools {
         body: {
           cmd,
           args: args ?? [],
-          env: Object.fromEntries((envs ?? []).map(splitVariable)),
+          env: toVariables(envs ?? []),
           cwd: workdir ?? null,
           name: name ?? null,
           ...(typeof timeout === 'number'
@@ -84,11 +85,6 @@ async function paramsOf(
   { sandbox, process }: { readonly sandbox: string; readonly process: string },
 ): Promise<OfProcess> {
   return { sandbox_id: (await scene.sandbox(sandbox)).id, process_id: process };
-}
-
-function splitVariable(entry: string): [string, string] {
-  const at = entry.indexOf('=');
-  return [entry.slice(0, at), entry.slice(at + 1)];
 }
 
 async function stopProcess(scene: ToolScene, params: OfProcess, graceMs: number): Promise<Process> {
